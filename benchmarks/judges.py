@@ -60,7 +60,7 @@ KEYS = {  # where a metric's value stands
 STUB = """
 import json, sys
 sys.path.insert(0, sys.argv[1])
-from openai_stub import OpenAIStub
+from support.openai_stub import OpenAIStub
 
 def answer(request):
     form = json.dumps(request.schema) if request.schema else request.system + request.user

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from pydantic import ValidationError
-from scripted_judges import ScriptedJudge
+from support.scripted_judges import ScriptedJudge
 
 from graphrag_eval_lc.errors import JudgeError
 from graphrag_eval_lc.judges import ContextPrecision, ContextRecall, ContextUtilization

@@ -5,7 +5,7 @@ import re
 from pathlib import Path
 from typing import Any
 
-from openai_stub import Fault, OpenAIStub, StubRequest, http_error
+from support.openai_stub import Fault, OpenAIStub, StubRequest, http_error
 
 from graphrag_eval_lc.config import GenerationConfig
 from graphrag_eval_lc.errors import JudgeError

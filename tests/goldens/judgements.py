@@ -3,7 +3,7 @@
 from typing import Any
 from zlib import crc32
 
-from openai_stub import StubRequest
+from support.openai_stub import StubRequest
 
 
 def judgement(request: StubRequest) -> dict[str, Any]:

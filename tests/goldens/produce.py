@@ -22,8 +22,8 @@ from zlib import crc32
 from artefacts import Artefacts
 from judgements import judgement
 from masking_times import frozen
-from openai_stub import OpenAIStub
 from rows import KINDS_OF_FIELDS, RECORDS, outcome_of, read_records
+from support.openai_stub import OpenAIStub
 
 HERE = Path(__file__).resolve().parent
 MAIN = "import sys; sys.argv[0] = 'graphrag-eval-lc'; from graphrag_eval_lc.cli import main; main()"

@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-import ragas_environment
 import yaml
+from support import ragas_environment
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
@@ -208,7 +208,7 @@ def ragas_python() -> Path:
 
 @pytest.fixture(scope="module")  # no longer, as asyncio sees a running loop meanwhile
 def browser() -> Iterator["Browser"]:
-    from browsing import started_browser  # only where the group `full` is installed
+    from support.browsing import started_browser  # only where the group `full` is installed
 
     with started_browser() as browser:
         yield browser

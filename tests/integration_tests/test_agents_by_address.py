@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 from langgraph_sdk import get_sync_client
-from langgraph_server import Server, serving
+from support.langgraph_server import Server, serving
 
 from graphrag_eval_lc import arun_benchmark, run_benchmark
 from graphrag_eval_lc.errors import AgentError, RunFolderError

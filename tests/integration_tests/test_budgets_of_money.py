@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from judged_runs import config_of, judgement
 from langchain_openai import ChatOpenAI
-from openai_stub import Fault, Json, OpenAIStub, StubRequest, http_error
+from support.judged_runs import config_of, judgement
+from support.openai_stub import Fault, Json, OpenAIStub, StubRequest, http_error
 
 from graphrag_eval_lc import run_benchmark, score_responses, score_run
 from graphrag_eval_lc.judges import model

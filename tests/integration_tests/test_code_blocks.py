@@ -3,9 +3,9 @@
 from pathlib import Path
 
 import pytest
-from code_blocks import code_blocks, run_blocks, write_files
-from judged_runs import judgement
-from openai_stub import OpenAIStub
+from support.code_blocks import code_blocks, run_blocks, write_files
+from support.judged_runs import judgement
+from support.openai_stub import OpenAIStub
 
 ROOT = Path(__file__).parents[2]
 # The how-to pages begin where this page ends.

@@ -7,7 +7,7 @@ from typing import Any
 from unittest.mock import patch
 
 import pytest
-from demo_runs import demo_run
+from support.demo_runs import demo_run
 
 from graphrag_eval_lc import BenchmarkRun, RunComparison, compare_runs
 from graphrag_eval_lc.cli import main

@@ -7,10 +7,10 @@ from typing import Any
 from urllib.parse import unquote
 
 import pytest
-from browsing import LAPTOP, PHONE, OpenedPage
-from demo_runs import demo_run
-from hostile_runs import hostile_run
 from playwright.sync_api import Browser, Locator, expect
+from support.browsing import LAPTOP, PHONE, OpenedPage
+from support.demo_runs import demo_run
+from support.hostile_runs import hostile_run
 
 from graphrag_eval_lc import compare_runs, write_report
 from graphrag_eval_lc.compare import RunComparison

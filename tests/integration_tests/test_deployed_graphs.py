@@ -13,7 +13,7 @@ from langgraph.graph import START, MessagesState, StateGraph
 from langgraph.pregel.remote import RemoteGraph
 from langgraph.types import Command
 from langgraph_sdk import get_sync_client
-from langgraph_server import serving
+from support.langgraph_server import serving
 
 from graphrag_eval_lc import GraphRAGEvalCallbackHandler, run_benchmark
 

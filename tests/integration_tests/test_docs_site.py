@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from browsing import started_browser
+from support.browsing import started_browser
 
 ROOT = Path(__file__).parents[2]
 pytestmark = pytest.mark.full

@@ -5,7 +5,7 @@ from typing import Any
 import nbclient
 import nbformat
 import pytest
-from openai_stub import OpenAIStub
+from support.openai_stub import OpenAIStub
 
 SETUP = """
 from langchain.agents import create_agent

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from openai_stub import OpenAIStub, rate_limit
+from support.openai_stub import OpenAIStub, rate_limit
 
 from graphrag_eval_lc import BenchmarkRun, run_benchmark
 from graphrag_eval_lc.demo import DATASET_PATH

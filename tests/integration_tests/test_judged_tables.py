@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from openai_stub import OpenAIStub, StubRequest
+from support.openai_stub import OpenAIStub, StubRequest
 
 from graphrag_eval_lc.evaluation.answer_tables import read_table, table_lines
 

@@ -15,7 +15,7 @@ from graphrag_eval_lc.capture import GraphRAGEvalCallbackHandler
 from graphrag_eval_lc.matching import match_steps
 
 pytestmark = pytest.mark.full
-SERVER = Path(__file__).parents[1] / "mcp_server.py"
+SERVER = Path(__file__).parents[1] / "support" / "mcp_server.py"
 CALLS: list[tuple[str, dict[str, Any]]] = [
     *(("rows", {"count": count}) for count in (2, 1, 0)),
     *(("names", {"count": count}) for count in (2, 1, 0)),

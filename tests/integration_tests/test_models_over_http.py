@@ -15,7 +15,7 @@ from langchain_core.tools import tool
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.graph import START, MessagesState, StateGraph
 from langgraph.types import Command
-from openai_stub import Fault, Json, OpenAIStub
+from support.openai_stub import Fault, Json, OpenAIStub
 
 from graphrag_eval_lc.capture import GraphRAGEvalCallbackHandler
 

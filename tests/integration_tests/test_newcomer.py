@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from code_blocks import code_blocks, run_blocks
+from support.code_blocks import code_blocks, run_blocks
 
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs" / "start" / "own-agent.md"

@@ -3,9 +3,9 @@
 from pathlib import Path
 
 import pytest
-from browsing import OpenedPage
-from hostile_runs import hostile_run
 from playwright.sync_api import Browser
+from support.browsing import OpenedPage
+from support.hostile_runs import hostile_run
 
 from graphrag_eval_lc import BenchmarkRun, compare_runs, run_benchmark
 from graphrag_eval_lc.demo import DATASET_PATH

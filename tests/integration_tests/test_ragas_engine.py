@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from openai_stub import OpenAIStub, StubRequest, finish_reason, missing_usage, rate_limit, refusal
-from ragas_environment import output_of
+from support.openai_stub import OpenAIStub, StubRequest, finish_reason, missing_usage, rate_limit, refusal
+from support.ragas_environment import output_of
 
 pytestmark = pytest.mark.full
 

@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from ragas_environment import output_of
-from scripted_judges import ScriptedEmbeddings, ScriptedJudge
+from support.ragas_environment import output_of
+from support.scripted_judges import ScriptedEmbeddings, ScriptedJudge
 
 from graphrag_eval_lc.judges import AnswerRelevance, ContextPrecision, ContextRecall, ContextUtilization
 

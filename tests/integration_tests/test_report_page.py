@@ -6,10 +6,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from browsing import LAPTOP, PHONE, OpenedPage
-from demo_runs import demo_run
-from hostile_runs import hostile_dataset, hostile_run
 from playwright.sync_api import Browser, Locator, expect
+from support.browsing import LAPTOP, PHONE, OpenedPage
+from support.demo_runs import demo_run
+from support.hostile_runs import hostile_dataset, hostile_run
 
 from graphrag_eval_lc import BenchmarkRun, write_report
 from graphrag_eval_lc.registry import MetricSpec

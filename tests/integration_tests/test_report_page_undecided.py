@@ -5,9 +5,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from browsing import OpenedPage
 from playwright.sync_api import Browser, expect
-from uncertain_steps import results_of
+from support.browsing import OpenedPage
+from support.uncertain_steps import results_of
 
 from graphrag_eval_lc import write_report
 

@@ -8,7 +8,7 @@ import re
 from pathlib import Path
 
 import pytest
-from terminals import on_terminal, plain
+from support.terminals import on_terminal, plain
 
 _SCREENS = Path(__file__).parents[1] / "goldens" / "screens"
 _MAIN = "from graphrag_eval_lc.cli import main; main()"

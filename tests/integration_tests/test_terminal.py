@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from pytest_projects import command as pytest_command
-from pytest_projects import environment as pytest_environment
-from pytest_projects import write_project
-from terminals import PAYLOADS, commands_in, marked, on_terminal, plain, shown
+from support.pytest_projects import command as pytest_command
+from support.pytest_projects import environment as pytest_environment
+from support.pytest_projects import write_project
+from support.terminals import PAYLOADS, commands_in, marked, on_terminal, plain, shown
 
 from graphrag_eval_lc import compare_runs, load_run
 

@@ -6,10 +6,10 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from browsing import LAPTOP, PHONE, OpenedPage
-from demo_runs import demo_run
-from hostile_runs import hostile_run
 from playwright.sync_api import Browser, expect
+from support.browsing import LAPTOP, PHONE, OpenedPage
+from support.demo_runs import demo_run
+from support.hostile_runs import hostile_run
 
 from graphrag_eval_lc import trend, write_report
 from graphrag_eval_lc.report.trend_page import write_trend

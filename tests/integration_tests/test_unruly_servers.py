@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 import pytest
 from pydantic import BaseModel
-from unruly_server import Seen, Unruly, bomb, byte_by_byte, response, unruly, without_end
+from support.unruly_server import Seen, Unruly, bomb, byte_by_byte, response, unruly, without_end
 
 from graphrag_eval_lc.benchmark import deployed_agents
 from graphrag_eval_lc.benchmark.agents import aload_agent

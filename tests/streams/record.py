@@ -26,8 +26,8 @@ from langchain_core.runnables.config import var_child_runnable_config
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from stream_files import EVENTS, FOLDER, Scenario, differences, read_scenarios, replay, without_times
-from stream_values import Encoder
+from support.stream_files import EVENTS, FOLDER, Scenario, differences, read_scenarios, replay, without_times
+from support.stream_values import Encoder
 
 import graphrag_eval_lc
 from graphrag_eval_lc import capture

@@ -3,8 +3,8 @@
 from collections.abc import Callable, Iterator
 
 import pytest
-from judged_runs import judgement
-from openai_stub import OpenAIStub
+from support.judged_runs import judgement
+from support.openai_stub import OpenAIStub
 
 from graphrag_eval_lc.registry.step_kinds import saved_step_kinds
 

@@ -14,7 +14,7 @@ from rich.console import Console, Group, RenderableType
 from rich.panel import Panel
 from rich.table import Table
 from rich.text import Text
-from terminals import PAYLOADS, commands_in, marked, open_terminal, plain, read_all, shown
+from support.terminals import PAYLOADS, commands_in, marked, open_terminal, plain, read_all, shown
 
 from graphrag_eval_lc.benchmark.progress import PlainLines, UnfailingStream
 from graphrag_eval_lc.cli.printing import say

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 import yaml
-from junit_schema import checked_junit
+from support.junit_schema import checked_junit
 
 from graphrag_eval_lc.cli import main
 from graphrag_eval_lc.config import load_config

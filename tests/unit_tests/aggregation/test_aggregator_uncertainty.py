@@ -1,7 +1,7 @@
 from typing import Any
 
 import pytest
-from uncertain_steps import results_of
+from support.uncertain_steps import results_of
 
 from graphrag_eval_lc import compute_aggregates
 from graphrag_eval_lc.aggregation import RunValues

@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from judged_runs import judgement
 from langchain_openai import ChatOpenAI
 from langgraph.graph import START, MessagesState, StateGraph
-from openai_stub import OpenAIStub, StubRequest
+from support.judged_runs import judgement
+from support.openai_stub import OpenAIStub, StubRequest
 
 from graphrag_eval_lc import run_benchmark
 

@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from judged_runs import CHAT_REQUESTS, REQUESTS, agent, config_of, judged_dataset, judged_responses, judgement
-from openai_stub import OpenAIStub
+from support.judged_runs import CHAT_REQUESTS, REQUESTS, agent, config_of, judged_dataset, judged_responses, judgement
+from support.openai_stub import OpenAIStub
 
 from graphrag_eval_lc import run_benchmark, score_responses, score_run
 from graphrag_eval_lc.benchmark.before_asking import LIKE_THE_REFERENCE, response_as_the_reference

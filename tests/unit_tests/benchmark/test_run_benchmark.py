@@ -12,7 +12,7 @@ import pytest
 import yaml
 from langchain_core.messages import AIMessage
 from langgraph.graph import START, MessagesState, StateGraph
-from signalling import send_signal
+from support.signalling import send_signal
 
 from graphrag_eval_lc import arun_benchmark, run_benchmark, score_run
 from graphrag_eval_lc.errors import AgentError, DatasetError, OptionError, RunFolderError

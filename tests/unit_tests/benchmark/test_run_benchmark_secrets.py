@@ -10,7 +10,7 @@ from langchain_core.messages import AIMessage, HumanMessage
 from langchain_core.tools import tool
 from langgraph.graph import END, START, MessagesState, StateGraph
 from langgraph.prebuilt import ToolNode
-from planted_secrets import LOOK_ALIKES, MORE_SECRETS, SECRETS, embeddings, leaks
+from support.planted_secrets import LOOK_ALIKES, MORE_SECRETS, SECRETS, embeddings, leaks
 
 from graphrag_eval_lc import run_benchmark
 from graphrag_eval_lc.cli import main

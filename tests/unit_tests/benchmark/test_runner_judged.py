@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from judged_runs import (
+from support.judged_runs import (
     CHAT_REQUESTS,
     ERRORS,
     REQUESTS,
@@ -26,8 +26,8 @@ from judged_runs import (
     judged_responses,
     judgement,
 )
-from openai_stub import Fault, OpenAIStub, StubRequest
-from signalling import send_signal
+from support.openai_stub import Fault, OpenAIStub, StubRequest
+from support.signalling import send_signal
 
 from graphrag_eval_lc import run_benchmark, score_responses, score_run
 from graphrag_eval_lc.benchmark.benchmark_run import BenchmarkRun
@@ -366,8 +366,8 @@ def test_run_that_goes_on_with_judges_judges_what_was_answered_before(judge: Ope
 
 PRICED_FIRST = """
 import sys
-from judged_runs import agent, config_of, judged_dataset, judgement
-from openai_stub import OpenAIStub
+from support.judged_runs import agent, config_of, judged_dataset, judgement
+from support.openai_stub import OpenAIStub
 from graphrag_eval_lc import run_benchmark
 known = []
 def answer(request):
@@ -401,7 +401,7 @@ def test_impossible_record_of_the_cache_lifts_no_limit(judge: OpenAIStub, tmp_pa
 
 KILLED = """
 import sys
-from judged_runs import agent, judged_dataset
+from support.judged_runs import agent, judged_dataset
 from graphrag_eval_lc import run_benchmark
 endpoint = {"base_url": sys.argv[1], "api_key": "k"}
 config = {"llm": {"generation": endpoint, "embedding": endpoint}, "judges": {"max_concurrency": 2}}

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from terminals import on_terminal, plain
+from support.terminals import on_terminal, plain
 
 from graphrag_eval_lc import score_responses, score_run
 

@@ -12,8 +12,8 @@ from langchain_core.messages import AIMessage, AIMessageChunk
 from langchain_core.outputs import ChatGenerationChunk
 from langchain_core.tools import tool
 from langchain_openai import ChatOpenAI
-from openai_stub import OpenAIStub
 from pydantic import SecretStr
+from support.openai_stub import OpenAIStub
 
 from graphrag_eval_lc.capture import GraphRAGEvalCallbackHandler
 

@@ -1,7 +1,7 @@
 """Recorded streams of callback events give the responses next to them."""
 
 import pytest
-from stream_files import FOLDER, Scenario, differences, read_scenarios, replay
+from support.stream_files import FOLDER, Scenario, differences, read_scenarios, replay
 
 SCENARIOS = [scenario for path in sorted(FOLDER.glob("*.jsonl")) for scenario in read_scenarios(path)]
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 from langchain_core.outputs import LLMResult
-from stream_values import Decoder, Encoder
+from support.stream_values import Decoder, Encoder
 
 from graphrag_eval_lc.capture import kept, llm_calls, messages, outputs
 from graphrag_eval_lc.capture.kept import CaptureOptions

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from junit_schema import checked_junit
+from support.junit_schema import checked_junit
 
 from graphrag_eval_lc.report.markdown_summary import MOST_BYTES
 

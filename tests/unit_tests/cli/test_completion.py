@@ -8,7 +8,7 @@ import time
 from pathlib import Path
 
 import pytest
-from terminals import open_terminal, read_all
+from support.terminals import open_terminal, read_all
 
 COMMAND = "graphrag-eval-lc"
 

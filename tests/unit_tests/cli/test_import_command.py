@@ -5,8 +5,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from qald_samples import qald
-from sparql_stub import answering
+from support.qald_samples import qald
+from support.sparql_stub import answering
 
 from graphrag_eval_lc import load_dataset
 

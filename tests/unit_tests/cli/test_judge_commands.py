@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 import yaml
-from judged_runs import REQUESTS, config_of, judged_dataset, judged_responses
-from openai_stub import OpenAIStub
+from support.judged_runs import REQUESTS, config_of, judged_dataset, judged_responses
+from support.openai_stub import OpenAIStub
 
 Command = Callable[..., int]
 RUN = ("run", "judged.yaml", "--agent", "judged_runs:agent", "--output", "run", "--quiet")

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from openai_stub import OpenAIStub, StubRequest, refusal
+from support.openai_stub import OpenAIStub, StubRequest, refusal
 
 from graphrag_eval_lc.evaluation.answer_tables import read_table, table_lines
 

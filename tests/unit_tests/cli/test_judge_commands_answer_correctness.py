@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from openai_stub import Fault, OpenAIStub, StubRequest, finish_reason, http_error
+from support.openai_stub import Fault, OpenAIStub, StubRequest, finish_reason, http_error
 
 from graphrag_eval_lc.evaluation.answer_tables import read_table, table_lines
 

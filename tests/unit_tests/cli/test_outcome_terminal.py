@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
-from terminals import PAYLOADS, commands_in, marked, open_terminal, plain, read_all, shown
+from support.terminals import PAYLOADS, commands_in, marked, open_terminal, plain, read_all, shown
 
 from graphrag_eval_lc.cli import main
 

@@ -3,8 +3,8 @@
 from typing import Any
 
 import pytest
-from page_data import compared_rows
-from uncertain_steps import results_of
+from support.page_data import compared_rows
+from support.uncertain_steps import results_of
 
 from graphrag_eval_lc import compare_runs
 from graphrag_eval_lc.cli.comparison_tables import print_comparison

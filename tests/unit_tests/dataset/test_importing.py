@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from qald_samples import qald
-from sparql_stub import Answer, answering
+from support.qald_samples import qald
+from support.sparql_stub import Answer, answering
 
 from graphrag_eval_lc import GraphRAGEvalWarning, import_dataset, load_dataset, validate_dataset
 from graphrag_eval_lc.dataset import sparql_endpoint

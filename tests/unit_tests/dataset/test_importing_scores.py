@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from qald_samples import in_language, qald
+from support.qald_samples import in_language, qald
 
 from graphrag_eval_lc import import_dataset, load_dataset, run_evaluation, validate_dataset
 from graphrag_eval_lc.run_folder import write_data

@@ -4,7 +4,7 @@ import time
 from typing import Any
 
 import pytest
-from sparql_stub import Answer, answering
+from support.sparql_stub import Answer, answering
 
 from graphrag_eval_lc.dataset import sparql_endpoint
 from graphrag_eval_lc.dataset.sparql_endpoint import EndpointError, EndpointGoneError, SparqlEndpoint

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 import yaml
-from judged_runs import REQUESTS, config_of, judged_dataset, judged_responses
 from langchain_core.language_models import FakeListChatModel
-from openai_stub import OpenAIStub
+from support.judged_runs import REQUESTS, config_of, judged_dataset, judged_responses
+from support.openai_stub import OpenAIStub
 
 from graphrag_eval_lc import arun_evaluation, compute_aggregates, run_evaluation, score_responses
 from graphrag_eval_lc.errors import ConfigError, DatasetError, GraphRAGEvalWarning, OptionError, ResponsesError

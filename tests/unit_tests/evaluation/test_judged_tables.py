@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from scripted_judges import ScriptedJudge
+from support.scripted_judges import ScriptedJudge
 
 from graphrag_eval_lc.errors import JudgeError, OptionError, ResponsesError, RunFolderError
 from graphrag_eval_lc.evaluation.answer_tables import JUDGED_COLUMNS, read_table

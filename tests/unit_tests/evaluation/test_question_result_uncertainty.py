@@ -1,6 +1,6 @@
 from typing import Any
 
-from uncertain_steps import looked, reference, register_doubts, results_of
+from support.uncertain_steps import looked, reference, register_doubts, results_of
 
 from graphrag_eval_lc import run_evaluation
 from graphrag_eval_lc.tables import Results

@@ -8,7 +8,7 @@ from typing import Any
 
 import httpx
 import pytest
-from unruly_server import response, unruly
+from support.unruly_server import response, unruly
 
 from graphrag_eval_lc.event_loop.bounded_http import RefusedResponseError, _is_same_server, bounded_http
 from graphrag_eval_lc.retrying import is_worth_a_retry

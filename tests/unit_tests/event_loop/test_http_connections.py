@@ -12,11 +12,11 @@ from typing import Any
 
 import openai
 import pytest
-from judged_runs import judgement
 from langchain_core.messages import AIMessage
 from langchain_openai import ChatOpenAI
 from langgraph.graph import START, MessagesState, StateGraph
-from openai_stub import OpenAIStub
+from support.judged_runs import judgement
+from support.openai_stub import OpenAIStub
 
 from graphrag_eval_lc import arun_benchmark, run_benchmark, run_evaluation
 from graphrag_eval_lc.benchmark.benchmark_run import BenchmarkRun

@@ -1,7 +1,7 @@
 from typing import Any
 
 import pytest
-from machine_speed import processor_seconds
+from support.machine_speed import processor_seconds
 
 from graphrag_eval_lc.errors import DatasetError
 from graphrag_eval_lc.files.reading import MAX_DEPTH, TextFile, line_of, parse_yaml

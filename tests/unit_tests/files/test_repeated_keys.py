@@ -4,7 +4,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from machine_speed import processor_seconds
+from support.machine_speed import processor_seconds
 
 from graphrag_eval_lc.files.repeated_keys import repeated_json_keys
 

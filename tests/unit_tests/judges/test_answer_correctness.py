@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import TypeAdapter, ValidationError
-from scripted_judges import ScriptedJudge
+from support.scripted_judges import ScriptedJudge
 
 from graphrag_eval_lc.errors import ConfigError, JudgeError
 from graphrag_eval_lc.judges import AnswerCorrectness

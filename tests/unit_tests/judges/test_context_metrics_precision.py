@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
-from scripted_judges import ScriptedJudge
+from support.scripted_judges import ScriptedJudge
 
 from graphrag_eval_lc.errors import JudgeError
 from graphrag_eval_lc.judges import ContextPrecision, ContextUtilization

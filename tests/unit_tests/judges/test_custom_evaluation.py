@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 from pydantic import ValidationError
-from scripted_judges import ScriptedJudge
+from support.scripted_judges import ScriptedJudge
 
 from graphrag_eval_lc.config import CustomEvaluationConfig
 from graphrag_eval_lc.errors import JudgeError

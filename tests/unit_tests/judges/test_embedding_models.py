@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from langchain_core.embeddings import DeterministicFakeEmbedding, Embeddings
 from langchain_openai import OpenAIEmbeddings
-from openai_stub import (
+from support.openai_stub import (
     Fault,
     OpenAIStub,
     broken_body,

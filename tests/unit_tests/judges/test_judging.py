@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from typing import Any
 
 import pytest
-from openai_stub import OpenAIStub, StubRequest
-from scripted_judges import ScriptedEmbeddings, ScriptedJudge
+from support.openai_stub import OpenAIStub, StubRequest
+from support.scripted_judges import ScriptedEmbeddings, ScriptedJudge
 
 from graphrag_eval_lc.budget import Budget
 from graphrag_eval_lc.config import load_config

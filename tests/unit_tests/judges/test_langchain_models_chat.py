@@ -8,7 +8,8 @@ import pytest
 from langchain_core.language_models import BaseChatModel, GenericFakeChatModel
 from langchain_core.messages import AIMessage
 from langchain_openai import ChatOpenAI
-from openai_stub import (
+from pydantic import BaseModel
+from support.openai_stub import (
     Fault,
     OpenAIStub,
     broken_body,
@@ -20,7 +21,6 @@ from openai_stub import (
     refusal,
     server_error,
 )
-from pydantic import BaseModel
 
 from graphrag_eval_lc.judges.langchain_models import LangChainJudgeModel
 from graphrag_eval_lc.judges.model_interface import Asked, UnusableAnswerError, Usage

@@ -5,9 +5,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from judged_runs import config_of, judged_dataset, judged_responses, judgement
 from langchain_openai import ChatOpenAI
-from openai_stub import Fault, Json, OpenAIStub, StubRequest, finish_reason, http_error, refusal
+from support.judged_runs import config_of, judged_dataset, judged_responses, judgement
+from support.openai_stub import Fault, Json, OpenAIStub, StubRequest, finish_reason, http_error, refusal
 
 from graphrag_eval_lc import run_benchmark, score_responses, score_run
 

@@ -5,8 +5,8 @@ from typing import Any, Literal
 import pytest
 from langchain_core.embeddings import DeterministicFakeEmbedding
 from langchain_core.language_models import GenericFakeChatModel
-from openai_stub import OpenAIStub
 from pydantic import BaseModel
+from support.openai_stub import OpenAIStub
 
 from graphrag_eval_lc.config import EmbeddingConfig, GenerationConfig
 from graphrag_eval_lc.errors import ConfigError, MissingExtraError, OptionError

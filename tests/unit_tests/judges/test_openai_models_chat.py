@@ -9,7 +9,8 @@ from collections.abc import Callable
 from typing import Any, Literal
 
 import pytest
-from openai_stub import (
+from pydantic import BaseModel
+from support.openai_stub import (
     Fault,
     OpenAIStub,
     broken_body,
@@ -25,7 +26,6 @@ from openai_stub import (
     server_error,
     used_up_quota,
 )
-from pydantic import BaseModel
 
 from graphrag_eval_lc.config import GenerationConfig, PriceConfig
 from graphrag_eval_lc.errors import ConfigError, JudgeError, RunFolderError

@@ -2,7 +2,7 @@
 
 import asyncio
 
-from openai_stub import OpenAIStub
+from support.openai_stub import OpenAIStub
 
 from graphrag_eval_lc.config import GenerationConfig
 from graphrag_eval_lc.event_loop.loop import run_sync

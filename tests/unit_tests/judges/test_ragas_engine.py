@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from scripted_judges import ScriptedEmbeddings, ScriptedJudge
+from support.scripted_judges import ScriptedEmbeddings, ScriptedJudge
 
 from graphrag_eval_lc.config import load_config
 from graphrag_eval_lc.errors import ConfigError, JudgeError, MissingExtraError

@@ -1,7 +1,7 @@
 """A cross-check: what another tool's plugins find in the table of secrets, our masking masks too."""
 
 import pytest
-from planted_secrets import LOOK_ALIKES, MORE_SECRETS, SECRETS, embeddings
+from support.planted_secrets import LOOK_ALIKES, MORE_SECRETS, SECRETS, embeddings
 
 from graphrag_eval_lc.masking import masked_text
 

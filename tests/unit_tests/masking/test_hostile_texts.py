@@ -1,7 +1,7 @@
 """Texts that are made to cost time: it grows with their length alone."""
 
 import pytest
-from machine_speed import processor_seconds
+from support.machine_speed import processor_seconds
 
 from graphrag_eval_lc.masking import masked_text
 

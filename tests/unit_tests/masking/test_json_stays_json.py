@@ -5,7 +5,7 @@ from typing import Any
 
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
-from planted_secrets import MORE_SECRETS, SECRETS
+from support.planted_secrets import MORE_SECRETS, SECRETS
 
 from graphrag_eval_lc.masking import masked_secrets, masked_text
 

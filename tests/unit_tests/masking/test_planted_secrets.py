@@ -2,7 +2,7 @@ import json
 from pathlib import Path
 
 import pytest
-from planted_secrets import LOOK_ALIKES, MORE_SECRETS, SECRETS, Planted, embeddings, leaks
+from support.planted_secrets import LOOK_ALIKES, MORE_SECRETS, SECRETS, Planted, embeddings, leaks
 
 from graphrag_eval_lc.masking import masked_and_found, masked_secrets, masked_text
 

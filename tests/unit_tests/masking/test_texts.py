@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from machine_speed import processor_seconds
-from planted_secrets import PLAIN_VARIABLES, SECRET_VARIABLES
 from pydantic import SecretStr
+from support.machine_speed import processor_seconds
+from support.planted_secrets import PLAIN_VARIABLES, SECRET_VARIABLES
 
 from graphrag_eval_lc.masking import masked_secrets, masked_text, masked_values, remember_secret, without_masked
 

@@ -5,7 +5,7 @@ from math import fsum
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from machine_speed import processor_seconds
+from support.machine_speed import processor_seconds
 
 from graphrag_eval_lc.matching.assignment import best_assignment
 

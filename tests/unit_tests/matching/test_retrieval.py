@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from machine_speed import processor_seconds
+from support.machine_speed import processor_seconds
 
 from graphrag_eval_lc.matching import StepView, match_steps
 from graphrag_eval_lc.matching.matchers import comparison_of

@@ -4,7 +4,7 @@ import json
 from typing import Any
 
 import pytest
-from graded_steps import graded, looks, references, register_worths
+from support.graded_steps import graded, looks, references, register_worths
 
 from graphrag_eval_lc import run_evaluation
 from graphrag_eval_lc.config import EvaluationConfig, load_config

@@ -3,9 +3,9 @@
 from typing import Any
 
 import pytest
-from graded_steps import graded, looks, references, register_worths
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from support.graded_steps import graded, looks, references, register_worths
 
 from graphrag_eval_lc.matching import match_steps
 

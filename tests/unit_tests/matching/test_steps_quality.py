@@ -5,9 +5,9 @@ from itertools import combinations
 from typing import Any
 
 import pytest
-from graded_steps import graded, looks, references, register_worths
 from hypothesis import given
 from hypothesis import strategies as st
+from support.graded_steps import graded, looks, references, register_worths
 
 from graphrag_eval_lc.matching import StepsMatch, match_steps
 from graphrag_eval_lc.matching.assignment import order_share

@@ -4,7 +4,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from uncertain_steps import looked, reference, register_doubts
+from support.uncertain_steps import looked, reference, register_doubts
 
 from graphrag_eval_lc.config import Scoring
 from graphrag_eval_lc.matching import StepsMatch, match_steps

@@ -6,9 +6,9 @@ from math import fsum
 from typing import Any
 
 import pytest
-from graded_steps import graded, looks, match_by_worth, references
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from support.graded_steps import graded, looks, match_by_worth, references
 
 from graphrag_eval_lc.matching import StepScore, StepView, match_steps, register_matcher
 from graphrag_eval_lc.matching.assignment import order_share

@@ -2,7 +2,7 @@ import json
 from pathlib import Path
 
 import pytest
-from openai_stub import OpenAIStub, http_error
+from support.openai_stub import OpenAIStub, http_error
 
 from graphrag_eval_lc.onboarding.doctor import Check, Examination
 

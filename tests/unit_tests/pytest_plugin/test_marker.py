@@ -4,7 +4,7 @@ import subprocess
 import sys
 
 import pytest
-from pytest_projects import environment, run_in, write_project
+from support.pytest_projects import environment, run_in, write_project
 
 WRONG = """\
 import pytest

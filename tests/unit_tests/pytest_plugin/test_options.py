@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from pytest_projects import TEST, environment, run_in, write_project
+from support.pytest_projects import TEST, environment, run_in, write_project
 
 from graphrag_eval_lc import list_runs, load_run
 from graphrag_eval_lc.pytest_plugin.settings import Settings

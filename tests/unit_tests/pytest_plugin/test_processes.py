@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from judged_runs import judged_dataset, judgement
-from openai_stub import OpenAIStub
-from pytest_projects import command, environment, run_in, write_project
+from support.judged_runs import judged_dataset, judgement
+from support.openai_stub import OpenAIStub
+from support.pytest_projects import command, environment, run_in, write_project
 
 from graphrag_eval_lc import BenchmarkRun, load_run, run_benchmark
 from graphrag_eval_lc.demo import DATASET_PATH

@@ -8,7 +8,7 @@ from subprocess import CompletedProcess
 from typing import NamedTuple
 
 import pytest
-from pytest_projects import run_in, write_project
+from support.pytest_projects import run_in, write_project
 
 from graphrag_eval_lc import compare_runs, load_run, score_run
 

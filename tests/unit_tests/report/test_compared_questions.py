@@ -5,7 +5,7 @@ from typing import Any
 from urllib.parse import unquote
 
 import pytest
-from page_data import compared_rows, page_data
+from support.page_data import compared_rows, page_data
 
 from graphrag_eval_lc.compare import RunComparison, compare_runs
 from graphrag_eval_lc.json_values import json_text

@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from page_data import compared_rows
+from support.page_data import compared_rows
 
 from graphrag_eval_lc.compare import compare_runs
 from graphrag_eval_lc.errors import MissingExtraError

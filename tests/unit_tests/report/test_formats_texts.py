@@ -1,6 +1,6 @@
 import json
 
-from report_samples import table
+from support.report_samples import table
 
 from graphrag_eval_lc.report.formats import args_text, without_middle
 from graphrag_eval_lc.report.formats import shown_value as value_text

@@ -4,7 +4,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from junit_schema import checked_junit
+from support.junit_schema import checked_junit
 
 from graphrag_eval_lc import BenchmarkRun, compute_aggregates, gate_results, run_benchmark, write_junit
 from graphrag_eval_lc.config import load_config

@@ -3,7 +3,7 @@ import re
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from markdown_rendering import rendered as shown
+from support.markdown_rendering import rendered as shown
 
 from graphrag_eval_lc.report.markdown import Block, fitted, md_code, md_table, md_text
 from graphrag_eval_lc.texts import one_line

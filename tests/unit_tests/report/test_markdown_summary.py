@@ -3,8 +3,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hostile_runs import hostile_run
-from markdown_rendering import rendered
+from support.hostile_runs import hostile_run
+from support.markdown_rendering import rendered
 
 from graphrag_eval_lc import BenchmarkRun, compare_runs, compute_aggregates, gate_results, load_run, write_summary
 from graphrag_eval_lc.errors import OptionError

@@ -1,5 +1,5 @@
 import pytest
-from report_samples import sample, step
+from support.report_samples import sample, step
 
 from graphrag_eval_lc.config import EvaluationConfig
 from graphrag_eval_lc.report.problems import Problems

@@ -2,7 +2,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from report_samples import sample, step, table
+from support.report_samples import sample, step, table
 
 from graphrag_eval_lc import run_evaluation
 from graphrag_eval_lc.aggregation.sample_values import Metrics

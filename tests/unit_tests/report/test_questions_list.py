@@ -1,7 +1,7 @@
 import json
 from typing import Any
 
-from report_samples import sample, step, table
+from support.report_samples import sample, step, table
 
 from graphrag_eval_lc.config import RepeatsConfig
 from graphrag_eval_lc.report.questions import IndexRows

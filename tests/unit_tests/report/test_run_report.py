@@ -3,7 +3,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from report_samples import result, step, table
+from support.report_samples import result, step, table
 
 from graphrag_eval_lc import BenchmarkRun, report_html, write_report
 from graphrag_eval_lc.errors import MissingExtraError, OptionError, RunFolderError

@@ -4,7 +4,7 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
-from report_samples import result, step, table
+from support.report_samples import result, step, table
 
 from graphrag_eval_lc.config import EvaluationConfig
 from graphrag_eval_lc.report.reported_run import ReportedRun

@@ -3,9 +3,9 @@
 import io
 from typing import Any
 
-from report_samples import table
 from rich.console import Console
-from uncertain_steps import results_of, results_of_tool
+from support.report_samples import table
+from support.uncertain_steps import results_of, results_of_tool
 
 from graphrag_eval_lc import BenchmarkRun, compute_aggregates, write_report
 from graphrag_eval_lc.aggregation.sample_values import Metrics

@@ -2,7 +2,7 @@ import json
 from copy import deepcopy
 from typing import Any
 
-from report_samples import result, step, table
+from support.report_samples import result, step, table
 
 from graphrag_eval_lc.config import EvaluationConfig, load_config
 from graphrag_eval_lc.report.steps import SampleSteps, extra_steps, step_groups, uses_of

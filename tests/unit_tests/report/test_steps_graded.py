@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from graded_steps import looks, references, register_worths
+from support.graded_steps import looks, references, register_worths
 
 from graphrag_eval_lc import run_evaluation
 from graphrag_eval_lc.aggregation import reason_of

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from planted_secrets import MORE_SECRETS, SECRETS, leaks
+from support.planted_secrets import MORE_SECRETS, SECRETS, leaks
 
 from graphrag_eval_lc import run_benchmark, score_run
 from graphrag_eval_lc.errors import OptionError, RunFolderError

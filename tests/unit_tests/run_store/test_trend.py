@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from scored_runs import write_run
+from support.scored_runs import write_run
 
 from graphrag_eval_lc import compare_runs, trend
 from graphrag_eval_lc.errors import OptionError, RunFolderError

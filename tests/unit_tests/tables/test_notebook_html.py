@@ -5,7 +5,7 @@ import re
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from machine_speed import processor_seconds
+from support.machine_speed import processor_seconds
 
 from graphrag_eval_lc.tables.notebook_html import (
     LONGEST_TEXT,

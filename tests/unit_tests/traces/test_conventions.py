@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from span_files import calls_in, span
+from support.span_files import calls_in, span
 
 from graphrag_eval_lc.traces.conventions import CONVENTIONS
 from graphrag_eval_lc.traces.traced_calls import AskedCall, TracedCall

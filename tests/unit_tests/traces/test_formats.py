@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from span_files import request, span, traces_in
+from support.span_files import request, span, traces_in
 
 from graphrag_eval_lc.errors import ResponsesError
 from graphrag_eval_lc.traces.formats import read_calls

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from span_files import attributes, calls_in, span
+from support.span_files import attributes, calls_in, span
 
 from graphrag_eval_lc.traces.responses import responses_of
 from graphrag_eval_lc.traces.traced_calls import AskedCall

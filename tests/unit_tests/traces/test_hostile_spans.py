@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from span_files import calls_in, request, span, traces_in
+from support.span_files import calls_in, request, span, traces_in
 
 from graphrag_eval_lc.errors import ResponsesError
 from graphrag_eval_lc.traces.responses import responses_of

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from google.protobuf.json_format import MessageToDict, ParseDict
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
-from span_files import STARTED, TRACE, attributes, calls_in, request, span, traces_in, value
+from support.span_files import STARTED, TRACE, attributes, calls_in, request, span, traces_in, value
 
 from graphrag_eval_lc.traces.formats import read_calls
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from hypothesis import given
 from hypothesis import strategies as st
-from span_files import TRACE, calls_in, request, span, traces_in
+from support.span_files import TRACE, calls_in, request, span, traces_in
 
 from graphrag_eval_lc.traces.traced_calls import AskedCall, TracedCall
 from graphrag_eval_lc.traces.whole_traces import WholeTraces

@@ -4,7 +4,7 @@ import json
 from typing import Any
 
 import pytest
-from report_samples import QUESTION, sample, step, table
+from support.report_samples import QUESTION, sample, step, table
 
 from graphrag_eval_lc.config import EvaluationConfig, RepeatsConfig
 from graphrag_eval_lc.registry import MetricSpec

@@ -1,6 +1,6 @@
 from typing import Any
 
-from report_samples import sample, step, table
+from support.report_samples import sample, step, table
 
 from graphrag_eval_lc.aggregation.sample_values import Metrics
 from graphrag_eval_lc.config import EvaluationConfig

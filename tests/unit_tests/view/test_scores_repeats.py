@@ -1,7 +1,7 @@
 from typing import Any
 
 import pytest
-from report_samples import sample
+from support.report_samples import sample
 
 from graphrag_eval_lc.config import EvaluationConfig
 from graphrag_eval_lc.view.scores import Repeats

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from demo_runs import demo_run
+from support.demo_runs import demo_run
 
 from graphrag_eval_lc import BenchmarkRun, compare_runs, load_run, merge_runs
 

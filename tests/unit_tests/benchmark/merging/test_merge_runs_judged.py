@@ -5,8 +5,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from judged_runs import agent, config_of, judged_dataset, judgement
-from openai_stub import OpenAIStub
+from support.judged_runs import agent, config_of, judged_dataset, judgement
+from support.openai_stub import OpenAIStub
 
 from graphrag_eval_lc import merge_runs, run_benchmark, score_run
 from graphrag_eval_lc.judges.cache import JudgeCache

@@ -6,7 +6,8 @@ from typing import Any
 from langchain_core.language_models.fake_chat_models import GenericFakeChatModel
 from langchain_core.messages import AIMessage
 from langchain_core.tools import tool
-from openai_stub import Json, OpenAIStub, StubRequest
+
+from support.openai_stub import Json, OpenAIStub, StubRequest
 
 CONTEXTS = json.dumps([{"id": "d1", "text": "The tower is in Paris."}, {"id": "d2", "text": "It is of iron."}])
 

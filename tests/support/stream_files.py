@@ -13,11 +13,11 @@ from typing import Any
 from uuid import UUID
 
 from langchain_core.runnables.config import var_child_runnable_config
-from stream_values import Decoder
 
 from graphrag_eval_lc.capture import GraphRAGEvalCallbackHandler, capture_run
+from support.stream_values import Decoder
 
-FOLDER = Path(__file__).parent / "streams"
+FOLDER = Path(__file__).parents[1] / "streams"
 EVENTS = {  # the positional arguments of each callback
     "chain_start": ("serialized", "inputs"),
     "chain_end": ("outputs",),
