@@ -124,8 +124,8 @@ async def aregression_gate(
         run.stopped = again.stopped
         return ended
     _, last = await asyncio.to_thread(compared, _AllAnswers(run, again))
-    times = "once" if options.confirm == 1 else f"{options.confirm:,} times"
-    return _said(last, f"{last}; confirmed: {questions} run {times} more; the run alone: {first.sentence}")
+    times = "once more" if options.confirm == 1 else f"{options.confirm:,} more times"
+    return _said(last, f"{last}; confirmed: {questions} run {times}; the run alone: {first.sentence}")
 
 
 def _said(gate: GateResult, sentence: str) -> GateResult:

@@ -103,7 +103,7 @@ def test_noise_passes_and_a_broken_template_fails(project: Project) -> None:
     code, said = project.run("broken", 2, *CONFIRM, BROKEN="t1 t5")
     assert code == 1, said
     assert "Gate failed: compared with main (A), B: steps_score " in said
-    assert "run 2 times more; the run alone: " in said
+    assert "questions run 2 more times; the run alone: " in said
     codes = [project.run(f"same{seed}", seed, *CONFIRM)[0] for seed in (3, 4, 5)]
     assert codes == [0, 0, 0]
 
@@ -125,7 +125,7 @@ def test_killed_while_it_asks_again_the_run_goes_on_where_it_was(project: Projec
         assert "To resume" in said
     code, said = project.run("branch", 2, *CONFIRM, BROKEN="t1 t5")
     assert code == 1, said
-    assert "run 2 times more" in said
+    assert "questions run 2 more times" in said
     lines = (project.folder / "branch" / "confirmation" / "responses.jsonl").read_text().splitlines()
     ended = [each for each in map(json.loads, lines) if not each.get("interrupted")]
     keys = Counter((each["question_id"], each.get("repeat", 1)) for each in ended)

@@ -97,7 +97,7 @@ def test_what_changed_is_asked_again_before_the_gate_fails(tmp_path: Path, case:
     if not asked:
         assert not again.exists()
         return
-    assert f"confirmed: {asked} questions run 2 times more; the run alone: " in str(run.regression)
+    assert f"confirmed: {asked} questions run 2 more times; the run alone: " in str(run.regression)
     assert Counter(response["question_id"] for response in iter_responses(again / "responses.jsonl")) == Counter(
         {question: number - 1 for question, number in agent.asked.items() if number > 1}
     )
@@ -230,5 +230,5 @@ def test_further_answers_count_against_the_budget_of_the_run(tmp_path: Path) -> 
     assert str(run.regression).endswith("; not confirmed, as the run ended while 3 questions were run again")
     more = run_of(tmp_path / "branch", agent := Asking(lost), max_tokens=50 * 7, **options)
     assert more.stopped is None
-    assert "confirmed: 3 questions run 2 times more" in str(more.regression)
+    assert "confirmed: 3 questions run 2 more times" in str(more.regression)
     assert agent.asked.total() == 4
