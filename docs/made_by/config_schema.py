@@ -23,7 +23,7 @@ def config_schema() -> dict[str, Any]:
 
     Example:
         >>> config_schema()["properties"]["gates"]["description"]
-        'What a run must reach, alone or beside a baseline.'
+        'What a run must reach, alone or compared with a baseline.'
     """
     schema = EvaluationConfig.model_json_schema()
     sections = {key.section.__name__: key.section for key in described_keys() if key.section is not None}

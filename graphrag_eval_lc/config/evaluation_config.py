@@ -52,7 +52,7 @@ class EvaluationConfig(Section):
         plugins: Modules that register metrics, step kinds and evaluators, as ``package.module`` or
             ``path/to/file.py``, relative to the current folder. They are loaded before the rest is checked; those that
             a run's folder names are not loaded.
-        gates: What a run must reach, alone or beside a baseline.
+        gates: What a run must reach, alone or compared with a baseline.
         run: Options of the command ``run`` by their names, such as ``agent``, ``dataset`` and ``output``, which it
             takes where the command line does not give them. Functions in Python do not look at them, and run.json has
             them at its own places.

@@ -251,7 +251,7 @@ class PairDocument(_Document):
 
 
 class ComparisonDocument(_Document):
-    """Runs beside a baseline."""
+    """Runs compared with a baseline."""
 
     format_version: Literal[1] = 1
     """Raised where a key goes or means something else; new keys may come at any time."""
