@@ -134,5 +134,5 @@ def test_one_question_that_is_lost_does_not_and_the_command_says_what_decided(
         runs["good"], tmp_path, lambda result: result["question_id"] == "transformers_trondheim"
     )
     assert command("compare", runs["good"].output_dir, lost, "--fail-on-regression") == 0
-    assert "not worse in steps_score by more than 0.05: 0.931 → 0.910" in capsys.readouterr().out
+    assert "B: steps_score 0.931 → 0.910, drop 0.021 ≤ 0.05" in capsys.readouterr().out
     assert command("compare", runs["good"].output_dir, lost, "--fail-on-regression", "--max-drop", "0.02") == 1
