@@ -213,9 +213,9 @@ class Runner:
         """
         is_interrupted = False
         for number in count(1):
-            self._tell("attempt_started", sample, attempt=number)
             attempt_id = f"{self._attempt_prefix}/{sample.key[0]}/{sample.repeat}/{number}"
-            try:
+            try:  # an observer may fail too, and the slot must be free for others
+                self._tell("attempt_started", sample, attempt=number)
                 attempt = await self._call.aattempt(sample.question, attempt_id, self._stop.abandoned)
             finally:
                 self._slots.leave()

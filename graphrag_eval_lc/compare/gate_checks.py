@@ -196,12 +196,17 @@ class _Checked:
         number = len(set(self.template_ids.values())) if template is None else 1
         return compared_metrics([values], main=metric, number_of_templates=number, letter=self.values.letter)[0]
 
+    @cached_property
+    def _are_proportions(self) -> bool:
+        """Whether all values of the metric are between 0 and 1, in all templates."""
+        spec = metric_spec(str(self.metric))
+        return MetricValues(spec, self.pairing.by_template(self.pairing.values(spec.key)), left_out=0).are_proportions()
+
     def drop(self, template: str | None, pairs: Mapping[str, Pair]) -> "_Drop":
         """Return how much worse the mean of the pairs is, and how much of that is certain if only that counts."""
         spec = metric_spec(str(self.metric))
-        whole = MetricValues(spec, self.pairing.by_template(self.pairing.values(spec.key)), left_out=0)
         mean_a, mean_b = (fsum(pair[side] for pair in pairs.values()) / len(pairs) for side in (0, 1))
-        drop = _Drop(template, mean_a, mean_b, spec, whole.are_proportions(), self.limit)
+        drop = _Drop(template, mean_a, mean_b, spec, self._are_proportions, self.limit)
         if not self.gate.confident or not _is_above(drop.size, self.limit):
             return drop
         compared = self.compared(template, pairs)
@@ -383,10 +388,15 @@ def _lost(checked: _Checked) -> GateResult:
     shown = [each for ids in (over or lost).values() for each in ids]
     named = listed([f"{each} (undecided)" if each in undecided else each for each in shown], _NAMED)
     right = sum(is_right(a, spec) for a, _ in checked.pairs.values())
-    where = f" in {listed(list(over), _NAMED) or worst or 'each template'}" if gate.max_lost is None else ""
-    sentence = (
-        f"{checked.name}: {len(most):,} of {right:,} right questions lost{where} {'>' if over else '≤'} {limit:,}"
-    )
+    against = f"{'>' if over else '≤'} {limit:,}"
+    if gate.max_lost is None:
+        others = [template for template in over if template != worst]
+        more = f", also too many in {listed(others, _NAMED)}" if others else ""
+        sentence = (
+            f"{checked.name}: {counted(len(most), 'right question')} lost in {worst or 'each template'} {against}{more}"
+        )
+    else:
+        sentence = f"{checked.name}: {len(most):,} of {right:,} right questions lost {against}"
     return checked.result(
         f"{sentence}: {named}" if named else sentence, not over, len(most), limit, details=[*chain(*lost.values())]
     )
@@ -421,7 +431,8 @@ def _increase(checked: _Checked) -> GateResult:
     if increase <= 0:
         sentence += ", no increase"
     elif is_share:
-        sentence += f", +{_against(increase, limit, allowed, is_proportion=False)}"
+        sign = "+" if a else ""
+        sentence += f", {sign}{_against(increase, limit, allowed, is_proportion=False)}"
     else:
         sentence += f", +{increase:,.6g} {'≤' if has_passed else '>'} {allowed}"
     return checked.result(sentence, has_passed, increase, limit, metric=metric, statistic=statistic)

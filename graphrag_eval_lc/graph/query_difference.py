@@ -87,7 +87,8 @@ def query_differences(
         prefixes: Those that the endpoint knows without a declaration.
 
     Returns:
-        The differences, the most telling first; none if both are the same query.
+        The differences, the most telling first; none if there are none. Which branch of a UNION a pattern is in, the
+        modifiers of subqueries, and the template of a CONSTRUCT are not compared.
 
     Raises:
         UnreadableQueryError: One of them is not SPARQL that reads.
@@ -138,7 +139,9 @@ class _Comparison:
         yield from self._patterns()
         yield from self._filters()
         yield from self._columns(required_columns)
-        if (ordered or wanted.limit is not None) and (order := self._order(given.order, self._names)) != wanted.order:
+        yield from self._groups()
+        order = self._order(given.order, self._names)
+        if (ordered or wanted.limit is not None) and order != self._order(wanted.order, {}):
             expected, actual = self._order_text(wanted.order), self._order_text(given.order)
             if order:
                 yield Difference("order", f"sorts by {actual} instead of {expected or 'nothing'}", expected, actual)
@@ -147,9 +150,11 @@ class _Comparison:
         for name in ("limit", "offset"):
             expected_number, number = getattr(wanted, name), getattr(given, name)
             if expected_number != number:
-                has = f"has {name.upper()} {number}" if number else f"lacks {name.upper()} {expected_number}"
-                instead = f" instead of {expected_number}" if number and expected_number else ""
-                yield Difference("limit", has + instead, str(expected_number), str(number))
+                is_there = number is not None and (name == "limit" or number > 0)
+                has = f"has {name.upper()} {number}" if is_there else f"lacks {name.upper()} {expected_number}"
+                instead = f" instead of {expected_number}" if is_there and expected_number else ""
+                old, new = (None if each is None else str(each) for each in (expected_number, number))
+                yield Difference("limit", has + instead, old, new)
         if wanted.distinct != given.distinct:
             yield Difference("distinct", f"{'lacks' if wanted.distinct else 'adds'} DISTINCT")
 
@@ -242,6 +247,15 @@ class _Comparison:
         for name, value in columns:
             if value is None and name not in given:
                 yield Difference("columns", f"does not return {name}", name)
+
+    def _groups(self) -> Iterator[Difference]:
+        expected = {renamed(each, {}) for each in self._wanted.group}
+        actual = {renamed(each, self._names) for each in self._given.group}
+        if expected != actual:
+            old = ", ".join(map(self._words.expression, self._wanted.group)) or None
+            new = ", ".join(map(self._words.expression, self._given.group)) or None
+            sentence = f"groups by {new or 'nothing'} instead of {old or 'nothing'}"
+            yield Difference("aggregate", sentence, old, new)
 
     def _own(self, condition: Expression) -> str:
         return self._words.expression(renamed(condition, self._own_names))

@@ -111,11 +111,11 @@ def declared_prefixes(query: str) -> dict[str, str]:
 
 
 @lru_cache(maxsize=1024)
-def _parsed(query: str, prefixes: tuple[tuple[str, str], ...]) -> Any:
-    """Return rdflib's algebra. Prefixes are expanded before, as rdflib knows one prefix for a namespace only."""
+def _form_of(query: str, prefixes: tuple[tuple[str, str], ...]) -> QueryForm:
+    """Read a query. Prefixes are expanded before rdflib parses it, as it knows one prefix for a namespace only."""
     try:
         with _PARSER:
-            return translateQuery(parseQuery(_expanded(query, dict(prefixes)))).algebra
+            return _Reader().whole(translateQuery(parseQuery(_expanded(query, dict(prefixes)))).algebra)
     except Exception as problem:  # rdflib and pyparsing raise many kinds, of which Exception itself is one
         raise UnreadableQueryError(str(problem)) from problem
 
@@ -168,10 +168,7 @@ def read_query(query: str, prefixes: Mapping[str, str] | None = None) -> QueryFo
     """
     declared = declared_prefixes(query)
     known = STANDARD_PREFIXES | dict(prefixes or {}) | declared
-    algebra = _parsed(query, tuple(sorted(known.items())))
-    reader = _Reader()
-    form = reader.whole(algebra)
-    return replace(form, prefixes=declared)
+    return replace(_form_of(query, tuple(sorted(known.items()))), prefixes=declared)
 
 
 class _Reader:
@@ -191,6 +188,7 @@ class _Reader:
         limit: int | None = None
         offset = 0
         columns: list[str] = []
+        having: list[Any] = []
         computed: dict[str, Expression] = {}
         while node is not None:
             if node.name == "Slice":
@@ -204,7 +202,7 @@ class _Reader:
             elif node.name == "Extend":
                 computed[self._term(node.var)] = node.expr
             elif node.name == "Filter" and _is_of_groups(node.p):
-                self._filters.append((node.expr, ()))
+                having.append(node.expr)
             else:
                 break
             node = node.p
@@ -212,8 +210,7 @@ class _Reader:
             self._read(node, ())
         if form == "DESCRIBE":
             columns = [self._term(term) for term in algebra.PV or ()]
-        having = [(self._expression(raw), where) for raw, where in self._filters if isinstance(raw, CompValue)]
-        filters = [each for each in self._filters if not isinstance(each[0], CompValue)] + having
+        filters = [*self._filters, *((self._expression(raw), ()) for raw in having)]
         shown = {name: self._expression(raw) for name, raw in computed.items()}
         bound = [(("bind", name, value), ()) for name, value in shown.items() if name not in columns]
         split = [(part, where) for condition, where in [*filters, *bound] for part in _conjuncts(condition)]
@@ -244,7 +241,7 @@ class _Reader:
                 self._read(node.p1, where)
                 self._read(node.p2, (*where, "optional"))
                 if node.expr is not None and not (isinstance(node.expr, CompValue) and node.expr.name == "TrueFilter"):
-                    self._filters.append((self._expression(node.expr), (*where, "optional")))
+                    self._condition(node.expr, (*where, "optional"))
             case "Union":
                 self._read(node.p1, (*where, "union"))
                 self._read(node.p2, (*where, "union"))
@@ -354,7 +351,8 @@ class _Reader:
     def _relation(self, raw: Any) -> Expression:
         left, operator = self._expression(raw.expr), str(raw.op)
         if operator in ("IN", "NOT IN"):
-            return (operator.lower(), left, *sorted(map(self._expression, raw.other), key=str))
+            values = raw.other if isinstance(raw.other, list) else ()  # of IN () rdflib makes rdf:nil
+            return (operator.lower(), left, *sorted(map(self._expression, values), key=str))
         right = self._expression(raw.other)
         if operator in (">", ">="):
             return (operator.replace(">", "<"), right, left)

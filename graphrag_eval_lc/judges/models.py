@@ -3,11 +3,12 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 from importlib import import_module
-from typing import Any, Unpack, cast
+from typing import Any, TypeVar, Unpack, cast
 
 import httpx
 from langchain_core.embeddings import Embeddings
 from langchain_core.language_models import BaseChatModel
+from pydantic import BaseModel, ValidationError
 
 from graphrag_eval_lc.config import EmbeddingConfig, EvaluationConfig, GenerationConfig, expanded
 from graphrag_eval_lc.errors import ConfigError, MissingExtraError, OptionError
@@ -28,6 +29,8 @@ from graphrag_eval_lc.judges.openai_models import (
 from graphrag_eval_lc.masking import remember_secret
 from graphrag_eval_lc.prices import Pricing
 from graphrag_eval_lc.retrying import masked_error_text
+
+SettingsT = TypeVar("SettingsT", bound=BaseModel)
 
 # LiteLLM's names of providers, and those of LangChain.
 _LANGCHAIN_PROVIDERS = {
@@ -54,7 +57,7 @@ def as_judge_model(llm: Any, **options: Unpack[AskingOptions]) -> JudgeModel:
     if hasattr(llm, "aask") and not isinstance(llm, type):
         return cast("JudgeModel", llm)
     if isinstance(llm, str):
-        llm = GenerationConfig.model_validate(_named_settings(llm))
+        llm = _config_of(GenerationConfig, llm)
     if isinstance(llm, GenerationConfig):
         if is_openai_compatible(llm):
             return OpenAIJudgeModel(llm, **options)
@@ -66,6 +69,14 @@ def as_judge_model(llm: Any, **options: Unpack[AskingOptions]) -> JudgeModel:
         f"{type(llm).__name__} is no model that can judge",
         hint="Give a chat model of LangChain, a name such as openai:gpt-4o-mini, or a GenerationConfig.",
     )
+
+
+def _config_of(section: type[SettingsT], name: str) -> SettingsT:
+    try:
+        return section.model_validate(_named_settings(name))
+    except ValidationError as problem:
+        what, hint = f"{name!r:.80} does not name a model", "Give a name such as openai:gpt-4o-mini."
+        raise OptionError(what, hint=hint) from problem
 
 
 def as_embedding_model(embeddings: Any, **options: Unpack[AskingOptions]) -> EmbeddingModel:
@@ -84,7 +95,7 @@ def as_embedding_model(embeddings: Any, **options: Unpack[AskingOptions]) -> Emb
     if hasattr(embeddings, "aembed") and not isinstance(embeddings, type):
         return cast("EmbeddingModel", embeddings)
     if isinstance(embeddings, str):
-        embeddings = EmbeddingConfig.model_validate(_named_settings(embeddings))
+        embeddings = _config_of(EmbeddingConfig, embeddings)
     if isinstance(embeddings, EmbeddingConfig):
         if is_openai_compatible(embeddings):
             return OpenAIEmbeddingModel(embeddings, **options)

@@ -239,7 +239,7 @@ class RunView:
     @property
     def main(self) -> ScoreLine | None:
         """The main score; None if nothing was scored."""
-        return self.scores[0] if self.scores else None
+        return next((line for line in self.scores if not line.is_part), None)
 
     @property
     def hidden_templates(self) -> tuple[TemplateLine, ...]:

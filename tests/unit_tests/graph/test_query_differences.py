@@ -67,3 +67,8 @@ def test_a_pattern_less_is_missing(patterns: list[str]) -> None:
     reference = f"ASK {{ {' . '.join([*patterns, '<urn:new> <urn:only> 99'])} }}"
     found = query_differences(reference, f"ASK {{ {' . '.join(patterns)} }}")
     assert [each.sentence for each in found] == ["lacks <urn:new> <urn:only> 99"]
+
+
+def test_reading_a_query_again_changes_nothing() -> None:
+    query = "SELECT ?n { ?a <urn:p> ?b . SERVICE <urn:s> { ?b <urn:q> ?n FILTER(?n > 3) } }"
+    assert [query_differences(query, query) for _ in range(3)] == [[], [], []]
