@@ -18,6 +18,7 @@ Location: TypeAlias = tuple[str | int, ...]
 SOURCE_KEY = "output_source"
 _LINE_END = re.compile("\r\n|[\n\r\x85\u2028\u2029]")
 _ANCHOR = re.compile(r"(&\S+\s+|!\S*\s+)*")
+_COMMENT = re.compile(r"(?:^|\s)(#.*)$")
 _ALIAS = re.compile(r"\s*\*[^\s,\]}]+")
 _Loader: type[yaml.SafeLoader] = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
@@ -102,7 +103,9 @@ def _edits(each: NewOutput, root: yaml.Node | None, lines: _Lines, file: TextFil
     else:
         column = lines.indent(lines.at(key.start_mark))
         more = "" if SOURCE_KEY in pairs else f"{' ' * column}{SOURCE_KEY}: {source}\n"
-        yield start, _after_line_end(lines.text, end), f"{_block(each.output, column + 2)}\n{more}"
+        end, comment = _rest_of_line(lines.text, start, end)
+        newline = "\r\n" if "\r\n" in lines.text else "\n"
+        yield start, end, f"{_block(each.output, column + 2, comment)}\n{more}".replace("\n", newline)
     if SOURCE_KEY in pairs:
         key, value = pairs[SOURCE_KEY]
         start, end = _span(key, value, lines)
@@ -140,22 +143,26 @@ def _last(node: yaml.Node) -> yaml.Node:
     return node
 
 
-def _after_line_end(text: str, index: int) -> int:
-    """Return where the next line begins, if only blanks are before it; a comment stays."""
-    if text[index - 1 : index] == "\n":
-        return index
-    end = index
-    while text[end : end + 1] in (" ", "\t", "\r"):
-        end += 1
-    return end + 1 if text[end : end + 1] == "\n" else end
+def _rest_of_line(text: str, start: int, end: int) -> tuple[int, str]:
+    """Return where the line after a value begins, and the comment on the value's first or last line."""
+    is_block = text[start : start + 1] in ("|", ">")
+    place = text.find("\n", start) if is_block else _line_end(text, end)
+    found = _COMMENT.search(text[start if is_block else end : place].rstrip())
+    after = end if text[end - 1 : end] == "\n" else min(_line_end(text, end) + 1, len(text))
+    return after, "" if found is None else f"  {found[1]}"
 
 
-def _block(text: str, indent: int) -> str:
+def _line_end(text: str, index: int) -> int:
+    at = text.find("\n", index)
+    return len(text) if at < 0 else at
+
+
+def _block(text: str, indent: int, comment: str) -> str:
     """Return a text as YAML: in lines if it has some that YAML would keep, else in double quotes."""
     lines = text.split("\n")
     if len(lines) > 1 and lines[0].strip() == lines[0] != "" and lines[-1] and all(map(str.isprintable, lines)):
-        return "|-\n" + "\n".join(f"{' ' * indent}{line}" if line else "" for line in lines)
-    return json.dumps(text, ensure_ascii=False)
+        return f"|-{comment}\n" + "\n".join(f"{' ' * indent}{line}" if line else "" for line in lines)
+    return json.dumps(text, ensure_ascii=False) + comment
 
 
 def result_text(results: Any) -> str:

@@ -12,9 +12,10 @@ from graphrag_eval_lc.errors import MissingExtraError
 from graphrag_eval_lc.graph.other_queries import cypher_differences, lint_cypher, sql_differences
 from graphrag_eval_lc.graph.query_difference import Difference, in_words, query_differences
 from graphrag_eval_lc.graph.query_forms import UnreadableQueryError
-from graphrag_eval_lc.graph.query_lint import QueryFinding, lint_query
+from graphrag_eval_lc.graph.query_lint import LintRule, QueryFinding, lint_query
 from graphrag_eval_lc.graph.vocabulary import Vocabulary, load_vocabulary
 
+_LESS_TELLING: tuple[LintRule, ...] = ("unbound_variable", "disconnected_patterns", "no_limit")
 _MOST_DIFFERENCES = 6
 """A query with more differences is another one, which no single difference explains."""
 
@@ -131,11 +132,12 @@ def _without_none(rule: str, finding: QueryFinding) -> dict[str, Any]:
 
 def _cause(findings: list[QueryFinding], differences: list[Difference]) -> str | None:
     """Return what explains the failure: a mistake that is certain, else the first of a few differences."""
-    if findings:
-        return findings[0].rule
+    certain = [each.rule for each in findings if each.rule not in _LESS_TELLING]
+    if certain:
+        return certain[0]
     if differences and (len(differences) <= _MOST_DIFFERENCES or differences[0].kind == "class"):
         return differences[0].kind  # of another class all else follows
-    return None
+    return findings[0].rule if findings else None
 
 
 def _sentence(findings: list[QueryFinding], differences: list[Difference]) -> str:

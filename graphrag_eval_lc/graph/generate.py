@@ -24,6 +24,7 @@ Split: TypeAlias = Literal["template", "value"]
 
 _PLACEHOLDER = re.compile(r"\{([A-Za-z_]\w*)\}")
 _MOST_ROWS = 1_000
+_ESCAPES = str.maketrans({"\\": "\\\\", '"': '\\"', "'": "\\'", "\n": "\\n", "\r": "\\r"})
 _NO_ID = re.compile(r"[^0-9A-Za-z]+")
 
 
@@ -181,6 +182,8 @@ async def _values(template: QuestionTemplate, graph: Graph, seed: int) -> list[R
         raise DatasetError(f"the query for values fails: {problem}", key=f"{template.template_id}.values") from problem
     if not rows:
         raise DatasetError("the query for values returns no rows", key=f"{template.template_id}.values")
+    names = list(dict.fromkeys(name for row in rows for name in row))
+    rows = [{name: row.get(name, "") for name in names} for row in rows]
     rows = sorted(rows, key=lambda row: sorted(row.items()))
     if template.most is not None and len(rows) > template.most:
         chosen = random.Random(f"{seed} {template.template_id}").sample(range(len(rows)), template.most)
@@ -192,6 +195,8 @@ async def _question(template: QuestionTemplate, number: int, row: Row, graph: Gr
     """Return a question; or the reason why it is left out."""
     rows: list[Row] = []
     truth: Literal["true", "false"] | None = None
+    if any(value == "" for value in row.values()):
+        return "a value is missing"
     groups = filled(template.reference_steps, row, template.template_id)
     for step in (each for group in groups for each in group):
         query = step["args"].get("query") if isinstance(step.get("args"), dict) else None
@@ -221,7 +226,7 @@ async def _question(template: QuestionTemplate, number: int, row: Row, graph: Gr
     if isinstance(answer, dict):
         answer = answer.get(truth) if truth is not None else None
     if answer is not None:
-        made["reference_answer"] = filled(_with_rows(answer, rows), row, template.template_id)
+        made["reference_answer"] = _answer(answer, rows, row, template.template_id)
     return {**made, "reference_steps": groups}
 
 
@@ -245,20 +250,23 @@ def filled(value: Any, row: Row, template_id: str) -> Any:
 
         return _PLACEHOLDER.sub(value_of, value)
     if isinstance(value, Mapping):
-        return {key: filled(each, row, template_id) for key, each in value.items()}
+        escaped = {name: each.translate(_ESCAPES) for name, each in row.items()}
+        return {key: filled(each, escaped if key == "query" else row, template_id) for key, each in value.items()}
     return [filled(each, row, template_id) for each in value] if isinstance(value, list) else value
 
 
 _REPEATED = re.compile(r"\{rows:((?:[^{}]|\{\w+\})*)\}")
 
 
-def _with_rows(answer: str, rows: Sequence[Row]) -> str:
-    """Return an answer with the rows of the last query written out."""
-
-    def written(found: re.Match[str]) -> str:
-        return ", ".join(_PLACEHOLDER.sub(lambda name, row=row: row.get(name[1], ""), found[1]) for row in rows)
-
-    return _REPEATED.sub(written, answer).replace("{rows}", str(len(rows)))
+def _answer(answer: str, rows: Sequence[Row], row: Row, template_id: str) -> str:
+    """Return an answer with the rows of the last query and the values; what stands in rows is no placeholder."""
+    parts, end = [], 0
+    for found in _REPEATED.finditer(answer):
+        parts.append(filled(answer[end : found.start()].replace("{rows}", str(len(rows))), row, template_id))
+        each_row = (_PLACEHOLDER.sub(lambda name, each=each: each.get(name[1], ""), found[1]) for each in rows)
+        parts.append(", ".join(each_row))
+        end = found.end()
+    return "".join((*parts, filled(answer[end:].replace("{rows}", str(len(rows))), row, template_id)))
 
 
 def _refuse_repeated_ids(made: Generated) -> None:

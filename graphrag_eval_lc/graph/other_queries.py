@@ -79,7 +79,7 @@ def cypher_differences(reference: str, actual: str) -> list[Difference]:
 
 
 def lint_cypher(query: str, vocabulary: Vocabulary) -> list[QueryFinding]:
-    """Find labels, relationship types and keys of a Cypher query that the graph does not have.
+    """Find labels and relationship types of a Cypher query that the graph does not have.
 
     Example:
         >>> grid = Vocabulary(source="grid", classes={"Line": None}, properties={"FROM": None, "kv": None})
@@ -90,7 +90,6 @@ def lint_cypher(query: str, vocabulary: Vocabulary) -> list[QueryFinding]:
     known: tuple[tuple[_Part, LintRule, Mapping[str, int | None]], ...] = (
         ("label", "unknown_class", vocabulary.classes),
         ("relationship type", "unknown_property", vocabulary.properties),
-        ("property", "unknown_property", vocabulary.properties),
     )
     found = []
     for part, rule, names in known:
@@ -187,6 +186,11 @@ def _sql_parts(query: str) -> _Parts:
 
 def _ordered(condition: Any, exp: Any) -> str:
     """Return a condition as text; the sides of an equation are in order."""
+    if isinstance(condition, exp.GT | exp.GTE):
+        operator = "<" if isinstance(condition, exp.GT) else "<="
+        return f"{condition.expression.sql()} {operator} {condition.this.sql()}"
+    if isinstance(condition, exp.Or):
+        return " OR ".join(sorted(_ordered(part, exp) for part in condition.flatten()))
     if isinstance(condition, exp.EQ | exp.NEQ):
         sides = sorted(
             (condition.this.sql(), condition.expression.sql()), key=lambda text: (text[:1] in "'0123456789", text)
@@ -197,10 +201,10 @@ def _ordered(condition: Any, exp: Any) -> str:
 
 _CYPHER_TEXT = re.compile(r"'((?:[^'\\]|\\.)*)'|\"((?:[^\"\\]|\\.)*)\"")
 _CYPHER_COMMENT = re.compile(r"/\*.*?\*/|(?<!:)//[^\n]*", re.DOTALL)
-_LABELS = re.compile(r"\(\s*\w*\s*((?:[:|&!]\s*`?\w+`?\s*)+)")
-_TYPES = re.compile(r"\[\s*\w*\s*:\s*((?:[:|]?\s*`?\w+`?\s*)+)")
-_NAME = re.compile(r"\w+")
-_PROPERTY = re.compile(r"(?<=[A-Za-z_)\]])\.(\w+)(?!\s*\()|[{,]\s*(\w+)\s*:")
+_LABELS = re.compile(r"\(\s*\w*\s*((?:[:|&!]\s*(?:`[^`]+`|\w+)\s*)+)")
+_TYPES = re.compile(r"\[\s*\w*\s*:\s*((?:[:|]?\s*(?:`[^`]+`|\w+)\s*)+)")
+_NAME = re.compile(r"`[^`]+`|\w+")
+_PROPERTY = re.compile(r"(?<=[\w)\]])\.([A-Za-z_]\w*+)(?!\s*[(.])|[{,]\s*(\w+)\s*:")
 _NUMBER = re.compile(r"(?<![\w.*])-?\d+(?:\.\d+)?(?![\w.])")
 _AGGREGATE = re.compile(r"\b(count|sum|avg|min|max|collect|stdev|percentile\w+)\s*\(", re.IGNORECASE)
 _LIMIT = re.compile(r"\bLIMIT\s+(\d+|\$\w+)", re.IGNORECASE)
@@ -219,8 +223,10 @@ def _cypher_parts(query: str) -> _Parts:
     limits = Counter(_LIMIT.findall(query))
     without_limits = re.sub(r"\*\s*\d*(?:\.\.\d*)?", "*", _LIMIT.sub(" ", query))
     return {
-        "label": Counter(name for found in _LABELS.findall(query) for name in _NAME.findall(found)),
-        "relationship type": Counter(name for found in _TYPES.findall(query) for name in _NAME.findall(found)),
+        "label": Counter(name.strip("`") for found in _LABELS.findall(query) for name in _NAME.findall(found)),
+        "relationship type": Counter(
+            name.strip("`") for found in _TYPES.findall(query) for name in _NAME.findall(found)
+        ),
         "property": Counter(one or other for one, other in _PROPERTY.findall(query)),
         "value": texts + Counter(_NUMBER.findall(without_limits)),
         "aggregate": Counter(name.lower() for name in _AGGREGATE.findall(query)),

@@ -24,7 +24,7 @@ from graphrag_eval_lc.graph.query_forms import (
 )
 from graphrag_eval_lc.graph.query_words import Words
 from graphrag_eval_lc.matching.assignment import best_assignment
-from graphrag_eval_lc.texts import counted
+from graphrag_eval_lc.texts import counted, shortened
 
 DifferenceKind: TypeAlias = Literal[
     "form",
@@ -49,6 +49,7 @@ DifferenceKind: TypeAlias = Literal[
 """What differs, the most telling first."""
 
 _KINDS: tuple[DifferenceKind, ...] = get_args(DifferenceKind)
+_LONGEST = 200
 _ROUNDS = 6  # so that the ends of a path of six properties tell its nodes apart
 
 
@@ -104,8 +105,14 @@ def query_differences(
     known |= declared_prefixes(actual) | declared_prefixes(reference)
     wanted, given = (with_listed_values(read_query(query, known)) for query in (reference, actual))
     compared = _Comparison(wanted, given, Words(STANDARD_PREFIXES | known))
-    found = dict.fromkeys(compared.differences(required_columns, ordered))
+    found = dict.fromkeys(map(_within_limits, compared.differences(required_columns, ordered)))
     return sorted(found, key=lambda each: _KINDS.index(each.kind))
+
+
+def _within_limits(found: Difference) -> Difference:
+    """Return a difference with shortened texts, as a list of values may have thousands."""
+    expected, actual = (None if each is None else shortened(each, _LONGEST) for each in (found.expected, found.actual))
+    return Difference(found.kind, shortened(found.sentence, 2 * _LONGEST), expected, actual)
 
 
 def in_words(differences: Sequence[Difference], most: int = 3) -> str:

@@ -6,6 +6,7 @@ Prefixes are expanded; sequences and inverses of paths become patterns; blank no
 
 import re
 import threading
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
@@ -43,10 +44,13 @@ NO_NAMES = re.compile(
 )
 """Comments, IRIs and texts of a query, in which no prefixed name is one."""
 _ESCAPE = re.compile(r"\\([_~.\-!$&'()*+,;=/?#@%])")
-_COMMUTATIVE = ("=", "!=", "+", "*", "&&", "||", "in")
+_COMMUTATIVE = ("=", "!=", "+", "*", "&&", "||", "in", "not in")
 
 
 _PARSER = threading.Lock()  # pyparsing keeps what it has parsed in one place for all threads
+
+
+_EXISTS = {"Builtin_EXISTS": "exists", "Builtin_NOTEXISTS": "not exists"}
 
 
 class UnreadableQueryError(ValueError):
@@ -107,7 +111,7 @@ def declared_prefixes(query: str) -> dict[str, str]:
         >>> declared_prefixes("PREFIX cim: <https://cim.ucaiug.io/ns#> SELECT * {?x a cim:Line}")
         {'cim': 'https://cim.ucaiug.io/ns#'}
     """
-    return dict(_DECLARATION.findall(query))
+    return dict(_DECLARATION.findall(_without_comments(query)))
 
 
 @lru_cache(maxsize=1024)
@@ -128,13 +132,18 @@ def _expanded(query: str, prefixes: Mapping[str, str]) -> str:
         local = _ESCAPE.sub(r"\1", name[2])
         return f"<{namespace}{local}>"
 
-    query = _DECLARATION.sub(" ", query)
+    query = _DECLARATION.sub(" ", _without_comments(query))
     parts: list[str] = []
     end = 0
     for opaque in NO_NAMES.finditer(query):
         parts += (PREFIXED_NAME.sub(iri, query[end : opaque.start()]), opaque[0])
         end = opaque.end()
     return "".join((*parts, PREFIXED_NAME.sub(iri, query[end:])))
+
+
+def _without_comments(query: str) -> str:
+    """Return a query without comments; a # in an IRI or a text begins none."""
+    return NO_NAMES.sub(lambda found: " " if found[0].startswith("#") else found[0], query)
 
 
 def inferred_prefixes(query: str, other: str) -> dict[str, str]:
@@ -218,11 +227,9 @@ class _Reader:
             form=form,
             patterns=tuple(self._patterns),
             filters=tuple(split),
-            columns=tuple((name, None if shown.get(name) == name else shown.get(name)) for name in columns)
-            if form in ("SELECT", "DESCRIBE")
-            else (),
+            columns=tuple(_column(name, shown.get(name)) for name in columns) if form in ("SELECT", "DESCRIBE") else (),
             distinct=distinct,
-            order=tuple((direction, self._expression(raw)) for direction, raw in order),
+            order=tuple((direction, renamed(self._expression(raw), shown)) for direction, raw in order),
             group=tuple(self._group),
             limit=limit,
             offset=offset,
@@ -295,12 +302,17 @@ class _Reader:
         if name == "ConditionalAndExpression":
             for each in (expression.expr, *expression.other):
                 self._condition(each, where)
-        elif name in ("Builtin_EXISTS", "Builtin_NOTEXISTS"):
-            graph = expression.graph
-            group = translateGroupGraphPattern(graph) if graph.name.startswith("GroupGraphPattern") else graph
-            self._read(group, (*where, "exists" if name == "Builtin_EXISTS" else "not exists"))
+        elif name in _EXISTS:
+            self._group_of(expression.graph, (*where, _EXISTS[name]))
+        elif name == "UnaryNot" and getattr(expression.expr, "name", "") in _EXISTS:
+            is_negated = expression.expr.name == "Builtin_EXISTS"
+            self._group_of(expression.expr.graph, (*where, "not exists" if is_negated else "exists"))
         else:
             self._filters.append((self._expression(expression), where))
+
+    def _group_of(self, graph: Any, where: tuple[str, ...]) -> None:
+        is_raw = graph.name.startswith("GroupGraphPattern")
+        self._read(translateGroupGraphPattern(graph) if is_raw else graph, where)
 
     def _unfold(self, subject: str, predicate: Any, object_: str, where: tuple[str, ...]) -> None:
         """Add a pattern, or several if its predicate is a sequence or an inverse."""
@@ -359,6 +371,11 @@ class _Reader:
         return (operator, left, right)
 
 
+def _column(name: str, value: Expression | None) -> tuple[str, Expression | None]:
+    """Return a column; one that is another variable under a new name is that variable."""
+    return (value, None) if isinstance(value, str) and value.startswith("?") else (name, value)
+
+
 def _is_of_groups(node: Any) -> bool:
     """Return whether a filter is HAVING: below it are only computed columns and groups."""
     while node is not None and node.name == "Extend":
@@ -411,13 +428,14 @@ def variables_in(expression: Expression) -> Iterator[str]:
             yield from variables_in(each)
 
 
-def renamed(expression: Expression, names: Mapping[str, str]) -> Expression:
+def renamed(expression: Expression, names: Mapping[str, str] | Mapping[str, Expression]) -> Expression:
     """Return an expression with other names of variables, and the operands in order whose order does not matter."""
     if isinstance(expression, str):
         return names.get(expression, expression)
     parts = [renamed(each, names) for each in expression]
     if parts and parts[0] in _COMMUTATIVE:
-        parts[1:] = sorted(parts[1:], key=str)
+        first = 2 if parts[0] in ("in", "not in") else 1  # what is looked for stays in front of the list
+        parts[first:] = sorted(parts[first:], key=str)
     return tuple(parts)
 
 
@@ -450,6 +468,9 @@ def with_listed_values(form: QueryForm) -> QueryForm:
         *(variables_in(condition) for condition, where in form.filters if where or listed_values(condition) is None),
     ]
     unchanged = set(chain.from_iterable(needed))
+    unchanged |= {term for each in form.patterns if each.where for term in (each.subject, each.object)}
+    several = Counter(found[0] for condition in conditions if (found := listed_values(condition)))
+    unchanged |= {name for name, number in several.items() if number > 1}
     listed = {name: values for name, values in listed.items() if name not in unchanged}
     if not listed:
         return form

@@ -29,6 +29,7 @@ from graphrag_eval_lc.graph.query_forms import (
 )
 from graphrag_eval_lc.graph.query_words import Words
 from graphrag_eval_lc.graph.vocabulary import Vocabulary, local_name
+from graphrag_eval_lc.texts import shortened
 
 LintRule: TypeAlias = Literal[
     "syntax",
@@ -44,6 +45,7 @@ RULES: tuple[LintRule, ...] = get_args(LintRule)
 
 _STANDARD = tuple(f"<{namespace}" for namespace in STANDARD_PREFIXES.values())
 _IRI = re.compile(r"<[^<>\s]+>")
+_SHOWN_ERROR = 60
 _PLACE = re.compile(r"error at (\d+):(\d+): (.*)", re.DOTALL)
 _RDFLIB_PLACE = re.compile(r"\(line:(\d+), col:(\d+)\)")
 
@@ -161,7 +163,13 @@ def _syntax_error(query: str, prefixes: Mapping[str, str]) -> QueryFinding | Non
             return QueryFinding("syntax", f"it is not SPARQL: {problem}")
         line, column = int(place[1]), int(place[2])
         column -= len(head) if line == 1 else 0
-        return QueryFinding("syntax", f"it is not SPARQL: line {line}, column {column}: {place[3]}", "", line, column)
+        return QueryFinding(
+            "syntax",
+            f"it is not SPARQL: line {line}, column {column}: {shortened(place[3], _SHOWN_ERROR)}",
+            "",
+            line,
+            column,
+        )
     except (ValueError, RuntimeError, OSError):  # such as SERVICE, which is not followed
         return None
     return None
@@ -183,6 +191,7 @@ def _unbound(form: QueryForm, words: Words) -> Iterator[QueryFinding]:
         return
     bound = {term for each in form.patterns for term in (each.subject, each.predicate, each.object)}
     bound |= {word for each in form.patterns for group in each.where for word in group.split(" ")}
+    bound |= {name for name, value in form.columns if value is not None}
     for condition, _ in form.filters:
         if isinstance(condition, tuple) and condition[0] in ("bind", "values", "in"):
             bound |= set(variables_in(condition[1]))
@@ -196,19 +205,25 @@ def _disconnected(form: QueryForm, words: Words) -> Iterator[QueryFinding]:
     """Find required patterns that share no variable with the others and name no entity: each row comes with each."""
     if any(each.where for each in form.patterns) or any(where for _, where in form.filters):
         return  # groups may be alternatives
-    parts: list[set[str]] = []
-    for joined in chain(
-        (set(variables_in((each.subject, each.predicate, each.object))) for each in form.patterns),
-        (set(variables_in(condition)) for condition, _ in form.filters),
-    ):
+    if form.form == "ASK":
+        return  # it has no rows
+    parts: list[set[str]] = [set(variables_in((each.subject, each.predicate, each.object))) for each in form.patterns]
+    listed = {found[0] for condition, _ in form.filters if (found := listed_values(condition))}
+    for condition in (*(condition for condition, _ in form.filters), *(value for _, value in form.columns if value)):
+        joined = set(variables_in(condition))
         touching = [part for part in parts if part & joined]
-        parts = [part for part in parts if not part & joined] + [joined.union(*touching)]
-    parts = [part for part in parts if part]
-    if len(parts) < 2:
-        return
+        if touching:
+            parts = [part for part in parts if not part & joined] + [joined.union(*touching)]
+    merged: list[set[str]] = []
     for part in parts:
+        touching = [each for each in merged if each & part]
+        merged = [each for each in merged if not each & part] + [part.union(*touching)]
+    merged = [part for part in merged if part]
+    if len(merged) < 2:
+        return
+    for part in merged:
         of_part = [each for each in form.patterns if part & {each.subject, each.object}]
-        if of_part and not any(_names_an_entity(each) for each in of_part):
+        if of_part and not part & listed and not any(_names_an_entity(each) for each in of_part):
             names = ", ".join(words.term(name) for name in sorted(part)[:3])
             what = f"nothing connects {names} with the other patterns, so that each row is repeated for each of theirs"
             yield QueryFinding("disconnected_patterns", what)
@@ -244,8 +259,13 @@ def _unknown_classes(form: QueryForm, words: Words, vocabulary: Vocabulary) -> I
 def _unknown_properties(form: QueryForm, words: Words, vocabulary: Vocabulary) -> Iterator[QueryFinding]:
     if not vocabulary.properties or not vocabulary.complete:
         return
+    own = {iri.removesuffix(local_name(iri)) for iri in (*vocabulary.properties, *vocabulary.classes)}
+    names = {local_name(iri) for iri in vocabulary.properties}
     for iri in dict.fromkeys(chain.from_iterable(_iris(each.predicate) for each in _asked_of_graph(form))):
-        if iri[1:-1] not in vocabulary.properties:
+        name = local_name(iri[1:-1])
+        # Of another namespace it may be a function of the store, such as a search.
+        is_of_graph = iri[1:-1].removesuffix(name) in own or name in names
+        if iri[1:-1] not in vocabulary.properties and is_of_graph:
             what = f"{words.term(iri)} is not a property of this graph"
             yield QueryFinding("unknown_property", what, _nearest(iri, vocabulary, vocabulary.properties, words))
 

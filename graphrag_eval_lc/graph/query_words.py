@@ -27,6 +27,9 @@ class Words:
             return f"{{{' '.join(self.term(each) for each in term[1:-1].split(' '))}}}"
         if term.startswith('"') and (number := _NUMBER.fullmatch(term)):
             return number[1]
+        if term.startswith('"'):  # IRIs inside a text are a part of it
+            text, mark, datatype = term.rpartition("^^<")
+            return f"{text}^^{self.term(f'<{datatype}')}" if mark and not text.endswith("\\") else term
         for prefix, namespace in self._prefixes:
             term = _shortened(term, f"{prefix}:", namespace)
         return _shortened(term, "", UNDECLARED)
@@ -34,8 +37,18 @@ class Words:
     def pattern(self, pattern: Pattern, where: str | None = None) -> str:
         """Return a triple pattern, and the group that it is in."""
         triple = " ".join(self.term(each) for each in (pattern.subject, pattern.predicate, pattern.object))
-        group = " ".join(pattern.where).upper() if where is None else where
+        group = " ".join(map(self._group, pattern.where)) if where is None else where
         return f"{group} {{ {triple} }}" if group else triple
+
+    def _group(self, where: str) -> str:
+        kind, _, term = where.partition(" ")
+        return f"{kind.upper()} {self.term(term)}" if kind in ("graph", "service") else where.upper()
+
+    def _operand(self, value: Expression, of: str) -> str:
+        """Return an operand, in parentheses if it is an operation inside another one."""
+        text = self.expression(value)
+        is_inner = of in _INFIX and isinstance(value, tuple) and value[0] in _INFIX and len(value) > 2
+        return f"({text})" if is_inner else text
 
     def chains(self, patterns: Iterable[Pattern]) -> Iterator[str]:
         """Yield patterns as texts, those that only hang together by a node without a name as one path."""
@@ -53,7 +66,7 @@ class Words:
         if isinstance(value, str):
             return self.term(value)
         name, *operands = value
-        texts = [self.expression(each) for each in operands]
+        texts = [self._operand(each, str(name)) for each in operands]
         if name == "bind":
             return f"{texts[1]} AS {texts[0]}"
         if name in ("in", "not in"):

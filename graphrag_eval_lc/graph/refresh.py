@@ -112,7 +112,7 @@ class Refresh:
         outputs = [
             NewOutput(each.reference.location, text, {"endpoint": self.source, "date": date, "sha256": _digest(text)})
             for each in self.references
-            if each.state == "stale"
+            if each.state == "stale" and each.reference.output is not None
             for text in (result_text(each.results),)
         ]
         return with_new_outputs(self.file, outputs)
@@ -130,6 +130,8 @@ def reference_queries(
     if records.file is None or records.has_records_by_id or records.file.format not in ("yaml", "json"):
         hint = "Give a dataset as a list of templates, in YAML or JSON."
         raise DatasetError("this form of dataset cannot be refreshed", path=dataset, hint=hint)
+    if not isinstance(records.values, list):
+        raise DatasetError("it is not a list of templates", path=dataset, hint="graphrag-eval-lc validate says more.")
     index = records.line_index
     found, others = [], 0
     for location, question_id, step in _steps(records.values):
@@ -146,12 +148,20 @@ def reference_queries(
 
 
 def _steps(templates: Any) -> Iterator[tuple[Location, str, Mapping[str, Any]]]:
-    for at, template in enumerate(templates if isinstance(templates, list) else ()):
-        for place, question in enumerate(template.get("questions") or ()):
-            for group, steps in enumerate(question.get("reference_steps") or ()):
-                for number, step in enumerate(steps):
+    for at, template in _mappings(templates):
+        for place, question in _mappings(template.get("questions")):
+            groups = question.get("reference_steps")
+            for group, steps in enumerate(groups if isinstance(groups, list) else ()):
+                for number, step in _mappings(steps):
                     location = (at, "questions", place, "reference_steps", group, number)
                     yield location, str(question.get("id")), step
+
+
+def _mappings(values: Any) -> Iterator[tuple[int, Mapping[str, Any]]]:
+    """Yield the mappings in a list, with their places; what else is in it is for ``validate``."""
+    for place, each in enumerate(values if isinstance(values, list) else ()):
+        if isinstance(each, Mapping):
+            yield place, each
 
 
 async def refresh_dataset(

@@ -9,7 +9,7 @@ import json
 import re
 import threading
 from collections import Counter, defaultdict
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -56,6 +56,17 @@ def folded_query(query: str) -> str:
     return folded.strip()
 
 
+class CaseInsensitive(dict[str, str]):
+    """Headers, whose names are the same in any case."""
+
+    def __init__(self, headers: Iterable[tuple[str, str]]) -> None:
+        super().__init__({name.lower(): value for name, value in headers})
+
+    def get(self, name: str, default: Any = None) -> Any:
+        """Return a header."""
+        return super().get(name.lower(), default)
+
+
 @dataclass(frozen=True, slots=True)
 class Call:
     """A request, in the form by which it is found again.
@@ -91,6 +102,7 @@ def call_of(method: str, target: str, headers: Mapping[str, str], body: bytes) -
     """
     url = urlsplit(target)
     parameters = parse_qsl(url.query, keep_blank_values=True)
+    headers = CaseInsensitive(headers.items())
     media_type = headers.get("Content-Type", "").split(";")[0].strip().lower()
     query = ""
     if media_type == "application/x-www-form-urlencoded":
@@ -209,7 +221,8 @@ class ReplayProxy:
             return _Answer(NOT_RECORDED, {"X-Replay": "not recorded", "Content-Type": JSON_MEDIA_TYPE}, _json(what))
         self._warn_of_changing(call)
         kept = {name: value for name, value in headers.items() if name.lower() in _KEPT_REQUEST_HEADERS}
-        url = self._base.copy_with(path=urlsplit(target).path, query=urlsplit(target).query.encode() or None)
+        parameters = "&".join(filter(None, (self._base.query.decode(), urlsplit(target).query)))
+        url = self._base.copy_with(path=urlsplit(target).path, query=parameters.encode() or None)
         try:
             response = self._client.request(method, url, headers=kept, content=body or None)
         except httpx.HTTPError as problem:
@@ -265,20 +278,21 @@ class ReplayProxy:
             protocol_version = "HTTP/1.1"
 
             def handle_call(self) -> None:
-                length = int(self.headers.get("Content-Length") or 0)
-                if length > _LARGEST_BODY or self.headers.get("Transfer-Encoding"):
+                size = self.headers.get("Content-Length") or "0"
+                if not size.isdecimal() or int(size) > _LARGEST_BODY or self.headers.get("Transfer-Encoding"):
                     self.send_error(HTTPStatus.LENGTH_REQUIRED)
                     return
-                headers = dict(self.headers.items())
-                answer = proxy.answer(self.command, self.path, headers, self.rfile.read(length))
+                headers = CaseInsensitive(self.headers.items())
+                answer = proxy.answer(self.command, self.path, headers, self.rfile.read(int(size)))
                 self.send_response(answer.status)
                 for name, value in answer.headers.items():
                     self.send_header(name, value)
                 self.send_header("Content-Length", str(len(answer.body)))
                 self.end_headers()
-                self.wfile.write(answer.body)
+                if self.command != "HEAD":
+                    self.wfile.write(answer.body)
 
-            do_GET = do_POST = handle_call  # noqa: N815 - named by the standard library
+            do_GET = do_POST = do_PUT = do_HEAD = do_OPTIONS = handle_call  # noqa: N815 - named by the standard library
 
             def log_message(self, *_: object) -> None:
                 pass

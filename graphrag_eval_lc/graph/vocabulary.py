@@ -13,6 +13,7 @@ from typing import Any, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from graphrag_eval_lc.dataset.sparql_endpoint import EndpointError
 from graphrag_eval_lc.errors import ConfigError
 from graphrag_eval_lc.files.writing import replace_file
 from graphrag_eval_lc.graph.sources import Graph, Row, rows_of
@@ -20,10 +21,16 @@ from graphrag_eval_lc.graph.sources import Graph, Row, rows_of
 MOST_TERMS = 20_000
 """Of classes, properties and pairs of these at most so many are read; a list that is longer is not used by the lint."""
 
-_CLASSES = "SELECT ?class (COUNT(?s) AS ?n) WHERE {{ ?s a ?class }} GROUP BY ?class ORDER BY DESC(?n) LIMIT {limit}"
+_CLASSES = """
+SELECT ?class (COUNT(?s) AS ?n) WHERE {{ {{ ?s a ?class }} UNION {{ GRAPH ?g {{ ?s a ?class }} }} }}
+GROUP BY ?class ORDER BY DESC(?n) LIMIT {limit}"""
 _PROPERTIES = """
-SELECT ?property (COUNT(?s) AS ?n) WHERE {{ ?s ?property ?o }} GROUP BY ?property ORDER BY DESC(?n) LIMIT {limit}"""
-_USES = "SELECT DISTINCT ?class ?property WHERE {{ ?s a ?class ; ?property ?o }} LIMIT {limit}"
+SELECT ?property (COUNT(?s) AS ?n) WHERE {{ {{ ?s ?property ?o }} UNION {{ GRAPH ?g {{ ?s ?property ?o }} }} }}
+GROUP BY ?property ORDER BY DESC(?n) LIMIT {limit}"""
+_USES = """
+SELECT DISTINCT ?class ?property WHERE {{
+  {{ ?s a ?class ; ?property ?o }} UNION {{ GRAPH ?g {{ ?s a ?class ; ?property ?o }} }}
+}} LIMIT {limit}"""
 _VOID = """
 PREFIX void: <http://rdfs.org/ns/void#>
 SELECT DISTINCT ?class ?n ?property WHERE {{
@@ -117,7 +124,7 @@ def local_name(iri: str) -> str:
 
 
 async def read_vocabulary(graph: Graph, *, most: int = MOST_TERMS) -> Vocabulary:
-    """Read a vocabulary with SELECT queries: VoID if the graph has it, else by counting.
+    """Read a vocabulary with SELECT queries: by counting, and from VoID, which is enough if counting takes too long.
 
     Args:
         graph: What is asked.
@@ -131,19 +138,23 @@ async def read_vocabulary(graph: Graph, *, most: int = MOST_TERMS) -> Vocabulary
         return rows_of(await graph.results(query.format(limit=most)))
 
     now = datetime.now(UTC).isoformat(timespec="seconds")
-    if described := await ask(_VOID):
-        classes = {row["class"]: _number(row.get("n")) for row in described if "class" in row}
-        properties = {row["property"]: _number(row.get("n")) for row in described if "class" not in row}
-        pairs = [row for row in described if "class" in row and "property" in row]
-        for row in pairs:
-            properties.setdefault(row["property"], None)
-        is_whole = len(described) < most
-    else:
+    described = await ask(_VOID)
+    try:
         counted = await ask(_CLASSES), await ask(_PROPERTIES)
-        classes = {row["class"]: _number(row.get("n")) for row in counted[0] if "class" in row}
-        properties = {row["property"]: _number(row.get("n")) for row in counted[1] if "property" in row}
         pairs = await ask(_USES)
-        is_whole = max(map(len, counted)) < most
+    except EndpointError:
+        if not described:
+            raise
+        counted, pairs = ([], []), []
+    classes = {row["class"]: _number(row.get("n")) for row in counted[0] if "class" in row}
+    properties = {row["property"]: _number(row.get("n")) for row in counted[1] if "property" in row}
+    for row in described:
+        if "class" in row:
+            classes.setdefault(row["class"], _number(row.get("n")))
+        if "property" in row:
+            properties.setdefault(row["property"], None)
+    pairs = [*pairs, *(row for row in described if "class" in row and "property" in row)]
+    is_whole = max(*map(len, counted), len(described)) < most
     uses: dict[str, list[str]] = {}
     for row in pairs:
         uses.setdefault(row["class"], []).append(row["property"])

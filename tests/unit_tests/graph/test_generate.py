@@ -150,3 +150,29 @@ def test_file_of_templates_that_breaks_the_form(tmp_path: Path) -> None:
     path.write_text(yaml.safe_dump([NAMES, {**NAMES, "valeus": "x"}]), encoding="utf-8")
     with pytest.raises(DatasetError, match=r"templates.yaml, line \d+, key 1.valeus"):
         load_templates(path)
+
+
+def test_values_with_quotes_and_braces_and_missing_ones(tmp_path: Path) -> None:
+    grid = tmp_path / "grid.ttl"
+    grid.write_text(
+        '@prefix : <urn:grid#> . :a :name "The \\"A\\" {x}" ; :kv 1 . :b :kv 2 . :c :name "C" ; :kv 3 .',
+        encoding="utf-8",
+    )
+    quoted: dict[str, Any] = {
+        **NAMES,
+        "id": "kv_{kv}",
+        "values": "SELECT ?name ?kv { ?s <urn:grid#kv> ?kv OPTIONAL { ?s <urn:grid#name> ?name } }",
+        "reference_answer": "{name}: {rows:{name}}.",
+        "reference_steps": [
+            [
+                {
+                    "name": "sparql_query",
+                    "args": {"query": 'SELECT ?name { ?s <urn:grid#name> ?name FILTER(?name = "{name}") }'},
+                }
+            ]
+        ],
+    }
+    made = generated(GraphSource(file=grid), quoted)
+    found = questions_by_id(made.templates)
+    assert dict(made.left_out) == {"a value is missing": 1}
+    assert found["kv_1"]["reference_answer"] == 'The "A" {x}: The "A" {x}.'

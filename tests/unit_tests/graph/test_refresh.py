@@ -80,7 +80,7 @@ YAML = f"""\
             args: &args
               query: >-
                 {QUERY}
-            output: |-
+            output: |-  # of last year
               {results({"name": "Oslo", "kv": "1"})}
             # a comment on columns
             required_columns: [name]
@@ -142,6 +142,28 @@ def test_source_is_replaced_the_second_time(tmp_path: Path, grid: Path) -> None:
     path = dataset_of(tmp_path, results(), output_source={"endpoint": "old", "date": "2020-01-01", "sha256": "0"})
     (question,) = json.loads(refreshed(path, GraphSource(file=grid)).new_text())[0]["questions"]
     assert question["reference_steps"][0][0]["output_source"]["endpoint"] == str(grid)
+
+
+@pytest.mark.parametrize(
+    "dataset", ["template_id: t", "- 5", "- questions: [7]", "- questions: [{id: q, reference_steps: 5}]", "- []"]
+)
+def test_malformed_datasets_are_no_crash(tmp_path: Path, grid: Path, dataset: str) -> None:
+    path = tmp_path / "qa.yaml"
+    path.write_text(dataset, encoding="utf-8")
+    if dataset.startswith("-"):
+        assert refreshed(path, GraphSource(file=grid)).references == ()
+    else:
+        with pytest.raises(DatasetError, match="not a list of templates"):
+            refreshed(path, GraphSource(file=grid))
+
+
+def test_reference_without_an_output_is_reported_and_left(tmp_path: Path, grid: Path) -> None:
+    path = dataset_of(tmp_path, results())
+    text = path.read_text(encoding="utf-8").replace('"output":', '"expected":')
+    path.write_text(text, encoding="utf-8")
+    refresh = refreshed(path, GraphSource(file=grid))
+    assert refresh.number("stale") == 1
+    assert refresh.new_text() == text
 
 
 def test_output_that_others_share_is_refused(tmp_path: Path, grid: Path) -> None:

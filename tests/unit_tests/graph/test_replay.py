@@ -154,3 +154,13 @@ def test_records_are_json_lines(endpoint: Endpoint, tmp_path: Path) -> None:
         http.get(proxy.url, params={"query": QUERY})
     (record,) = map(json.loads, calls.read_text(encoding="utf-8").splitlines())
     assert (record["method"], record["path"], record["query"], record["status"]) == ("GET", "/sparql", QUERY, 200)
+
+
+def test_names_of_headers_and_parameters_of_the_endpoint(endpoint: Endpoint, tmp_path: Path) -> None:
+    one = call_of("GET", "/q?query=ASK+%7B%7D", {"accept": "text/csv"}, b"")
+    assert one == call_of("GET", "/q?query=ASK+%7B%7D", {"Accept": "text/csv"}, b"")
+    form = {"content-type": "application/x-www-form-urlencoded"}
+    assert call_of("POST", "/q", form, b"query=ASK+%7B%7D").query == "ASK {}"
+    with ReplayProxy(tmp_path / "calls.jsonl", endpoint=f"{endpoint.url}?infer=false") as proxy, client() as http:
+        assert http.get(proxy.url, params={"query": QUERY}).status_code == 200
+    assert endpoint.queries == [QUERY]
