@@ -108,7 +108,7 @@ async def aregression_gate(
         often = (
             f"two runs of the same agent differ as much in {100 * chance:.0f} of 100 cases, so nothing was run again"
         )
-        return _said(replace(first, state="passed"), f"{first}; {often}")
+        return _said(replace(first, state="passed"), f"{first}, which may be chance: {often}")
     changed = _changed_questions(comparison.pairs[0], first)
     if not changed:
         return first
