@@ -123,7 +123,7 @@ def _sentence(part: _Part, old: str | None, new: str | None) -> str:
     verbs = {
         "column": ("returns", "does not return"),
         "condition": ("filters by", "does not filter by"),
-        "join": ("joins on", "does not join on"),
+        "join": ("has", "lacks"),
         "group": ("groups by", "does not group by"),
         "aggregate": ("computes", "does not compute"),
         "order": ("sorts by", "does not sort by"),
@@ -157,8 +157,8 @@ def _sql_parts(query: str) -> _Parts:
     def texts(nodes: Iterable[Any]) -> Counter[str]:
         return Counter(node.unalias().sql(comments=False) for node in nodes)
 
-    def conjuncts(node: Any) -> Counter[str]:
-        parts = node.this.flatten() if isinstance(node.this, exp.And) else [node.this]
+    def conjuncts(condition: Any) -> Counter[str]:
+        parts = condition.flatten() if isinstance(condition, exp.And) else [condition]
         return Counter(_ordered(part, exp) for part in parts)
 
     selects = list(tree.find_all(exp.Select))
@@ -167,18 +167,21 @@ def _sql_parts(query: str) -> _Parts:
     found["aggregate"] = texts(each for each in returned if each.find(exp.AggFunc))
     found["column"] = texts(each for each in returned if not each.find(exp.AggFunc))
     conditions = [*tree.find_all(exp.Where), *tree.find_all(exp.Having)]
-    found["condition"] = sum(map(conjuncts, conditions), Counter())
-    joined = (join.args["on"] for join in tree.find_all(exp.Join) if join.args.get("on") is not None)
-    found["join"] = Counter(
-        _ordered(part, exp) for on in joined for part in (on.flatten() if isinstance(on, exp.And) else [on])
-    )
+    joins = list(tree.find_all(exp.Join))
+    of_joins = [join.args["on"] for join in joins if join.args.get("on") is not None]
+    # A condition of an inner join is one of WHERE, and tables with a comma between them are joined.
+    found["condition"] = sum(map(conjuncts, [each.this for each in conditions] + of_joins), Counter())
+    found["join"] = Counter(f"{join.side} JOIN" for join in joins if join.side)
     found["group"] = texts(each for group in tree.find_all(exp.Group) for each in group.expressions)
     aliases = {each.alias.lower(): each.unalias().sql() for each in returned if each.alias}
+
+    def sorted_by(value: Any) -> str:
+        if isinstance(value, exp.Literal) and value.is_int and 0 < int(value.name) <= len(returned):
+            return str(returned[int(value.name) - 1].unalias().sql())  # ORDER BY 1 is the first column
+        return str(aliases.get(value.name.lower(), value.sql()))
+
     orders = (each for order in tree.find_all(exp.Order) for each in order.expressions)
-    found["order"] = Counter(
-        f"{aliases.get(each.this.name.lower(), each.this.sql())} {'DESC' if each.args.get('desc') else 'ASC'}"
-        for each in orders
-    )
+    found["order"] = Counter(f"{sorted_by(each.this)} {'DESC' if each.args.get('desc') else 'ASC'}" for each in orders)
     found["limit"] = Counter(each.expression.sql() for each in tree.find_all(exp.Limit))
     found["distinct"] = Counter("DISTINCT" for select in selects if select.args.get("distinct"))
     return found
@@ -186,9 +189,9 @@ def _sql_parts(query: str) -> _Parts:
 
 def _ordered(condition: Any, exp: Any) -> str:
     """Return a condition as text; the sides of an equation are in order."""
-    if isinstance(condition, exp.GT | exp.GTE):
-        operator = "<" if isinstance(condition, exp.GT) else "<="
-        return f"{condition.expression.sql()} {operator} {condition.this.sql()}"
+    mirrored = {exp.GT: "<", exp.GTE: "<=", exp.LT: ">", exp.LTE: ">="}.get(type(condition))
+    if mirrored is not None and isinstance(condition.this, exp.Literal):  # 3 < x is x > 3
+        return f"{condition.expression.sql()} {mirrored} {condition.this.sql()}"
     if isinstance(condition, exp.Or):
         return " OR ".join(sorted(_ordered(part, exp) for part in condition.flatten()))
     if isinstance(condition, exp.EQ | exp.NEQ):

@@ -50,6 +50,7 @@ DifferenceKind: TypeAlias = Literal[
 
 _KINDS: tuple[DifferenceKind, ...] = get_args(DifferenceKind)
 _LONGEST = 200
+_MOST_SWAPPED = 40  # of more variables all pairs take too long
 _ROUNDS = 6  # so that the ends of a path of six properties tell its nodes apart
 
 
@@ -361,7 +362,7 @@ def _improved(names: dict[str, str], wanted: QueryForm, given: QueryForm) -> dic
         return (patterns & Counter(_renamed(each, tried) for each in given.patterns)).total()
 
     most = equal(names)
-    is_better = most < min(len(wanted.patterns), len(given.patterns))
+    is_better = most < min(len(wanted.patterns), len(given.patterns)) and len(names) <= _MOST_SWAPPED
     while is_better:
         is_better = False
         for one, other in combinations(names, 2):

@@ -65,7 +65,7 @@ def write_summary(
         >>> results = [{"template_id": "t", "question_id": "q", "question_text": "?", "steps_score": 0.5}]
         >>> with TemporaryDirectory() as folder:
         ...     text = write_summary(results, f"{folder}/summary.md").read_text(encoding="utf-8")
-        >>> "**steps_score 0.500**" in text
+        >>> "steps_score 0.500" in text
         True
     """
     if path is not None:

@@ -216,7 +216,7 @@ class RunView:
         >>> results = [{"template_id": "t", "question_id": f"q{n}", "steps_score": n / 2} for n in range(3)]
         >>> view = run_view(results)
         >>> str(view.headline), [failure.question_id for failure in view.failures]
-        ('1 of 3 right, 1 partly right, 1 wrong · steps_score 0.500', ['q0', 'q1'])
+        ('1 of 3 right, 1 partly right, 1 wrong · steps_score 0.500 (0.04–0.96)', ['q0', 'q1'])
     """
 
     headline: Headline

@@ -145,6 +145,7 @@ def verdict_of(sample: Sample, passing: RepeatsConfig) -> Verdict:
     the answer, else the first other score of which the best value is declared.
 
     Example:
+        >>> from graphrag_eval_lc.config import EvaluationConfig
         >>> results = [{"question_id": "q", "template_id": "t", "steps_score": score} for score in (1.0, 0.5, 0.0)]
         >>> samples = seen_samples(results, Metrics(EvaluationConfig()))
         >>> [verdict_of(sample, RepeatsConfig()).state for sample in samples]
