@@ -29,7 +29,7 @@ BATCH_GOAL = 0.12
 
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
-OpenAIStub: Any = import_module("openai_stub").OpenAIStub
+OpenAIStub: Any = import_module("support.openai_stub").OpenAIStub
 
 
 class Sent(NamedTuple):

@@ -100,6 +100,7 @@ def test_report_that_cannot_be_written_is_one_note(tmp_path: Path, monkeypatch: 
     monkeypatch.setitem(sys.modules, "jinja2", None)
     for module in ("page", "run_report"):
         monkeypatch.delitem(sys.modules, f"graphrag_eval_lc.report.{module}", raising=False)
+        monkeypatch.delattr(f"graphrag_eval_lc.report.{module}", raising=False)  # which an import sets again
     run = run_benchmark(answer, DATASET, output_dir=tmp_path, progress="off")
     [note] = run.notes
     assert note.startswith("There is no report: ")

@@ -11,7 +11,7 @@ from support.judged_runs import REQUESTS, config_of, judged_dataset, judged_resp
 from support.openai_stub import OpenAIStub
 
 Command = Callable[..., int]
-RUN = ("run", "judged.yaml", "--agent", "judged_runs:agent", "--output", "run", "--quiet")
+RUN = ("run", "judged.yaml", "--agent", "support.judged_runs:agent", "--output", "run", "--quiet")
 SCORE = ("score", "judged.yaml", "judged.jsonl", "--output", "run")
 PRICES = {"gpt-4o-mini": {"input": 1.0, "output": 10.0}}
 OFF = "Judged metrics"
