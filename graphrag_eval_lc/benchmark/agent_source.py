@@ -10,6 +10,7 @@ import os
 import sys
 import sysconfig
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from functools import partial
 from importlib.machinery import PathFinder
 from importlib.util import resolve_name
@@ -93,7 +94,9 @@ class _Walk:
 
     def __init__(self) -> None:
         entries = [Path(entry).resolve() for entry in os.environ.get("PYTHONPATH", "").split(os.pathsep) if entry]
-        self.roots = [*(each for each in entries if not any(each.glob("*.dist-info"))), Path.cwd()]
+        self.roots = [each for each in entries if not any(each.glob("*.dist-info"))]
+        with suppress(FileNotFoundError):  # an agent may have removed the current folder
+            self.roots.append(Path.cwd())
         self.found: dict[str, set[str]] = {}  # digests by name; several functions may have one name
         self.outdated: list[str] = []
         self._files: set[Path] = set()

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from functools import cache
+from importlib import import_module
 from importlib.util import find_spec
 from typing import Any, cast
 
@@ -193,17 +194,27 @@ def _diagnosis_record(step: StepDiagnosis) -> dict[str, Any]:
 
 
 @cache
-def _can_read_queries() -> bool:
-    return find_spec("rdflib") is not None
+def _explaining() -> Any:
+    """Return the room that explains failed queries; None if the extra ``graph`` is not installed.
+
+    rdflib looks at the standard streams and the current folder while it is imported, which an agent may have closed or
+    removed. No score fails for that.
+    """
+    if find_spec("rdflib") is None:
+        return None
+    try:
+        return import_module("graphrag_eval_lc.graph.explained")
+    except Exception:
+        return None
 
 
 def _explain_queries(result: dict[str, Any], config: GraphConfig) -> None:
-    """Add to the diagnosis what explains failed queries, if the extra ``graph`` is installed."""
+    """Add to the diagnosis what explains failed queries."""
     is_any_failed = any(step["outcome"] == "mismatch" for group in result["steps_diagnosis"] for step in group)
-    if config.explain and is_any_failed and _can_read_queries():
-        from graphrag_eval_lc.graph.explained import explainer_of
-
-        explainer_of(config).add_to(result)
+    args = (step.get("args") for step in result["actual_steps"])
+    has_query = any(isinstance(each, Mapping) and isinstance(each.get("query"), str) for each in args)
+    if config.explain and is_any_failed and has_query and (explaining := _explaining()) is not None:
+        explaining.explainer_of(config).add_to(result)
 
 
 def _hand_through(result: dict[str, Any], question: Question, response: Response) -> None:

@@ -202,6 +202,6 @@ def test_broken_installed_plugin_is_one_sentence(tmp_path: Path) -> None:
     assert outcome.returncode == 2
     assert outcome.stderr == (
         "Error: the plugin acme (acme_of_nobody.metrics) of the package acme-checks cannot be loaded, as "
-        "ModuleNotFoundError: No module named 'acme_of_nobody'. Mend or uninstall the package, or set "
+        "ModuleNotFoundError: No module named 'acme_of_nobody'. Fix or uninstall the package, or set "
         "GRAPHRAG_EVAL_LC_NO_PLUGINS=1 to do without the plugins of installed packages.\n"
     )

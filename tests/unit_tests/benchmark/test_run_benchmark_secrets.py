@@ -41,7 +41,7 @@ def test_secrets_in_errors_of_an_agent_reach_no_file_and_no_console(
     agent = tmp_path / "agent.py"
     agent.write_text("from test_run_benchmark_secrets_agent import raising\n")
     (tmp_path / "test_run_benchmark_secrets_agent.py").write_text(
-        "from planted_secrets import MORE_SECRETS, SECRETS, embeddings\n"
+        "from support.planted_secrets import MORE_SECRETS, SECRETS, embeddings\n"
         "ALL = (*SECRETS, *MORE_SECRETS)\n"
         "def raising(question):\n"
         "    text = ALL[int(question.split()[-1][1:])].text\n"
