@@ -4,6 +4,7 @@ import os
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -18,12 +19,20 @@ from graphrag_eval_lc.dataset.sparql_endpoint import EndpointError
 from graphrag_eval_lc.errors import ConfigError, MissingExtraError, OptionError
 from graphrag_eval_lc.event_loop.loop import run_sync
 from graphrag_eval_lc.files.writing import refuse_existing, replace_file, write_data
-from graphrag_eval_lc.graph.generate import Split, generate_dataset, load_templates
+from graphrag_eval_lc.graph.generate import generate_dataset, load_templates
 from graphrag_eval_lc.graph.refresh import refresh_dataset, refresh_summary
 from graphrag_eval_lc.graph.replay import ReplayProxy
 from graphrag_eval_lc.graph.sources import GraphSource
 from graphrag_eval_lc.report.json_documents import validation_document
 from graphrag_eval_lc.texts import counted
+
+
+class SplitBy(StrEnum):
+    """What stays whole in a part; the lowest version of typer knows no Literal."""
+
+    template = "template"
+    value = "value"
+
 
 _STATE_SUFFIX = ".refresh.jsonl"
 
@@ -152,7 +161,7 @@ def generate(
         int, option("--seed", "Chooses values if a template has more than `most`, and the split.", "N")
     ] = 0,
     split: Annotated[
-        Split | None,
+        SplitBy | None,
         option(
             "--split",
             "Also write a part for development and one for testing, next to the dataset. No template, or no value, is "
@@ -179,7 +188,8 @@ def generate(
         refuse_existing(path, overwrite=overwrite)
     source = _source(_graph_config(config, endpoint, graph), timeout)
     parsed = load_templates(templates)
-    options: dict[str, Any] = {"seed": seed, "split": split, "test_share": test_share}
+    by = None if split is None else split.value
+    options: dict[str, Any] = {"seed": seed, "split": by, "test_share": test_share}
     with showing_progress("Questions made") as show:
         options |= {"max_concurrency": max_concurrency, "on_progress": show}
         made = run_sync(lambda: generate_dataset(parsed, source, **options))
