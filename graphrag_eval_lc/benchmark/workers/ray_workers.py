@@ -31,6 +31,7 @@ _HINT = "Install it: pip install 'graphrag-eval-lc[ray]'."
 _NOT_SENT = [".git", ".venv", "venv", "__pycache__", "node_modules", "runs", "*.jsonl", "*.parquet", "report.html"]
 _ANSWER_SEC = 10.0
 _LOOKING_SEC = 0.5
+_PREPARING_SEC = 10.0  # after which questions are asked in any case
 
 
 class RayCluster:
@@ -194,7 +195,16 @@ class RayWorkers:
         folder, paths = places_of_code()
         self._code = (None if self._cluster.folder is not None else folder, paths)
         self._sent = ray.put(self._job)
-        self._task = ray.remote(num_cpus=min(1.0, processors / self._size), max_retries=RETRIES)(asked)
+        share = min(1.0, processors / self._size)
+        self._task = ray.remote(num_cpus=share, max_retries=RETRIES)(asked)
+        # Questions that wait for processes to start would all be asked at once then, whatever the limit of requests.
+        prepare = ray.remote(num_cpus=share, max_retries=0)(prepared)
+        preparing = [
+            asyncio.ensure_future(answer_of(prepare.remote(self._sent, *self._code))) for _ in range(self._size)
+        ]
+        await asyncio.wait(preparing, timeout=_PREPARING_SEC)
+        for each in preparing:  # what fails here is reported of the questions
+            _ = each.exception() if each.done() else each.cancel()
 
     async def aattempt(self, question: Question, attempt_id: str, abandoned: "asyncio.Future[None]") -> Attempt:
         """Have a task ask a question once; see ``AgentCall.aattempt``.
@@ -241,6 +251,15 @@ def asked(job: bytes, folder: str | None, paths: list[str], question: Question, 
         use_code_in(folder, paths)
         _worker = Worker(job)
     return _worker.load() or _worker.attempt(question, attempt_id)
+
+
+def prepared(job: bytes, folder: str | None, paths: list[str]) -> None:
+    """Load the agent in a process of Ray's, before the first question."""
+    global _worker
+    if _worker is None or _worker.job != job:
+        use_code_in(folder, paths)
+        _worker = Worker(job)
+    _worker.load()
 
 
 def _with_file_by_name(job: Job) -> tuple[Job, str | None]:
