@@ -7,7 +7,7 @@ Prefixes are expanded; sequences and inverses of paths become patterns; blank no
 import re
 import threading
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from itertools import chain, count
@@ -132,13 +132,17 @@ def _expanded(query: str, prefixes: Mapping[str, str]) -> str:
         local = _ESCAPE.sub(r"\1", name[2])
         return f"<{namespace}{local}>"
 
-    query = _DECLARATION.sub(" ", _without_comments(query))
+    return outside_texts(_DECLARATION.sub(" ", _without_comments(query)), lambda part: PREFIXED_NAME.sub(iri, part))
+
+
+def outside_texts(query: str, change: Callable[[str], str]) -> str:
+    """Return a query whose parts outside of comments, IRIs and texts are changed by a function."""
     parts: list[str] = []
     end = 0
     for opaque in NO_NAMES.finditer(query):
-        parts += (PREFIXED_NAME.sub(iri, query[end : opaque.start()]), opaque[0])
+        parts += (change(query[end : opaque.start()]), opaque[0])
         end = opaque.end()
-    return "".join((*parts, PREFIXED_NAME.sub(iri, query[end:])))
+    return "".join((*parts, change(query[end:])))
 
 
 def _without_comments(query: str) -> str:

@@ -15,6 +15,8 @@ from graphrag_eval_lc.graph.query_lint import lint_query
 from graphrag_eval_lc.graph.sources import GraphFile
 from graphrag_eval_lc.graph.vocabulary import Vocabulary, load_vocabulary, read_vocabulary
 
+from .conftest import Endpoint
+
 CASES = yaml.safe_load((Path(__file__).parent / "vectors/query_lint.yaml").read_text(encoding="utf-8"))
 LINES = Vocabulary(
     source="test",
@@ -38,6 +40,15 @@ def test_no_vocabulary_or_a_part_of_one_finds_nothing_unknown() -> None:
     query = "SELECT ?l { ?l a <urn:c#Never> ; <urn:c#nowhere> 1 }"
     for vocabulary in (None, LINES.model_copy(update={"complete": False}), Vocabulary(source="empty")):
         assert lint_query(query, vocabulary) == []
+
+
+@pytest.mark.parametrize("form", ["ASK", "SELECT *", "CONSTRUCT { ?s ?p ?o } WHERE"])
+@pytest.mark.parametrize("call", ["SERVICE", "service silent"])
+def test_nothing_is_sent_to_another_endpoint(endpoint: Endpoint, form: str, call: str) -> None:
+    assert lint_query(f"{form} {{ {call} <{endpoint.url}> {{ ?s ?p ?o }} }}", LINES) == []
+    (found,) = lint_query(f"ASK {{ {call} <{endpoint.url}> {{ ?s ?p }} }}")
+    assert (found.rule, found.line) == ("syntax", 1)
+    assert endpoint.queries == []
 
 
 async def test_references_of_the_demo_have_no_findings() -> None:
