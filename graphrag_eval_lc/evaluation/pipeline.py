@@ -11,7 +11,7 @@ from graphrag_eval_lc.budget import Budget
 from graphrag_eval_lc.config import EvaluationConfig
 from graphrag_eval_lc.evaluation.events import Observer, RunEvent, tell_nobody
 from graphrag_eval_lc.evaluation.judge_failures import JudgeFailures
-from graphrag_eval_lc.evaluation.question_result import evaluate_question
+from graphrag_eval_lc.evaluation.question_result import evaluate_question, with_checked_vocabulary
 from graphrag_eval_lc.evaluation.samples import Sample
 from graphrag_eval_lc.evaluation.stop_signal import StopReason
 from graphrag_eval_lc.evaluation.workers import Workers
@@ -105,7 +105,7 @@ class Pipeline:
         self.unjudged = 0
         self._budget = budget or Budget()
         self._stall_warnings: list[str] = []
-        self._config = config
+        self._config = with_checked_vocabulary(config)
         self._views = StepViews(config.steps, config.sparql, config.retrieval)
         self._repeats = repeats
         self._pricing = pricing

@@ -9,6 +9,7 @@ from typing import Any, cast
 from pydantic import ValidationError
 
 from graphrag_eval_lc.config import EvaluationConfig, GraphConfig, RetrievalConfig
+from graphrag_eval_lc.files.opening import absolute_path
 from graphrag_eval_lc.matching import StepDiagnosis, StepsMatch
 from graphrag_eval_lc.matching.retrieval import retrieval_measures
 from graphrag_eval_lc.matching.step_views import StepViews
@@ -206,6 +207,20 @@ def _explaining() -> Any:
         return import_module("graphrag_eval_lc.graph.explained")
     except Exception:
         return None
+
+
+def with_checked_vocabulary(config: EvaluationConfig) -> EvaluationConfig:
+    """Return a configuration whose vocabulary is found wherever an agent changes to.
+
+    Raises:
+        ConfigError: The vocabulary cannot be read.
+    """
+    graph = config.graph
+    if graph.vocabulary is None or not graph.explain or (explaining := _explaining()) is None:
+        return config
+    graph = graph.model_copy(update={"vocabulary": str(absolute_path(graph.vocabulary))})
+    explaining.explainer_of(graph)
+    return config.model_copy(update={"graph": graph})
 
 
 def _explain_queries(result: dict[str, Any], config: GraphConfig) -> None:

@@ -1,15 +1,18 @@
 """What explains failed queries in the diagnosis of a result."""
 
 import asyncio
+import os
 from pathlib import Path
 from typing import Any
 
 import pytest
+from langchain_core.tools import tool
 
 pytest.importorskip("rdflib")
 pytest.importorskip("pyoxigraph")
 
-from graphrag_eval_lc import run_evaluation
+from graphrag_eval_lc import run_benchmark, run_evaluation
+from graphrag_eval_lc.errors import ConfigError
 from graphrag_eval_lc.graph.sources import GraphFile
 from graphrag_eval_lc.graph.vocabulary import read_vocabulary, save_vocabulary
 
@@ -87,3 +90,46 @@ def test_other_languages(name: str, reference: str, query: str, sentence: str) -
 )
 def test_nothing_to_explain(query: str, step: dict[str, Any], config: dict[str, Any] | None) -> None:
     assert "query" not in diagnosis(query, config=config, **step)
+
+
+def test_vocabulary_that_cannot_be_read_is_refused_before_anything_is_asked(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("vocabulary.json").write_text('{"format": 9}', encoding="utf-8")
+    asked: list[str] = []
+    questions = [{"id": "q", "question_text": "Q"}]
+    with pytest.raises(ConfigError, match="not a vocabulary"):
+        run_benchmark(
+            asked.append,
+            [{"template_id": "t", "questions": questions}],
+            config={"graph": {"vocabulary": "vocabulary.json"}},
+            progress="off",
+        )
+    assert asked == []
+
+
+def test_vocabulary_is_known_although_the_agent_changes_the_folder(
+    grid: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    save_vocabulary(asyncio.run(read_vocabulary(GraphFile(grid))), Path("vocabulary.json"))
+
+    @tool
+    def sparql_query(query: str) -> str:
+        """Ask the graph."""
+        return results()
+
+    def agent(question: str) -> str:
+        os.chdir("/")
+        return str(sparql_query.invoke({"query": REFERENCE.replace(":Substation", ":SubStation")}))
+
+    reference = {"name": "sparql_query", "args": {"query": REFERENCE}, "output": results({"name": "Oslo", "kv": "420"})}
+    question = {"id": "q", "question_text": "Q", "reference_steps": [[reference]]}
+    run = run_benchmark(
+        agent,
+        [{"template_id": "t", "questions": [question]}],
+        config={"graph": {"vocabulary": "vocabulary.json"}},
+        progress="off",
+    )
+    assert run.results[0]["steps_diagnosis"][0][0]["query"]["cause"] == "unknown_class"
