@@ -8,7 +8,7 @@ import re
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import chain, count
 from typing import Any, TypeAlias
@@ -45,11 +45,7 @@ NO_NAMES = re.compile(
 """Comments, IRIs and texts of a query, in which no prefixed name is one."""
 _ESCAPE = re.compile(r"\\([_~.\-!$&'()*+,;=/?#@%])")
 _COMMUTATIVE = ("=", "!=", "+", "*", "&&", "||", "in", "not in")
-
-
 _PARSER = threading.Lock()  # pyparsing keeps what it has parsed in one place for all threads
-
-
 _EXISTS = {"Builtin_EXISTS": "exists", "Builtin_NOTEXISTS": "not exists"}
 
 
@@ -89,7 +85,6 @@ class QueryForm:
         group: GROUP BY.
         limit: LIMIT.
         offset: OFFSET; 0 if there is none.
-        prefixes: Those that the query declares.
     """
 
     form: str
@@ -101,7 +96,6 @@ class QueryForm:
     group: tuple[Expression, ...] = ()
     limit: int | None = None
     offset: int = 0
-    prefixes: Mapping[str, str] = field(default_factory=dict, compare=False)
 
 
 def declared_prefixes(query: str) -> dict[str, str]:
@@ -179,9 +173,8 @@ def read_query(query: str, prefixes: Mapping[str, str] | None = None) -> QueryFo
         >>> len(one.patterns), len(one.filters), len(other.patterns), len(other.filters)
         (3, 2, 3, 2)
     """
-    declared = declared_prefixes(query)
-    known = STANDARD_PREFIXES | dict(prefixes or {}) | declared
-    return replace(_form_of(query, tuple(sorted(known.items()))), prefixes=declared)
+    known = STANDARD_PREFIXES | dict(prefixes or {}) | declared_prefixes(query)
+    return _form_of(query, tuple(sorted(known.items())))
 
 
 class _Reader:
@@ -209,11 +202,11 @@ class _Reader:
             elif node.name in ("Distinct", "Reduced"):
                 distinct = True
             elif node.name == "Project":
-                columns = [self._term(variable) for variable in node.PV]
+                columns = [_text(variable) for variable in node.PV]
             elif node.name == "OrderBy":
                 order = [(each.order or "ASC", each.expr) for each in node.expr]
             elif node.name == "Extend":
-                computed[self._term(node.var)] = node.expr
+                computed[_text(node.var)] = node.expr
             elif node.name == "Filter" and _is_of_groups(node.p):
                 having.append(node.expr)
             else:
@@ -222,7 +215,7 @@ class _Reader:
         if node is not None:
             self._read(node, ())
         if form == "DESCRIBE":
-            columns = [self._term(term) for term in algebra.PV or ()]
+            columns = [_text(term) for term in algebra.PV or ()]
         filters = [*self._filters, *((self._expression(raw), ()) for raw in having)]
         shown = {name: self._expression(raw) for name, raw in computed.items()}
         bound = [(("bind", name, value), ()) for name, value in shown.items() if name not in columns]
@@ -244,7 +237,7 @@ class _Reader:
         match node.name:
             case "BGP" | "TriplesBlock":
                 for subject, predicate, object_ in node.triples or ():
-                    self._unfold(self._term(subject), predicate, self._term(object_), where)
+                    self._unfold(_text(subject), predicate, _text(object_), where)
             case "Join":
                 self._read(node.p1, where)
                 self._read(node.p2, where)
@@ -264,13 +257,13 @@ class _Reader:
                 self._condition(node.expr, where)
             case "Extend":
                 self._read(node.p, where)  # first, as it says what the names of aggregates stand for
-                name, value = self._term(node.var), self._expression(node.expr)
+                name, value = _text(node.var), self._expression(node.expr)
                 if value != name:
                     self._filters.append((("bind", name, value), where))
             case "Graph":
-                self._read(node.p, (*where, f"graph {self._term(node.term)}"))
+                self._read(node.p, (*where, f"graph {_text(node.term)}"))
             case "ServiceGraphPattern":
-                self._read(translateGroupGraphPattern(node.graph), (*where, f"service {self._term(node.term)}"))
+                self._read(translateGroupGraphPattern(node.graph), (*where, f"service {_text(node.term)}"))
             case "ToMultiSet":
                 self._rows_or_subquery(node.p, where)
             case "values":
@@ -283,7 +276,7 @@ class _Reader:
                     name = each.name.removeprefix("Aggregate_").upper()
                     operand: Expression = "*" if each.vars == "*" else self._expression(each.vars)
                     words = (name, "DISTINCT", operand) if each.distinct else (name, operand)
-                    self._aggregates[self._term(each.res)] = operand if name == "SAMPLE" else words
+                    self._aggregates[_text(each.res)] = operand if name == "SAMPLE" else words
                 self._read(node.p, where)
             case _ if node.p is not None:  # modifiers of a subquery
                 self._read(node.p, where)
@@ -295,9 +288,9 @@ class _Reader:
         names = sorted({name for row in node.res for name in row})
         rows = sorted(tuple(_text(row.get(name, "UNDEF")) for name in names) for row in node.res)
         if len(names) == 1:
-            self._filters.append((("in", self._term(names[0]), *(row[0] for row in rows)), where))
+            self._filters.append((("in", _text(names[0]), *(row[0] for row in rows)), where))
         else:
-            head = tuple(self._term(name) for name in names)
+            head = tuple(_text(name) for name in names)
             self._filters.append((("values", head, *rows), where))
 
     def _condition(self, expression: Any, where: tuple[str, ...]) -> None:
@@ -327,16 +320,13 @@ class _Reader:
         elif isinstance(predicate, InvPath):
             self._unfold(object_, predicate.arg, subject, where)
         else:
-            text = _path(predicate) if isinstance(predicate, Path) else self._term(predicate)
+            text = _path(predicate) if isinstance(predicate, Path) else _text(predicate)
             self._patterns.append(Pattern(subject, text, object_, where))
-
-    def _term(self, term: Any) -> str:
-        return _text(term)
 
     def _expression(self, raw: Any) -> Expression:
         """Return an expression with its operands in order where that does not matter."""
         if isinstance(raw, Identifier):
-            text = self._term(raw)
+            text = _text(raw)
             return self._aggregates.get(text, text)
         if isinstance(raw, (list, tuple)):
             return tuple(self._expression(each) for each in raw)
@@ -358,7 +348,7 @@ class _Reader:
             case "UnaryMinus":
                 return ("-", self._expression(raw.expr))
             case "Function":
-                return (self._term(raw.iri), *(self._expression(each) for each in raw.expr or ()))
+                return (_text(raw.iri), *(self._expression(each) for each in raw.expr or ()))
             case "Builtin_EXISTS" | "Builtin_NOTEXISTS":
                 return (raw.name.removeprefix("Builtin_"),)
         operands = [raw[key] for key in raw if not str(key).startswith("_") and raw[key] not in (None, [])]

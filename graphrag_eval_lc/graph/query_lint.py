@@ -214,18 +214,14 @@ def _disconnected(form: QueryForm, words: Words) -> Iterator[QueryFinding]:
         return  # groups may be alternatives
     if form.form == "ASK":
         return  # it has no rows
-    parts: list[set[str]] = [set(variables_in((each.subject, each.predicate, each.object))) for each in form.patterns]
     listed = {found[0] for condition, _ in form.filters if (found := listed_values(condition))}
-    for condition in (*(condition for condition, _ in form.filters), *(value for _, value in form.columns if value)):
-        joined = set(variables_in(condition))
-        touching = [part for part in parts if part & joined]
-        if touching:
-            parts = [part for part in parts if not part & joined] + [joined.union(*touching)]
+    connecting = [condition for condition, _ in form.filters] + [value for _, value in form.columns if value]
     merged: list[set[str]] = []
-    for part in parts:
-        touching = [each for each in merged if each & part]
-        merged = [each for each in merged if not each & part] + [part.union(*touching)]
-    merged = [part for part in merged if part]
+    for each in (*((each.subject, each.predicate, each.object) for each in form.patterns), *connecting):
+        part = set(variables_in(each))
+        merged = [other for other in merged if not other & part] + [part.union(*(o for o in merged if o & part))]
+    of_patterns = {term for each in form.patterns for term in (each.subject, each.predicate, each.object)}
+    merged = [part for part in merged if part & of_patterns]
     if len(merged) < 2:
         return
     for part in merged:

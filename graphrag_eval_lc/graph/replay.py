@@ -9,7 +9,7 @@ import json
 import re
 import threading
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -56,17 +56,6 @@ def folded_query(query: str) -> str:
     return folded.strip()
 
 
-class CaseInsensitive(dict[str, str]):
-    """Headers, whose names are the same in any case."""
-
-    def __init__(self, headers: Iterable[tuple[str, str]]) -> None:
-        super().__init__({name.lower(): value for name, value in headers})
-
-    def get(self, name: str, default: Any = None) -> Any:
-        """Return a header."""
-        return super().get(name.lower(), default)
-
-
 @dataclass(frozen=True, slots=True)
 class Call:
     """A request, in the form by which it is found again.
@@ -102,7 +91,7 @@ def call_of(method: str, target: str, headers: Mapping[str, str], body: bytes) -
     """
     url = urlsplit(target)
     parameters = parse_qsl(url.query, keep_blank_values=True)
-    headers = CaseInsensitive(headers.items())
+    headers = httpx.Headers(headers)
     media_type = headers.get("Content-Type", "").split(";")[0].strip().lower()
     query = ""
     if media_type == "application/x-www-form-urlencoded":
@@ -282,7 +271,7 @@ class ReplayProxy:
                 if not size.isdecimal() or int(size) > _LARGEST_BODY or self.headers.get("Transfer-Encoding"):
                     self.send_error(HTTPStatus.LENGTH_REQUIRED)
                     return
-                headers = CaseInsensitive(self.headers.items())
+                headers = httpx.Headers(self.headers.items())
                 answer = proxy.answer(self.command, self.path, headers, self.rfile.read(int(size)))
                 self.send_response(answer.status)
                 for name, value in answer.headers.items():

@@ -245,21 +245,22 @@ _worker: Worker | None = None
 
 
 def asked(job: bytes, folder: str | None, paths: list[str], question: Question, attempt_id: str) -> Attempt | Unusable:
-    """Ask a question in a process of Ray's, which loads the agent for its first one."""
-    global _worker
-    if _worker is None or _worker.job != job:
-        use_code_in(folder, paths)
-        _worker = Worker(job)
-    return _worker.load() or _worker.attempt(question, attempt_id)
+    """Ask a question in a process of Ray's, which loads the agent once."""
+    worker = _worker_of(job, folder, paths)
+    return worker.load() or worker.attempt(question, attempt_id)
 
 
 def prepared(job: bytes, folder: str | None, paths: list[str]) -> None:
     """Load the agent in a process of Ray's, before the first question."""
+    _worker_of(job, folder, paths).load()
+
+
+def _worker_of(job: bytes, folder: str | None, paths: list[str]) -> Worker:
     global _worker
     if _worker is None or _worker.job != job:
         use_code_in(folder, paths)
         _worker = Worker(job)
-    _worker.load()
+    return _worker
 
 
 def _with_file_by_name(job: Job) -> tuple[Job, str | None]:
