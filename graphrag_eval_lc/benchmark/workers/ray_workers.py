@@ -11,11 +11,11 @@ import signal
 import socket
 import sys
 import threading
-from collections.abc import Iterable, Iterator
+from collections.abc import Awaitable, Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from time import perf_counter, time
-from typing import Any
+from typing import Any, TypeVar
 
 from graphrag_eval_lc.benchmark.attempts import Attempt, RunInterruptedError, WorkerLostError, unheard_attempt
 from graphrag_eval_lc.benchmark.workers.shipping import packed
@@ -24,6 +24,8 @@ from graphrag_eval_lc.errors import AgentError, OptionError
 from graphrag_eval_lc.evaluation.stop_signal import StopSignal
 from graphrag_eval_lc.records import Question
 from graphrag_eval_lc.retrying import masked_error_text
+
+Outcome = TypeVar("Outcome")
 
 RETRIES = 2  # of a question or a batch whose process is lost
 _HINT = "Install it: pip install 'graphrag-eval-lc[ray]'."
@@ -185,13 +187,8 @@ class RayWorkers:
             GraphRAGEvalError: It cannot be reached.
             KeyboardInterrupt: The run is stopped before.
         """
-        opening = asyncio.ensure_future(asyncio.to_thread(self._cluster.open))
-        while not opening.done():
-            await asyncio.wait({opening}, timeout=_LOOKING_SEC)  # nothing else listens to the signal yet
-            if stop.reason is not None and not opening.done():
-                opening.cancel()
-                raise KeyboardInterrupt(stop.message)
-        ray, processors = self._cluster.ray, opening.result()
+        processors = await _unless_stopped(asyncio.to_thread(self._cluster.open), stop)
+        ray = self._cluster.ray
         folder, paths = places_of_code()
         self._code = (None if self._cluster.folder is not None else folder, paths)
         self._sent = ray.put(self._job)
@@ -199,12 +196,10 @@ class RayWorkers:
         self._task = ray.remote(num_cpus=share, max_retries=RETRIES)(asked)
         # Questions that wait for processes to start would all be asked at once then, whatever the limit of requests.
         prepare = ray.remote(num_cpus=share, max_retries=0)(prepared)
-        preparing = [
-            asyncio.ensure_future(answer_of(prepare.remote(self._sent, *self._code))) for _ in range(self._size)
-        ]
-        await asyncio.wait(preparing, timeout=_PREPARING_SEC)
-        for each in preparing:  # what fails here is reported of the questions
-            _ = each.exception() if each.done() else each.cancel()
+        preparing = [answer_of(prepare.remote(self._sent, *self._code)) for _ in range(self._size)]
+        with contextlib.suppress(TimeoutError):  # what fails here is reported of the questions
+            together = asyncio.gather(*preparing, return_exceptions=True)
+            await _unless_stopped(asyncio.wait_for(together, _PREPARING_SEC), stop)
 
     async def aattempt(self, question: Question, attempt_id: str, abandoned: "asyncio.Future[None]") -> Attempt:
         """Have a task ask a question once; see ``AgentCall.aattempt``.
@@ -261,6 +256,17 @@ def _worker_of(job: bytes, folder: str | None, paths: list[str]) -> Worker:
         use_code_in(folder, paths)
         _worker = Worker(job)
     return _worker
+
+
+async def _unless_stopped(work: Awaitable[Outcome], stop: StopSignal) -> Outcome:
+    """Wait for something, unless the run is stopped meanwhile: nothing else listens to the signal yet."""
+    waiting = asyncio.ensure_future(work)
+    while not waiting.done():
+        await asyncio.wait({waiting}, timeout=_LOOKING_SEC)
+        if stop.reason is not None and not waiting.done():
+            waiting.cancel()
+            raise KeyboardInterrupt(stop.message)
+    return waiting.result()
 
 
 def _with_file_by_name(job: Job) -> tuple[Job, str | None]:
