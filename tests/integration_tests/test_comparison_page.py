@@ -7,6 +7,9 @@ from typing import Any
 from urllib.parse import unquote
 
 import pytest
+
+pytest.importorskip("axe_playwright_python", reason="the group `full` is not installed")
+
 from playwright.sync_api import Browser, Locator, expect
 from support.browsing import LAPTOP, PHONE, OpenedPage
 from support.demo_runs import demo_run

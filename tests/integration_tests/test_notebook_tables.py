@@ -3,6 +3,9 @@
 from pathlib import Path
 
 import pytest
+
+pytest.importorskip("axe_playwright_python", reason="the group `full` is not installed")
+
 from playwright.sync_api import Browser
 from support.browsing import OpenedPage
 from support.hostile_runs import hostile_run

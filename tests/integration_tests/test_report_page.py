@@ -6,6 +6,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
+pytest.importorskip("axe_playwright_python", reason="the group `full` is not installed")
+
 from playwright.sync_api import Browser, Locator, expect
 from support.browsing import LAPTOP, PHONE, OpenedPage
 from support.demo_runs import demo_run

@@ -5,6 +5,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
+pytest.importorskip("axe_playwright_python", reason="the group `full` is not installed")
+
 from playwright.sync_api import Browser, expect
 from support.browsing import OpenedPage
 from support.uncertain_steps import results_of

@@ -6,6 +6,9 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+
+pytest.importorskip("axe_playwright_python", reason="the group `full` is not installed")
+
 from playwright.sync_api import Browser, expect
 from support.browsing import LAPTOP, PHONE, OpenedPage
 from support.demo_runs import demo_run
