@@ -1,4 +1,4 @@
-"""``python -m graphrag_eval_lc`` is the command ``graphrag-eval-lc``, also where that is not on the path."""
+"""``python -m graphrag_eval_lc`` is the command ``graphrag-eval-lc``, even if that is not on the path."""
 
 from graphrag_eval_lc.cli import main
 

@@ -21,7 +21,7 @@ _STREAMS: Final = ("stdout", "stderr")
 class DataConsole(Console):
     r"""A console of ``rich`` whose texts all pass ``visible``; only its own styles and cursor moves reach the terminal.
 
-    Neither ``[brackets]`` nor ``:names:`` mean anything to it, and it colours nothing by what a text looks like. The
+    ``[brackets]`` and ``:names:`` have no meaning in it, and no text is coloured because of what it looks like. The
     cursor stays visible, so that a killed process does not leave a terminal without one.
 
     Args:
@@ -47,7 +47,7 @@ class DataConsole(Console):
         return super().render_str(visible(text), **options)
 
     def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterable[Segment]:
-        """Yield what is to be written; whatever a renderable gives, its texts are visible."""
+        """Yield what is to be written; the texts of any renderable are made visible."""
         for segment in super().render(renderable, options):
             if segment.control or segment.text.isprintable():
                 yield segment
@@ -122,7 +122,7 @@ class _Kept:
             setattr(sys, self._name, _nowhere())
 
     def _is_whole(self) -> bool:
-        """Return whether the stream still leads to where it led."""
+        """Return whether the stream still leads to the same file."""
         if self._stream is None or getattr(self._stream, "closed", False):
             return False
         if self._descriptor is None or self._file is None:

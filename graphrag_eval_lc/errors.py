@@ -85,7 +85,7 @@ class GraphRAGEvalError(Exception):
         return visible(f"{message} {self.hint}" if self.hint else message)
 
     def _render_traceback_(self) -> list[str]:
-        """Give IPython and notebooks the error as one line; ``%tb`` and the switch give the traceback."""
+        """Return the error as one line for IPython and notebooks; ``%tb`` and the switch show the traceback."""
         # While it is handled, it was raised just now; later somebody asks for the traceback.
         if sys.exc_info()[1] is self and not os.environ.get(TRACEBACK_SWITCH):
             return [f"{type(self).__name__}: {self} (%tb shows the traceback.)"]
@@ -153,7 +153,7 @@ class CaptureError(GraphRAGEvalError):
 
 
 class JudgeError(GraphRAGEvalError):
-    """A judge's model gave no usable answer."""
+    """A judge's model returned no usable answer."""
 
 
 class MissingExtraError(GraphRAGEvalError):
@@ -177,9 +177,9 @@ _NOT_ALLOWED = {errno.EACCES, errno.EPERM}
 _IN_THE_WAY = {errno.EEXIST, errno.ENOTDIR, errno.EISDIR}
 _ALL_OPEN = {errno.EMFILE, errno.ENFILE}
 _ELSEWHERE = {
-    errno.EROFS: "Nothing can be written on this disk: give a folder on another one.",
-    errno.ENAMETOOLONG: "Give a shorter path.",
-    errno.ELOOP: "Links lead in a circle here: mend them, or give another folder.",
+    errno.EROFS: "This disk is read-only: choose a folder on another one.",
+    errno.ENAMETOOLONG: "Use a shorter path.",
+    errno.ELOOP: "Links lead in a circle here: fix them, or choose another folder.",
 }
 
 
@@ -189,18 +189,18 @@ def cannot_write(path: str | PathLike[str], problem: OSError, *, is_output: bool
     Args:
         path: The file.
         problem: What the system said.
-        is_output: Whether it is a file that the user named, and none in which a run is kept.
+        is_output: Whether it is a file that the user named, not one that belongs to a run.
     """
     parent = Path(path).parent
     if is_output and problem.errno == errno.ENOENT and not parent.is_dir():
-        hint = f"There is no folder {parent}: make it first, or give another one."
+        hint = f"The folder {parent} does not exist: create it first, or choose another one."
     else:
         hint = _hint_for(path, problem)
     return RunFolderError(f"cannot be written ({_reason(problem)})", path=path, hint=hint)
 
 
 def cannot_make(path: str | PathLike[str], problem: OSError) -> RunFolderError:
-    """Return the error for a folder that cannot be made or used, before anything is asked."""
+    """Return the error for a folder that cannot be created or used, before the agent is called."""
     hint = _never_there(path) if problem.errno == errno.ENOENT else _hint_for(path, problem, is_beginning=True)
     return RunFolderError(f"cannot be written ({_reason(problem)})", path=path, hint=hint)
 
@@ -211,13 +211,13 @@ def cannot_read(path: str | PathLike[str], problem: OSError) -> RunFolderError:
 
 
 def no_path(path: str | PathLike[str]) -> RunFolderError:
-    """Return the error for a path that no system takes, as it has a NUL character."""
-    hint = "Give a path without the character \\x00."
+    """Return the error for a path with a NUL character, which no system accepts."""
+    hint = "Use a path without the character \\x00."
     return RunFolderError("the path has a NUL character", path=ascii(os.fspath(path)), hint=hint)
 
 
 def where_it_failed(problem: BaseException) -> str:
-    """Return the hint for code of the user that failed: where in it, and how to see the traceback.
+    """Return the hint for the user's code that failed: its file and line, and how to see the traceback.
 
     Args:
         problem: What the code raised.
@@ -236,7 +236,7 @@ def where_it_failed(problem: BaseException) -> str:
 
 
 def _is_of_user(path: str) -> bool:
-    """Return whether a file of code is no library's, nor of Python or this package."""
+    """Return whether a file is the user's code, not that of a library, of Python or of this package."""
     libraries = (*sysconfig.get_paths().values(), str(Path(__file__).parent))
     return not path.startswith("<") and not any(path.startswith(f"{folder}{os.sep}") for folder in libraries)
 
@@ -260,7 +260,7 @@ def _hint_for(path: str | PathLike[str], problem: OSError, *, is_beginning: bool
     if number in _NO_ROOM_ON_DISK:
         return f"Free space on this disk (or raise the limit), then run again{kept}"
     if number in _NOT_ALLOWED:
-        return "Give a folder that you may write to."
+        return "Choose a folder that you may write to."
     if number in _IN_THE_WAY:
         return _in_the_way(path)
     if number in _ALL_OPEN:
@@ -274,11 +274,11 @@ def _hint_for(path: str | PathLike[str], problem: OSError, *, is_beginning: bool
 
 def _in_the_way(path: str | PathLike[str]) -> str:
     if Path(path).is_dir():
-        return "A folder stands where a file is needed: move it away, or give another folder."
-    return "A file stands where a folder is needed: move it away, or give another folder."
+        return "A folder of this name exists, and a file is needed: move it away, or choose another folder."
+    return "A file of this name exists, and a folder is needed: move it away, or choose another folder."
 
 
 def _never_there(path: str | PathLike[str]) -> str:
-    """Say where nothing can be made, as in /proc or in a folder that was removed while somebody stood in it."""
+    """Name the folder in which nothing can be created, such as /proc or a working directory that was removed."""
     there = next((str(each) for each in Path(path).parents if each.is_dir()), ".")
-    return f"Nothing can be made in {there}: give a folder on a disk."
+    return f"Nothing can be created in {there}: choose a folder on a disk."

@@ -71,7 +71,7 @@ def parse_json(text: str | bytes, *, allow_nan: bool = True) -> Any:
         allow_nan: Whether NaN, Infinity and -Infinity are numbers.
 
     Raises:
-        ValueError: It is no JSON.
+        ValueError: It is not JSON.
         RecursionError: It is nested too deeply.
 
     Example:
@@ -99,7 +99,7 @@ def json_number(value: float) -> float | str:
 
 
 def _refuse_constant(name: str) -> NoReturn:
-    raise ValueError(f"{name} is no JSON value")
+    raise ValueError(f"{name} is not a JSON value")
 
 
 def _plain(value: Any, above: tuple[int, ...] = ()) -> Any:

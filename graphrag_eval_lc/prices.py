@@ -76,7 +76,7 @@ class Rates:
     def most(self, input_tokens: int, output_tokens: int) -> float | None:
         """Return the most USD that a request can cost with at most so many tokens; None if a rate is unknown.
 
-        Tokens of the prompt may be new, read from a cache or written to one, whichever is dearest.
+        Tokens of the prompt may be new, read from a cache or written to one, whichever is most expensive.
         """
         if output_tokens and self.output is None:
             return None
@@ -102,12 +102,12 @@ _CACHE_TOKENS = ("cached_input_tokens", "cache_write_input_tokens", "cache_write
 
 
 class Pricing:
-    """Prices model calls, with the data of ``genai-prices`` where it is installed; nothing is downloaded.
+    """Prices model calls, with the data of ``genai-prices`` if it is installed; nothing is downloaded.
 
     The price of a model is looked up once.
 
     Args:
-        overrides: Prices by model, which go before those of genai-prices. A name is as the provider reports it, or
+        overrides: Prices by model, which override those of genai-prices. A name is as the provider reports it, or
             without the provider before it (``openai:gpt-4o``) or the date behind it.
 
     Attributes:
@@ -197,7 +197,7 @@ class Pricing:
         self._rates_of(model, provider)
 
     def is_overridden(self, model: str) -> bool:
-        """Return whether the config gives the model's price."""
+        """Return whether the config has the model's price."""
         return self._override(model) is not None
 
     def _rates_of(self, model: str, provider: str | None) -> Rates | None:
@@ -227,7 +227,7 @@ def unpriced_warning(models: Iterable[str]) -> str:
     names = ", ".join(sorted(models))
     install = "" if find_spec("genai_prices") else "install graphrag-eval-lc[judges], or "
     return (
-        f"no price is known for {names}, so that costs are left out: {install}give "
+        f"no price is known for {names}, so costs are left out: {install}add "
         "prices: {model: {input: …, output: …}} in the config"
     )
 
@@ -301,7 +301,7 @@ def known_rates(model: str, provider: str | None = None) -> Rates | None:
     Args:
         model: Its name as a provider reports it or as LangChain and LiteLLM write it: ``gpt-4o-mini-2024-07-18``,
             ``openai:gpt-4o-mini``, ``azure/gpt-4o``, ``us.anthropic.claude-3-haiku-20240307-v1:0``.
-        provider: Who runs it. ``openai`` may be any compatible endpoint: where OpenAI has no such model, the name
+        provider: Who runs it. ``openai`` may be any compatible endpoint: if OpenAI has no such model, the name
             alone decides.
     """
     if _LOCAL.fullmatch(model):

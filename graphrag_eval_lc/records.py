@@ -13,9 +13,9 @@ RelevantIds = list[Id] | list[list[Id]] | dict[Id, float]
 
 
 class ReferenceStep(TypedDict):
-    """A step that a good agent takes, with the output that it should see.
+    """A step that a good agent makes, with the output that it should see.
 
-    ``output`` is a string where the step's media type is a text type; recorded datasets also have lists and null.
+    ``output`` is a string if the step's media type is a text type; recorded datasets also have lists and null.
     ``relevant_ids`` are what a retrieval step should find: ids, ``{id: gain}``, or groups of which one id will do.
     ``tolerance`` is the share by which numbers of SPARQL results may differ, in all columns.
     ``matches``, in results only, is the id of the actual step that fulfils this one.
@@ -39,11 +39,11 @@ class ActualStep(TypedDict):
 
     It has ``output`` if the call succeeded, and ``error`` if it failed. ``execution_timestamp`` is ISO 8601 in UTC,
     ``elapsed_sec`` in seconds. ``parent_id`` is the id of the step inside which this one ran. ``artifact`` is what the
-    tool returned beside its text. ``full_length`` is the number of characters of an output that was cut as it was kept.
+    tool returned next to its text. ``full_length`` is the number of characters before an output was cut.
     ``output`` or ``error`` is what the model saw. If the agent changed the tool's own result, that one is in
     ``tool_output`` or ``tool_error``. ``cached`` is true if LangGraph's node cache answered and no tool ran.
     In results, retrieval steps also have metrics: ``retrieval_ids_…`` and ``retrieval_text_…``; ``comparison_error``
-    says why an output cannot be compared, and ``output_cut`` where one ends before its end.
+    says why an output cannot be compared, and ``output_cut`` where an output was cut off.
     """
 
     name: str
@@ -77,7 +77,7 @@ class ModelCall(TypedDict):
     graph. ``agent`` is the agent's name, and ``parent_id`` the id of the step inside which it ran.
 
     With ``keep_messages``, ``input_messages`` has ranges ``[start, stop)`` of the response's ``llm_messages``,
-    ``output_message`` the index of its own message there, and ``tools`` ranges of ``llm_tools``.
+    ``output_message`` the index of the answer there, and ``tools`` ranges of ``llm_tools``.
     """
 
     model: NotRequired[str]
@@ -254,7 +254,7 @@ class StepsSummary(TypedDict, total=False):
 
 
 def _text_from_number(value: object) -> object:
-    """Return the digits of an id that YAML reads as a number, as it stands there without quotes."""
+    """Return the digits of an id that YAML reads as a number, because it has no quotes."""
     return str(value) if isinstance(value, int) and not isinstance(value, bool) else value
 
 
@@ -292,7 +292,7 @@ def relative_tolerance(value: object) -> float:
     """Return a relative tolerance as a number, also from a text, as YAML 1.1 reads 1e-6 as one.
 
     Raises:
-        ValueError: It is no share from 0 to below 1.
+        ValueError: It is not a share from 0 to below 1.
 
     Example:
         >>> relative_tolerance("1e-6")
@@ -322,14 +322,14 @@ class _Checked(BaseModel):
 
 
 class ReferenceStepModel(_Checked):
-    """A step that a good agent takes."""
+    """A step that a good agent makes."""
 
     name: Annotated[str, Field(min_length=1)]
     """The step's name, such as sparql_query, iri_discovery, retrieval, or the tool's own."""
     args: dict[str, Any] | None = None
     """The arguments. They are compared for retrieve_time_series and retrieve_data_points; retrieval reads k."""
     output: Any = None
-    """What the tool gives; for iri_discovery the IRI, for retrieval a JSON array of objects with an id."""
+    """What the tool returns; for iri_discovery the IRI, for retrieval a JSON array of objects with an id."""
     output_media_type: str | None = None
     """application/sparql-results+json, text/csv, text/tab-separated-values, text/tsv, application/sparql-results+xml, \
 text/boolean, text/turtle, application/x-turtle, application/n-triples, application/ld+json, application/rdf+xml, \
@@ -392,13 +392,13 @@ class ActualStepModel(_Checked):
     args: Any = None
     """The arguments of the call."""
     output: Any = None
-    """What the tool gave, as a text."""
+    """What the tool returned, as a text."""
     error: Any = None
     """Why the call failed."""
     full_length: Any = None
     """The number of characters of an output that was cut as it was kept."""
     tool_output: Any = None
-    """What the tool itself gave, if the agent changed it before the model saw it."""
+    """What the tool itself returned, if the agent changed it before the model saw it."""
     tool_error: Any = None
     """The tool's own error, if the agent made a result of it."""
     cached: Any = None
@@ -437,7 +437,7 @@ class ResponseModel(_Checked):
     llm_calls: Any = None
     """The calls of models, a list of objects: model, tokens, started_at, first_token_sec, node, agent and others."""
     llm_messages: Any = None
-    """What the model calls were given and gave, each message once: a list of objects with role and content."""
+    """What the model calls received and returned, each message once: a list of objects with role and content."""
     llm_tools: Any = None
     """The definitions of the tools that models were given, each once."""
 

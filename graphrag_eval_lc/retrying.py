@@ -25,7 +25,7 @@ _log = logging.getLogger(__name__)
 RetryOn = type[BaseException] | tuple[type[BaseException], ...] | Callable[[BaseException], bool] | None
 
 
-class ToldError(Exception):
+class ForwardedError(Exception):
     """An exception of another process, with what that process made of it."""
 
     is_rate_limit = False
@@ -36,11 +36,11 @@ class ToldError(Exception):
 def is_rate_limit(error: BaseException) -> bool:
     """Return whether an exception is about a rate limit.
 
-    It is where it, or an exception that led to it or stands in its group, has the HTTP status 429, carries
-    ``retry_after``, or is called RateLimitError, TooManyRequests, ResourceExhausted or the like. A used up quota or
-    an unpaid bill is none, although it comes with 429: waiting does not help.
+    An exception is one if it, its cause or a member of its group has the HTTP status 429, carries ``retry_after``, or
+    is called RateLimitError, TooManyRequests, ResourceExhausted or the like. A used up quota or an unpaid bill does
+    not count, although it comes with 429: waiting does not help.
     """
-    if isinstance(error, ToldError):
+    if isinstance(error, ForwardedError):
         return error.is_rate_limit
     errors = list(_errors_in(error))
     return any(map(_says_rate_limit, errors)) and not any(map(_says_quota_used_up, errors))
@@ -49,14 +49,14 @@ def is_rate_limit(error: BaseException) -> bool:
 def retry_after_of(error: BaseException) -> float | None:
     """Return the seconds that a server asks to wait, the longest of an exception and those behind it.
 
-    They stand in the attribute ``retry_after`` (a number, a timedelta or text), the response's headers
-    ``retry-after-ms`` and ``Retry-After`` (seconds or an HTTP date, RFC 9110 section 10.2.3), or as Google's
+    They are read from the attribute ``retry_after`` (a number, a timedelta or text), the response's headers
+    ``retry-after-ms`` and ``Retry-After`` (seconds or an HTTP date, RFC 9110 section 10.2.3), and Google's
     ``retryDelay`` in the body of a 429.
 
     Returns:
         Seconds, at least 0; None if no readable wait is found.
     """
-    if isinstance(error, ToldError):
+    if isinstance(error, ForwardedError):
         return error.asked_wait
     waits = [wait for found in _errors_in(error) if (wait := _retry_after(found)) is not None]
     return max(waits, default=None)
@@ -71,9 +71,9 @@ def is_worth_a_retry(error: BaseException) -> bool:
     limit, an interrupt, and the timeout of the question itself. A connection of another event loop is worth one only
     if nothing was sent, as the answer to what was sent is lost, and paid for.
 
-    An exception without meaning of its own, such as RuntimeError or ValueError, is judged by the one that led to it
+    An exception that says little, such as RuntimeError or ValueError, is judged by the one that led to it
     (``__cause__``, else ``__context__`` unless suppressed); without one it is not worth a retry. A group of exceptions
-    is worth one where each of its exceptions is.
+    is worth one if each of its exceptions is.
 
     Example:
         >>> is_worth_a_retry(ConnectionResetError()), is_worth_a_retry(ValueError("no such class"))
@@ -104,7 +104,7 @@ def refuses_everything(error: BaseException) -> bool:
 
 
 def is_too_long(error: BaseException) -> bool:
-    """Return whether a model refused a request since its texts, with the room for the answer, are too long."""
+    """Return whether a model refused a request because its texts, with the room for the answer, are too long."""
     status = status_of(error)
     if status == 413:
         return True
@@ -140,11 +140,11 @@ class RetryPolicy:
     Attributes:
         max_retries: How many attempts may follow the first, at least 0.
         retry_on: What is worth a retry. None: see ``is_worth_a_retry``. One or several exception types: an exception
-            of these, or one that such an exception led to. A function: called with the exception; where it raises
-            itself, there is no retry and the log says so. Interrupts and cancellations are never retried.
+            of these, or one that such an exception led to. A function: called with the exception; if it raises,
+            the attempt is not retried and the log says so. Interrupts and cancellations are never retried.
         first_wait: Seconds before the first retry; doubled before each further one, up to 60. Half of a wait is
             random.
-        longest_retry_after: Seconds; where a server asks for a longer wait, there is no retry.
+        longest_retry_after: Seconds; if a server asks for a longer wait, the attempt is not retried.
 
     Raises:
         OptionError: A number is negative, or ``retry_on`` is none of these.
@@ -176,10 +176,10 @@ class RetryPolicy:
         Args:
             attempt: The number of the attempt that has just failed, counted from 1.
             error: What it failed with.
-            random: Gives numbers in [0, 1).
+            random: Returns numbers in [0, 1).
 
         Returns:
-            Seconds, at least those that the server asks for; None if there is no further attempt.
+            Seconds, at least those that the server asks for; None: do not retry.
         """
         if attempt > self.max_retries or not self._is_worth_a_retry(error):
             return None
@@ -194,7 +194,7 @@ class RetryPolicy:
         return max(wait, asked + chance * self.first_wait)  # not all come back at the same moment
 
     def _is_worth_a_retry(self, error: BaseException) -> bool:
-        if isinstance(error, ToldError):
+        if isinstance(error, ForwardedError):
             return error.is_worth_a_retry
         if self.retry_on is None:
             return is_worth_a_retry(error)
@@ -205,15 +205,15 @@ class RetryPolicy:
         try:
             return bool(self.retry_on(error))
         except Exception as problem:
-            told = f"retry_on raised {masked_error_text(problem)} on {masked_error_text(error)}: no retry"
-            _log.warning("%s", visible(told))
+            message = f"retry_on raised {masked_error_text(problem)} on {masked_error_text(error)}: no retry"
+            _log.warning("%s", visible(message))
             return False
 
 
 _LONGEST_TEXT = 10_000
 _OTHER_LOOP = (
-    "A client, checkpointer or lock was used that belongs to another event loop; where it is a model's client, the "
-    "answer to its request is lost. Use it nowhere else with asyncio.run while this goes on, or make one of its own "
+    "A client, checkpointer or lock was used that belongs to another event loop; if it is a model's client, the "
+    "answer to its request is lost. Do not use it elsewhere with asyncio.run at the same time, or make a new one "
     "for each loop, as ChatOpenAI(http_async_client=...)."
 )
 
@@ -257,7 +257,7 @@ def _led_to(error: BaseException) -> BaseException | None:
 
 
 def _errors_in(error: BaseException) -> Iterator[BaseException]:
-    """Yield an exception, and all that led to it or stand in its groups, each once."""
+    """Yield an exception, its causes and the members of its groups, each once."""
     seen: set[int] = set()
     waiting: list[BaseException | None] = [error]
     while waiting:

@@ -90,7 +90,7 @@ def visible(text: object, *, keeps_lines: bool = True) -> str:
 
     Args:
         text: The text, or what ``str`` makes a text of.
-        keeps_lines: Whether line breaks and tabs stay; else they are pictures too, for what stands on one line.
+        keeps_lines: Whether line breaks and tabs stay; else they are pictures too, for texts of one line.
 
     Example:
         >>> visible("a\x00b\u202ec\n"), visible("a\nb", keeps_lines=False)
@@ -114,7 +114,7 @@ _LONGEST_NAME = 200
 
 
 def one_line(text: object, length: int) -> str:
-    r"""Return a text on one line, cut where it is longer than ``length`` characters.
+    r"""Return a text on one line, cut to ``length`` characters.
 
     Example:
         >>> one_line("two\nlines", 5)
@@ -144,7 +144,7 @@ def without_commands(text: str) -> str:
 
 
 def on_one_line(text_of: Callable[[T], str]) -> Callable[[T], str]:
-    """Make a method that gives a text with data in it, such as ``__str__``, give it visibly and on one line."""
+    """Make a method that returns a text with data in it, such as ``__str__``, return it visibly and on one line."""
 
     @wraps(text_of)
     def text(self: T) -> str:
@@ -216,7 +216,7 @@ def edit_distance(one: str, other: str) -> int:
 
 
 def text_of(value: object) -> str:
-    """Return ``str(value)``, or the name of its type in angle brackets where that raises."""
+    """Return ``str(value)``, or the name of its type in angle brackets if that raises."""
     try:
         return str.__str__(str(value))
     except Exception:
@@ -237,11 +237,11 @@ def error_text(error: object) -> str:
 
 
 def _remote_error(error: BaseException) -> str | None:
-    """Return what a LangGraph server told of an error there, which it does as a dict."""
-    told = error.args[0] if type(error).__name__ == "RemoteException" and error.args else None
-    if not isinstance(told, Mapping) or not told.get("error"):
+    """Return the text of an error that a LangGraph server reported, which it sends as a dict."""
+    body = error.args[0] if type(error).__name__ == "RemoteException" and error.args else None
+    if not isinstance(body, Mapping) or not body.get("error"):
         return None
-    return ": ".join(text_of(told[key]) for key in ("error", "message") if told.get(key))
+    return ": ".join(text_of(body[key]) for key in ("error", "message") if body.get(key))
 
 
 def range_text(least: float | None, greatest: float | None) -> str:

@@ -180,7 +180,7 @@ def _is_of_error(problem: UnreadableOutput) -> bool:
 
 
 def _may_be_cut(actual: StepView, output: str) -> bool:
-    """Return whether an output may end before its end, told quickly."""
+    """Return quickly whether an output may have been cut off."""
     is_broken_json = output[:1] in {"{", "["} and output.rstrip()[-1:] not in {"}", "]"}
     return is_broken_json or actual.cut_by_capture is not None or cut_mark(output) is not None
 

@@ -35,7 +35,7 @@ class StepView(Mapping[str, Any]):
 
     Attributes:
         id_column: The column of its SPARQL results that holds the ids of a retrieval; None if it has none.
-        tool: The name of its tool if the config gives the step another; else None.
+        tool: The name of its tool if the config renames the step; else None.
         declared: How its output is read, as ``steps.outputs`` says; None if it says nothing.
         rows: How its rows are compared, as ``steps.rows`` says; None if it says nothing.
         is_read: Whether some ``parse`` could read its output.

@@ -91,7 +91,7 @@ def is_prose(text: str) -> bool:
 
 
 def cut_json(text: str) -> str | None:
-    """Return where a text that is not JSON was JSON until it broke off; None if it is broken in another way.
+    """Return the place at which a text was JSON until it broke off; None if it is broken in another way.
 
     It broke off at its end, at an ellipsis there, or at a note of the tool that it left something out.
 

@@ -102,7 +102,7 @@ def _assigned(worths: Mapping[Place, Mapping[int, float]]) -> dict[Place, int]:
 
 
 def _assigned_in_order(candidates: Sequence[Sequence[Candidates]]) -> dict[Place, int] | None:
-    """Return an assignment in order that gives each reference step what is worth most for it; None if there is none.
+    """Return an assignment in order in which each reference step has what is worth most for it; None if there is none.
 
     From the last group back each takes such steps as leave the most room to those before it. A reference step that is
     alone in its group takes the last step that is worth so much, so that few comparisons are made if the agent

@@ -490,7 +490,7 @@ def test_a_file_in_the_place_of_the_folder_is_a_clear_error(run_on_disk) -> None
     run.output.write_text("a file", encoding="utf-8")
     outcome = run.run(run.command())
     assert outcome.returncode == 2
-    assert "A file stands where a folder is needed" in outcome.stderr
+    assert "A file of this name exists, and a folder is needed" in outcome.stderr
     assert run.number_asked == 0
 
 
@@ -510,7 +510,7 @@ def test_a_read_only_folder_is_a_clear_error(run_on_disk) -> None:
     run.output.mkdir(mode=0o555)
     outcome = run.run(run.command())
     assert outcome.returncode == 2
-    assert "Give a folder that you may write to" in outcome.stderr
+    assert "Choose a folder that you may write to" in outcome.stderr
     assert run.number_asked == 0
 
 

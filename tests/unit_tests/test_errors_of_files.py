@@ -10,16 +10,16 @@ from graphrag_eval_lc.errors import cannot_make, cannot_write
     ("number", "hint"),
     [
         (errno.ENOSPC, "Free space on this disk (or raise the limit), then run again: what is written so far is kept."),
-        (errno.EROFS, "Nothing can be written on this disk: give a folder on another one."),
-        (errno.EACCES, "Give a folder that you may write to."),
-        (errno.ENAMETOOLONG, "Give a shorter path."),
-        (errno.ELOOP, "Links lead in a circle here: mend them, or give another folder."),
+        (errno.EROFS, "This disk is read-only: choose a folder on another one."),
+        (errno.EACCES, "Choose a folder that you may write to."),
+        (errno.ENAMETOOLONG, "Use a shorter path."),
+        (errno.ELOOP, "Links lead in a circle here: fix them, or choose another folder."),
         (
             errno.EMFILE,
             "Too many files are open: close some or raise the limit (ulimit -n), then run again: what is written so "
             "far is kept.",
         ),
-        (errno.ENOTDIR, "A file stands where a folder is needed: move it away, or give another folder."),
+        (errno.ENOTDIR, "A file of this name exists, and a folder is needed: move it away, or choose another folder."),
         (errno.EIO, "Check the disk, then run again: what is written so far is kept."),
     ],
 )

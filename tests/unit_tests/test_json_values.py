@@ -102,7 +102,7 @@ def test_numbers_that_json_has_not_are_taken_back_by_float() -> None:
 @pytest.mark.parametrize("constant", ["NaN", "Infinity", "-Infinity"])
 def test_parse_json_takes_no_nan_where_json_is_strict(constant: str) -> None:
     assert isinstance(parse_json(constant), float)
-    with pytest.raises(ValueError, match=r"is no JSON value"):
+    with pytest.raises(ValueError, match=r"is not a JSON value"):
         parse_json(constant, allow_nan=False)
 
 

@@ -19,7 +19,7 @@ from graphrag_eval_lc.errors import GraphRAGEvalError
 from graphrag_eval_lc.event_loop.loop import use_daemon_threads
 from graphrag_eval_lc.masking import masked_text
 from graphrag_eval_lc.records import Question
-from graphrag_eval_lc.retrying import RetryPolicy, ToldError, is_rate_limit, masked_error_text, retry_after_of
+from graphrag_eval_lc.retrying import RetryPolicy, ForwardedError, is_rate_limit, masked_error_text, retry_after_of
 
 Outcome = TypeVar("Outcome")
 
@@ -97,10 +97,10 @@ class Worker:
         error = attempt.error
         if error is None or isinstance(error, QuestionTimeoutError | RunInterruptedError):
             return attempt
-        told = ToldError(masked_error_text(error))  # the error itself may not be pickled
-        told.is_rate_limit, told.asked_wait = is_rate_limit(error), retry_after_of(error)
-        told.is_worth_a_retry = self._retry.wait_before_retry(1, error) is not None
-        return replace(attempt, error=told)
+        forwarded = ForwardedError(masked_error_text(error))  # the error itself may not be pickled
+        forwarded.is_rate_limit, forwarded.asked_wait = is_rate_limit(error), retry_after_of(error)
+        forwarded.is_worth_a_retry = self._retry.wait_before_retry(1, error) is not None
+        return replace(attempt, error=forwarded)
 
     def close(self) -> str | None:
         """Close the agent; return what went wrong."""

@@ -45,7 +45,7 @@ _SAME_NAME: Final = 2.0
 
 _NEGLIGIBLE: Final = 1e-6
 _NEARLY: Final = 1 - 1e-6
-"""What differs in the order of rows or in blank nodes only is no match."""
+"""Rows that differ in their order or in blank nodes only do not match."""
 
 _SAMPLED: Final = 100
 

@@ -58,7 +58,7 @@ def bare_name(name: str) -> str:
 
 
 def namesakes(required: Sequence[str], actual: Sequence[str]) -> dict[str, str]:
-    """Return for each required column the actual one of the same name, or of the same but for ``?``, ``$`` and case.
+    """Return for each required column the actual one of the same name, or of the same apart from ``?``, ``$`` and case.
 
     Example:
         >>> namesakes(["n", "kv"], ["?KV", "n", "N"])
@@ -295,7 +295,7 @@ def _without_labels(cells: _Cells) -> _Cells:
 
 
 class BlankNodes:
-    """The blank nodes of two results whose rows are the same but for these, coloured by the rows that they are in."""
+    """The blank nodes of two results whose rows are otherwise the same, coloured by the rows that they are in."""
 
     def __init__(
         self, reference: Sequence[KeyColumn], actual: Sequence[KeyColumn], rows_as: RowsAs, budget: Budget
@@ -333,7 +333,7 @@ class BlankNodes:
         return False
 
     def _with_one_more_partner(self, colours: Mapping[_Node, int], colour: int) -> Iterator[dict[_Node, int]]:
-        """Yield the colours after a node of a colour and each one that may be its partner have one of their own."""
+        """Yield the colours after a node and each possible partner of it get a new colour."""
         first, *nodes = (node for node, each in colours.items() if each == colour)
         for other in nodes:
             if other[0] != first[0]:

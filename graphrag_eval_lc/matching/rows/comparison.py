@@ -30,7 +30,7 @@ _ASK_COLUMNS: Final = ("__ask_retval", "_askresult")
 
 _TRUTH_VALUES: Final = {"true": True, "1": True, "false": False, "0": False}
 _NAME_VALUES_ONLY: Final = ("an array of row", "an object as", "JSON lines", "a list of bindings", "bindings without")
-"""In these forms rows do not name their unbound cells, nor the columns that have none but such."""
+"""In these forms rows do not name their unbound cells, or columns that have only such cells."""
 
 _AT_FAULT: Final = "The reference output in the dataset is at fault"
 

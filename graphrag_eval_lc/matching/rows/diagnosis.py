@@ -119,14 +119,14 @@ def _how_near(expected: TermColumn, at: int, found: TermColumn | None, other: in
 
 
 def _about_equal_rows(aligned: Alignment, *, is_cut_off: bool) -> str:
-    """Say why rows that are the same but for their blank nodes do not match, or are in another order."""
+    """Say why rows that differ only in their blank nodes do not match, or are in another order."""
     if not aligned.are_equal:
         rows = enumerate(zip(aligned.rows, aligned.actual_rows, strict=True))
         first = next(at for at, (row, other) in rows if row != other)
         cells = f"{_in_brackets(aligned.actual_terms, first)} instead of {_in_brackets(aligned.terms, first)}"
         return f"the rows are the same but in another order, from row {first + 1} on: {cells}"
     if is_cut_off:
-        return "the rows are the same but for their blank nodes; it is not known whether one renaming makes them equal"
+        return "the rows differ only in their blank nodes; it is not known whether one renaming makes them equal"
     return "the rows differ in their blank nodes only: no one-to-one renaming makes them equal"
 
 

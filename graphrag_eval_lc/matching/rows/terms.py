@@ -144,7 +144,7 @@ class _NumberKeys:
     def find(
         self, numbers: Collection[Number], kind: NumberKind, written: Iterable[int | None] = repeat(None)
     ) -> list[int]:
-        """Return the keys of actual numbers: of the nearest one within the tolerance, or else of how it is written."""
+        """Return the keys of actual numbers: of the nearest one within the tolerance, else of how it is written."""
         keys, unknown = self._keys, [number for number in numbers if number not in self._keys]
         if not unknown:
             return list(map(keys.__getitem__, numbers))
@@ -357,7 +357,7 @@ class Keys:
                 of.keys_by_text.setdefault(text, of.keys[text])
 
     def _find_values(self, of: _TermType, texts: Sequence[str]) -> None:
-        """Find the keys of actual values: of one of the reference, or else of a text of it that is written so."""
+        """Find the keys of actual values: of one of the reference, otherwise of a text of it that is written so."""
         new, by_text = of.unread(texts), of.keys_by_text
         for kind, numbers in numbers_by_kind(new, of.datatype).items() if of.has_numbers and new else ():
             found = self._numbers.find(numbers.values(), kind, map(by_text.get, numbers))

@@ -575,7 +575,7 @@ def test_unpriced_models_are_told_once_and_cost_nothing_known(judge: OpenAIStub,
     config["llm"]["generation"]["model"] = "judges-own"
     run = run_of(judge, tmp_path, asked=asking_agent, config=config, questions=5)
     assert len(run.warnings) == 1
-    assert "no price is known for agents-own, judges-own, so that costs are left out" in run.warnings[0]
+    assert "no price is known for agents-own, judges-own, so costs are left out" in run.warnings[0]
     assert run.aggregates["totals"].keys().isdisjoint({"agent_cost", "cost"})
     result = dict(run.results[0])
     assert "answer_f1" in result

@@ -432,7 +432,7 @@ def test_what_could_not_be_judged_and_what_has_no_price_is_warned_of() -> None:
         run_evaluation(judged_dataset(), responses, config, evaluators=[raises])
     assert [str(each.message)[:45] for each in told] == [
         "a judge or a metric failed in 2 of 2 results;",
-        "no price is known for nobody-knows-me, so tha",
+        "no price is known for nobody-knows-me, so cos",
     ]
     assert {each.filename for each in told} == {__file__}
 

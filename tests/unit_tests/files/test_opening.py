@@ -174,4 +174,4 @@ def test_folder_in_proc_is_not_said_to_be_removed(folder: str) -> None:
         make_folder(Path(folder))
     message = str(caught.value)
     assert message.startswith(f"{folder}: cannot be written (No such file or directory). ")
-    assert message.endswith("Nothing can be made in /proc: give a folder on a disk.")
+    assert message.endswith("Nothing can be created in /proc: choose a folder on a disk.")

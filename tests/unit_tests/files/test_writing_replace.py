@@ -31,7 +31,7 @@ def test_file_stays_as_it_was_where_its_parts_fail(tmp_path: Path) -> None:
 
 def test_file_in_a_folder_that_does_not_exist_is_one_sentence(tmp_path: Path) -> None:
     with pytest.raises(
-        RunFolderError, match=r"file: cannot be written \(No such file or directory\)\. There is no folder"
+        RunFolderError, match=r"file: cannot be written \(No such file or directory\)\. The folder .* does not exist"
     ):
         replace_file(tmp_path / "gone" / "file", [b""])
     with pytest.raises(

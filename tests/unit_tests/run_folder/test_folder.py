@@ -119,9 +119,9 @@ def test_responses_recorded_elsewhere_are_written_one_at_a_time(tmp_path: Path) 
 
 def test_file_in_the_way_is_one_sentence(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
-    with pytest.raises(RunFolderError, match=r"file: cannot be written \(File exists\)\. A file stands where"):
+    with pytest.raises(RunFolderError, match=r"file: cannot be written \(File exists\)\. A file of this name exists"):
         RunFolder(tmp_path / "file")
-    with pytest.raises(RunFolderError, match=r"file/run: cannot be written \(Not a directory\)\. A file stands where"):
+    with pytest.raises(RunFolderError, match=r"file/run: cannot be written \(Not a directory\)\. A file of this name exists"):
         RunFolder(tmp_path / "file" / "run")
 
 
@@ -153,7 +153,7 @@ def read_only_folder() -> Iterator[Path]:
 def test_read_only_folder_is_one_sentence(read_only_folder: Path) -> None:
     for path in (read_only_folder, read_only_folder / "run"):
         with pytest.raises(
-            RunFolderError, match=r"cannot be written \(Permission denied\)\. Give a folder that you may"
+            RunFolderError, match=r"cannot be written \(Permission denied\)\. Choose a folder that you may"
         ):
             RunFolder(path)
 
