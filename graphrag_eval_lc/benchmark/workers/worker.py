@@ -19,7 +19,7 @@ from graphrag_eval_lc.errors import GraphRAGEvalError
 from graphrag_eval_lc.event_loop.loop import use_daemon_threads
 from graphrag_eval_lc.masking import masked_text
 from graphrag_eval_lc.records import Question
-from graphrag_eval_lc.retrying import RetryPolicy, ForwardedError, is_rate_limit, masked_error_text, retry_after_of
+from graphrag_eval_lc.retrying import ForwardedError, RetryPolicy, is_rate_limit, masked_error_text, retry_after_of
 
 Outcome = TypeVar("Outcome")
 
