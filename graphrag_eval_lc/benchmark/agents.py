@@ -20,8 +20,7 @@ from graphrag_eval_lc.benchmark.graph_factories import (
 from graphrag_eval_lc.benchmark.ready_agents import CLOSING_SEC, Agent, FunctionRunnable, input_of
 from graphrag_eval_lc.benchmark.specs import named_by
 from graphrag_eval_lc.errors import AgentError, GraphRAGEvalError, OptionError, where_it_failed
-from graphrag_eval_lc.registry.plugins import module_from
-from graphrag_eval_lc.registry.signatures import signature_of
+from graphrag_eval_lc.registry.modules import module_from, signature_of
 from graphrag_eval_lc.retrying import masked_error_text
 
 _KINDS = "Give a compiled graph, another Runnable, a function that takes a question, or one that gives either of these."

@@ -18,7 +18,7 @@ from langchain_core.runnables import Runnable
 from langchain_core.runnables.config import ensure_config
 
 from graphrag_eval_lc.errors import AgentError
-from graphrag_eval_lc.registry.signatures import signature_of
+from graphrag_eval_lc.registry.modules import signature_of
 
 if TYPE_CHECKING:
     from langchain_core.runnables import RunnableConfig

@@ -17,9 +17,9 @@ from graphrag_eval_lc.records import Question, Response
 from graphrag_eval_lc.registry.custom_metrics import declaration, register_metric
 from graphrag_eval_lc.registry.metric_spec import MetricSpec
 from graphrag_eval_lc.registry.metrics import JUDGES, is_declared
-from graphrag_eval_lc.registry.plugin_records import plugin_records
-from graphrag_eval_lc.registry.plugins import plugin_of, spec_of
-from graphrag_eval_lc.registry.step_kinds import MatcherKey, registered_name
+from graphrag_eval_lc.registry.modules import spec_of
+from graphrag_eval_lc.registry.plugins import plugin_of, plugin_records, registered_name
+from graphrag_eval_lc.registry.step_kinds import MatcherKey
 from graphrag_eval_lc.run_folder import recorded_dataset
 from graphrag_eval_lc.texts import listed, plural, shortened
 

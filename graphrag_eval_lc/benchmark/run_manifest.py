@@ -24,7 +24,7 @@ from graphrag_eval_lc.masking import masked_text, masked_values
 from graphrag_eval_lc.matching.unknown_tools import reference_names
 from graphrag_eval_lc.records import Question, Template
 from graphrag_eval_lc.registry.metrics import ELAPSED_SEC
-from graphrag_eval_lc.registry.plugins import spec_of
+from graphrag_eval_lc.registry.modules import spec_of
 
 if TYPE_CHECKING:
     from graphrag_eval_lc.benchmark.run_options import CheckedOptions

@@ -7,7 +7,7 @@ from types import ModuleType
 from typing import Any
 
 from graphrag_eval_lc.errors import AgentError, OptionError
-from graphrag_eval_lc.registry.plugins import loaded_module
+from graphrag_eval_lc.registry.modules import loaded_module
 from graphrag_eval_lc.texts import listed
 
 _SPEC_HINT = "Write package.module:attribute or path/to/file.py:attribute."

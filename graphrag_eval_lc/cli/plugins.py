@@ -14,9 +14,15 @@ from graphrag_eval_lc.registry.custom_metrics import evaluators_of_users
 from graphrag_eval_lc.registry.exporters import exporters
 from graphrag_eval_lc.registry.metric_spec import MetricSpec
 from graphrag_eval_lc.registry.metrics import BUILT_IN, JUDGES, metrics_of_users
-from graphrag_eval_lc.registry.plugin_records import plugin_record
-from graphrag_eval_lc.registry.plugins import Plugin, known_plugins, plugin_of, registered_now
-from graphrag_eval_lc.registry.step_kinds import MatcherKey, custom_step_kinds, registered_name
+from graphrag_eval_lc.registry.plugins import (
+    Plugin,
+    known_plugins,
+    plugin_of,
+    plugin_record,
+    registered_name,
+    registered_now,
+)
+from graphrag_eval_lc.registry.step_kinds import MatcherKey, custom_step_kinds
 
 _OWN = "graphrag-eval-lc"
 

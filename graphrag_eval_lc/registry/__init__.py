@@ -7,10 +7,10 @@ from graphrag_eval_lc.public_names import only_public
 from graphrag_eval_lc.registry.exporters import exporter, register_exporter
 from graphrag_eval_lc.registry.metric_spec import MetricSpec
 from graphrag_eval_lc.registry.metrics import metric_spec
+from graphrag_eval_lc.registry.plugins import registered_only_here
 
 if TYPE_CHECKING:
     from graphrag_eval_lc.registry.custom_metrics import register_evaluator, register_metric
-    from graphrag_eval_lc.registry.plugins import registered_only_here
     from graphrag_eval_lc.registry.step_kinds import StepKind
 
 __all__ = [
@@ -29,7 +29,6 @@ _FILE_OF = {
     "StepKind": "step_kinds",
     "register_evaluator": "custom_metrics",
     "register_metric": "custom_metrics",
-    "registered_only_here": "plugins",
 }
 
 

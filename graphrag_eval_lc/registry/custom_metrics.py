@@ -34,13 +34,8 @@ from graphrag_eval_lc.registry.metrics import (
     metrics_of_records,
     metrics_of_users,
 )
-from graphrag_eval_lc.registry.plugins import (
-    declare_registry,
-    registered_now,
-    saved_mappings,
-    spec_of,
-    without_partials,
-)
+from graphrag_eval_lc.registry.modules import spec_of, without_partials
+from graphrag_eval_lc.registry.plugins import declared, registered_now
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 Range = tuple[float | None, float | None]
@@ -65,16 +60,7 @@ _LONGEST_UNIT = 30
 _NOT_ON_A_LINE = ("Cc", "Cs", "Zl", "Zp")
 
 # The evaluators that users registered, by their names.
-evaluators_of_users: Final[dict[str, Callable[..., Any]]] = {}
-
-declare_registry(
-    lambda: {f"metric {key}": metric.function for key, metric in metrics_of_users.items()},
-    partial(saved_mappings, metrics_of_users),
-)
-declare_registry(
-    lambda: {f"evaluator {name}": function for name, function in evaluators_of_users.items()},
-    partial(saved_mappings, evaluators_of_users),
-)
+evaluators_of_users: Final[dict[str, Callable[..., Any]]] = declared["evaluator"]
 
 
 @overload

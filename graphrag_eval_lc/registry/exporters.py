@@ -1,15 +1,15 @@
-"""The exporters, which write a run in another form, such as its report: those of this package and of users."""
+"""The exporters of this package and of users, by name: each writes a run in another form, such as its report."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import partial
 from importlib import import_module
 from os import PathLike
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
 from graphrag_eval_lc.errors import GraphRAGEvalError, MissingExtraError, OptionError
-from graphrag_eval_lc.registry.plugins import declare_registry, load_installed_plugins, saved_mappings, spec_of
+from graphrag_eval_lc.registry.modules import spec_of
+from graphrag_eval_lc.registry.plugins import declared, load_installed_plugins
 
 ExportFunction = Callable[[Any, Path | None], Path]
 _Function = TypeVar("_Function", bound=ExportFunction)
@@ -67,7 +67,7 @@ class Exporter:
         return Path(written)
 
 
-_exporters: dict[str, Exporter] = {
+_BUILT_IN: Final = {
     each.name: each
     for each in (
         Exporter(
@@ -96,14 +96,7 @@ _exporters: dict[str, Exporter] = {
         ),
     )
 }
-
-
-_built_in = tuple(_exporters.values())
-
-declare_registry(
-    lambda: {f"exporter {name}": known.function for name, known in _exporters.items() if known not in _built_in},
-    partial(saved_mappings, _exporters),
-)
+_of_users: Final[dict[str, Exporter]] = declared["exporter"]
 
 
 def register_exporter(*, name: str, file_name: str, title: str = "") -> Callable[[_Function], _Function]:
@@ -121,28 +114,26 @@ def register_exporter(*, name: str, file_name: str, title: str = "") -> Callable
         OptionError: Name or file name is empty or a path, or another exporter has the name.
 
     Example:
-        >>> @register_exporter(name="ids", file_name="ids.txt")
-        ... def write_ids(run, path=None):
-        ...     path = path or run / "ids.txt"
-        ...     return path
-        >>> exporter("ids").title
-        'ids'
-        >>> del _exporters["ids"]
+        >>> from graphrag_eval_lc.registry import registered_only_here
+        >>> with registered_only_here():
+        ...     @register_exporter(name="ids", file_name="ids.txt")
+        ...     def write_ids(run, path=None):
+        ...         path = path or run / "ids.txt"
+        ...         return path
     """
     for key, value in (("name", name), ("file_name", file_name)):
         if not value or Path(value).name != value:
             raise OptionError(f"an exporter's {key} is a plain name, not {value!r}", key=key, hint="Name it otherwise.")
 
     def register(function: _Function) -> _Function:
-        known = _exporters.get(name)
-        # The same function comes again where its module is loaded again.
-        if known is not None and _place(known.function) != _place(function):
-            raise OptionError(
-                f"there is an exporter {name} already: {_place(known.function)}",
-                key="name",
-                hint="Give it another name.",
-            )
-        _exporters[name] = Exporter(name=name, title=title or name, file_name=file_name, function=function)
+        known = {**_BUILT_IN, **_of_users}.get(name)
+        place = None if known is None else known.function
+        if place is not None and not isinstance(place, str):
+            place = spec_of(place)
+        if place not in (None, spec_of(function)):  # the same function comes again if its module is loaded again
+            what = f"there is an exporter {name} already: {place}"
+            raise OptionError(what, key="name", hint="Give it another name.")
+        _of_users[name] = Exporter(name=name, title=title or name, file_name=file_name, function=function)
         return function
 
     return register
@@ -155,9 +146,9 @@ def exporter(name: str) -> Exporter:
         OptionError: There is none of this name.
         PluginError: A plugin of an installed package fails to load.
     """
-    known = _exporters.get(name) or exporters().get(name)
+    known = _BUILT_IN.get(name) or _of_users.get(name) or exporters().get(name)
     if known is None:
-        raise OptionError(f"there is no exporter {name!r}", hint=f"The exporters are {', '.join(_exporters)}.")
+        raise OptionError(f"there is no exporter {name!r}", hint=f"The exporters are {', '.join(exporters())}.")
     return known
 
 
@@ -168,11 +159,7 @@ def exporters() -> Mapping[str, Exporter]:
         PluginError: A plugin of an installed package fails to load.
     """
     load_installed_plugins()
-    return _exporters
-
-
-def _place(function: ExportFunction | str) -> str:
-    return function if isinstance(function, str) else spec_of(function)
+    return {**_BUILT_IN, **_of_users}
 
 
 def written_report(folder: Path) -> tuple[Path | None, str | None]:

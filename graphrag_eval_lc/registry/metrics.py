@@ -15,6 +15,7 @@ from graphrag_eval_lc.registry.metric_spec import (
     reason_key,
     undeclared_spec,
 )
+from graphrag_eval_lc.registry.plugins import declared
 
 STEPS_SCORE: Final = "steps_score"
 STEPS_SCORE_UPPER: Final = "steps_score_upper"
@@ -343,7 +344,7 @@ class RegisteredMetric:
 
 
 # What users registered, and what the records of the runs that are being read say of metrics.
-metrics_of_users: Final[dict[str, RegisteredMetric]] = {}
+metrics_of_users: Final[dict[str, RegisteredMetric]] = declared["metric"]
 metrics_of_records: Final[ContextVar[Mapping[str, MetricSpec]]] = ContextVar("metrics_of_records")
 _NONE: Final[Mapping[str, MetricSpec]] = {}
 

@@ -1,7 +1,7 @@
 """The declarations of step kinds, and which kind a step has: by its name, its media type, both, or a further key."""
 
 import re
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from importlib import import_module
@@ -9,7 +9,7 @@ from typing import Any, Final, Literal
 
 from graphrag_eval_lc.errors import MatcherError
 from graphrag_eval_lc.files.record_file import Finding
-from graphrag_eval_lc.registry.plugins import declare_registry
+from graphrag_eval_lc.registry.plugins import declared
 from graphrag_eval_lc.texts import edit_distance
 
 # A step name and a media type; None stands for all.
@@ -187,8 +187,10 @@ def bare_media_type(media_type: str) -> str:
 class _Served:
     """The kinds by what they serve, with lookups that are computed once."""
 
-    def __init__(self, kinds: Mapping[MatcherKey, StepKind], built_in: Collection[StepKind] = ()) -> None:
-        self.kinds = dict(kinds)
+    def __init__(self, of_users: Mapping[MatcherKey, StepKind]) -> None:
+        self.of_users = dict(of_users)
+        built_in = frozenset(built_in_step_kinds.values())
+        self.kinds = {key: kind for key, kind in built_in_step_kinds.items() if key not in of_users} | self.of_users
         known = [*self.kinds, *(each.served for kind in self.kinds.values() for each in kind.serves_where)]
         media_types = [media_type for _, media_type in known if media_type is not None]
         self.media_types = {bare_media_type(each): each for each in media_types} | {each: each for each in media_types}
@@ -213,29 +215,23 @@ class _Served:
         return [*self.where.get((name, media_type), ()), *anyone] if name is not None else anyone
 
 
-# The kinds of this package by what they serve.
+# The kinds of this package, and those of users, by what they serve.
 built_in_step_kinds: Final[dict[MatcherKey, StepKind]] = {}
-_served = _Served({})
+_of_users: Final[dict[MatcherKey, StepKind]] = declared["step kind"]
+_computed: list[_Served] = []  # at most one: the lookups for the kinds of users of then
+
+
+def _served() -> _Served:
+    if not _computed or _computed[0].of_users != _of_users:
+        _computed[:] = [_Served(_of_users)]
+    return _computed[0]
 
 
 def declare_step_kinds(kinds: Iterable[StepKind]) -> None:
     """Declare the kinds of this package."""
     for kind in kinds:
         built_in_step_kinds.update(dict.fromkeys(kind.serves, kind))
-        _register(kind)
-    declare_registry(
-        lambda: {registered_name(key): kind.matcher for key, kind in custom_step_kinds().items()}, saved_step_kinds
-    )
-
-
-def registered_name(key: MatcherKey) -> str:
-    """Return the name in ``registered_now`` of a kind that serves a key.
-
-    Example:
-        >>> registered_name(("count_rows", None)), registered_name(("count_rows", "text/csv"))
-        ('step kind count_rows', 'step kind count_rows with text/csv')
-    """
-    return f"step kind {' with '.join(part for part in key if part is not None)}"
+    _computed.clear()
 
 
 def register_step_kind(kind: StepKind) -> StepKind:
@@ -257,36 +253,15 @@ def register_step_kind(kind: StepKind) -> StepKind:
     """
     if (None, None) in kind.serves:
         raise MatcherError(f"the step kind {kind.key} serves every step", hint="Give a name or a media type.")
-    _register(kind)
+    for key in [key for key, earlier in _of_users.items() if earlier.key == kind.key or key in kind.serves]:
+        del _of_users[key]
+    _of_users.update(dict.fromkeys(kind.serves, kind))
     return kind
-
-
-def _register(kind: StepKind) -> None:
-    global _served
-    kinds = {
-        key: served
-        if served.key != kind.key or served in built_in_step_kinds.values()
-        else built_in_step_kinds.get(key)
-        for key, served in _served.kinds.items()
-    }
-    left = {key: served for key, served in kinds.items() if served is not None and key not in kind.serves}
-    _served = _Served({**left, **dict.fromkeys(kind.serves, kind)}, frozenset(built_in_step_kinds.values()))
 
 
 def custom_step_kinds() -> dict[MatcherKey, StepKind]:
     """Return the kinds that users registered by what they serve, also those in place of a kind of this package."""
-    return {key: kind for key, kind in _served.kinds.items() if built_in_step_kinds.get(key) is not kind}
-
-
-def saved_step_kinds() -> Callable[[], None]:
-    """Return a function that forgets what is registered from now on."""
-    served = _served
-
-    def restore() -> None:
-        global _served
-        _served = served
-
-    return restore
+    return dict(_of_users)
 
 
 def has_own_check(kind: StepKind) -> bool:
@@ -302,7 +277,7 @@ def step_kind_for(name: str | None, media_type: str | None) -> StepKind:
         >>> step_kind_for("add", None).title, step_kind_for("add", "application/json").title
         ('text', 'JSON')
     """
-    kinds = _served.kinds
+    kinds = _served().kinds
     return (
         kinds.get((name, media_type)) or kinds.get((name, None)) or kinds.get((None, media_type)) or kinds[None, None]
     )
@@ -325,11 +300,11 @@ def step_kind_of(
         >>> step_kind_of("add", "application/json", step, lambda parse: True).key
         'rows'
     """
-    kinds = _served.kinds
+    kinds = _served().kinds
     kind = kinds.get((name, media_type)) or kinds.get((name, None))
     if kind is not None:
         return kind
-    for each, kind in _served.where_for(name, media_type):
+    for each, kind in _served().where_for(name, media_type):
         if (each.key is None or step.get(each.key) is not None) and is_read_by(each.reads):
             return kind
     return kinds.get((None, media_type)) or kinds[None, None]
@@ -339,7 +314,7 @@ def step_kinds_by_key() -> dict[str, StepKind]:
     """Return the kinds of this package and of users by their keys; of users' kinds with the same key the last."""
     if not built_in_step_kinds:
         import_module(_HOME)
-    return {kind.key: kind for kind in (*built_in_step_kinds.values(), *_served.kinds.values())}
+    return {kind.key: kind for kind in (*built_in_step_kinds.values(), *_served().kinds.values())}
 
 
 def kind_if_readable(name: str | None, media_type: str | None, step: Mapping[str, Any]) -> StepKind | None:
@@ -350,7 +325,7 @@ def kind_if_readable(name: str | None, media_type: str | None, step: Mapping[str
         >>> kind_if_readable("cypher_query", None, {}).key, kind_if_readable("add", None, {})
         ('rows', None)
     """
-    where = _served.where_for(name, media_type)
+    where = _served().where_for(name, media_type)
     return next((kind for each, kind in where if each.key is None or step.get(each.key) is not None), None)
 
 
@@ -374,7 +349,7 @@ def meant_media_type(name: str | None, media_type: str | None, is_read_by: Calla
         >>> meant_media_type("sparql_query", None, lambda parse: False) is None
         True
     """
-    kinds, known = _served.kinds, _served.media_types
+    kinds, known = _served().kinds, _served().media_types
     if media_type is not None and (found := known.get(media_type) or known.get(bare_media_type(media_type))):
         return found
     if (name, None) in kinds:  # compared by its name, whatever its media type
@@ -399,9 +374,10 @@ def near_media_types(media_type: str) -> list[str]:
         >>> near_media_types("application/sparql-results+xm")[0], near_media_types("text/turtle")
         ('application/sparql-results+xml', [])
     """
-    if bare_media_type(media_type) in _served.media_types:
+    media_types = _served().media_types
+    if bare_media_type(media_type) in media_types:
         return []
-    near = [known for known in dict.fromkeys(_served.media_types.values()) if is_misspelt_media_type(media_type, known)]
+    near = [known for known in dict.fromkeys(media_types.values()) if is_misspelt_media_type(media_type, known)]
     given = bare_media_type(media_type)[:_LONGEST_MEDIA_TYPE]
     return sorted(near, key=lambda known: edit_distance(given, known))
 
@@ -434,9 +410,9 @@ def shown_as(name: str, kind: StepKind) -> ShownAs:
         >>> shown_as("sparql_query", text), shown_as("run_sparql", text), shown_as("autocomplete_search", text)
         ('rows', 'text', 'text')
     """
-    if name not in _served.names_with_a_meaning or name in kind.names:
+    if name not in _served().names_with_a_meaning or name in kind.names:
         return kind.shown_as
-    return next((each.shown_as for each in _served.kinds.values() if name in each.names), "text")
+    return next((each.shown_as for each in _served().kinds.values() if name in each.names), "text")
 
 
 def drafting_kinds(name: str) -> list[StepKind]:
@@ -444,14 +420,14 @@ def drafting_kinds(name: str) -> list[StepKind]:
 
     A kind that only serves steps leaves drafting to the form of the output.
     """
-    ranked = sorted(_served.kinds.items(), key=lambda each: each[0][1] is not None)
+    ranked = sorted(_served().kinds.items(), key=lambda each: each[0][1] is not None)
     kinds = dict.fromkeys(kind for _, kind in ranked if name in (kind.drafted_from or kind.names))
     return [kind for kind in kinds if kind.draft or kind.parse or kind.reads == "args"]
 
 
 def drafting_kinds_by_form() -> list[StepKind]:
     """Return the kinds that serve a media type under any name, those with media types of users first."""
-    kinds, places = _served.kinds, {key: place for place, key in enumerate(built_in_step_kinds)}
+    kinds, places = _served().kinds, {key: place for place, key in enumerate(built_in_step_kinds)}
 
     def place(key: MatcherKey) -> int:
         built_in = built_in_step_kinds.get(key)
@@ -465,7 +441,7 @@ def drafting_kinds_by_form() -> list[StepKind]:
 
 def names_that_fulfil(name: str) -> frozenset[str]:
     """Return the names of the actual steps that may fulfil a reference step of this name."""
-    return _served.fulfilled_by.get(name) or frozenset({name})
+    return _served().fulfilled_by.get(name) or frozenset({name})
 
 
 def have_other_meanings(name: str, other: str) -> bool:
@@ -476,6 +452,6 @@ def have_other_meanings(name: str, other: str) -> bool:
         >>> have_other_meanings("sparql_query", "retrieval"), have_other_meanings("sparql_query", "cypher_query")
         (True, False)
     """
-    if not {name, other} <= _served.names_with_a_meaning:
+    if not {name, other} <= _served().names_with_a_meaning:
         return False
-    return not any({name, other} <= kind.names for kind in _served.kinds.values())
+    return not any({name, other} <= kind.names for kind in _served().kinds.values())

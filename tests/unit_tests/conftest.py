@@ -6,7 +6,7 @@ import pytest
 from support.judged_runs import judgement
 from support.openai_stub import OpenAIStub
 
-from graphrag_eval_lc.registry.step_kinds import saved_step_kinds
+from graphrag_eval_lc.registry.plugins import saved_registrations
 
 
 @pytest.fixture
@@ -25,4 +25,4 @@ def openai_stub() -> Iterator[OpenAIStub]:
 @pytest.fixture
 def forget_matchers() -> Callable[[], None]:
     """Give what forgets all matchers that were registered since the test began, as a new process would."""
-    return saved_step_kinds()
+    return saved_registrations()

@@ -14,8 +14,8 @@ import cloudpickle
 
 from graphrag_eval_lc.benchmark.workers.worker import Job
 from graphrag_eval_lc.errors import AgentError, OptionError
-from graphrag_eval_lc.registry.plugins import loaded_plugin, plugin_of
-from graphrag_eval_lc.registry.step_kinds import StepKind, custom_step_kinds, register_step_kind, registered_name
+from graphrag_eval_lc.registry.plugins import loaded_plugin, plugin_of, registered_name
+from graphrag_eval_lc.registry.step_kinds import StepKind, custom_step_kinds, register_step_kind
 
 _PARTS = {"agent": "the agent", "retry": "retry_on"}
 

@@ -1,7 +1,6 @@
 import json
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -9,18 +8,9 @@ import pytest
 
 from graphrag_eval_lc import BenchmarkRun, compute_aggregates
 from graphrag_eval_lc.errors import OptionError
-from graphrag_eval_lc.registry import exporters as room
 from graphrag_eval_lc.registry.exporters import exporter, exporters, register_exporter
 
 RESULT: Any = {"question_id": "q", "template_id": "t", "question_text": "?", "status": "success", "steps_score": 1.0}
-
-
-@pytest.fixture(autouse=True)
-def forget_exporters() -> Iterator[None]:
-    known = dict(room._exporters)
-    yield
-    room._exporters.clear()
-    room._exporters.update(known)
 
 
 @pytest.fixture

@@ -17,7 +17,6 @@ from graphrag_eval_lc.registry.step_kinds import (
     custom_step_kinds,
     have_other_meanings,
     names_that_fulfil,
-    saved_step_kinds,
     shown_as,
     step_kind_for,
 )
@@ -70,13 +69,6 @@ def test_name_with_a_meaning_decides_how_a_step_is_shown() -> None:
     ]
     register_step_kind(kind("cypher", ("run_cypher", None), shown_as="rows"))
     assert shown_as("run_cypher", step_kind_for("run_cypher", None)) == "rows"
-
-
-def test_what_is_registered_later_can_be_forgotten() -> None:
-    forget = saved_step_kinds()
-    register_step_kind(kind("a", ("a", None)))
-    forget()
-    assert custom_step_kinds() == {}
 
 
 @pytest.mark.parametrize(
