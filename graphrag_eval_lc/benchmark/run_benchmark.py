@@ -25,8 +25,8 @@ from graphrag_eval_lc.benchmark.run_options import CheckedOptions, RunOptions
 from graphrag_eval_lc.benchmark.run_output import RunOutput, with_report
 from graphrag_eval_lc.benchmark.runner import Runner
 from graphrag_eval_lc.benchmark.spending import cost_spent
-from graphrag_eval_lc.dataset.checked import check_dataset
 from graphrag_eval_lc.dataset.loading import DatasetSource, LoadedDataset
+from graphrag_eval_lc.dataset.validation import check_dataset
 from graphrag_eval_lc.errors import AgentError
 from graphrag_eval_lc.evaluation.events import EventLog, tell_nobody
 from graphrag_eval_lc.evaluation.samples import RunPlan, Sample, samples_of

@@ -31,7 +31,6 @@ from graphrag_eval_lc.benchmark.score_options import (
 )
 from graphrag_eval_lc.benchmark.workers.engines import comparer_of
 from graphrag_eval_lc.config import load_config, with_measures
-from graphrag_eval_lc.dataset.checked import check_dataset
 from graphrag_eval_lc.dataset.ids import refuse_ids_as_written, unknown_questions_warning
 from graphrag_eval_lc.dataset.loading import (
     DatasetSource,
@@ -41,6 +40,7 @@ from graphrag_eval_lc.dataset.loading import (
     response_key,
 )
 from graphrag_eval_lc.dataset.selection import Selection, answered_note
+from graphrag_eval_lc.dataset.validation import check_dataset
 from graphrag_eval_lc.errors import ConfigError, DatasetError, RunFolderError
 from graphrag_eval_lc.evaluation.pipeline import Comparer
 from graphrag_eval_lc.evaluation.samples import Sample, planned, recorded_samples, samples_of

@@ -14,12 +14,12 @@ from graphrag_eval_lc.dataset.loading import (
     DatasetSource,
     Responses,
     journal_records,
+    mistaken_for_responses,
     read_dataset,
     read_responses,
     response_key,
     response_records,
 )
-from graphrag_eval_lc.dataset.mistaken import mistaken_for_responses
 from graphrag_eval_lc.errors import ResponsesError
 from graphrag_eval_lc.records import is_error
 from graphrag_eval_lc.registry.plugins import registered_now

@@ -1,8 +1,8 @@
-"""Finding all mistakes of a reference dataset and of responses to it, with their places."""
+"""A dataset, and responses to it, go in; their mistakes come out with place and fix, or the first error is raised."""
 
+import shlex
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from functools import cached_property
+from dataclasses import dataclass, replace
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -20,11 +20,15 @@ from graphrag_eval_lc.dataset.ids import changed_ids, mappings
 from graphrag_eval_lc.dataset.loading import (
     RESPONSES,
     TEMPLATES,
+    DatasetSource,
+    LoadedDataset,
     dataset_records,
     journal_records,
+    loaded_dataset,
+    mistaken_for_dataset,
+    mistaken_for_responses,
     response_records,
 )
-from graphrag_eval_lc.dataset.mistaken import mistaken_for_dataset, mistaken_for_responses
 from graphrag_eval_lc.dataset.rules import found
 from graphrag_eval_lc.dataset.selection import Selection, answered_note
 from graphrag_eval_lc.errors import DatasetError, OptionError
@@ -34,12 +38,15 @@ from graphrag_eval_lc.matching.step_views import StepViews
 from graphrag_eval_lc.matching.unknown_tools import UnknownTools, reference_names
 from graphrag_eval_lc.records import Response, Template
 from graphrag_eval_lc.registry.plugins import load_installed_plugins
-from graphrag_eval_lc.registry.step_kinds import step_kinds_by_key
+from graphrag_eval_lc.registry.step_kinds import step_kind_for, step_kinds_by_key
 from graphrag_eval_lc.run_folder import RESPONSES_FILE, RUN_FILE, read_run
+from graphrag_eval_lc.texts import counted, plural
 
 # The sections of a run's config that say what its tools are called and how their steps are compared.
 _OF_STEPS = ("steps", "sparql", "retrieval")
 _QUESTION_DEPTH = len(("template", "questions", "question"))
+_OF_OUTPUT = ((), ("output",), ("output_media_type",))
+_STEP_DEPTH = len(("template", "questions", "question", "reference_steps", "group", "step"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,44 +159,33 @@ def validated(
 
 
 class _Selected:
-    """Which findings are of the selected questions, of their templates, or of the whole file."""
+    """Which findings are of the selected questions, of their templates, or of the file as a whole."""
 
     def __init__(self, selection: Selection, dataset: RecordFile, responses: RecordFile | None) -> None:
         questions = [
-            (place, template.get("template_id"), question.get("id"))
+            (place, template.get("template_id"), str(question.get("id")))
             for place, template, question in questions_in(dataset)
         ]
         templates = {index: str(template.get("template_id")) for index, template in mappings(dataset.values)}
-        selection.refuse_unknown(templates.values(), [str(identifier) for _, _, identifier in questions])
-        has_id = selection.by_id()
+        selection.refuse_unknown(templates.values(), [identifier for _, _, identifier in questions])
         self._selection = selection
-        self._dataset = dataset
-        self._records = responses.values if responses is not None else ()
-        self._known = {str(identifier) for _, _, identifier in questions}
-        self._by_id = {str(identifier) for _, template, identifier in questions if has_id(template, identifier)}
+        self._records = responses.values if responses is not None and isinstance(responses.values, list) else []
+        self._known = {identifier for _, _, identifier in questions}
+        has_id = selection.by_id()
+        self._by_id = {identifier for _, template, identifier in questions if has_id(template, identifier)}
         answered = {str(response.get("question_id")) for _, response in mappings(self._records)}
         self._ids = self._by_id & answered if selection.answered_only else self._by_id
-        self._places = {place for place, _, identifier in questions if str(identifier) in self._ids}
+        self._places = {place for place, _, identifier in questions if identifier in self._ids}
         named = () if selection.question_ids else selection.template_ids  # which may have no questions
         self._templates = {place[0] for place in self._places}
         self._templates |= {index for index, identifier in templates.items() if identifier in named}
 
     def has_of_dataset(self, finding: Finding) -> bool:
         location = finding.location
-        if not location and finding.line is not None:
-            before = [place for line, place in self._lines if line <= finding.line]
-            location = before[-1] if before else ()
         if self._selection.is_all or not location:
             return True
         is_in_question = len(location) >= _QUESTION_DEPTH and location[1] == "questions"
         return location[:_QUESTION_DEPTH] in self._places if is_in_question else location[0] in self._templates
-
-    @cached_property
-    def _lines(self) -> list[tuple[int, Location]]:
-        """The lines at which templates and questions begin."""
-        places: list[Location] = [(index,) for index, _ in mappings(self._dataset.values)]
-        places += [place for place, _, _ in questions_in(self._dataset)]
-        return sorted((line, place) for place in places if (line := self._dataset.line_of(place)) is not None)
 
     def has_of_responses(self, finding: Finding) -> bool:
         index = finding.location[0] if finding.location else None
@@ -201,8 +197,7 @@ class _Selected:
 
     def responses(self) -> list[Any]:
         """Return the responses with None in place of those to questions that are not selected."""
-        records = self._records if isinstance(self._records, list) else []
-        return [each if self._selection.is_all or self._has_response(each) else None for each in records]
+        return [each if self._selection.is_all or self._has_response(each) else None for each in self._records]
 
     def note(self) -> str | None:
         """Say how many of the questions have a response, if only these are checked."""
@@ -263,3 +258,94 @@ def _unknown_tools(dataset: RecordFile, responses: list[Any], config: Evaluation
     for unknown in tools.found():
         hint = f"{unknown.hint[:1].upper()}{unknown.hint[1:]}."
         yield found("unknown_tool", first.get(unknown.tools[0], ()), what=unknown.what, hint=hint)
+
+
+# --- before questions are asked or scored ---------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class CheckedDataset:
+    """A dataset that keeps its format, and the first error in it.
+
+    Attributes:
+        loaded: The dataset; its notes say how many warnings there are.
+        problem: What ``validate`` calls an error; None where it finds none.
+        may_lack_kinds: Whether all errors are in steps that no known step kind is for: a module that is still to be
+            loaded may register one.
+    """
+
+    loaded: LoadedDataset
+    problem: DatasetError | None = None
+    may_lack_kinds: bool = False
+
+    def usable(self, *, lacks_kinds: bool = False) -> LoadedDataset:
+        """Return the dataset.
+
+        Args:
+            lacks_kinds: Whether step kinds may be missing now, so that their steps are not refused.
+
+        Raises:
+            DatasetError: There is an error.
+        """
+        if self.problem is not None and not (lacks_kinds and self.may_lack_kinds):
+            raise self.problem
+        return self.loaded
+
+
+def check_dataset(dataset: DatasetSource, config: EvaluationConfig, config_source: object = None) -> CheckedDataset:
+    """Read a dataset and check it as ``validate`` does.
+
+    Args:
+        dataset: A path, or the templates.
+        config: The config of the run.
+        config_source: What it was loaded from, for the command that lists the warnings.
+
+    Raises:
+        DatasetError: The dataset cannot be read or breaks the format.
+
+    Example:
+        >>> typo = {"name": "sparql_query", "output": "[]", "required_column": []}
+        >>> question = {"id": "q", "question_text": "Which?", "reference_steps": [[typo]]}
+        >>> str(check_dataset([{"template_id": "t", "questions": [question]}], EvaluationConfig()).problem)[:44]
+        'question q, key [0].questions[0].reference_s'
+    """
+    records = dataset_records(dataset)
+    loaded = loaded_dataset(records)
+    views = StepViews(config.steps, config.sparql, config.retrieval)
+    errors: list[Finding] = []
+    warnings = 0
+    for finding in dataset_findings(records, views):
+        if finding.severity == "error":
+            errors.append(finding)
+        else:
+            warnings += 1
+    command = _command(loaded.path, config_source)
+    if warnings:  # beyond the ids that a note names already
+        warnings += len(loaded.changed_ids)
+        note = f"{counted(warnings, 'warning')} in the dataset: {command} {plural(warnings, 'shows it', 'lists them')}"
+        loaded = replace(loaded, notes=(*loaded.notes, note))
+    if not errors:
+        return CheckedDataset(loaded)
+    hint = errors[0].hint
+    if more := len(errors) - 1:
+        hint += f" ({counted(more, 'more problem')}: {command} lists all)"
+    problem = DatasetError(errors[0].what, hint=hint, **records.place_of(errors[0]))
+    return CheckedDataset(loaded, problem, all(_may_lack_kind(each, records, views) for each in errors))
+
+
+def _command(path: str | None, config_source: object) -> str:
+    if path is None:
+        return "validate_dataset"
+    config = ["--config", str(config_source)] if isinstance(config_source, str | PathLike) else []
+    return shlex.join(["graphrag-eval-lc", "validate", path, *config])
+
+
+def _may_lack_kind(finding: Finding, records: RecordFile, views: StepViews) -> bool:
+    """Return whether a finding is about the output of a reference step that no step kind is for."""
+    location = finding.location
+    if len(location) < _STEP_DEPTH or location[3] != "reference_steps" or location[_STEP_DEPTH:] not in _OF_OUTPUT:
+        return False
+    step: Any = records.values
+    for part in location[:_STEP_DEPTH]:
+        step = step[part]
+    return views.kind_of(views.reference_view(step)) is step_kind_for(None, None)

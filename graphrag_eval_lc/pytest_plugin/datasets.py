@@ -16,9 +16,9 @@ from graphrag_eval_lc.benchmark.option_fields import refuse_conflicts
 from graphrag_eval_lc.benchmark.score_options import CheckedScoreOptions
 from graphrag_eval_lc.compare.gates import gates_of_option
 from graphrag_eval_lc.config import ConfigSource, EvaluationConfig, GateConfig
-from graphrag_eval_lc.dataset.checked import check_dataset
 from graphrag_eval_lc.dataset.loading import DatasetSource
 from graphrag_eval_lc.dataset.selection import Selection
+from graphrag_eval_lc.dataset.validation import check_dataset
 from graphrag_eval_lc.errors import GraphRAGEvalError, OptionError
 from graphrag_eval_lc.pytest_plugin.settings import Settings, settings_of
 from graphrag_eval_lc.records import Question, Template

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from graphrag_eval_lc import load_dataset, load_responses, run_evaluation, score_responses, validate_dataset
-from graphrag_eval_lc.dataset.mistaken import mistaken_for_dataset, mistaken_for_responses
+from graphrag_eval_lc.dataset.loading import mistaken_for_dataset, mistaken_for_responses
 from graphrag_eval_lc.errors import DatasetError, ResponsesError
 
 DATASET: Any = [{"template_id": "t", "questions": [{"id": "q", "question_text": "1 + 1?"}]}]

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from graphrag_eval_lc import GraphRAGEvalWarning, load_dataset, load_responses, score_responses, validate_dataset
 from graphrag_eval_lc.config import EvaluationConfig
-from graphrag_eval_lc.dataset.checked import check_dataset
 from graphrag_eval_lc.dataset.loading import read_dataset
+from graphrag_eval_lc.dataset.validation import check_dataset
 from graphrag_eval_lc.errors import DatasetError, ResponsesError
 
 CHANGED = {
