@@ -33,9 +33,9 @@ class Gold:
 
     Attributes:
         output: The reference output.
-        media_type: Its media type; None where the output is compared as a text.
-        columns: The columns that an answer needs; None where there are none, as of ASK or a text.
-        is_empty: Whether there are no rows, or none that binds anything, so that it tells little.
+        media_type: Its media type; None if the output is compared as a text.
+        columns: The columns that an answer needs; None if there are none, as of ASK or a text.
+        is_empty: Whether there are no rows, or none that binds anything.
         answer_type: ``boolean``, ``number``, ``date``, ``resource``, ``string`` or ``table``, as QALD has them.
         notes: What was corrected.
     """
@@ -57,57 +57,44 @@ class Gold:
         return keys
 
 
-def gold_of_text(text: str) -> Gold:
-    r"""Return the gold that a text holds: SPARQL JSON, rows as JSON, or any other text.
+def gold_of_value(value: Any) -> Gold | None:
+    r"""Return the gold of a cell: SPARQL results in JSON or several of them, rows, or any text; None if it is empty.
 
     Raises:
-        BrokenGoldError: It begins as SPARQL JSON and breaks the format, or begins as rows and breaks off.
+        BrokenGoldError: It begins as SPARQL results and breaks the format, or begins as rows and breaks off.
 
     Example:
-        >>> gold_of_text('[{"name": "OSLO", "load": 7}]').as_step_keys()["required_columns"]
-        ['name', 'load']
+        >>> gold_of_value([{"head": {}, "boolean": False}]).answer_type, gold_of_value('[{"n": 6}]').columns
+        ('boolean', ('n',))
     """
+    if value is None or (isinstance(value, str) and not value.strip()):
+        return None
+    text = value if isinstance(value, str) else json_text(value)
     try:
         value = parse_json(text)
     except (ValueError, RecursionError):
         _require_whole(text)
         return Gold(text, None, None)
-    if is_sparql_results(value):
-        return gold_of_sparql(value)
-    if (named := _with_names(value)) is not value:
-        value, text = named, json_text(named)
+    tables = [each for each in (value if isinstance(value, list) else [value]) if each]
+    if tables and is_sparql_results(tables[0]):
+        return gold_of_sparql(tables[0] if len(tables) == 1 else _joined(tables))
+    named = _with_names(value)
+    text = text if named is value else json_text(named)
     try:
         results = read_sparql_results(text)
     except UnreadableOutput:
         return Gold(text, JSON_MEDIA_TYPE, None, is_empty=value in ([], {}, None))
-    is_named = isinstance(value, list) and any(isinstance(row, Mapping) for row in value)
+    is_named = isinstance(named, list) and any(isinstance(row, Mapping) for row in named)
     return Gold(text, JSON_MEDIA_TYPE, results.variables if is_named else None, is_empty=not results.row_count)
 
 
-def gold_of_value(value: Any) -> Gold | None:
-    """Return the gold of a cell: a text, SPARQL results in JSON or several of them, or rows; None where there is none.
-
-    Raises:
-        BrokenGoldError: It cannot be read.
-
-    Example:
-        >>> gold_of_value([{"head": {}, "boolean": False}]).answer_type, gold_of_value([{"n": 6}]).columns
-        ('boolean', ('n',))
-    """
-    if value is None or (isinstance(value, str) and not value.strip()):
-        return None
-    if isinstance(value, str):
-        return gold_of_text(value)
-    tables = [each for each in (value if isinstance(value, list) else [value]) if each]
-    if not is_sparql_results(tables[0] if tables else None):
-        return gold_of_text(json_text(value))
-    if len(tables) == 1:
-        return gold_of_sparql(tables[0])
+def _joined(tables: list[Any]) -> dict[str, Any]:
+    """Return several SPARQL results with the same columns as one."""
     parts = [gold for each in tables if not (gold := gold_of_sparql(each)).is_empty]
     if not parts or any(part.columns is None or part.columns != parts[0].columns for part in parts):
         raise BrokenGoldError(f"there are {len(tables)} results, which do not have the same columns")
     rows = [row for each in tables for row in bindings_of(each)]
-    return gold_of_sparql({"head": {"vars": list(parts[0].columns or ())}, "results": {"bindings": rows}})
+    return {"head": {"vars": list(parts[0].columns or ())}, "results": {"bindings": rows}}
 
 
 def is_sparql_results(value: Any) -> bool:
@@ -126,7 +113,7 @@ def _with_names(value: Any) -> Any:
 
 
 def _require_whole(text: str) -> None:
-    """Raise BrokenGoldError where a text begins as rows and breaks off; any other text may be gold."""
+    """Raise BrokenGoldError if a text begins as rows and breaks off; any other text may be gold."""
     try:
         read_sparql_results(text)
     except CutOutput as problem:
@@ -148,8 +135,8 @@ def is_ask_query(query: str) -> bool:
 def gold_of_sparql(value: Any, *, is_ask: bool = False) -> Gold:
     """Return the gold of SPARQL results in JSON, in few letters and with the columns that any row binds.
 
-    ``head`` may be incomplete, as in many published datasets: what the rows bind counts as well. Values that are no
-    texts become texts. Some stores, such as Virtuoso, answer ASK with rows: one with 1 for true, none or 0 for false.
+    ``head`` may be incomplete, as in many published datasets: what the rows bind counts as well. Numbers and booleans
+    become texts. Some stores, such as Virtuoso, answer ASK with rows: one with 1 for true, none or 0 for false.
 
     Args:
         value: The parsed JSON.
@@ -190,15 +177,11 @@ def gold_of_sparql(value: Any, *, is_ask: bool = False) -> Gold:
 
 
 def bindings_of(value: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    """Return the rows of SPARQL results in JSON; none where they have no bindings at all.
-
-    Raises:
-        BrokenGoldError: They are no list of JSON objects.
-    """
+    """Return the rows of SPARQL results in JSON; none if they have no bindings at all."""
     results = value.get("results")
     rows = (results.get("bindings") if isinstance(results, Mapping) else results) or []
     if not isinstance(rows, list) or not all(isinstance(row, Mapping) for row in rows):
-        raise BrokenGoldError("bindings are no list of rows, each a JSON object")
+        raise BrokenGoldError("bindings are not a list of rows, each a JSON object")
     return rows
 
 
@@ -230,7 +213,7 @@ def _cell(name: Any, cell: Any) -> dict[str, Any]:
     """Return a term with its type and a text as its value."""
     if not isinstance(cell, Mapping) or cell.get("value") is None:
         what = shortened(json_text(cell), 60)
-        raise BrokenGoldError(f"a cell of {name} is no RDF term with a value: {what}")
+        raise BrokenGoldError(f"a cell of {name} is not an RDF term with a value: {what}")
     term = {str(key): part for key, part in cell.items() if part is not None}
     if isinstance(term["value"], bool | int | float):
         term["value"] = json_text(term["value"])

@@ -10,7 +10,7 @@ from typing import Any, Final, cast
 from graphrag_eval_lc.dataset.gold import BrokenGoldError, gold_of_sparql, is_ask_query
 from graphrag_eval_lc.dataset.query_language import STEP_NAMES, Language
 from graphrag_eval_lc.dataset.source_fields import Columns
-from graphrag_eval_lc.dataset.source_questions import Notes, SourceDataset, SourceQuestion, read_questions, unique_ids
+from graphrag_eval_lc.dataset.source_questions import SourceDataset, SourceQuestion, read_questions, unique_ids
 from graphrag_eval_lc.dataset.source_shapes import DEFAULT_LANGUAGE
 from graphrag_eval_lc.dataset.sparql_endpoint import (
     DEFAULT_MAX_BYTES,
@@ -221,13 +221,13 @@ def imported(source: str | PathLike[str], options: ImportOptions, progress: Prog
         # A question that is there twice belongs to one template.
         template_id = template_of.setdefault(question.text.casefold(), own)
         if template_id != own:
-            dataset.notes.add("The same text as an earlier question, and put into its template", identifier)
+            dataset.note("The same text as an earlier question, and put into its template", identifier)
         if has_steps and question.query is None:
-            dataset.notes.add("Without a query", identifier)
-        templates.setdefault(template_id, []).append(_written(identifier, question, options, dataset.notes))
+            dataset.note("Without a query", identifier)
+        templates.setdefault(template_id, []).append(_written(identifier, question, options, dataset))
         if question.response is not None:
             responses.append({"question_id": identifier, "actual_answer": question.response})
-    notes = [*dataset.notes.sentences(), *_repeated(dataset.questions)]
+    notes = [*dataset.sentences(), *_repeated(dataset.questions)]
     records = [{"template_id": template_id, "questions": questions} for template_id, questions in templates.items()]
     found = tuple(dict.fromkeys(question.language for question in dataset.questions if question.language is not None))
     return Import(cast("list[Template]", records), tuple(dataset.problems), tuple(notes), tuple(responses), found)
@@ -278,24 +278,26 @@ async def _ask(dataset: SourceDataset, options: ImportOptions, progress: Progres
                 progress(number, len(places))
 
 
-def _written(identifier: str, question: SourceQuestion, options: ImportOptions, notes: Notes) -> dict[str, Any]:
+def _written(
+    identifier: str, question: SourceQuestion, options: ImportOptions, dataset: SourceDataset
+) -> dict[str, Any]:
     """Return a question as the dataset has it, and note what it lacks."""
     written: dict[str, Any] = {"id": identifier, "question_text": question.text, **question.kept}
     if question.answer is not None:
         written["reference_answer"] = question.answer
     groups: list[list[dict[str, Any]]] = []
     if question.relevant_ids is not None and options.retrieval_step is None:
-        notes.add("The ids of relevant documents are not imported", identifier, _RETRIEVAL_HINT)
+        dataset.note("The ids of relevant documents are not imported", identifier, _RETRIEVAL_HINT)
     elif question.relevant_ids is not None:
         groups.append([{"name": options.retrieval_step, "relevant_ids": question.relevant_ids}])
     gold = question.gold
     query = None if question.query is None else _tidy(question.query)
     if gold is not None and (options.keep_empty or not gold.is_empty):
         if gold.is_empty:
-            notes.add("The gold is empty, and any query without rows fits it", identifier)
+            dataset.note("The gold is empty, and any query without rows fits it", identifier)
         name = options.step_name or STEP_NAMES[question.language or "SPARQL"]
         step = {"name": name, "args": {} if query is None else {"query": query}, **gold.as_step_keys()}
-        _note_kind(identifier, step, notes)
+        _note_kind(identifier, step, dataset)
         groups.append([step])
     elif gold is not None or query is not None:
         hints = [] if gold is None else ["Any query that returns no rows would match; --keep-empty keeps it."]
@@ -306,12 +308,12 @@ def _written(identifier: str, question: SourceQuestion, options: ImportOptions, 
         lacks = "Without gold" if gold is None else "The gold is empty"
         kind = f"{question.language} query" if question.language else "query"
         unscored = f"so that no step is scored; the {kind} is in reference_query"
-        notes.add(f"{lacks}, {unscored}", identifier, " ".join(hints))
+        dataset.note(f"{lacks}, {unscored}", identifier, " ".join(hints))
         written |= {} if query is None else {"reference_query": query}
     return written | ({"reference_steps": groups} if groups else {})
 
 
-def _note_kind(identifier: str, step: dict[str, Any], notes: Notes) -> None:
+def _note_kind(identifier: str, step: dict[str, Any], dataset: SourceDataset) -> None:
     """Note a reference step whose output is not compared as rows."""
     reference = StepView(step)
     if StepViews().kind_of(reference) is ROWS:
@@ -319,10 +321,10 @@ def _note_kind(identifier: str, step: dict[str, Any], notes: Notes) -> None:
     name, otherwise = step["name"], "compared as a text or JSON"
     if reference.is_read_by(read_sparql_results):
         hint = f"Have its rows compared: steps: {{kinds: {{{name}: rows}}}} in the config."
-        notes.add(f"The gold is {otherwise}, as no step kind serves {name}", identifier, hint)
+        dataset.note(f"The gold is {otherwise}, as no step kind serves {name}", identifier, hint)
     else:
         hint = """Store rows, as in [{"name": "Oslo"}]."""
-        notes.add(f"The gold cannot be read as rows, and is {otherwise}", identifier, hint)
+        dataset.note(f"The gold cannot be read as rows, and is {otherwise}", identifier, hint)
 
 
 def _tidy(query: str) -> str:

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from graphrag_eval_lc.dataset.gold import BrokenGoldError, gold_of_sparql, gold_of_text, is_ask_query
+from graphrag_eval_lc.dataset.gold import BrokenGoldError, gold_of_sparql, gold_of_value, is_ask_query
 from graphrag_eval_lc.matching.rows import SPARQL_RESULTS, compare_sparql_results
 
 URI = {"type": "uri", "value": "urn:oslo"}
@@ -119,10 +119,10 @@ def test_yes_and_no_are_read_as_they_are_meant(given: Any, meant: bool) -> None:
     [
         ([], "SPARQL results are a JSON object, not []"),
         ({"boolean": "maybe"}, 'boolean is "maybe", neither true nor false'),
-        ({"results": {"bindings": "all"}}, "bindings are no list of rows"),
-        ({"results": {"bindings": ["all"]}}, "bindings are no list of rows"),
-        (results(["x"], {"x": "urn:oslo"}), 'a cell of x is no RDF term with a value: "urn:oslo"'),
-        (results(["x"], {"x": {"type": "uri"}}), "a cell of x is no RDF term with a value"),
+        ({"results": {"bindings": "all"}}, "bindings are not a list of rows"),
+        ({"results": {"bindings": ["all"]}}, "bindings are not a list of rows"),
+        (results(["x"], {"x": "urn:oslo"}), 'a cell of x is not an RDF term with a value: "urn:oslo"'),
+        (results(["x"], {"x": {"type": "uri"}}), "a cell of x is not an RDF term with a value"),
     ],
 )
 def test_what_cannot_be_read_says_why(value: Any, text: str) -> None:
@@ -166,26 +166,26 @@ def test_the_type_of_an_answer_is_that_of_its_cells(cell: Any, answer_type: str)
 
 
 def test_texts_are_read_by_their_form() -> None:
-    assert gold_of_text(json.dumps(results(["x"], {"x": URI}))).media_type == SPARQL_RESULTS
-    rows = gold_of_text('[{"name": "OSLO", "load": 7}]')
+    assert gold_of_value(json.dumps(results(["x"], {"x": URI}))).media_type == SPARQL_RESULTS
+    rows = gold_of_value('[{"name": "OSLO", "load": 7}]')
     assert rows.as_step_keys() == {
         "output": '[{"name": "OSLO", "load": 7}]',
         "output_media_type": "application/json",
         "required_columns": ["name", "load"],
     }
-    assert gold_of_text("[]").is_empty
-    assert gold_of_text("42").as_step_keys() == {"output": "42", "output_media_type": "application/json"}
-    assert gold_of_text("OSLO, BERGEN").as_step_keys() == {"output": "OSLO, BERGEN"}
+    assert gold_of_value("[]").is_empty
+    assert gold_of_value("42").as_step_keys() == {"output": "42", "output_media_type": "application/json"}
+    assert gold_of_value("OSLO, BERGEN").as_step_keys() == {"output": "OSLO, BERGEN"}
     with pytest.raises(BrokenGoldError):
-        gold_of_text('{"head": {"vars": ["x"]}, "results": {"bindings": 1}}')
+        gold_of_value('{"head": {"vars": ["x"]}, "results": {"bindings": 1}}')
 
 
 @pytest.mark.parametrize("text", ['[{"name": "OSLO"}, {"na', '{"head": {"vars": ["a"]}, "resul', "[('OSLO',), ('BER"])
 def test_gold_that_breaks_off_is_broken_and_no_text(text: str) -> None:
     with pytest.raises(BrokenGoldError, match=r"breaks? off"):
-        gold_of_text(text)
+        gold_of_value(text)
 
 
 @pytest.mark.parametrize("text", ["[note: see the map]", "Oslo", "name,kv\r\nOSLO,420\r\n"])
 def test_other_texts_stay_as_they_are(text: str) -> None:
-    assert gold_of_text(text).as_step_keys() == {"output": text}
+    assert gold_of_value(text).as_step_keys() == {"output": text}

@@ -69,7 +69,7 @@ def test_text_is_the_first_in_the_language_or_a_variety_of_it(languages: tuple[s
 def test_questions_without_the_language_are_told_and_left_out() -> None:
     found = read(question(1), question(2, question=TEXTS), languages=("fr", "pt"))
     assert [each.id for each in found.questions] == ["2"]
-    assert found.notes.sentences() == [
+    assert found.sentences() == [
         "No text in fr, and imported in another of the languages (1 question): 2.",
         "No text in fr, pt, and left out (1 question): 1. The languages of the dataset are en, pt, pt_BR, zh-cn; "
         "--language names others.",

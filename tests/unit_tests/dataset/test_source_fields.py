@@ -93,8 +93,8 @@ def test_broken_rows_are_told_with_their_lines_and_the_others_are_read() -> None
         'break as "…". The row is left out.',
         "grid.csv, line 5, question 3: the question has no text in the column question. Add it. The question is left "
         "out.",
-        "grid.csv, line 6, question 4: the results are broken: bindings are no list of rows, each a JSON object. Fix "
-        "them in the source, or ask an endpoint (--endpoint). The question is imported without them.",
+        "grid.csv, line 6, question 4: the results are broken: bindings are not a list of rows, each a JSON object. "
+        "Fix them in the source, or ask an endpoint (--endpoint). The question is imported without them.",
     ]
 
 
