@@ -30,6 +30,7 @@ from graphrag_eval_lc.registry.metrics import (
     own_metrics,
 )
 from graphrag_eval_lc.run_folder import RESPONSES_FILE, RESULTS_FILE, iter_responses, iter_results
+from graphrag_eval_lc.run_store.last_run import earlier_of
 from graphrag_eval_lc.tables import Results, Table, aggregates_table, questions_table, steps_table
 from graphrag_eval_lc.tables.notebook_html import facts_html, never_raising, page_html
 from graphrag_eval_lc.tables.notebook_run import run_html
@@ -357,6 +358,7 @@ class BenchmarkRun:
                 results.config(),
                 metrics=own_metrics(self.aggregates["micro"]),
                 gates=gates,
+                earlier=earlier_of(results.path, results.record, results.config()),
                 most_failures=most_failures,
             )
         return self._views[most_failures]

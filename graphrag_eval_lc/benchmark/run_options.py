@@ -1,5 +1,6 @@
 """The options of a run: each is one field, from which Python, the command line and run.json derive."""
 
+import os
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from datetime import timedelta
@@ -257,6 +258,7 @@ class RunOptions(FolderOptions):
             metavar="DIR",
             panel=GATES,
         ),
+        Recorded(writes=os.path.abspath),
     ] = None
     max_drop: Annotated[
         float,

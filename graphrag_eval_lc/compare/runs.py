@@ -9,7 +9,7 @@ from typing import Any, Protocol
 
 from graphrag_eval_lc.aggregation import QuestionValues, RunValues
 from graphrag_eval_lc.compare.metric_comparison import FEWEST_FOR_A_VERDICT, Pair
-from graphrag_eval_lc.config import ConfigSource, EvaluationConfig, load_config
+from graphrag_eval_lc.config import ConfigSource, EvaluationConfig, RepeatsConfig, load_config
 from graphrag_eval_lc.errors import ComparisonError, RunFolderError
 from graphrag_eval_lc.registry import metric_spec
 from graphrag_eval_lc.registry.custom_metrics import note_recorded
@@ -85,7 +85,7 @@ class RunResults:
         return [each for each in listed if isinstance(each, Mapping)] if isinstance(listed, list) else None
 
     def config(self) -> EvaluationConfig:
-        """Return the sections of the run's configuration that say which metrics its results have.
+        """Return the sections of the run's configuration that say which metrics its results have, and what passes.
 
         Raises:
             ConfigError: That in run.json cannot be read.
@@ -95,7 +95,11 @@ class RunResults:
         if isinstance(steps := sections.get("steps"), Mapping):
             # Nothing is matched here, and a kind may be of a plugin that is not given now.
             sections["steps"] = {key: value for key, value in steps.items() if key != "kinds"}
-        return load_config(sections, has_llm=True, has_embeddings=True)
+        config = load_config(sections, has_llm=True, has_embeddings=True)
+        if (repeats := known.get("repeats")) is None:
+            return config
+        # Which samples pass: the score may be one of a plugin that is not given now.
+        return config.model_copy(update={"repeats": RepeatsConfig.model_validate(repeats)})
 
     def numbers(self, metrics: Iterable[str] = (), *, only: bool = False) -> RunValues:
         """Return the values of the metrics of the run's questions.
@@ -150,7 +154,7 @@ def _record_of(config: ConfigSource) -> dict[str, Any]:
     if config is None:
         return {}
     known = load_config(config, has_llm=True, has_embeddings=True)
-    return {"config": known.model_dump(include={*_OF_METRICS, "gates"})}
+    return {"config": known.model_dump(include={*_OF_METRICS, "repeats", "gates"})}
 
 
 def _of_folder(folder: Path) -> RunResults:

@@ -91,6 +91,17 @@ class FailureGroupDocument(_Document):
     """Their question ids, with `` #`` and the repeat from the second on."""
 
 
+class ChangesDocument(_Document):
+    """What changed since an earlier run."""
+
+    run: str
+    """What it is called."""
+    broken: list[str]
+    """The ids of the questions that were right there only."""
+    fixed: list[str]
+    """The ids of those that are right here only."""
+
+
 class RunDocument(_Document):
     """A run that was scored."""
 
@@ -108,6 +119,8 @@ class RunDocument(_Document):
     """The files in its folder."""
     headline: str
     """The run in one line."""
+    changes: ChangesDocument | None
+    """What changed since the baseline or the run before on the same dataset; null if there is none."""
     questions: int
     """How many questions it has."""
     answered: int
@@ -327,6 +340,7 @@ def run_document(run: BenchmarkRun, gates: Sequence[GateResult]) -> RunDocument:
         RunFolderError: The run's files cannot be read.
     """
     view, record = run.view(), run_results(run).record
+    changes = view.headline.changes
     checked = [_gate(gate) for gate in gates]
     return RunDocument(
         path=None if run.output_dir is None else str(run.output_dir),
@@ -334,6 +348,7 @@ def run_document(run: BenchmarkRun, gates: Sequence[GateResult]) -> RunDocument:
         label=_text(record.get("label")),
         files=_files(run.output_dir),
         headline=str(view.headline),
+        changes=None if changes is None else ChangesDocument(**asdict(changes)),
         questions=view.headline.questions,
         answered=view.headline.samples - view.headline.states.get("error", 0),
         errors=view.headline.states.get("error", 0),

@@ -240,13 +240,14 @@ def _added(cases: _Cases, run: ReportedRun) -> dict[str, str]:
     for sample in seen_samples(run.results, run.metrics()):
         verdict, _ = seen.add(sample)
         cases.add(sample, verdict)
-    view, record = seen.view(), run.record
+    view, record = seen.view(earlier=run.earlier()), run.record
     properties: dict[str, Any] = {
         "graphrag-eval-lc": __version__,
         "run_id": record.get("run_id"),
         "commit": part_of(record, "git").get("commit"),
         "dataset": part_of(record, "dataset").get("path"),
         "stopped": part_of(record, "stopped").get("message"),
+        "headline": str(view.headline),
         "questions": view.headline.questions,
         "samples": view.headline.samples,
         "errors": view.headline.states.get("error", 0),

@@ -204,7 +204,11 @@ def inert_json(text: str) -> str:
 
 def _sets(context: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
     """Return the sets of questions behind the template's buttons, by the buttons' names."""
-    sets: dict[str, dict[str, Any]] = {}
+    changes = context["view"].headline.changes
+    sets: dict[str, dict[str, Any]] = {
+        way: {"label": f"{way.capitalize()} since {changes.run}", "keys": keys}
+        for way, keys in context["turned"].items()
+    }
     if context["funnel"] is not None:
         for number, stage in enumerate(context["funnel"]["stages"]):
             sets[f"funnel-{number}"] = {"label": f"Not passed: {stage['name']}", "keys": stage["fell_out"]}

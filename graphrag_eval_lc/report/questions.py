@@ -38,11 +38,13 @@ class IndexRows:
     Attributes:
         tools: The tools that were called, with the indices by which rows name them.
         groups: The groups of failures, with theirs.
+        keys: The keys of each question's samples, by its id.
     """
 
     def __init__(self) -> None:
         self.tools: dict[str, int] = {}
         self.groups: dict[str, int] = {}
+        self.keys: dict[str, list[str]] = {}
         self._rows: list[str] = []
 
     def __len__(self) -> int:
@@ -58,6 +60,7 @@ class IndexRows:
 
     def add(self, sample: Sample, chunk: int, verdict: Verdict, failure: Failure | None) -> None:
         """Add a sample whose detail is in the chunk with this number, and its failure if it is not right."""
+        self.keys.setdefault(str(sample.result.get("question_id")), []).append(sample.key)
         names = {shown_name(step.get("name")) for step in sample.result.get("actual_steps") or ()}
         row = {
             "k": sample.key,

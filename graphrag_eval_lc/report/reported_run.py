@@ -24,9 +24,10 @@ from graphrag_eval_lc.records import NO_RESPONSE
 from graphrag_eval_lc.registry.exporters import exporter
 from graphrag_eval_lc.registry.metrics import ELAPSED_SEC, own_metrics
 from graphrag_eval_lc.run_folder import RUN_FILE
+from graphrag_eval_lc.run_store.last_run import earlier_of
 from graphrag_eval_lc.texts import counted, one_line
 from graphrag_eval_lc.view import RunView, run_view
-from graphrag_eval_lc.view.run_view import MOST_FAILURES, GateLine
+from graphrag_eval_lc.view.run_view import MOST_FAILURES, Earlier, GateLine
 
 _ALL = Selection()
 
@@ -64,8 +65,18 @@ class ReportedRun:
             gates: Its gates, as they were checked; None: those of its configuration.
             most_failures: How many of the worst failures are in it.
         """
-        lines = self.gate_lines(gates)
-        return run_view(self.results, self.config, metrics=self.more_metrics, gates=lines, most_failures=most_failures)
+        return run_view(
+            self.results,
+            self.config,
+            metrics=self.more_metrics,
+            gates=self.gate_lines(gates),
+            earlier=self.earlier(),
+            most_failures=most_failures,
+        )
+
+    def earlier(self) -> Earlier | None:
+        """Return the run that this one is compared with; None if there is none."""
+        return earlier_of(self.folder, self.record, self.config)
 
     def checked_gates(self) -> Sequence[GateResult]:
         """Return the gates of the run's configuration, checked."""

@@ -159,6 +159,7 @@ class ReportData(TypedDict):
         capture_warnings: By kind.
         tools: The names of the tools that were called.
         groups: The sentences of the groups of failures, as rows of the list name them.
+        turned: The keys of the samples that are ``broken`` and ``fixed`` since an earlier run; empty without one.
         samples_word: What funnel, matrix and list count: "questions", or "samples" if there are repeats.
         index_json: The rows of the list of questions, as JSON in pieces.
         chunks: The questions' details, packed.
@@ -176,6 +177,7 @@ class ReportData(TypedDict):
     capture_warnings: list[Record]
     tools: list[str]
     groups: list[str]
+    turned: dict[str, list[str]]
     samples_word: str
     index_json: Iterable[str]
     chunks: Iterable[str]
@@ -196,7 +198,7 @@ def report_data(run: ReportedRun, version: str) -> ReportData:
         steps = SampleSteps(sample.result, config, views)
         funnel.add(sample, steps)
         index.add(sample, chunks.add(sample.key, detail_of(sample, steps, measured)), verdict, failure)
-    view = seen.view(run.gate_lines())
+    view = seen.view(run.gate_lines(), run.earlier())
     warnings = [*_warnings(run, problems, view), *view.notes]
     return {
         "title": title_of(run),
@@ -211,10 +213,19 @@ def report_data(run: ReportedRun, version: str) -> ReportData:
         "capture_warnings": problems.capture_warnings(),
         "tools": list(index.tools),
         "groups": [masked_text(title) for title in index.groups],
+        "turned": _turned(view, index),
         "samples_word": "samples" if view.headline.repeats > 1 else "questions",
         "index_json": index,
         "chunks": chunks.packed(),
     }
+
+
+def _turned(view: RunView, index: IndexRows) -> dict[str, list[str]]:
+    changes = view.headline.changes
+    if changes is None:
+        return {}
+    turned = {"broken": changes.broken, "fixed": changes.fixed}
+    return {way: [key for each in ids for key in index.keys[each]] for way, ids in turned.items()}
 
 
 def _warnings(run: ReportedRun, problems: Problems, view: RunView) -> Iterator[str]:

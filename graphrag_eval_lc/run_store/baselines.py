@@ -72,7 +72,7 @@ def baseline_of(
         wanted = _run_named(against, runs)
         groups = _by_commit([each for each in runs if not _is_same(each, run)])
         return next((Baseline(group) for group in groups if wanted in group), None)
-    groups = _by_commit([each for each in runs[:at] if _is_comparable(each, run)])
+    groups = _by_commit([each for each in runs[:at] if is_comparable(each, run)])
     if against == FIRST:
         return Baseline(groups[0]) if groups else None
     find = mean_of or (lambda each: mean.every if (mean := each.means([metric]).get(metric)) else None)
@@ -143,7 +143,7 @@ def _run_named(name: str, runs: Sequence[StoredRun]) -> StoredRun:
     return found[-1]
 
 
-def _is_comparable(earlier: StoredRun, run: StoredRun) -> bool:
+def is_comparable(earlier: StoredRun, run: StoredRun) -> bool:
     """Return whether a run has the questions of a later one, on the same dataset, and was not stopped."""
     datasets = {each.dataset_digest for each in (earlier, run)} - {None}
     asked, needed = (each.record.get("questions") for each in (earlier, run))

@@ -33,20 +33,49 @@ _FEW_TEMPLATES: Final = 10
 
 
 @dataclass(frozen=True, slots=True)
+class Earlier:
+    """An earlier run, as far as a view compares with it.
+
+    Attributes:
+        run: What it is called.
+        right: Of each of its questions whether all samples are right.
+    """
+
+    run: str
+    right: Mapping[str, bool]
+
+
+@dataclass(frozen=True, slots=True)
 class Changes:
-    """What changed against an earlier run: questions that were right and are not any more, and the other way round.
+    """What changed since an earlier run, in the questions that both have.
 
     Attributes:
         run: What the earlier run is called.
         broken: The ids of the questions that were right there only.
         fixed: The ids of those that are right here only.
+
+    Example:
+        >>> str(Changes.between(Earlier("monday", {"a": True, "b": False}), {"a": False, "b": False, "new": True}))
+        '1 broken, 0 fixed since monday'
     """
 
     run: str
     broken: tuple[str, ...]
     fixed: tuple[str, ...]
 
+    @classmethod
+    def between(cls, earlier: Earlier, right: Mapping[str, bool]) -> "Changes":
+        """Return what changed from an earlier run to the questions of this one."""
+        turned = [key for key, is_right in right.items() if earlier.right.get(key, is_right) != is_right]
+        return cls(
+            earlier.run,
+            broken=tuple(key for key in turned if not right[key]),
+            fixed=tuple(key for key in turned if right[key]),
+        )
+
     def __str__(self) -> str:
+        if not self.broken and not self.fixed:
+            return f"nothing broken or fixed since {self.run}"
         return f"{len(self.broken):,} broken, {len(self.fixed):,} fixed since {self.run}"
 
 
@@ -75,7 +104,7 @@ class Headline:
         high: The upper end.
         cost: What agent and judges cost in dollars; None if that is not known.
         tokens: The tokens of a question on average, errors included; None if they are not known.
-        changes: What changed against a baseline; None without one.
+        changes: What changed since the baseline or the run before; None if there is none.
     """
 
     questions: int
@@ -258,7 +287,7 @@ def run_view(
     *,
     metrics: Sequence[str] = (),
     gates: Sequence[GateLine] = (),
-    changes: Changes | None = None,
+    earlier: Earlier | None = None,
     most_failures: int = MOST_FAILURES,
 ) -> RunView:
     """Return the view of a run's results, which are read once, one at a time.
@@ -268,13 +297,29 @@ def run_view(
         config: The configuration that they were scored with.
         metrics: Metrics of the results that the configuration does not name.
         gates: The run's gates.
-        changes: What changed against a baseline.
+        earlier: The run that it is compared with.
         most_failures: How many of the worst failures are in it.
     """
     seen = RunSummary(config or EvaluationConfig(), metrics, most_failures=most_failures)
     for sample in seen_samples(results, Metrics(seen.config, metrics)):
         seen.add(sample)
-    return seen.view(gates, changes)
+    return seen.view(gates, earlier)
+
+
+def right_questions(
+    results: Iterable[Mapping[str, Any]], config: EvaluationConfig, metrics: Metrics
+) -> dict[str, bool]:
+    """Return of each question whether all its samples are right; one that was not scored is left out."""
+    right: dict[str, bool] = {}
+    for sample in seen_samples(results, metrics):
+        _note_right(right, sample, verdict_of(sample, config.repeats))
+    return right
+
+
+def _note_right(right: dict[str, bool], sample: Sample, verdict: Verdict) -> None:
+    if verdict.state != "unscored":
+        key = str(sample.result.get("question_id"))
+        right[key] = right.get(key, True) and verdict.state == "right"
 
 
 @dataclass(slots=True)
@@ -304,6 +349,7 @@ class RunSummary:
         self._failures = Failures(most_failures)
         self._spent, self._extremes, self._repeats = Spent(config), Extremes(), Repeats(config.repeats)
         self._states = Counter[State]()
+        self._right: dict[str, bool] = {}
         self._uncertain = Counter[str]()
         self._templates: dict[str, _Template] = {}
 
@@ -315,6 +361,7 @@ class RunSummary:
             part.add(sample)
         verdict = verdict_of(sample, self.config.repeats)
         self._states[verdict.state] += 1
+        _note_right(self._right, sample, verdict)
         self._uncertain.update(dict(counts_of(result)))
         template = self._templates.setdefault(str(result.get("template_id")), _Template())
         template.samples += 1
@@ -326,8 +373,9 @@ class RunSummary:
             template.missing = (template.missing or 0) + int(missing)
         return verdict, self._failures.add(sample, verdict)
 
-    def view(self, gates: Sequence[GateLine] = (), changes: Changes | None = None) -> RunView:
-        """Return the view of all samples that were added."""
+    def view(self, gates: Sequence[GateLine] = (), earlier: Earlier | None = None) -> RunView:
+        """Return the view of all samples that were added, compared with an earlier run."""
+        changes = None if earlier is None else Changes.between(earlier, self._right)
         values = shown_scores(self._numbers)
         number_of_questions = len(self._numbers.questions)
         scores = score_lines(values, number_of_questions)

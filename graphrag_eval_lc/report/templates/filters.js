@@ -180,12 +180,14 @@ function sortChoices(lists) {
 // Give the form; its fields are named as the filters.
 function filterForm(lists) {
   const plain = (value) => [value, value];
+  const turned = (way) => [way, `${way} (${countText(lists.sets[way].keys.length)})`, lists.sets[way].label];
   const bound = (name) => element("input", { type: "number", name, step: "any", inputmode: "decimal" });
   const fields = [
     field("Search (or id:, tool:, why:, answer: …)", element("input", { type: "search", name: "text", autocomplete: "off", spellcheck: "false", dir: "auto" })),
     field("Status", choice("status", statusChoices(lists))),
     ...(lists.groups.length ? [field("Why", choice("group", [["", "all"], ...lists.groups.map(plain)]))] : []),
     field("Template", choice("template", [["", "all"], ...lists.templates.map(plain)])),
+    ...(lists.sets.broken ? [field("Changed", choice("set", [["", "all"], ...["broken", "fixed"].map(turned)]))] : []),
   ];
   if (lists.metrics.length) {
     fields.push(field("Score", choice("metric", lists.metrics.map((metric) => [metric, metric, displayOf(metric, lists).note]))), field("from", bound("min")), field("to", bound("max")));

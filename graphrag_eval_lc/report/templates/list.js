@@ -20,6 +20,11 @@ class QuestionList extends FilteredList {
     fillForm(this.form, this.filters, this.lists);
   }
 
+  // A set has its questions whether or not they are right.
+  change(filters, section = "") {
+    super.change(filters.set && !filters.status ? { ...filters, status: "all" } : filters, section);
+  }
+
   // The chosen score stays: alone it leaves out nothing.
   noFilters() {
     return { ...NO_FILTERS, metric: this.filters.metric };

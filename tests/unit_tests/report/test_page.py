@@ -64,6 +64,7 @@ def report_context(text: str = "text", **changes: Any) -> dict[str, Any]:
         "capture_warnings": [{"kind": text, "example": text, "count": 1, "questions": [text]}],
         "tools": [text],
         "groups": [text],
+        "turned": {},
         "samples_word": "questions",
         "index_json": json.dumps([index_row(text, text)]),
         "chunks": [chunk({text: {"key": text}})],
