@@ -64,9 +64,9 @@ class AnswerCorrectness:
     the answer makes, the supported claims stand for them.
 
     Claims are compared with the texts. Numbers, codes and names of a true positive must be in both answers, those of a
-    covered claim too, those of a false negative in the reference; and the text must not deny the claim or say it with
-    names or values exchanged. If a claim does not fit, the model is asked once more; then such a true positive counts
-    as a false positive, such a covered claim as none, and the reason says so. What code cannot decide is the model's.
+    covered claim too, those of a false negative in the reference. If a claim does not fit, the model is asked once
+    more; then such a true positive counts as a false positive, such a covered claim does not count, and the reason
+    says so.
 
     Args:
         llm: The model: all that ``as_judge_model`` takes.

@@ -1,15 +1,22 @@
 """Whether claims are made of the words of the texts that they come from: what code can check, no model is asked.
 
-Numbers, codes such as ``NO5`` and names must be in the texts; other words need not, as meaning counts. What a text
-denies, or says of another thing, is not in it. What code cannot decide is left to the model.
+Numbers, codes such as ``NO5`` and names must be in the texts. Other words need not, as meaning counts: whether a text
+denies a claim, or says it of another thing, is the model's decision.
 """
 
 import re
+from dataclasses import dataclass
 from functools import cached_property
-from itertools import combinations
 
-from graphrag_eval_lc.judges.claim_numbers import WEAK_NUMBERS, word_set
-from graphrag_eval_lc.judges.claim_words import EMPTY, Words, plain_sentence, sentences_in, without_identifiers
+from graphrag_eval_lc.judges.claim_numbers import (
+    MONTHS,
+    UNITS,
+    WEAK_NUMBERS,
+    Number,
+    readings_of,
+    with_digits,
+    word_set,
+)
 
 
 class ClaimTexts:
@@ -24,42 +31,43 @@ class ClaimTexts:
     def __init__(self, question: str, reference: str, answer: str) -> None:
         self.reference = reference
         self._answer_text = answer
-        self._question, self._reference, self._answer = map(Words, (question, reference, answer))
+        self._question, self._reference, self._answer = map(_Words, (question, reference, answer))
         self._names = self._question.names | self._reference.names | self._answer.names
         lower = [set(re.findall(r"\b[a-zà-ÿ]+\b", text)) for text in (f"{question} {reference}", answer)]
-        # Between two languages, and in German, a capital is no sign that a word must be in both texts.
+        # Between two languages, and in German, a capital is not a sign that a word must be in both texts.
         is_one_language = not all(lower) or bool(lower[0] & lower[1])
         self._has_names = is_one_language and not (self._answer.is_german or self._reference.is_german)
 
     def not_in_reference(self, claim: str) -> str:
-        """Return why a claim is not in the reference: what it lacks or says otherwise; else ``""``."""
+        """Return which numbers, codes and names of a claim the reference lacks, in a sentence; else ``""``."""
         words = _core(claim)
         names = words.names | (words.first if self._is_replaced else words.first & self._names)
-        return self._problem(words, names, self._reference, "reference answer")
+        return _problem(self._absent(words, names, self._reference), "reference answer")
 
     def not_in_answer(self, claim: str) -> str:
-        """Return why a claim is not in the answer: what it lacks or says otherwise; else ``""``.
+        """Return which numbers, codes and names of a claim the answer lacks, in a sentence; else ``""``.
 
-        Names count if the answer has others in their place: a reference may name more than an answer must.
+        Names count only if the answer has others instead, or lists some of them: a reference may name more than an
+        answer must.
         """
         words = _core(claim)
-        all_names, of_answer = words.names | words.first, self._answer.names | self._answer.first
+        of_answer = self._answer.names | self._answer.first
         is_list = any(
             listed.is_list_of_names and of_answer & (listed.names | listed.first) for listed in (words, self._reference)
         )
-        names = all_names if self._is_replaced or is_list else set[str]()
-        return self._problem(words, names, self._answer, "actual answer")
+        names = words.names | words.first if self._is_replaced or is_list else set[str]()
+        return _problem(self._absent(words, names, self._answer), "actual answer")
 
     def reference_states(self, claim: str) -> bool:
         """Return whether a claim is a sentence of the reference, whatever its case, spaces and last point."""
-        return plain_sentence(claim) in self._reference.stated
+        return _plain(claim) in set(map(_plain, sentences_in(self.reference)))
 
     def has_words_of_reference(self, claim: str) -> bool:
-        """Return whether most words of a claim are of the reference or the question."""
+        """Return whether most words of a claim are words of the reference or the question."""
         return self._has_words(claim, self._reference)
 
     def has_words_of_answer(self, claim: str) -> bool:
-        """Return whether most words of a claim are of the answer or the question."""
+        """Return whether most words of a claim are words of the answer or the question."""
         return self._has_words(claim, self._answer)
 
     def left_out(self) -> dict[str, str]:
@@ -68,30 +76,28 @@ class ClaimTexts:
         return {sentence: problem for sentence, problem in found.items() if problem}
 
     def added(self) -> dict[str, str]:
-        """Return the sentences of the answer that add something to what they have of the reference, and why.
+        """Return the sentences of the answer that add a number, code or name to what they have of the reference.
 
         A sentence that shares nothing with the reference may be a remark on how the answer was found.
         """
         found: dict[str, str] = {}
         for sentence in sentences_in(self._answer_text):
-            words, problem = Words(sentence), self.not_in_reference(sentence)
-            named = words.names | words.first
-            new = set(self._absent(words, named if self._is_replaced else named & self._names, self._reference))
-            shared = {*words.numbers, *words.codes, *named} - set(self._absent(words, named, self._reference))
-            is_answer = bool(shared) and (bool(words.numbers & new) or self._states(words))
-            if problem and (is_answer if new else not self._absent(words, named, self._reference)):
-                found[sentence] = problem
+            words = _Words(sentence)
+            things = {*words.numbers, *words.codes, *words.names, *words.first}
+            absent = set(self._absent(words, words.names | words.first, self._reference))
+            if any(self._is_of_reference(thing) for thing in things - absent):
+                problem = self.not_in_reference(sentence)
+                found |= {sentence: problem} if problem else {}
         return found
 
-    def _states(self, words: Words) -> bool:
-        """Return whether words have something of the reference that the question has not."""
-        folded = {name.casefold() for name in (*words.codes, *words.names, *words.first)}
-        is_named = bool(folded & self._reference.all - self._question.all)
-        return is_named or any(number in self._reference.numbers for number in words.numbers)
+    def _is_of_reference(self, thing: str) -> bool:
+        """Return whether the reference has a number, code or name that the question lacks."""
+        folded = thing.casefold()
+        return thing in self._reference.numbers or folded in self._reference.all - self._question.all
 
     @cached_property
     def _is_chosen(self) -> bool:
-        """Whether answer and reference each have a number or code of the question that the other one lacks."""
+        """Whether the question offers a choice: answer and reference each have a number or code of it."""
         answer, reference, question = (
             {*words.numbers, *words.codes} for words in (self._answer, self._reference, self._question)
         )
@@ -105,11 +111,11 @@ class ClaimTexts:
             set(self._absent(one, one.names | one.first, other)) & (one.names | one.first) for one, other in both
         )
 
-    def _absent(self, words: Words, names: set[str], text: Words) -> list[str]:
+    def _absent(self, words: "_Words", names: set[str], text: "_Words") -> list[str]:
         """Return the numbers and codes of words, and some names, that neither a text nor the question has."""
-        question = Words("") if self._is_chosen else self._question
+        question = _Words("") if self._is_chosen else self._question
         absent = list[str]()
-        for token in words.tokens:
+        for token in () if words.has_vague_numbers or text.has_vague_numbers else words.tokens:
             if (number := token.number) is not None and not any(map(number.is_same, question.values)):
                 of_same_noun = [other for other in text.values if number.noun and number.noun == other.noun]
                 if not any(map(number.is_same, of_same_noun or text.values)):
@@ -118,168 +124,178 @@ class ClaimTexts:
         for word in sorted(words.codes | names if self._has_names else words.codes):
             folded = word.casefold()
             is_known = bool({folded, folded.removesuffix("s"), f"{folded}s"} & known)
-            is_month = any(WEAK_NUMBERS.get(folded) in number.readings for number in text.values)
+            is_month = any(MONTHS.get(folded) in number.readings for number in text.values)
             if not (is_known or is_month or _may_be_short_for(word, words, text)):
                 absent.append(word)
         return absent
 
-    def _has_words(self, claim: str, text: Words) -> bool:
+    def _has_words(self, claim: str, text: "_Words") -> bool:
         found = _core(claim)
         missing = len(found.stems - text.stems - self._question.stems)
-        # Half will do for a claim with a number or a code, as that is compared too.
+        # Half of them are enough for a claim with a number or a code, as that is compared too.
         return 2 * missing <= len(found.stems) - (0 if found.codes or found.numbers else min(1, len(found.stems)))
 
-    def _problem(self, claim: Words, names: set[str], text: Words, name: str) -> str:
-        # What is denied of something need not be in a text.
-        denied = {token.text for clause in claim.clauses if clause.is_denial for token in clause.tokens}
-        absent = [word for word in self._absent(claim, names, text) if word not in denied]
-        if absent:
-            return f"the {name} does not have {', '.join(absent)}"
-        if plain_sentence(claim.original) in text.stated:
-            return ""
-        parts = [*claim.clauses, *claim.sentences]
-        if any(_is_denied(part, text, self._question) for part in parts):
-            return f"the {name} says the opposite"
-        if any(_is_swapped(part, text) or _is_of_another(part, text) for part in parts):
-            return f"the {name} says it the other way round"
-        return ""
+
+def _problem(absent: list[str], name: str) -> str:
+    return f"the {name} does not have {', '.join(absent)}" if absent else ""
 
 
-def _core(claim: str) -> Words:
-    """Return the words of a claim without identifiers beside a named thing."""
-    words = Words(without_identifiers(claim))
-    return words if words.codes or words.names or words.first else Words(claim)
+def _core(claim: str) -> "_Words":
+    """Return the words of a claim up to a negation, as what a claim denies need not be in a text.
+
+    Identifiers next to a named thing do not count.
+    """
+    claim = _NEGATION.split(claim)[0]
+    words = _Words(_IDENTIFIER.sub(" ", claim))
+    return words if words.codes or words.names or words.first else _Words(claim)
 
 
-# --- abbreviations ---
-
-_LEAST_SPELLED_OUT = 4  # letters of a word in lower case that an initial may stand for
-_LONGEST_CODE = 4
-_SHORT_FORMS = {
-    "ave": "avenue",
-    "co": "company",
-    "corp": "corporation",
-    "dr": "doctor drive",
-    "inc": "incorporated",
-    "ltd": "limited",
-    "mt": "mount",
-    "prof": "professor",
-    "st": "saint street",
-}
-
-
-def _may_be_short_for(word: str, words: Words, text: Words) -> bool:
-    """Return whether a text may have a word in its short or long form: UN, U.S. for USA, Dr. A model decides then."""
+def _may_be_short_for(word: str, words: "_Words", text: "_Words") -> bool:
+    """Return whether a text may have a word in its short or long form, such as UN or USA. A model decides then."""
     codes = {code for code in text.codes if code.isalpha() and len(code) <= _LONGEST_CODE}
     if word.isupper() and word.isalpha() and len(word) <= _LONGEST_CODE:
         is_prefix = any(code.startswith(word) or word.startswith(code) for code in codes)
-        return is_prefix or (not codes and word in _initials(text))
-    if any(word[0].upper() in code and code in _initials(words) for code in codes):
-        return True
-    folded = word.casefold()
-    return any(
-        folded in long.split() if short in text.all else folded == short and not text.all.isdisjoint(long.split())
-        for short, long in _SHORT_FORMS.items()
-    )
+        return is_prefix or (not codes and word in text.initials)
+    return any(word[0].upper() in code and code in words.initials for code in codes)
 
 
-def _initials(words: Words) -> str:
-    """Return the first letters of names and longer words."""
-    spelled = (token for token in words.tokens if token.number is None)
-    return "".join(
-        token.text[0].upper()
-        for token in spelled
-        if token.kind in {"name", "first"} or len(token.text) >= _LEAST_SPELLED_OUT
-    )
+# --- words ---
 
-
-# --- what a text says of the same things ---
-
-_OPENER = re.compile(r"\s*(yes|no|ja|nein)\b(?!\.? \d)", re.IGNORECASE)
-
-
-def _is_denied(claim: Words, text: Words, question: Words) -> bool:
-    """Return whether a text says the opposite of a claim, and nowhere the same."""
-    found = set[bool]()
-    for said in (*text.clauses, *text.sentences):
-        mine, is_mine_denied = claim.content_for(said)
-        others, is_other_denied = said.content_for(claim)
-        missing = mine - others
-        is_of_question = missing <= question.content and said.has_pronoun
-        is_enough = len(mine) > 1 or (mine and not claim.entities and not said.entities)
-        if is_enough and (not missing or (is_of_question and (len(missing) == 1 or not said.entities))):
-            is_opposite = is_mine_denied != is_other_denied
-            # A denial within a longer sentence may be that of another clause.
-            if not (is_opposite and is_other_denied and len(said.clauses) > 1):
-                found.add(is_opposite)
-    opener = _OPENER.match(text.text)
-    if opener is not None and not question.is_denial and len(claim.content) > 1 and claim.content <= question.content:
-        found.add(claim.is_denial != (opener[1][0] in "nN"))
-    return found == {True}
-
-
-# Relations that are the same both ways.
-_SYMMETRIC = re.compile(
-    r"(?:inter)?connect|link|join|border|adjac|neighb|between$|beside|next$|marri|parallel|equal|same$|similar|differ|touch|"
-    r"away|apart|distan|with$"
+_LONGEST_CODE = 4  # letters of an abbreviation
+_LEAST_WORD = 5  # letters; shorter words carry little meaning, and so do the common ones
+_STEM = 5
+_COMMON = word_set("there their these those which where about between located called after before since under other")
+# Words that begin a sentence with a capital and are not names, and titles; "yes" and "no" are answers.
+_OPENERS = word_set(
+    "the a an it its this that these those there they he she we not both all each some any in on at of for from with "
+    "by as to according based here also only and or but if when while st saint dr doctor prof professor mr mrs ms"
 )
-_COPULAS = word_set("is are was were has have equals")
-_JOINERS = word_set("and or und og et y")
-_MOST_ENTITIES = 6
+# Quantities in these words are for the model to compare, and times without a number or in two units.
+_VAGUE = word_set("half quarter quarters third thirds dozen hundred am pm mile miles foot feet inch inches")
+_VAGUE |= {word for word, unit in UNITS.items() if unit[0] == "s" and len(word) > 2} - {"second"}
+_NEGATION = re.compile(
+    r"\b(?:not|never|neither|no|none|cannot|\w+n['’]t|nicht|nie|kein\w*)\b(?! (?:only|just|more|less|fewer)\b)",
+    re.IGNORECASE,
+)
+_GERMAN = word_set("der die das den ist sind und von mit ein eine einer hat haben wird nicht auf für bei")
+_TOKEN = re.compile(
+    r"(?P<number>\d{1,3}(?:[ ,.'\u00a0\u202f]\d{3})+(?!\d)(?:[.,]\d+)?|\d+(?:[.,]\d+)?)|(?P<word>[^\W_]+)"
+)
+_UNIT = re.compile(r"[ \u00a0-]?([^\W\d_]+)(?!\d)")
+_DOTTED_DATE = re.compile(r"\b(\d\d?)\.(\d\d?)\.(\d{4})\b")
+_ABBREVIATION = re.compile(r"\b(?:[A-Z]\.)+[A-Z]\b\.?")
+_BULLET = re.compile(r"^\s*(?:[-*•>#|]+\s*|\d{1,3}[.)]\s+)+", re.MULTILINE)
+_SENTENCE_END = re.compile(r"(?<=[.!?])\s+|\n+")
+_IDENTIFIER = re.compile(
+    r"<?(?:https?://|urn:)[^\s<>()\[\],;]+>?|\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f-]{22,27}\b", re.IGNORECASE
+)
+_ITEM_END = re.compile(r"[,;|&\n]|\b(?:and|und|og|et|y)\b")
+_AND = re.compile(r"\b(?:and|und|og|et|y)\b|&")
+_LAST_SCRIPT_WITH_SPACES = "\u058f"
 
 
-def _is_swapped(claim: Words, text: Words) -> bool:
-    """Return whether a text says just what a claim says, with two names, numbers or codes exchanged."""
-    keys = [item.key for item in claim.items]
-    places = [place for place, item in enumerate(claim.items) if item.is_entity]
-    is_distance = "from" in keys and any(item.of == "m" for item in claim.items)
-    if len(places) > _MOST_ENTITIES or is_distance or any(map(_SYMMETRIC.match, keys)):
-        return False
-    sentences = [[item.key for item in sentence.items] for sentence in text.sentences]
-    sentences = [sentence for sentence in sentences if set(keys) <= set(sentence)]
-    if any(_has_part(sentence, keys) for sentence in sentences):
-        return False
-    for one, two in combinations(places, 2):
-        between = {item.key for item in claim.items[one:two] if not item.is_entity}
-        if between <= _JOINERS or (between <= _COPULAS and two == len(keys) - 1):
-            continue  # a list, or "A is B": the order says nothing
-        exchanged = [*keys]
-        exchanged[one], exchanged[two] = keys[two], keys[one]
-        if any(_has_part(sentence, exchanged) for sentence in sentences):
-            return True
-    return False
+def _stem(word: str) -> str:
+    return (word[:-1] if word.endswith("s") and not word.endswith("ss") else word)[:_STEM]
 
 
-def _has_part(whole: list[str], part: list[str]) -> bool:
-    return any(whole[start : start + len(part)] == part for start in range(len(whole) - len(part) + 1))
+@dataclass(frozen=True)
+class _Token:
+    """A number, a code such as ``NO5``, a name, or another word; ``first``: a capital begins a sentence."""
+
+    kind: str
+    text: str
+    number: Number | None = None
 
 
-def _is_of_another(claim: Words, text: Words) -> bool:
-    """Return whether a claim says of one thing what a text says of another, as two stations with two voltages.
+class _Words:
+    """The words of one text: a claim, a question or an answer."""
 
-    Each clause of the text with one of the claim's two things must have one other thing, of the same kind as the
-    claim's; two names must be exchanged in an equal clause.
-    """
-    entities = claim.entities
-    if len(entities) != 2 or entities[0].key == entities[1].key:
-        return False
-    keys = [item.key for item in claim.items if item.key not in _COPULAS]
-    found, said, is_said_so = set[str](), set[str](), True
-    for clause in text.clauses:
-        others = {item.key: item for item in clause.entities}
-        for own, expected in (entities, entities[::-1]):
-            if own.key not in others:
-                continue
-            partners = [other for key, other in others.items() if key != own.key]
-            if not partners and len(clause.content) > 1:
-                continue  # it says something else of the thing
-            if len(partners) != 1 or partners[0].key == expected.key or not partners[0].is_like(expected):
-                return False
-            found.add(own.key)
-            said |= {item.key for item in clause.items}
-            exchanged = [expected.key if item.key == partners[0].key else item.key for item in clause.items]
-            is_said_so &= [key for key in exchanged if key not in _COPULAS] == keys
-    if len(found) != len(entities):
-        return False
-    has_value = any(item.kind in {"number", "code"} for item in entities)
-    return is_said_so or (has_value and {key for key in keys if key not in found and key not in EMPTY} <= said)
+    def __init__(self, text: str) -> None:
+        text = _DOTTED_DATE.sub(r"\1 \2 \3", with_digits(text))
+        text = _ABBREVIATION.sub(lambda match: match[0].replace(".", ""), text)
+        self.text = _BULLET.sub("", text)
+        self.tokens = _tokens_of(self.text)
+        self.all = {token.text.casefold() for token in self.tokens}
+        self.numbers, self.codes, self.names, self.first = (
+            {token.text for token in self.tokens if token.kind == kind} for kind in ("number", "code", "name", "first")
+        )
+
+    @cached_property
+    def values(self) -> set[Number]:
+        """All numbers, and how many items its lists have, as a count may follow from a list."""
+        lines = [line for line in self.text.splitlines() if line.strip()]
+        items = [len(_ITEM_END.split(part)) for part in _SENTENCE_END.split(self.text)]
+        counts = (*items, len(lines), len(lines) - 1, len(self.names | self.codes))
+        weak = [WEAK_NUMBERS[word] for word in self.all & WEAK_NUMBERS.keys()]
+        others = {*weak, *(float(count) for count in counts if count > 1)}
+        numbers = (token.number for token in self.tokens if token.number is not None)
+        return {*numbers, *(Number(frozenset({value})) for value in others)}
+
+    @cached_property
+    def has_vague_numbers(self) -> bool:
+        """Whether it has quantities that code does not read, such as "half an hour" or "2 hours and 15 minutes"."""
+        scales = {token.number.scale for token in self.tokens if token.number and token.number.quantity == "s"}
+        return len(scales) > 1 or bool(self.all & _VAGUE)
+
+    @cached_property
+    def stems(self) -> set[str]:
+        """The beginnings of the longer words, which carry the meaning."""
+        long = (token.text.casefold() for token in self.tokens if token.number is None)
+        words = (word for word in long if len(word) >= _LEAST_WORD and word not in _COMMON)
+        return {word[:_STEM] for word in words if word[-1] <= _LAST_SCRIPT_WITH_SPACES}
+
+    @cached_property
+    def initials(self) -> str:
+        """The first letters of names."""
+        return "".join(token.text[0] for token in self.tokens if token.kind in {"name", "first"})
+
+    @property
+    def is_german(self) -> bool:
+        """Whether it is in German."""
+        return len(self.all & _GERMAN) > 1
+
+    @cached_property
+    def is_list_of_names(self) -> bool:
+        """Whether things that each have a name are joined: three by commas, or two by a word."""
+        items = [_Words(item) for item in _ITEM_END.split(self.text.strip(" ."))]
+        has_names = all(item.names or item.first or item.codes for item in items)
+        return has_names and len(items) > (1 if _AND.search(self.text) else 2)
+
+
+def _tokens_of(text: str) -> list[_Token]:
+    tokens: list[_Token] = []
+    position = 0
+    while match := _TOKEN.search(text, position):
+        position = match.end()
+        if match["word"]:
+            tokens.append(_Token(_kind_of(match, text), match[0]))
+            continue
+        unit = _UNIT.match(text, position)
+        word = unit[1] if unit is not None else ""
+        known = UNITS.get(word) or (UNITS.get(word.casefold()) if len(word) > 2 else None)
+        if unit is not None and known:
+            position = unit.end()
+        noun = "" if known or len(word) < _LEAST_WORD - 1 or word in _COMMON | _OPENERS else _stem(word)
+        tokens.append(_Token("number", match[0], Number(frozenset(readings_of(match[0])), *(known or ("", 1.0)), noun)))
+    return tokens
+
+
+def _kind_of(match: re.Match[str], text: str) -> str:
+    word = match[0]
+    if any(map(str.isdigit, word)) or (word.isupper() and len(word) > 1):
+        return "code"
+    if not word[0].isupper() or word == "I" or word.casefold() in _OPENERS:
+        return "word"
+    before = text[: match.start()].rstrip(" \t\"'*_`(“«")
+    return "first" if not before or before[-1] in ".!?:\n" else "name"
+
+
+def sentences_in(text: str) -> list[str]:
+    """Return the sentences and lines of a text, without bullets and identifiers."""
+    parts = (part.strip() for part in _SENTENCE_END.split(_BULLET.sub("", _IDENTIFIER.sub(" ", text))))
+    return [part for part in parts if part]
+
+
+def _plain(text: str) -> str:
+    """Return a text without its case, its spaces and its last point."""
+    return " ".join(text.casefold().split()).rstrip(" .")

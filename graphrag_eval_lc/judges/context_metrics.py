@@ -7,7 +7,7 @@ from typing import Any, Literal
 from graphrag_eval_lc.errors import JudgeError
 from graphrag_eval_lc.event_loop.loop import run_sync
 from graphrag_eval_lc.judges.answer_correctness import Claim
-from graphrag_eval_lc.judges.claim_words import sentences_in
+from graphrag_eval_lc.judges.claim_check import sentences_in
 from graphrag_eval_lc.judges.model_interface import (
     Asked,
     ClosedAnswer,

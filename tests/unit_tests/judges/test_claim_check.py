@@ -5,8 +5,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from graphrag_eval_lc.judges.claim_check import ClaimTexts
-from graphrag_eval_lc.judges.claim_words import sentences_in
+from graphrag_eval_lc.judges.claim_check import ClaimTexts, sentences_in
 
 ROOT = Path(__file__).parents[3]
 
@@ -41,10 +40,9 @@ def test_claims_that_a_reference_may_have_are_left_to_the_model(question: str, r
     assert ClaimTexts(question, reference, "It is so.").not_in_reference(claim) == ""
 
 
-@pytest.mark.parametrize(("question", "reference", "claim"), rows("not_said"))
-def test_claims_that_a_reference_denies_are_not_its_claims(question: str, reference: str, claim: str) -> None:
-    assert ClaimTexts(question, reference, "It is so.").not_in_reference(claim)
-    assert ClaimTexts(question, "It is so.", reference).not_in_answer(claim)
+@pytest.mark.parametrize(("reference", "answer"), rows("left_to_the_model"))
+def test_what_a_text_denies_or_says_of_another_thing_is_left_to_the_model(reference: str, answer: str) -> None:
+    assert ClaimTexts("What is it?", reference, answer).not_in_reference(answer) == ""
 
 
 README = [part for part in (ROOT / "README.md").read_text(encoding="utf-8").split("\n\n") if part.strip()]
@@ -66,7 +64,7 @@ def test_a_text_lacks_nothing_of_itself_in_any_order(text: str) -> None:
         ("Oslo is in NO5.", "the reference answer does not have Oslo"),
         ("Bergen is in NO4.", "the reference answer does not have NO4"),
         ("NO5 has 5 substations.", "the reference answer does not have 5"),
-        ("NO5 does not have 4 substations.", "the reference answer says the opposite"),
+        ("NO5 has 4 lines and 5 substations.", "the reference answer does not have 5"),
     ],
 )
 def test_a_problem_says_what_is_wrong_with_a_claim(claim: str, problem: str) -> None:
