@@ -5,47 +5,27 @@ import re
 
 from graphrag_eval_lc.masking.rules import ENDS_TEXT, MASK, Rule, after_prefix, joined
 
-# --- private keys: PEM in all its forms, OpenPGP, SSH and PuTTY; also on one line, and cut off ------------------------
+# --- private keys: PEM in all its forms, OpenPGP and SSH; also on one line, and cut off -------------------------------
 
 _BREAK = r"(?:\s|\\{1,15}[nrt\s]|%(?:0[AaDd9]|20))"  # YAML ends a line with a backslash where a text goes on
 _BASE64 = r"(?:[A-Za-z0-9+/=]|%(?:2[BbFf]|3[Dd])|\\{1,7}/)"
 # Lines such as "DEK-Info: AES-256-CBC,6A0F"; a key may be encrypted, and is still not for others.
 _HEADER = r"(?:(?:Proc-Type|DEK-Info|Version|Comment|Charset|Hash|Subject|MessageID)\s?:[^\\\n\"']{0,200})"
 _CUT = r"(?:…|\.\.\.)"  # where the text was shortened
-_MARK = r"-{4,5}[ ]?END"
-# From one line to the next where each is a text of its own: in a JSON list, or in a program.
-_NEXT_TEXT = rf"""
-    (?: \\{{0,7}}["'] \s{{0,40}} [,+]? \s{{0,40}} \\{{0,7}}["']
-        (?= {_BASE64}{{16}} | {_MARK} | {_BASE64}++ \\{{0,7}}["'] \s{{0,40}} [,+]? \s{{0,40}} \\{{0,7}}["'] {_MARK} ) )
-"""
 _BLOCK = rf"""
     (?P<begin> -{{4,5}}[ ]?BEGIN (?:[ ]|\+|%20){{1,3}} (?:[A-Z0-9]{{1,20}}(?:[ ]|\+|%20)){{0,4}}
         PRIVATE (?:[ ]|\+|%20) KEY (?:(?:[ ]|\+|%20)BLOCK)? [ ]?-{{4,5}} )
     (?P<body>
-        (?: {_BREAK} | {_HEADER} | {_CUT} | {_NEXT_TEXT} | {_BASE64}{{16,}}+
+        (?: {_BREAK} | {_HEADER} | {_CUT} | {_BASE64}{{16,}}+
             | {_BASE64}++(?= {_BREAK}*+ (?: -{{4,5}} | \\*["'`<] | {_CUT} | \Z ) ) )*+
     )
     (?P<end> -{{4,5}}[ ]?END[^-\n"'\\]{{0,80}}-{{4,5}} )?
 """
-_PUTTY = rf"""
-    (?P<begin> Private-Lines:[ ]?[0-9]{{1,4}} {_BREAK}{{1,4}} )
-    (?: {_BREAK} | {_BASE64}{{16,}}+ | {_BASE64}++(?={_BREAK}*+(?:Private-MAC|\\*["'`<]|\Z)) )++
-"""
 _HAS_KEY = re.compile(_BASE64, re.ASCII)
-_BETWEEN_TEXTS = re.compile(_NEXT_TEXT, re.ASCII | re.VERBOSE)
 
 
 def _masked_block(match: re.Match[str]) -> str | None:
-    if _HAS_KEY.search(match["body"]) is None:
-        return None
-    # What ends one text and begins another stays, so that JSON stays JSON.
-    between = [part[0] for part in _BETWEEN_TEXTS.finditer(match[0])]
-    lines = MASK + "".join(part if match[0].endswith(part + (match["end"] or "")) else part + MASK for part in between)
-    return match["begin"] + lines + (match["end"] or "")
-
-
-def _masked_putty(match: re.Match[str]) -> str | None:
-    return match["begin"] + MASK if _HAS_KEY.search(match[0], len(match["begin"])) else None
+    return match["begin"] + MASK + (match["end"] or "") if _HAS_KEY.search(match["body"]) else None
 
 
 # --- headers of HTTP: Bearer and Basic, Digest and other schemes with parameters, cookies -----------------------------
@@ -101,7 +81,6 @@ _SLASH = r"(?:\\{0,3}/|%2[Ff])"
 _HOOK = r"(?:[A-Za-z0-9_.%@-]|\\{0,3}/)"
 RULES = (
     Rule("private key", ("-----begin", "---- begin"), _BLOCK, _masked_block),
-    Rule("PuTTY private key", ("private-lines:",), _PUTTY, _masked_putty),
     Rule(
         "bearer token",
         ("bearer",),
@@ -113,16 +92,6 @@ RULES = (
         ("basic",),
         r"(?P<scheme> (?i:basic) (?:[ \t]{1,8}|%20|\+) ) (?P<token> [A-Za-z0-9+/]{4,}+ (?:={0,2}|(?:%3D){0,2}) )",
         _masked_basic,
-    ),
-    Rule(
-        "credentials of a request",
-        ("authorization",),
-        rf"""
-        (?P<scheme> (?i:authorization) (?: \\{{0,7}}["'] )? [ ]{{0,3}} [:=] \s{{0,3}} (?: b?\\{{0,7}}["'] )?
-            [A-Za-z0-9-]{{2,30}} [ ]{{1,3}} )
-        {_PARAMETERS}
-        """,
-        _masked_parameters,
     ),
     Rule(
         "credentials of a request",
@@ -150,28 +119,15 @@ RULES = (
         after_prefix,
     ),
     Rule(
-        "Slack webhook",
-        ("hooks.slack.com",),
-        rf"(?P<prefix> (?i:hooks\.slack\.com){_SLASH}(?:services|workflows|triggers){_SLASH} ) {_HOOK}{{20,}}",
-        after_prefix,
-    ),
-    Rule(
-        "Discord webhook",
-        ("discord.com", "discordapp.com"),
-        rf"""(?P<prefix> (?i:discord(?:app)?\.com){_SLASH}api{_SLASH}(?:v[0-9]+{_SLASH})?
-            webhooks{_SLASH}[0-9]+{_SLASH} ) {_HOOK}{{30,}}""",
-        after_prefix,
-    ),
-    Rule(
-        "Teams webhook",
-        ("webhook.office.com",),
-        rf"(?P<prefix> (?i:webhook\.office\.com){_SLASH}webhookb2{_SLASH} ) {_HOOK}{{30,}}",
-        after_prefix,
-    ),
-    Rule(
-        "Zapier webhook",
-        ("hooks.zapier.com",),
-        rf"(?P<prefix> (?i:hooks\.zapier\.com){_SLASH}hooks{_SLASH}catch{_SLASH}[0-9]+{_SLASH} ) [a-z0-9]{{4,}}",
+        "webhook",
+        ("hooks.slack.com", "discord.com", "discordapp.com", "webhook.office.com", "hooks.zapier.com"),
+        rf"""
+        (?P<prefix>
+            (?i:hooks\.slack\.com) {_SLASH} (?:services|workflows|triggers) {_SLASH}
+            | (?i:discord(?:app)?\.com) {_SLASH} api {_SLASH} (?: v[0-9]+{_SLASH} )? webhooks {_SLASH} [0-9]+ {_SLASH}
+            | (?i:webhook\.office\.com) {_SLASH} webhookb2 {_SLASH}
+            | (?i:hooks\.zapier\.com) {_SLASH} hooks {_SLASH} catch {_SLASH}
+        ) {_HOOK}{{12,}}""",
         after_prefix,
     ),
 )

@@ -26,7 +26,7 @@ class Found(NamedTuple):
     """A secret in a text, as people may be told of it.
 
     Attributes:
-        kind: What it is, such as "GitHub token".
+        kind: What it is, such as "API key or token".
         hint: Its first characters, 4 at most and of short ones fewer, and its length: no more than its shape.
         at: Where it begins in the text, in characters; behind a secret that was hidden in another one about there.
     """

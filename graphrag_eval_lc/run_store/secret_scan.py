@@ -29,7 +29,7 @@ class StoredSecret(NamedTuple):
         path: The file.
         line: Its line, from 1.
         question_id: The question that the line is about, in a journal.
-        kind: What it is, such as "GitHub token".
+        kind: What it is, such as "API key or token".
         hint: Its shape: 4 characters at most, and its length.
     """
 

@@ -167,7 +167,6 @@ MORE_SECRETS = (
     _named("Mailchimp key", "", 32, _HEX, "-us17"),
     _token("Fly.io token", "fm2_", 90),
     _token("Twilio key", "SK", 32, _HEX),
-    _named("PuTTY key", "Private-Lines: 1 ", 64, _BASE64),
     _token("Postman key", f"PMAK-{_made('pm', 24, _HEX)}-", 34, _HEX),
     _token("RubyGems key", "rubygems_", 48, _HEX),
     _token("Replicate token", "r8_", 37),
