@@ -1,19 +1,32 @@
-"""Drafting a reference dataset from what an agent did: questions, reference answers and reference steps."""
+"""What an agent did goes in; a draft of a reference dataset comes out: questions, reference answers and steps."""
 
-from collections.abc import Mapping
+import os
+import shlex
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from os import PathLike
+from pathlib import Path
 from typing import Any, cast
 
-from graphrag_eval_lc.config import ConfigSource, EvaluationConfig
-from graphrag_eval_lc.dataset.draft_sources import DraftSource, draft_source
-from graphrag_eval_lc.dataset.loading import DatasetSource, Responses
-from graphrag_eval_lc.errors import DatasetError, MatcherError
+from graphrag_eval_lc.config import ConfigSource, EvaluationConfig, load_config
+from graphrag_eval_lc.dataset.loading import (
+    RESPONSES,
+    DatasetSource,
+    Responses,
+    journal_records,
+    mistaken_for_responses,
+    read_dataset,
+    read_responses,
+    response_key,
+    response_records,
+)
+from graphrag_eval_lc.errors import DatasetError, MatcherError, ResponsesError
 from graphrag_eval_lc.matching.matchers import UnreadableOutput
 from graphrag_eval_lc.matching.rows import SPARQL_RESULTS, read_sparql_results
 from graphrag_eval_lc.matching.rows.row_steps import ROWS
 from graphrag_eval_lc.matching.step_views import StepViews
 from graphrag_eval_lc.records import Template, is_error, step_status
+from graphrag_eval_lc.registry.plugins import registered_now
 from graphrag_eval_lc.registry.step_kinds import (
     RETRIEVAL,
     StepKind,
@@ -21,11 +34,16 @@ from graphrag_eval_lc.registry.step_kinds import (
     drafting_kinds_by_form,
     step_kind_for,
 )
-from graphrag_eval_lc.texts import counted, listed
+from graphrag_eval_lc.run_folder import RESULTS_FILE, iter_results, read_run, recorded_dataset
+from graphrag_eval_lc.texts import counted, listed, plural
 
 DRAFT_TEMPLATE_ID = "draft"
 
 _REFERENCES = ("reference_answer", "reference_steps")
+# The sections of a run's config that name the steps.
+_OF_NAMES = ("steps", "retrieval")
+_STEP_KIND = "step kind "  # the beginning of the step kinds' names among all that is registered
+_Templates = Sequence[Mapping[str, Any]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,16 +73,16 @@ def draft_dataset(
 ) -> list[Template]:
     """Draft a reference dataset from what an agent did.
 
-    For each tool the last successful step with a comparable output becomes a reference step, in a group of its own, in
-    the order of the run. A search whose hit a later step uses becomes ``iri_discovery``; SPARQL JSON is recognized by
-    its form, whatever the tool's name, and steps that are known to give rows (``sparql_query``, ``cypher_query``, those
-    of ``steps.kinds``) keep rows in any form that is scored; a registered step kind drafts its own steps. The answers
-    become the reference answers. Everything is marked with ``draft: true``: an agent's run is no truth, so check each
-    question, and remove the marks.
+    For each tool the last successful step with a comparable output becomes a reference step in its own group, in the
+    order of the run. A search whose hit a later step uses becomes ``iri_discovery``. SPARQL JSON is recognized by its
+    form, whatever the tool's name. Steps that are known to return rows (``sparql_query``, ``cypher_query``, those of
+    ``steps.kinds``) keep rows in any form that is scored. A registered step kind drafts its own steps. The answers
+    become the reference answers. Everything is marked with ``draft: true``. Do not trust the draft: it records what the
+    agent did, right or wrong. Check each question, and remove the marks.
 
     Args:
         responses: The folder of a run, a file of responses, the responses by question id, or a list of responses with
-            question ids. Of several repeats of a question the first that did not fail is taken.
+            question ids. If there are several repeats of a question, the first one that did not fail is used.
         dataset: A path, or the templates: they and their questions keep their order, and all keys but the references.
             None for the dataset of the run's folder; without one all questions go into one template.
         config: A path, a dict or an EvaluationConfig, which names the steps (``steps: {names: …}``) and those that
@@ -78,9 +96,9 @@ def draft_dataset(
         ResponsesError: The responses cannot be read, are neither a mapping nor a list of responses with question ids,
             or break the format.
         RunFolderError: The folder holds no responses, or its run.json cannot be read.
-        DatasetError: The dataset cannot be read or breaks the format; or none is there whose references could be kept.
+        DatasetError: The dataset cannot be read or breaks the format; or there is none whose references could be kept.
         ConfigError: The config has a key or value that does not exist.
-        MatcherError: The draft function of a registered step kind fails, or returns no reference step.
+        MatcherError: The draft function of a registered step kind fails, or returns something else.
 
     Example:
         >>> step = {"name": "add", "args": {}, "id": "c1", "status": "success", "output": "3"}
@@ -99,31 +117,130 @@ def draft(
     keep_references: bool = False,
 ) -> Draft:
     """Draft a reference dataset with notes; see ``draft_dataset``."""
-    source = draft_source(responses, dataset, config)
-    if keep_references and source.templates is None:
+    folder = Path(responses) if isinstance(responses, str | PathLike) and Path(responses).is_dir() else None
+    run: Mapping[str, Any] = {} if folder is None else read_run(folder) or {}
+    records, notes = _records(responses, folder)
+    chosen = _one_for_each(records)
+    notes += _unfinished(run, chosen)
+    templates: _Templates | None = None
+    if dataset is not None:
+        read = read_dataset(dataset)
+        templates, notes = read.templates, [*notes, *read.notes]
+    elif folder is not None:
+        templates, of_dataset = _dataset_of(folder, run)
+        notes += of_dataset
+    notes += _missing_step_kinds(run)
+    if keep_references and templates is None:
         raise DatasetError(
             "there is no dataset whose references could be kept",
             hint="Give --dataset FILE (dataset=…), or leave --keep-references (keep_references) out.",
         )
-    drafting = _Drafting(source, keep_references)
-    known = source.templates or ()
-    templates = [template for each in known if (template := drafting.template(each)) is not None]
-    rest = drafting.rest()
-    if rest or source.templates is None:
-        own = next((each for each in templates if each["template_id"] == DRAFT_TEMPLATE_ID), None)
+    if config is None and folder is not None:
+        known = run.get("config") or {}
+        config = {key: known[key] for key in _OF_NAMES if known.get(key) is not None}
+    settings = load_config(config, has_llm=True, has_embeddings=True)  # nothing is judged here
+    drafting = _Drafting(chosen, settings, keep_references)
+    drafted = [template for each in templates or () if (template := drafting.template(each)) is not None]
+    rest = drafting.rest(has_dataset=templates is not None)
+    if rest or templates is None:
+        own = next((each for each in drafted if each["template_id"] == DRAFT_TEMPLATE_ID), None)
         if own is None:
-            templates.append(own := {"template_id": DRAFT_TEMPLATE_ID, "draft": True, "questions": []})
+            drafted.append(own := {"template_id": DRAFT_TEMPLATE_ID, "draft": True, "questions": []})
         own |= {"draft": True, "questions": [*own["questions"], *rest]}
-    return Draft(cast("list[Template]", templates), (*source.notes, *drafting.notes()))
+    return Draft(cast("list[Template]", drafted), (*notes, *drafting.notes()))
+
+
+# --- what is drafted from --------------------------------------------------------------------------------------------
+
+
+def _records(
+    responses: Responses | str | PathLike[str], folder: Path | None
+) -> tuple[Iterable[Mapping[str, Any]], list[str]]:
+    """Return the responses, and sentences for the user."""
+    if folder is None and isinstance(responses, str | PathLike):
+        loaded = read_responses(responses)
+        return loaded.records, list(loaded.notes)
+    given = response_records(responses) if folder is None else journal_records(folder)
+    given.check(RESPONSES, ResponsesError, None if folder is not None else mistaken_for_responses(given.values))
+    return given.values, []
+
+
+def _one_for_each(records: Iterable[Mapping[str, Any]]) -> dict[str, Mapping[str, Any]]:
+    """Return each question's first repeat that did not fail, else its last; the last record of a key counts."""
+    by_key = {response_key(record): record for record in records}
+    chosen: dict[str, Mapping[str, Any]] = {}
+    for (identifier, _), record in sorted(by_key.items(), key=lambda each: each[0][1]):
+        if identifier not in chosen or is_error(chosen[identifier]):
+            chosen[identifier] = record
+    return chosen
+
+
+def _missing_step_kinds(run: Mapping[str, Any]) -> Iterator[str]:
+    """Name the plugins that the run had and that are missing now, if their step kinds would draft steps."""
+    registered, plugins = registered_now(), run.get("plugins")
+    for plugin in plugins if isinstance(plugins, list) else ():
+        if isinstance(plugin, Mapping) and isinstance(plugin.get("gives"), list):
+            gone = [str(each) for each in plugin["gives"] if str(each) not in registered]
+            kinds = [each.removeprefix(_STEP_KIND) for each in gone if each.startswith(_STEP_KIND)]
+            if kinds:
+                name = str(plugin.get("name"))
+                what = f"{plural(len(kinds), 'step kind')} {listed(kinds)} of the plugin {name}"
+                yield f"The run had the {what}, which is missing now: add --plugin {shlex.quote(name)}."
+
+
+def _dataset_of(folder: Path, run: Mapping[str, Any]) -> tuple[_Templates | None, list[str]]:
+    """Return a run's dataset: its file, else the templates and the order of its results."""
+    path = recorded_dataset(run, folder)
+    if path is not None and os.path.exists(path):  # noqa: PTH110 - a path that no system accepts is missing
+        loaded = read_dataset(path)
+        return loaded.templates, list(loaded.notes)
+    lost = "The run names no file of its dataset" if path is None else f"The dataset {path} of the run is missing"
+    if (folder / RESULTS_FILE).is_file():
+        taken = "the templates and their order are those of its results"
+        return _templates_in(iter_results(folder / RESULTS_FILE)), [f"{lost}: {taken}. --dataset FILE names another."]
+    return None, [f"{lost}: all questions are in one template. --dataset FILE names it."]
+
+
+def _templates_in(results: Iterable[Mapping[str, Any]]) -> _Templates:
+    """Return the questions of results, with their references as they were before the scoring."""
+    templates: dict[str, dict[str, Any]] = {}
+    for result in results:
+        identifier = str(result.get("question_id"))
+        question = {"id": identifier, "question_text": result.get("question_text")}
+        if result.get("reference_answer") is not None:
+            question["reference_answer"] = result["reference_answer"]
+        if result.get("reference_steps") is not None:
+            question["reference_steps"] = [
+                [{key: value for key, value in step.items() if key != "matches"} for step in group]
+                for group in result["reference_steps"]
+            ]
+        templates.setdefault(str(result.get("template_id")), {}).setdefault(identifier, question)
+    return [
+        {"template_id": template_id, "questions": list(questions.values())}
+        for template_id, questions in templates.items()
+    ]
+
+
+def _unfinished(run: Mapping[str, Any], responses: Mapping[str, Any]) -> Iterator[str]:
+    """Say if a run has not ended, or was killed."""
+    selected, times = run.get("questions") or {}, run.get("times") or {}
+    if times and "finished" not in times:
+        answered = sum(1 for identifier in selected if identifier in responses)
+        yield f"The run has not ended, or was killed: {answered:,} of its {len(selected):,} questions have a response."
+
+
+# --- the draft -------------------------------------------------------------------------------------------------------
 
 
 class _Drafting:
     """Drafts questions, and notes those that are left out."""
 
-    def __init__(self, source: DraftSource, keep_references: bool) -> None:
-        self._source = source
+    def __init__(
+        self, responses: Mapping[str, Mapping[str, Any]], config: EvaluationConfig, keep_references: bool
+    ) -> None:
+        self._config = config
         self._keep_references = keep_references
-        self._left = dict(source.responses)
+        self._left = dict(responses)
         self._noted: dict[str, list[str]] = {}
 
     def template(self, template: Mapping[str, Any]) -> dict[str, Any] | None:
@@ -138,12 +255,12 @@ class _Drafting:
         mark = {"draft": True} if any(question.get("draft") for question in questions) else {}
         return {**{key: value for key, value in template.items() if key != "questions"}, **mark, "questions": questions}
 
-    def rest(self) -> list[dict[str, Any]]:
+    def rest(self, *, has_dataset: bool) -> list[dict[str, Any]]:
         """Return drafts of the questions that no template has."""
         left, self._left = self._left, {}
         questions = []
         for identifier, response in left.items():
-            if self._source.templates is not None:
+            if has_dataset:
                 self._note(f"Not in the dataset, and now in the template {DRAFT_TEMPLATE_ID}", identifier)
             text = _asked_text(response) or f"(write the question of {response.get('question_id')})"
             questions.append(self._question({"id": identifier, "question_text": text}, response))
@@ -168,7 +285,7 @@ class _Drafting:
         if asked is not None and " ".join(asked.split()) != " ".join(str(question["question_text"]).split()):
             self._note("Asked with another text than the dataset has now, which the draft has", identifier)
             base["question_text"] = asked
-        drafted = drafted_references(response, self._source.config)
+        drafted = drafted_references(response, self._config)
         new = {key: drafted[key] for key in _REFERENCES if key in drafted and key not in base}
         mark = {"draft": True} if new or not is_kept else {}
         first = {key: base.pop(key) for key in ("id", "question_text")}
@@ -181,15 +298,7 @@ def _asked_text(response: Mapping[str, Any]) -> str | None:
 
 
 def drafted_references(response: Mapping[str, Any], config: EvaluationConfig) -> dict[str, Any]:
-    """Return the reference answer and the groups of reference steps that are drafted from a response.
-
-    Args:
-        response: A response that did not fail.
-        config: The configuration, which names the steps of the tools and those of retrieval.
-
-    Returns:
-        ``reference_answer`` and ``reference_steps``, each only where there is one.
-    """
+    """Return the ``reference_answer`` and ``reference_steps`` that are drafted from a response, as far as any."""
     references: dict[str, Any] = {}
     if response.get("actual_answer"):
         references["reference_answer"] = response["actual_answer"]
@@ -226,7 +335,7 @@ def _groups(steps: list[dict[str, Any]], config: EvaluationConfig) -> list[list[
 
 
 def _kind_of(step: Mapping[str, Any], document_names: frozenset[str], views: StepViews) -> StepKind | None:
-    """Return the kind of an actual step by the config, its name or the form of its output; None where it has none."""
+    """Return the kind of an actual step by the config, its name or the form of its output; None if it has none."""
     name = step["name"]
     declared = views.declared_kind_of(name)
     if name in document_names:
@@ -279,5 +388,5 @@ def _reference_step(kind: StepKind, step: Mapping[str, Any], later: list[dict[st
         raise MatcherError(what, hint="Fix the function that drafts its reference steps.") from problem
     if reference is not None and not (isinstance(reference, Mapping) and isinstance(reference.get("name"), str)):
         hint = "A draft is a reference step with a name, or None."
-        raise MatcherError(f"the draft of {kind.key} gave {reference!r:.80}", hint=hint)
+        raise MatcherError(f"the draft of {kind.key} returned {reference!r:.80}", hint=hint)
     return None if reference is None else dict(reference)

@@ -1,4 +1,4 @@
-"""One pass over a dataset, and one over responses: each record is checked where it stands, by the table of rules."""
+"""A dataset and responses go in; the mistakes of each record come out, found in one pass by the table of rules."""
 
 from collections.abc import Iterator, Mapping
 from functools import lru_cache

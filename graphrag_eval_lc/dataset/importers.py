@@ -248,7 +248,7 @@ def _list_in(value: Any, path: str) -> tuple[str, list[Any]]:
     whole: Record = value if isinstance(value, Mapping) else {}
     lists = {str(key): each for key, each in whole.items() if isinstance(each, list)}
     if "questions" in whole and "questions" not in lists:
-        raise DatasetError("questions is no list", path=path, key="questions", hint="Give QALD's JSON as it is.")
+        raise DatasetError("questions is not a list", path=path, key="questions", hint="Give QALD's JSON as it is.")
     of_records = [key for key, each in lists.items() if any(isinstance(one, Mapping) for one in each)]
     for key in ("questions", "rows", *(of_records if len(of_records) == 1 else ())):
         if key in lists:

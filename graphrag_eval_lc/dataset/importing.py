@@ -269,7 +269,7 @@ async def _ask(dataset: SourceDataset, options: ImportOptions, progress: Progres
                 dataset.add_problem(what, "Import again when it runs.", question_id=question.id)
                 return
             except (EndpointError, BrokenGoldError) as problem:
-                what = f"{endpoint.name} gives no results: {problem}"
+                what = f"{endpoint.name} returns no results: {problem}"
                 kept = "The gold of the file stays." if question.gold is not None else "It has no reference steps."
                 dataset.add_problem(what, f"Fix the query, or ask later. {kept}", question_id=question.id)
             else:

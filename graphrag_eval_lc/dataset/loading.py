@@ -20,9 +20,9 @@ from graphrag_eval_lc.run_folder.journal import journal_lines, key_of
 DatasetSource = str | PathLike[str] | Sequence[Template]
 Responses = Mapping[str, Response] | Iterable[Response]
 
-_RUN_HINT = "It is that of a run: give the dataset first, then the run, as in score DATASET RUN_DIR."
+_RUN_HINT = "It is a run's folder: give the dataset first, then the run, as in score DATASET RUN_DIR."
 
-_ORDER: Final = "Where both are given, the dataset comes first: score DATASET RESPONSES."
+_ORDER: Final = "If both are given, the dataset comes first: score DATASET RESPONSES."
 _OF_RESPONSES: Final = ("question_id", "actual_answer", "actual_steps")
 _OF_RESULTS: Final = ("template_id", "status")
 # Keys of older datasets of Talk2PowerSystem, and what they are called now.
@@ -269,7 +269,7 @@ def old_keys(values: Any) -> Finding | None:
 
 
 def mistaken_for_dataset(values: Any) -> Finding | None:
-    """Return what is wrong if responses, results or a dataset with older keys stand for a dataset; None if not.
+    """Return what is wrong if responses, results or older keys are given as a dataset; None if they are not.
 
     Example:
         >>> mistaken_for_dataset([{"question_id": "q", "actual_answer": "2"}]).what
@@ -286,7 +286,7 @@ def mistaken_for_dataset(values: Any) -> Finding | None:
 
 
 def mistaken_for_responses(values: Any) -> Finding | None:
-    """Return what is wrong where a dataset stands for responses; None where it does not.
+    """Return what is wrong if a dataset is given as responses; None if it is not.
 
     Example:
         >>> mistaken_for_responses([{"template_id": "t", "questions": []}]).what
@@ -349,7 +349,7 @@ def format_schema_text(name: str) -> str:
 
 
 def _without_noise(schema: Any) -> Any:
-    """Return a schema without pydantic's titles and null defaults, which editors would show beside the descriptions."""
+    """Return a schema without pydantic's titles and null defaults, which editors would show with the descriptions."""
     if isinstance(schema, list):
         return [_without_noise(item) for item in schema]
     if not isinstance(schema, dict):

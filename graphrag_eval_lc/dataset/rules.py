@@ -22,14 +22,14 @@ class Rule(NamedTuple):
 UNANSWERED: Final = "the question has no response"
 RULES: Final[Mapping[str, Rule]] = {
     # Files
-    "repeated_key": Rule("error", "the key {key} stands twice, and only the last counts", "Remove one of them."),
+    "repeated_key": Rule("error", "the key {key} is repeated, and only the last counts", "Remove one of them."),
     "changed_id": Rule("warning", "{what}", "{hint}"),
     "near_key": Rule("error", "the key {key} is read by nothing, and {meant} is missing", "Write {meant}."),
     # Datasets
     "no_question": Rule("error", "the dataset has no question", "Add questions: each has an id and a question_text."),
     "repeated_id": Rule("error", "two {kind}s have the id {id}", "Give each another id."),
     "same_question": Rule(
-        "warning", "the same question stands in another template, at {place}", "Keep it in one of them."
+        "warning", "the same question is in another template, at {place}", "Keep it in one of them."
     ),
     "answer_number": Rule("warning", "{key} is {value}, not a text", "{in_quotes}"),
     "empty_group": Rule(
@@ -44,7 +44,7 @@ RULES: Final[Mapping[str, Rule]] = {
     "output_type": Rule(
         "error",
         "the output is a {type}, and texts are compared",
-        f"Add output_media_type: {_JSON}, or give the text that the tool gives.",
+        f"Add output_media_type: {_JSON}, or store the text that the tool returns.",
     ),
     "no_media_type": Rule(
         "warning",
@@ -71,24 +71,24 @@ RULES: Final[Mapping[str, Rule]] = {
     ),
     "rows_as_other": Rule(
         "warning",
-        "a query gave the output, {form}, and it is compared as {title}, so that the order of its rows and its names "
+        "a query returned the output, {form}, and it is compared as {title}, so that the order of its rows and its names "
         "count",
         "Have its rows compared: steps: {{kinds: {{{name}: rows}}}} in the config.",
     ),
     "columns_without_rows": Rule(
         "error",
-        "required_columns are given, and the output is no rows, so that it is compared as {title}: {problem}",
-        "Store the rows that the tool gives, or leave required_columns out.",
+        "required_columns are given, and the output is not rows, so that it is compared as {title}: {problem}",
+        "Store the rows that the tool returns, or leave required_columns out.",
     ),
     "no_args": Rule("error", "a {name} step is compared by its args, and has none", "Add args."),
     "no_output": Rule("error", "no output to compare with", "Add output: what a good agent sees."),
-    "unreadable_output": Rule("error", "the output cannot be read as {title}: {problem}", "Store what the tool gives."),
-    "cut_output": Rule("error", "the output cannot be read as {title}: {problem}", "Store all that the tool gives."),
+    "unreadable_output": Rule("error", "the output cannot be read as {title}: {problem}", "Store what the tool returns."),
+    "cut_output": Rule("error", "the output cannot be read as {title}: {problem}", "Store all that the tool returns."),
     "failed_check": Rule(
         "error", "the check of {kind} failed with {problem}", "Fix the step, or the function that checks it."
     ),
     "relevant_ids": Rule(
-        "error", "{problem}", "List ids, or groups of ids of which one will do, or give each id its gain."
+        "error", "{problem}", "List ids, or groups of ids of which one is enough, or map each id to its gain."
     ),
     # Responses
     "unknown_question": Rule("error", "a response to a question that the dataset does not have", "{hint}"),
@@ -108,7 +108,7 @@ RULES: Final[Mapping[str, Rule]] = {
     ),
     "args_type": Rule(
         "error",
-        "args are {value}, no mapping, so that the step counts as called without arguments",
+        "args are {value}, not a mapping, so that the step counts as called without arguments",
         "Give a mapping of names to values.",
     ),
     "actual_output_number": Rule("warning", "the output is {value}, not a text", "{in_quotes}"),

@@ -22,13 +22,13 @@ class Selection:
         limit: At most so many, the first in the dataset's order; at least 1.
         template_ids: Only questions of these templates.
         question_ids: Only these questions.
-        sample: So many at random of those with these ids, or all where there are fewer; at least 1.
+        sample: So many at random of those with these ids, or all if there are fewer; at least 1.
         seed: The seed of the sample; it draws the same questions in whatever order the dataset has them. Without one it
-            is drawn too and stands here.
+            is drawn too, and is here.
         answered_only: Only questions that have a response; ``answered`` sees to it.
 
     Raises:
-        OptionError: A number is below 1, there is a seed but no sample, or ids are no list of ids.
+        OptionError: A number is below 1, there is a seed but no sample, or ids are not a list of ids.
 
     Example:
         >>> templates = [{"template_id": "t", "questions": [{"id": f"q{n}", "question_text": "?"} for n in range(9)]}]
@@ -99,7 +99,7 @@ class Selection:
         return found
 
     def by_id(self) -> Callable[[object, object], bool]:
-        """Return what tells of the ids of a template and a question whether they pass the filters by ids."""
+        """Return a function of the ids of a template and a question: whether they pass the filters by ids."""
         templates, questions = frozenset(self.template_ids), frozenset(self.question_ids)
 
         def names(template_id: object, question_id: object) -> bool:
@@ -122,7 +122,7 @@ class Selection:
             template_ids: The ids of the existing templates.
             question_ids: Those of the questions.
             error: The exception to raise.
-            where: What has them.
+            where: The start of the hint, which names what has them.
 
         Raises:
             GraphRAGEvalError: Of the class ``error``; it names the nearest ids.

@@ -60,7 +60,7 @@ RELEVANT_IDS: Final = ("relevant_ids", "retrieval_gt")
 
 @dataclass(frozen=True, slots=True)
 class Columns:
-    """The names of the columns that a user gives; None: found by their usual names.
+    """The columns that a user names; None: found by their usual names.
 
     Attributes:
         question: What the agent is asked.
@@ -106,7 +106,7 @@ def found_fields(
     Args:
         names: The names of all columns.
         records: The records, whose values settle which of several columns holds queries.
-        given: The names that the user gives.
+        given: The columns that the user names.
         path: The file, for messages.
         needs_all: Whether there must be a question, and something that a reference is made of.
 

@@ -31,7 +31,7 @@ _DEEPEST: Final = 20
 
 
 class UnknownShapeError(ValueError):
-    """A value is neither a text nor an object of a known shape.
+    """A value is not a text, and not an object of a known shape.
 
     Attributes:
         role: ``question``, ``query`` or ``answer``.

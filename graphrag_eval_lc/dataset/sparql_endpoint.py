@@ -29,7 +29,7 @@ _HEADERS: Final = {"Accept": SPARQL_RESULTS, "User-Agent": "graphrag-eval-lc (SP
 
 
 class EndpointError(Exception):
-    """An endpoint gives no results for a query; the message says why."""
+    """An endpoint returns no results for a query; the message says why."""
 
 
 class EndpointGoneError(EndpointError):
@@ -55,9 +55,9 @@ class SparqlEndpoint:
         try:
             parsed = httpx.URL(url)
         except (httpx.InvalidURL, TypeError) as problem:
-            raise OptionError(f"the endpoint is no URL: {problem}", hint="Give one as http://host/sparql.") from None
+            raise OptionError(f"the endpoint is not a URL: {problem}", hint="Give one as http://host/sparql.") from None
         if parsed.scheme not in ("http", "https") or not parsed.host:
-            what = f"the endpoint {masked_text(shortened(url, 80))} is no URL of HTTP"
+            what = f"the endpoint {masked_text(shortened(url, 80))} is not an HTTP URL"
             raise OptionError(what, hint="Give one as http://host/sparql.")
         if not timeout > 0:
             raise OptionError(f"timeout is above 0 seconds, not {timeout:g}")
@@ -143,7 +143,7 @@ class SparqlEndpoint:
             return parse_json(text)
         except (ValueError, RecursionError):
             media_type = response.headers.get("Content-Type", "no media type")
-            raise EndpointError(f"it gives no JSON ({media_type}): {shortened(text, _SHOWN)}") from None
+            raise EndpointError(f"it returns no JSON ({media_type}): {shortened(text, _SHOWN)}") from None
 
     def _too_long(self) -> str:
         return f"no results within {self._timeout:g} seconds"

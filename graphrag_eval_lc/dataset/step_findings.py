@@ -105,7 +105,7 @@ def _column_findings(location: Location, kind: StepKind, reference: StepView) ->
 
 
 def _rows_of_own_query(given: str | None, kind: StepKind, reference: StepView) -> str | None:
-    """Return the form of rows that a tool of any name gave to a query; None where it is none, or they are compared."""
+    """Return the form of the rows that a query returned to any tool; None if there are none, or they are compared."""
     args = reference.get("args")
     if kind not in (JSON, step_kind_for(None, None)) or given not in (None, JSON_MEDIA_TYPE):
         return None
@@ -154,8 +154,8 @@ def _checked(kind: StepKind, check: Check, reference: StepView) -> list[Finding]
         return [found("failed_check", kind=kind.key, problem=said)]
     for finding in findings:
         if not isinstance(finding, Finding):
-            hint = "A check gives Findings of graphrag_eval_lc.matching."
-            raise MatcherError(f"the check of {kind.key} gave {finding!r:.80}", hint=hint)
+            hint = "A check yields Findings of graphrag_eval_lc.matching."
+            raise MatcherError(f"the check of {kind.key} returned {finding!r:.80}", hint=hint)
     return findings
 
 

@@ -112,7 +112,7 @@ def validate_dataset(
         ResponsesError: The responses cannot be read at all.
         RunFolderError: The folder holds no responses, or its run.json cannot be read.
         ConfigError: The config has a key or value that does not exist.
-        MatcherError: The check of a registered step kind returns something that is no Finding.
+        MatcherError: The check of a registered step kind returns something other than a Finding.
 
     Example:
         >>> [problem.what for problem in validate_dataset([{"template_id": "t", "questions": [{"id": "q"}]}])]
@@ -269,7 +269,7 @@ class CheckedDataset:
 
     Attributes:
         loaded: The dataset; its notes say how many warnings there are.
-        problem: What ``validate`` calls an error; None where it finds none.
+        problem: What ``validate`` calls an error; None if it finds none.
         may_lack_kinds: Whether all errors are in steps that no known step kind is for: a module that is still to be
             loaded may register one.
     """

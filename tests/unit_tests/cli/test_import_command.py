@@ -54,7 +54,7 @@ def test_broken_questions_are_findings_and_the_others_are_written(
     [
         (("--language", "fr"), "Error: qald.json: there is nothing to import: no question is left."),
         (("--query-column", "sparql"), "Error: QALD's JSON has no columns"),
-        (("--endpoint", "foo"), "Error: the endpoint foo is no URL of HTTP."),
+        (("--endpoint", "foo"), "Error: the endpoint foo is not an HTTP URL."),
         (("--refresh",), "Error: refresh asks no endpoint."),
         (
             ("--endpoint", "http://127.0.0.1:1/", "--refresh"),
@@ -85,7 +85,7 @@ def test_a_table_is_asked_for_at_an_endpoint(
         assert exit_code("dataset", "import", "table.csv", "-o", "new.yaml", "--endpoint", url, *names) == 1
     output = capsys.readouterr()
     assert output.out == "Wrote 2 questions to new.yaml, 1 of them with reference steps. The queries are SPARQL.\n"
-    assert f"table.csv, question q2: {url} gives no results: status 400: no." in output.err
+    assert f"table.csv, question q2: {url} returns no results: status 400: no." in output.err
     [template] = load_dataset("new.yaml")
     assert template["template_id"] == "table"
     assert template["questions"][0]["reference_steps"][0][0]["name"] == "run_sparql"

@@ -162,11 +162,11 @@ def test_results_tell_the_templates_where_the_dataset_is_lost(tmp_path: Path, is
     drafted = draft(folder)
     assert shape(drafted.templates) == {"where": ["b", "a"], "who": ["c"]}
     [note] = drafted.notes
-    assert note.endswith("the templates and their order are those of its results. --dataset FILE gives another.")
+    assert note.endswith("the templates and their order are those of its results. --dataset FILE names another.")
     (folder / "results.jsonl").unlink()
     drafted = draft(folder)
     assert list(shape(drafted.templates)) == ["draft"]
-    assert drafted.notes[0].endswith("all questions stand in one template. --dataset FILE gives it.")
+    assert drafted.notes[0].endswith("all questions are in one template. --dataset FILE names it.")
     assert shape(draft_dataset(folder, DATASET)) == {"where": ["b", "a"], "who": ["c"]}
 
 

@@ -217,7 +217,7 @@ def test_own_matcher_changes_nothing_of_what_is_drafted() -> None:
     ("draft", "text"),
     [
         (lambda found, later: {}["x"], "the draft of own failed with KeyError: 'x'"),
-        (lambda found, later: {"output": "a"}, "the draft of own gave {'output': 'a'}"),
+        (lambda found, later: {"output": "a"}, "the draft of own returned {'output': 'a'}"),
     ],
 )
 def test_draft_that_is_no_reference_step_is_reported(draft: Any, text: str) -> None:

@@ -198,7 +198,7 @@ def test_answers_that_are_numbers_are_warnings() -> None:
             {"args": "a=1"},
             (
                 "error",
-                "args are 'a=1', no mapping, so that the step counts as called without arguments",
+                "args are 'a=1', not a mapping, so that the step counts as called without arguments",
                 "Give a mapping of names to values.",
             ),
         ),

@@ -263,7 +263,7 @@ def test_an_endpoint_is_asked_for_what_is_missing(folder: Path) -> None:
         assert steps["2"][0][0]["required_columns"] == steps["3"][0][0]["required_columns"] == ["y"]
         assert steps["4"] is steps["5"] is None
         assert [str(problem) for problem in found.problems] == [
-            f"qald.json, question 4: {url} gives no results: status 400: no such thing. Fix the query, or ask later. "
+            f"qald.json, question 4: {url} returns no results: status 400: no such thing. Fix the query, or ask later. "
             "It has no reference steps."
         ]
         again = of_qald(*questions, endpoint=url, refresh=True)

@@ -144,5 +144,5 @@ def test_a_broken_question_is_one_problem_and_the_others_are_read(record: Any, t
 
 
 def test_questions_are_a_list() -> None:
-    with pytest.raises(DatasetError, match="questions is no list"):
+    with pytest.raises(DatasetError, match="questions is not a list"):
         read_value({"questions": {}})

@@ -69,7 +69,9 @@ def test_rows_that_a_tool_of_ones_own_gave_to_a_query_and_that_are_not_compared_
     query: str, output: str, form: str
 ) -> None:
     step = {"name": "ask_graph", "args": {"query": query}, "output": output}
-    what = f"a query gave the output, {form}, and it is compared as {{}}, so that the order of its rows and its names"
+    what = (
+        f"a query returned the output, {form}, and it is compared as {{}}, so that the order of its rows and its names"
+    )
     what = f"{what} count"
     hint = "Have its rows compared: steps: {kinds: {ask_graph: rows}} in the config."
     assert found(**step) == [("warning", what.format("a text"), hint)]
@@ -116,14 +118,14 @@ def test_output_that_is_cut_anywhere_is_told_from_one_that_is_wrong(length: int)
     assert severity == "error"
     assert what.startswith("the output cannot be read as SPARQL results: ")
     assert what.count("breaks off") == 1
-    assert hint == "Store all that the tool gives."
+    assert hint == "Store all that the tool returns."
 
 
 @pytest.mark.parametrize("output", ["SELECT", "{'head': 1}", '{"a": }', "[1, 2}", "{} and more", "[" * 100_000 + "x"])
 def test_output_that_is_wrong_is_not_called_cut(output: str) -> None:
     ((_, what, hint),) = found(output=output, output_media_type=SPARQL)
     assert "breaks off" not in what
-    assert hint == "Store what the tool gives."
+    assert hint == "Store what the tool returns."
 
 
 def test_cut_documents_and_json_are_found_too() -> None:
@@ -189,7 +191,7 @@ CANNOT = "the output cannot be read as"
         (
             {"output": '{"a": {}}', "output_media_type": "application/json", "required_columns": ["a"]},
             "error",
-            "required_columns are given, and the output is no rows, so that it is compared as JSON: ",
+            "required_columns are given, and the output is not rows, so that it is compared as JSON: ",
             "Store the rows",
         ),
         ({"output": "[]", **NAMES}, "warning", "any query without rows fits it, and the step says little", "Keep"),
@@ -216,7 +218,7 @@ def test_steps_whose_kind_the_config_gives_need_no_media_type() -> None:
 def test_rows_that_break_off_beside_required_columns_are_one_problem_whose_hint_keeps_the_columns() -> None:
     step = {"name": "cypher_query", "output_media_type": "application/json", "required_columns": ["n"]}
     [(severity, what, hint)] = found(**step, output='[{"n": 1}, {"n')
-    assert (severity, hint) == ("error", "Store all that the tool gives.")
+    assert (severity, hint) == ("error", "Store all that the tool returns.")
     assert what == "the output cannot be read as JSON: the JSON breaks off in row 2"
     [(_, what, _)] = found(**step, output="Oslo and Hamar")
     assert what == "the output cannot be read as JSON: the output is not JSON: Oslo and Hamar"

@@ -86,10 +86,10 @@ def test_every_problem_is_reported_at_once_with_its_line(tmp_path: Path) -> None
     )
     assert [(problem.line, problem.question_id, problem.what) for problem in validate_dataset(path)] == [
         (12, "q3", "the key question_text is missing"),
-        (5, None, "the key question_text stands twice, and only the last counts"),
+        (5, None, "the key question_text is repeated, and only the last counts"),
         (6, "q1", "two questions have the id q1"),
         (8, None, "two templates have the id t"),
-        (11, "q2", "the same question stands in another template, at [0].questions[1]"),
+        (11, "q2", "the same question is in another template, at [0].questions[1]"),
     ]
 
 
@@ -304,7 +304,7 @@ def test_step_of_a_registered_kind_is_checked_beside_relevant_ids_too() -> None:
 
 def test_check_that_gives_no_findings_is_reported() -> None:
     register_table(lambda step: ["the output is wrong"])
-    with pytest.raises(MatcherError, match="the check of table gave 'the output is wrong'"):
+    with pytest.raises(MatcherError, match="the check of table returned 'the output is wrong'"):
         whats(dataset({"name": "query", "output_media_type": "text/csv", "output": "id,a"}))
 
 
