@@ -13,7 +13,7 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from graphrag_eval_lc.stats import MeanDifference
+from graphrag_eval_lc.metrics.difference import MeanDifference
 
 RUNS, QUESTIONS, TEMPLATES = 20, 400, 50
 KINDS = ("previous", "first", "first (3 runs)", "best, unadjusted", "best")

@@ -11,6 +11,7 @@ from graphrag_eval_lc.aggregation.totals import failed_attempts_of
 from graphrag_eval_lc.compare.gate_names import MEAN, Statistic, metric_and_statistic
 from graphrag_eval_lc.compare.metric_comparison import MetricComparison
 from graphrag_eval_lc.compare.runs import NamedRun, RunResults
+from graphrag_eval_lc.metrics.intervals import percentile
 from graphrag_eval_lc.registry import metric_spec
 from graphrag_eval_lc.registry.metrics import (
     AGENT_COST,
@@ -21,7 +22,6 @@ from graphrag_eval_lc.registry.metrics import (
     STEPS_SCORE,
     UPPER_BOUNDS,
 )
-from graphrag_eval_lc.stats.percentiles import percentile
 
 _SUM: Final = "sum"
 _STATISTICS: Final[Mapping[Statistic, Callable[[Sequence[float]], float]]] = {

@@ -5,10 +5,10 @@ from dataclasses import dataclass
 from math import ceil, floor, isclose, log2, log10
 from typing import Literal
 
+from graphrag_eval_lc.metrics.intervals import Interval
 from graphrag_eval_lc.prices import dollars
 from graphrag_eval_lc.registry.metric_spec import Unit
 from graphrag_eval_lc.registry.metrics import MAIN_METRIC, metric_spec
-from graphrag_eval_lc.stats import Interval
 from graphrag_eval_lc.texts import counted, listed
 
 _FORMATS = {"tokens": ",.0f", "seconds": ",.2f", "score": ",.3f", "count": ",.3f"}

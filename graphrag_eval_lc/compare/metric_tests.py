@@ -15,8 +15,10 @@ from graphrag_eval_lc.compare.metric_comparison import (
     is_part_of_main,
     sentence_text,
 )
+from graphrag_eval_lc.metrics.difference import MeanDifference
+from graphrag_eval_lc.metrics.intervals import Interval
+from graphrag_eval_lc.metrics.significance import cohens_dz, differing_sums, holm, lowest_p_value
 from graphrag_eval_lc.registry import MetricSpec
-from graphrag_eval_lc.stats import Interval, MeanDifference, cohens_dz, differing_sums, holm, lowest_p_value
 
 # The drop that ``power`` is the chance to find.
 _DROP: Final = 0.05

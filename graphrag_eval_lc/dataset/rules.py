@@ -71,8 +71,8 @@ RULES: Final[Mapping[str, Rule]] = {
     ),
     "rows_as_other": Rule(
         "warning",
-        "a query returned the output, {form}, and it is compared as {title}, so that the order of its rows and its names "
-        "count",
+        "a query returned the output, {form}, and it is compared as {title}, so that the order of its rows and its "
+        "names count",
         "Have its rows compared: steps: {{kinds: {{{name}: rows}}}} in the config.",
     ),
     "columns_without_rows": Rule(
@@ -82,7 +82,9 @@ RULES: Final[Mapping[str, Rule]] = {
     ),
     "no_args": Rule("error", "a {name} step is compared by its args, and has none", "Add args."),
     "no_output": Rule("error", "no output to compare with", "Add output: what a good agent sees."),
-    "unreadable_output": Rule("error", "the output cannot be read as {title}: {problem}", "Store what the tool returns."),
+    "unreadable_output": Rule(
+        "error", "the output cannot be read as {title}: {problem}", "Store what the tool returns."
+    ),
     "cut_output": Rule("error", "the output cannot be read as {title}: {problem}", "Store all that the tool returns."),
     "failed_check": Rule(
         "error", "the check of {kind} failed with {problem}", "Fix the step, or the function that checks it."

@@ -1,4 +1,4 @@
-"""Ids, numbers and texts go in, a number comes out: pure functions that read nothing and ask no model."""
+"""Ids, numbers and texts go in; measures, and intervals and tests of their means come out: pure functions."""
 
 from graphrag_eval_lc.metrics.agreement import cohens_kappa, kappa_interval, kappa_standard_error, wilson_interval
 from graphrag_eval_lc.metrics.contexts import (
@@ -9,6 +9,9 @@ from graphrag_eval_lc.metrics.contexts import (
     text_context_recall,
     text_context_scores,
 )
+from graphrag_eval_lc.metrics.difference import MeanDifference
+from graphrag_eval_lc.metrics.intervals import clustered_standard_error
+from graphrag_eval_lc.metrics.means import MeanInterval, mean_interval
 from graphrag_eval_lc.metrics.measures import DEFAULT_MEASURES, Measure, parse_measure, ranking_scores
 from graphrag_eval_lc.metrics.pass_at_k import pass_at_k, pass_hat_k
 from graphrag_eval_lc.metrics.ranked_hits import Relevant
@@ -24,11 +27,12 @@ from graphrag_eval_lc.metrics.ranking import (
     reciprocal_rank,
 )
 from graphrag_eval_lc.public_names import only_public
-from graphrag_eval_lc.stats.intervals import clustered_standard_error
 
 __all__ = [
     "DEFAULT_MEASURES",
     "Distance",
+    "MeanDifference",
+    "MeanInterval",
     "Measure",
     "Relevant",
     "average_precision",
@@ -40,6 +44,7 @@ __all__ = [
     "id_context_recall",
     "kappa_interval",
     "kappa_standard_error",
+    "mean_interval",
     "ndcg",
     "parse_measure",
     "pass_at_k",

@@ -5,7 +5,7 @@ from math import fsum, sqrt
 from statistics import NormalDist
 from typing import Final
 
-from graphrag_eval_lc.stats.intervals import wilson_bounds
+from graphrag_eval_lc.metrics.intervals import wilson_bounds
 
 CountTable = Sequence[Sequence[float]]
 # Observations that kappa_interval adds to a table, spread evenly over its cells.

@@ -16,6 +16,7 @@ from graphrag_eval_lc.dataset.selection import Selection
 from graphrag_eval_lc.errors import MissingExtraError, OptionError
 from graphrag_eval_lc.files.writing import replace_file
 from graphrag_eval_lc.masking import masked_text
+from graphrag_eval_lc.metrics.means import FEWEST_TEMPLATES
 from graphrag_eval_lc.registry.custom_metrics import recorded_only_here
 from graphrag_eval_lc.registry.exporters import CSV, REPORT, exporter
 from graphrag_eval_lc.report.page import render_report
@@ -29,7 +30,6 @@ from graphrag_eval_lc.report.reported_run import (
     what_ran,
 )
 from graphrag_eval_lc.report.steps import SampleSteps, step_views
-from graphrag_eval_lc.stats import FEWEST_TEMPLATES
 from graphrag_eval_lc.texts import counted, one_line, plural
 from graphrag_eval_lc.view import RunView
 from graphrag_eval_lc.view.run_view import RunSummary

@@ -11,6 +11,7 @@ from graphrag_eval_lc.aggregation import JudgeCosts
 from graphrag_eval_lc.aggregation.sample_values import number
 from graphrag_eval_lc.aggregation.totals import Totals, failed_attempts_of
 from graphrag_eval_lc.config import EvaluationConfig
+from graphrag_eval_lc.metrics.intervals import percentile
 from graphrag_eval_lc.registry import MetricSpec
 from graphrag_eval_lc.registry.metrics import (
     BUILT_IN,
@@ -19,7 +20,6 @@ from graphrag_eval_lc.registry.metrics import (
     metrics_of_records,
     metrics_of_users,
 )
-from graphrag_eval_lc.stats.percentiles import percentile
 from graphrag_eval_lc.texts import counted, one_line
 from graphrag_eval_lc.view.failures import QUESTION_LENGTH
 from graphrag_eval_lc.view.samples import Sample

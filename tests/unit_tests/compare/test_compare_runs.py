@@ -10,7 +10,7 @@ import pytest
 from graphrag_eval_lc import RunComparison, compare_runs, score_responses
 from graphrag_eval_lc.compare import MetricComparison
 from graphrag_eval_lc.errors import ComparisonError, OptionError, RunFolderError
-from graphrag_eval_lc.stats import MeanDifference
+from graphrag_eval_lc.metrics.difference import MeanDifference
 
 Scored = Callable[..., list[dict[str, Any]]]
 WORSE, BETTER = [0.0] * 6 + [1.0] * 2, [1.0] * 8

@@ -28,9 +28,9 @@ async def test_results_of_a_query_are_its_json() -> None:
     [
         ((400, "parse error\nat 7", {}), "^status 400: parse error at 7$"),
         ((404, "", {}), "^status 404: Not Found$"),
-        ((200, "<html>", {"Content-Type": "text/html"}), r"^it gives no JSON \(text/html\): <html>$"),
-        ((200, "x" * 300, {}), r"^it gives no JSON \(application/json\): x{200}…$"),
-        ((200, '{"head": ', {}), "^it gives no JSON"),
+        ((200, "<html>", {"Content-Type": "text/html"}), r"^it returns no JSON \(text/html\): <html>$"),
+        ((200, "x" * 300, {}), r"^it returns no JSON \(application/json\): x{200}…$"),
+        ((200, '{"head": ', {}), "^it returns no JSON"),
     ],
 )
 async def test_a_query_without_results_says_why(answer: Answer, text: str) -> None:

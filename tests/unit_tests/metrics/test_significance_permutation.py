@@ -5,7 +5,7 @@ import scipy.stats
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from graphrag_eval_lc.stats import differing_sums, lowest_p_value, permutation_p_value
+from graphrag_eval_lc.metrics.significance import differing_sums, lowest_p_value, permutation_p_value
 
 DIFFERENCES = st.integers(-4, 4).map(lambda number: number / 4)
 CLUSTERS = st.lists(st.lists(DIFFERENCES, min_size=1, max_size=3), min_size=2, max_size=7)

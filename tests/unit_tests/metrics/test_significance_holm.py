@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from graphrag_eval_lc.stats import holm
+from graphrag_eval_lc.metrics.significance import holm
 
 P_VALUES = st.lists(st.floats(0, 1), max_size=8)
 

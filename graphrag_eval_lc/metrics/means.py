@@ -4,8 +4,9 @@ from collections.abc import Hashable, Sequence
 from math import fsum, inf, isfinite
 from typing import Final, NamedTuple
 
-from graphrag_eval_lc.stats.cluster_robust import ClusterRobustMean, cluster_robust_mean
-from graphrag_eval_lc.stats.intervals import (
+from graphrag_eval_lc.metrics.intervals import (
+    ClusterRobustMean,
+    cluster_robust_mean,
     normal_quantile,
     refuse_too_large,
     student_quantile,

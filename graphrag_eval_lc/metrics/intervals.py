@@ -1,4 +1,4 @@
-"""What intervals and tests share: clusters, Wilson's bounds, the clustered standard error, and scipy where needed."""
+"""Numbers in clusters go in; standard errors, bounds and percentiles come out: what intervals and tests share."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from importlib import import_module
@@ -107,6 +107,69 @@ def clustered_standard_error(clusters: Iterable[Iterable[float]]) -> float | Non
     centre = mean(values)
     squares = fsum(fsum(value - centre for value in group) ** 2 for group in groups)
     return sqrt(squares * len(groups) / (len(groups) - 1)) / len(values)
+
+
+class ClusterRobustMean(NamedTuple):
+    """A mean over values of which those of a cluster correlate.
+
+    Attributes:
+        mean: The mean over all values.
+        standard_error: Its standard error, at least 0.
+        degrees_of_freedom: Those of the standard error, above 0 and at most the number of clusters less 1.
+    """
+
+    mean: float
+    standard_error: float
+    degrees_of_freedom: float
+
+
+def cluster_robust_mean(clusters: Sequence[Sequence[float]]) -> ClusterRobustMean:
+    """Return the mean over all values with its cluster-robust standard error.
+
+    The standard error is CR2 of Bell and McCaffrey 2002, "Bias Reduction in Standard Errors for Linear Regression with
+    Multi-Stage Samples" (Survey Methodology 28, 169–181), for a mean: ``sqrt(Σ_g e_g² / (1 − w_g)) / n`` with
+    ``e_g = Σ_i (x_gi − x̄)`` and ``w_g = n_g / n``; it is without bias where values do not correlate. The degrees of
+    freedom are Satterthwaite's as they propose: G − 1 if G clusters are of one size, and fewer where some are large.
+
+    Args:
+        clusters: The values by cluster, in any order; at least two, and none is empty.
+
+    Raises:
+        ValueError: There are fewer than 2 clusters, which say nothing of how clusters differ.
+
+    Example:
+        >>> cluster_robust_mean([[1.0, 1.0], [0.0, 0.0]])
+        ClusterRobustMean(mean=0.5, standard_error=0.5, degrees_of_freedom=1.0)
+    """
+    if len(clusters) < 2:
+        raise ValueError("the standard error of a mean over clusters needs at least 2 of them")
+    number = sum(map(len, clusters))
+    mean = fsum(value for values in clusters for value in values) / number
+    shares = [len(values) / number for values in clusters]
+    residuals = (fsum(value - mean for value in values) for values in clusters)
+    variance = fsum(total**2 / (1 - share) for total, share in zip(residuals, shares, strict=True)) / number**2
+    ratios = [share**2 / (1 - share) for share in shares]
+    freedom = 1 / (fsum(share**2 for share in shares) + fsum(ratios) ** 2 - fsum(ratio**2 for ratio in ratios))
+    return ClusterRobustMean(mean, sqrt(variance), freedom)
+
+
+def percentile(values: Sequence[float], share: float) -> float:
+    """Return the value below which a share of the values lies, interpolated between two values as numpy does.
+
+    Args:
+        values: At least one.
+        share: 0 to 1.
+
+    Example:
+        >>> percentile([1, 2, 3, 4], 0.5), percentile([7], 0.95)
+        (2.5, 7)
+    """
+    ordered = sorted(values)
+    place = share * (len(ordered) - 1)
+    below = int(place)
+    if below + 1 >= len(ordered):
+        return ordered[below]
+    return ordered[below] + (place - below) * (ordered[below + 1] - ordered[below])
 
 
 def scipy_stats() -> Any:

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from graphrag_eval_lc.stats import permutation_p_value
+from graphrag_eval_lc.metrics.significance import permutation_p_value
 
 PAIRS = 1_000
 TEMPLATES = 40

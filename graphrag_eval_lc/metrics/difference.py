@@ -8,16 +8,16 @@ from math import ceil, copysign, fsum, sqrt
 from statistics import NormalDist
 from typing import Any, Final, NamedTuple
 
-from graphrag_eval_lc.stats.cluster_robust import cluster_robust_mean
-from graphrag_eval_lc.stats.intervals import (
+from graphrag_eval_lc.metrics.intervals import (
     Clusters,
     Interval,
     batch_size,
+    cluster_robust_mean,
     drawn_clusters,
     refuse_too_large,
     scipy_stats,
 )
-from graphrag_eval_lc.stats.significance import DRAWS, differing_sums, questions_needed
+from graphrag_eval_lc.metrics.significance import DRAWS, differing_sums, questions_needed
 
 # Of a table of choices so many numbers (512 KB) are held at a time.
 _NUMBERS_IN_CACHE: Final = 65_536

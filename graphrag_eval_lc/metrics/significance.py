@@ -5,7 +5,7 @@ from math import ceil, fsum
 from statistics import NormalDist, mean, stdev
 from typing import Any, Final
 
-from graphrag_eval_lc.stats.intervals import Clusters, batch_size, drawn_clusters, scipy_stats, sums_and_sizes
+from graphrag_eval_lc.metrics.intervals import Clusters, batch_size, drawn_clusters, scipy_stats, sums_and_sizes
 
 DRAWS: Final = 9999
 

@@ -3,7 +3,7 @@ import scipy.stats
 from hypothesis import given
 from hypothesis import strategies as st
 
-from graphrag_eval_lc.stats import cohens_dz, questions_needed
+from graphrag_eval_lc.metrics.significance import cohens_dz, questions_needed
 
 
 def test_effect_size_is_the_t_statistic_over_the_root_of_the_number() -> None:
