@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from graphrag_eval_lc.errors import GraphRAGEvalError, GraphRAGEvalWarning
     from graphrag_eval_lc.evaluation.evaluate import arun_evaluation, run_evaluation
     from graphrag_eval_lc.matching import StepKind, register_matcher, register_step_kind
-    from graphrag_eval_lc.migration import Migration, migrate
+    from graphrag_eval_lc.onboarding.migration import Migration, migrate
     from graphrag_eval_lc.registry import MetricSpec, register_evaluator, register_exporter, register_metric
     from graphrag_eval_lc.report.junit import write_junit
     from graphrag_eval_lc.report.markdown_summary import write_summary
@@ -87,7 +87,7 @@ _ROOM_OF = {
     "GraphRAGEvalError": "errors",
     "GraphRAGEvalWarning": "errors",
     "MetricSpec": "registry",
-    "Migration": "migration",
+    "Migration": "onboarding.migration",
     "StepKind": "matching",
     "RunTrend": "run_store",
     "StoredRun": "run_store",
@@ -104,7 +104,7 @@ _ROOM_OF = {
     "load_responses": "dataset",
     "load_run": "benchmark.load_run",
     "merge_runs": "benchmark.merging.merge_runs",
-    "migrate": "migration",
+    "migrate": "onboarding.migration",
     "read_traces": "traces.reading",
     "register_evaluator": "registry",
     "register_exporter": "registry",

@@ -10,8 +10,8 @@ import typer
 from graphrag_eval_lc.cli.options import JsonRows, Overwrite, option
 from graphrag_eval_lc.cli.printing import EXIT_FINDINGS, print_json, say, tell
 from graphrag_eval_lc.errors import GraphRAGEvalWarning
-from graphrag_eval_lc.migration import Migration
-from graphrag_eval_lc.migration import migrate as convert
+from graphrag_eval_lc.onboarding.migration import Migration
+from graphrag_eval_lc.onboarding.migration import migrate as convert
 from graphrag_eval_lc.texts import counted
 
 

@@ -1,1 +1,1 @@
-"""The first hour with an agent of your own: what a project needs is proposed from what the agent does."""
+"""An agent, or graphrag-eval's files, go in; a project with its dataset, and the checks of ``doctor``, come out."""

@@ -2,9 +2,10 @@
 
 import sys
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from difflib import get_close_matches
+from importlib.metadata import PackageNotFoundError, requires, version
 from pathlib import Path
 from platform import python_version
 from typing import Final, Literal, NamedTuple
@@ -28,7 +29,6 @@ from graphrag_eval_lc.masking import masked_text
 from graphrag_eval_lc.matching.step_views import StepViews
 from graphrag_eval_lc.matching.unknown_tools import reference_names
 from graphrag_eval_lc.onboarding.agent_tools import tools_in
-from graphrag_eval_lc.onboarding.installed import installed_version, is_tested, requirements_by_extra
 from graphrag_eval_lc.prices import dollars
 from graphrag_eval_lc.records import Question, Template, is_error
 from graphrag_eval_lc.registry.metrics import ELAPSED_SEC, TOTAL_TOKENS
@@ -40,7 +40,7 @@ _AREAS: Final = ("versions", "extras", "config", "agent", "dataset", "steps", "g
 _PYTHONS: Final = ((3, 11), (3, 14))
 _FIRST_SHOWN: Final = 3
 _LONGEST: Final = 300
-_TRIED: Final = ".graphrag-eval-lc-"
+_PACKAGE: Final = "graphrag-eval-lc"
 _DEBUG: Final = "Run it with --debug for the traceback."
 
 
@@ -327,11 +327,43 @@ class Examination:
         return [question for template in self._templates for question in template.get("questions") or ()]
 
 
+# --- installed packages ----------------------------------------------------------------------------------------------
+
+
+def requirements_by_extra() -> Mapping[str, list[Requirement]]:
+    """Return the packages that each extra needs, those of the core under ``""``; empty if this one is not installed."""
+    found: dict[str, list[Requirement]] = {}
+    try:
+        texts = requires(_PACKAGE) or []
+    except PackageNotFoundError:
+        return found
+    for each in map(Requirement, texts):
+        is_core = each.marker is None or each.marker.evaluate({"extra": ""})
+        extra = "" if is_core else str(each.marker).rpartition("extra == ")[2].strip("\"' ()")
+        if each.name != _PACKAGE and extra != "all":
+            found.setdefault(extra, []).append(each)
+    return found
+
+
+def installed_version(name: str) -> str | None:
+    """Return the version of a package; None if it is not installed."""
+    try:
+        return version(name)
+    except PackageNotFoundError:
+        return None
+
+
+def is_tested(package: Requirement) -> bool:
+    """Return whether the installed version was tested with this package; a missing one was not."""
+    installed = installed_version(package.name)
+    return installed is not None and package.specifier.contains(installed, prereleases=True)
+
+
 def _untested(packages: Sequence[Requirement], needed_by: str) -> Iterator[Check]:
     for package in packages:
-        version = installed_version(package.name)
-        if version is not None and not is_tested(package):
-            yield Check("warning", f"{package.name} {version} was not tested with {needed_by}", _install(package))
+        installed = installed_version(package.name)
+        if installed is not None and not is_tested(package):
+            yield Check("warning", f"{package.name} {installed} was not tested with {needed_by}", _install(package))
 
 
 def _install(package: Requirement) -> str:

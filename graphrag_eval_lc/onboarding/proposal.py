@@ -18,7 +18,7 @@ from graphrag_eval_lc.registry.step_kinds import RETRIEVAL
 DATASET_FILE = "questions.yaml"
 RUNS_FOLDER = "runs"
 _FIRST_GATE = 0.8
-_BEGINNING = "# The project: graphrag-eval-lc finds this file in the current folder. Options of a command override it."
+_HEAD = "# The project: graphrag-eval-lc finds this file in the current folder. Options of a command override it."
 _ABOUT = {
     "steps": "# How the steps of tools are compared with the reference steps of the dataset.",
     RETRIEVAL: "# The tools whose documents are scored by their ids (recall, precision, nDCG, …).",
@@ -70,10 +70,7 @@ class Proposal:
         """Return the project file: YAML with a comment on each part."""
         run = {"agent": self.agent, "dataset": DATASET_FILE, "output": RUNS_FOLDER, **self.run}
         about = {each.tool: each.about for each in self.findings}
-        lines = [
-            "# The project: graphrag-eval-lc finds this file in the current folder. Options of a command override it."
-        ]
-        lines += _yaml_of(RUN_SECTION, run, {"output": "each run gets a new folder in it"})
+        lines = [_HEAD, *_yaml_of(RUN_SECTION, run, {"output": "each run gets a new folder in it"})]
         for name, section in self.sections().items():
             lines += ["", _ABOUT[name]]
             if name == "steps":

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
 from graphrag_eval_lc.config import OutputFormat
+from graphrag_eval_lc.dataset.query_language import Language, language_of
 from graphrag_eval_lc.json_values import parse_json
 from graphrag_eval_lc.matching.iri_discovery import AUTOCOMPLETE_SEARCH, iris_in_text, readable_text
 from graphrag_eval_lc.matching.outputs import UnreadableOutput
@@ -19,13 +20,6 @@ from graphrag_eval_lc.registry.step_kinds import RETRIEVAL, drafting_kinds
 from graphrag_eval_lc.texts import counted
 
 Gives = Literal["rows", "documents", "entities", "text", "unknown"]
-Language = Literal["SPARQL", "Cypher", "SQL"]
-
-_QUERIES: tuple[tuple[Language, re.Pattern[str]], ...] = (
-    ("SPARQL", re.compile(r"\b(SELECT|ASK|CONSTRUCT|DESCRIBE)\b[^{]*\{", re.IGNORECASE)),
-    ("Cypher", re.compile(r"\b(MATCH|MERGE|UNWIND|CALL)\b.*\bRETURN\b", re.IGNORECASE | re.DOTALL)),
-    ("SQL", re.compile(r"\bSELECT\b.+\bFROM\b", re.IGNORECASE | re.DOTALL)),
-)
 _REFERENCE_NAMES: Mapping[Language, str] = {"SPARQL": SPARQL_QUERY, "Cypher": CYPHER_QUERY}
 _IRI = re.compile(r"<?(https?://|urn:)\S+$")
 _TEXT_KEYS = {"text", "page_content", "content"}
@@ -141,7 +135,7 @@ def _described(tool: str, description: str) -> ToolFinding:
 
 def _language(args: Any) -> Language | None:
     texts = [value for value in args.values() if isinstance(value, str)] if isinstance(args, Mapping) else []
-    return next((language for text in texts for language, pattern in _QUERIES if pattern.search(text)), None)
+    return next(filter(None, map(language_of, texts)), None)
 
 
 def _is_documents(output: Any) -> bool:

@@ -3,9 +3,7 @@ from collections.abc import Callable
 import pytest
 from packaging.requirements import Requirement
 
-from graphrag_eval_lc.onboarding import installed
-from graphrag_eval_lc.onboarding.doctor import Check, Examination
-from graphrag_eval_lc.onboarding.installed import is_tested, requirements_by_extra
+from graphrag_eval_lc.onboarding.doctor import Check, Examination, is_tested, requirements_by_extra
 
 
 def test_core_and_extras_are_told_apart() -> None:
@@ -23,8 +21,7 @@ def checks(monkeypatch: pytest.MonkeyPatch) -> Callable[..., list[Check]]:
     def found(needed: dict[str, list[str]], versions: dict[str, str]) -> list[Check]:
         packages = {extra: [Requirement(text) for text in texts] for extra, texts in needed.items()}
         monkeypatch.setattr("graphrag_eval_lc.onboarding.doctor.requirements_by_extra", lambda: packages)
-        for module in (installed.__name__, "graphrag_eval_lc.onboarding.doctor"):
-            monkeypatch.setattr(f"{module}.installed_version", versions.get)
+        monkeypatch.setattr("graphrag_eval_lc.onboarding.doctor.installed_version", versions.get)
         return [check for check in Examination().checks() if check.area in ("versions", "extras")][1:]
 
     return found

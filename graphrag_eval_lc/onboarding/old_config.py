@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from graphrag_eval_lc.errors import ConfigError
 from graphrag_eval_lc.files.reading import TextFile, line_of, parse_json_at, parse_yaml, read_text
-from graphrag_eval_lc.migration.providers import moved_model
+from graphrag_eval_lc.onboarding.old_providers import moved_model
 from graphrag_eval_lc.registry.metrics import ANSWER_CORRECTNESS, ANSWER_RELEVANCE
 
 _LLM: Final = "llm"

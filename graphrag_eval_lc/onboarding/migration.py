@@ -16,8 +16,8 @@ from graphrag_eval_lc.errors import ConfigError, GraphRAGEvalWarning, NothingToC
 from graphrag_eval_lc.evaluation.evaluate import run_evaluation
 from graphrag_eval_lc.files.opening import make_folder
 from graphrag_eval_lc.files.writing import refuse_existing, replace_file, yaml_text
-from graphrag_eval_lc.migration.figures import Difference, Published, differences, read_published
-from graphrag_eval_lc.migration.old_config import moved_config
+from graphrag_eval_lc.onboarding.old_config import moved_config
+from graphrag_eval_lc.onboarding.published_figures import Difference, Published, differences, read_published
 from graphrag_eval_lc.records import Response, Template
 from graphrag_eval_lc.texts import counted, listed, plural
 

@@ -16,7 +16,7 @@ from graphrag_eval_lc.errors import (
     NothingToCompareError,
     RunFolderError,
 )
-from graphrag_eval_lc.migration.migrating import VERSIONS
+from graphrag_eval_lc.onboarding.migration import VERSIONS
 
 ONE, TWO = ({"name": "lookup", "args": {}, "output": output} for output in "12")
 DATASET: list[Any] = [

@@ -7,8 +7,8 @@ from graphrag_eval_lc.config import load_config
 from graphrag_eval_lc.config.base import expanded
 from graphrag_eval_lc.errors import ConfigError
 from graphrag_eval_lc.judges.models import as_embedding_model, as_judge_model
-from graphrag_eval_lc.migration.old_config import moved_config
-from graphrag_eval_lc.migration.providers import ENDPOINTS, OF_LANGCHAIN, moved_model
+from graphrag_eval_lc.onboarding.old_config import moved_config
+from graphrag_eval_lc.onboarding.old_providers import ENDPOINTS, OF_LANGCHAIN, moved_model
 
 CUSTOM = {"name": "polite", "inputs": ["actual_answer"], "instructions": "Judge.", "outputs": {"politeness": "0-5"}}
 
