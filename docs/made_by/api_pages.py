@@ -6,17 +6,24 @@ from functools import partial
 from importlib import import_module
 
 _MODULES = {
-    "graphrag_eval_lc": "What most programs need: capture, runs, scores, comparisons.",
-    "graphrag_eval_lc.matching": "Comparing steps and query results, and registering step kinds of your own.",
-    "graphrag_eval_lc.metrics": "Pure functions on ids, texts and labels.",
-    "graphrag_eval_lc.judges": "Metrics that ask a language model.",
-    "graphrag_eval_lc.compare": "Runs beside each other.",
-    "graphrag_eval_lc.graph": "What explains a failed query: differences, and a check against the graph's vocabulary.",
-    "graphrag_eval_lc.dataset": "Reference datasets and responses: loading, checking, drafting, importing.",
-    "graphrag_eval_lc.registry": "Declaring metrics, evaluators, step kinds and exporters.",
-    "graphrag_eval_lc.errors": "The exceptions; each says what is wrong, where, and how to mend it.",
+    "graphrag_eval_lc": "The functions that most programs need: run a benchmark, capture, score, compare.",
+    "graphrag_eval_lc.matching": "Compare steps and query results, and register your own step kinds.",
+    "graphrag_eval_lc.metrics": "Pure functions that compute metrics from ids, texts and labels, such as recall_at_k.",
+    "graphrag_eval_lc.judges": "Metrics that ask a language model (LLM as a judge).",
+    "graphrag_eval_lc.compare": "Compare runs, check gates, and test whether a difference may be chance.",
+    "graphrag_eval_lc.graph": "Explain a failed query: its differences from the reference query, and a check against the graph's vocabulary.",
+    "graphrag_eval_lc.dataset": "Load, validate, draft and import reference datasets and responses.",
+    "graphrag_eval_lc.registry": "Declare your own metrics, evaluators, step kinds and exporters.",
+    "graphrag_eval_lc.errors": "The exceptions. Each says what is wrong, where, and how to fix it.",
     "graphrag_eval_lc.demo": "The worked example: an agent, its graph, documents and dataset.",
 }
+
+# What readers look for first, in the order of work; all other names follow by the alphabet.
+_FIRST = (
+    "run_benchmark arun_benchmark BenchmarkRun GraphRAGEvalCallbackHandler capture_run run_evaluation arun_evaluation "
+    "score_run score_responses load_run compare_runs RunComparison gate_results list_runs trend load_dataset "
+    "load_responses validate_dataset draft_dataset import_dataset read_traces merge_runs"
+).split()
 
 
 def api_pages() -> dict[str, Callable[[], str]]:
@@ -33,7 +40,9 @@ def _members(name: str) -> Iterator[str]:
     module = import_module(name)
     exported = getattr(module, "__all__", None)
     if exported is not None:
-        yield from (member for member in sorted(exported) if not member.startswith("__"))
+        first = {member: place for place, member in enumerate(_FIRST)}
+        public = (member for member in exported if not member.startswith("__"))
+        yield from sorted(public, key=lambda member: (first.get(member, len(first)), member))
         return
     for member, value in vars(module).items():
         if inspect.isclass(value) and value.__module__ == name and not member.startswith("_"):

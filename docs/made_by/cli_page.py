@@ -15,9 +15,9 @@ BAR = "\\|"
 _KINDS: dict[Any, str] = {int: "N", float: "NUMBER", Path: "PATH"}
 _EXITS = {
     0: "good",
-    EXIT_FINDINGS: "findings: no question answered, a run that ended early, a gate that is not passed",
+    EXIT_FINDINGS: "findings: no question was answered, the run ended early, or a gate failed",
     EXIT_ERROR: "wrong usage or input",
-    EXIT_NOTHING: "nothing that could be compared",
+    EXIT_NOTHING: "nothing could be compared",
     EXIT_INTERRUPTED: "interrupted by Ctrl-C",
     **{code: f"ended by {signal}" for signal, code in EXITS_BY_SIGNAL.items()},
 }
@@ -33,11 +33,11 @@ def _lines() -> Iterator[str]:
     context = typer.Context(group, info_name="graphrag-eval-lc")
     yield "# Command line"
     yield ""
-    yield "`graphrag-eval-lc COMMAND …`, or `python -m graphrag_eval_lc COMMAND …`. In the current folder it finds"
-    yield "`graphrag_eval.yaml` and uses it as `--config`; options of the command line override it. `--debug` shows the"
-    yield "traceback of an error."
+    yield "Every command of `graphrag-eval-lc` (or `python -m graphrag_eval_lc`) with its arguments, options and exit codes."
+    yield "If the current folder has a `graphrag_eval.yaml`, it is used as `--config`; options on the command line override"
+    yield "it. `--debug` shows the traceback of an error."
     yield ""
-    yield "| exit code | |"
+    yield "| Exit code | Meaning |"
     yield "|---:|---|"
     for code, meaning in sorted(_EXITS.items()):
         yield f"| {code} | {meaning} |"
@@ -71,7 +71,7 @@ def _command_lines(name: str, command: Any, parent: Any) -> Iterator[str]:
         if panel:
             yield f"**{panel}**"
             yield ""
-        yield "| option | value | |"
+        yield "| Option | Value | What it does |"
         yield "|---|---|---|"
         for option in options:
             yield _row(option, context)
@@ -105,13 +105,13 @@ def _row(option: Any, context: Any) -> str:
     if option.multiple and "repeated" not in about:
         about += " May be repeated."
     if option.required:
-        about += " Needed."
+        about += " Required."
     cells = (", ".join(f"`{name}`" for name in names), value, about)
     return f"| {' | '.join(cell.replace('|', BAR) for cell in cells)} |"
 
 
 def _kind(option: Any) -> str:
-    """Return what stands for a value, by its type."""
+    """Return the placeholder of a value, by its type."""
     described = getattr(option, "type_descriptor", None)  # newer versions of typer
     kind = described.annotation if described is not None else None
     if isinstance(kind, type) and issubclass(kind, Enum):

@@ -24,9 +24,9 @@ class DescribedKey:
     """A key of the configuration.
 
     Attributes:
-        path: The key with those above it, such as ``steps.scoring``; ``<name>`` and ``[]`` stand for any name or place.
-        takes: What it takes, in words.
-        default: Its default as JSON; None where the key must be given.
+        path: The key with those above it, such as ``steps.scoring``; ``<name>`` and ``[]`` are any name or index.
+        takes: What it accepts, in words.
+        default: Its default as JSON; None if the key is required.
         about: What it means, as its section's docstring says.
         section: The section that it holds, if it is one.
     """
@@ -56,7 +56,7 @@ def described_keys(section: type[BaseModel] = EvaluationConfig, above: str = "")
 
 
 def attribute_texts(section: type[BaseModel]) -> dict[str, str]:
-    """Return what a section's docstring and those that it derives from say of its attributes.
+    """Return the texts about the attributes in the docstrings of a section and its base classes.
 
     Example:
         >>> from graphrag_eval_lc.config import RepeatsConfig
@@ -73,7 +73,7 @@ def attribute_texts(section: type[BaseModel]) -> dict[str, str]:
 
 
 def _section_of(annotation: Any) -> tuple[type[BaseModel] | None, str]:
-    """Return the section in a type, and what stands between its key and its own keys."""
+    """Return the section in a type, and what is between its key and the keys in it."""
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):
         return annotation, ""
     origin, arguments = get_origin(annotation), get_args(annotation)

@@ -8,14 +8,14 @@ from made_by.config_keys import DescribedKey, described_keys
 _HEAD = """\
 # Configuration
 
-A YAML or JSON file: `graphrag_eval.yaml`, which the command line finds in the current folder, or one given with
-`--config`; in Python a path, a dict or an `EvaluationConfig`. All is optional. A key that does not exist is an error
-that names the nearest one that does, with its line.
+The configuration is a YAML or JSON file: `graphrag_eval.yaml`, which the command line finds in the current folder, or the
+file of `--config`; in Python a path, a dict or an `EvaluationConfig`. Every key is optional unless it says otherwise. An
+unknown key is an error that names its line and the nearest existing key.
 
-In the sections on models and evaluations `${NAME}` stands for an environment variable; it is put in where it is used,
-so that run.json has the name and not the secret. A key that was written out is masked there.
+In the sections on models and evaluations `${NAME}` is an environment variable. It is read only when it is used, so
+`run.json` has the name and not the secret. A key that you write out is masked there.
 
-`<name>` stands for any name, and `[]` for each item of a list. A section of its own is a table below.
+`<name>` is any name, and `[]` each item of a list. Sections have their own tables below.
 """
 
 
@@ -32,11 +32,11 @@ def _table(section: str, keys: list[DescribedKey]) -> Iterator[str]:
     yield ""
     yield f"## {section}" if section else "## Sections and keys at the top"
     yield ""
-    yield "| key | what it takes | default | |"
+    yield "| Key | Value | Default | Meaning |"
     yield "|---|---|---|---|"
     for key in keys:
         name = key.path.rpartition(".")[2]
-        default = "needed" if key.default is None else f"`{key.default}`" if key.default else ""
+        default = "required" if key.default is None else f"`{key.default}`" if key.default else ""
         yield f"| `{name}` | {_in_cell(key.takes)} | {_in_cell(default)} | {_in_cell(_markdown(key.about))} |"
 
 

@@ -10,22 +10,22 @@ from graphrag_eval_lc.report.json_documents import DOCUMENT_SCHEMA_PATHS
 
 _PACKAGE = Path(__file__).parents[2]
 _HEAD = """\
-# Formats
+# File formats
 
-Datasets and responses are graphrag-eval's, to the key; further keys are kept and handed through. Each format has a
-JSON Schema (draft 2020-12) in the package. A YAML file that begins with
-`# yaml-language-server: $schema=dataset.schema.json` is completed and checked by editors that know YAML's language
-server.
+This page lists the keys of datasets, responses, results and run folders, with their JSON Schemas. Datasets and responses
+have graphrag-eval's format, to the key; additional keys are kept and passed through. The schemas (draft 2020-12) are in
+the package. If a YAML file begins with `# yaml-language-server: $schema=dataset.schema.json`, editors that support the
+YAML language server complete and check it.
 
 A run's folder has these files:
 
-| file | what it holds |
+| File | Contents |
 |---|---|
 | `run.json` | who, what and when: agent, dataset and its digest, selection, config, versions, times, totals |
-| `responses.jsonl` | the journal: a response a line as it ends, by question and repeat; the last line of a key counts |
-| `results.jsonl` | a scored question a line, in the dataset's order |
+| `responses.jsonl` | the journal: one response per line, written as it ends, by question and repeat; the last line of a key counts |
+| `results.jsonl` | one scored question per line, in the dataset's order |
 | `aggregates.yaml` | the statistics per template, over all questions (micro) and over the templates (macro) |
-| `judge_cache.jsonl` | the answers of judges, so that another scoring asks only what is new |
+| `judge_cache.jsonl` | a cache of the judges' answers, so that scoring again sends only new requests |
 | `report.html` | the report, one file |
 """
 
@@ -56,12 +56,12 @@ def _table(title: str, record: Mapping[str, Any], format_name: str) -> Iterator[
     if record.get("description"):
         yield _one_line(record["description"])
         yield ""
-    yield "| key | type | |"
+    yield "| Key | Type | Meaning |"
     yield "|---|---|---|"
     needed = record.get("required", ())
     for key, value in record["properties"].items():
         about = _one_line(value.get("description", ""))
-        yield f"| `{key}`{', needed' if key in needed else ''} | {_cell(_type(value))} | {_cell(about)} |"
+        yield f"| `{key}`{', required' if key in needed else ''} | {_cell(_type(value))} | {_cell(about)} |"
 
 
 def _type(value: Mapping[str, Any]) -> str:

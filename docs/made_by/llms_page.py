@@ -1,4 +1,4 @@
-"""llms.txt (https://llmstxt.org): what the documentation has, for programs that read it."""
+"""llms.txt (https://llmstxt.org): a short index of the documentation, for programs that read it."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,36 +12,41 @@ _HEAD = """\
 # graphrag_eval_lc
 
 > Python library and command line that find out how good a LangChain or LangGraph agent over a knowledge graph is,
-> which step went wrong, what it costs, and whether a change made it better. It captures tool calls with a callback
-> handler, runs a reference dataset through the agent, and scores steps, retrieval and answers. Formats are those of
-> graphrag-eval.
+> which step went wrong, what it costs, and whether a change made it better.
+
+- Run a dataset: `graphrag-eval-lc run questions.yaml --agent my_agent.py:agent -o runs/first`, or
+  `run_benchmark(agent, "questions.yaml", output_dir="runs/first")`.
+- Record an agent: `agent.invoke(…, config={"callbacks": [GraphRAGEvalCallbackHandler()]})`.
+- Formats of datasets and responses are graphrag-eval's. Exit codes: 0 good, 1 findings, 2 wrong usage, 3 nothing to
+  compare.
 """
 
 
 def llms_page() -> str:
     """Return the text: the pages of the site's navigation, each with its first sentence."""
     navigation = yaml.safe_load((_ROOT / "mkdocs.yml").read_text(encoding="utf-8"))["nav"]
-    return _HEAD + "".join(_part(part) for part in navigation)
+    parts = [part for part in navigation if isinstance(next(iter(part.values())), list)]
+    single = [part for part in navigation if part not in parts and "Home" not in part]
+    return _HEAD + "".join(_part(part) for part in parts) + "".join(f"{line}\n" for line in _pages(single))
 
 
 def _part(part: dict[str, Any]) -> str:
     [(title, pages)] = part.items()
-    lines = list(_pages({title: pages} if isinstance(pages, str) else pages))
-    return f"\n## {title}\n\n" + "\n".join(lines) + "\n"
+    return f"\n## {title}\n\n" + "\n".join(_pages(pages)) + "\n"
 
 
-def _pages(pages: Any) -> Iterator[str]:
-    for page in pages if isinstance(pages, list) else [pages]:
+def _pages(pages: list[Any]) -> Iterator[str]:
+    for page in pages:
         [(title, path)] = page.items()
         if isinstance(path, str):
-            if (_DOCS / path).is_file():
-                yield f"- [{title}]({path}): {_first_sentence(path)}"
+            yield f"- [{title}]({path}): {_first_sentence(path)}"
         else:
-            yield from _pages(path)
+            names = [f"[{name}]({inner})" for each in path for name, inner in each.items()]
+            yield f"- {title}: {', '.join(names)}"
 
 
 def _first_sentence(path: str) -> str:
-    """Return the first sentence of a page that is no title."""
+    """Return the first sentence of a page below its title."""
     lines = (_DOCS / path).read_text(encoding="utf-8").splitlines()
     paragraph: list[str] = []
     for line in lines:
@@ -50,6 +55,7 @@ def _first_sentence(path: str) -> str:
                 break
             continue
         paragraph.append(line.strip())
-    text = " ".join(paragraph)
+    text = " ".join(paragraph).removeprefix("This page shows ")
     sentence, stop, _ = text.partition(". ")
-    return f"{sentence}." if stop else text
+    sentence = f"{sentence}." if stop else text
+    return sentence[:1].upper() + sentence[1:]

@@ -1,4 +1,4 @@
-"""What the registry does not say of each metric: its formula, and an example, which the tests run."""
+"""What the registry does not declare of each metric: its formula, and an example, which the tests run."""
 
 from typing import Final, NamedTuple
 
@@ -8,8 +8,8 @@ class Facts(NamedTuple):
 
     Attributes:
         formula: How it is computed, in Markdown.
-        code: An expression in Python that computes it, with what it takes from ``PREPARED``.
-        value: What that gives, as Python shows it; numbers are rounded to three digits.
+        code: An expression in Python that computes it, with names from ``PREPARED``.
+        value: Its value, as Python shows it; numbers are rounded to three digits.
     """
 
     formula: str
@@ -17,7 +17,7 @@ class Facts(NamedTuple):
     value: str = ""
 
 
-# What stands before every example.
+# The set-up of every example.
 PREPARED: Final = """\
 from graphrag_eval_lc import compute_aggregates, run_evaluation
 from graphrag_eval_lc.metrics import (
@@ -63,14 +63,14 @@ FACTS: Final = {
         f'scored({_TWO_OF_THREE})["steps_score"]',
         "0.667",
     ),
-    "steps_score_upper": Facts("`steps_score`, where each undecided reference step counts as fulfilled"),
+    "steps_score_upper": Facts("`steps_score` if each undecided reference step counts as matched"),
     "steps_recall": Facts(
         "the sum of the grades of all reference steps ÷ their number",
         f'scored({_TWO_OF_THREE}, GRADED)["steps_recall"]',
         "0.667",
     ),
     "steps_precision": Facts(
-        "the sum of the grades ÷ the number of successful calls whose names could fulfil some reference step; failed "
+        "the sum of the grades ÷ the number of successful calls whose names could match some reference step; failed "
         "calls and other tools do not count",
         'scored([[step("a", "1")]], [step("a", "0"), step("a", "1")], GRADED)["steps_precision"]',
         "0.5",
@@ -91,10 +91,10 @@ FACTS: Final = {
     "answer_f1": Facts("2 · recall · precision ÷ (recall + precision) of the two. Of 0.667 and 0.5: 0.571"),
     "answer_relevance": Facts(
         "a model writes 3 questions that the answer replies to; the mean cosine of their embeddings and that of the "
-        "question asked; 0 where the answer is noncommittal"
+        "question asked; 0 if the answer is noncommittal"
     ),
     "retrieval_answer_precision": Facts(
-        "Σ(precision at i · verdict i) ÷ Σ verdict i, over the contexts in their order; a verdict is 1 where a model "
+        "Σ(precision at i · verdict i) ÷ Σ verdict i, over the contexts in their order; a verdict is 1 if a model "
         "finds the context of use for the reference answer. Verdicts 1, 0, 1: (1 + 2/3) ÷ 2 = 0.833"
     ),
     "retrieval_answer_recall": Facts(
@@ -102,13 +102,13 @@ FACTS: Final = {
     ),
     "retrieval_answer_f1": Facts("2 · recall · precision ÷ (recall + precision) of the two"),
     "retrieval_context_precision": Facts(
-        "as `retrieval_answer_precision`, beside the texts of the reference step in place of the reference answer"
+        "as `retrieval_answer_precision`, with the texts of the reference step instead of the reference answer"
     ),
     "retrieval_context_recall": Facts(
         "as `retrieval_answer_recall`, of the statements in the texts of the reference step"
     ),
     "retrieval_context_f1": Facts("2 · recall · precision ÷ (recall + precision) of the two"),
-    "retrieval_utilization": Facts("as `retrieval_answer_precision`, beside the agent's own answer"),
+    "retrieval_utilization": Facts("as `retrieval_answer_precision`, with the agent's own answer"),
     "retrieval_ids_precision": Facts(
         "relevant ids among those retrieved ÷ those retrieved; with a cut-off ÷ k",
         "precision(relevant, retrieved)",
@@ -133,7 +133,7 @@ FACTS: Final = {
         "Σ(gain ÷ log₂(rank + 1)) ÷ the same sum of the best order", "ndcg(relevant, retrieved)", "0.704"
     ),
     "retrieval_ids_hit_rate": Facts(
-        "1 where a relevant id was retrieved, else 0", "hit_rate(relevant, retrieved)", "1.0"
+        "1 if a relevant id was retrieved, else 0", "hit_rate(relevant, retrieved)", "1.0"
     ),
     "retrieval_ids_r_precision": Facts(
         "relevant ids among the first R ÷ R, where R is the number of relevant ids",
@@ -141,7 +141,7 @@ FACTS: Final = {
         "0.667",
     ),
     "retrieval_text_precision": Facts(
-        "Σ(precision at i · verdict i) ÷ Σ verdict i, where a retrieved text counts as relevant if it is at least as "
+        "Σ(precision at i · verdict i) ÷ Σ verdict i; a retrieved text counts as relevant if it is at least as "
         "similar to some reference text as `retrieval.text.threshold`",
         'text_context_precision(["Oslo is a city", "9876543210"], ["Oslo is a city."])',
         "1.0",

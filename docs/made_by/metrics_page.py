@@ -11,13 +11,14 @@ from made_by.metric_facts import FACTS, PREPARED
 _HEAD = """\
 # Metrics
 
-Scores first, then what was spent, then counts. A metric that could not be measured is absent, never 0. In aggregates
-each has its mean, median, minimum and maximum per template, over all questions (micro) and over templates (macro).
+Every metric with its formula, range, requirements and source: first scores, then what was spent (tokens, time, cost), then
+counts. A metric that could not be measured is absent, never 0. The aggregates have its mean, median, minimum and maximum
+per template, over all questions (micro) and over templates (macro).
 """
 _OTHERS = """
-## What is no metric of a question, or not of this package
+## Other numbers
 
-| what | needs | range | source |
+| What | Needs | Range | Source |
 |---|---|---|---|
 | precision, recall, F1 and grade of rows (`compare_sparql_results`) | two query results | 0 to 1 | this project |
 | custom evaluations | a model and your instructions, or a function | yours | graphrag-eval; agentevals (call shape) |
@@ -39,7 +40,7 @@ def metric_keys() -> list[str]:
 
 
 class Member(NamedTuple):
-    """A metric of its own or of a family."""
+    """A single metric, or a member of a family."""
 
     key: str
     needs: str
@@ -105,7 +106,7 @@ def _sentence(title: str) -> str:
 
 
 def _preparation() -> Iterator[str]:
-    yield "## What stands before the examples"
+    yield "## Set-up of the examples"
     yield ""
     yield "```python"
     yield PREPARED.rstrip()
