@@ -11,7 +11,7 @@ _MODULES = {
     "graphrag_eval_lc.metrics": "Pure functions that compute metrics from ids, texts and labels, such as recall_at_k.",
     "graphrag_eval_lc.judges": "Metrics that ask a language model (LLM as a judge).",
     "graphrag_eval_lc.compare": "Compare runs, check gates, and test whether a difference may be chance.",
-    "graphrag_eval_lc.graph": "Explain a failed query: its differences from the reference query, and a check against the graph's vocabulary.",
+    "graphrag_eval_lc.graph": "Explain a failed query: by the reference query, and by the graph's vocabulary.",
     "graphrag_eval_lc.dataset": "Load, validate, draft and import reference datasets and responses.",
     "graphrag_eval_lc.registry": "Declare your own metrics, evaluators, step kinds and exporters.",
     "graphrag_eval_lc.errors": "The exceptions. Each says what is wrong, where, and how to fix it.",
@@ -20,10 +20,20 @@ _MODULES = {
 
 # What readers look for first, in the order of work; all other names follow by the alphabet.
 _FIRST = (
-    "run_benchmark arun_benchmark BenchmarkRun GraphRAGEvalCallbackHandler capture_run run_evaluation arun_evaluation "
-    "score_run score_responses load_run compare_runs RunComparison gate_results list_runs trend load_dataset "
-    "load_responses validate_dataset draft_dataset import_dataset read_traces merge_runs"
-).split()
+    "run_benchmark",
+    "arun_benchmark",
+    "BenchmarkRun",
+    "GraphRAGEvalCallbackHandler",
+    "capture_run",
+    "run_evaluation",
+    "arun_evaluation",
+    "score_run",
+    "score_responses",
+    "load_run",
+    "compare_runs",
+    "RunComparison",
+    "gate_results",
+)
 
 
 def api_pages() -> dict[str, Callable[[], str]]:

@@ -33,9 +33,9 @@ def _lines() -> Iterator[str]:
     context = typer.Context(group, info_name="graphrag-eval-lc")
     yield "# Command line"
     yield ""
-    yield "Every command of `graphrag-eval-lc` (or `python -m graphrag_eval_lc`) with its arguments, options and exit codes."
-    yield "If the current folder has a `graphrag_eval.yaml`, it is used as `--config`; options on the command line override"
-    yield "it. `--debug` shows the traceback of an error."
+    yield "Every command of `graphrag-eval-lc` (or `python -m graphrag_eval_lc`) with its arguments, options and exit"
+    yield "codes. If the current folder has a `graphrag_eval.yaml`, it is used as `--config`; options on the command line"
+    yield "override it. `--debug` shows the traceback of an error."
     yield ""
     yield "| Exit code | Meaning |"
     yield "|---:|---|"

@@ -8,9 +8,9 @@ from made_by.config_keys import DescribedKey, described_keys
 _HEAD = """\
 # Configuration
 
-The configuration is a YAML or JSON file: `graphrag_eval.yaml`, which the command line finds in the current folder, or the
-file of `--config`; in Python a path, a dict or an `EvaluationConfig`. Every key is optional unless it says otherwise. An
-unknown key is an error that names its line and the nearest existing key.
+The configuration is a YAML or JSON file: `graphrag_eval.yaml`, which the command line finds in the current folder, or
+the file of `--config`; in Python a path, a dict or an `EvaluationConfig`. Every key is optional unless it says
+otherwise. An unknown key is an error that names its line and the nearest existing key.
 
 In the sections on models and evaluations `${NAME}` is an environment variable. It is read only when it is used, so
 `run.json` has the name and not the secret. A key that you write out is masked there.

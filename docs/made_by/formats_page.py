@@ -12,9 +12,9 @@ _PACKAGE = Path(__file__).parents[2]
 _HEAD = """\
 # File formats
 
-This page lists the keys of datasets, responses, results and run folders, with their JSON Schemas. Datasets and responses
-have graphrag-eval's format, to the key; additional keys are kept and passed through. The schemas (draft 2020-12) are in
-the package. If a YAML file begins with `# yaml-language-server: $schema=dataset.schema.json`, editors that support the
+This page lists the keys of datasets, responses, results and run folders, with their JSON Schemas. Datasets and
+responses have graphrag-eval's format, to the key; additional keys are kept and passed through. The schemas (draft
+2020-12) are in the package. If a YAML file begins with `# yaml-language-server: $schema=dataset.schema.json`, editors that support the
 YAML language server complete and check it.
 
 A run's folder has these files:
@@ -22,7 +22,7 @@ A run's folder has these files:
 | File | Contents |
 |---|---|
 | `run.json` | who, what and when: agent, dataset and its digest, selection, config, versions, times, totals |
-| `responses.jsonl` | the journal: one response per line, written as it ends, by question and repeat; the last line of a key counts |
+| `responses.jsonl` | the journal: one response per line as it ends; the last line of a question and repeat counts |
 | `results.jsonl` | one scored question per line, in the dataset's order |
 | `aggregates.yaml` | the statistics per template, over all questions (micro) and over the templates (macro) |
 | `judge_cache.jsonl` | a cache of the judges' answers, so that scoring again sends only new requests |

@@ -132,9 +132,7 @@ FACTS: Final = {
     "retrieval_ids_ndcg": Facts(
         "Σ(gain ÷ log₂(rank + 1)) ÷ the same sum of the best order", "ndcg(relevant, retrieved)", "0.704"
     ),
-    "retrieval_ids_hit_rate": Facts(
-        "1 if a relevant id was retrieved, else 0", "hit_rate(relevant, retrieved)", "1.0"
-    ),
+    "retrieval_ids_hit_rate": Facts("1 if a relevant id was retrieved, else 0", "hit_rate(relevant, retrieved)", "1.0"),
     "retrieval_ids_r_precision": Facts(
         "relevant ids among the first R ÷ R, where R is the number of relevant ids",
         "r_precision(relevant, retrieved)",

@@ -11,9 +11,9 @@ from made_by.metric_facts import FACTS, PREPARED
 _HEAD = """\
 # Metrics
 
-Every metric with its formula, range, requirements and source: first scores, then what was spent (tokens, time, cost), then
-counts. A metric that could not be measured is absent, never 0. The aggregates have its mean, median, minimum and maximum
-per template, over all questions (micro) and over templates (macro).
+Every metric with its formula, range, requirements and source: first scores, then what was spent (tokens, time, cost),
+then counts. A metric that could not be measured is absent, never 0. The aggregates have its mean, median, minimum and
+maximum per template, over all questions (micro) and over templates (macro).
 """
 _OTHERS = """
 ## Other numbers
