@@ -14,7 +14,7 @@ _HEAD = """\
 
 This page lists the keys of datasets, responses, results and run folders, with their JSON Schemas. Datasets and
 responses have graphrag-eval's format, to the key; additional keys are kept and passed through. The schemas (draft
-2020-12) are in the package. If a YAML file begins with `# yaml-language-server: $schema=dataset.schema.json`, 
+2020-12) are in the package. If a YAML file begins with `# yaml-language-server: $schema=dataset.schema.json`,
 editors that support the YAML language server complete and check it.
 
 A run's folder has these files:
