@@ -35,6 +35,7 @@ class ConcurrencyLimit:
         self._clock = clock
         self._waiting: deque[asyncio.Future[None]] = deque()
         self._starts_from = 0.0
+        self._asks_from = 0.0
         self._good_in_a_row = 0
         self.limit = most
         self.in_flight = 0
@@ -56,6 +57,22 @@ class ConcurrencyLimit:
             self._starts_from = max(self._clock(), self._starts_from) + self._interval
         self.in_flight += 1
         return self.epoch
+
+    async def wait_for_pace(self, abandoned: "asyncio.Future[None]") -> bool:
+        """Wait until a request may be sent by a process that was not ready at the time of its slot.
+
+        Processes become ready together, and their questions would be sent together, too.
+
+        Args:
+            abandoned: Done when the questions in flight are given up.
+
+        Returns:
+            Whether the request may be sent; False if the run was abandoned.
+        """
+        while (seconds := self._asks_from - self._clock()) > 0 and not abandoned.done():
+            await asyncio.wait({abandoned}, timeout=seconds)
+        self._asks_from = max(self._asks_from, self._clock() + self._interval)
+        return not abandoned.done()
 
     def leave(self) -> None:
         """Free a slot."""
@@ -79,7 +96,8 @@ class ConcurrencyLimit:
         """
         self._good_in_a_row = 0
         if retry_after:
-            self._starts_from = max(self._starts_from, self._clock() + retry_after)
+            self._asks_from = max(self._asks_from, self._clock() + retry_after)
+            self._starts_from = max(self._starts_from, self._asks_from)
         if epoch == self.epoch and self.limit > 1:
             self.epoch += 1
             self._set(self.limit // 2, "rate limit")

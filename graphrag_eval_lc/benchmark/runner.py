@@ -111,7 +111,7 @@ class Runner:
         """Give what asks the agent: this process, or workers, which end with the context."""
         options, output = self._options, self._output
         if options.has_workers and self._plan.to_ask:
-            async with workers_of(agent.given, options, output, self._stop) as pool:
+            async with workers_of(agent.given, options, output, self._stop, self._slots) as pool:
                 yield pool
             return
         is_limited = options.max_cost is not None or options.max_tokens is not None

@@ -6,6 +6,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -224,6 +225,22 @@ def test_a_killed_run_leaves_nothing_behind(monkeypatch: pytest.MonkeyPatch) -> 
     process.kill()
     process.wait()
     wait_for(lambda: not any(Path("tmp").glob("graphrag-eval-lc-*")))
+
+
+def test_requests_per_minute_counts_from_when_a_process_is_ready() -> None:
+    Path("agent.py").write_text(
+        "import asyncio, time\n"
+        "time.sleep(1)  # as long as large packages take\n"
+        "async def agent(question):\n"
+        "    open('asked.txt', 'a').write(f'{time.time()}\\n')\n"
+        "    await asyncio.sleep(2)\n"
+        "    return question\n",
+        encoding="utf-8",
+    )
+    isolated(*"abcdef", max_concurrency=4, requests_per_minute=120)
+    asked = sorted(map(float, read("asked.txt").split()))
+    assert len(asked) == 6
+    assert min(later - earlier for earlier, later in pairwise(asked)) > 0.45  # every half second, but for jitter
 
 
 def test_processes_are_started_as_they_are_needed() -> None:

@@ -14,13 +14,14 @@ from graphrag_eval_lc.evaluation.pipeline import Comparer
 
 if TYPE_CHECKING:
     from graphrag_eval_lc.benchmark.attempts import Asking
+    from graphrag_eval_lc.benchmark.concurrency_limit import ConcurrencyLimit
     from graphrag_eval_lc.benchmark.run_options import CheckedOptions
     from graphrag_eval_lc.evaluation.stop_signal import StopSignal
 
 
 @asynccontextmanager
 async def workers_of(
-    agent: Any, options: "CheckedOptions", output: RunOutput, stop: "StopSignal"
+    agent: Any, options: "CheckedOptions", output: RunOutput, stop: "StopSignal", slots: "ConcurrencyLimit"
 ) -> AsyncGenerator["Asking", None]:
     """Give the workers of a run, which end with the context.
 
@@ -29,6 +30,7 @@ async def workers_of(
         options: The options of the run.
         output: Where the run goes, resumed.
         stop: Ends the waiting for a cluster.
+        slots: The limit of requests, which each keeps to once a process is ready.
 
     Raises:
         GraphRAGEvalError: The workers cannot be started, or the agent cannot be sent to them.
@@ -50,12 +52,12 @@ async def workers_of(
         from graphrag_eval_lc.benchmark.workers.ray_workers import RayWorkers
 
         places = options.max_concurrency
-        workers = RayWorkers(job, workers=options.workers, address=options.ray_address, places=places)
+        workers = RayWorkers(job, workers=options.workers, address=options.ray_address, places=places, slots=slots)
         _tell_of_start(output, options.ray_address)
     else:
         from graphrag_eval_lc.benchmark.workers.processes import IsolatedWorkers
 
-        workers = IsolatedWorkers(job, output.warn)
+        workers = IsolatedWorkers(job, slots, output.warn)
     is_whole = False
     try:
         if options.engine == RAY:

@@ -28,8 +28,9 @@ from graphrag_eval_lc.benchmark.attempts import (
     lost_attempt,
     unheard_attempt,
 )
+from graphrag_eval_lc.benchmark.concurrency_limit import ConcurrencyLimit
 from graphrag_eval_lc.benchmark.workers.shipping import packed
-from graphrag_eval_lc.benchmark.workers.worker import Job, Unusable, Worker
+from graphrag_eval_lc.benchmark.workers.worker import Job, Unusable, Worker, unless_abandoned
 from graphrag_eval_lc.errors import AgentError
 from graphrag_eval_lc.records import Question
 
@@ -51,14 +52,16 @@ class IsolatedWorkers:
 
     Args:
         job: What a worker must know.
+        slots: The limit of requests.
         warn: Called with what went wrong when an agent was closed.
 
     Raises:
         AgentError: The agent cannot be sent to another process.
     """
 
-    def __init__(self, job: Job, warn: Callable[[str], None]) -> None:
+    def __init__(self, job: Job, slots: ConcurrencyLimit, warn: Callable[[str], None]) -> None:
         self._job = packed(job)
+        self._slots = slots
         self._timeout = job.timeout
         self._warn = warn
         self._free: asyncio.Queue[ProcessPoolExecutor | AgentError] = asyncio.Queue()
@@ -75,8 +78,11 @@ class IsolatedWorkers:
             AgentError: No worker can be started, or none can load the agent.
         """
         worker = await self._free_worker(abandoned)
+        may_ask = worker is not None and await self._slots.wait_for_pace(abandoned)
         so_far, started_at, began = self._so_far / uuid.uuid4().hex, time.time(), time.perf_counter()
-        if worker is None:
+        if worker is None or not may_ask:
+            if worker is not None:
+                self._free.put_nowait(worker)
             error = RunInterruptedError("the run was stopped before the agent was asked")
             return unheard_attempt(question, error, started_at, 0.0)
         try:
@@ -145,13 +151,8 @@ class IsolatedWorkers:
             starting = asyncio.create_task(self._start())
             self._starting.add(starting)
             starting.add_done_callback(self._starting.discard)
-        getting = asyncio.ensure_future(self._free.get())
-        ends: set[asyncio.Future[Any]] = {getting, abandoned}
-        await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
+        found = await unless_abandoned(self._free.get(), abandoned)
         self._waiting -= 1
-        if getting.cancel():
-            return None
-        found = getting.result()
         if isinstance(found, AgentError):
             self._free.put_nowait(found)  # for all others that wait
             raise found

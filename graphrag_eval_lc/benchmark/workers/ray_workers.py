@@ -18,8 +18,9 @@ from time import perf_counter, time
 from typing import Any, TypeVar
 
 from graphrag_eval_lc.benchmark.attempts import Attempt, RunInterruptedError, WorkerLostError, unheard_attempt
+from graphrag_eval_lc.benchmark.concurrency_limit import ConcurrencyLimit
 from graphrag_eval_lc.benchmark.workers.shipping import packed
-from graphrag_eval_lc.benchmark.workers.worker import Job, Unusable, Worker
+from graphrag_eval_lc.benchmark.workers.worker import Job, Unusable, Worker, unless_abandoned
 from graphrag_eval_lc.errors import AgentError, OptionError
 from graphrag_eval_lc.evaluation.stop_signal import StopSignal
 from graphrag_eval_lc.records import Question
@@ -33,7 +34,6 @@ _HINT = "Install it: pip install 'graphrag-eval-lc[ray]'."
 _NOT_SENT = [".git", ".venv", "venv", "__pycache__", "node_modules", "runs", "*.jsonl", "*.parquet", "report.html"]
 _ANSWER_SEC = 10.0
 _LOOKING_SEC = 0.5
-_PREPARING_SEC = 10.0  # after which questions are asked in any case
 
 
 class RayCluster:
@@ -167,18 +167,23 @@ class RayWorkers:
         workers: How many processes ask at the same time at most; None: one for each question.
         address: The cluster; see ``RayCluster``.
         places: How many questions are asked at the same time in all.
+        slots: The limit of requests.
 
     Raises:
         GraphRAGEvalError: Ray is not installed, or the agent cannot be sent.
     """
 
-    def __init__(self, job: Job, *, workers: int | None, address: str | None, places: int) -> None:
+    def __init__(
+        self, job: Job, *, workers: int | None, address: str | None, places: int, slots: ConcurrencyLimit
+    ) -> None:
         self._cluster = RayCluster(workers=workers, address=address)
         if self._cluster.is_to_be_joined:
             job, self._cluster.folder = _with_file_by_name(job)
         self._job = packed(job)
         self._size = min(workers or places, places)
-        self._places = asyncio.Semaphore(self._size)
+        self._slots = slots
+        self._preparing: dict[asyncio.Future[None], Any] = {}
+        self._ready = asyncio.Semaphore(0)  # one for each process that has loaded the agent and asks nothing
 
     async def aopen(self, stop: StopSignal) -> None:
         """Reach the cluster.
@@ -194,12 +199,17 @@ class RayWorkers:
         self._sent = ray.put(self._job)
         share = min(1.0, processors / self._size)
         self._task = ray.remote(num_cpus=share, max_retries=RETRIES)(asked)
-        # Questions that wait for processes to start would all be asked at once then, whatever the limit of requests.
         prepare = ray.remote(num_cpus=share, max_retries=0)(prepared)
-        preparing = [answer_of(prepare.remote(self._sent, *self._code)) for _ in range(self._size)]
-        with contextlib.suppress(TimeoutError):  # what fails here is reported of the questions
-            together = asyncio.gather(*preparing, return_exceptions=True)
-            await _unless_stopped(asyncio.wait_for(together, _PREPARING_SEC), stop)
+        for _ in range(self._size):
+            reference = prepare.remote(self._sent, *self._code)
+            preparing = asyncio.ensure_future(answer_of(reference))
+            preparing.add_done_callback(self._prepared)
+            self._preparing[preparing] = reference
+
+    def _prepared(self, preparing: "asyncio.Future[None]") -> None:
+        self._ready.release()
+        if not preparing.cancelled():
+            preparing.exception()  # it will be the error of a question
 
     async def aattempt(self, question: Question, attempt_id: str, abandoned: "asyncio.Future[None]") -> Attempt:
         """Have a task ask a question once; see ``AgentCall.aattempt``.
@@ -207,32 +217,45 @@ class RayWorkers:
         Raises:
             AgentError: The agent cannot be loaded.
         """
+        is_ready = await unless_abandoned(self._ready.acquire(), abandoned)
+        may_ask = is_ready and await self._slots.wait_for_pace(abandoned)
+        started_at, began = time(), perf_counter()
+        if not may_ask:
+            error = RunInterruptedError("the run was stopped before the agent was asked")
+            return unheard_attempt(question, error, started_at, 0.0)
+        try:
+            outcome = await self._outcome(question, attempt_id, abandoned)
+        finally:
+            self._ready.release()
+        if isinstance(outcome, Unusable):
+            raise AgentError(outcome.what, hint=outcome.hint)
+        if isinstance(outcome, Attempt):
+            return outcome
+        return unheard_attempt(question, outcome, started_at, perf_counter() - began)
+
+    async def _outcome(
+        self, question: Question, attempt_id: str, abandoned: "asyncio.Future[None]"
+    ) -> Attempt | Unusable | BaseException:
+        """Return what a task made of a question, or why it made nothing of it."""
         errors = self._cluster.ray.exceptions
-        async with self._places:
-            started_at, began = time(), perf_counter()
-            reference = self._task.remote(self._sent, *self._code, question, attempt_id)
-            asking = asyncio.ensure_future(answer_of(reference))
-            await asyncio.wait({asking, abandoned}, return_when=asyncio.FIRST_COMPLETED)
-            problem: BaseException
-            if not asking.done():
-                asking.cancel()
-                self._cluster.ray.cancel(reference, force=True)
-                problem = RunInterruptedError("the run was stopped before the agent answered")
-            elif isinstance(found := asking.exception(), errors.RayError) and not isinstance(
-                found, errors.RayTaskError
-            ):
-                problem = WorkerLostError(f"{RETRIES + 1} workers were lost while they asked it")
-            elif found is not None:
-                problem = found
-            else:
-                outcome: Attempt | Unusable = asking.result()
-                if isinstance(outcome, Unusable):
-                    raise AgentError(outcome.what, hint=outcome.hint)
-                return outcome
-            return unheard_attempt(question, problem, started_at, perf_counter() - began)
+        reference = self._task.remote(self._sent, *self._code, question, attempt_id)
+        asking = asyncio.ensure_future(answer_of(reference))
+        await asyncio.wait({asking, abandoned}, return_when=asyncio.FIRST_COMPLETED)
+        if not asking.done():
+            asking.cancel()
+            self._cluster.ray.cancel(reference, force=True)
+            return RunInterruptedError("the run was stopped before the agent answered")
+        problem = asking.exception()
+        if isinstance(problem, errors.RayError) and not isinstance(problem, errors.RayTaskError):
+            return WorkerLostError(f"{RETRIES + 1} workers were lost while they asked it")
+        return asking.result() if problem is None else problem
 
     async def aclose(self, *, waits: bool) -> None:
         """Leave the cluster; one that was started here ends, and processes of a run end with it."""
+        for preparing, reference in self._preparing.items():
+            if not preparing.done():  # a cluster does not end while a process is prepared
+                preparing.cancel()
+                self._cluster.ray.cancel(reference, force=True)
         await asyncio.to_thread(self._cluster.close)
 
 

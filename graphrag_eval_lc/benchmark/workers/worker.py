@@ -4,7 +4,7 @@ import asyncio
 import contextlib
 import pickle
 import threading
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from time import perf_counter, thread_time
@@ -50,6 +50,14 @@ class Job:
     capture: CaptureKeywords = field(default_factory=CaptureKeywords)
     timeout: float | None = None
     retry: RetryPolicy = field(default_factory=RetryPolicy)
+
+
+async def unless_abandoned(waiting: Awaitable[Outcome], abandoned: "asyncio.Future[None]") -> Outcome | None:
+    """Wait for a process that is ready, and return it; None if the run is abandoned before."""
+    getting = asyncio.ensure_future(waiting)
+    ends: set[asyncio.Future[Any]] = {getting, abandoned}
+    await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
+    return None if getting.cancel() else getting.result()
 
 
 class Unusable(NamedTuple):
