@@ -76,7 +76,7 @@ class BenchmarkRun:
         stopped: Why the run ended before its time (``reason``: interrupted, max_failures, max_tokens, max_time or
             max_cost; of a merged run missing or not scored; ``message``) and how many samples it left out
             (``left_out``); None where it asked all.
-        warnings: What the user should know of the run, such as lines of the journal that were set aside.
+        warnings: What the user should know of the run, such as lines of the journal that cannot be read.
         judges: The judges' models, metrics and prompts; None where nothing was judged.
         regression: The gate that says whether the run is worse than its ``baseline``, confirmed with ``confirm``; None
             without a baseline, and for a run that was stopped early or loaded.

@@ -200,7 +200,8 @@ def _begin(
         agent_source=loaded.source,
         agent_digests=None if source is None else source.digests,
     )
-    output.resume(record, options, is_dry=is_dry)
+    texts = {str(question["id"]): question["question_text"] for _, question in questions}
+    output.resume(record, options, texts, is_dry=is_dry)
     output.notes += shard_notes(options, questions)
     return options, questions
 

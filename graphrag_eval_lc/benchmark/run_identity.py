@@ -2,11 +2,10 @@
 
 import hashlib
 import json
-from collections import ChainMap
 from collections.abc import Iterator, Mapping
 from datetime import datetime
 from pathlib import Path
-from typing import Any, NoReturn, cast
+from typing import Any, NoReturn
 
 from graphrag_eval_lc.config import CaptureConfig
 from graphrag_eval_lc.errors import RunFolderError
@@ -82,9 +81,7 @@ def differences(before: Any, after: Any, name: str = "") -> Iterator[tuple[str, 
 
 def changed_questions(earlier: Run, now: Run) -> frozenset[str]:
     """Return the ids of the questions whose text is another one now."""
-    before = ChainMap(
-        *(cast("dict[str, Any]", mapping_of(earlier.get(key))) for key in ("questions", "earlier_questions"))
-    )
+    before = _questions(earlier)
     return frozenset(key for key, digest in _questions(now).items() if before.get(key, digest) != digest)
 
 

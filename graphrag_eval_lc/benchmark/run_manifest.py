@@ -70,7 +70,7 @@ def new_record(
         "versions": _versions(),
         "config": config_record(config),
         "times": {"started": _time_text(now), "sessions": [{"started": _time_text(now)}]},
-        "questions": {str(each["id"]): _text_digest(each["question_text"]) for each in questions},
+        "questions": {str(each["id"]): text_digest(each["question_text"]) for each in questions},
     }
 
 
@@ -133,14 +133,11 @@ def resumed(record: Mapping[str, Any], earlier: Mapping[str, Any]) -> Record:
     }
     before = [{**others, **session} for session in (earlier.get("times") or {}).get("sessions") or ()]
     sessions = [*before, *record["times"]["sessions"]]
-    digests = {**(earlier.get("earlier_questions") or {}), **(earlier.get("questions") or {})}
-    gone = {key: digest for key, digest in digests.items() if key not in record["questions"]}
     return {
         **kept,
         **record,
         "run_id": str(earlier.get("run_id") or record["run_id"]),
         "times": {"started": sessions[0].get("started"), "sessions": sessions},
-        **({"earlier_questions": gone} if gone else {}),
     }
 
 
@@ -253,7 +250,8 @@ def _time_text(time: datetime) -> str:
     return time.isoformat(timespec="milliseconds")
 
 
-def _text_digest(text: str) -> str:
+def text_digest(text: str) -> str:
+    """Return the digest of a question's text, as run.json has it."""
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:12]
 
 

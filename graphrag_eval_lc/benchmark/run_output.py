@@ -6,7 +6,7 @@ from contextlib import AbstractContextManager, ExitStack
 from os import PathLike
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from graphrag_eval_lc.aggregation.notes import grading_note
 from graphrag_eval_lc.benchmark.benchmark_run import BenchmarkRun
@@ -15,7 +15,6 @@ from graphrag_eval_lc.benchmark.run_identity import (
     KEPT,
     agent_changes,
     capture_warnings,
-    changed_questions,
     kept_in,
     kept_notes,
     local_minute,
@@ -82,7 +81,6 @@ class RunOutput(AbstractContextManager["RunOutput"]):
         self.elapsed_sec = 0.0
         self._began = time.monotonic()
         self._options: ScoredBy | None = None
-        self._changed: frozenset[str] = frozenset()
         self._cache: JudgeCache | None = None
         self._stack = ExitStack()
 
@@ -155,12 +153,15 @@ class RunOutput(AbstractContextManager["RunOutput"]):
             plan=plan,
         )
 
-    def resume(self, record: Record, options: "CheckedOptions", *, is_dry: bool = False) -> None:
+    def resume(
+        self, record: Record, options: "CheckedOptions", texts: Mapping[str, str], *, is_dry: bool = False
+    ) -> None:
         """Resume the run in the folder, or begin it.
 
         Args:
             record: What run.json is to say.
             options: The options of the run.
+            texts: The texts of its questions, by their ids.
             is_dry: Whether nothing is written.
 
         Raises:
@@ -174,30 +175,33 @@ class RunOutput(AbstractContextManager["RunOutput"]):
             self.folder.write_run(record)  # responses without a record of what they answer would be of no use
             self.open_journal()
         else:
-            self._resume(record, earlier, self.folder, options, is_dry=is_dry)
+            self._resume(record, earlier, self.folder, options, texts, is_dry=is_dry)
         if self._cache is not None and self.budget.max_cost is not None:
             self.budget.spend(self._cache.spent())
 
     def _resume(
-        self, now: Record, earlier: Mapping[str, Any], folder: RunFolder, options: "CheckedOptions", *, is_dry: bool
+        self,
+        now: Record,
+        earlier: Mapping[str, Any],
+        folder: RunFolder,
+        options: "CheckedOptions",
+        texts: Mapping[str, str],
+        *,
+        is_dry: bool,
     ) -> None:
         refuse_other_part(earlier, now, folder.shown)
         missing = missing_scorers(earlier, options)
         if not options.force:
             refuse_changes(earlier, now, folder.shown, is_other_agent_fine=options.keep_answers)
             refuse_missing(missing, folder.shown, "--force (force=True) to go on without")
-        self._changed = changed_questions(earlier, now)
         self.warn(*capture_warnings(earlier, now))
         self.warn(*scoring_warnings(earlier, now, self.judges_record, missing))
         self.record = resumed(now, earlier)
-        journal = self.open_journal()
-        known = {key: journal.summary(key) for key in journal.keys()}  # noqa: SIM118  # no dict
+        journal = self.open_journal(texts)
         reused = [
             key
-            for key, summary in known.items()
-            if summary is not None
-            and not (summary.is_interrupted or summary.is_superseded or key[0] in self._changed)
-            and not (options.retry_errors and summary.is_error)
+            for key in journal.keys()  # noqa: SIM118  # no dict
+            if (summary := journal.summary(key)) and not summary.is_to_ask(retry_errors=options.retry_errors)
         ]
         # An agent of another name was refused before this, without one of the two options.
         of_spec = list(agent_changes(earlier, now))
@@ -209,9 +213,6 @@ class RunOutput(AbstractContextManager["RunOutput"]):
             self.record = {**self.record, KEPT: [*kept_in(earlier), kept]}
         self.notes += kept_notes(self.record)
         if not is_dry:
-            for key in known:
-                if key[0] in self._changed:
-                    journal.add(_superseded(key))
             folder.write_run(self.record)
 
     def asked_at(self, keys: Iterable[Key]) -> str:
@@ -234,22 +235,21 @@ class RunOutput(AbstractContextManager["RunOutput"]):
             self.folder.write_run(record)
             self.folder.write_responses(responses)
 
-    def open_journal(self) -> Journal:
-        """Read the responses in the folder; what cannot be read is set aside, and told."""
+    def open_journal(self, texts: Mapping[str, str] | None = None) -> Journal:
+        """Read the responses in the folder; those to other ``texts`` of questions do not count."""
         assert self.folder is not None
-        self.journal = self._stack.enter_context(self.folder.journal())
-        self.warn(*self.journal.set_aside)
+        self.journal = self._stack.enter_context(self.folder.journal(texts))
+        self.warn(*self.journal.unreadable)
         return self.journal
 
     def planned(self, samples: Sequence[Sample], *, retry_errors: bool) -> RunPlan:
         """Return what is still to be asked of the run that was resumed."""
         known = None if self.journal is None else self.journal.summary
-        return planned(samples, known, retry_errors=retry_errors, changed=self._changed)
+        return planned(samples, known, retry_errors=retry_errors)
 
     def response(self, key: Key) -> Response | None:
         """Return the response in the folder that counts for a sample; None where there is none."""
-        response: Any = None if self.journal is None else self.journal.read(key)
-        return None if response is None or response.get("superseded") else response
+        return None if self.journal is None else cast("Response | None", self.journal.read(key))
 
     # --- the end ---
 
@@ -322,11 +322,3 @@ def with_report(run: BenchmarkRun, folder: Path | None) -> BenchmarkRun:
     if problem is not None:
         run.notes = [*run.notes, problem]
     return run
-
-
-def _superseded(key: Key) -> dict[str, Any]:
-    """Return the record that takes the place of a response to another text of its question, which is asked again."""
-    question_id, repeat = key
-    record = {"question_id": question_id} | ({"repeat": repeat} if repeat > 1 else {})
-    error = "answered with another text of the question"
-    return {**record, "status": "error", "error": error, "interrupted": True, "superseded": True}

@@ -20,7 +20,7 @@ from graphrag_eval_lc.benchmark.recorded_scoring import (
     scoring_warnings,
 )
 from graphrag_eval_lc.benchmark.run_identity import kept_notes, question_warnings
-from graphrag_eval_lc.benchmark.run_manifest import git_state, new_record, scored_again
+from graphrag_eval_lc.benchmark.run_manifest import git_state, new_record, scored_again, text_digest
 from graphrag_eval_lc.benchmark.run_options import ScoredBy
 from graphrag_eval_lc.benchmark.run_output import RunOutput, with_report
 from graphrag_eval_lc.benchmark.score_options import (
@@ -268,12 +268,15 @@ def _run_to_score(
         selected = _selected(given.selection, templates, questions, run_dir)
         output.warn(*loaded.notes, *doubts)
         output.prepare(scoring)
-        journal = output.open_journal()
+        # The text of a question may have changed since it was asked; its answer counts unless the run asked it again.
+        of_run = earlier.get("questions") or {}
+        texts = {str(question["id"]): question["question_text"] for _, question in questions}
+        journal = output.open_journal(
+            {key: text for key, text in texts.items() if of_run.get(key) == text_digest(text)}
+        )
         scored, notes = selected, list[str]()
         if given.answered_only:
-            known = {key: journal.summary(key) for key in journal.keys()}  # noqa: SIM118  # no dict
-            counting = {key[0] for key, found in known.items() if found is not None and not found.is_superseded}
-            scored = given.selection.answered(selected, counting)
+            scored = given.selection.answered(selected, {key[0] for key in journal.keys()})  # noqa: SIM118  # no dict
             notes.append(answered_note(len(scored), len(selected)))
         if len(selected) < len(questions):
             notes.append(

@@ -134,10 +134,10 @@ def response_findings(responses: RecordFile, dataset: RecordFile) -> Iterator[Fi
             yield found("unknown_question", location, hint=hint)
         if identifier is not None:
             key = key_text_of(response)
-            # A run asks again if the first answer failed, or the question had another text.
-            if not failed.get(key, True) and not response.get("superseded"):
+            asked = f"{key}: {response.get('question_text')}"
+            if not failed.get(asked, True):  # a run asks again if the first answer failed
                 yield found("answered_twice", location, id=key)
-            failed[key] = is_error(response)
+            failed[asked] = is_error(response)
         yield from _response(index, response)
 
 

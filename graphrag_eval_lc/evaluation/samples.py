@@ -12,7 +12,6 @@ if TYPE_CHECKING:
     from graphrag_eval_lc.judges.request_plan import RequestPlan
 
 MOST_REPEATS = 100_000  # of a question, in one run
-_UNANSWERED = Summary(is_error=False, is_interrupted=True, is_superseded=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +102,6 @@ def planned(
     *,
     retry_errors: bool = False,
     only_scores: bool = False,
-    changed: frozenset[str] = frozenset(),
 ) -> RunPlan:
     """Return what is answered, and what is to be asked.
 
@@ -112,19 +110,15 @@ def planned(
         known: Tells of the responses of earlier sessions; None: there are none.
         retry_errors: Whether failed samples are asked again; interrupted ones always are.
         only_scores: Whether nothing is asked again: an interrupted response counts as it is.
-        changed: The ids of questions whose text has changed, which are asked again.
     """
     to_ask: list[Sample] = []
     done: list[Sample] = []
     errors = 0
     for sample in samples:
-        key = sample.key
-        summary = (None if known is None else known(key)) or _UNANSWERED
-        is_answered = not summary.is_superseded and key[0] not in changed
-        is_again = not only_scores and (summary.is_interrupted or (retry_errors and summary.is_error))
-        if is_answered and not is_again:
+        summary = None if known is None else known(sample.key)
+        if summary is None or (not only_scores and summary.is_to_ask(retry_errors=retry_errors)):
+            to_ask.append(sample)
+        else:
             done.append(sample)
             errors += summary.is_error
-        else:
-            to_ask.append(sample)
     return RunPlan(to_ask, sorted(done, key=lambda sample: sample.position), errors)

@@ -73,6 +73,18 @@ class AppendFile:
             raise cannot_write(self._path, problem) from problem
         return start
 
+    def cut_off(self, length: int) -> None:
+        """Remove what follows some bytes, such as a line that a kill has cut.
+
+        Raises:
+            RunFolderError: The file cannot be written.
+        """
+        try:
+            os.ftruncate(self.descriptor, length)
+        except OSError as problem:
+            raise cannot_write(self._path, problem) from problem
+        self.length = length
+
     def close(self) -> None:
         """Close the file; a second time does nothing."""
         descriptor, self.descriptor = self.descriptor, -1

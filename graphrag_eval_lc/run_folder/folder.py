@@ -20,18 +20,16 @@ from graphrag_eval_lc.files.writing import json_line, replace_file, unfinished, 
 from graphrag_eval_lc.json_values import json_text, parse_json
 from graphrag_eval_lc.judges.cache import JudgeCache
 from graphrag_eval_lc.registry.exporters import REPORT, exporter
-from graphrag_eval_lc.run_folder.journal import Journal, torn_file
+from graphrag_eval_lc.run_folder.journal import Journal
 from graphrag_eval_lc.run_folder.results_file import ResultsFile, collecting_file
 from graphrag_eval_lc.texts import shortened
 
-_QUESTIONS = "questions"
-_QUESTIONS_AT_ONCE = 1_000
 _LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _NO_FLOAT = re.compile("[0-9]{309}")  # digits of a number that no float holds, which runs do not write
 _SECTION_START = re.compile(r"^[^ \n]", re.MULTILINE)
 # The objects of run.json. Any other value under these keys is ignored.
-_SECTIONS = (_QUESTIONS, "earlier_questions", "dataset", "config", "times", "totals", "limits", "capture")
-_LAST = ("times", "stopped", "totals", "questions", "earlier_questions", "scored")
+_SECTIONS = ("questions", "dataset", "config", "times", "totals", "limits", "capture")
+_LAST = ("times", "stopped", "totals", "questions", "scored")
 FORMAT_VERSION = 2
 RESPONSES_FILE = "responses.jsonl"
 RESULTS_FILE = "results.jsonl"
@@ -141,10 +139,10 @@ class RunFolder:
         with self._told_as_given():
             return FolderLock(self.path, is_private=self.is_private)
 
-    def journal(self) -> Journal:
-        """Open responses.jsonl, with the responses that it holds."""
+    def journal(self, texts: Mapping[str, str] | None = None) -> Journal:
+        """Open responses.jsonl with the responses in it; those to other ``texts`` of questions do not count."""
         with self._told_as_given():
-            return Journal(self.path / RESPONSES_FILE, is_private=self.is_private)
+            return Journal(self.path / RESPONSES_FILE, texts=texts, is_private=self.is_private)
 
     def results(self) -> ResultsFile:
         """Begin a new results.jsonl."""
@@ -164,7 +162,8 @@ class RunFolder:
         """Write run.json: what ran, on what, and what it spent; what grows with the run comes last."""
         last = {key: run[key] for key in _LAST if key in run}
         first = {key: value for key, value in run.items() if key not in last}
-        self._replace(RUN_FILE, _pieces_of({"format_version": FORMAT_VERSION, **first, **last}))
+        text = json_text({"format_version": FORMAT_VERSION, **first, **last}, indent=2)
+        self._replace(RUN_FILE, [f"{text}\n".encode()])
 
     def write_responses(self, records: Iterable[Mapping[str, Any]]) -> None:
         """Write responses.jsonl as a whole, one response at a time, from responses that were recorded elsewhere."""
@@ -186,11 +185,10 @@ class RunFolder:
 
     def _files(self) -> list[Path]:
         """Return all files that runs write: what is on its way to them first, run.json last."""
-        results, responses = self.path / RESULTS_FILE, self.path / RESPONSES_FILE
         whole = [self.path / name for name in (exporter(REPORT).file_name, *_FILES)]
         others = [self.path / name for name in (JUDGE_CACHE_FILE, LOCK_FILE)]
-        new = [*whole, torn_file(responses), self.path / JUDGE_CACHE_FILE]
-        return [collecting_file(results), torn_file(responses), *map(unfinished, new), *others, *whole]
+        new = [*whole, self.path / JUDGE_CACHE_FILE]
+        return [collecting_file(self.path / RESULTS_FILE), *map(unfinished, new), *others, *whole]
 
     def _refuse_files_without_run(self) -> None:
         for name in _FILES:
@@ -201,23 +199,6 @@ class RunFolder:
                     path=self.shown,
                     hint=f"Put {RUN_FILE} back, give another folder, or {_REPLACE}.",
                 )
-
-
-def _pieces_of(record: Mapping[str, Any]) -> Iterator[bytes]:
-    """Yield a run.json in pieces: its questions may be many."""
-    questions = record.get(_QUESTIONS)
-    if not isinstance(questions, Mapping) or not questions:
-        yield f"{json_text(record, indent=2)}\n".encode()
-        return
-    text = json_text({**record, _QUESTIONS: {}}, indent=2)
-    before, after = text.split(f'\n  "{_QUESTIONS}": {{}}')  # no other line begins so: texts have no line breaks
-    yield f'{before}\n  "{_QUESTIONS}": {{\n'.encode()
-    left = iter(questions.items())
-    comma = ""
-    while some := dict(itertools.islice(left, _QUESTIONS_AT_ONCE)):
-        yield f"{comma}{json_text(some, indent=4)[2:-2]}".encode()  # without the braces and their lines
-        comma = ",\n"
-    yield f"\n  }}{after}\n".encode()
 
 
 def read_run(folder: Path, *, otherwise: str = "give another run") -> dict[str, Any] | None:

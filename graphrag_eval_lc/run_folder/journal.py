@@ -1,9 +1,8 @@
 """The journal of a run: one line for each response, added as it ends."""
 
 import json
-import os
 import threading
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from os import PathLike
 from pathlib import Path
 from typing import Any, NamedTuple, cast
@@ -11,8 +10,8 @@ from typing import Any, NamedTuple, cast
 from pydantic_core import from_json
 
 from graphrag_eval_lc.errors import RunFolderError, cannot_read, cannot_write
-from graphrag_eval_lc.files.opening import open_descriptor, open_to_read
-from graphrag_eval_lc.files.writing import AppendFile, json_line, replace_file, sync, sync_folder
+from graphrag_eval_lc.files.opening import open_to_read
+from graphrag_eval_lc.files.writing import AppendFile, json_line, sync, sync_folder
 from graphrag_eval_lc.records import Key, is_error
 
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
@@ -38,8 +37,7 @@ class JournalLine(NamedTuple):
 
 _ERROR = 1
 _INTERRUPTED = 2
-_SUPERSEDED = 4
-_FLAG_BITS = 3
+_FLAG_BITS = 2
 
 
 class Summary(NamedTuple):
@@ -48,12 +46,14 @@ class Summary(NamedTuple):
     Attributes:
         is_error: Whether the agent failed.
         is_interrupted: Whether the run was stopped while the agent was at it.
-        is_superseded: Whether it only stands for a response to another text of its question.
     """
 
     is_error: bool
     is_interrupted: bool
-    is_superseded: bool = False
+
+    def is_to_ask(self, *, retry_errors: bool) -> bool:
+        """Return whether a run that is resumed asks the question again."""
+        return self.is_interrupted or (retry_errors and self.is_error)
 
 
 class Journal:
@@ -61,19 +61,21 @@ class Journal:
 
     Each record is handed to the system as it is added, so that a kill loses none, and all are synced to the disk at the
     end. The last record of a key counts.
-    Opening the journal reads what an earlier session left, and moves unreadable lines, such as a torn last one, to
-    ``responses.jsonl.torn`` beside it. Memory holds the records' offsets, not the records.
+    Opening the journal reads what an earlier session left. A last line that a kill cut off is removed, other unreadable
+    lines are passed over. Memory holds the records' offsets, not the records.
 
     Args:
         path: The file; it is made if it is missing.
+        texts: The texts of questions, by their ids: a response to another text of its question does not count. None:
+            all count.
         is_private: Whether it is for its owner alone (0600), whatever the umask.
 
     Attributes:
         path: The file.
-        set_aside: A sentence for each unreadable line, which says where it is now.
+        unreadable: A sentence for each unreadable line.
 
     Raises:
-        RunFolderError: The file cannot be opened, read or repaired.
+        RunFolderError: The file cannot be opened, read or written.
 
     Example:
         >>> import pathlib, tempfile
@@ -85,16 +87,18 @@ class Journal:
         >>> folder.cleanup()
     """
 
-    def __init__(self, path: Path, *, is_private: bool = True) -> None:
+    def __init__(self, path: Path, *, texts: Mapping[str, str] | None = None, is_private: bool = True) -> None:
         self.path = path
-        self._is_private = is_private
-        self.set_aside: list[str] = []
+        self.unreadable: list[str] = []
         self._lock = threading.Lock()
-        # By repeat and question id: the place of the record in the file, times 8, and three flags. 50,000 take 5 MB.
+        # By repeat and question id: the place of the record in the file, times 4, and two flags. 50,000 take 5 MB.
         self._places: dict[int, dict[str, int]] = {}
-        AppendFile(path, is_private=is_private).close()  # so that one that cannot be written is refused first
-        self._open_earlier()
         self._file = AppendFile(path, is_private=is_private)
+        try:
+            self._open_earlier({} if texts is None else texts)
+        except BaseException:
+            self._file.close()
+            raise
         sync_folder(path.parent)
 
     def __enter__(self) -> "Journal":
@@ -135,7 +139,7 @@ class Journal:
     def summary(self, key: Key) -> Summary | None:
         """Return a summary of the last record of a key; None where there is none."""
         place = self._place(key)
-        return None if place is None else Summary(*(bool(place & flag) for flag in (_ERROR, _INTERRUPTED, _SUPERSEDED)))
+        return None if place is None else Summary(*(bool(place & flag) for flag in (_ERROR, _INTERRUPTED)))
 
     def read(self, key: Key) -> dict[str, Any] | None:
         """Read the last record of a key from the disk; None where there is none.
@@ -186,32 +190,26 @@ class Journal:
         question_id, repeat = key
         return self._places.get(repeat, {}).get(question_id)
 
-    def _open_earlier(self) -> None:
-        """Find the records of an earlier session, and set unreadable lines aside."""
-        unreadable, good_length = self._scan()
-        if unreadable:
-            self.set_aside = set_aside(self.path, unreadable, good_length, is_private=self._is_private)
-            if unreadable[0].offset < good_length:  # those behind them have moved
-                self._scan()
-        end_last_line(self.path, is_private=self._is_private)
-
-    def _scan(self) -> tuple[list[JournalLine], int]:
-        """Remember the records' offsets; return the unreadable lines, and where the last record ends."""
-        self._places.clear()
-        unreadable: list[JournalLine] = []
-        good_length = 0
+    def _open_earlier(self, texts: Mapping[str, str]) -> None:
+        """Remember the offsets of the records of earlier sessions, and have the file end in a whole line."""
+        line = None
         for line in journal_lines(self.path):
             key = None if line.record is None else key_of(line.record)
             if key is None or line.record is None:
-                unreadable.append(line)
-            else:
+                why = "holds no response" if line.has_newline else "was cut off while it was written"
+                self.unreadable.append(f"Line {line.number} of {self.path} ({line.length:,} bytes) {why}.")
+            elif is_to(line.record, texts):
                 self._remember(key, line.record, line.offset)
-                good_length = line.offset + line.length
-        return unreadable, good_length
+            else:
+                self._places.get(key[1], {}).pop(key[0], None)
+        if line is not None and not line.has_newline:
+            if line.record is None:
+                self._file.cut_off(line.offset)
+            else:
+                self._file.append(b"\n")
 
     def _remember(self, key: Key, record: Mapping[str, Any], offset: int) -> None:
         flags = is_error(record) * _ERROR | bool(record.get("interrupted")) * _INTERRUPTED
-        flags |= bool(record.get("superseded")) * _SUPERSEDED
         question_id, repeat = key
         self._places.setdefault(repeat, {})[question_id] = offset << _FLAG_BITS | flags
 
@@ -272,6 +270,17 @@ def record_in(line: bytes) -> dict[str, Any] | None:
     return value if isinstance(value, dict) and key_of(value) is not None else None
 
 
+def is_to(record: Mapping[str, Any], texts: Mapping[str, str]) -> bool:
+    """Return whether a response is to the text that its question has now; True if either text is not known.
+
+    Example:
+        >>> is_to({"question_id": "q1", "question_text": "1 + 1?"}, {"q1": "1 + 2?"})
+        False
+    """
+    asked, now = record.get("question_text"), texts.get(str(record["question_id"]))
+    return asked is None or now is None or asked == now
+
+
 def key_of(record: Mapping[str, Any]) -> Key | None:
     """Return the key of a record: its question id as a text, and its repeat, by default 1.
 
@@ -298,83 +307,3 @@ def _value_in(line: bytes) -> Any:
             return json.loads(line.decode("utf-8"))
         except (ValueError, RecursionError):
             return None
-
-
-def torn_file(journal: Path) -> Path:
-    """Return the file to which unreadable lines of a journal are moved."""
-    return journal.with_name(f"{journal.name}.torn")
-
-
-def set_aside(journal: Path, lines: Sequence[JournalLine], good_length: int, *, is_private: bool = True) -> list[str]:
-    """Move unreadable lines out of a journal.
-
-    Args:
-        journal: The journal; nobody else may have it open.
-        lines: The unreadable lines, in order.
-        good_length: The offset of the end of the last readable line; what follows is only cut off.
-        is_private: Whether what is written is for its owner alone.
-
-    Returns:
-        A sentence for each line, which says where it was and is now.
-
-    Raises:
-        RunFolderError: A file cannot be read or written; no byte is lost then.
-    """
-    target = torn_file(journal)
-    torn = AppendFile(target, is_private=is_private)
-    try:
-        with open_to_read(journal) as file:
-            for line in lines:
-                file.seek(line.offset)
-                torn.append(file.read(line.length).rstrip(b"\n") + b"\n")
-        sync(torn.descriptor)
-        if lines[0].offset >= good_length:
-            _truncate(journal, good_length)
-        else:
-            replace_file(journal, _bytes_without(journal, lines), is_private=is_private)
-    except OSError as problem:
-        raise cannot_write(journal, problem) from problem
-    finally:
-        torn.close()
-    return [_sentence(line, target) for line in lines]
-
-
-def _truncate(path: Path, length: int) -> None:
-    descriptor = open_descriptor(path, os.O_RDWR)
-    try:
-        os.ftruncate(descriptor, length)
-    finally:
-        os.close(descriptor)
-
-
-def end_last_line(journal: Path, *, is_private: bool = True) -> None:
-    """Add the newline that a last line lacks, so that the next record begins a new line.
-
-    Raises:
-        RunFolderError: The file cannot be read or written.
-    """
-    try:
-        with open_to_read(journal) as file:
-            length = file.seek(0, os.SEEK_END)
-            file.seek(max(length - 1, 0))
-            is_ended = length == 0 or file.read(1) == b"\n"
-    except OSError as problem:
-        raise cannot_read(journal, problem) from problem
-    if not is_ended:
-        appended = AppendFile(journal, is_private=is_private)
-        appended.append(b"\n")
-        appended.close()
-
-
-def _bytes_without(journal: Path, lines: Sequence[JournalLine]) -> Iterator[bytes]:
-    """Yield what remains of a journal."""
-    gone = {line.number for line in lines}
-    with open_to_read(journal) as file:
-        for number, line in enumerate(file, start=1):
-            if number not in gone:
-                yield line
-
-
-def _sentence(line: JournalLine, target: Path) -> str:
-    why = "holds no response" if line.has_newline else "was cut off while it was written"
-    return f"Line {line.number} ({line.length:,} bytes) {why}; it stands in {target} now."

@@ -164,7 +164,7 @@ class RunOnDisk:
         assert Counter(result["status"] for result in results)["error"] == errors
         record = json.loads((self.output / "run.json").read_bytes())
         assert "stopped" not in record
-        left_behind = {path.name for path in self.output.iterdir()} - {"responses.jsonl.torn", ".lock"}
+        left_behind = {path.name for path in self.output.iterdir()} - {".lock"}
         assert left_behind == {"run.json", "responses.jsonl", "results.jsonl", "aggregates.yaml"}
 
 

@@ -121,7 +121,6 @@ def test_a_line_that_a_crash_of_the_machine_tore_is_told_and_its_question_asked_
     assert outcome.returncode == 0
     assert f"({torn:,} bytes) was cut off while it was written" in outcome.stderr
     assert not known & set(run.asked()[asked_before:])
-    assert len((run.output / "responses.jsonl.torn").read_bytes()) == torn + 1
     run.check_complete(errors=2)
 
 

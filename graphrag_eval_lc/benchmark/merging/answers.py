@@ -7,7 +7,7 @@ from typing import Any, BinaryIO, NamedTuple
 from graphrag_eval_lc.errors import RunFolderError, cannot_read
 from graphrag_eval_lc.files.opening import open_to_read
 from graphrag_eval_lc.records import Key, is_error
-from graphrag_eval_lc.run_folder.journal import JournalLine, journal_lines, key_of, record_in
+from graphrag_eval_lc.run_folder.journal import JournalLine, is_to, journal_lines, key_of, record_in
 
 
 class _Place(NamedTuple):
@@ -28,6 +28,7 @@ class Answers:
 
     Args:
         journals: The files, in the order in which their responses are given; a missing one has none.
+        texts: The texts of questions, by their ids: a response to another text does not count.
 
     Attributes:
         conflicts: The keys with two answers, each with the numbers of the two journals.
@@ -37,8 +38,9 @@ class Answers:
         RunFolderError: A file cannot be read.
     """
 
-    def __init__(self, journals: Sequence[Path]) -> None:
+    def __init__(self, journals: Sequence[Path], texts: Mapping[str, str] | None = None) -> None:
         self._journals = journals
+        self._texts = {} if texts is None else texts
         self._places: dict[Key, _Place] = {}
         self._open: tuple[int, BinaryIO] | None = None
         self.conflicts: dict[Key, tuple[int, int]] = {}
@@ -94,7 +96,7 @@ class Answers:
             key = None if line.record is None else key_of(line.record)
             if key is None or line.record is None:
                 self.unreadable.append((number, line))
-            elif line.record.get("superseded"):  # its question has another text now
+            elif not is_to(line.record, self._texts):
                 own.pop(key, None)
             else:
                 own[key] = _Place(number, line.offset, bool(line.record.get("interrupted")), is_error(line.record))

@@ -60,7 +60,7 @@ _MOST_CONFLICTS = 5
 _MOST_NAMED = 20
 # Those of a part alone, or of its scoring; they are made again.
 _OF_PART = ("format_version", "run_id", "label", "href", "tags", "shard", "merged", "selection", "times", "stopped")
-_AT_END = ("totals", "questions", "earlier_questions", "judges", "scored", "scored_selection")
+_AT_END = ("totals", "questions", "judges", "scored", "scored_selection")
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,7 +179,8 @@ def _merge(
         if not samples:
             what = "run.json names no question that the dataset has"
             raise RunFolderError(what, path=first.path, hint="Put its questions back, or leave this run out.")
-        answers = Answers([part.path / RESPONSES_FILE for part in parts])
+        texts = {str(each["id"]): each["question_text"] for _, each in questions_of(loaded.templates)}
+        answers = Answers([part.path / RESPONSES_FILE for part in parts], texts)
         stack.callback(answers.close)
         warnings = [*left_out, *loaded.notes, *accepted, *_difference_warnings(parts)]
         merge = _Merge(parts, loaded.templates, digests, samples, answers, repeats, warnings)
@@ -397,7 +398,6 @@ def _merged_record(
     if any(each != selections[0] for each in selections):
         is_whole = len(questions) == sum(1 for _ in questions_of(templates))
         selections[0] = {} if is_whole else {"question_ids": list(questions)}
-    earlier = {key: each for record in records for key, each in mapping_of(record.get("earlier_questions")).items()}
     described = {
         **shared,
         **({} if label is None else {"label": label}),
@@ -409,7 +409,6 @@ def _merged_record(
         KEPT: [each for record in records for each in records_of(record.get(KEPT))],
         "times": _times(parts),
         "stopped": dict(stopped or {}),
-        "earlier_questions": {key: digest for key, digest in earlier.items() if key not in questions},
         "judges": next((record["judges"] for record in reversed(records) if "judges" in record), None),
     }
     known = {key: value for key, value in described.items() if value not in (None, [], {})}

@@ -396,14 +396,14 @@ def test_overwriting_begins_anew(agent: Agent, tmp_path: Path) -> None:
     assert record_in(tmp_path)["run_id"] != first
 
 
-def test_torn_last_line_is_set_aside_told_and_asked_again(agent: Agent, tmp_path: Path) -> None:
+def test_torn_last_line_is_removed_told_and_asked_again(agent: Agent, tmp_path: Path) -> None:
     run_benchmark(agent, dataset_of("a", "b"), output_dir=tmp_path, max_concurrency=1)
     journal = tmp_path / "responses.jsonl"
     journal.write_bytes(journal.read_bytes()[:-9])
     run = run_benchmark(agent, dataset_of("a", "b"), output_dir=tmp_path)
     assert agent.asked == ["a", "b", "b"]
     assert len(run.results) == 2
-    assert "responses.jsonl.torn" in run.warnings[0]
+    assert "was cut off while it was written" in run.warnings[0]
 
 
 def test_second_run_in_the_same_folder_at_the_same_time_is_refused(agent: Agent, tmp_path: Path) -> None:

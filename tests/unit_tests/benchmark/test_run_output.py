@@ -41,14 +41,14 @@ def test_what_grows_with_the_run_comes_last_in_its_record(tmp_path: Path) -> Non
     assert keys_in(tmp_path / "recorded")[:3] == ["format_version", "run_id", "dataset"]
 
 
-def test_lines_that_were_set_aside_are_told_before_what_scoring_finds(tmp_path: Path) -> None:
+def test_lines_that_cannot_be_read_are_told_before_what_scoring_finds(tmp_path: Path) -> None:
     step = {"name": "find", "args": {}, "id": "c", "status": "success", "output": "1"}
     score_responses(DATASET, {"q": {"actual_steps": [step]}}, output_dir=tmp_path, evaluators=[length])
     with (tmp_path / "responses.jsonl").open("a") as file:
         file.write('{"question_id"')
     changed = [{**DATASET[0], "questions": [{**DATASET[0]["questions"][0], "question_text": "another"}]}]
     warnings = score_run(tmp_path, dataset=changed, drop_missing=True).warnings
-    parts = ["responses.jsonl.torn", "find is called", "scored without the evaluator length", "another text than was"]
+    parts = ["was cut off", "find is called", "scored without the evaluator length", "another text than was"]
     assert len(warnings) == len(parts)
     assert [part in warning for part, warning in zip(parts, warnings, strict=True)] == [True] * len(parts)
 

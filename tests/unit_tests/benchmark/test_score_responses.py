@@ -224,7 +224,7 @@ def test_torn_line_of_the_journal_is_told(folder: Path) -> None:
         file.write('{"question_id": "q0", "actual_')
     run = score_run(folder)
     assert len(run.results) == 3
-    assert "responses.jsonl.torn" in run.warnings[0]
+    assert "was cut off while it was written" in run.warnings[0]
 
 
 def test_dataset_that_is_not_there_is_told(folder: Path, dataset_path: Path) -> None:

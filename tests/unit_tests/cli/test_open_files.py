@@ -75,13 +75,13 @@ def test_folder_of_the_user_keeps_its_mode(files: Path, exit_code: Command, umas
 
 
 @pytest.mark.full
-def test_score_of_recorded_responses_and_its_torn_lines(files: Path, exit_code: Command) -> None:
+def test_score_of_recorded_responses_with_a_torn_line(files: Path, exit_code: Command) -> None:
     assert exit_code("score", "qa.yaml", "responses.jsonl", "--output", "run") == 0
     with (files / "run" / "responses.jsonl").open("ab") as file:
         file.write(b'{"question_id": "q')
     (files / "run" / "results.jsonl").chmod(0o644)
     assert exit_code("score", "run") == 0
-    assert_private(files / "run", "responses.jsonl.torn")
+    assert_private(files / "run", "results.jsonl")
 
 
 @pytest.mark.full

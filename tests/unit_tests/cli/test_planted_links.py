@@ -26,7 +26,7 @@ _SECRET = b'{"question_id": "q1", "secret": "of somebody else"}\n'
 
 # What runs write, and what may stand on the way to it.
 WRITTEN = (
-    "run.json", "run.json.new", "responses.jsonl", "responses.jsonl.torn", "responses.jsonl.new", "results.jsonl",
+    "run.json", "run.json.new", "responses.jsonl", "responses.jsonl.new", "results.jsonl",
     "results.jsonl.partial", "results.jsonl.new", "aggregates.yaml", "aggregates.yaml.new", "report.html",
     "report.html.new", "judge_cache.jsonl", ".lock",
 )  # fmt: skip

@@ -46,11 +46,6 @@ def test_failed_samples_are_asked_again_on_demand(journal: Journal) -> None:
     assert plan.errors == 0
 
 
-def test_changed_questions_are_asked_again(journal: Journal) -> None:
-    plan = planned(samples_of(QUESTIONS, 1), journal.summary, retry_errors=False, changed=frozenset({"a"}))
-    assert [sample.key for sample in plan.to_ask] == [("a", 1), ("c", 1)]
-
-
 def test_more_repeats_ask_only_those_that_are_missing(journal: Journal) -> None:
     plan = planned(samples_of(QUESTIONS[:1], 3), journal.summary, retry_errors=False)
     assert [sample.key for sample in plan.to_ask] == [("a", 2), ("a", 3)]
@@ -64,11 +59,9 @@ def test_what_is_done_comes_in_the_order_of_the_results(journal: Journal) -> Non
     assert [sample.key for sample in plan.done] == [(name, repeat) for name in "abc" for repeat in (1, 2)]
 
 
-def test_where_nothing_is_asked_interrupted_answers_count_and_superseded_ones_do_not(journal: Journal) -> None:
-    journal.add({"question_id": "a", "status": "error", "interrupted": True, "superseded": True})
+def test_where_nothing_is_asked_interrupted_answers_count(journal: Journal) -> None:
     plan = planned(samples_of(QUESTIONS, 1), journal.summary, only_scores=True)
-    assert [sample.key for sample in plan.done] == [("b", 1), ("c", 1)]
-    assert [sample.key for sample in plan.to_ask] == [("a", 1)]
+    assert [sample.key for sample in plan.done] == [("a", 1), ("b", 1), ("c", 1)]
 
 
 def test_recorded_responses_give_each_question_its_repeats_or_one_sample_without_any() -> None:

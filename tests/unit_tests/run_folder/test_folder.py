@@ -62,7 +62,7 @@ def test_clear_removes_the_files_of_a_run_and_nothing_else(tmp_path: Path) -> No
     folder.write_run({"run_id": "old"})
     folder.write_responses([{"question_id": "q1"}])
     folder.write_aggregates({})
-    of_the_run = ("responses.jsonl.torn", "results.jsonl", "results.jsonl.partial", "results.jsonl.new", "report.html")
+    of_the_run = ("results.jsonl", "results.jsonl.partial", "results.jsonl.new", "report.html")
     of_the_user = ("notes.txt", "other.html", "other.jsonl.partial")
     for name in (*of_the_run, *of_the_user):
         (tmp_path / name).write_text("x")

@@ -13,11 +13,11 @@ from graphrag_eval_lc.benchmark.merging.answers import Answers
 def answers(tmp_path: Path) -> Any:
     """Make journals of lists of records, and read them as one."""
 
-    def made(*journals: list[Any]) -> Answers:
+    def made(*journals: list[Any], texts: dict[str, str] | None = None) -> Answers:
         paths = [tmp_path / f"{number}.jsonl" for number in range(len(journals))]
         for path, records in zip(paths, journals, strict=True):
             path.write_text("".join(each if isinstance(each, str) else f"{json.dumps(each)}\n" for each in records))
-        return Answers(paths)
+        return Answers(paths, texts)
 
     return made
 
@@ -77,9 +77,9 @@ def test_answer_counts_instead_of_one_that_was_cut_off(answers: Any, is_first: b
 
 
 def test_response_to_another_text_of_the_question_is_none(answers: Any) -> None:
-    superseded = failure(interrupted=True, superseded=True)
-    assert ("q1", 1) not in answers([answer(), superseded])
-    assert answers([superseded], [answer()]).is_answered(("q1", 1))
+    old, new = answer(question_text="1 + 1?"), answer(question_text="1 + 2?")
+    assert ("q1", 1) not in answers([new, old], texts={"q1": "1 + 2?"})
+    assert answers([old], [new], texts={"q1": "1 + 2?"}).is_answered(("q1", 1))
 
 
 def test_lines_that_cannot_be_read_are_told(answers: Any, tmp_path: Path) -> None:
