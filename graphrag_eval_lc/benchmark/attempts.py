@@ -15,8 +15,8 @@ from langchain_core.runnables.config import run_in_executor
 from graphrag_eval_lc.benchmark.ready_agents import Agent
 from graphrag_eval_lc.benchmark.spending import AgentCosts
 from graphrag_eval_lc.capture import GraphRAGEvalCallbackHandler
-from graphrag_eval_lc.capture.handler import CaptureKeywords, without_runs
-from graphrag_eval_lc.capture.kept import SECRETS
+from graphrag_eval_lc.capture.handler import without_runs
+from graphrag_eval_lc.capture.kept import SECRETS, CaptureKeywords
 from graphrag_eval_lc.capture.messages import answer_of, is_interrupted
 from graphrag_eval_lc.capture.responses import PAUSED, utc_timestamp
 from graphrag_eval_lc.masking import masked_text

@@ -1,22 +1,20 @@
 """The callback handler, its context manager ``capture_run``, and its options."""
 
 import threading
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from copy import copy
-from functools import cache
-from typing import Any, Literal, Self, TypedDict, Unpack, cast
+from typing import Any, Unpack
 from uuid import uuid4
 
 from langchain_core.tracers.context import register_configure_hook
 
-from graphrag_eval_lc.capture.kept import SECRETS, CaptureOptions
+from graphrag_eval_lc.capture.kept import CaptureKeywords, CaptureOptions
 from graphrag_eval_lc.capture.record import Tree
 from graphrag_eval_lc.capture.recorder import RunCallbacks
 from graphrag_eval_lc.capture.responses import Part, response_from, runs_of, runs_of_responses
 from graphrag_eval_lc.errors import CaptureError
-from graphrag_eval_lc.masking import masked_secrets
 from graphrag_eval_lc.records import Response
 
 
@@ -61,30 +59,8 @@ class GraphRAGEvalCallbackHandler(RunCallbacks):
         'WHY?'
     """
 
-    def __new__(cls, *args: Any, **kwargs: Any) -> Self:
-        """Return a handler that also receives langgraph's interrupt events."""
-        return cast("Self", _new_handler(cls))
-
-    def __init__(
-        self,
-        *,
-        step_names: Mapping[str, str] | None = None,
-        retrieval_documents: bool | Collection[str] = False,
-        max_output_chars: int | None = None,
-        redact: Callable[[Any], Any] | Literal["secrets"] | None = None,
-        keep_artifacts: bool = True,
-        keep_messages: bool = False,
-    ) -> None:
-        _check("step_names", step_names, "Give a dict of tool name to step name, both of them texts.")
-        _check("retrieval_documents", retrieval_documents, "Give True, False or a list of tool names.")
-        _check("max_output_chars", max_output_chars, "Give a whole number from 0, or None for no limit.")
-        _check("redact", redact, 'Give "secrets", or a function that returns what is kept in place of its argument.')
-        _check("keep_artifacts", keep_artifacts, "Give True or False.")
-        _check("keep_messages", keep_messages, "Give True or False.")
-        tools = retrieval_documents if isinstance(retrieval_documents, bool) else frozenset(retrieval_documents)
-        function = masked_secrets if isinstance(redact, str) else redact
-        names = dict(step_names or {})
-        super().__init__(CaptureOptions(names, tools, max_output_chars, function, keep_artifacts, keep_messages))
+    def __init__(self, **options: Unpack[CaptureKeywords]) -> None:
+        super().__init__(CaptureOptions(**options))
 
     def __reduce_ex__(self, protocol: object) -> tuple[Any, ...]:
         """Copy or pickle the handler with its records; a run that is under way is unfinished in the copy.
@@ -100,12 +76,11 @@ class GraphRAGEvalCallbackHandler(RunCallbacks):
                     part.tree = tree.without_records()
                 parts[part.tree] = part
             state = {**self.__dict__, "_records": self._records.copied(list(parts)), "_parts": parts}
-            state["_enclosing"] = None
-        del state["_lock"]
-        return _new_handler, (getattr(type(self), "_written_as", type(self)),), state
+        del state["_lock"], state["_enclosing"]
+        return object.__new__, (type(self),), state
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__.update(state, _lock=threading.RLock())
+        self.__dict__.update(state, _lock=threading.RLock(), _enclosing=None)
 
     def responses(self) -> list[Response]:
         """Return a response for each root run and each block of ``capture_run(question_id=…)``, in start order.
@@ -210,42 +185,11 @@ class GraphRAGEvalCallbackHandler(RunCallbacks):
             self._parts.clear()
 
 
-@cache
-def with_graph_events(handler_class: type) -> type:
-    """Return a subclass that langgraph sends ``on_interrupt`` to; the class itself if langgraph has no such event.
-
-    Langgraph sends it to subclasses of its ``GraphCallbackHandler`` only, and it is the only sign of a static
-    ``interrupt_before``. The import takes a third of a second, so it waits for the first handler.
-    """
-    try:
-        from langgraph.callbacks import GraphCallbackHandler
-    except ImportError:
-        return handler_class
-    names = {key: getattr(handler_class, key) for key in ("__module__", "__qualname__")}
-    return type(handler_class.__name__, (handler_class, GraphCallbackHandler), {**names, "_written_as": handler_class})
-
-
-def _new_handler(handler_class: type) -> Any:
-    """Return a handler without state."""
-    return object.__new__(with_graph_events(handler_class))
-
-
 def without_runs(handler: GraphRAGEvalCallbackHandler) -> GraphRAGEvalCallbackHandler:
     """Return a handler with the same options and no runs; the options need no further check."""
     new: GraphRAGEvalCallbackHandler = object.__new__(type(handler))
     RunCallbacks.__init__(new, handler._options)
     return new
-
-
-class CaptureKeywords(TypedDict, total=False):
-    """The keywords of ``GraphRAGEvalCallbackHandler``, for functions that pass them on."""
-
-    step_names: Mapping[str, str] | None
-    retrieval_documents: bool | Collection[str]
-    max_output_chars: int | None
-    redact: Callable[[Any], Any] | Literal["secrets"] | None
-    keep_artifacts: bool
-    keep_messages: bool
 
 
 _current: ContextVar[GraphRAGEvalCallbackHandler | None] = ContextVar("graphrag_eval_lc_capture", default=None)
@@ -288,8 +232,10 @@ def capture_run(
         >>> handler.response("q1")["question_text"], handler.response("q1")["actual_answer"]
         ('why?', 'WHY? BECAUSE.')
     """
-    if question_id is not None:
-        _check("question_id", question_id, "Give a text or a whole number.")
+    is_id = isinstance(question_id, str | int) and not isinstance(question_id, bool) and question_id != ""
+    if question_id is not None and not is_id:
+        hint = "Give a text or a whole number."
+        raise CaptureError(f"{question_id!r:.80} is not a value of the option", key="question_id", hint=hint)
     handler = GraphRAGEvalCallbackHandler(**options)
     handler._enclosing = _current.get()
     token = _current.set(handler)
@@ -305,36 +251,3 @@ def capture_run(
             _current.reset(token)
         if block_id is not None:
             handler.on_block_end(run_id=block_id, error=error)
-
-
-def _check(option: str, value: Any, hint: str) -> None:
-    """Check one option.
-
-    Raises:
-        CaptureError: Its value is wrong.
-    """
-    if not _IS_VALID[option](value):
-        raise CaptureError(f"{value!r:.80} is not a value of the option", key=option, hint=hint)
-
-
-def _are_names(value: Any) -> bool:
-    """Return whether a value is a collection of texts that are not empty."""
-    is_collection = isinstance(value, Collection) and not isinstance(value, str | bytes)
-    return is_collection and all(isinstance(name, str) and bool(name) for name in value)
-
-
-def _is_whole(value: object) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool)
-
-
-_IS_VALID: dict[str, Callable[[Any], bool]] = {
-    "question_id": lambda value: _is_whole(value) or (isinstance(value, str) and bool(value)),
-    "step_names": lambda value: (
-        value is None or (isinstance(value, Mapping) and _are_names(value) and _are_names(value.values()))
-    ),
-    "retrieval_documents": lambda value: isinstance(value, bool) or _are_names(value),
-    "max_output_chars": lambda value: value is None or (_is_whole(value) and value >= 0),
-    "redact": lambda value: value is None or callable(value) or value == SECRETS,
-    "keep_artifacts": lambda value: isinstance(value, bool),
-    "keep_messages": lambda value: isinstance(value, bool),
-}

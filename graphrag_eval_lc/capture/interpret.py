@@ -1,21 +1,21 @@
 """What the records of a run mean: its steps, model calls, answer and warnings, found in named passes."""
 
-from bisect import bisect
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import lru_cache
 from itertools import chain
-from operator import itemgetter
 from time import perf_counter
 from typing import Any
 
 from langchain_core.messages import AIMessage, ToolCall, ToolMessage
 from langchain_core.outputs import LLMResult
 
-from graphrag_eval_lc.capture.history import AskedCall, AskedCalls, History, KnownMessage, Order, Reading
+from graphrag_eval_lc.capture.history import History, KnownMessage, Reading
+from graphrag_eval_lc.capture.kept import KeptMessages, given_messages
 from graphrag_eval_lc.capture.llm_calls import (
     ProviderCall,
     answer_problems,
+    first_generation,
     generated_message,
     is_generated,
     message_result,
@@ -27,16 +27,17 @@ from graphrag_eval_lc.capture.messages import (
     answer_in,
     answer_text,
     as_message,
+    id_of,
     is_class_name,
     is_handoff_message,
     last_of_model,
     schema_names,
     whole_answer,
 )
-from graphrag_eval_lc.capture.outputs import Outcome
-from graphrag_eval_lc.capture.record import ModelRun, Record, Tree, id_of
+from graphrag_eval_lc.capture.record import ModelRun, Record, Tree
 from graphrag_eval_lc.capture.responses import UNKNOWN_ERROR, CountedCall, Part, Step, WaitingCall, unfinished_text
-from graphrag_eval_lc.capture.steps import Steps
+from graphrag_eval_lc.capture.steps import AskedCall, Order, Steps
+from graphrag_eval_lc.capture.values import Outcome
 from graphrag_eval_lc.registry.metrics import ELAPSED_SEC
 from graphrag_eval_lc.texts import listed
 
@@ -67,7 +68,7 @@ def interpreted(tree: Tree, reported_ids: set[str], ends: set[str]) -> Part:
             each()
         except Exception as error:
             part.warn_of(error)
-    part.warnings = [*(() if tree.kept is None else tree.kept.warnings), *part.warnings, *of_error]
+    part.warnings += of_error
     return part
 
 
@@ -75,20 +76,21 @@ class _Interpretation:
     """One tree while it is interpreted."""
 
     def __init__(self, part: Part, reported_ids: set[str], ends: set[str]) -> None:
+        self.steps = Steps(part)
         self._part = part
         self._tree = part.tree
+        self._kept = KeptMessages(part.tree.options, part.warnings)
+        part.messages, part.tools = self._kept.messages, self._kept.tools
         self._reported_ids = reported_ids
         self._history = History(ends, part.tree.nameless)
-        self._calls = AskedCalls()  # the calls that models asked for
-        self.steps = Steps(part, self._calls)
         self._models: list[tuple[CountedCall, Record | None]] = []  # the model calls in their order, and tools around
         self._begins: dict[Record, int] = {}  # the number of the event with which each record begins
         self._branches: dict[Record, Order] = {}  # the place of each record among parallel branches
-        self._tasks: dict[Record, tuple[Any, list[tuple[str, Any]]]] = {}
+        self._tasks: dict[tuple[Record, Any], list[tuple[str, Any]]] = {}  # path and rank of those that run in parallel
         self._tops: list[Record] = []  # the root or the runs of a block, as they ended
         self._given_fields: set[str] = set()  # the names of the answer fields that nodes have set
         self._top: Record | None = None  # the one of the root or the runs of a block that is under way
-        self._event = self._ranks = self._model_count = 0
+        self._event = self._ranks = 0
         self._at = 0.0
         self._is_state = False  # whether what is read is a state of a graph, and no node's output
 
@@ -102,7 +104,7 @@ class _Interpretation:
                 source, order = self._history.known({"id": call.message_id}), ((-1, 0), call.place)
                 taken = AskedCall(source, call.call_id, call.name, call.args, call.place, root, None, order)
                 taken.asked_at, taken.is_reported, taken.is_seen, taken.has_kept_args = call.asked_at, True, True, True
-                self._calls.add(taken)
+                self.steps.add_call(taken)
 
     # --- the pass over events: calls that models ask for, tools that run, and messages that answer ---
 
@@ -123,19 +125,14 @@ class _Interpretation:
     def _place(self, record: Record) -> None:
         """Find the place of a record among parallel branches: by langgraph's paths of tasks, else by their start."""
         parent = record.parent
-        if parent is None or parent.is_block:
+        if parent is None or parent.kind == "block":
             self._branches[record] = (self._rank(), "") if parent is not None else ()
             return
         branch = self._branches.get(parent, ())
         if record.path is not None and (record.is_node or record.path != parent.path):
-            step, tasks = self._tasks.get(parent, (None, []))
-            if step != record.graph_step:
-                tasks = []
-            self._tasks[parent] = (record.graph_step, tasks)
-            order = task_order(record.path)
-            place = bisect(tasks, order, key=itemgetter(0))
-            rank = tasks[place][1] if place < len(tasks) else self._rank()
-            tasks.insert(place, (order, rank))
+            tasks, order = self._tasks.setdefault((parent, record.graph_step), []), task_order(record.path)
+            rank = min((each[1] for each in tasks if each[0] >= order), default=None) or self._rank()
+            tasks.append((order, rank))
             branch = (*branch, rank, order)
         self._branches[record] = branch
 
@@ -145,15 +142,14 @@ class _Interpretation:
         return self._event, self._ranks
 
     def _read_start(self, record: Record) -> None:
-        if (record.is_top or record.is_node) and record.kind == "chain" and not record.is_block:
+        if (record.is_top or record.is_node) and record.kind == "chain":
             self._read_input(record)
         if record.model is not None:
-            self._model_count += 1
             self._models.append((CountedCall({}, record.model), record.outer))
-            for call, message in self._calls.answers_in(record.model.prompt, self._history.known):
-                self.steps.answer(self._tree.as_read(message), [call], record, self._event)
+            for call, message in self.steps.answers_in(record.model.prompt, self._history.known):
+                self.steps.answer(message, [call], record)
         if record.tool is not None:
-            if record.tool.call_id is not None and not self._with_id(record.tool.call_id, record):
+            if record.tool.call_id is not None and not self.steps.with_id(record.tool.call_id, record):
                 started = ToolCall(name=record.name or "", args=record.tool.args, id=record.tool.call_id)
                 self._ask(None, {0: started}, record)  # no message is known to have asked for it
             if record.kind == "tool" or not record.is_inside_step:
@@ -163,10 +159,17 @@ class _Interpretation:
         if record.model is not None:
             self._model_ended(record, record.model)
         if record.tool is not None:
-            self.steps.ended(record, record.tool, self._branches[record])
+            self.steps.ended(record, record.tool)
         if record.is_top:
-            self._top_ended(record)
+            self._tops.append(record)
+            if record.kind == "chain":
+                if record.continues_thread:
+                    self._history.add_history(record.output_messages, None, is_graph=record.is_graph)
+                self._read_output(record)
+                lasts = (each.items[-1] if each.items else each.before for each in record.output_messages)
+                self._part.ends += [identifier for last in lasts if (identifier := id_of(last)) is not None]
         elif record.is_node:
+            self._given_fields.update(answer_fields(record.output))
             self._read_output(record)
         else:
             if record.is_graph:
@@ -174,7 +177,7 @@ class _Interpretation:
             self._is_state = False
             for message in chain.from_iterable(messages.items for messages in record.output_messages):
                 if isinstance(message, ToolMessage):
-                    self._note_answer(message, self._with_id(message.tool_call_id, record), record)
+                    self._note_answer(message, self.steps.with_id(message.tool_call_id, record), record)
 
     def _model_ended(self, record: Record, model: ModelRun) -> None:
         message = model.message
@@ -211,29 +214,17 @@ class _Interpretation:
             message, answers = last_of_model(messages)
             if message is not None and self._history.known(message).calls:  # those that a paused run left open
                 self._take_in([Reading(answers, message)], record)
-        loose = [call for call in record.loose_calls if not self._with_id(call["id"], record)]
+        loose = [call for call in record.loose_calls if not self.steps.with_id(call["id"], record)]
         if loose:
             self._ask(None, dict(enumerate(loose)), record)
 
     def _read_output(self, record: Record) -> None:
         """Read a node's output, or a root's, for calls without a callback: they never ran, or ran out of sight."""
         self._is_state = record.is_top and (record.is_graph or record.is_graph_run)
-        if record.is_node:
-            self._given_fields.update(answer_fields(record.output))
         readings = [self._history.read(messages) for messages in record.output_messages]
         for reading in readings:
-            schemas = schema_names(reading.new, record.output, is_of_model_node=record.is_model_node)
-            self.steps.schemas.update(schemas)
+            self.steps.schemas.update(schema_names(reading.new, record.output))
         self._take_in(readings, record)
-
-    def _top_ended(self, record: Record) -> None:
-        self._tops.append(record)
-        if record.kind == "chain" and not isinstance(record.output, LLMResult):
-            if record.continues_thread:
-                self._history.add_history(record.output_messages, None, is_graph=record.is_graph)
-            self._read_output(record)
-            lasts = (each.items[-1] if each.items else each.before for each in record.output_messages)
-            self._part.ends += [identifier for last in lasts if (identifier := id_of(last)) is not None]
 
     def _take_in(self, readings: Iterable[Reading], record: Record) -> None:
         """Take calls, answers and model calls from new messages."""
@@ -241,24 +232,25 @@ class _Interpretation:
             asking = None if reading.before is None else as_message(reading.before)
             calls = self._calls_in(asking, record) if isinstance(asking, AIMessage) else []
             for message_id in reading.removed:
-                self._withdraw(self._history.known({"id": message_id}).calls_in(record))
+                self._withdraw(self._history.known({"id": message_id}).calls)
             for message in reading.new:
                 if isinstance(message, AIMessage):
-                    asking, calls = message, self._new_from_model(message, record)
-                    continue
-                answered = [call for call in calls if call.call_id == message.tool_call_id]
-                asked = asking.tool_calls if isinstance(asking, AIMessage) else ()
-                if all(call["id"] != message.tool_call_id for call in asked):
-                    answered = self._with_id(message.tool_call_id, record)
-                self._note_answer(message, answered, record)
+                    calls = self._new_from_model(message, record)
+                else:
+                    answered = [call for call in calls if call.call_id == message.tool_call_id]
+                    self._note_answer(message, answered or self.steps.with_id(message.tool_call_id, record), record)
 
     def _note_answer(self, message: ToolMessage, calls: Sequence[AskedCall], record: Record) -> None:
         if calls:
-            answer, is_cached = self._tree.as_read(message), self._is_from_cache()
-            self.steps.answer(answer, calls, record, self._event, models=self._model_count, is_from_cache=is_cached)
+            is_cached = self._is_from_cache()
+            self.steps.answer(message, calls, record, models=len(self._models), is_from_cache=is_cached)
 
-    def _with_id(self, call_id: str | None, record: Record) -> list[AskedCall]:
-        return self._calls.with_id(call_id, record, self._branches[record])
+    def _is_from_cache(self) -> bool:
+        """Return whether what is new comes from langgraph's cache: it is in a state, and no node returned it.
+
+        In a resumed run it may also be from before the pause.
+        """
+        return self._is_state and self._top is not None and self._top.has_input
 
     def _ask(
         self,
@@ -276,7 +268,7 @@ class _Interpretation:
             order = (*branch, rank, place)
             made = AskedCall(source, call["id"], call["name"], call["args"], place, record.scope, record.outer, order)
             made.asked_at, made.is_reported, made.is_expected = self._at, is_reported, is_expected
-            self._calls.add(made)
+            self.steps.add_call(made)
             asked.append(made)
         return asked
 
@@ -287,7 +279,8 @@ class _Interpretation:
         those of a message of which this one is a copy.
         """
         source = self._history.known(message)
-        left = list(source.calls_in(record))
+        here = [call for call in source.calls if call.scope is record.scope and call.parent is record.outer]
+        left = here or list(source.calls)
         found: list[AskedCall] = []
         asked: dict[int, ToolCall] = {}
         for place, call in enumerate(message.tool_calls):
@@ -296,7 +289,7 @@ class _Interpretation:
                 left.remove(same)
             elif not is_new:
                 continue
-            elif (same := self._calls.copied(call)) is None:
+            elif (same := self.steps.copied(call)) is None:
                 asked[place] = call
                 continue
             else:
@@ -310,22 +303,23 @@ class _Interpretation:
     def _withdraw(self, calls: Iterable[AskedCall]) -> None:
         for call in calls:
             if not call.steps:
-                self._calls.settle(call)
+                self.steps.settle_call(call)
 
     def _new_from_model(self, message: AIMessage, record: Record) -> list[AskedCall]:
         """Note a model's message that is new in a list, perhaps one that no callback reported; return its calls."""
         if is_handoff_message(message):
             return []
         if not self._history.is_counted(message, record.node):
-            is_from_cache, is_reported = self._is_from_cache(), message.id in self._reported_ids
-            if not is_reported:
+            if message.id in self._reported_ids:
+                self._part.cached_models += self._is_from_cache()
+            else:
                 self._note_provider_steps(message, record)
-            if is_reported or (is_generated(message) and is_from_cache):
-                self._part.cached_models += is_from_cache and self._tree.resumes is None
-            elif is_generated(message):
-                self._add_unreported_call(message, record)
-            if not is_reported and is_generated(message):
-                self._history.count(message, record.node)
+                if is_generated(message):
+                    self._history.count(message, record.node)
+                    if self._is_from_cache():
+                        self._part.cached_models += 1
+                    else:
+                        self._add_unreported_call(message, record)
         return self._calls_in(message, record, is_new=True)
 
     def _note_provider_steps(self, message: AIMessage, record: Record) -> None:
@@ -337,21 +331,14 @@ class _Interpretation:
             else:
                 self.steps.provider_answered(event)
 
-    def _is_from_cache(self) -> bool:
-        """Return whether what is new comes from langgraph's cache: it is in a state, and no node gave it.
-
-        In a resumed run it may also be from before the pause.
-        """
-        return self._is_state and self._top is not None and self._top.has_input
-
     def _add_unreported_call(self, message: AIMessage, record: Record) -> None:
         """Note a model call that only its message shows."""
         result = message_result(message)
         call = model_call(result)
         problems = answer_problems(result, call.get("finish_reason"), self._tree.options, self._part.warnings)
         counted = CountedCall(call, problems=problems, is_from_elsewhere=self._history.has_own_id(message))
-        if self._tree.kept is not None:
-            counted.output_message = self._tree.kept.index(message)
+        if self._tree.options.keep_messages:
+            counted.gave = self._kept.add(given_messages([message]))
         self._models.append((counted, record.outer))
 
     # --- the passes over model calls and steps: what was recorded of them, and the steps around ---
@@ -362,22 +349,24 @@ class _Interpretation:
         for counted, outer in self._models:
             counted.parent = None if outer is None else self.steps.step_of.get(outer)
             run = counted.run
-            if run is not None and run.call is not None:
-                counted.call, counted.is_cache_hit, counted.output_message = (
-                    run.call.copy(),
-                    run.is_cache_hit,
-                    run.output_message,
-                )
+            if run is None:
+                part.model_calls.append(counted)
+                continue
+            if run.given is not None:
+                counted.given, counted.gave = self._kept.add(run.given), self._kept.add(run.gave)
+                counted.tools = self._kept.add_tools(run.tools)
+            if run.call is not None:
+                counted.call, counted.is_cache_hit = run.call.copy(), run.is_cache_hit
                 if run.error is not None:
                     counted.call["error"] = part.kept_error(run.error)
                 elif run.result is not None:
                     reason = run.call.get("finish_reason")
                     counted.problems = answer_problems(run.result, reason, tree.options, part.warnings)
-            elif run is not None and tree.has_ended:
+            elif tree.has_ended:
                 counted.call = model_call(None, run.asked_name)
                 counted.call[ELAPSED_SEC] = tree.started + part.elapsed_sec - run.started
                 counted.call["error"] = unfinished_text(part.error)
-            elif run is not None:
+            else:
                 continue
             part.model_calls.append(counted)
 
@@ -401,16 +390,12 @@ class _Interpretation:
     def find_answer(self) -> None:
         """Find the answer in the outputs of the root, or of the runs of a block: the last one counts."""
         for record in self._tops:
-            output = record.output
-            if not isinstance(output, LLMResult):
-                if record.kind == "chain":
-                    self._read_answer(record)
-                continue
-            message = generated_message(output)
-            if message is not None:
-                self._part.answer = None if message.tool_calls else answer_text(message)
-            elif output.generations and output.generations[0]:
-                self._part.answer = output.generations[0][0].text
+            if record.kind == "chain":
+                self._read_answer(record)
+            elif isinstance(record.output, LLMResult) and (generation := first_generation(record.output)) is not None:
+                message = generated_message(record.output)
+                text = generation.text if message is None else answer_text(message)
+                self._part.answer = None if message is not None and message.tool_calls else text
 
     def _read_answer(self, record: Record) -> None:
         part, output, fields = self._part, record.output, self._given_fields
@@ -432,44 +417,31 @@ class _Interpretation:
         last = tree.events[-1][0] if tree.events else None
         output = None if last is None or not last.is_root else last.output
         message = generated_message(output) if isinstance(output, LLMResult) else output
-        if isinstance(message, AIMessage) and message.tool_calls:
-            self._leave_to_the_caller()
-        for call in self._calls.waiting:
+        left = [call for call in self.steps.waiting if call.is_expected]
+        if left and isinstance(message, AIMessage) and message.tool_calls:
+            for call in left:
+                call.is_expected = False
+            names = listed([f"{call.name} ({call.call_id})" for call in left])
+            part.warnings.append(
+                f"the run returns a message with tool calls to its caller: {names}; to record a loop around such calls "
+                'as one response, wrap it in: with capture_run(question_id="...")'
+            )
+        for call in self.steps.waiting:
             if call.scope is not None and call.scope.is_top and call.message_id is not None:
                 args = self.steps.kept_args(call)
                 waiting = WaitingCall(call.message_id, call.call_id, call.name, args, call.place, call.asked_at)
                 part.waiting.append(waiting)
         if tree.has_ended and tree.error is None:
-            part.unanswered = self._unanswered()
+            ran = {step.name for step in self.steps.all}
+            loose = Counter(step.name for step in self.steps.all if not step.has_call)
+            for call in self.steps.waiting:
+                if loose[call.name] > 0:  # a tool may have run it with other arguments
+                    loose[call.name] -= 1
+                elif call.is_expected and (call.name in ran or not is_class_name(call.name)):
+                    part.unanswered.append((call.name, call.call_id))  # its node may read that of a class itself
         if self.steps.at_provider and not tree.is_paused:
             lost = [f"{tree.options.step_name(step.name)} ({step.id})" for step in self.steps.at_provider.values()]
             part.warnings.append(f"requested from the provider's tools, without a result: {listed(lost)}")
-
-    def _leave_to_the_caller(self) -> None:
-        """Note that the run returns a message with calls, which its caller is to answer."""
-        left = [call for call in self._calls.waiting if call.is_expected]
-        for call in left:
-            call.is_expected = False
-        if left:
-            names = listed([f"{call.name} ({call.call_id})" for call in left])
-            self._part.warnings.append(
-                f"the run returns a message with tool calls to its caller: {names}; to record a loop around such calls "
-                'as one response, wrap it in: with capture_run(question_id="...")'
-            )
-
-    def _unanswered(self) -> list[tuple[str, str | None]]:
-        """Return name and id of the calls that nobody answered; a tool may have run one with other arguments."""
-        ran = {step.name for step in self.steps.all}
-        loose = Counter(step.name for step in self.steps.all if not step.has_call)
-        unanswered: list[tuple[str, str | None]] = []
-        for call in self._calls.waiting:
-            # One that its node read itself has the name of a class, and no other model and no state got to see it.
-            is_read = call.is_reported and not (call.is_seen or call.is_shown) and is_class_name(call.name)
-            if loose[call.name] > 0:
-                loose[call.name] -= 1
-            elif call.is_expected and (call.name in ran or not is_read):
-                unanswered.append((call.name, call.call_id))
-        return unanswered
 
 
 def in_order(steps: Sequence[Step]) -> list[Step]:

@@ -1,19 +1,17 @@
-"""What a handler keeps: its options, and arguments, outcomes, messages, tags and metadata redacted and cut by them."""
+"""What a handler keeps: its options, and what they leave of arguments, outcomes, messages, tags and metadata."""
 
 import json
-import pickle
 import re
-import threading
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field, fields
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import partial
 from hashlib import blake2b
-from typing import Any, Final
+from typing import Any, Final, Literal, NamedTuple, TypedDict, Unpack
 
 from langchain_core.messages import AIMessage, BaseMessage, ChatMessage, ToolMessage
-from langchain_core.outputs import ChatGeneration, LLMResult
+from pydantic import ValidationError
 
-from graphrag_eval_lc.capture.outputs import Outcome, output_text, to_plain
+from graphrag_eval_lc.capture.values import Outcome, output_text, to_plain
+from graphrag_eval_lc.config import CaptureConfig
 from graphrag_eval_lc.errors import CaptureError
 from graphrag_eval_lc.json_values import json_text
 from graphrag_eval_lc.masking import masked_secrets, masked_values
@@ -24,54 +22,62 @@ SECRETS: Final = "secrets"
 
 REDACTION_FAILED = "[redaction failed]"
 
+# --- the options ---
 
-@dataclass(frozen=True, slots=True)
+
+class CaptureKeywords(TypedDict, total=False):
+    """The keywords of ``GraphRAGEvalCallbackHandler``, whose docstring explains them."""
+
+    step_names: Mapping[str, str] | None
+    retrieval_documents: bool | Collection[str]
+    max_output_chars: int | None
+    redact: Callable[[Any], Any] | Literal["secrets"] | None
+    keep_artifacts: bool
+    keep_messages: bool
+
+
 class CaptureOptions:
-    """The options of one handler, checked; the handler's docstring says what they mean."""
+    """The options of one handler, which later changes of the given ones leave as they are.
 
-    step_names: Mapping[str, str] = field(default_factory=dict)
-    retrieval_documents: bool | frozenset[str] = False
-    max_output_chars: int | None = None
-    redact: Callable[[Any], Any] | None = None
-    keep_artifacts: bool = True
-    keep_messages: bool = False
+    Raises:
+        CaptureError: An option has a wrong value.
+    """
 
-    def __deepcopy__(self, memo: dict[int, Any]) -> "CaptureOptions":
-        """Return the options themselves: they never change."""
-        return self
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        """Pickle the options.
-
-        Raises:
-            CaptureError: ``redact`` cannot be pickled.
-        """
+    def __init__(self, **given: Unpack[CaptureKeywords]) -> None:
+        redact = given.pop("redact", None)
+        if redact is not None and redact != SECRETS and not callable(redact):
+            hint = 'Give "secrets", or a function that returns what is kept in place of its argument.'
+            raise CaptureError(f"{redact!r:.80} is not a value of the option", key="redact", hint=hint)
+        tools = given.get("retrieval_documents")
+        options = {**given, "step_names": given.get("step_names") or {}}
+        if isinstance(tools, tuple | set | frozenset):
+            options["retrieval_documents"] = list(tools)
         try:
-            pickle.dumps(self.redact)
-        except Exception as error:
-            hint = "Give a function that stands at the top of a module."
-            raise CaptureError(f"The function cannot be pickled: {error}", key="redact", hint=hint) from error
-        return CaptureOptions, tuple(getattr(self, each.name) for each in fields(self))
+            checked = CaptureConfig.model_validate(options)
+        except ValidationError as error:
+            found = error.errors()[0]
+            name = str(found["loc"][0])
+            text = f"{options.get(name)!r:.80} is not a value of the option"
+            raise CaptureError(text, key=name, hint=f"{found['msg']}.") from error
+        self.redact: Callable[[Any], Any] | None = redact if callable(redact) else redact and masked_secrets
+        self.step_names = dict(checked.step_names)
+        self.max_output_chars = checked.max_output_chars
+        self.keep_artifacts, self.keep_messages = checked.keep_artifacts, checked.keep_messages
+        self._retrieval_documents = checked.retrieval_documents
 
     @property
     def redacts_answers(self) -> bool:
-        """Whether the answer is redacted too: of secrets it is, of what a function of the user's does it is not."""
+        """Whether the answer is redacted too: ``"secrets"`` masks it, a function of the user does not get it."""
         return self.redact is masked_secrets
 
     def step_name(self, tool_name: str) -> str:
         """Return the name of a tool's steps."""
         return self.step_names.get(tool_name, tool_name)
 
-    def wants_documents(self, tool_name: str) -> bool:
-        """Return whether a tool's output is to be the documents that it retrieved."""
-        if isinstance(self.retrieval_documents, bool):
-            return self.retrieval_documents
-        return tool_name in self.retrieval_documents
-
     def redacted(self, value: Any, what: str, warnings: list[str]) -> Any:
         """Return what ``redact`` makes of a plain JSON value, as one; a fixed text if it raises.
 
-        The warning names only the type of the exception, whose message may hold what was to be redacted.
+        The warning names only the type of the exception, as its message may have what was to be redacted.
         """
         if self.redact is None:
             return value
@@ -102,7 +108,8 @@ class CaptureOptions:
         if status == "pending":
             return outcome
         name, full_length, k = self.step_name(tool_name), None, None
-        if status == "success" and self.wants_documents(tool_name):
+        tools = self._retrieval_documents
+        if status == "success" and (tools if isinstance(tools, bool) else tool_name in tools):
             documents, k = retrieved
             text = text if documents is None else json_text(documents)
         text = self.kept_text(text, f"{'output' if status == 'success' else 'error'} of {name}", warnings)
@@ -152,8 +159,6 @@ def shown_config(tags: list[str], metadata: dict[str, Any]) -> tuple[list[str], 
 
 # --- prompts, outputs and tools of model calls: a table of messages and one of tool definitions, each kept once ---
 
-Ranges = list[list[int]]
-
 _ROLES = {"human": "user", "ai": "assistant", "AIMessageChunk": "assistant"}
 _MORE_OF_MODELS = ("refusal", "reasoning_content")  # texts that providers send next to the content
 _TEXT_KEYS = ("text", "reasoning", "thinking")  # of blocks with text for people
@@ -163,94 +168,46 @@ _LONGEST_BINARY = 256
 _BASE64 = re.compile(r"(?P<head>data:[\w.+-]+/[\w.+-]+(?:;[\w=.-]+)*;base64,)?(?P<body>[A-Za-z0-9+/_=\r\n-]*)")
 _DATA_URL = re.compile(r"(?P<head>data:[\w.+-]+/[\w.+-]+(?:;[\w=.-]+)*;base64,)(?P<body>[A-Za-z0-9+/_=-]{256,})")
 
-_ADDING = threading.Lock()  # one for all tables, as these are copied and pickled
+Table = dict[bytes, dict[str, Any]]  # entries by the digest of the whole, which an equal one has too
 
 
-class _Table:
-    """Entries, each of which is in the table once, however often its item is added.
+class GivenMessage(NamedTuple):
+    """A message as a model call had it; an agent may change the object later."""
 
-    A known object costs one look-up; a copy is found by its digest. Several threads may add items: entries are made
-    without a lock, as ``redact`` is the user's code.
-    """
+    message: BaseMessage | str
+    content: Any
+    tool_calls: Any
 
-    def __init__(self) -> None:
-        self.entries: list[dict[str, Any]] = []  # plain JSON values
-        self._by_digest: dict[bytes, int] = {}
-        # The object itself is kept, as otherwise another one may get its id.
-        self._by_object: dict[int, tuple[Any, tuple[Any, ...], int]] = {}
 
-    def __getstate__(self) -> dict[str, Any]:
-        """Return the table for a copy of the handler, without the objects."""
-        return {**self.__dict__, "_by_object": {}}
-
-    def index(self, item: Any, plain: Callable[[Any], dict[str, Any]], kept: Callable[[Any], dict[str, Any]]) -> int:
-        """Return the index of an item, and add it if it is new; one that has changed meanwhile is new.
-
-        ``plain`` returns the item as a plain JSON dict, and ``kept`` what is kept of that.
-        """
-        parts = getattr(item, "content", None), getattr(item, "tool_calls", None)
-        known = self._by_object.get(id(item))
-        if known is not None and known[1] == parts:
-            return known[2]
-        value = plain(item)
-        digest = blake2b(json.dumps(value, sort_keys=True, default=repr).encode("ascii"), digest_size=16).digest()
-        index = self._by_digest.get(digest)
-        if index is None:
-            entry = kept(value)
-            with _ADDING:
-                index = self._by_digest.setdefault(digest, len(self.entries))
-                if index == len(self.entries):
-                    self.entries.append(entry)
-        self._by_object[id(item)] = item, parts, index
-        return index
-
-    def close(self) -> None:
-        """Let go of all objects."""
-        self._by_object.clear()
+def given_messages(messages: Iterable[BaseMessage | str]) -> list[GivenMessage]:
+    """Return messages as they are now."""
+    return [GivenMessage(each, getattr(each, "content", each), getattr(each, "tool_calls", None)) for each in messages]
 
 
 class KeptMessages:
-    """The messages and tools of one run's model calls. Items are read without the handler's lock."""
+    """The messages and tools of one run's model calls: each is kept once."""
 
-    def __init__(self, options: CaptureOptions) -> None:
+    def __init__(self, options: CaptureOptions, warnings: list[str]) -> None:
+        self.messages: Table = {}
+        self.tools: Table = {}
         self._options = options
-        self.messages = _Table()
-        self.tools = _Table()
-        self.warnings: list[str] = []  # of redact
+        self._warnings = warnings
+        self._known: dict[tuple[int, int, int], bytes] = {}  # the digest of each message, by its objects
 
-    def index(self, message: BaseMessage | str, name: str | None = None) -> int:
-        """Return the index of a message, or of a plain language model's prompt; a new one is redacted and cut.
+    def add(self, given: Iterable[GivenMessage]) -> list[bytes]:
+        """Add messages, and return their digests."""
+        found: list[bytes] = []
+        for each in given:
+            key = id(each.message), id(each.content), id(each.tool_calls)
+            if key not in self._known:
+                self._known[key] = _added(self.messages, _plain_message(each), self._kept_message)
+            found.append(self._known[key])
+        return found
 
-        ``name`` is that of the agent, which puts it into the model's message only after the call.
-        """
-        return self.messages.index(message, partial(_plain_message, name=name), self._kept_message)
-
-    def prompt(self, messages: Iterable[BaseMessage | str]) -> Ranges:
-        """Return the indices of a prompt's messages."""
-        return ranges(map(self.index, messages))
-
-    def output(self, result: LLMResult | None, name: str | None) -> int | None:
-        """Return the index of a model call's output: its first message, or a plain language model's text."""
-        generation = next((each for found in ([] if result is None else result.generations) for each in found), None)
-        if generation is None:
-            return None
-        message = generation.message if isinstance(generation, ChatGeneration) else AIMessage(generation.text)
-        return self.index(message, name)
-
-    def definitions(self, params: Any) -> Ranges:
-        """Return the indices of the tool definitions in a model call's invocation parameters."""
-        tools = params.get("tools") if isinstance(params, Mapping) else None
-        if not isinstance(tools, (list, tuple)):
-            return []
-        return ranges(self.tools.index(tool, _definition, self._kept_definition) for tool in tools)
-
-    def close(self) -> None:
-        """Let go of all objects."""
-        self.messages.close()
-        self.tools.close()
-
-    def _kept_definition(self, definition: dict[str, Any]) -> dict[str, Any]:
-        return _definition(self._options.redacted(definition, "definition of a tool", self.warnings))
+    def add_tools(self, definitions: Sequence[Any]) -> list[bytes]:
+        """Add definitions of tools, and return their digests."""
+        kept = partial(self._options.redacted, what="definition of a tool", warnings=self._warnings)
+        return [_added(self.tools, _definition(each), lambda plain: _definition(kept(plain))) for each in definitions]
 
     def _kept_message(self, plain: dict[str, Any]) -> dict[str, Any]:
         """Return a message as it is kept: texts and arguments redacted, the content cut."""
@@ -259,7 +216,7 @@ class KeptMessages:
         if options.redact is not None:
             kept["content"] = self._redacted(plain["content"], what)
             for key in plain.keys() & {*_MORE_OF_MODELS}:
-                kept[key] = options.kept_text(plain[key], what, self.warnings)
+                kept[key] = options.kept_text(plain[key], what, self._warnings)
             for key in plain.keys() & {"tool_calls", "invalid_tool_calls"}:
                 kept[key] = [self._redacted_call(call) for call in plain[key]]
         if options.max_output_chars is not None:
@@ -270,32 +227,40 @@ class KeptMessages:
 
     def _redacted(self, content: Any, what: str) -> Any:
         if isinstance(content, str):
-            return self._options.kept_text(content, what, self.warnings)
+            return self._options.kept_text(content, what, self._warnings)
         if isinstance(content, list):
             return [self._redacted(block, what) for block in content]
         if isinstance(content, dict) and content.keys() <= _PLAIN_BLOCK and isinstance(content.get("text"), str):
             return {**content, "text": self._redacted(content["text"], what)}
-        kept = self._options.redacted(content, what, self.warnings)
+        kept = self._options.redacted(content, what, self._warnings)
         return kept if isinstance(kept, dict) else {"type": "text", "text": str(kept)}
 
     def _redacted_call(self, call: dict[str, Any]) -> dict[str, Any]:
         what = f"args of {self._options.step_name(str(call['name']))}"
-        kept = {**call, "args": self._options.redacted(call["args"], what, self.warnings)}
+        kept = {**call, "args": self._options.redacted(call["args"], what, self._warnings)}
         if isinstance(call["args"], dict) and not isinstance(kept["args"], dict):
             kept["args"] = {"args": kept["args"]}
         if isinstance(call.get("error"), str):
-            kept["error"] = self._options.kept_text(call["error"], "error of an invalid tool call", self.warnings)
+            kept["error"] = self._options.kept_text(call["error"], "error of an invalid tool call", self._warnings)
         return kept
 
 
-def ranges(of: Iterable[int]) -> Ranges:
+def _added(table: Table, plain: dict[str, Any], kept: Callable[[dict[str, Any]], dict[str, Any]]) -> bytes:
+    """Add to a table what is kept of a plain value, if it is new, and return its digest."""
+    digest = blake2b(json.dumps(plain, sort_keys=True, default=repr).encode("ascii"), digest_size=16).digest()
+    if digest not in table:
+        table[digest] = kept(plain)
+    return digest
+
+
+def ranges(of: Iterable[int]) -> list[list[int]]:
     """Return indices as ranges, each from its first index to the one after its last.
 
     Example:
         >>> ranges([0, 1, 2, 5, 4])
         [[0, 3], [5, 6], [4, 5]]
     """
-    found: Ranges = []
+    found: list[list[int]] = []
     for index in of:
         if found and found[-1][1] == index:
             found[-1][1] += 1
@@ -309,18 +274,19 @@ def _definition(tool: Any) -> dict[str, Any]:
     return plain if isinstance(plain, dict) else {"definition": plain}
 
 
-def _plain_message(message: BaseMessage | str, name: str | None) -> dict[str, Any]:
+def _plain_message(given: GivenMessage) -> dict[str, Any]:
     """Return a message as a plain JSON dict for ``convert_to_messages``, without large binary contents."""
+    message = given.message
     if isinstance(message, str):
         return {"role": "user", "content": message}
     role = message.role if isinstance(message, ChatMessage) else _ROLES.get(message.type, message.type)
-    plain: dict[str, Any] = {"role": role, "content": _without_binaries(message.content, is_text=True)}
-    if (name := message.name or name) is not None:
-        plain["name"] = name
+    plain: dict[str, Any] = {"role": role, "content": _without_binaries(given.content, is_text=True)}
+    if message.name is not None:
+        plain["name"] = message.name
     if isinstance(message, AIMessage):
-        for key, calls in (("tool_calls", message.tool_calls), ("invalid_tool_calls", message.invalid_tool_calls)):
+        for key, calls in (("tool_calls", given.tool_calls), ("invalid_tool_calls", message.invalid_tool_calls)):
             if calls:
-                plain[key] = [_plain_call(call) for call in calls]
+                plain[key] = list(map(_plain_call, calls))
         for key in _MORE_OF_MODELS:
             if isinstance(text := message.additional_kwargs.get(key), str) and text:
                 plain[key] = text
@@ -359,7 +325,7 @@ def _without_binaries(value: Any, *, is_text: bool = False) -> Any:
 
 
 def _length(match: re.Match[str]) -> str:
-    """Return what stands for a binary content; the hash tells two of one length apart."""
+    """Return what is kept of a binary content; the hash tells two of one length apart."""
     body = match["body"]
     digest = blake2b(body.encode("utf-8", "replace"), digest_size=4).hexdigest()
     return f"{match['head'] or ''}<{len(body):,} characters, blake2b {digest}>"

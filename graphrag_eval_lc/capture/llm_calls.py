@@ -1,4 +1,4 @@
-"""What a model's result says: its message, tokens, model name, why it ended, and what is wrong with it."""
+"""What a model's result says: its message, tokens, model name, why it ended, what is wrong, and provider's tools."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -9,7 +9,7 @@ from langchain_core.outputs import ChatGeneration, Generation, LLMResult
 
 from graphrag_eval_lc.capture.kept import CaptureOptions
 from graphrag_eval_lc.capture.messages import answer_text
-from graphrag_eval_lc.capture.outputs import Outcome, block_text, output_text
+from graphrag_eval_lc.capture.values import Outcome, block_text, output_text
 from graphrag_eval_lc.records import ModelCall
 from graphrag_eval_lc.registry.metrics import INPUT_TOKENS, OUTPUT_TOKENS, TOTAL_TOKENS
 from graphrag_eval_lc.texts import shortened, text_of
@@ -42,17 +42,14 @@ _WRITTEN_5M = ("ephemeral_5m_input_tokens",)
 
 
 def first_generation(result: LLMResult) -> Generation | None:
-    """Return the first generation of a result, or None where there is none."""
-    for generations in result.generations:
-        for generation in generations:
-            if isinstance(generation, Generation):
-                return generation
-    return None
+    """Return the first generation of a result, or None if there is none."""
+    found = (each for generations in result.generations for each in generations if isinstance(each, Generation))
+    return next(found, None)
 
 
-def generated_message(result: LLMResult) -> AIMessage | None:
-    """Return a chat model's message; None for plain language models."""
-    generation = first_generation(result)
+def generated_message(result: object) -> AIMessage | None:
+    """Return a chat model's message; None for plain language models, and for anything that is no result."""
+    generation = first_generation(result) if isinstance(result, LLMResult) else None
     message = generation.message if isinstance(generation, ChatGeneration) else None
     return message if isinstance(message, AIMessage) else None
 
@@ -77,7 +74,7 @@ def has_run_id(message: AIMessage) -> bool:
 def is_generated(message: AIMessage) -> bool:
     """Return whether a model wrote a message, by its usage, id or metadata.
 
-    Ids and metadata alone do not tell: nodes write messages with them too, such as langgraph-supervisor's.
+    Ids and metadata alone are not a proof: nodes write messages with them too, such as langgraph-supervisor's.
     """
     metadata = message.response_metadata
     return bool(message.usage_metadata) or has_run_id(message) or any(key in metadata for key in _METADATA_KEYS)
@@ -105,7 +102,7 @@ def model_call(result: LLMResult | None, asked_name: str | None = None, *, has_e
 
 
 def _sources(result: LLMResult) -> list[Mapping[str, Any]]:
-    """Return where a result says something of its call, what is nearest to the message first."""
+    """Return the mappings in which a result describes its call, that of the message first."""
     message, generation = generated_message(result), first_generation(result)
     sources: tuple[Any, ...] = (
         None if message is None else {"usage_metadata": message.usage_metadata},
@@ -146,24 +143,17 @@ def _tokens(usage: Mapping[str, Any]) -> ModelCall:
 
 
 def _count(usage: Mapping[str, Any], keys: tuple[str, ...]) -> int | None:
-    for key in keys:
-        value = usage.get(key)
-        if isinstance(value, bool) or not isinstance(value, (int, float)):
-            continue
-        if value >= 0 and (isinstance(value, int) or value.is_integer()):
+    """Return the first count that is a whole number from 0."""
+    for value in map(usage.get, keys):
+        if isinstance(value, (int, float)) and not isinstance(value, bool) and value >= 0 and value % 1 == 0:
             return int(value)
     return None
 
 
 def model_name(*places: Any) -> str | None:
     """Return the first model name in mappings such as response metadata and invocation parameters."""
-    for place in places:
-        if place and isinstance(place, Mapping):
-            for key in _MODEL_KEYS:
-                name = place.get(key)
-                if isinstance(name, str) and name:
-                    return name
-    return None
+    names = (place.get(key) for place in places if isinstance(place, Mapping) for key in _MODEL_KEYS)
+    return next((name for name in names if isinstance(name, str) and name), None)
 
 
 def result_model_name(result: LLMResult) -> str | None:
@@ -172,26 +162,20 @@ def result_model_name(result: LLMResult) -> str | None:
 
 
 def finish_reason(result: LLMResult) -> str | None:
-    """Return why a model's answer ended, in the provider's own word; None where it does not say.
+    """Return why a model's answer ended, in the provider's own word; None if it does not say.
 
     For OpenAI's Responses API it is why the answer is incomplete, else its status.
     """
     for source in _sources(result):
-        if reason := _stated_reason(source):
-            repeated = None if reason in _USUAL_REASONS else _REPEATED.fullmatch(reason)
-            return reason if repeated is None else repeated[1]
+        details = source.get("incomplete_details")
+        reasons = [source.get(key) for key in _FINISH_KEYS]
+        reasons.append(details.get("reason") if isinstance(details, Mapping) else None)
+        reasons.append(source.get("status") if source.get("object") == "response" else None)
+        for reason in reasons:
+            if isinstance(reason, str) and reason:
+                repeated = None if reason in _USUAL_REASONS else _REPEATED.fullmatch(reason)
+                return reason if repeated is None else repeated[1]
     return None
-
-
-def _stated_reason(place: Mapping[str, Any]) -> str | None:
-    for key in _FINISH_KEYS:
-        reason = place.get(key)
-        if reason and isinstance(reason, str):
-            return reason
-    details = place.get("incomplete_details")
-    reason = details.get("reason") if isinstance(details, Mapping) else None
-    reason = reason or (place.get("status") if place.get("object") == "response" else None)
-    return reason if isinstance(reason, str) and reason else None
 
 
 # --- what is wrong with an answer that came without an error ---
@@ -226,8 +210,7 @@ def answer_problems(
     if refusal is not None:
         shown = _shown(refusal, options, "refusal", warnings)
         return (f"refused: {shown}" if shown else "refused", *invalid)
-    is_empty = not invalid and _is_empty(message)
-    return (*_finish_problem(reason, is_empty=is_empty), *invalid)
+    return (*_finish_problem(reason, is_empty=not invalid and _is_empty(message)), *invalid)
 
 
 def _finish_problem(reason: str | None, *, is_empty: bool) -> tuple[str, ...]:
@@ -241,15 +224,14 @@ def _finish_problem(reason: str | None, *, is_empty: bool) -> tuple[str, ...]:
 
 
 def _refusal(message: AIMessage) -> str | None:
-    """Return the words of a refusal, which OpenAI puts beside the content or into a block of it."""
+    """Return the words of a refusal, which OpenAI puts next to the content or into a block of it."""
     refusal = message.additional_kwargs.get("refusal")
     if isinstance(refusal, str) and refusal:
         return refusal
     for block in message.content if isinstance(message.content, list) else ():
-        if isinstance(block, Mapping):
-            value = block.get("value") if block.get("type") == "non_standard" else block
-            if isinstance(value, Mapping) and value.get("type") == "refusal":
-                return text_of(value.get("refusal") or "")
+        value = block.get("value", block) if isinstance(block, Mapping) else None
+        if isinstance(value, Mapping) and value.get("type") == "refusal":
+            return text_of(value.get("refusal") or "")
     return None
 
 
@@ -283,11 +265,14 @@ def _shown(text: str, options: CaptureOptions, what: str, warnings: list[str]) -
 
 # --- calls of the provider's own tools ---
 
-# Blocks that are no calls of a provider's tools. A message with no others is not translated.
+# A message with only these blocks is not translated: they are not calls of a provider's tools.
 _ORDINARY_BLOCKS = frozenset(
     {"text", "text-plain", "reasoning", "thinking", "redacted_thinking", "tool_use", "tool_call", "function_call"}
     | {"input_json_delta", "image", "image_url", "audio", "video", "file", "refusal"}
 )
+# The blocks of LangChain with a call or a result of such a tool, and the key of the call's id.
+_CALLS = {"server_tool_call": "id", "mcp_approval_request": "id"}
+_RESULTS = {"server_tool_result": "tool_call_id"}
 
 
 class ProviderCall(NamedTuple):
@@ -299,7 +284,7 @@ class ProviderCall(NamedTuple):
 
 
 class ProviderResult(NamedTuple):
-    """The result of such a call; None if the call was but a request for approval, and a later message has it."""
+    """The result of such a call; None if the call was only a request for approval, and a later message has it."""
 
     call_id: str | None
     outcome: Outcome | None
@@ -319,16 +304,12 @@ def provider_events(message: AIMessage) -> Iterator[ProviderCall | ProviderResul
         block: Any = translated.get("value") if translated["type"] == "non_standard" else translated
         kind = block.get("type") if isinstance(block, dict) else None
         name = (block.get("extras") or {}).get("tool_name") or block.get("name") if kind else None
-        if kind in ("server_tool_call", "mcp_approval_request") and name != "mcp_list_tools":
-            yield ProviderCall(block.get("id"), name or "server_tool", block.get("args") or {})
-        elif kind == "server_tool_result":
-            yield ProviderResult(block.get("tool_call_id"), _outcome(block))
+        if kind in _CALLS and name != "mcp_list_tools":
+            yield ProviderCall(block.get(_CALLS[kind]), name or "server_tool", block.get("args") or {})
+        elif kind in _RESULTS:
+            yield ProviderResult(block.get(_RESULTS[kind]), _outcome(block))
     for block in own:
-        if block["type"] == "image_generation_call":  # which LangChain translates to the image alone
-            args = {"prompt": block["revised_prompt"]} if block.get("revised_prompt") else {}
-            yield ProviderCall(block.get("id"), "image_generation", args)
-            yield ProviderResult(block.get("id"), _outcome({"status": block.get("status")}))
-        elif "approval_request_id" in block:
+        if "approval_request_id" in block:
             yield ProviderResult(block["approval_request_id"], None)
 
 

@@ -12,9 +12,10 @@ from typing import Any, cast
 from langchain_core.documents import Document
 from langchain_core.messages import AIMessage, BaseMessage, ToolCall, ToolMessage, convert_to_messages
 from langchain_core.prompt_values import PromptValue
+from langgraph.types import Command
 from pydantic import BaseModel
 
-from graphrag_eval_lc.capture.outputs import block_text, is_command, message_text, to_plain
+from graphrag_eval_lc.capture.values import block_text, message_text, to_plain
 from graphrag_eval_lc.json_values import json_text
 from graphrag_eval_lc.texts import text_of
 
@@ -22,6 +23,7 @@ _MAX_DEPTH = 4
 _MAX_BREADTH = 32  # states are small at the top; rows of data need not be searched for messages
 _TYPES = frozenset({"ai", "tool", "human", "system", "AIMessageChunk"})
 _ROLES = frozenset({"assistant", "tool", "user", "human", "ai", "system", "developer"})
+USER_ROLES = ("human", "user")
 _QUESTION_KEYS = ("messages", "question", "input", "query")
 _ANSWER_KEYS = ("answer", "final_answer", "output", "result", "response", "generation")
 _NUMBERS = frozenset({int, float, bool})
@@ -34,12 +36,10 @@ _SCALARS = frozenset({str, int, float, bool, bytes, type(None)})
 
 def _is_message(value: object) -> bool:
     """Return whether a value is a message: an object, a dict, or a pair as ``("user", "Hello")``."""
-    if isinstance(value, BaseMessage):
-        return True
     if isinstance(value, tuple):
         return len(value) == 2 and isinstance(value[0], str) and value[0] in _ROLES
     if not isinstance(value, dict) or "content" not in value:
-        return False
+        return isinstance(value, BaseMessage)
     kind, role = value.get("type"), value.get("role")
     return (isinstance(kind, str) and kind in _TYPES) or (isinstance(role, str) and role in _ROLES)
 
@@ -47,18 +47,18 @@ def _is_message(value: object) -> bool:
 def message_lists(value: Any, depth: int = _MAX_DEPTH) -> Iterator[Sequence[Any]]:
     """Yield each list of messages in a node's input or output: a state, a Command, a message, or lists of these."""
     parts: Iterable[Any] = ()
-    if _is_message(value) and not isinstance(value, tuple):
-        yield (value,)
-    elif depth == 0 or type(value) in _SCALARS:
+    if type(value) in _SCALARS or depth == 0:
         return
-    elif isinstance(value, (list, tuple)):
+    if isinstance(value, (list, tuple)):
         if value and (_is_message(value[0]) or _is_message(value[-1])):
             yield value
         else:
             parts = value
+    elif _is_message(value):
+        yield (value,)
     elif isinstance(value, Mapping):
         parts = value.values()
-    elif is_command(value):
+    elif isinstance(value, Command):
         parts = (value.update,)
     elif isinstance(value, BaseModel) or (is_dataclass(value) and not isinstance(value, type)):
         names = getattr(type(value), "model_fields", None) or getattr(value, "__dataclass_fields__", {})
@@ -71,10 +71,8 @@ def as_message(value: Any) -> BaseMessage | None:
     """Return a message, a dict of a remote graph's state or a pair as a message; None for anything else."""
     if isinstance(value, BaseMessage):
         return value
-    if not _is_message(value):
-        return None
     try:
-        message = convert_to_messages([value])[0]
+        message = convert_to_messages([value])[0] if _is_message(value) else None
         unread = {key: value[key] for key in _UNREAD if value.get(key)} if isinstance(value, dict) else {}
         if unread and isinstance(message, AIMessage):
             return AIMessage(**{**message.model_dump(exclude={"type"}), **unread})
@@ -83,73 +81,10 @@ def as_message(value: Any) -> BaseMessage | None:
     return message
 
 
-def last_of_model(messages: Sequence[Any]) -> tuple[AIMessage | None, list[ToolMessage]]:
-    """Return the last model's message of a list, with the tool messages after it."""
-    answers: list[ToolMessage] = []
-    for message in map(as_message, reversed(messages)):
-        if isinstance(message, ToolMessage):
-            answers.insert(0, message)
-        elif isinstance(message, AIMessage):
-            return message, answers
-    return None, answers
-
-
-def tool_calls_in(value: Any) -> list[ToolCall]:
-    """Return the tool calls in a node's input that stand there without their message."""
-    if isinstance(value, Mapping):
-        value = [value.get("tool_call")]
-    if not isinstance(value, (list, tuple)):
-        return []
-    return [
-        cast("ToolCall", call)
-        for call in value[:_MAX_BREADTH]
-        if isinstance(call, dict) and call.get("type") == "tool_call"
-    ]
-
-
-def is_interrupted(output: Any) -> bool:
-    """Return whether a graph's output says that it is paused."""
-    return isinstance(output, Mapping) and bool(output.get("__interrupt__"))
-
-
-def question_in(inputs: Any) -> str | None:
-    """Return a root run's question: its input where that is a text, else the user's last message.
-
-    Without messages it is the value of ``question``, ``input`` or ``query``. Of content blocks the texts count.
-
-    Example:
-        >>> question_in({"question": "why?"}), question_in([("user", [{"type": "text", "text": "so?"}])])
-        ('why?', 'so?')
-    """
-    if inputs is None or isinstance(inputs, str):
-        return inputs
-    if isinstance(inputs, PromptValue):
-        inputs = inputs.to_messages()
-    if isinstance(inputs, (list, tuple)):
-        return _last_question(inputs)
-    if _is_message(inputs):
-        return _last_question([inputs])
-    asked = (question_in(field_of(inputs, key)) for key in _QUESTION_KEYS)
-    return next((question for question in asked if question is not None), None)
-
-
-def _last_question(messages: Sequence[Any]) -> str | None:
-    if all(isinstance(item, Mapping) and "type" in item and "content" not in item for item in messages):
-        return _content_text(messages)  # content blocks without the message around them
-    for item in reversed(messages):
-        role, content = role_and_content(item)
-        if role in ("human", "user"):
-            return _content_text(content)
-    return None
-
-
-def _content_text(content: Any) -> str | None:
-    """Return a message's content, of blocks the texts, one a line; None where it has no text."""
-    if isinstance(content, str):
-        return content
-    if not isinstance(content, (list, tuple)):
-        return None
-    return "\n".join(text for text in map(_text_in, content) if text) or None
+def id_of(item: Any) -> str | None:
+    """Return a message's id, in any form of a message."""
+    identifier = item.id if isinstance(item, BaseMessage) else item.get("id") if isinstance(item, Mapping) else None
+    return identifier if isinstance(identifier, str) else None
 
 
 def role_and_content(item: Any) -> tuple[Any, Any]:
@@ -163,6 +98,80 @@ def role_and_content(item: Any) -> tuple[Any, Any]:
     return ("user", item) if isinstance(item, str) else (None, None)
 
 
+def field_of(value: Any, key: str) -> Any:
+    """Return the value of a key in a mapping, or of a field; None without it."""
+    if isinstance(value, Mapping):
+        return value.get(key)
+    return getattr(value, key, None) if isinstance(value, BaseModel) or is_dataclass(value) else None
+
+
+def loose_calls(value: Any) -> list[ToolCall]:
+    """Return the tool calls in a node's input that are there without their message."""
+    calls: Any = [value.get("tool_call")] if isinstance(value, Mapping) else value
+    if not isinstance(calls, (list, tuple)):
+        return []
+    found = (call for call in calls[:_MAX_BREADTH] if isinstance(call, dict) and call.get("type") == "tool_call")
+    return [cast("ToolCall", call) for call in found]
+
+
+def last_of_model(messages: Sequence[Any]) -> tuple[AIMessage | None, list[ToolMessage]]:
+    """Return the last model's message of a list, with the tool messages after it."""
+    answers: list[ToolMessage] = []
+    for message in map(as_message, reversed(messages)):
+        if isinstance(message, ToolMessage):
+            answers.insert(0, message)
+        elif isinstance(message, AIMessage):
+            return message, answers
+    return None, answers
+
+
+def is_interrupted(output: Any) -> bool:
+    """Return whether a graph's output says that it is paused."""
+    return isinstance(output, Mapping) and bool(output.get("__interrupt__"))
+
+
+def is_handoff_message(message: AIMessage | ToolMessage) -> bool:
+    """Return whether langgraph-supervisor itself wrote a message, about the agent that continues."""
+    return any(key in message.response_metadata for key in _HANDOFF_KEYS)
+
+
+# --- the question ---
+
+
+def question_in(inputs: Any) -> str | None:
+    """Return a root run's question: its input if that is a text, else the user's last message.
+
+    Without messages it is the value of ``question``, ``input`` or ``query``. Of content blocks the texts count.
+
+    Example:
+        >>> question_in({"question": "why?"}), question_in([("user", [{"type": "text", "text": "so?"}])])
+        ('why?', 'so?')
+    """
+    if inputs is None or isinstance(inputs, str):
+        return inputs
+    if isinstance(inputs, PromptValue):
+        inputs = inputs.to_messages()
+    if not isinstance(inputs, (list, tuple)) and not _is_message(inputs):
+        asked = (question_in(field_of(inputs, key)) for key in _QUESTION_KEYS)
+        return next((question for question in asked if question is not None), None)
+    messages = [inputs] if _is_message(inputs) else inputs
+    if all(isinstance(item, Mapping) and "type" in item and "content" not in item for item in messages):
+        return _content_text(messages)  # content blocks without the message around them
+    contents = (content for role, content in map(role_and_content, reversed(messages)) if role in USER_ROLES)
+    return next(map(_content_text, contents), None)
+
+
+def _content_text(content: Any) -> str | None:
+    """Return a message's content, of blocks the texts, one a line; None if it has no text."""
+    if isinstance(content, str):
+        return content
+    blocks = content if isinstance(content, (list, tuple)) else ()
+    return "\n".join(text for text in map(block_text, blocks) if text) or None
+
+
+# --- the answer ---
+
+
 def answer_in(
     output: Any,
     is_old: Callable[[Any], bool] = lambda message: False,
@@ -171,77 +180,35 @@ def answer_in(
 ) -> str | None:
     """Return the answer in a root run's output: the last model message of this run that asks for no tool.
 
-    A plain string is the answer itself, and so is a number or a truth value. Where the messages end with tools'
+    A plain string is the answer itself, and so is a number or a truth value. If the messages end with tools'
     outputs, as after a tool with ``return_direct``, these without errors are the answer, joined by line breaks. Without
     such messages it is ``structured_response`` as JSON, else the value of ``answer`` or a key like it: a text as it is,
-    anything else as JSON. None where there is none of these.
+    anything else as JSON. None if there is none of these.
 
     Args:
         output: The output.
-        is_old: Whether a message stood before the run; so did those before it.
+        is_old: Whether a message is older than the run; so are those before it.
         is_given: Whether this run has set a field; a thread's state may have it from before.
 
     Example:
         >>> answer_in({"result": {"total": 3}}), answer_in({"question": "why?", "documents": []})
         ('{"total": 3}', None)
     """
-    if isinstance(output, str):
-        return output
-    if type(output) in _NUMBERS:
+    if isinstance(output, str) or type(output) in _NUMBERS:
         return text_of(output)
     structured = field_of(output, _STRUCTURED_KEY) if is_given(_STRUCTURED_KEY) else None
     text = _last_text(output, is_old, has_tools=structured is None)
-    if text:
-        return text
-    if structured is not None:
+    if text or structured is None:
+        if text is not None:
+            return text
+    else:
         return structured if isinstance(structured, str) else json_text(structured, to_plain=to_plain)
-    if text is not None:
-        return text
     keys = ("parsed",) if field_of(output, "raw") is not None else _ANSWER_KEYS
     for value in (field_of(output, key) for key in keys if is_given(key)):
         text = _last_text(value, is_old, has_tools=True) if isinstance(value, BaseMessage) else value_text(value)
         if text is not None and value is not None:
             return text
     return None
-
-
-def value_text(value: Any) -> str:
-    """Return a value as the text of an answer: texts, numbers and dates as they are, anything else as JSON."""
-    if type(value) in _NUMBERS:
-        return text_of(value)
-    plain = to_plain(value)
-    return plain if isinstance(plain, str) else json_text(plain)
-
-
-def whole_answer(output: Any) -> str | None:
-    """Return a whole value as the answer, such as a parser's; None for messages, documents and unknown objects."""
-    first = output[0] if isinstance(output, (list, tuple)) and output else output
-    if isinstance(first, (BaseMessage, PromptValue, Document)) or is_interrupted(output):
-        return None
-    if isinstance(output, Mapping):
-        return None if "messages" in output else value_text(output)
-    is_value = isinstance(output, _VALUES) or (is_dataclass(output) and not isinstance(output, type))
-    return value_text(output) if is_value and not is_command(output) else None
-
-
-def _updates(output: Any) -> Iterator[Any]:
-    """Yield what a node's output writes into the state: itself, or the updates of Commands and of a list of these."""
-    if isinstance(output, (list, tuple)):
-        for item in output[:_MAX_BREADTH]:
-            yield from _updates(item)
-    else:
-        yield output.update if is_command(output) else output
-
-
-def answer_fields(output: Any) -> Iterator[str]:
-    """Yield the names of the answer fields that a node's output sets."""
-    keys = (_STRUCTURED_KEY, *_ANSWER_KEYS)
-    yield from (key for update in _updates(output) for key in keys if field_of(update, key) is not None)
-
-
-def is_handoff_message(message: AIMessage | ToolMessage) -> bool:
-    """Return whether langgraph-supervisor itself wrote a message, about the agent that goes on."""
-    return any(key in message.response_metadata for key in _HANDOFF_KEYS)
 
 
 def _last_text(output: Any, is_old: Callable[[Any], bool], *, has_tools: bool) -> str | None:
@@ -266,28 +233,45 @@ def _last_text(output: Any, is_old: Callable[[Any], bool], *, has_tools: bool) -
 
 def answer_text(message: AIMessage) -> str:
     """Return the text of a model's message, without reasoning and other blocks."""
-    if isinstance(message.content, str):
-        return message.content
-    return "".join(_text_in(block) for block in message.content)
+    content = message.content
+    return content if isinstance(content, str) else "".join(block_text(block) or "" for block in content)
 
 
-def _text_in(block: Any) -> str:
-    return block if isinstance(block, str) else block_text(block) or ""
+def value_text(value: Any) -> str:
+    """Return a value as the text of an answer: texts, numbers and dates as they are, anything else as JSON."""
+    if type(value) in _NUMBERS:
+        return text_of(value)
+    plain = to_plain(value)
+    return plain if isinstance(plain, str) else json_text(plain)
 
 
-def field_of(value: Any, key: str) -> Any:
-    """Return the value of a key in a mapping, or of a field; None without it."""
-    if isinstance(value, Mapping):
-        return value.get(key)
-    return getattr(value, key, None) if isinstance(value, BaseModel) or is_dataclass(value) else None
+def whole_answer(output: Any) -> str | None:
+    """Return a whole value as the answer, such as a parser's; None for messages, documents and unknown objects."""
+    first = output[0] if isinstance(output, (list, tuple)) and output else output
+    if isinstance(first, (BaseMessage, PromptValue, Document, Command)) or is_interrupted(output):
+        return None
+    if isinstance(output, Mapping):
+        return None if "messages" in output else value_text(output)
+    is_value = isinstance(output, _VALUES) or (is_dataclass(output) and not isinstance(output, type))
+    return value_text(output) if is_value else None
 
 
 def answer_of(output: Any) -> str | None:
     """Return the answer in any output: that of a text, state or scalar, else the whole as JSON; None for None."""
-    if output is None:
-        return None
     answer = answer_in(output)
-    return value_text(output) if answer is None else answer
+    return value_text(output) if answer is None and output is not None else answer
+
+
+def answer_fields(output: Any) -> Iterator[str]:
+    """Yield the names of the answer fields that a node's output sets."""
+    keys = (_STRUCTURED_KEY, *_ANSWER_KEYS)
+    yield from (key for update in _updates(output) for key in keys if field_of(update, key) is not None)
+
+
+def _updates(output: Any) -> Iterator[Any]:
+    """Yield what a node's output writes into the state: itself, or the updates of Commands and of a list of these."""
+    for item in output[:_MAX_BREADTH] if isinstance(output, (list, tuple)) else (output,):
+        yield item.update if isinstance(item, Command) else item
 
 
 # --- schemas for structured output, whose calls no tool answers ---
@@ -310,20 +294,18 @@ def says_unparsed(message: ToolMessage) -> bool:
     return _UNPARSED.match(message_text(message)) is not None
 
 
-def schema_names(
-    messages: Sequence[AIMessage | ToolMessage], output: Any, *, is_of_model_node: bool = False
-) -> Iterator[str]:
-    """Yield the names of the schemas whose calls new messages answer.
+def schema_names(messages: Sequence[AIMessage | ToolMessage], output: Any) -> Iterator[str]:
+    """Yield the names of the schemas whose calls new messages answer in a node's output.
 
-    LangChain answers such a call with a tool message, as if a tool had run: to close it, or to have it made again.
-    ``is_of_model_node``: the output is that of a node with the name of the one in ``create_agent`` that asks the model;
-    it returns a list of Commands, which hardly anybody else does.
+    LangChain answers such a call with a tool message, as if a tool had run: to close it, or to have it made again. The
+    node of ``create_agent`` that asks the model returns a list of Commands, which hardly any other node with a model
+    does.
     """
     asked = [call for message in messages if isinstance(message, AIMessage) for call in message.tool_calls]
     answers = [message for message in messages if isinstance(message, ToolMessage)]
     if not asked or not answers:
         return
-    if is_of_model_node and isinstance(output, list) and output and is_command(output[0]):
+    if isinstance(output, list) and isinstance(output[0], Command):
         answered = {answer.tool_call_id for answer in answers}
         yield from (call["name"] for call in asked if call["id"] in answered)
     for answer in answers:

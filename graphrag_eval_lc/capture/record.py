@@ -1,6 +1,6 @@
 """The record of runs: a tree of small records for each root run or block, one for each run inside it.
 
-Nothing is interpreted here, but which tree a run belongs to, and which paused run it resumes. Only what others may
+Nothing is interpreted here, except which tree a run belongs to, and which paused run it resumes. Only what others may
 change is copied: arguments, outputs, and the new part of each list of messages.
 """
 
@@ -14,11 +14,19 @@ from uuid import UUID
 from langchain_core.messages import AIMessage, BaseMessage, ToolCall, ToolMessage
 from langchain_core.outputs import LLMResult
 from langchain_core.runnables.config import var_child_runnable_config
+from langgraph.types import Command
 
-from graphrag_eval_lc.capture.kept import CaptureOptions, KeptMessages, Ranges, kept_metadata, kept_tags
-from graphrag_eval_lc.capture.llm_calls import generated_message, is_cache_hit, model_call
-from graphrag_eval_lc.capture.messages import message_lists, role_and_content
-from graphrag_eval_lc.capture.outputs import Outcome, is_command, to_plain
+from graphrag_eval_lc.capture.kept import CaptureOptions, GivenMessage, given_messages, kept_metadata, kept_tags
+from graphrag_eval_lc.capture.llm_calls import first_generation, generated_message, is_cache_hit, model_call
+from graphrag_eval_lc.capture.messages import (
+    id_of,
+    is_interrupted,
+    loose_calls,
+    message_lists,
+    question_in,
+    role_and_content,
+)
+from graphrag_eval_lc.capture.values import Outcome, to_plain
 from graphrag_eval_lc.records import ModelCall
 from graphrag_eval_lc.registry.metrics import ELAPSED_SEC
 from graphrag_eval_lc.texts import text_of
@@ -26,10 +34,9 @@ from graphrag_eval_lc.texts import text_of
 _NODE_TAG = "graph:step:"
 _ENTRYPOINT = ("__start__",)  # what triggers the one node of an @entrypoint
 _STATE_UPDATE = "UpdateState"  # the end of the names of runs by graph.update_state
-AGENTS_MODEL_NODE = "model"  # the name of the node of create_agent that asks the model
 _FIRST_STEPS = ("graph:step:0", "graph:step:1")  # of the functional API, and of a graph, if its thread is new
 
-RunKind = Literal["chain", "tool", "retriever", "model"]
+RunKind = Literal["block", "chain", "tool", "retriever", "model"]
 
 
 class MessageList(NamedTuple):
@@ -37,52 +44,6 @@ class MessageList(NamedTuple):
 
     items: tuple[Any, ...]
     before: Any = None
-
-
-@dataclass(slots=True, eq=False, repr=False)
-class Record:
-    """One run."""
-
-    run_id: UUID
-    kind: RunKind
-    tree: "Tree"
-    parent: "Record | None"
-    scope: "Record | None" = None  # the graph run around it
-    node: "Record | None" = None  # the node, or the root, in which it runs
-    outer: "Record | None" = None  # the tool or retriever around it that is a step
-    name: str | None = None
-    is_root: bool = False
-    is_top: bool = False  # whether it is a root, or a run that a block calls directly
-    is_block: bool = False  # whether it is a block of code, whose runs make one tree
-    is_node: bool = False
-    is_model_node: bool = False
-    is_inside_step: bool = False  # whether a tool or retriever called it, with no graph between
-    is_retriever: bool = False  # whether it is a retriever or works for one
-    path: Any = None  # langgraph's path of the task that begins with it
-    graph_step: Any = None  # langgraph's number of the step of that task
-    inputs: Any = None  # the input of a chain that is no node, while it runs
-    has_input: bool = True  # whether its input is one of its own, and not None or a Command, which resume a thread
-    input_messages: Sequence[MessageList] = ()  # the lists of messages in its input
-    output_messages: Sequence[MessageList] = ()  # the lists of messages in its output
-    output: Any = None  # the output of a root, of a run that a block calls, or of a node
-    is_graph: bool = False  # whether it is a graph
-    continues_thread: bool = False  # whether it is a graph that resumes or continues a thread
-    has_nodes: bool | None = None  # whether it is a graph with a state; None while none of its nodes has started
-    is_interrupted: bool = False  # whether it is a paused graph
-    is_graph_run: bool = False  # whether its metadata say that it is a graph, or inside of one
-    loose_calls: Sequence[ToolCall] = ()  # the tool calls in its input without their message
-    tool: "ToolRun | None" = None
-    model: "ModelRun | None" = None
-
-    def note_graph(self, step: str | None = None) -> None:
-        """Note that this is a graph; ``step`` is the tag of its first node, None if it is resumed."""
-        self.is_graph = True
-        self.continues_thread = step not in _FIRST_STEPS or not self.has_input
-
-    def graph_name(self) -> str | None:
-        """Return the name of the nested graph around a run, often an agent's, if it is not LangGraph's default."""
-        graph = self.scope
-        return None if graph is None or graph.is_root or graph.name == "LangGraph" else graph.name
 
 
 @dataclass(slots=True, eq=False, repr=False)
@@ -132,19 +93,98 @@ class ModelRun:
     node: str | None = None
     namespace: str | None = None  # the checkpoint_ns of its node's graph
     agent: str | None = None
-    input_messages: Ranges | None = None  # indices of kept messages
-    output_message: int | None = None  # index of a kept message
-    tools: Ranges | None = None  # indices of kept tools
+    given: Sequence[GivenMessage] | None = None  # the prompt, if messages are kept, and the output
+    gave: Sequence[GivenMessage] = ()
+    tools: Sequence[Any] = ()  # the definitions of tools, if messages are kept
 
     def end(self, result: LLMResult | None, error: str | None) -> None:
         """Set the result, or the error, with what was generated until then."""
         self.result, self.error = result, error
-        self.message = None if result is None or error is not None else generated_message(result)
+        self.message = None if error is not None else generated_message(result)
         self.is_cache_hit = is_cache_hit(self.message)
         self.call = model_call(result, self.asked_name, has_ended=error is None)
         self.call[ELAPSED_SEC] = perf_counter() - self.started
         if self.message is not None and self.message.tool_calls:
             self.calls = [{**call, "args": to_plain(call["args"])} for call in self.message.tool_calls]
+        if self.given is not None and result is not None and (generation := first_generation(result)) is not None:
+            self.gave = given_messages([generated_message(result) or AIMessage(generation.text)])
+
+    def drop(self) -> None:
+        """Drop what only the interpretation needs."""
+        self.prompt, self.message, self.calls, self.result, self.error = (), None, (), None, None
+        self.given, self.gave, self.tools = None, (), ()
+
+
+@dataclass(slots=True, eq=False, repr=False)
+class Record:
+    """One run."""
+
+    run_id: UUID
+    kind: RunKind
+    tree: "Tree"
+    parent: "Record | None"
+    scope: "Record | None" = None  # the graph run around it
+    node: "Record | None" = None  # the node, or the root, in which it runs
+    outer: "Record | None" = None  # the tool or retriever around it that is a step
+    name: str | None = None
+    is_node: bool = False
+    is_inside_step: bool = False  # whether a tool or retriever called it, with no graph between
+    is_retriever: bool = False  # whether it is a retriever or works for one
+    path: Any = None  # langgraph's path of the task that begins with it
+    graph_step: Any = None  # langgraph's number of the step of that task
+    inputs: Any = None  # the input of a chain that is no node, while it runs
+    has_input: bool = True  # whether its input is one of its own, and not None or a Command, which resume a thread
+    input_messages: Sequence[MessageList] = ()  # the lists of messages in its input
+    output_messages: Sequence[MessageList] = ()  # the lists of messages in its output
+    output: Any = None  # the output of a root, of a run that a block calls, or of a node
+    is_graph: bool = False  # whether it is a graph
+    continues_thread: bool = False  # whether it is a graph that resumes or continues a thread
+    has_nodes: bool | None = None  # whether it is a graph with a state; None while none of its nodes has started
+    is_interrupted: bool = False  # whether it is a paused graph
+    is_graph_run: bool = False  # whether its metadata say that it is a graph, or inside of one
+    loose_calls: Sequence[ToolCall] = ()  # the tool calls in its input without their message
+    tool: ToolRun | None = None
+    model: ModelRun | None = None
+
+    @property
+    def is_root(self) -> bool:
+        """Whether its end is that of its tree."""
+        return self.parent is None
+
+    @property
+    def is_top(self) -> bool:
+        """Whether it is a root, or a run that a block calls directly."""
+        return self.parent is None or (self.parent.kind == "block" and self.kind != "block")
+
+    def note_graph(self, step: str | None = None) -> None:
+        """Note that this is a graph; ``step`` is the tag of its first node, None if it is resumed."""
+        self.is_graph = True
+        self.continues_thread = step not in _FIRST_STEPS or not self.has_input
+
+    def graph_name(self) -> str | None:
+        """Return the name of the nested graph around a run, often an agent's, if it is not LangGraph's default."""
+        graph = self.scope
+        return None if graph is None or graph.is_root or graph.name == "LangGraph" else graph.name
+
+    def chain_ended(self, outputs: Any) -> None:
+        """Record the output of a chain."""
+        tree = self.tree
+        if self.is_top or self.is_node:
+            tree.is_paused = tree.is_paused or (self.is_top and is_interrupted(outputs))
+            self.output, self.output_messages = outputs, tree.read(outputs)
+            tree.ended(self)
+        elif self.is_graph:
+            if self.continues_thread:
+                self.output_messages = tree.read(outputs)
+                tree.ended(self)
+            if self.scope is not None and self.scope.is_root and not self.scope.is_graph:
+                tree.is_paused = self.is_interrupted
+        else:  # a function that is not a node, such as a @task, may answer calls
+            given = outputs if isinstance(outputs, (list, tuple)) else (outputs,)
+            if messages := tuple(message for message in given if isinstance(message, ToolMessage)):
+                tree.note_texts(messages)
+                self.output_messages = [MessageList(messages)]
+                tree.ended(self)
 
 
 @dataclass(slots=True, eq=False, repr=False)
@@ -170,7 +210,6 @@ class Tree:
     started: float = field(default_factory=perf_counter)
     started_at: float = field(default_factory=time)
     elapsed_sec: float | None = None
-    kept: KeptMessages | None = None
     waiting: Sequence[Any] = ()  # the calls that it left open, for the run that resumes it
     # the messages that had no id when they were read, which langgraph gives later
     nameless: set[int] = field(default_factory=set)
@@ -181,6 +220,11 @@ class Tree:
     def warn(self, *warnings: str) -> None:
         """Add warnings, each text once."""
         self.warnings.update(dict.fromkeys(warnings))
+
+    def ask(self, inputs: Any) -> None:
+        """Take the question from the first input that has one."""
+        if self.question is None:
+            self.question = question_in(inputs)
 
     def ended(self, record: Record) -> None:
         """Note the end of a record."""
@@ -261,11 +305,8 @@ class Tree:
         for record, _, _ in self.events:
             record.scope = record.node = None  # perhaps the record itself, a cycle that would wait for the collector
             if record.model is not None:
-                record.model.prompt, record.model.message, record.model.calls = (), None, ()
-                record.model.result = record.model.error = None
+                record.model.drop()
         self.events, self.open, self.known, self.nameless, self.tool_texts = [], {}, {}, set(), {}
-        if self.kept is not None:
-            self.kept.close()
 
 
 class Records:
@@ -279,12 +320,20 @@ class Records:
         self.ends: set[str] = set()  # the ids of the last messages of all runs
         self._records: dict[UUID | None, Record] = {}  # those under way
         self.ended_roots: set[UUID] = set()  # those that have ended
-        self.ignored: set[UUID] = set()  # runs under way that are not recorded
+        self._ignored: set[UUID] = set()  # runs under way that are not recorded
         self._paused: dict[str, Tree] = {}  # the last one on each thread, and each one without a thread
 
     def get(self, run_id: UUID | None) -> Record | None:
         """Return a run that is under way."""
         return self._records.get(run_id)
+
+    def is_state_update(self, run_id: UUID, name: object, event: Mapping[str, Any]) -> bool:
+        """Return whether a run is an update by ``graph.update_state``, which is ignored, and not a run of a graph."""
+        is_graph = (event.get("metadata") or {}).get("ls_integration") == "langgraph"
+        if event.get("parent_run_id") is None and str(name).endswith(_STATE_UPDATE) and not is_graph:
+            self._ignored.add(run_id)
+            return True
+        return False
 
     def started(self, kind: RunKind, run_id: UUID, event: Mapping[str, Any]) -> Record | None:
         """Return the record of a run that starts; ``event`` has its parent's id, metadata and tags.
@@ -292,22 +341,22 @@ class Records:
         None if its tree has ended, or if it is known: the handler is registered twice.
         """
         parent_run_id = event.get("parent_run_id")
-        if run_id in self._records or run_id in self.ended_roots or run_id in self.ignored:
+        if run_id in self._records or run_id in self.ended_roots or run_id in self._ignored:
             return None
         parent = None if parent_run_id is None else self._records.get(parent_run_id)
         if parent is None:
-            if parent_run_id in self.ended_roots or parent_run_id in self.ignored:
-                self.ignored.add(run_id)
+            if parent_run_id in self.ended_roots or parent_run_id in self._ignored:
+                self._ignored.add(run_id)
                 return None
             parent = self._calling(event.get("metadata"))
         if parent is None:
-            record = self._root(kind, run_id, event)
+            record = self._root(kind, run_id, _question_id(event.get("metadata")))
         else:
-            record = Record(run_id, kind, parent.tree, parent)
-            if parent.is_block:
-                self._add_top(record, parent, event)
-            else:
-                self._add_inner(record, parent, event)
+            record = Record(run_id, kind, parent.tree, parent, parent.scope, parent.node)
+        if record.is_top:
+            self._add_top(record, event)
+        elif parent is not None:
+            self._add_inner(record, parent, event)
         tree = record.tree
         self._records[run_id] = tree.open[run_id] = record
         tree.events.append((record, False, time()))
@@ -320,28 +369,18 @@ class Records:
         parent, nor have the models of ``with_fallbacks``. A run of another question is a root.
         """
         caller = self._records.get(calling_run_id())
-        if caller is not None:
-            question_id = _question_id(metadata)
-            if question_id is None or question_id == caller.tree.question_id:
-                return caller
+        if caller is not None and _question_id(metadata) in (None, caller.tree.question_id):
+            return caller
         return self._records.get(self.block_id)
 
-    def _tree(self, root_id: UUID, question_id: str | None) -> Tree:
-        kept = KeptMessages(self._options) if self._options.keep_messages else None
-        return Tree(root_id, question_id, self._options, kept=kept)
-
-    def _root(self, kind: RunKind, run_id: UUID, event: Mapping[str, Any]) -> Record:
-        tree = self._tree(run_id, _question_id(event.get("metadata")))
-        tree.run_ids.append(run_id)
-        tree.tags, tree.metadata = kept_tags(event.get("tags")), kept_metadata(event.get("metadata"))
-        self.trees.append(tree)
-        record = Record(run_id, kind, tree, None, is_root=True, is_top=True)
+    def _root(self, kind: RunKind, run_id: UUID, question_id: str | None) -> Record:
+        record = Record(run_id, kind, Tree(run_id, question_id, self._options), None)
         record.scope = record.node = record
         return record
 
-    def _add_top(self, record: Record, block: Record, event: Mapping[str, Any]) -> None:
-        """Complete the record of a run that a block calls directly."""
-        tree = block.tree
+    def _add_top(self, record: Record, event: Mapping[str, Any]) -> None:
+        """Note the id, tags and metadata of a root, or of a run that a block calls directly."""
+        tree = record.tree
         if not tree.events:
             tree.tags, tree.metadata = kept_tags(event.get("tags")), kept_metadata(event.get("metadata"))
             self.trees.append(tree)
@@ -349,13 +388,11 @@ class Records:
         question_id = _question_id(event.get("metadata"))
         if question_id not in (None, tree.question_id):
             tree.warn(f"a run of question {question_id} was called for question {tree.question_id} and counts there")
-        record.is_top, record.scope, record.node = True, block.scope, block.node
 
     @staticmethod
     def _add_inner(record: Record, parent: Record, event: Mapping[str, Any]) -> None:
         """Complete the record of a run inside another one."""
         metadata = event.get("metadata") or {}
-        record.scope, record.node = parent.scope, parent.node
         record.outer = parent if parent.tool is not None and not parent.is_inside_step else parent.outer
         record.path, record.graph_step = metadata.get("langgraph_path"), metadata.get("langgraph_step")
         step = next((tag for tag in event.get("tags") or () if tag.startswith(_NODE_TAG)), None)
@@ -372,11 +409,26 @@ class Records:
             if parent.continues_thread and not parent.is_top:
                 parent.input_messages = [MessageList(tuple(messages)) for messages in message_lists(parent.inputs)]
 
+    def chain_started(self, record: Record, inputs: Any, metadata: Mapping[str, Any]) -> None:
+        """Record the input of a chain."""
+        tree = record.tree
+        record.has_input = inputs is not None and not isinstance(inputs, Command)
+        if not record.is_node:
+            self._note_thread(record, inputs, metadata)
+        if record.is_top:
+            record.is_graph_run = "ls_integration" in metadata
+            tree.ask(inputs)
+        if record.is_top or record.is_node:
+            record.input_messages = tree.read(inputs)
+            record.loose_calls = loose_calls(inputs)
+        else:
+            record.inputs = inputs
+
     def ended(self, run_id: UUID) -> Record | None:
         """Return the record of a run that ends; None if its tree has ended."""
         record = self._records.get(run_id)
         if record is None:
-            self.ignored.discard(run_id)
+            self._ignored.discard(run_id)
             return None
         if not record.is_root:
             del self._records[run_id]
@@ -387,25 +439,20 @@ class Records:
         """Drop the records of a tree that has ended, and note a paused run as the one to resume on its threads."""
         for run_id in tree.open:
             self._records.pop(run_id, None)
-            self.ignored.add(run_id)
-        self.ignored.discard(tree.root_id)
+            self._ignored.add(run_id)
+        self._ignored.discard(tree.root_id)
         self.ended_roots.add(tree.root_id)
-        if self._paused:
-            self._forget_paused(tree)
+        self._forget_paused(tree)
         if tree.is_paused:
             self._paused.update(dict.fromkeys(tree.pause_keys, tree))
-
-    # --- blocks of code ---
 
     def block_started(self, run_id: UUID, parent_run_id: UUID | None, question_id: str) -> None:
         """Record a block of code, whose runs make one tree; inside a known run they belong to the tree of that run."""
         parent = (self._records.get(parent_run_id) or self._calling(None)) if self._records else None
         if parent is None:
-            tree = self._tree(run_id, question_id)
-            record = Record(run_id, "chain", tree, None, is_root=True, is_top=True, is_block=True)
-            record.scope = record.node = record
-        elif parent.is_block:
-            record = Record(run_id, "chain", parent.tree, parent, parent.scope, parent.node, is_block=True)
+            record = self._root("block", run_id, question_id)
+        elif parent.kind == "block":
+            record = Record(run_id, "block", parent.tree, parent, parent.scope, parent.node)
         else:
             self.started("chain", run_id, {"parent_run_id": parent.run_id})
             return
@@ -413,12 +460,12 @@ class Records:
 
     # --- pauses ---
 
-    def note_thread(self, record: Record, inputs: Any, metadata: Mapping[str, Any] | None) -> None:
+    def _note_thread(self, record: Record, inputs: Any, metadata: Mapping[str, Any]) -> None:
         """Note the thread of a graph, and the paused run that it resumes."""
         tree = record.tree
-        if metadata is not None and (thread_id := metadata.get("thread_id")) is not None:
-            tree.thread_ids |= {thread_id if type(thread_id) is str else text_of(thread_id)}
-        if inputs is not None and not (type(inputs).__name__ == "Command" and is_command(inputs)):
+        if (thread_id := metadata.get("thread_id")) is not None:
+            tree.thread_ids |= {text_of(thread_id)}
+        if record.has_input:
             return
         if tree.is_paused and record.is_top:
             tree.is_paused = False
@@ -427,8 +474,6 @@ class Records:
         paused = None if tree.resumes is not None else self._paused_run_of(tree, by_question=is_sure)
         if paused is not None:
             tree.resumes = paused
-            if tree.kept is not None and paused.kept is not None and not tree.kept.messages.entries:
-                tree.kept = paused.kept  # the messages of both, each once
             self._forget_paused(paused)
 
     def _paused_run_of(self, tree: Tree, *, by_question: bool) -> Tree | None:
@@ -438,7 +483,7 @@ class Records:
         return next((paused for paused in chain(on_threads, others) if paused.is_resumed_by(tree)), None)
 
     def _forget_paused(self, tree: Tree) -> None:
-        for key in tree.pause_keys:
+        for key in tree.pause_keys if self._paused else ():
             self._paused.pop(key, None)
 
     def copied(self, trees: list[Tree]) -> "Records":
@@ -451,18 +496,12 @@ class Records:
     def clear(self) -> None:
         """Forget all trees. Runs under way continue unrecorded; their ids are forgotten as they end."""
         begun = {tree for tree in self.trees if not tree.has_ended}
-        self.ended_roots, self.ignored = set(), {run_id for tree in begun for run_id in tree.open}
+        self.ended_roots, self._ignored = set(), {run_id for tree in begun for run_id in tree.open}
         for tree in self.trees:
             tree.close()
         self._records = {run_id: record for run_id, record in self._records.items() if record.tree not in begun}
         self.trees, self._paused = [], {}
         self.reported_ids, self.ends = set(), set()
-
-
-def is_state_update(name: object, metadata: Mapping[str, Any] | None) -> bool:
-    """Return whether a run without a parent is an update by ``graph.update_state``, and not a run of a graph."""
-    is_graph = (metadata or {}).get("ls_integration") == "langgraph"
-    return isinstance(name, str) and name.endswith(_STATE_UPDATE) and not is_graph
 
 
 def _question_id(metadata: Mapping[str, Any] | None) -> str | None:
@@ -474,12 +513,6 @@ def calling_run_id() -> UUID | None:
     """Return the id of the run whose code this is, by LangChain's context."""
     config = var_child_runnable_config.get()
     return None if config is None else getattr(config.get("callbacks"), "parent_run_id", None)
-
-
-def id_of(item: Any) -> str | None:
-    """Return a message's id, in any form of a message."""
-    identifier = item.id if isinstance(item, BaseMessage) else item.get("id") if isinstance(item, Mapping) else None
-    return identifier if isinstance(identifier, str) else None
 
 
 def is_same_version(known: Any, item: Any) -> bool:

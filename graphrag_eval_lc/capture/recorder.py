@@ -7,41 +7,27 @@ from time import perf_counter
 from typing import Any, TypeVar, cast
 from uuid import UUID, uuid4
 
-from langchain_core.callbacks import BaseCallbackHandler
 from langchain_core.documents import Document
-from langchain_core.messages import BaseMessage, ToolMessage
+from langchain_core.messages import BaseMessage
 from langchain_core.outputs import LLMResult
+from langgraph.callbacks import GraphCallbackHandler
+from langgraph.errors import GraphInterrupt, ParentCommand
 
 from graphrag_eval_lc.capture.interpret import interpreted
-from graphrag_eval_lc.capture.kept import CaptureOptions
-from graphrag_eval_lc.capture.llm_calls import has_content, model_name
-from graphrag_eval_lc.capture.messages import is_interrupted, question_in, tool_calls_in
-from graphrag_eval_lc.capture.outputs import (
+from graphrag_eval_lc.capture.kept import CaptureOptions, given_messages
+from graphrag_eval_lc.capture.llm_calls import generated_message, has_content, model_name
+from graphrag_eval_lc.capture.record import ModelRun, Record, Records, RunKind, ToolRun, Tree, calling_run_id
+from graphrag_eval_lc.capture.responses import Part
+from graphrag_eval_lc.capture.values import (
     Outcome,
     args_snapshot,
     document_value,
     documents_in,
-    is_command,
-    is_handoff,
-    is_interrupt,
     output_outcome,
     output_text,
     to_plain,
     tool_message_of,
 )
-from graphrag_eval_lc.capture.record import (
-    AGENTS_MODEL_NODE,
-    MessageList,
-    ModelRun,
-    Record,
-    Records,
-    RunKind,
-    ToolRun,
-    Tree,
-    calling_run_id,
-    is_state_update,
-)
-from graphrag_eval_lc.capture.responses import Part
 from graphrag_eval_lc.json_values import json_text
 from graphrag_eval_lc.texts import error_text
 
@@ -68,13 +54,16 @@ def _harmless(callback: _Callback) -> _Callback:
                     tree.warn(f"capture failed in {name}: {text}", *warnings)
         if self._enclosing is not None:
             if self._records.block_id is not None and kwargs.get("parent_run_id", "") is None:
-                kwargs["parent_run_id"] = self._parent_inside_block()
+                caller_id = calling_run_id()
+                with self._lock:
+                    is_known = self._records.get(caller_id) is not None
+                    kwargs["parent_run_id"] = caller_id if is_known else self._records.block_id
             getattr(self._enclosing, name)(*args, **kwargs)
 
     return cast("_Callback", harmless)
 
 
-class RunCallbacks(BaseCallbackHandler):
+class RunCallbacks(GraphCallbackHandler):
     """Records the runs of agents, in any number of threads. Never raises into the agent.
 
     Being ``run_inline``, it is called in the agent's own thread, by async agents too.
@@ -91,21 +80,13 @@ class RunCallbacks(BaseCallbackHandler):
         self._parts: dict[Tree, Part] = {}  # the interpretations of the trees that have ended
         self._enclosing: RunCallbacks | None = None  # the handler of the capture_run() block around this one
 
-    def _start(
-        self,
-        kind: RunKind,
-        run_id: UUID,
-        event: Mapping[str, Any],
-        name: str | None = None,
-        *,
-        tool: ToolRun | None = None,
-        model: ModelRun | None = None,
-    ) -> Record | None:
+    def _start(self, kind: RunKind, run_id: UUID, event: Mapping[str, Any], **recorded: Any) -> Record | None:
         """Record the start of a run; ``event`` has its parent's id, metadata and tags."""
         with self._lock:
             record = self._records.started(kind, run_id, event)
             if record is not None:
-                record.name, record.tool, record.model = name, tool, model
+                for name, value in recorded.items():
+                    setattr(record, name, value)
             return record
 
     def _end(self, run_id: UUID, note: Callable[[Record], None], error: str | None = None) -> None:
@@ -164,12 +145,6 @@ class RunCallbacks(BaseCallbackHandler):
             self._records.block_id = block_id
         return block_id
 
-    def _parent_inside_block(self) -> UUID | None:
-        """Return the parent that a run without one has for the handler of the enclosing block."""
-        caller_id = calling_run_id()
-        with self._lock:
-            return self._records.block_id if self._records.get(caller_id) is None else caller_id
-
     @_harmless
     def on_block_start(self, *, run_id: UUID, parent_run_id: UUID | None, question_id: str) -> None:
         """Note that a block begins, of this handler or of one inside its own."""
@@ -193,53 +168,17 @@ class RunCallbacks(BaseCallbackHandler):
     @_harmless
     def on_chain_start(self, serialized: Any, inputs: Any, *, run_id: UUID, **kwargs: Any) -> None:
         """Record the start of a root run, a graph, a node or another chain."""
-        name, metadata = kwargs.get("name"), kwargs.get("metadata")
         with self._lock:
-            if kwargs.get("parent_run_id") is None and is_state_update(name, metadata):
-                self._records.ignored.add(run_id)
-                return
-            record = self._start("chain", run_id, kwargs, name)
-            if record is None:
-                return
-            record.has_input = type(inputs) is str or (inputs is not None and not is_command(inputs))
-            record.inputs = None if record.is_top or record.is_node else inputs
-            if not record.is_node:
-                self._records.note_thread(record, inputs, metadata)
-            if record.is_top:
-                record.is_graph_run = metadata is not None and "ls_integration" in metadata
-                if record.tree.question is None:
-                    record.tree.question = question_in(inputs)
-            if record.is_top or record.is_node:
-                record.input_messages = record.tree.read(inputs)
-                if type(inputs) is not str and (type(inputs) is not dict or "tool_call" in inputs):
-                    record.loose_calls = tool_calls_in(inputs)
-                record.is_model_node = record.is_node and (metadata or {}).get("langgraph_node") == AGENTS_MODEL_NODE
+            name = kwargs.get("name")
+            if not self._records.is_state_update(run_id, name, kwargs):
+                record = self._start("chain", run_id, kwargs, name=name)
+                if record is not None:
+                    self._records.chain_started(record, inputs, kwargs.get("metadata") or {})
 
     @_harmless
     def on_chain_end(self, outputs: Any, *, run_id: UUID, **kwargs: Any) -> None:
         """Record the output of a root run, or the messages of a node."""
-        self._end(run_id, lambda record: self._chain_ended(record, outputs))
-
-    def _chain_ended(self, record: Record, outputs: Any) -> None:
-        tree = record.tree
-        if record.is_top or record.is_node:
-            if record.is_top:
-                tree.is_paused = tree.is_paused or is_interrupted(outputs)
-            record.output = outputs
-            record.output_messages = tree.read(outputs)
-            tree.ended(record)
-        elif record.is_graph:
-            if record.continues_thread:
-                record.output_messages = tree.read(outputs)
-                tree.ended(record)
-            if record.scope is not None and record.scope.is_root and not record.scope.is_graph:
-                tree.is_paused = record.is_interrupted
-        else:  # a function that is not a node, such as a @task, may answer calls
-            given = outputs if isinstance(outputs, (list, tuple)) else (outputs,)
-            if messages := tuple(message for message in given if isinstance(message, ToolMessage)):
-                tree.note_texts(messages)
-                record.output_messages = [MessageList(messages)]
-                tree.ended(record)
+        self._end(run_id, lambda record: record.chain_ended(outputs))
 
     @_harmless
     def on_chain_error(self, error: BaseException, *, run_id: UUID, **kwargs: Any) -> None:
@@ -247,13 +186,14 @@ class RunCallbacks(BaseCallbackHandler):
 
         def note(record: Record) -> None:
             record.inputs = None
-            if is_interrupt(error):
+            if isinstance(error, GraphInterrupt):
                 record.tree.is_paused = True
-            elif is_handoff(error) and record.is_node:
+            elif isinstance(error, ParentCommand) and record.is_node:
                 record.output = error.args
                 record.tree.ended(record)
 
-        self._end(run_id, note, None if is_interrupt(error) or is_handoff(error) else error_text(error))
+        is_error = not isinstance(error, (GraphInterrupt, ParentCommand))
+        self._end(run_id, note, error_text(error) if is_error else None)
 
     @_harmless
     def on_interrupt(self, event: Any) -> None:
@@ -279,7 +219,7 @@ class RunCallbacks(BaseCallbackHandler):
         is_retry = any(tag.startswith(_RETRY_TAG) for tag in kwargs.get("tags") or ())
         tool = ToolRun(args_snapshot(kwargs.get("inputs"), input_str), kwargs.get("tool_call_id"), is_retry)
         name = (serialized or {}).get("name") or kwargs.get("name") or "tool"
-        self._start("tool", run_id, kwargs, name, tool=tool)
+        self._start("tool", run_id, kwargs, name=name, tool=tool)
 
     @_harmless
     def on_tool_end(self, output: Any, *, run_id: UUID, **kwargs: Any) -> None:
@@ -293,9 +233,9 @@ class RunCallbacks(BaseCallbackHandler):
     @_harmless
     def on_tool_error(self, error: BaseException, *, run_id: UUID, **kwargs: Any) -> None:
         """Record the error of a tool, or that it waits for somebody."""
-        if is_interrupt(error):
+        if isinstance(error, GraphInterrupt):
             self._end_tool(run_id, Outcome("pending", ""))
-        elif is_handoff(error):
+        elif isinstance(error, ParentCommand):
             self._end_tool(run_id, Outcome("success", output_text(error.args[0] if error.args else None)))
         else:
             self._end_tool(run_id, Outcome("error", error_text(error)), error=error_text(error))
@@ -332,7 +272,7 @@ class RunCallbacks(BaseCallbackHandler):
         k = k if isinstance(k, int) and not isinstance(k, bool) and k > 0 else None
         tool = ToolRun({"query": query} if k is None else {"query": query, "k": k}, k=k)
         name = kwargs.get("name") or (serialized or {}).get("name") or "retriever"
-        record = self._start("retriever", run_id, kwargs, name, tool=tool)
+        record = self._start("retriever", run_id, kwargs, name=name, tool=tool)
         if record is not None:
             around = record.outer.tool if record.outer is not None and record.is_inside_step else None
             if around is not None and not record.is_retriever:
@@ -361,21 +301,19 @@ class RunCallbacks(BaseCallbackHandler):
         """Record the start of a model call, with the end of its prompt."""
         params, metadata = kwargs.get("invocation_params"), kwargs.get("metadata") or {}
         prompt: Sequence[Any] = messages[0] if messages else (kwargs.get("prompts") or ())[:1]
-        model = ModelRun(
-            model_name(params, metadata), bool((kwargs.get("options") or {}).get("ls_structured_output_format"))
-        )
+        is_structured = bool((kwargs.get("options") or {}).get("ls_structured_output_format"))
+        model = ModelRun(model_name(params, metadata), is_structured)
         model.node, model.namespace = metadata.get("langgraph_node"), metadata.get("langgraph_checkpoint_ns")
+        model.prompt = tuple(prompt[-_LAST_OF_PROMPT:]) if messages else ()
+        if self._options.keep_messages:
+            tools = params.get("tools") if isinstance(params, Mapping) else None
+            model.given, model.tools = given_messages(prompt), tools if isinstance(tools, (list, tuple)) else ()
         with self._lock:
             record = self._start("model", run_id, kwargs, model=model)
-            if record is None:
-                return
-            tree = record.tree
-            if record.is_top and tree.question is None and prompt:
-                tree.question = question_in(prompt)
-            model.prompt = tuple(prompt[-_LAST_OF_PROMPT:]) if messages else ()
-            model.agent = record.graph_name() or metadata.get("lc_agent_name")
-        if tree.kept is not None:  # without the lock, as redact is not ours
-            model.input_messages, model.tools = tree.kept.prompt(prompt), tree.kept.definitions(params)
+            if record is not None:
+                model.agent = record.graph_name() or metadata.get("lc_agent_name")
+                if record.is_top and prompt:
+                    record.tree.ask(prompt)
 
     def on_llm_start(self, serialized: dict[str, Any] | None, prompts: list[str], **kwargs: Any) -> None:
         """Record the start of a call of a plain language model."""
@@ -410,16 +348,13 @@ class RunCallbacks(BaseCallbackHandler):
 
     def _end_model(self, run_id: UUID, response: object, error: str | None = None) -> None:
         result = response if isinstance(response, LLMResult) else None
-        record = self._records.get(run_id)
-        if record is not None and record.model is not None and record.tree.kept is not None:
-            name = record.model.agent if record.node is not None and record.node.is_model_node else None
-            record.model.output_message = record.tree.kept.output(result, name)  # without the lock, as above
 
         def note(record: Record) -> None:
             if record.model is not None:
                 record.model.end(result, error)
-                if record.model.message is not None and record.model.message.id is not None:
-                    self._records.reported_ids.add(record.model.message.id)
+                message = None if error is not None else generated_message(result)
+                if message is not None and message.id is not None:
+                    self._records.reported_ids.add(message.id)
             if record.is_top and error is None:
                 record.output = result
             record.tree.ended(record)

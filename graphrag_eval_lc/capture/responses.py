@@ -1,15 +1,15 @@
 """The steps and model calls of runs, and the response that the runs for one question make."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from itertools import chain, compress
 from typing import Any, Literal, NamedTuple, cast
 from uuid import UUID
 
-from graphrag_eval_lc.capture.kept import CaptureOptions, KeptMessages, Ranges, shown_config
-from graphrag_eval_lc.capture.outputs import Outcome, to_plain
+from graphrag_eval_lc.capture.kept import CaptureOptions, Table, ranges, shown_config
 from graphrag_eval_lc.capture.record import ModelRun, Tree
+from graphrag_eval_lc.capture.values import Outcome, to_plain
 from graphrag_eval_lc.errors import CaptureError
 from graphrag_eval_lc.masking import masked_text
 from graphrag_eval_lc.records import ActualStep, KeptMessage, ModelCall, Response
@@ -91,7 +91,10 @@ class CountedCall:
     is_cache_hit: bool = False
     # whether only a message shows it, one with an id, unlike those of a node's own code
     is_from_elsewhere: bool = False
-    output_message: int | None = None
+    # the digests of its kept messages and tools
+    given: Sequence[bytes] | None = None
+    gave: Sequence[bytes] = ()
+    tools: Sequence[bytes] = ()
 
 
 @dataclass(slots=True, eq=False, repr=False)
@@ -114,6 +117,8 @@ class Part:
     cached_models: int = 0  # how many model calls langgraph's cache of nodes answered
     waiting: list[WaitingCall] = field(default_factory=list)  # the calls that wait, for the run that resumes this one
     ends: list[str] = field(default_factory=list)  # the ids of the last messages of its outputs
+    messages: Table = field(default_factory=dict)  # the messages and tools of its model calls, if they are kept
+    tools: Table = field(default_factory=dict)
 
     def warn_of(self, error: Exception) -> None:
         """Warn of a part of the run that could not be interpreted."""
@@ -298,27 +303,26 @@ def _counted_calls(part: Part) -> Iterable[CountedCall]:
 
 def _add_model_calls(response: Response, parts: Sequence[Part]) -> None:
     """Add the model calls with their times, nodes, prompts and outputs."""
-    calls = response["llm_calls"] = list[ModelCall]()
-    messages, tools = list[dict[str, Any]](), list[dict[str, Any]]()
-    starts: dict[KeptMessages | None, tuple[int, int]] = {}  # a resumed run has the table of the paused one
+    response["llm_calls"] = list[ModelCall]()
+    messages, tools = dict[bytes, int](), dict[bytes, int]()  # the places of the kept ones
+    kept_messages, kept_tools = list[Any](), list[Any]()
     for part in parts:
-        first_message, first_tool = starts.setdefault(part.tree.kept, (len(messages), len(tools)))
-        calls += [_placed(call, first_message, first_tool) for call in _counted_calls(part)]
-        if part.tree.kept is not None and (len(messages), len(tools)) == starts[part.tree.kept]:
-            messages += part.tree.kept.messages.entries
-            tools += part.tree.kept.tools.entries
-    if any(part.tree.kept is not None for part in parts):
-        response["llm_messages"] = cast("list[KeptMessage]", to_plain(messages))
-    if tools:
-        response["llm_tools"] = to_plain(tools)
+        for table, places, entries in (
+            (part.messages, messages, kept_messages),
+            (part.tools, tools, kept_tools),
+        ):
+            for digest, entry in table.items():
+                if places.setdefault(digest, len(entries)) == len(entries):
+                    entries.append(entry)
+        response["llm_calls"] += [_placed(call, messages, tools) for call in _counted_calls(part)]
+    if parts[0].tree.options.keep_messages:
+        response["llm_messages"] = cast("list[KeptMessage]", to_plain(kept_messages))
+    if kept_tools:
+        response["llm_tools"] = to_plain(kept_tools)
 
 
-def _moved(ranges: Ranges, first: int) -> Ranges:
-    return [[start + first, stop + first] for start, stop in ranges]
-
-
-def _placed(call: CountedCall, first_message: int, first_tool: int) -> ModelCall:
-    """Return a model call with its times, place and messages, whose tables begin at these places of the response's."""
+def _placed(call: CountedCall, messages: Mapping[bytes, int], tools: Mapping[bytes, int]) -> ModelCall:
+    """Return a model call with its times and node, and the places of its messages and tools."""
     placed, run = call.call.copy(), call.run
     if run is not None:
         placed["started_at"] = utc_timestamp(run.started_at)
@@ -331,12 +335,12 @@ def _placed(call: CountedCall, first_message: int, first_tool: int) -> ModelCall
             placed["node_path"] = nodes
         if run.agent is not None:
             placed["agent"] = run.agent
-        if run.input_messages is not None:
-            placed["input_messages"] = _moved(run.input_messages, first_message)
-        if run.tools:
-            placed["tools"] = _moved(run.tools, first_tool)
-    if call.output_message is not None:
-        placed["output_message"] = call.output_message + first_message
+    if call.given is not None:
+        placed["input_messages"] = ranges(messages[digest] for digest in call.given)
+    if call.tools:
+        placed["tools"] = ranges(tools[digest] for digest in call.tools)
+    if call.gave:
+        placed["output_message"] = messages[call.gave[0]]
     if call.parent is not None:
         placed["parent_id"] = call.parent.id
     return placed

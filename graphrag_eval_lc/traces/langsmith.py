@@ -12,7 +12,7 @@ from pydantic import BaseModel
 
 from graphrag_eval_lc.capture.llm_calls import generated_message, model_usage, result_model_name
 from graphrag_eval_lc.capture.messages import answer_in, answer_text, as_message, question_in
-from graphrag_eval_lc.capture.outputs import message_text, output_text, to_plain
+from graphrag_eval_lc.capture.values import message_text, output_text, to_plain
 from graphrag_eval_lc.errors import ResponsesError
 from graphrag_eval_lc.registry.metrics import TOKENS, TOTAL_TOKENS
 from graphrag_eval_lc.traces.traced_calls import LATEST, AskedCall, CallKind, TracedCall

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from datetime import datetime
 from typing import Any
 
-from graphrag_eval_lc.capture.outputs import to_plain
+from graphrag_eval_lc.capture.values import to_plain
 from graphrag_eval_lc.texts import counted, text_of
 from graphrag_eval_lc.traces.json_stream import JsonStream
 from graphrag_eval_lc.traces.spans import Span

@@ -6,8 +6,8 @@ from math import inf
 from typing import Any, NamedTuple, cast
 
 from graphrag_eval_lc.capture.kept import shown_config
-from graphrag_eval_lc.capture.outputs import output_text, to_plain
 from graphrag_eval_lc.capture.responses import utc_timestamp
+from graphrag_eval_lc.capture.values import output_text, to_plain
 from graphrag_eval_lc.records import ActualStep, ModelCall, Response
 from graphrag_eval_lc.registry.metrics import ELAPSED_SEC, TOKENS
 from graphrag_eval_lc.texts import counted, listed

@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 from langchain_core.messages import ToolMessage
 
-from graphrag_eval_lc.capture.outputs import message_outcome
+from graphrag_eval_lc.capture.values import message_outcome
 from graphrag_eval_lc.traces.messages import Message, message_of
 from graphrag_eval_lc.traces.values import as_mapping, parsed
 

@@ -4,7 +4,7 @@ import ast
 from collections.abc import Mapping
 from typing import Any, Final
 
-from graphrag_eval_lc.capture.outputs import to_plain
+from graphrag_eval_lc.capture.values import to_plain
 from graphrag_eval_lc.json_values import json_text, parse_json
 
 QUESTION_ID: Final = "question_id"

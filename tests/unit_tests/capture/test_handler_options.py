@@ -104,7 +104,6 @@ def test_options_do_not_change_later(make_agent, ai, search) -> None:
     tools.clear()
     calling(make_agent, ai, search, query="a").invoke(HI, {"callbacks": [handler]})
     assert handler.response()["actual_steps"][0]["name"] == "find"
-    assert handler._options.wants_documents("search")
 
 
 # --- step_names ---
@@ -252,7 +251,7 @@ def test_redact_changes_nothing_for_the_agent(make_agent, ai, search) -> None:
 def test_a_failing_model_and_capture_itself_tell_no_secret(ai, chat_model, captured, monkeypatch) -> None:
     response = captured(chat_model(script=[ValueError(SECRET)]), "hi", redact=starred)
     assert response["error"] == response["llm_calls"][0]["error"] == "ValueError: ***"
-    monkeypatch.setattr("graphrag_eval_lc.capture.recorder.question_in", lambda inputs: raising(inputs))
+    monkeypatch.setattr("graphrag_eval_lc.capture.record.question_in", lambda inputs: raising(inputs))
     response = captured(RunnableLambda(str.upper), SECRET, redact=starred)
     assert response["capture_warnings"] == ["capture failed in on_chain_start: RuntimeError: cannot redact ***"]
 

@@ -1,7 +1,6 @@
 import asyncio
 import json
 import sys
-from collections.abc import Callable
 from itertools import pairwise
 from typing import Any
 
@@ -21,7 +20,7 @@ from langchain_core.messages import (
 from langchain_core.tools import tool
 
 from graphrag_eval_lc.capture import GraphRAGEvalCallbackHandler
-from graphrag_eval_lc.capture.kept import CaptureOptions, KeptMessages, ranges
+from graphrag_eval_lc.capture.kept import CaptureOptions, KeptMessages, given_messages, ranges
 
 HI: Any = {"messages": [("user", "hi")]}
 SECRET = "s3cr3t"
@@ -48,11 +47,11 @@ def given_and_gave(response: Any) -> list[tuple[list[Any], Any]]:
 
 def kept(*messages: AnyMessage | str, **options: Any) -> list[dict[str, Any]]:
     """Give what a table holds after messages were noted one after the other."""
-    table = KeptMessages(CaptureOptions(**options))
-    for message in messages:
-        table.index(message)
-    assert table.warnings == []
-    return table.messages.entries
+    warnings: list[str] = []
+    table = KeptMessages(CaptureOptions(**options), warnings)
+    table.add(given_messages(messages))
+    assert warnings == []
+    return list(table.messages.values())
 
 
 # --- real agents ---
@@ -153,25 +152,6 @@ def test_what_redact_raises_at_is_left_out_with_a_warning(make_agent, ai) -> Non
         "redact raised ValueError on the content of a message (user), which is left out"
         in (response["capture_warnings"])
     )
-
-
-def test_redact_may_ask_the_handler(make_agent, ai) -> None:
-    def redact(value: Any) -> Any:
-        worker = threading_answer(lambda: len(keeper.responses()))
-        assert worker == 1
-        return value
-
-    keeper = GraphRAGEvalCallbackHandler(keep_messages=True, redact=redact)
-    make_agent([ai("done")], []).invoke(HI, {"callbacks": [keeper]})
-    assert [message["content"] for message in keeper.response()["llm_messages"]] == ["hi", "done"]
-
-
-def threading_answer(function: Callable[[], int]) -> int:
-    """Give what a function gives in another thread, which a lock that is held here would keep waiting."""
-    from concurrent.futures import ThreadPoolExecutor
-
-    with ThreadPoolExecutor(1) as pool:
-        return pool.submit(function).result(timeout=5)
 
 
 # --- messages of all kinds ---

@@ -27,18 +27,8 @@ def test_langchains_own_texts_name_the_schema() -> None:
         messages = [AIMessage("", tool_calls=[call]), ToolMessage(text, tool_call_id="c1", name="City")]
         assert "City" in set(schema_names(messages, None))
     answered = [AIMessage("", tool_calls=[call]), ToolMessage("found", tool_call_id="c1", name="City")]
-    assert set(schema_names(answered, [Command()])) == set()
-    assert set(schema_names(answered, [Command()], is_of_model_node=True)) == {"City"}
-
-
-def test_an_image_of_openai_is_a_step(ask: Any, ai: Any, make_agent: Any) -> None:
-    image = {"type": "image_generation_call", "id": "ig_1", "status": "completed", "result": "eA=="}
-    failed = {**image, "id": "ig_2", "status": "failed", "revised_prompt": "a fjord"}
-    message = ai([image, failed, {"type": "text", "text": "done"}])
-    message.response_metadata = {"model_provider": "openai"}
-    made, not_made = ask(make_agent([message], []))["actual_steps"]
-    assert (made["name"], made["args"], made["output"]) == ("image_generation", {}, "")
-    assert (not_made["args"], not_made["error"]) == ({"prompt": "a fjord"}, "error without a message")
+    assert set(schema_names(answered, Command())) == set()
+    assert set(schema_names(answered, [Command()])) == {"City"}
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from langchain_core.messages import ToolMessage
 from langgraph.types import Command
 from pydantic import BaseModel
 
-from graphrag_eval_lc.capture.outputs import mcp_text, output_text, to_plain, tool_message_of
+from graphrag_eval_lc.capture.values import mcp_text, output_text, to_plain, tool_message_of
 from graphrag_eval_lc.json_values import json_text
 
 JSON = st.recursive(

@@ -15,8 +15,8 @@ from graphrag_eval_lc.capture.kept import (
     kept_metadata,
     shown_config,
 )
-from graphrag_eval_lc.capture.outputs import Outcome
 from graphrag_eval_lc.capture.record import ToolRun
+from graphrag_eval_lc.capture.values import Outcome
 from graphrag_eval_lc.errors import CaptureError
 from graphrag_eval_lc.masking import masked_secrets
 

@@ -1,49 +1,10 @@
-import subprocess
-import sys
 from typing import Any
 
 import pytest
 from langchain.agents import create_agent
-from langchain_core.callbacks import BaseCallbackHandler
-from langgraph.callbacks import GraphCallbackHandler
 from langgraph.checkpoint.memory import InMemorySaver
-from langgraph.errors import GraphInterrupt, ParentCommand
 from langgraph.graph import START, MessagesState, StateGraph
 from langgraph.prebuilt import ToolNode, tools_condition
-from langgraph.types import Command
-
-from graphrag_eval_lc.capture.handler import with_graph_events
-from graphrag_eval_lc.capture.outputs import is_handoff, is_interrupt
-
-
-def test_handlers_hear_graph_events(handler) -> None:
-    assert isinstance(handler, GraphCallbackHandler)
-
-
-def test_the_subclass_is_made_once() -> None:
-    class Handler(BaseCallbackHandler):
-        pass
-
-    made = with_graph_events(Handler)
-    assert issubclass(made, Handler)
-    assert with_graph_events(Handler) is made
-
-
-def test_interrupts_and_handoffs_are_known_by_their_class() -> None:
-    class GraphInterrupt2(GraphInterrupt):
-        pass
-
-    assert is_interrupt(GraphInterrupt2())
-    assert is_handoff(ParentCommand(Command()))
-    assert not is_interrupt(ParentCommand(Command()))
-    assert not is_handoff(type("ParentCommand", (Exception,), {})())
-
-
-@pytest.mark.full
-def test_the_import_leaves_langgraph_alone() -> None:
-    program = "import sys, graphrag_eval_lc.capture; print('langgraph' in sys.modules)"
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == "False"
 
 
 @pytest.mark.parametrize(("is_created", "name"), [(True, None), (False, None), (False, "NightlyUpdateState")])

@@ -8,14 +8,14 @@ import pytest
 from langchain_core.outputs import LLMResult
 from support.stream_values import Decoder, Encoder
 
-from graphrag_eval_lc.capture import kept, llm_calls, messages, outputs
+from graphrag_eval_lc.capture import kept, llm_calls, messages, values
 from graphrag_eval_lc.capture.kept import CaptureOptions
 
 VECTORS = [json.loads(line) for line in Path(__file__).with_name("vectors.jsonl").read_text("utf-8").splitlines()]
 NAMES: dict[Any, tuple[str, ...]] = {
     llm_calls: ("finish_reason", "is_cache_hit", "is_generated", "model_usage", "result_model_name"),
     messages: ("answer_in", "question_in", "whole_answer"),
-    outputs: ("args_snapshot", "mcp_text", "output_text", "tool_message_of"),
+    values: ("args_snapshot", "mcp_text", "output_text", "tool_message_of"),
     kept: ("kept_metadata", "kept_tags", "shown_config"),
 }
 
@@ -28,7 +28,7 @@ FUNCTIONS: dict[str, Any] = {
     **{name: getattr(module, name) for module, names in NAMES.items() for name in names},
     "answer_problems": problems_of,
     "message_lists": lambda value: list(messages.message_lists(value)),
-    "message_outcome": lambda message: tuple(outputs.message_outcome(message)[:2]),
+    "message_outcome": lambda message: tuple(values.message_outcome(message)[:2]),
 }
 
 

@@ -5,16 +5,13 @@ from typing import Any
 
 import pytest
 
-from graphrag_eval_lc import GraphRAGEvalCallbackHandler
-from graphrag_eval_lc.capture.handler import CaptureKeywords
+from graphrag_eval_lc.capture.kept import CaptureKeywords
 from graphrag_eval_lc.config import CaptureConfig, load_config
 from graphrag_eval_lc.errors import ConfigError
 
 
-def test_section_has_the_options_of_the_handler_with_its_defaults() -> None:
+def test_section_has_the_options_of_the_handler() -> None:
     assert CaptureConfig.model_fields.keys() == CaptureKeywords.__annotations__.keys()
-    defaults = GraphRAGEvalCallbackHandler.__init__.__kwdefaults__
-    assert {**CaptureConfig().model_dump(), "step_names": None} == defaults
 
 
 def test_options_stand_in_a_file(tmp_path: Path) -> None:

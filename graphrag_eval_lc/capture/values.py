@@ -9,13 +9,14 @@ from typing import Any, Literal, NamedTuple
 
 from langchain_core.documents import Document
 from langchain_core.messages import BaseMessage, ToolMessage
+from langgraph.types import Command
 from pydantic import BaseModel
 
 from graphrag_eval_lc.json_values import json_number, json_text, parse_json
 from graphrag_eval_lc.texts import text_of
 
 _MAX_DEPTH = 60
-_MAX_MESSAGE_DEPTH = 6  # of lists and Commands, in which tool messages are looked for
+_MAX_MESSAGE_DEPTH = 6  # of lists and Commands, in which tool messages are searched
 _INVENTED_ID = re.compile(r"lc_[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 _CLEAR_TYPES = frozenset({str, bool, type(None)})
 
@@ -37,7 +38,7 @@ def _to_plain(value: Any, path: tuple[int, ...]) -> Any:
     if type(value) in _CLEAR_TYPES:
         return value
     if isinstance(value, (str, int, float)) and not isinstance(value, Enum):
-        return _json_scalar(value)
+        return str.__str__(value) if isinstance(value, str) else json_number(_number(value))
     if id(value) in path or len(path) > _MAX_DEPTH:
         return f"<{type(value).__name__} inside itself>" if id(value) in path else text_of(value)
     inside = (*path, id(value))
@@ -51,17 +52,12 @@ def _to_plain(value: Any, path: tuple[int, ...]) -> Any:
         return text_of(value)
 
 
-def _json_scalar(value: str | float) -> Any:
-    if isinstance(value, str):
-        return str.__str__(value)
-    if isinstance(value, bool):
-        return value
-    return json_number(int(value) if isinstance(value, int) else float(value))
+def _number(value: float) -> float:
+    """Return a number of a subclass, such as numpy's, as Python's own."""
+    return int(value) if isinstance(value, int) else float(value)
 
 
 def _json_key(key: Any) -> str:
-    if isinstance(key, str) and not isinstance(key, Enum):
-        return str.__str__(key)
     plain = to_plain(key)
     return plain if isinstance(plain, str) else json_text(plain)
 
@@ -71,7 +67,10 @@ def _plain_parts(value: Any) -> Any:
     if isinstance(value, Document):
         return document_value(value)
     if isinstance(value, (bytes, bytearray, memoryview)):
-        return _bytes_text(bytes(value))
+        try:
+            return bytes(value).decode("utf-8")
+        except UnicodeDecodeError:
+            return base64.b64encode(value).decode("ascii")
     if isinstance(value, (set, frozenset)):
         return sorted(value, key=repr)
     if isinstance(value, Enum):
@@ -88,15 +87,15 @@ def _plain_parts(value: Any) -> Any:
     return text_of(value)
 
 
-def _bytes_text(value: bytes) -> str:
-    try:
-        return value.decode("utf-8")
-    except UnicodeDecodeError:
-        return base64.b64encode(value).decode("ascii")
+def args_snapshot(inputs: Any, input_text: str) -> dict[str, Any]:
+    """Return a deep copy of a tool's arguments; a tool that was called with a bare string has it as ``input``."""
+    if not isinstance(inputs, Mapping):
+        return {"input": input_text}
+    return {_json_key(key): to_plain(value) for key, value in inputs.items() if type(value).__name__ != "ToolRuntime"}
 
 
 def document_value(document: Document) -> dict[str, Any]:
-    """Return a retrieved document as ``{"id", "text"}``; the id is absent where the document has none."""
+    """Return a retrieved document as ``{"id", "text"}``, without an id if the document has none."""
     identifier = document.id if document.id is not None else document.metadata.get("id")
     text = {"text": document.page_content}
     return text if identifier is None else {"id": to_plain(identifier), **text}
@@ -109,33 +108,41 @@ def documents_in(artifact: Any) -> list[dict[str, Any]] | None:
     return None
 
 
+# --- texts ---
+
+
+def block_text(block: Any) -> str | None:
+    """Return the text of a text or a text block; None for other content blocks."""
+    if isinstance(block, Mapping):
+        block = block.get("text") if block.get("type") == "text" else None
+    return block if isinstance(block, str) else None
+
+
 def message_text(message: BaseMessage) -> str:
-    """Return a message's content as one string: text blocks joined, JSON where there are other blocks."""
+    """Return a message's content as one string: text blocks joined, JSON if there are other blocks."""
     content: Any = message.content
     if isinstance(content, str):
         return content
-    texts = [block if isinstance(block, str) else block_text(block) for block in content]
-    if all(text is not None for text in texts):
-        return "".join(text for text in texts if text is not None)
-    return json_text(without_invented_ids(content), to_plain=to_plain)
+    texts = _texts(content)
+    return json_text(_without_invented_ids(content), to_plain=to_plain) if texts is None else "".join(texts)
 
 
-def without_invented_ids(value: Any) -> Any:
-    """Return content blocks without the ids that LangChain gives them, which are others each time."""
+def _texts(content: Iterable[Any]) -> list[str] | None:
+    """Return the texts of text blocks; None if there are other blocks."""
+    texts = [block_text(block) for block in content]
+    known = [text for text in texts if text is not None]
+    return known if len(known) == len(texts) else None
+
+
+def _without_invented_ids(value: Any) -> Any:
+    """Return content blocks without the ids that LangChain gives them, which differ each time."""
     if isinstance(value, (list, tuple)):
-        return [without_invented_ids(item) for item in value]
+        return [_without_invented_ids(item) for item in value]
     if not isinstance(value, dict) or not isinstance(value.get("type"), str):
         return value
     identifier = value.get("id")
     is_invented = isinstance(identifier, str) and _INVENTED_ID.fullmatch(identifier) is not None
-    return {key: without_invented_ids(item) for key, item in value.items() if key != "id" or not is_invented}
-
-
-def block_text(block: Any) -> str | None:
-    """Return the text of a content block; None where it is no text block."""
-    if isinstance(block, Mapping) and block.get("type") == "text" and isinstance(block.get("text"), str):
-        return str(block["text"])
-    return None
+    return {key: _without_invented_ids(item) for key, item in value.items() if key != "id" or not is_invented}
 
 
 def output_text(value: Any) -> str:
@@ -146,12 +153,12 @@ def output_text(value: Any) -> str:
     """
     if isinstance(value, (str, bytes, bytearray, BaseMessage)) and not isinstance(value, Enum):
         return str(to_plain(value))
-    plain = _command_value(value) if is_command(value) else value
-    return json_text(without_invented_ids(plain) if type(plain) is list else plain, to_plain=to_plain)
+    plain = _command_value(value) if isinstance(value, Command) else value
+    return json_text(_without_invented_ids(plain) if type(plain) is list else plain, to_plain=to_plain)
 
 
-def _command_value(command: Any) -> Any:
-    """Return a Command's update; where it hands over its target, as the update is then the whole state."""
+def _command_value(command: Command[Any]) -> Any:
+    """Return a Command's update; if it hands over its target, as the update is then the whole state."""
     names = [getattr(target, "node", target) for target in _targets(command)]
     hands_over = command.graph is not None and names != ["__end__"]
     if names and (hands_over or command.update is None):
@@ -159,66 +166,12 @@ def _command_value(command: Any) -> Any:
     return command if command.update is None else command.update
 
 
-def _targets(command: Any) -> Sequence[Any]:
+def _targets(command: Command[Any]) -> Sequence[Any]:
     """Return the nodes to which a Command goes, as names or ``Send`` objects."""
     return command.goto if isinstance(command.goto, (list, tuple)) else (command.goto,)
 
 
-def is_command(value: object) -> bool:
-    """Return whether a value is a langgraph ``Command``."""
-    return is_of_langgraph(value, "Command")
-
-
-def is_of_langgraph(value: object, name: str) -> bool:
-    """Return whether a value is of a class of langgraph; by name, as langgraph is not imported for runs without it."""
-    return any(base.__name__ == name and base.__module__.startswith("langgraph") for base in type(value).__mro__)
-
-
-def is_interrupt(error: object) -> bool:
-    """Return whether an exception pauses the run."""
-    return is_of_langgraph(error, "GraphInterrupt")
-
-
-def is_handoff(error: object) -> bool:
-    """Return whether an exception hands over to another agent of the parent graph."""
-    return is_of_langgraph(error, "ParentCommand")
-
-
-def tool_message_of(output: Any, call_id: str | None) -> ToolMessage | None:
-    """Return the tool message that answers a call, or None where a tool returned something else.
-
-    It is the output itself, in the update of a Command, in what it sends to nodes, or in a list of these. The last one
-    with the id of the call counts, or of all if it is None: a Command that hands over carries the history.
-    """
-    if isinstance(output, ToolMessage):
-        return output
-    if not (is_command(output) or isinstance(output, (list, tuple))):
-        return None
-    messages = _tool_messages(output, _MAX_MESSAGE_DEPTH)
-    return next((message for message in messages if call_id in (None, message.tool_call_id)), None)
-
-
-def _tool_messages(value: Any, depth: int) -> Iterator[ToolMessage]:
-    """Yield the tool messages in a value, the last one first; dicts in lists are rows of data."""
-    parts: Iterable[Any] = ()
-    if isinstance(value, ToolMessage):
-        yield value
-    elif isinstance(value, (list, tuple)):
-        parts = (item for item in reversed(value) if not isinstance(item, (str, dict)))
-    elif isinstance(value, dict):
-        parts = (item for item in reversed(value.values()) if isinstance(item, (list, tuple)))
-    elif is_command(value):
-        parts = (*(getattr(target, "arg", None) for target in reversed(_targets(value))), value.update)
-    for part in parts if depth else ():
-        yield from _tool_messages(part, depth - 1)
-
-
-def args_snapshot(inputs: Any, input_text: str) -> dict[str, Any]:
-    """Return a deep copy of a tool's arguments; a tool that was called with a bare string has it as ``input``."""
-    if not isinstance(inputs, Mapping):
-        return {"input": input_text}
-    return {_json_key(key): to_plain(value) for key, value in inputs.items() if type(value).__name__ != "ToolRuntime"}
-
+# --- results of MCP tools ---
 
 _NOT_JSON: Any = object()
 _WRAPPED = "result"  # FastMCP wraps values that are no objects: {"result": value}
@@ -227,8 +180,8 @@ _WRAPPED = "result"  # FastMCP wraps values that are no objects: {"result": valu
 def mcp_text(content: Any, artifact: Any = None) -> str | None:
     """Return the text of a tool's result from ``langchain-mcp-adapters``; None for any other result.
 
-    One block for each element of a list becomes the JSON of the list: from the structured content beside the blocks,
-    else where each block is JSON. A single block stays as it is, unless it stands for a list of one. Blocks with
+    One block for each element of a list becomes the JSON of the list: from the structured content next to the blocks,
+    else if each block is JSON. A single block stays as it is, unless it is in place of a list of one. Blocks with
     images or files are no such result.
 
     Example:
@@ -236,39 +189,25 @@ def mcp_text(content: Any, artifact: Any = None) -> str | None:
         >>> mcp_text(blocks, {"structured_content": {"result": ["a", "b"]}})
         '["a", "b"]'
     """
+    if not isinstance(content, list) or not all(isinstance(block, Mapping) for block in content):
+        return None
     texts = _texts(content)
+    structured = artifact.get("structured_content") if isinstance(artifact, Mapping) else None
     if texts is None:
         return None
-    structured = artifact.get("structured_content") if isinstance(artifact, Mapping) else None
+    parsed = [_parsed(text) for text in texts]
     if isinstance(structured, Mapping):
-        try:
-            return _structured_text(structured, texts)
-        except RecursionError:  # nested more deeply than can be compared
-            return "".join(texts)
+        value: Any = structured
+        wrapped = structured[_WRAPPED] if set(structured) == {_WRAPPED} else structured
+        if _count_blocks(wrapped) == len(texts) and parsed != [structured]:
+            value = wrapped
+        is_text = len(texts) == 1 and (not isinstance(value, list) or parsed == [value])
+        return texts[0] if is_text else json_text(value, to_plain=to_plain)
     if not texts or not all(str(block.get("id")).startswith("lc_") for block in content):
         return None  # the blocks are a tool's own: the adapters' have ids made by LangChain
-    if len(texts) > 1 and all(_parsed(text) is not _NOT_JSON for text in texts):
+    if len(texts) > 1 and _NOT_JSON not in parsed:
         return f"[{', '.join(text.strip() for text in texts)}]"
     return "".join(texts)
-
-
-def _texts(content: Any) -> list[str] | None:
-    """Return the texts of text blocks; None for other content."""
-    if not isinstance(content, list):
-        return None
-    texts = [text for block in content if (text := block_text(block)) is not None]
-    return texts if len(texts) == len(content) else None
-
-
-def _structured_text(structured: Mapping[str, Any], texts: Sequence[str]) -> str:
-    """Return structured content as text, without what FastMCP wraps around values that are no objects."""
-    value: Any = structured
-    parsed = _parsed(texts[0]) if len(texts) == 1 else _NOT_JSON
-    if set(structured) == {_WRAPPED} and _count_blocks(structured[_WRAPPED]) == len(texts) and parsed != structured:
-        value = structured[_WRAPPED]
-    if len(texts) == 1 and (not isinstance(value, list) or parsed == value):
-        return texts[0]
-    return json_text(value, to_plain=to_plain)
 
 
 def _count_blocks(value: Any) -> int:
@@ -283,6 +222,9 @@ def _parsed(text: str) -> Any:
         return _NOT_JSON
 
 
+# --- outcomes ---
+
+
 class Outcome(NamedTuple):
     """How a call ended."""
 
@@ -294,7 +236,7 @@ class Outcome(NamedTuple):
 
 
 def message_outcome(message: ToolMessage) -> Outcome:
-    """Return the outcome that a tool message tells."""
+    """Return the outcome in a tool message."""
     if message.status == "error":
         return Outcome("error", message_text(message).strip() or "error without a message", message.artifact)
     text = mcp_text(message.content, message.artifact)
@@ -307,3 +249,32 @@ def output_outcome(output: Any, message: ToolMessage | None) -> Outcome:
         return message_outcome(message)
     text = mcp_text(output) if type(output) is list else None
     return Outcome("success", output_text(output) if text is None else text)
+
+
+def tool_message_of(output: Any, call_id: str | None) -> ToolMessage | None:
+    """Return the tool message that answers a call, or None if a tool returned something else.
+
+    It is the output itself, in the update of a Command, in what it sends to nodes, or in a list of these. The last one
+    with the id of the call counts, or of all if it is None: a Command that hands over carries the history.
+    """
+    if isinstance(output, ToolMessage):
+        return output
+    if not isinstance(output, (Command, list, tuple)):
+        return None
+    messages = _tool_messages(output, _MAX_MESSAGE_DEPTH)
+    return next((message for message in messages if call_id in (None, message.tool_call_id)), None)
+
+
+def _tool_messages(value: Any, depth: int) -> Iterator[ToolMessage]:
+    """Yield the tool messages in a value, the last one first; dicts in lists are rows of data."""
+    parts: Iterable[Any] = ()
+    if isinstance(value, ToolMessage):
+        yield value
+    elif isinstance(value, (list, tuple)):
+        parts = (item for item in reversed(value) if not isinstance(item, (str, dict)))
+    elif isinstance(value, dict):
+        parts = (item for item in reversed(value.values()) if isinstance(item, (list, tuple)))
+    elif isinstance(value, Command):
+        parts = (*(getattr(target, "arg", None) for target in reversed(_targets(value))), value.update)
+    for part in parts if depth else ():
+        yield from _tool_messages(part, depth - 1)
