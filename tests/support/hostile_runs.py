@@ -148,6 +148,7 @@ def _model_calls() -> list[dict[str, Any]]:
         "node": "n",
         "node_path": [hostile("node"), "n"],
         "parent_id": hostile("around"),
+        "finish_reason": hostile("length"),
     }
     first = {**call, "input_messages": [[0, 2]], "output_message": 2, "tools": [[0, 1]], **place}
     return [first, {**call, "input_messages": [[0, 4]], "error": hostile("error of a model") + _SURROGATE}]

@@ -72,6 +72,7 @@ class QuestionList extends FilteredList {
       element("span", { class: "question-text" }, foreign(row.q)),
       element("span", { class: "question-id" }, foreign(row.k)),
       hasFailed(row) ? [" ", badge(`${sign} ${STATES[row.s]}`, kind)] : [],
+      notes().byKey.has(row.k) ? [" ", badge("✎ note")] : [],
     );
     const meta = element("div", { class: "meta" }, foreign(row.t), ` · ${countText(row.tok)} tokens · ${secondsText(row.sec)}`, isNumber(row.usd) ? ` · ${dollarsText(row.usd)}` : "");
     return element(

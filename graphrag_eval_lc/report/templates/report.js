@@ -2,7 +2,8 @@
 
 function reportLists(rows) {
   const states = new Set(rows.map((row) => row.s));
-  return { ...storedJson("lists"), sets: storedJson("sets"), states, hasCost: rows.some((row) => isNumber(row.usd)) };
+  const noted = { label: "With a note", keys: [...notes().byKey.keys()] };
+  return { ...storedJson("lists"), sets: { ...storedJson("sets"), noted }, states, hasCost: rows.some((row) => isNumber(row.usd)) };
 }
 
 // The keys that go from question to question, unless what has the focus needs them itself.
@@ -28,6 +29,12 @@ function start() {
   const rows = storedJson("index");
   const lists = reportLists(rows);
   const list = new QuestionList(document.getElementById("list"), rows, lists, { noun: lists.hasRepeats ? "sample" : "question", page: "report" });
+  document.getElementById("list").before(
+    notesLine((keys) => {
+      lists.sets.noted.keys = keys;
+      showQuestions(list, { set: "noted" });
+    }),
+  );
   document.documentElement.classList.add("scripted");
   document.querySelectorAll("table[data-sortable]").forEach(makeSortable);
   watchScrollBoxes();
