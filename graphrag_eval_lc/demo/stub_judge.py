@@ -118,8 +118,8 @@ def verdict_on(form: str, texts: Mapping[str, str], outputs: Iterable[str] = ())
         contexts = " ".join(text for name, text in texts.items() if name.startswith("context"))
         found = [(claim, _states(contexts, claim)) for claim in _claims(texts["reference_answer"])]
         return {"statements": [{"statement": claim, "reason": "", "attributed": int(is_in)} for claim, is_in in found]}
-    if form == "GeneratedQuestion":
-        return {"question": (answer.splitlines() or [""])[0], "noncommittal": int("cannot" in answer)}
+    if form == "GeneratedQuestions":
+        return {"questions": [(answer.splitlines() or [""])[0]] * 3, "noncommittal": int("cannot" in answer)}
     # An evaluation of somebody's own: whatever it asks for, it is told how much has to do with the question.
     claims = _claims(answer or " ".join(text for name, text in texts.items() if name != "question"))
     focused = [claim for claim in claims if _words(claim) & _words(texts.get("question", ""))]

@@ -347,7 +347,7 @@ class CustomEvaluation:
         except Exception as problem:
             record = error_record(self.name, problem)
             return {**nothing, **record} if record else {}
-        values = asked.values[0].model_dump().values()
+        values = asked.value.model_dump().values()
         outputs = {key: _read(value) for key, value in zip(self._config.outputs, values, strict=True)}
         return outputs if asked.cost is None else {**outputs, self._config.cost_key: asked.cost}
 

@@ -143,14 +143,14 @@ class AskedModel:
     async def _through_cache(
         self,
         asked: Mapping[str, Any],
-        read: Callable[[Mapping[str, Any]], tuple[Any, ...]],
-        request: Callable[[list[Usage]], Awaitable[tuple[dict[str, Any], tuple[Any, ...]]]],
-        planned: Callable[[RequestPlan, str], tuple[Any, ...]],
-    ) -> Asked[Any]:
-        """Return answers from the cache, or new ones; of equal requests at once the others wait for the first.
+        read: Callable[[Mapping[str, Any]], Outcome],
+        request: Callable[[list[Usage]], Awaitable[tuple[dict[str, Any], Outcome]]],
+        planned: Callable[[RequestPlan, str], Outcome],
+    ) -> Asked[Outcome]:
+        """Return an answer from the cache, or a new one; of equal requests at once the others wait for the first.
 
-        ``asked`` is all that the answers depend on, next to the model's settings. ``read`` returns the answers in a
-        record, ``request`` a new record with its answers, and ``planned`` examples in place of a request.
+        ``asked`` is all that the answer depends on, next to the model's settings. ``read`` returns the answer in a
+        record, ``request`` a new record with its answer, and ``planned`` an example in place of a request.
         """
         digest = request_digest(self.name, {**asked, "settings": self.described.settings})
         known = self._known(digest, read)
@@ -163,29 +163,29 @@ class AskedModel:
         async with self._locks.setdefault((id(asyncio.get_running_loop()), digest), asyncio.Lock()):
             return self._known(digest, read) or await self._new(digest, request)
 
-    def _known(self, digest: str, read: Callable[[Mapping[str, Any]], tuple[Any, ...]]) -> Asked[Any] | None:
-        """Return the answers that the cache has, with what they once cost; 0 from the second use of a digest on."""
+    def _known(self, digest: str, read: Callable[[Mapping[str, Any]], Outcome]) -> Asked[Outcome] | None:
+        """Return the answer that the cache has, with what it once cost; 0 from the second use of a digest on."""
         record = self._cache.get(digest) if self._cache is not None else None
         if record is None:
             return None
         try:
-            values = read(record)
+            value = read(record)
             usages = tuple(Usage(**usage) for usage in record["usages"])
-        except (ValueError, KeyError, TypeError):  # changed by hand
+        except (ValueError, KeyError, TypeError, BrokenAnswerError):  # changed by hand
             return None
         if self._plan is not None:
             self._plan.known += 1
         is_counted = digest in self._counted
         self._counted.add(digest)
-        return Asked(values, 0.0 if is_counted else self._cost(usages), usages, is_cached=True)
+        return Asked(value, 0.0 if is_counted else self._cost(usages), usages, is_cached=True)
 
     async def _new(
-        self, digest: str, request: Callable[[list[Usage]], Awaitable[tuple[dict[str, Any], tuple[Any, ...]]]]
-    ) -> Asked[Any]:
-        """Return new answers and keep them; raise any failure as an UnusableAnswerError with the cost."""
+        self, digest: str, request: Callable[[list[Usage]], Awaitable[tuple[dict[str, Any], Outcome]]]
+    ) -> Asked[Outcome]:
+        """Return a new answer and keep it; raise any failure as an UnusableAnswerError with the cost."""
         paid: list[Usage] = []
         try:
-            record, values = await request(paid)
+            record, value = await request(paid)
         except asyncio.CancelledError:
             self._paid_in_vain(paid)
             raise
@@ -197,7 +197,7 @@ class AskedModel:
         self._counted.add(digest)
         record["usages"] = [asdict(usage) for usage in paid]
         self._keep(digest, record if cost is None else {**record, COST: cost})
-        return Asked(values, cost, tuple(paid))
+        return Asked(value, cost, tuple(paid))
 
     def _failure(self, problem: Exception, cost: float | None) -> UnusableAnswerError:
         text = _refusal_text(problem)

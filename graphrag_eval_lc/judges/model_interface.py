@@ -13,6 +13,7 @@ from graphrag_eval_lc.errors import JudgeError, OptionError
 
 Answer = TypeVar("Answer", bound=BaseModel)
 Value = TypeVar("Value")
+Vectors = tuple[tuple[float, ...], ...]
 
 
 class ClosedAnswer(BaseModel):
@@ -44,17 +45,17 @@ class Usage:
 
 @dataclass(frozen=True, slots=True)
 class Asked(Generic[Value]):
-    """The answers of a model: values of a form, or the vectors of texts.
+    """The answer of a model: a value of the form, or the vectors of texts.
 
     Attributes:
-        values: As many as were asked for.
-        cost: USD of all requests paid for them, repeated ones too; None where one cannot be priced.
+        value: The answer.
+        cost: USD of all requests paid for it, repeated ones too; None if one cannot be priced.
         usages: The usage of each of these requests.
-        is_cached: Whether they come from the cache, or from an equal request in flight.
-        is_planned: Whether nothing was asked, and the answers are examples.
+        is_cached: Whether it comes from the cache, or from an equal request in flight.
+        is_planned: Whether nothing was asked, and the answer is an example.
     """
 
-    values: tuple[Value, ...]
+    value: Value
     cost: float | None
     usages: tuple[Usage, ...] = ()
     is_cached: bool = False
@@ -70,17 +71,13 @@ class JudgeModel(Protocol):
 
     name: str
 
-    async def aask(
-        self, system: str, user: str, schema: type[Answer], *, n: int = 1, temperature: float | None = None
-    ) -> Asked[Answer]:
-        """Ask for ``n`` answers of the form ``schema``.
+    async def aask(self, system: str, user: str, schema: type[Answer]) -> Asked[Answer]:
+        """Ask for an answer of the form ``schema``.
 
         Args:
             system: The system message.
             user: The user's message.
             schema: The form.
-            n: How many answers.
-            temperature: At least this one, so that several answers differ; None: that of the model's settings.
 
         Raises:
             JudgeError: There is no usable answer.
@@ -97,7 +94,7 @@ class EmbeddingModel(Protocol):
 
     name: str
 
-    async def aembed(self, texts: Sequence[str]) -> "Asked[tuple[float, ...]]":
+    async def aembed(self, texts: Sequence[str]) -> "Asked[Vectors]":
         """Return the vectors of texts in one request.
 
         Raises:

@@ -44,16 +44,14 @@ class OpenAIJudgeModel(ChatJudgeModel):
     def _request(self, *args: Any) -> dict[str, Any]:
         return {**super()._request(*args), **self._endpoint.added_to_body}
 
-    async def _answered(
-        self, request: dict[str, Any], mode: Mode, form: type[BaseModel], paid: list[Usage]
-    ) -> list[str]:
+    async def _answered(self, request: dict[str, Any], mode: Mode, form: type[BaseModel], paid: list[Usage]) -> str:
         completion = await self._endpoint.post("/chat/completions", request)
         if completion.get("choices") or completion.get("usage"):
             paid.append(usage_in(completion))
         choices = completion.get("choices")
         if not isinstance(choices, list) or not choices:
             raise BrokenAnswerError("the endpoint answered without choices")
-        return [_answer_text(choice, self.name, form) for choice in choices]
+        return _answer_text(choices[0], self.name, form)
 
 
 def _answer_text(choice: Any, name: str, form: type[BaseModel]) -> str:

@@ -83,11 +83,9 @@ class HostileJudge:
 
     name = hostile("judge")
 
-    async def aask(
-        self, system: str, user: str, schema: type[Answer], *, n: int = 1, temperature: float | None = None
-    ) -> Asked[Answer]:
-        """Give answers of the form that is asked for."""
-        return Asked((schema.model_validate(_judgement(schema)),) * n, 0.001)
+    async def aask(self, system: str, user: str, schema: type[Answer]) -> Asked[Answer]:
+        """Give an answer of the form that is asked for."""
+        return Asked(schema.model_validate(_judgement(schema)), 0.001)
 
 
 def _judgement(schema: type[BaseModel]) -> dict[str, Any]:
