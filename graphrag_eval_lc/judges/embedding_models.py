@@ -3,7 +3,6 @@
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import Any, Unpack
 
 from langchain_core.embeddings import Embeddings
@@ -14,6 +13,7 @@ from graphrag_eval_lc.judges.model import AskedModel, AskingOptions, ModelDescri
 from graphrag_eval_lc.judges.model_interface import Asked, BrokenAnswerError, Usage, Vectors
 from graphrag_eval_lc.judges.openai_models import Endpoint, description_of
 from graphrag_eval_lc.judges.request_plan import RequestPlan, size_of
+from graphrag_eval_lc.registry.metrics import OUTPUT_TOKENS
 
 
 class CachedEmbeddingModel(AskedModel, ABC):
@@ -93,7 +93,7 @@ class OpenAIEmbeddingModel(CachedEmbeddingModel):
         request = {"model": self.described.model, "input": texts, "encoding_format": "float"}
         body = await self._endpoint.post("/embeddings", {**request, **self._endpoint.added_to_body})
         if body.get("data") or body.get("usage"):
-            paid.append(replace(usage_in(body), output_tokens=0))
+            paid.append({**usage_in(body), OUTPUT_TOKENS: 0})
         try:
             entries = sorted(enumerate(body["data"]), key=lambda entry: entry[1].get("index", entry[0]))
             return tuple(entry["embedding"] for _, entry in entries)
@@ -115,5 +115,5 @@ class LangChainEmbeddingModel(CachedEmbeddingModel):
     async def _vectors(self, texts: list[str], paid: list[Usage]) -> Vectors:
         close_connections_of_resting_loops()
         vectors = await self._embeddings.aembed_documents(texts)
-        paid.append(Usage(None, None, None))
+        paid.append({})
         return tuple(map(tuple, vectors))

@@ -98,7 +98,7 @@ def _check_openai_finish_reason(name: str, error: Exception, paid: list[Usage]) 
         paid.append(usage_in(completion.model_dump() if completion is not None else {}))
         check_finish_reason(name, "length")
     if kind == "ContentFilterFinishReasonError":
-        paid.append(Usage(None, None, None))
+        paid.append({})
         check_finish_reason(name, "content_filter")
 
 

@@ -5,7 +5,7 @@ import logging
 import re
 import time
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from itertools import count
 from typing import Any, TypedDict, TypeVar, Unpack
 from weakref import WeakValueDictionary
@@ -33,7 +33,7 @@ from graphrag_eval_lc.judges.model_interface import (
 from graphrag_eval_lc.judges.request_plan import RequestPlan, RequestSize, size_of
 from graphrag_eval_lc.masking import masked_text
 from graphrag_eval_lc.prices import Pricing
-from graphrag_eval_lc.registry.metrics import COST, INPUT_TOKENS, OUTPUT_TOKENS
+from graphrag_eval_lc.registry.metrics import COST
 from graphrag_eval_lc.retrying import (
     RetryPolicy,
     is_rate_limit,
@@ -170,7 +170,7 @@ class AskedModel:
             return None
         try:
             value = read(record)
-            usages = tuple(Usage(**usage) for usage in record["usages"])
+            usages = tuple({**usage} for usage in record["usages"])
         except (ValueError, KeyError, TypeError, BrokenAnswerError):  # changed by hand
             return None
         if self._plan is not None:
@@ -195,7 +195,7 @@ class AskedModel:
             raise self._failure(problem, self._paid_in_vain(paid)) from problem
         cost = self._cost(paid)
         self._counted.add(digest)
-        record["usages"] = [asdict(usage) for usage in paid]
+        record["usages"] = paid
         self._keep(digest, record if cost is None else {**record, COST: cost})
         return Asked(value, cost, tuple(paid))
 
@@ -379,9 +379,8 @@ def usage_in(body: Mapping[str, Any]) -> Usage:
     """Return the usage in the body of an OpenAI API response.
 
     Example:
-        >>> usage = usage_in({"model": "m", "usage": {"prompt_tokens": 9, "completion_tokens": 2}})
-        >>> usage.model, usage.input_tokens, usage.output_tokens
-        ('m', 9, 2)
+        >>> usage_in({"model": "m", "usage": {"prompt_tokens": 9, "completion_tokens": 2}})
+        {'model': 'm', 'input_tokens': 9, 'output_tokens': 2, 'total_tokens': 11}
     """
     return _usage(LLMResult(generations=[], llm_output={"model": body.get("model"), "usage": body.get("usage")}))
 
@@ -392,15 +391,8 @@ def usage_of(message: AIMessage) -> Usage:
 
 
 def _usage(result: LLMResult) -> Usage:
-    tokens = model_usage(result)
-    return Usage(
-        result_model_name(result),
-        tokens.get(INPUT_TOKENS),
-        tokens.get(OUTPUT_TOKENS),
-        tokens.get("cached_input_tokens"),
-        tokens.get("cache_write_input_tokens"),
-        tokens.get("cache_write_1h_input_tokens"),
-    )
+    name = result_model_name(result)
+    return {**({} if name is None else {"model": name}), **model_usage(result)}
 
 
 def usages_cost(usages: Iterable[Usage], pricing: Pricing, *, model: str, provider: str | None) -> float | None:
@@ -414,13 +406,12 @@ def usages_cost(usages: Iterable[Usage], pricing: Pricing, *, model: str, provid
 
 def _usage_cost(usage: Usage, pricing: Pricing, model: str, provider: str | None) -> float | None:
     names = sorted(
-        dict.fromkeys((model, usage.model or model)),
+        dict.fromkeys((model, usage.get("model") or model)),
         key=lambda name: not pricing.is_overridden(name),  # names that the config prices come first
     )
     unpriced = set(names) & pricing.unpriced
-    tokens = {name: value for name, value in asdict(usage).items() if name != "model"}
     for name in names:
-        cost = pricing.cost(name, provider=provider, **tokens)
+        cost = pricing.cost_of_usage({**usage, "model": name}, provider)
         if cost is not None:
             # The other name needs no price, unless it lacked one before.
             pricing.unpriced.difference_update(set(names) - unpriced)

@@ -2,7 +2,7 @@
 
 import asyncio
 import math
-from collections.abc import AsyncIterator, Iterable, Sequence
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Any, Generic, Protocol, TypeVar
@@ -14,33 +14,14 @@ from graphrag_eval_lc.errors import JudgeError, OptionError
 Answer = TypeVar("Answer", bound=BaseModel)
 Value = TypeVar("Value")
 Vectors = tuple[tuple[float, ...], ...]
+Usage = Mapping[str, Any]
+"""The model and the tokens of one request, by the keys of ``llm_calls``; what the provider did not report is absent."""
 
 
 class ClosedAnswer(BaseModel):
     """The form of an answer without further keys. Its docstring and those of its parts are sent with the schema."""
 
     model_config = ConfigDict(extra="forbid")
-
-
-@dataclass(frozen=True, slots=True)
-class Usage:
-    """The tokens of one request, as the provider reports them; None: not reported.
-
-    Attributes:
-        model: The model that answered.
-        input_tokens: All tokens of the prompt, or of the texts for embeddings.
-        output_tokens: Tokens of the answer; 0 for embeddings.
-        cached_input_tokens: Those of the prompt that were read from the provider's cache.
-        cache_write_input_tokens: Those that were written to it.
-        cache_write_1h_input_tokens: Those of the written ones that are kept for an hour.
-    """
-
-    model: str | None
-    input_tokens: int | None
-    output_tokens: int | None
-    cached_input_tokens: int | None = None
-    cache_write_input_tokens: int | None = None
-    cache_write_1h_input_tokens: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

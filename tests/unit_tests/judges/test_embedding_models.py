@@ -42,7 +42,7 @@ async def test_vectors_come_in_the_order_of_the_texts(stub: OpenAIStub) -> None:
     embedded = await model_of(stub).aembed(["b", "a"])
     assert embedded.value == (pytest.approx([0.1, -2.0]), pytest.approx([1.0, 0.5]))
     assert embedded.cost == pytest.approx(COST)
-    assert embedded.usages[0].input_tokens == 50
+    assert embedded.usages[0]["input_tokens"] == 50
     assert stub.requests[0].body == {
         "model": "text-embedding-3-small",
         "input": ["b", "a"],

@@ -23,9 +23,11 @@ from support.openai_stub import (
 )
 
 from graphrag_eval_lc.judges.langchain_models import LangChainJudgeModel
-from graphrag_eval_lc.judges.model_interface import Asked, UnusableAnswerError, Usage
+from graphrag_eval_lc.judges.model_interface import Asked, UnusableAnswerError
 
 COST = 1000 * 0.15e-6 + 100 * 0.6e-6  # of one request for gpt-4o-mini: 1000 tokens in, 100 out
+USAGE = {"model": "gpt-4o-mini", "input_tokens": 1000, "cached_input_tokens": 0, "output_tokens": 100}
+USAGE["total_tokens"] = 1100
 GOOD = {"reason": "It says so.", "verdict": 1}
 
 
@@ -59,7 +61,7 @@ async def test_an_answer_comes_as_a_value_with_usage_and_cost(openai_stub: OpenA
     assert model.name == "openai:gpt-4o-mini"
     assert asked.value == Verdict(**GOOD)
     assert asked.cost == pytest.approx(COST)
-    assert asked.usages == (Usage("gpt-4o-mini", 1000, 100, 0),)
+    assert asked.usages == (USAGE,)
     assert openai_stub.requests[0].body["response_format"]["json_schema"]["strict"] is True
 
 

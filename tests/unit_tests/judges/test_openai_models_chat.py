@@ -31,11 +31,13 @@ from graphrag_eval_lc.config import GenerationConfig, PriceConfig
 from graphrag_eval_lc.errors import ConfigError, JudgeError, RunFolderError
 from graphrag_eval_lc.event_loop.loop import run_sync
 from graphrag_eval_lc.judges.model import usages_cost
-from graphrag_eval_lc.judges.model_interface import Asked, CallPool, UnusableAnswerError, Usage
+from graphrag_eval_lc.judges.model_interface import Asked, CallPool, UnusableAnswerError
 from graphrag_eval_lc.judges.openai_models import OpenAIJudgeModel
 from graphrag_eval_lc.prices import Pricing
 
 COST = 1000 * 0.15e-6 + 100 * 0.6e-6  # of one request for gpt-4o-mini: 1000 tokens in, 100 out
+USAGE = {"model": "gpt-4o-mini", "input_tokens": 1000, "cached_input_tokens": 0, "output_tokens": 100}
+USAGE["total_tokens"] = 1100
 GOOD = {"reason": "It says so.", "verdict": 1}
 
 
@@ -81,7 +83,7 @@ async def test_an_answer_comes_as_a_value_with_usage_and_cost(openai_stub: OpenA
     asked = await ask(model_of(openai_stub))
     assert asked.value == Verdict(**GOOD)
     assert asked.cost == pytest.approx(COST)
-    assert asked.usages == (Usage("gpt-4o-mini", 1000, 100, 0),)
+    assert asked.usages == (USAGE,)
     assert not asked.is_cached
 
 
@@ -450,17 +452,17 @@ async def test_a_context_that_is_too_long_tells_nothing_of_the_endpoint(openai_s
 async def test_an_unknown_model_is_not_priced(openai_stub: OpenAIStub) -> None:
     asked = await ask(model_of(openai_stub, {"model": "our-own-model"}))
     assert asked.cost is None
-    assert asked.usages[0].input_tokens == 1000
+    assert asked.usages[0]["input_tokens"] == 1000
 
 
 async def test_a_price_of_the_config_for_the_answering_model_goes_first() -> None:
     pricing = Pricing({"our-model": PriceConfig(input=1.0, output=0.0)})
-    usage = Usage("our-model", 1_000_000, 0)
+    usage = {"model": "our-model", "input_tokens": 1_000_000, "output_tokens": 0}
     for asked in ("gpt-4o-mini", "no-such-model"):
         assert usages_cost([usage], pricing, model=asked, provider="openai") == pytest.approx(1.0)
-    assert usages_cost([Usage("gpt-4o-mini", 9, 9)], pricing, model="alias", provider="openai")
+    assert usages_cost([{**usage, "model": "gpt-4o-mini"}], pricing, model="alias", provider="openai")
     assert not pricing.unpriced
-    assert usages_cost([Usage("other", 9, 9)], pricing, model="alias", provider="openai") is None
+    assert usages_cost([{**usage, "model": "other"}], pricing, model="alias", provider="openai") is None
     assert "alias" in pricing.unpriced
 
 
@@ -469,7 +471,7 @@ async def test_a_request_without_usage_is_not_priced(openai_stub: OpenAIStub) ->
     openai_stub.answers.extend(["broken", GOOD])
     asked = await ask(model_of(openai_stub))
     assert asked.cost is None
-    assert [usage.input_tokens for usage in asked.usages] == [None, 1000]
+    assert [usage.get("input_tokens") for usage in asked.usages] == [None, 1000]
 
 
 async def test_cached_tokens_cost_less(openai_stub: OpenAIStub) -> None:
