@@ -3,29 +3,21 @@
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
-from typing import Any, Literal, Self, Unpack
+from typing import Any, Unpack
 
 from pydantic import BaseModel
 
-from graphrag_eval_lc.error_bodies import words_of
 from graphrag_eval_lc.errors import JudgeError
 from graphrag_eval_lc.judges.answer_forms import WrongFormError, answer_in, closed_schema, form_in_words, form_name
-from graphrag_eval_lc.judges.model import (
-    AskedModel,
-    AskingOptions,
-    ModelDescription,
-    is_failed_generation,
-    refuses_part,
-)
+from graphrag_eval_lc.judges.fallbacks import EndpointAbilities, Mode, leaves_no_room
+from graphrag_eval_lc.judges.model import AskedModel, AskingOptions, ModelDescription
 from graphrag_eval_lc.judges.model_interface import Answer, Asked, BrokenAnswerError, CutAnswerError, Usage
 from graphrag_eval_lc.judges.request_plan import RequestPlan, example_of, size_of
 from graphrag_eval_lc.masking import masked_text
-from graphrag_eval_lc.retrying import is_too_long, status_of
 
 Messages = list[dict[str, str]]
-Mode = Literal["json_schema", "tools", "json_object", "text"]
 
 _FIRST_TOKENS = 4096  # of an answer, which the oldest models in use can give
 _FIRST_REASONING_TOKENS = 16_384  # thoughts count too
@@ -55,7 +47,7 @@ class ChatJudgeModel(AskedModel, ABC):
         *,
         temperature: float | None,
         max_tokens: int | None,
-        abilities: "EndpointAbilities",
+        abilities: EndpointAbilities,
         **options: Unpack[AskingOptions],
     ) -> None:
         super().__init__(described, **options)
@@ -98,7 +90,7 @@ class ChatJudgeModel(AskedModel, ABC):
         return await self._through_cache(asked, read, request, planned)
 
     def _request(
-        self, abilities: "EndpointAbilities", messages: Messages, form: type[BaseModel], tokens: int
+        self, abilities: EndpointAbilities, messages: Messages, form: type[BaseModel], tokens: int
     ) -> dict[str, Any]:
         """Return the body of a request."""
         schema = closed_schema(form)
@@ -172,68 +164,7 @@ class ChatJudgeModel(AskedModel, ABC):
             raise JudgeError(f"{self.name} gave no answer of the form that was asked for, twice: {problem}") from None
 
 
-# --- what an endpoint accepts ---
-
-_NEXT_MODE: dict[Mode, Mode] = {"json_schema": "tools", "tools": "json_object", "json_object": "text"}
-_SCHEMA = r"schema|structured|grammar|samplers|guided|constrained|response.?format"
-_REFUSED_MODE: dict[Mode, re.Pattern[str]] = {
-    "json_schema": re.compile(rf"{_SCHEMA}|json", re.IGNORECASE),
-    "tools": re.compile(r"tool|function", re.IGNORECASE),
-    "json_object": re.compile(rf"{_SCHEMA}|json", re.IGNORECASE),
-}
-_TOKENS_KEY = re.compile(r"max_(?:completion_)?tokens")
-_ANSWERS_ROOM = re.compile(r"completion|max_(?:output_|new_|completion_)?tokens", re.IGNORECASE)
-_TOO_MUCH_ROOM = re.compile(
-    r"too (?:large|high|big)|at most|at least|range|exceed|maximum|must be|<=|less than", re.IGNORECASE
-)
-
-
-@dataclass(frozen=True, slots=True)
-class EndpointAbilities:
-    """What an endpoint accepts, as far as is known.
-
-    Attributes:
-        mode: How it is asked for the form: by a strict JSON schema, a function to call, JSON mode or the prompt alone.
-        takes_temperature: Whether a request may set the temperature.
-        tokens_key: The parameter that bounds the answer's tokens; None if it accepts none.
-        tells_form: Whether the prompt has the form too, since an answer broke the schema: the endpoint ignores it.
-    """
-
-    mode: Mode = "json_schema"
-    takes_temperature: bool = True
-    tokens_key: Literal["max_tokens", "max_completion_tokens"] | None = "max_tokens"
-    tells_form: bool = False
-
-    @property
-    def is_in_words(self) -> bool:
-        """Whether the prompt must have the form."""
-        return self.tells_form or self.mode in {"json_object", "text"}
-
-    def learned_from(self, error: BaseException, request: Mapping[str, Any]) -> Self | None:
-        """Return what is known after an endpoint refused a request; None if the error says nothing new."""
-        next_mode = _NEXT_MODE.get(self.mode)
-        if is_failed_generation(error):
-            # A retry broke the form too: the model cannot write it in this mode.
-            return None if next_mode is None else replace(self, mode=next_mode)
-        if not refuses_part(error) or leaves_no_room(error):
-            return None
-        text = words_of(error)
-        if self.tokens_key in request and _TOKENS_KEY.search(text):
-            return replace(self, tokens_key="max_completion_tokens" if self.tokens_key == "max_tokens" else None)
-        if "temperature" in request and "temperature" in text:
-            return replace(self, takes_temperature=False)
-        if next_mode is not None and (status_of(error) == 501 or _REFUSED_MODE[self.mode].search(text)):
-            return replace(self, mode=next_mode)
-        return None
-
-
-def leaves_no_room(error: BaseException) -> bool:
-    """Return whether an endpoint refused a request as too long with the room for its answer."""
-    text = words_of(error)
-    if is_too_long(error):
-        return _ANSWERS_ROOM.search(text) is not None
-    is_too_much = _TOKENS_KEY.search(text) is not None and _TOO_MUCH_ROOM.search(text) is not None
-    return status_of(error) in {400, 422} and is_too_much
+# --- requests and answers ---
 
 
 def form_parameters(mode: Mode, name: str, schema: dict[str, Any]) -> dict[str, Any]:

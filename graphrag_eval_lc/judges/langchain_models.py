@@ -10,7 +10,8 @@ from pydantic import BaseModel
 
 from graphrag_eval_lc.event_loop.http_connections import close_connections_of_resting_loops
 from graphrag_eval_lc.judges.answer_forms import closed_schema, form_name, message_text
-from graphrag_eval_lc.judges.chat_model import ChatJudgeModel, EndpointAbilities, Mode, check_finish_reason, refused
+from graphrag_eval_lc.judges.chat_model import ChatJudgeModel, check_finish_reason, refused
+from graphrag_eval_lc.judges.fallbacks import EndpointAbilities, Mode
 from graphrag_eval_lc.judges.model import AskingOptions, ModelDescription, usage_in, usage_of
 from graphrag_eval_lc.judges.model_interface import BrokenAnswerError, Usage
 from graphrag_eval_lc.retrying import masked_error_text

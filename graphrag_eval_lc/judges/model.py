@@ -2,7 +2,6 @@
 
 import asyncio
 import logging
-import re
 import time
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -15,9 +14,10 @@ from langchain_core.outputs import LLMResult
 
 from graphrag_eval_lc.budget import Budget, BudgetSpentError
 from graphrag_eval_lc.capture.llm_calls import message_result, model_usage, result_model_name
-from graphrag_eval_lc.error_bodies import unsaid_body, words_of
+from graphrag_eval_lc.error_bodies import unsaid_body
 from graphrag_eval_lc.errors import JudgeError, RunFolderError
 from graphrag_eval_lc.judges.cache import PAID_IN_VAIN, JudgeCache, request_digest
+from graphrag_eval_lc.judges.fallbacks import is_failed_generation, refuses_part
 from graphrag_eval_lc.judges.model_interface import (
     Asked,
     BrokenAnswerError,
@@ -331,28 +331,6 @@ class AskedModel:
 
 
 # --- what errors mean ---
-
-_SCHEMA = r"schema|structured|grammar|samplers|guided|constrained|response.?format"
-_REFUSED_IN_500 = re.compile(_SCHEMA, re.IGNORECASE)
-_REFUSING_STATUSES = frozenset({400, 404, 415, 422, 501})
-_FAILED_GENERATION = re.compile(r"json_validate_failed|tool_use_failed")
-
-
-def refuses_part(error: BaseException) -> bool:
-    """Return whether an endpoint may have refused a part of the request, which could be left out.
-
-    Not if a text was too long, whatever else the message names. Some local servers say with 500 that they cannot make
-    a grammar of the schema, which a retry does not change.
-    """
-    if is_too_long(error) or is_failed_generation(error):
-        return False
-    status = status_of(error)
-    return status in _REFUSING_STATUSES or (status == 500 and _REFUSED_IN_500.search(words_of(error)) is not None)
-
-
-def is_failed_generation(error: BaseException) -> bool:
-    """Return whether an endpoint refused what the model wrote, not the request: another answer may fit."""
-    return status_of(error) == 400 and _FAILED_GENERATION.search(words_of(error)) is not None
 
 
 def _is_billed_perhaps(error: Exception) -> bool:

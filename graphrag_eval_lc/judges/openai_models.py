@@ -14,7 +14,8 @@ from graphrag_eval_lc.config import EmbeddingConfig, GenerationConfig
 from graphrag_eval_lc.errors import ConfigError, MissingExtraError
 from graphrag_eval_lc.event_loop.bounded_http import RefusedResponseError, bounded_http
 from graphrag_eval_lc.judges.answer_forms import message_text
-from graphrag_eval_lc.judges.chat_model import ChatJudgeModel, EndpointAbilities, Mode, check_finish_reason, refused
+from graphrag_eval_lc.judges.chat_model import ChatJudgeModel, check_finish_reason, refused
+from graphrag_eval_lc.judges.fallbacks import EndpointAbilities, Mode
 from graphrag_eval_lc.judges.model import AskingOptions, ModelDescription, usage_in
 from graphrag_eval_lc.judges.model_interface import BrokenAnswerError, Usage
 from graphrag_eval_lc.masking import masked_text, remember_secret
