@@ -200,7 +200,7 @@ class RunOutput(AbstractContextManager["RunOutput"]):
         journal = self.open_journal(texts)
         reused = [
             key
-            for key in journal.keys()  # noqa: SIM118  # no dict
+            for key in journal
             if (summary := journal.summary(key)) and not summary.is_to_ask(retry_errors=options.retry_errors)
         ]
         # An agent of another name was refused before this, without one of the two options.

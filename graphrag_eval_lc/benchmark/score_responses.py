@@ -199,7 +199,7 @@ def score_run(run_dir: str | PathLike[str], **options: Any) -> BenchmarkRun:
         )
         if "agent" not in earlier and output.journal is not None:
             known = earlier.get("questions") or {}  # those that are gone were told just now
-            keys = output.journal.keys()
+            keys = output.journal
             output.warn(*_unknown_questions((key for key in keys if key[0] not in known), run.templates))
         if run.unasked and "stopped" not in earlier:  # it was killed, and could not say so
             output.warn(f"{run.unasked:,} of {len(samples) + run.unasked:,} were not asked yet, and are not counted")
@@ -276,7 +276,7 @@ def _run_to_score(
         )
         scored, notes = selected, list[str]()
         if given.answered_only:
-            scored = given.selection.answered(selected, {key[0] for key in journal.keys()})  # noqa: SIM118  # no dict
+            scored = given.selection.answered(selected, {key[0] for key in journal})
             notes.append(answered_note(len(scored), len(selected)))
         if len(selected) < len(questions):
             notes.append(
@@ -347,9 +347,9 @@ def _answered(
 ) -> tuple[Sequence[Sample], int]:
     """Return the samples of a run that are scored, and how many were not asked yet."""
     if "agent" not in earlier:  # the responses were recorded elsewhere: what has none counts as failed
-        return recorded_samples(questions, journal.keys()), 0
+        return recorded_samples(questions, journal), 0
     asked_repeats = earlier.get("repeats") or 1
-    most = max(asked_repeats, journal.most_repeats)
+    most = max([asked_repeats, *(repeat for _, repeat in journal)])
     samples = samples_of(questions, most, Shard.in_record(earlier))
     plan = planned(samples, journal.summary, only_scores=True)
     return plan.done, sum(sample.repeat <= asked_repeats for sample in plan.to_ask)

@@ -148,7 +148,7 @@ def plan_merge(
     """
     with _merge(runs, output_dir, dataset, force=force) as merge:
         keys = [sample.key for sample in merge.samples if merge.answers.is_answered(sample.key)]
-        errors = sum(map(merge.answers.is_error, keys))
+        errors = sum((summary := merge.answers.summary(key)) is not None and summary.is_error for key in keys)
         missing = (merge.stopped or {}).get("message", "")
         return MergePlan(len(merge.parts), len(merge.samples), len(keys), errors, missing, tuple(merge.warnings))
 
@@ -181,7 +181,6 @@ def _merge(
             raise RunFolderError(what, path=first.path, hint="Put its questions back, or leave this run out.")
         texts = {str(each["id"]): each["question_text"] for _, each in questions_of(loaded.templates)}
         answers = Answers([part.path / RESPONSES_FILE for part in parts], texts)
-        stack.callback(answers.close)
         warnings = [*left_out, *loaded.notes, *accepted, *_difference_warnings(parts)]
         merge = _Merge(parts, loaded.templates, digests, samples, answers, repeats, warnings)
         merge.check_lines_and_conflicts(force=force)
@@ -230,9 +229,7 @@ class _Merge:
             ids = [key[0] for key, _ in conflicts]
             kept = f"{counted(len(ids), 'sample')} with two different answers, of which one was kept"
             self.warnings.append(f"{kept}: {listed(ids)}")
-        for number, line in self.answers.unreadable:
-            place = f"{self.parts[number].path / RESPONSES_FILE}"
-            self.warnings.append(f"line {line.number} ({line.length:,} bytes) of {place} holds no response")
+        self.warnings += chain.from_iterable(journal.unreadable for journal in self.answers.journals)
 
     def refuse_to_lose(self, folder: RunFolder) -> None:
         """Refuse to replace a merged run that was resumed: its answers are paid for, and no part has them."""
@@ -331,7 +328,7 @@ class _Merge:
             for part in self.parts:
                 register_recorded(part.record)
             pipeline = self._pipeline(config or recorded, results)
-            lacking = {sample.key: sample for sample in self.samples if sample.key in self.answers}
+            lacking = {sample.key: sample for sample in self.samples if self.answers.summary(sample.key)}
             for number, part in enumerate(self.parts):
                 is_scored = "totals" in part.record and not part.record.get("scored_selection")
                 path = part.path / RESULTS_FILE

@@ -114,7 +114,7 @@ def test_responses_recorded_elsewhere_are_written_one_at_a_time(tmp_path: Path) 
     folder = RunFolder(tmp_path)
     folder.write_responses({"question_id": f"q{number}"} for number in range(3))
     with folder.journal() as journal:
-        assert journal.keys() == [("q0", 1), ("q1", 1), ("q2", 1)]
+        assert list(journal) == [("q0", 1), ("q1", 1), ("q2", 1)]
 
 
 def test_file_in_the_way_is_one_sentence(tmp_path: Path) -> None:

@@ -237,7 +237,8 @@ def test_unfinished_shard_is_scored_now_and_what_it_lacks_is_told(shards: Shards
     assert merged.stopped["message"] == "1 sample of 12 is not answered: shard 2/3 (1 left) did not come to its end"
     assert len(merged.results) == 11
     (warning,) = merged.warnings
-    assert "night-2-of-3/responses.jsonl holds no response" in warning
+    assert "night-2-of-3/responses.jsonl" in warning
+    assert "was cut off while it was written" in warning
     assert journal.read_bytes().endswith(lines[-1][:-9])
     whole = {result["question_id"]: result for result in merge_runs(shards(1), output_dir="one").results}
     for result in merged.results:
