@@ -261,7 +261,7 @@ def _seconds(seconds: float | None) -> str:
 def progress_display(
     mode: ProgressMode = "auto", *, file: TextIO | None = None, done_by: EventKind = "response_ended"
 ) -> AbstractContextManager[Observer]:
-    """Return a display of a run's progress, as a context manager with an observer to tell the events.
+    """Return a display of a run's progress, as a context manager with an observer of the events.
 
     Events only change values in memory; a timer repaints them. When the context ends, the bar is gone and nothing
     more is printed. A terminal that is lost meanwhile does not disturb the run.

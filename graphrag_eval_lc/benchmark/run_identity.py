@@ -86,9 +86,9 @@ def changed_questions(earlier: Run, now: Run) -> frozenset[str]:
 
 
 def refuse_changes(earlier: Run, now: Run, folder: Path, *, is_other_agent_fine: bool = False) -> None:
-    """Refuse to go on with a run of other questions, of another agent, or of which other things are kept.
+    """Refuse to resume a run of other questions, of another agent, or of which other things are kept.
 
-    A mended reference and another configuration of the scoring are no such change: all is scored anew anyway.
+    A fixed reference and another configuration of the scoring do not matter: all is scored again anyway.
 
     Args:
         earlier: The run.json of the run.
@@ -105,13 +105,13 @@ def refuse_changes(earlier: Run, now: Run, folder: Path, *, is_other_agent_fine:
         raise RunFolderError(
             f"the folder holds a run that differs from this one: {'; '.join(changes)}",
             path=folder,
-            hint="Give another folder; or --force (force=True) to go on nevertheless, with the answers of unchanged "
-            "questions kept; or --overwrite (overwrite=True) to start anew.",
+            hint="Give another folder; or --force (force=True) to resume nevertheless, with the answers of unchanged "
+            "questions kept; or --overwrite (overwrite=True) to start over.",
         )
 
 
 def refuse_other_part(earlier: Run, now: Run, folder: Path) -> None:
-    """Refuse to go on with another shard than the folder holds, or with a shard as with a whole run.
+    """Refuse to resume another shard than the folder holds, or with a shard as with a whole run.
 
     Raises:
         RunFolderError: It is another one.
@@ -122,14 +122,14 @@ def refuse_other_part(earlier: Run, now: Run, folder: Path) -> None:
     holds = "a whole run" if before is None else f"shard {before} of a run"
     wanted = "the whole run" if after is None else f"shard {after}"
     ways = ["Give another folder"]
-    ways += [] if before is None else [f"--shard {before} (shard='{before}') to go on with this one"]
+    ways += [] if before is None else [f"--shard {before} (shard='{before}') to resume this one"]
     ways += [] if before is None or after is not None else ["merge to put all shards together first"]
-    hint = f"{', or '.join(ways)}; or --overwrite (overwrite=True) to start anew."
+    hint = f"{', or '.join(ways)}; or --overwrite (overwrite=True) to start over."
     raise RunFolderError(f"the folder holds {holds}, and {wanted} was to be asked into it", path=folder, hint=hint)
 
 
 def capture_warnings(earlier: Run, now: Run) -> list[str]:
-    """Say which options of the capture the answers of earlier sessions were recorded with, where they were others."""
+    """Say which options of the capture the answers of earlier sessions were recorded with, if they were others."""
     changes = "; ".join(_capture_changes(earlier, now))
     return [f"answers of earlier sessions are kept as they were recorded: {changes}"] if changes else []
 
@@ -151,7 +151,7 @@ def agent_changes(earlier: Run, now: Run) -> Iterator[str]:
 
 
 def _capture_changes(earlier: Run, now: Run) -> Iterator[str]:
-    """Yield what is kept of the agent's runs otherwise; answers of both kinds would be scored beside each other."""
+    """Yield what is kept of the agent's runs otherwise; answers of both kinds would be scored next to each other."""
     defaults = CaptureConfig().model_dump()
     before, after = ({**defaults, **mapping_of(run.get("capture"))} for run in (earlier, now))
     for key in defaults:

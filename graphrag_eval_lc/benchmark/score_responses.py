@@ -60,19 +60,19 @@ def score_responses(dataset: DatasetSource, responses: str | PathLike[str] | Res
     """Score responses that were recorded elsewhere, and write the same folder as a run does.
 
     Args:
-        dataset: A path, or the templates that ``load_dataset`` gives.
+        dataset: A path, or the templates that ``load_dataset`` returns.
         responses: A path, the responses by question id, or a list of responses that carry their question ids (and
-            their ``repeat``, where a question was asked several times).
+            their ``repeat``, if a question was asked several times).
         **options: Those of ``ScoreOptions``; all have a default.
 
     Raises:
         DatasetError: The dataset cannot be read, breaks the format, has a question id twice, lacks an id that was
             selected, or has no selected question (with a response, where only these are scored).
-        ResponsesError: The file cannot be read, or the responses are neither a mapping nor a list of responses with
+        ResponsesError: The file cannot be read, or the responses are not a mapping or a list of responses with
             question ids.
         ConfigError: The config has a key or value that does not exist.
         RunFolderError: The folder cannot be written, holds a run already, or holds the responses.
-        OptionError: max_cost is no number greater than 0, or an evaluator cannot be one.
+        OptionError: max_cost is not greater than 0, or an evaluator is not a function.
     """
     given = CheckedScoreOptions(**options)
     new = _NewRun.of(dataset, responses, given)
@@ -107,7 +107,7 @@ def plan_scoring(
     """Return what the judges would ask in ``score_responses`` with the same arguments; nothing is asked or written.
 
     Returns:
-        The number of requests, their tokens and USD; None where no model judges.
+        The number of requests, their tokens and USD; None if no model judges.
 
     Raises:
         GraphRAGEvalError: What ``score_responses`` would raise before it asks.
@@ -172,7 +172,7 @@ def score_run(run_dir: str | PathLike[str], **options: Any) -> BenchmarkRun:
     Raises:
         RunFolderError: The folder holds no run, cannot be written, or is in use; or the run was scored with a plugin, a
             matcher, an evaluator or a model of Python's that is missing now, so that its scores would change or go.
-        OptionError: max_cost is no number greater than 0, or an evaluator cannot be one.
+        OptionError: max_cost is not greater than 0, or an evaluator is not a function.
         DatasetError: The dataset cannot be read, breaks the format, or lacks an id that was selected; or the run has no
             question that was selected.
         ConfigError: The config has a key or value that does not exist.
@@ -211,7 +211,7 @@ def plan_score_run(run_dir: str | PathLike[str], **options: Any) -> RequestPlan 
     """Return what the judges would ask in ``score_run`` with the same arguments; nothing is asked.
 
     Returns:
-        The number of requests, without those whose answers the folder has, their tokens and USD; None where no model
+        The number of requests, without those whose answers the folder has, their tokens and USD; None if no model
             judges.
 
     Raises:
@@ -379,7 +379,7 @@ def _scored(
 
 
 def _refuse_own_folder(responses: object, output_dir: str | PathLike[str] | None) -> None:
-    """Refuse to replace a run by the scores of its own responses: what run.json says of the agent would be lost."""
+    """Refuse to replace a run by the scores of its responses: what run.json says of the agent would be lost."""
     if output_dir is None or not isinstance(responses, str | PathLike):
         return
     if Path(responses).resolve().parent == Path(output_dir).resolve():

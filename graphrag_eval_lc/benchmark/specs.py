@@ -45,7 +45,7 @@ def evaluators_of(given: Any) -> tuple[Callable[..., Any], ...]:
     """Return evaluators as functions; those that are given as specs are loaded.
 
     Raises:
-        OptionError: It is no list of functions and specs.
+        OptionError: It is not a list of functions and specs.
         AgentError: What a spec names cannot be loaded.
     """
     if given is None:

@@ -24,7 +24,7 @@ class JournalLine(NamedTuple):
         number: The line's number, from 1.
         offset: Its offset in the file, in bytes.
         length: Its length in bytes, with the newline if it has one.
-        record: Its record; None where it cannot be read.
+        record: Its record; None if it cannot be read.
         has_newline: Whether its line ends in a newline; a last line without one was perhaps cut off.
     """
 
@@ -52,7 +52,7 @@ class Summary(NamedTuple):
 
 
 class Journal:
-    """The responses of a run on disk, by question id and repeat (1 where a record has none).
+    """The responses of a run on disk, by question id and repeat (1 if a record has none).
 
     Each record is handed to the system as it is added, so that a kill loses none, and all are synced to the disk at the
     end. The last record of a key counts.
@@ -112,12 +112,12 @@ class Journal:
         """Add one record; safe from several threads at once.
 
         Raises:
-            ValueError: The record has no question id, or its repeat is no whole number from 1.
+            ValueError: The record has no question id, or its repeat is not a whole number from 1.
             RunFolderError: It cannot be written (the journal is then unchanged), or the file was removed.
         """
         key = key_of(record)
         if key is None:
-            raise ValueError("a record of the journal needs a question_id, and a repeat from 1 where it has one")
+            raise ValueError("a record of the journal needs a question_id, and a repeat from 1 if it has one")
         if self._file is None:
             raise ValueError("the journal is only read")
         line = json_line(record)
@@ -130,12 +130,12 @@ class Journal:
             return iter(list(self._places))
 
     def summary(self, key: Key) -> Summary | None:
-        """Return a summary of the last record of a key; None where there is none."""
+        """Return a summary of the last record of a key; None if there is none."""
         place = self._places.get(key)
         return None if place is None else place[1]
 
     def read(self, key: Key) -> dict[str, Any] | None:
-        """Read the last record of a key from the disk; None where there is none.
+        """Read the last record of a key from the disk; None if there is none.
 
         Raises:
             RunFolderError: The file cannot be read, or was changed.
@@ -246,7 +246,7 @@ def iter_responses(path: str | PathLike[str]) -> Iterator[dict[str, Any]]:
 
 
 def record_in(line: bytes) -> dict[str, Any] | None:
-    """Return the record of a line; None where it is no JSON object with a question_id.
+    """Return the record of a line; None if it is not a JSON object with a question_id.
 
     Example:
         >>> record_in(b'{"question_id": "q1"}')
@@ -272,7 +272,7 @@ def key_of(record: Mapping[str, Any]) -> Key | None:
     """Return the key of a record: its question id as a text, and its repeat, by default 1.
 
     Returns:
-        None for a record without a question id, or whose repeat is no whole number from 1.
+        None for a record without a question id, or whose repeat is not a whole number from 1.
 
     Example:
         >>> key_of({"question_id": "q1", "repeat": 2})

@@ -1,4 +1,4 @@
-"""merge_runs: parts of one run put together to a run like any other; plan_merge: only what that would give."""
+"""merge_runs: parts of one run put together to a run like any other; plan_merge: only what that would return."""
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -65,7 +65,7 @@ _AT_END = ("totals", "questions", "judges", "scored", "scored_selection")
 
 @dataclass(frozen=True, slots=True)
 class MergePlan:
-    """What a merge would give.
+    """What a merge would return.
 
     Attributes:
         runs: How many folders are merged.
@@ -100,7 +100,7 @@ def merge_runs(
     Dataset, agent, capture, config, repeats and limits of all parts have to be the same, and the selection of shards
     too; other runs may ask other questions of the dataset. Failed attempts, costs, sessions and the judges' answers
     are kept, and the parts stay as they are. Results are taken over; what a killed part has not scored is scored now,
-    unless models or functions of yours score the run: then ``score_run`` does it.
+    unless models or your functions score the run: then ``score_run`` does it.
 
     Args:
         runs: The folders of the parts, in any order; a merged one may be among them.
@@ -118,8 +118,8 @@ def merge_runs(
             responses are still to be scored, the reason is ``not scored``.
 
     Raises:
-        OptionError: There is no folder.
-        RunFolderError: A folder holds no run of an agent or is in use, the runs are no parts of one run, one sample has
+        OptionError: No folder is given.
+        RunFolderError: A folder holds no run of an agent or is in use, the runs do not belong together, one sample has
             two different answers, or the output folder holds a run or cannot be written.
         DatasetError: The dataset cannot be read or breaks the format.
 
@@ -141,7 +141,7 @@ def merge_runs(
 def plan_merge(
     runs: Runs, *, output_dir: str | PathLike[str], dataset: DatasetSource | None = None, force: bool = False
 ) -> MergePlan:
-    """Return what ``merge_runs`` would give with the same arguments; nothing is written.
+    """Return what ``merge_runs`` would return with the same arguments; nothing is written.
 
     Raises:
         GraphRAGEvalError: What ``merge_runs`` would raise before it writes.
@@ -423,7 +423,7 @@ def _merged_questions(parts: Sequence[Part], templates: Sequence[Template]) -> d
 
 
 def _scorers(records: Sequence[Mapping[str, Any]], key: str) -> list[Any]:
-    """Return the matchers, evaluators or plugins of all parts, with the metrics that an evaluator gave in any."""
+    """Return the matchers, evaluators or plugins of all parts, with the metrics that an evaluator returned in any."""
     known: dict[str, Any] = {}
     for each in (each for record in records for each in records_of(record.get(key))):
         name = json_text([each.get("name"), each.get("media_type"), each.get("sha256")])

@@ -75,7 +75,7 @@ def test_note_says_which_part_it_is(tmp_path: Path) -> None:
     part = (
         f"this is shard 2/3 of a run: {len(run.results)} questions of 12, with $1.00 of its $3.00, 2 of its 5 failures"
     )
-    assert run.notes == [f"{part}; the gates are checked where the shards are merged"]
+    assert run.notes == [f"{part}; the gates are checked when the shards are merged"]
     assert run.gate_results() == []
     assert plan_benchmark(answer, DATASET, **options).notes == (part,)
 

@@ -78,7 +78,7 @@ NO_FLOAT = '{"format_version": 2, "times": {"elapsed_sec": ' + "9" * 4_000 + "}}
 @pytest.mark.parametrize("text", ["", "{", "[]", "{}", '{"format_version": "1"}', "\ufeff\ud800", NO_FLOAT])
 def test_broken_run_json_is_one_sentence(tmp_path: Path, text: str) -> None:
     (tmp_path / "run.json").write_bytes(text.encode("utf-8", "surrogatepass"))
-    with pytest.raises(RunFolderError, match=r"run\.json: the record of the run cannot be read\. Mend the file"):
+    with pytest.raises(RunFolderError, match=r"run\.json: the record of the run cannot be read\. Fix the file"):
         _ = RunFolder(tmp_path).earlier
 
 
