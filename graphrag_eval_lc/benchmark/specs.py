@@ -30,7 +30,7 @@ def named_by(spec: str, what: str = "an agent") -> Any:
     """
     place, separator, attribute = spec.rpartition(":")
     if not separator or not place or not attribute:
-        raise AgentError(f"{spec!r} is no spec of {what}", hint=_SPEC_HINT)
+        raise AgentError(f"{spec!r} is not the spec of {what}", hint=_SPEC_HINT)
     module = loaded_module(place, hint=_SPEC_HINT)
     found: Any = module
     for part in attribute.split("."):
