@@ -1,6 +1,6 @@
 """A stand-in for OpenAI's models, for trying judges out without a key: a server in this process that compares words.
 
-It judges by the words that two texts share. It is no judge, but it answers in the forms that judges ask for, at once
+It judges by the words that two texts share. It does not judge, but it answers in the forms that judges ask for, at once
 and always the same.
 """
 
@@ -102,7 +102,7 @@ def verdict_on(form: str, texts: Mapping[str, str], outputs: Iterable[str] = ())
     Args:
         form: The name of the answer's form.
         texts: The texts of the prompt by their names.
-        outputs: The names that the form asks for, where it is that of a custom evaluation.
+        outputs: The names that the form asks for, if it is that of a custom evaluation.
 
     Example:
         >>> verdict_on("ContextVerdict", {"answer": "OSLO is in zone NO1.", "context": "The zone of OSLO is NO1."})

@@ -133,7 +133,7 @@ def _name_of(function: Evaluator) -> str:
         function = function.func
     name = getattr(function, "__name__", type(function).__name__)
     if name == "<lambda>":
-        raise OptionError("a lambda has no name to stand in the results", hint="Write the evaluator with def.")
+        raise OptionError("a lambda has no name for the results", hint="Write the evaluator with def.")
     return str(name)
 
 
