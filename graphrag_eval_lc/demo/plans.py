@@ -149,7 +149,7 @@ def dc_link(question: re.Match[str]) -> Plan:
     """Answer whether a DC link joins two bidding zones."""
     names = [question["zone"], question["other_zone"]]
     if SLIPS.get(("dc_link", names[0])) is Slip.NO_ATTEMPT:
-        return f"The graph does not say whether {names[0]} and {names[1]} are linked."
+        return f"I cannot tell from the graph whether {names[0]} and {names[1]} are linked."
     hits = yield [search(name, ZONE) for name in names]
     if not all(seen.rows for seen in hits):
         return f"I did not find both bidding zones, {names[0]} and {names[1]}."
