@@ -10,7 +10,7 @@ from graphrag_eval_lc.aggregation.notes import grading_change
 from graphrag_eval_lc.benchmark.run_identity import Run, mapping_of, records_of, texts_of
 from graphrag_eval_lc.config import EvaluationConfig, is_enabled, load_config
 from graphrag_eval_lc.errors import RunFolderError
-from graphrag_eval_lc.judges.custom_functions import CustomFunction, MetricFunction, all_functions
+from graphrag_eval_lc.judges.custom_functions import CustomFunction, all_functions
 from graphrag_eval_lc.masking import without_masked
 from graphrag_eval_lc.matching.matchers import custom_matchers
 from graphrag_eval_lc.records import Question, Response
@@ -129,7 +129,7 @@ def _evaluator_record(evaluator: CustomFunction, metrics: Sequence[str] | None) 
     record: dict[str, Any] = {"name": evaluator.name, "function": spec_of(evaluator.function)}
     if evaluator.registered_as is not None:
         record["plugin"] = plugin_of(evaluator.registered_as, evaluator.function).name
-    if isinstance(evaluator, MetricFunction):
+    if evaluator.spec is not None:
         record["declares"] = declaration(evaluator.spec)
     return record if metrics is None else {**record, "metrics": metrics}
 
