@@ -1,7 +1,5 @@
 """Whether a folder's run is the same as another one: questions, agent, source, capture; and answers kept anyway."""
 
-import hashlib
-import json
 from collections.abc import Iterator, Mapping
 from datetime import datetime
 from pathlib import Path
@@ -10,7 +8,7 @@ from typing import Any, NoReturn
 from graphrag_eval_lc.config import CaptureConfig
 from graphrag_eval_lc.errors import RunFolderError
 from graphrag_eval_lc.evaluation.shards import Shard
-from graphrag_eval_lc.json_values import json_text, parse_json
+from graphrag_eval_lc.json_values import json_text
 from graphrag_eval_lc.texts import counted, listed
 
 Run = Mapping[str, Any]
@@ -26,7 +24,6 @@ KEPT = "keep_answers"
 _CAPTURE = "capture"
 _AGENT = {"agent": "the agent", "agent_source": "what it stands for", "agent_config": "the agent's config"}
 _OF_MACHINE = ("max_concurrency",)  # a smaller machine asks fewer at once
-_DIGEST_LENGTH = 16
 
 
 # --- parts of one run ------------------------------------------------------------------------------------------------
@@ -53,12 +50,6 @@ def identity(record: Mapping[str, Any]) -> dict[str, Any]:
         LIMITS: limits,
         CONFIG: record.get(CONFIG),
     }
-
-
-def identity_digest(record: Mapping[str, Any]) -> str:
-    """Return a digest of what all shards of a run have in common: 16 hexadecimal digits."""
-    text = json.dumps(parse_json(json_text(identity(record))), sort_keys=True)
-    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:_DIGEST_LENGTH]
 
 
 def differences(before: Any, after: Any, name: str = "") -> Iterator[tuple[str, Any, Any]]:

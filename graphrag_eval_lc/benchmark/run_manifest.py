@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from graphrag_eval_lc.benchmark.option_fields import recorded
 from graphrag_eval_lc.benchmark.recorded_scoring import scored_with
-from graphrag_eval_lc.benchmark.run_identity import DIGESTS, KEPT, identity_digest
+from graphrag_eval_lc.benchmark.run_identity import DIGESTS, KEPT
 from graphrag_eval_lc.config import EvaluationConfig
 from graphrag_eval_lc.json_values import json_text, parse_json
 from graphrag_eval_lc.masking import masked_text, masked_values
@@ -118,7 +118,7 @@ def begun_record(
     if agent_digests:  # which are not secrets, whatever their names
         record[DIGESTS] = dict(agent_digests)
     if options.shard is not None:  # with the questions and the limits of the whole run
-        record["shard"] = {"number": options.shard.number, "of": options.shard.of, "run": identity_digest(record)}
+        record["shard"] = {"number": options.shard.number, "of": options.shard.of}
     return record
 
 

@@ -1,7 +1,6 @@
 """The folders that are to be merged: each a part of one run, locked while it is read, and never written."""
 
 import os
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
@@ -16,7 +15,6 @@ from graphrag_eval_lc.benchmark.run_identity import (
     SELECTION,
     differences,
     identity,
-    identity_digest,
     mapping_of,
     records_of,
 )
@@ -133,9 +131,8 @@ def refuse_unrelated(parts: Sequence[Part], *, force: bool) -> list[str]:
         RunFolderError: Some are not; with what differs.
     """
     has_shards = any(part.shards for part in parts)
-    digests = [identity_digest(part.record) for part in parts]
-    first = parts[digests.index(Counter(digests).most_common(1)[0][0])]
-    found = {part.path: list(_differences(first, part, has_shards=has_shards)) for part in parts}
+    first = parts[0]
+    found = {part.path: list(_differences(first, part, has_shards=has_shards)) for part in parts[1:]}
     accepted = []
     for path, kinds in found.items():
         texts = [text for _, text in kinds]
