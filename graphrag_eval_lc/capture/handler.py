@@ -4,7 +4,7 @@ import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
-from copy import copy
+from dataclasses import replace
 from typing import Any, Unpack
 from uuid import uuid4
 
@@ -62,25 +62,15 @@ class GraphRAGEvalCallbackHandler(RunCallbacks):
     def __init__(self, **options: Unpack[CaptureKeywords]) -> None:
         super().__init__(CaptureOptions(**options))
 
-    def __reduce_ex__(self, protocol: object) -> tuple[Any, ...]:
-        """Copy or pickle the handler with its records; a run that is under way is unfinished in the copy.
-
-        Raises:
-            CaptureError: It is pickled, and its ``redact`` is a lambda or another function that cannot be.
-        """
+    def __getstate__(self) -> dict[str, Any]:
+        """Return the state for a copy, which has the runs that have ended."""
         with self._lock:
-            parts = dict[Tree, Part]()
-            for tree in self._records.trees:
-                part = self._part(tree)
-                if not tree.has_ended:
-                    part.tree = tree.without_records()
-                parts[part.tree] = part
-            state = {**self.__dict__, "_records": self._records.copied(list(parts)), "_parts": parts}
-        del state["_lock"], state["_enclosing"]
-        return object.__new__, (type(self),), state
+            records = self._records.of_ended_runs()
+            parts = {tree: self._part(tree) for tree in records.trees}
+        return {**self.__dict__, "_records": records, "_parts": parts, "_lock": None, "_enclosing": None}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__.update(state, _lock=threading.RLock(), _enclosing=None)
+        self.__dict__.update(state, _lock=threading.RLock())
 
     def responses(self) -> list[Response]:
         """Return a response for each root run and each block of ``capture_run(question_id=…)``, in start order.
@@ -125,7 +115,7 @@ class GraphRAGEvalCallbackHandler(RunCallbacks):
         return response_from(parts, self._options)
 
     def _ended_now(self, tree: Tree, error: str) -> Part:
-        ended = copy(tree)
+        ended = replace(tree)
         ended.close(error)
         return self._interpreted(ended)
 

@@ -3,13 +3,13 @@
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 from langchain_core.messages import AIMessage, RemoveMessage, ToolMessage
 
 from graphrag_eval_lc.capture.llm_calls import has_run_id
 from graphrag_eval_lc.capture.messages import USER_ROLES, as_message, id_of, role_and_content
-from graphrag_eval_lc.capture.record import MessageList, Record, is_same_version
+from graphrag_eval_lc.capture.record import MessageList, Record, Tree, is_same_version
 
 _ROLES = {"user": "human", "assistant": "ai", "AIMessageChunk": "ai"}
 
@@ -41,15 +41,15 @@ class History:
     """The messages of a run, each with one identity.
 
     Args:
+        tree: The records of the run.
         ends: The ids of the last messages of the handler's earlier runs; a message up to one of them is older than
             this run, unless another rule decides first.
-        nameless: The messages that had no id when they were first read.
     """
 
-    def __init__(self, ends: set[str], nameless: set[int]) -> None:
+    def __init__(self, tree: Tree, ends: set[str]) -> None:
         self.has_own = False  # whether any message of the run itself was read
         self._ends = ends
-        self._nameless = nameless
+        self.had_id = tree.had_id
         self._question: str | None = None
         self._may_replace = False  # whether messages of the input may replace others in a state, by their ids
         self._known: dict[Any, KnownMessage] = {}  # by id, else by object
@@ -64,10 +64,6 @@ class History:
         if known is None:
             known = self._known[key] = KnownMessage(item)
         return known
-
-    def has_own_id(self, item: Any) -> bool:
-        """Return whether a message had an id when it was first seen."""
-        return id_of(item) is not None and id(item) not in self._nameless
 
     # --- whose model calls count ---
 
@@ -90,7 +86,7 @@ class History:
     def _is_form_of(self, message: AIMessage, known: KnownMessage, other: AIMessage, node: Record | None) -> bool:
         if has_run_id(message) and has_run_id(other):
             return False
-        if not (known.is_reported or self.has_own_id(message) or self.has_own_id(other)):
+        if not (known.is_reported or self.had_id(message) or self.had_id(other)):
             return False  # a node's own code made both, one for each answer
         answer_ids = message.response_metadata.get("id"), other.response_metadata.get("id")  # the provider's
         if all(answer_ids):
@@ -117,19 +113,17 @@ class History:
         self._question = question
         for messages in lists:
             self._add_old(messages.items)
-            self._may_replace = self._may_replace or any(map(self.has_own_id, messages.items))
+            self._may_replace = self._may_replace or any(map(self.had_id, messages.items))
 
-    def add_history(self, state: Sequence[MessageList], given: Sequence[MessageList] | None, *, is_graph: bool) -> None:
+    def add_history(self, state: Sequence[MessageList], *, is_graph: bool) -> None:
         """Note as old what a thread's state held before the run, or before a graph in it continued the thread.
 
-        Each node's output is read. So if no message of a graph's state was seen, only what follows the graph's
-        input is new. Without a graph nothing was read: what follows the end of an earlier run is new.
-        ``given`` are the lists of messages in the graph's input; None for the run's own.
+        Each node's output is read. So if no message of a graph's state was seen, only what follows the run's input is
+        new. Without a graph nothing was read: what follows the end of an earlier run is new.
         """
-        before = self._old if given is None else [each.items for each in given if each.items]
         for messages, known in state:
             if known is None and not (self.has_own and any(self.known(item).is_read for item in messages)):
-                end = _end_of_copy(messages, before)
+                end = _end_of_copy(messages, self._old)
                 if end is None and not is_graph:
                     end = self._end_of_earlier(messages) or None
                 self._add_old(messages[:end])
@@ -145,14 +139,13 @@ class History:
         known.form, known.is_read, known.is_old = item, True, is_old
         self.has_own = self.has_own or not is_old
 
-    def read(self, messages: MessageList, unknown: Literal["new", "old", "elsewhere"] = "new") -> Reading:
+    def read(self, messages: MessageList, *, is_input: bool = False) -> Reading:
         """Return what is new in a list, and note it.
 
-        ``unknown`` is what a list without any known message is taken for: new, older than the run, or another
-        conversation.
+        In a node's input a list without any known message is older than the run, or another conversation.
         """
         items, before = messages
-        if unknown == "old" and not self.has_own:
+        if is_input and not self.has_own:
             own = self._end_of_input(messages)
             self._add_old(items[:own])
             if own is None:
@@ -163,7 +156,7 @@ class History:
         first = 0
         if before is None:
             first = next((place for place, item in enumerate(items) if self.known(item).is_read), len(items))
-            first = self._count_old(items[:first]) if unknown == "new" else first
+            first = first if is_input else self._count_old(items[:first])
         for place, item in enumerate(items):
             self._note(item, is_old=place < first)
         found = [as_message(item) for item in items[first:]]
@@ -185,14 +178,10 @@ class History:
     def _count_old(self, items: Sequence[Any]) -> int:
         """Return how many messages at the beginning of a list of unknown ones are older than the run.
 
-        The first of these decides: a message that is known as old, copies of the run's input, the question itself, the
-        end of an earlier run, a message that holds the question.
+        The first of these decides: copies of the run's input, the question itself, the end of an earlier run, a
+        message that holds the question.
         """
-        for end in (
-            _end_of(items, self._is_among_old),
-            _end_of_copy(items, self._old),
-            _end_of(items, self._is_question),
-        ):
+        for end in (_end_of_copy(items, self._old), _end_of(items, self._is_question)):
             if end is not None:
                 return end
         start = self._end_of_earlier(items)

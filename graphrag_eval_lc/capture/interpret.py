@@ -17,6 +17,7 @@ from graphrag_eval_lc.capture.llm_calls import (
     answer_problems,
     first_generation,
     generated_message,
+    is_cache_hit,
     is_generated,
     message_result,
     model_call,
@@ -82,8 +83,9 @@ class _Interpretation:
         self._kept = KeptMessages(part.tree.options, part.warnings)
         part.messages, part.tools = self._kept.messages, self._kept.tools
         self._reported_ids = reported_ids
-        self._history = History(ends, part.tree.nameless)
-        self._models: list[tuple[CountedCall, Record | None]] = []  # the model calls in their order, and tools around
+        self._history = History(part.tree, ends)
+        # the model calls in their order, what was recorded of them, and the tools around
+        self._models: list[tuple[CountedCall, ModelRun | None, Record | None]] = []
         self._begins: dict[Record, int] = {}  # the number of the event with which each record begins
         self._branches: dict[Record, Order] = {}  # the place of each record among parallel branches
         self._tasks: dict[tuple[Record, Any], list[tuple[str, Any]]] = {}  # path and rank of those that run in parallel
@@ -103,7 +105,7 @@ class _Interpretation:
             for call in self._tree.resumes.waiting:
                 source, order = self._history.known({"id": call.message_id}), ((-1, 0), call.place)
                 taken = AskedCall(source, call.call_id, call.name, call.args, call.place, root, None, order)
-                taken.asked_at, taken.is_reported, taken.is_seen, taken.has_kept_args = call.asked_at, True, True, True
+                taken.asked_at, taken.is_reported, taken.has_kept_args = call.asked_at, True, True
                 self.steps.add_call(taken)
 
     # --- the pass over events: calls that models ask for, tools that run, and messages that answer ---
@@ -145,7 +147,7 @@ class _Interpretation:
         if (record.is_top or record.is_node) and record.kind == "chain":
             self._read_input(record)
         if record.model is not None:
-            self._models.append((CountedCall({}, record.model), record.outer))
+            self._models.append((CountedCall({}), record.model, record.outer))
             for call, message in self.steps.answers_in(record.model.prompt, self._history.known):
                 self.steps.answer(message, [call], record)
         if record.tool is not None:
@@ -164,7 +166,7 @@ class _Interpretation:
             self._tops.append(record)
             if record.kind == "chain":
                 if record.continues_thread:
-                    self._history.add_history(record.output_messages, None, is_graph=record.is_graph)
+                    self._history.add_history(record.output_messages, is_graph=record.is_graph)
                 self._read_output(record)
                 lasts = (each.items[-1] if each.items else each.before for each in record.output_messages)
                 self._part.ends += [identifier for last in lasts if (identifier := id_of(last)) is not None]
@@ -172,8 +174,6 @@ class _Interpretation:
             self._given_fields.update(answer_fields(record.output))
             self._read_output(record)
         else:
-            if record.is_graph:
-                self._history.add_history(record.output_messages, record.input_messages, is_graph=True)
             self._is_state = False
             for message in chain.from_iterable(messages.items for messages in record.output_messages):
                 if isinstance(message, ToolMessage):
@@ -185,7 +185,7 @@ class _Interpretation:
             return
         begin, known = self._begins[record], self._history.known(message)
         if known.reported_from > begin:  # it hands on the message of another model, as a router does
-            self._models = [(counted, outer) for counted, outer in self._models if counted.run is not model]
+            self._models = [each for each in self._models if each[1] is not model]
             return
         known.reported_from = begin
         self._history.count(message, record.node, is_reported=True)
@@ -195,10 +195,7 @@ class _Interpretation:
             self._ask(known, asked, record, is_reported=True, is_expected=not model.is_structured)
 
     def _read_input(self, record: Record) -> None:
-        """Read the input of a root or a node: older messages, calls that wait for its tools, and what is new.
-
-        The input of a nested graph is not taken for older than the run: a node may have made it just now.
-        """
+        """Read the input of a root or a node: older messages, calls that wait for its tools, and what is new."""
         self._is_state = record.is_node
         if record.is_top:
             self._top, record.continues_thread = record, record.continues_thread or not record.has_input
@@ -206,8 +203,7 @@ class _Interpretation:
             self._history.add_input(record.input_messages, self._tree.question)
             passed_over: list[Sequence[Any]] = [messages.items for messages in record.input_messages]
         else:
-            unknown: Any = "old" if record.scope is not None and record.scope.is_root else "elsewhere"
-            readings = [self._history.read(messages, unknown) for messages in record.input_messages if messages.items]
+            readings = [self._history.read(each, is_input=True) for each in record.input_messages if each.items]
             passed_over = [reading.passed_over for reading in readings]
             self._take_in(readings, record)
         for messages in passed_over:
@@ -294,7 +290,6 @@ class _Interpretation:
                 continue
             else:
                 source.calls.append(same)
-            same.is_seen = True
             same.name, same.args, same.has_kept_args = call["name"], call["args"], False
             found.append(same)
         self._withdraw(left)
@@ -336,39 +331,35 @@ class _Interpretation:
         result = message_result(message)
         call = model_call(result)
         problems = answer_problems(result, call.get("finish_reason"), self._tree.options, self._part.warnings)
-        counted = CountedCall(call, problems=problems, is_from_elsewhere=self._history.has_own_id(message))
+        counted = CountedCall(call, problems=problems, is_from_elsewhere=self._tree.had_id(message))
         if self._tree.options.keep_messages:
             counted.gave = self._kept.add(given_messages([message]))
-        self._models.append((counted, record.outer))
+        self._models.append((counted, None, record.outer))
 
     # --- the passes over model calls and steps: what was recorded of them, and the steps around ---
 
     def finish_model_calls(self) -> None:
         """Complete the model calls with what was recorded of them; those under way do not count yet."""
         tree, part = self._tree, self._part
-        for counted, outer in self._models:
+        for counted, run, outer in self._models:
             counted.parent = None if outer is None else self.steps.step_of.get(outer)
-            run = counted.run
-            if run is None:
-                part.model_calls.append(counted)
-                continue
-            if run.given is not None:
+            if run is not None and run.given is not None:
                 counted.given, counted.gave = self._kept.add(run.given), self._kept.add(run.gave)
                 counted.tools = self._kept.add_tools(run.tools)
-            if run.call is not None:
-                counted.call, counted.is_cache_hit = run.call.copy(), run.is_cache_hit
+            if run is not None:
+                counted.call, counted.is_cache_hit = run.call.copy(), is_cache_hit(run.message)
+                if run.first_token is not None:
+                    counted.call["first_token_sec"] = run.first_token - run.started
                 if run.error is not None:
                     counted.call["error"] = part.kept_error(run.error)
                 elif run.result is not None:
                     reason = run.call.get("finish_reason")
                     counted.problems = answer_problems(run.result, reason, tree.options, part.warnings)
-            elif tree.has_ended:
-                counted.call = model_call(None, run.asked_name)
-                counted.call[ELAPSED_SEC] = tree.started + part.elapsed_sec - run.started
-                counted.call["error"] = unfinished_text(part.error)
-            else:
-                continue
-            part.model_calls.append(counted)
+                elif tree.has_ended and not run.has_ended:
+                    counted.call[ELAPSED_SEC] = tree.started + part.elapsed_sec - run.started
+                    counted.call["error"] = unfinished_text(part.error)
+            if run is None or run.has_ended or tree.has_ended:
+                part.model_calls.append(counted)
 
     def finish_steps(self) -> None:
         """Put the steps in order, each with the step inside which it ran, and close those that had not ended."""
@@ -427,7 +418,7 @@ class _Interpretation:
                 'as one response, wrap it in: with capture_run(question_id="...")'
             )
         for call in self.steps.waiting:
-            if call.scope is not None and call.scope.is_top and call.message_id is not None:
+            if call.message_id is not None:
                 args = self.steps.kept_args(call)
                 waiting = WaitingCall(call.message_id, call.call_id, call.name, args, call.place, call.asked_at)
                 part.waiting.append(waiting)

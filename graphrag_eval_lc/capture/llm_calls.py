@@ -87,17 +87,15 @@ def is_cache_hit(message: AIMessage | None) -> bool:
     return cost is not None and cost == 0
 
 
-def model_call(result: LLMResult | None, asked_name: str | None = None, *, has_ended: bool = True) -> ModelCall:
-    """Return what a model's result says of its call: model, tokens, and if it has ended why.
-
-    ``asked_name`` is the model's name as it was asked for.
-    """
-    name = (None if result is None else result_model_name(result)) or asked_name
-    call: ModelCall = {"model": name} if name else {}
-    if result is not None:
-        call.update(model_usage(result))
-        if has_ended and (reason := finish_reason(result)) is not None:
-            call["finish_reason"] = reason
+def model_call(result: LLMResult | None, *, has_ended: bool = True) -> ModelCall:
+    """Return what a model's result says of its call: model, tokens, and if it has ended why."""
+    if result is None:
+        return {}
+    call = model_usage(result)
+    if (name := result_model_name(result)) is not None:
+        call["model"] = name
+    if has_ended and (reason := finish_reason(result)) is not None:
+        call["finish_reason"] = reason
     return call
 
 

@@ -4,9 +4,8 @@ Nothing is interpreted here, except which tree a run belongs to, and which pause
 change is copied: arguments, outputs, and the new part of each list of messages.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from itertools import chain
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from time import perf_counter, time
 from typing import Any, Literal, NamedTuple
 from uuid import UUID
@@ -17,14 +16,13 @@ from langchain_core.runnables.config import var_child_runnable_config
 from langgraph.types import Command
 
 from graphrag_eval_lc.capture.kept import CaptureOptions, GivenMessage, given_messages, kept_metadata, kept_tags
-from graphrag_eval_lc.capture.llm_calls import first_generation, generated_message, is_cache_hit, model_call
+from graphrag_eval_lc.capture.llm_calls import first_generation, generated_message, model_call
 from graphrag_eval_lc.capture.messages import (
     id_of,
     is_interrupted,
     loose_calls,
     message_lists,
     question_in,
-    role_and_content,
 )
 from graphrag_eval_lc.capture.values import Outcome, to_plain
 from graphrag_eval_lc.records import ModelCall
@@ -78,41 +76,30 @@ class ToolRun:
 class ModelRun:
     """What is recorded of a model call."""
 
-    asked_name: str | None  # the model's name as it was asked for
+    call: ModelCall  # what the response says of it
     is_structured: bool = False  # whether it calls a schema for structured output, which nobody answers
     prompt: tuple[BaseMessage, ...] = ()  # the end of its prompt
     started: float = field(default_factory=perf_counter)
-    started_at: float = field(default_factory=time)
+    first_token: float | None = None  # the perf_counter at the first token of a stream
+    has_ended: bool = False
     result: LLMResult | None = None
     error: str | None = None
-    call: ModelCall | None = None  # what the response says of it; None while it runs
-    is_cache_hit: bool = False  # whether LangChain's cache answered
     message: AIMessage | None = None  # its message, and calls the tool calls in it, copied
     calls: Sequence[ToolCall] = ()
-    first_token: float | None = None  # the perf_counter at the first token of a stream
-    node: str | None = None
-    namespace: str | None = None  # the checkpoint_ns of its node's graph
-    agent: str | None = None
     given: Sequence[GivenMessage] | None = None  # the prompt, if messages are kept, and the output
     gave: Sequence[GivenMessage] = ()
     tools: Sequence[Any] = ()  # the definitions of tools, if messages are kept
 
     def end(self, result: LLMResult | None, error: str | None) -> None:
         """Set the result, or the error, with what was generated until then."""
-        self.result, self.error = result, error
+        self.result, self.error, self.has_ended = result, error, True
         self.message = None if error is not None else generated_message(result)
-        self.is_cache_hit = is_cache_hit(self.message)
-        self.call = model_call(result, self.asked_name, has_ended=error is None)
+        self.call |= model_call(result, has_ended=error is None)
         self.call[ELAPSED_SEC] = perf_counter() - self.started
         if self.message is not None and self.message.tool_calls:
             self.calls = [{**call, "args": to_plain(call["args"])} for call in self.message.tool_calls]
         if self.given is not None and result is not None and (generation := first_generation(result)) is not None:
             self.gave = given_messages([generated_message(result) or AIMessage(generation.text)])
-
-    def drop(self) -> None:
-        """Drop what only the interpretation needs."""
-        self.prompt, self.message, self.calls, self.result, self.error = (), None, (), None, None
-        self.given, self.gave, self.tools = None, (), ()
 
 
 @dataclass(slots=True, eq=False, repr=False)
@@ -132,7 +119,6 @@ class Record:
     is_retriever: bool = False  # whether it is a retriever or works for one
     path: Any = None  # langgraph's path of the task that begins with it
     graph_step: Any = None  # langgraph's number of the step of that task
-    inputs: Any = None  # the input of a chain that is no node, while it runs
     has_input: bool = True  # whether its input is one of its own, and not None or a Command, which resume a thread
     input_messages: Sequence[MessageList] = ()  # the lists of messages in its input
     output_messages: Sequence[MessageList] = ()  # the lists of messages in its output
@@ -156,6 +142,24 @@ class Record:
         """Whether it is a root, or a run that a block calls directly."""
         return self.parent is None or (self.parent.kind == "block" and self.kind != "block")
 
+    def add_place(self, tags: Sequence[str], metadata: Mapping[str, Any]) -> None:
+        """Note in which graph, node and step this run is, by its parent, tags and metadata."""
+        parent = self.parent
+        assert parent is not None
+        self.outer = parent if parent.tool is not None and not parent.is_inside_step else parent.outer
+        self.path, self.graph_step = metadata.get("langgraph_path"), metadata.get("langgraph_step")
+        step = next((tag for tag in tags if tag.startswith(_NODE_TAG)), None)
+        if step is None or self.kind != "chain":
+            self.is_inside_step = parent.is_inside_step or parent.tool is not None
+            self.is_retriever = parent.is_retriever
+            return
+        self.is_node = True
+        parent.has_nodes = parent.has_nodes or metadata.get("langgraph_triggers") != _ENTRYPOINT
+        # The nodes of a run that a block calls directly are those of the block.
+        self.scope, self.node = parent.scope if parent.is_top else parent, self
+        if not parent.is_graph:
+            parent.note_graph(step)
+
     def note_graph(self, step: str | None = None) -> None:
         """Note that this is a graph; ``step`` is the tag of its first node, None if it is resumed."""
         self.is_graph = True
@@ -174,15 +178,12 @@ class Record:
             self.output, self.output_messages = outputs, tree.read(outputs)
             tree.ended(self)
         elif self.is_graph:
-            if self.continues_thread:
-                self.output_messages = tree.read(outputs)
-                tree.ended(self)
             if self.scope is not None and self.scope.is_root and not self.scope.is_graph:
                 tree.is_paused = self.is_interrupted
         else:  # a function that is not a node, such as a @task, may answer calls
             given = outputs if isinstance(outputs, (list, tuple)) else (outputs,)
             if messages := tuple(message for message in given if isinstance(message, ToolMessage)):
-                tree.note_texts(messages)
+                tree.note(messages)
                 self.output_messages = [MessageList(messages)]
                 tree.ended(self)
 
@@ -211,15 +212,9 @@ class Tree:
     started_at: float = field(default_factory=time)
     elapsed_sec: float | None = None
     waiting: Sequence[Any] = ()  # the calls that it left open, for the run that resumes it
-    # the messages that had no id when they were read, which langgraph gives later
-    nameless: set[int] = field(default_factory=set)
-    # content and status of tool messages when they were read, as an agent may clear them later
-    tool_texts: dict[int, tuple[Any, Any]] = field(default_factory=dict)
-    known: dict[Any, Any] = field(default_factory=dict)
-
-    def warn(self, *warnings: str) -> None:
-        """Add warnings, each text once."""
-        self.warnings.update(dict.fromkeys(warnings))
+    known: dict[Any, Any] = field(default_factory=dict)  # the messages that were read, by id and object
+    # id, content and status of each when it was first read: langgraph gives ids later, and an agent may clear texts
+    first_seen: dict[int, tuple[Any, Any, Any]] = field(default_factory=dict)
 
     def ask(self, inputs: Any) -> None:
         """Take the question from the first input that has one."""
@@ -237,41 +232,43 @@ class Tree:
         return [self._new_in(messages) for messages in message_lists(value)]
 
     def _new_in(self, messages: Sequence[Any]) -> MessageList:
-        """Read a list from its end up to a known message; it skips known tool messages."""
+        """Read a list from its end up to a known message."""
         items: list[Any] = []
         before = None
         for item in reversed(messages):
             if not self._knows(item):
                 items.append(item)
-            elif role_and_content(item)[0] != "tool":
+            else:
                 before = item
                 break
         items.reverse()
-        self.note_texts(items)
+        self.note(items)
         for item in items:
             self.known[id(item)] = item
             if (identifier := id_of(item)) is not None:
                 self.known[identifier] = item
-            else:
-                self.nameless.add(id(item))
         return MessageList(tuple(items), before)
 
     def _knows(self, item: Any) -> bool:
         if self.known.get(id(item)) is item:
             return True
-        identifier = id_of(item)
-        known = None if identifier is None else self.known.get(identifier)
+        known = self.known.get(id_of(item))
         return known is not None and is_same_version(known, item)
 
-    def note_texts(self, messages: Sequence[Any]) -> None:
-        """Record the present texts of tool messages."""
-        for message in messages:
-            if isinstance(message, ToolMessage):
-                self.tool_texts.setdefault(id(message), (message.content, message.status))
+    def note(self, messages: Sequence[Any]) -> None:
+        """Note what messages are now, if they are new."""
+        for each in messages:
+            now = id_of(each), getattr(each, "content", None), getattr(each, "status", None)
+            self.first_seen.setdefault(id(each), now)
+
+    def had_id(self, item: Any) -> bool:
+        """Return whether a message had an id when it was first read."""
+        return self.first_seen.get(id(item), (id_of(item),))[0] is not None
 
     def as_read(self, message: ToolMessage) -> ToolMessage:
-        """Return a tool message as it was when it was read."""
-        content, status = self.tool_texts.get(id(message), (message.content, message.status))
+        """Return a tool message as it was when it was first read."""
+        now = message.id, message.content, message.status
+        _, content, status = self.first_seen.get(id(message), now)
         if content is message.content and status == message.status:
             return message
         return message.model_copy(update={"content": content, "status": status})
@@ -284,11 +281,6 @@ class Tree:
             return not self.thread_ids.isdisjoint(other.thread_ids)
         return self.question_id == other.question_id
 
-    @property
-    def pause_keys(self) -> Iterable[str]:
-        """By what it is found while it is paused."""
-        return self.thread_ids or (str(self.root_id),)
-
     def close(self, error: str | None = None) -> None:
         """End the run, with its error as it is kept."""
         if not self.has_ended:
@@ -296,17 +288,11 @@ class Tree:
             self.elapsed_sec = perf_counter() - self.started
             self.has_ended = True
 
-    def without_records(self) -> "Tree":
-        """Return a copy that has no records."""
-        return replace(self, events=[], open={}, nameless=set(), tool_texts={}, known={})
-
     def drop_records(self) -> None:
         """Drop all records; only their interpretation is kept."""
         for record, _, _ in self.events:
             record.scope = record.node = None  # perhaps the record itself, a cycle that would wait for the collector
-            if record.model is not None:
-                record.model.drop()
-        self.events, self.open, self.known, self.nameless, self.tool_texts = [], {}, {}, set(), {}
+        self.events, self.open, self.known, self.first_seen = [], {}, {}, {}
 
 
 class Records:
@@ -318,179 +304,132 @@ class Records:
         self.block_id: UUID | None = None  # the handler's own open block, to which runs without a known parent belong
         self.reported_ids: set[str] = set()  # the ids of all messages in the callbacks of models
         self.ends: set[str] = set()  # the ids of the last messages of all runs
-        self._records: dict[UUID | None, Record] = {}  # those under way
-        self.ended_roots: set[UUID] = set()  # those that have ended
+        self.ended_roots: set[UUID] = set()
+        self._open: dict[UUID | None, Record] = {}  # the runs under way
         self._ignored: set[UUID] = set()  # runs under way that are not recorded
-        self._paused: dict[str, Tree] = {}  # the last one on each thread, and each one without a thread
+        self._paused: list[Tree] = []  # the last one on each thread, and each one without a thread
 
     def get(self, run_id: UUID | None) -> Record | None:
         """Return a run that is under way."""
-        return self._records.get(run_id)
-
-    def is_state_update(self, run_id: UUID, name: object, event: Mapping[str, Any]) -> bool:
-        """Return whether a run is an update by ``graph.update_state``, which is ignored, and not a run of a graph."""
-        is_graph = (event.get("metadata") or {}).get("ls_integration") == "langgraph"
-        if event.get("parent_run_id") is None and str(name).endswith(_STATE_UPDATE) and not is_graph:
-            self._ignored.add(run_id)
-            return True
-        return False
+        return self._open.get(run_id)
 
     def started(self, kind: RunKind, run_id: UUID, event: Mapping[str, Any]) -> Record | None:
-        """Return the record of a run that starts; ``event`` has its parent's id, metadata and tags.
+        """Return the record of a run that starts; ``event`` has its name, its parent's id, metadata and tags.
 
-        None if its tree has ended, or if it is known: the handler is registered twice.
+        None if its tree has ended, if it is known, as the handler is registered twice, or if it is an update of a
+        state by ``graph.update_state``, which is not a run of the agent.
         """
-        parent_run_id = event.get("parent_run_id")
-        if run_id in self._records or run_id in self.ended_roots or run_id in self._ignored:
+        parent_id, metadata = event.get("parent_run_id"), event.get("metadata") or {}
+        if run_id in self._open or run_id in self.ended_roots or run_id in self._ignored:
             return None
-        parent = None if parent_run_id is None else self._records.get(parent_run_id)
-        if parent is None:
-            if parent_run_id in self.ended_roots or parent_run_id in self._ignored:
-                self._ignored.add(run_id)
-                return None
-            parent = self._calling(event.get("metadata"))
-        if parent is None:
-            record = self._root(kind, run_id, _question_id(event.get("metadata")))
-        else:
-            record = Record(run_id, kind, parent.tree, parent, parent.scope, parent.node)
-        if record.is_top:
-            self._add_top(record, event)
-        elif parent is not None:
-            self._add_inner(record, parent, event)
+        parent = self._open.get(parent_id)
+        is_graph = metadata.get("ls_integration") == "langgraph"
+        is_update = parent_id is None and str(event.get("name")).endswith(_STATE_UPDATE) and not is_graph
+        if is_update or (parent is None and (parent_id in self.ended_roots or parent_id in self._ignored)):
+            self._ignored.add(run_id)
+            return None
+        question_id = None if metadata.get("question_id") is None else text_of(metadata["question_id"])
+        record = self._new(kind, run_id, parent or self._calling(question_id), question_id)
         tree = record.tree
-        self._records[run_id] = tree.open[run_id] = record
+        if record.is_top:
+            if not tree.events:
+                tree.tags, tree.metadata = kept_tags(event.get("tags")), kept_metadata(metadata)
+                self.trees.append(tree)
+            tree.run_ids.append(run_id)
+            if question_id not in (None, tree.question_id):
+                warning = f"a run of question {question_id} was called for question {tree.question_id} and counts there"
+                tree.warnings[warning] = None
+        else:
+            record.add_place(event.get("tags") or (), metadata)
         tree.events.append((record, False, time()))
         return record
 
-    def _calling(self, metadata: Mapping[str, Any] | None) -> Record | None:
+    def _new(self, kind: RunKind, run_id: UUID, parent: Record | None, question_id: str | None) -> Record:
+        if parent is None:
+            record = Record(run_id, kind, Tree(run_id, question_id, self._options), None)
+            record.scope = record.node = record
+        else:
+            record = Record(run_id, kind, parent.tree, parent, parent.scope, parent.node)
+        self._open[run_id] = record.tree.open[run_id] = record
+        return record
+
+    def _calling(self, question_id: str | None) -> Record | None:
         """Return the parent of a run without a known one.
 
         It is the run whose code calls, by LangChain's context: a handler that is passed once more inside a tool has no
         parent, nor have the models of ``with_fallbacks``. A run of another question is a root.
         """
-        caller = self._records.get(calling_run_id())
-        if caller is not None and _question_id(metadata) in (None, caller.tree.question_id):
+        caller = self._open.get(calling_run_id())
+        if caller is not None and question_id in (None, caller.tree.question_id):
             return caller
-        return self._records.get(self.block_id)
-
-    def _root(self, kind: RunKind, run_id: UUID, question_id: str | None) -> Record:
-        record = Record(run_id, kind, Tree(run_id, question_id, self._options), None)
-        record.scope = record.node = record
-        return record
-
-    def _add_top(self, record: Record, event: Mapping[str, Any]) -> None:
-        """Note the id, tags and metadata of a root, or of a run that a block calls directly."""
-        tree = record.tree
-        if not tree.events:
-            tree.tags, tree.metadata = kept_tags(event.get("tags")), kept_metadata(event.get("metadata"))
-            self.trees.append(tree)
-        tree.run_ids.append(record.run_id)
-        question_id = _question_id(event.get("metadata"))
-        if question_id not in (None, tree.question_id):
-            tree.warn(f"a run of question {question_id} was called for question {tree.question_id} and counts there")
-
-    @staticmethod
-    def _add_inner(record: Record, parent: Record, event: Mapping[str, Any]) -> None:
-        """Complete the record of a run inside another one."""
-        metadata = event.get("metadata") or {}
-        record.outer = parent if parent.tool is not None and not parent.is_inside_step else parent.outer
-        record.path, record.graph_step = metadata.get("langgraph_path"), metadata.get("langgraph_step")
-        step = next((tag for tag in event.get("tags") or () if tag.startswith(_NODE_TAG)), None)
-        if step is None or record.kind != "chain":
-            record.is_inside_step = parent.is_inside_step or parent.tool is not None
-            record.is_retriever = parent.is_retriever
-            return
-        record.is_node = True
-        parent.has_nodes = parent.has_nodes or metadata.get("langgraph_triggers") != _ENTRYPOINT
-        # The nodes of a run that a block calls directly are those of the block.
-        record.scope, record.node = parent.scope if parent.is_top else parent, record
-        if not parent.is_graph:
-            parent.note_graph(step)
-            if parent.continues_thread and not parent.is_top:
-                parent.input_messages = [MessageList(tuple(messages)) for messages in message_lists(parent.inputs)]
+        return self._open.get(self.block_id)
 
     def chain_started(self, record: Record, inputs: Any, metadata: Mapping[str, Any]) -> None:
         """Record the input of a chain."""
         tree = record.tree
         record.has_input = inputs is not None and not isinstance(inputs, Command)
         if not record.is_node:
-            self._note_thread(record, inputs, metadata)
+            if (thread_id := metadata.get("thread_id")) is not None:
+                tree.thread_ids |= {text_of(thread_id)}
+            if not record.has_input:
+                self._resume(record, is_command=inputs is not None)
         if record.is_top:
             record.is_graph_run = "ls_integration" in metadata
             tree.ask(inputs)
         if record.is_top or record.is_node:
             record.input_messages = tree.read(inputs)
             record.loose_calls = loose_calls(inputs)
-        else:
-            record.inputs = inputs
+
+    def _resume(self, record: Record, *, is_command: bool) -> None:
+        """Note the paused run that a run resumes: one of its thread, else perhaps the last one of its question."""
+        tree = record.tree
+        if record.is_top:
+            tree.is_paused = False
+        # An input of None may mean something else; a Command is for graphs only.
+        is_sure = is_command or (record.is_top and tree.question_id is not None)
+        for paused in reversed(self._paused) if tree.resumes is None else ():
+            if (is_sure or tree.thread_ids & paused.thread_ids) and paused.is_resumed_by(tree):
+                tree.resumes = paused
+                self._forget_paused(paused)
+                return
+
+    def _forget_paused(self, tree: Tree) -> None:
+        self._paused = [each for each in self._paused if each is not tree and not each.thread_ids & tree.thread_ids]
 
     def ended(self, run_id: UUID) -> Record | None:
         """Return the record of a run that ends; None if its tree has ended."""
-        record = self._records.get(run_id)
+        record = self._open.get(run_id)
         if record is None:
             self._ignored.discard(run_id)
-            return None
-        if not record.is_root:
-            del self._records[run_id]
+        elif not record.is_root:
+            del self._open[run_id]
             record.tree.open.pop(run_id, None)
         return record
 
     def root_ended(self, tree: Tree) -> None:
         """Drop the records of a tree that has ended, and note a paused run as the one to resume on its threads."""
         for run_id in tree.open:
-            self._records.pop(run_id, None)
+            self._open.pop(run_id, None)
             self._ignored.add(run_id)
         self._ignored.discard(tree.root_id)
         self.ended_roots.add(tree.root_id)
         self._forget_paused(tree)
         if tree.is_paused:
-            self._paused.update(dict.fromkeys(tree.pause_keys, tree))
+            self._paused.append(tree)
 
     def block_started(self, run_id: UUID, parent_run_id: UUID | None, question_id: str) -> None:
         """Record a block of code, whose runs make one tree; inside a known run they belong to the tree of that run."""
-        parent = (self._records.get(parent_run_id) or self._calling(None)) if self._records else None
-        if parent is None:
-            record = self._root("block", run_id, question_id)
-        elif parent.kind == "block":
-            record = Record(run_id, "block", parent.tree, parent, parent.scope, parent.node)
+        parent = self._open.get(parent_run_id) or self._calling(None)
+        if parent is None or parent.kind == "block":
+            self._new("block", run_id, parent, question_id)
         else:
             self.started("chain", run_id, {"parent_run_id": parent.run_id})
-            return
-        self._records[run_id] = record.tree.open[run_id] = record
 
-    # --- pauses ---
-
-    def _note_thread(self, record: Record, inputs: Any, metadata: Mapping[str, Any]) -> None:
-        """Note the thread of a graph, and the paused run that it resumes."""
-        tree = record.tree
-        if (thread_id := metadata.get("thread_id")) is not None:
-            tree.thread_ids |= {text_of(thread_id)}
-        if record.has_input:
-            return
-        if tree.is_paused and record.is_top:
-            tree.is_paused = False
-        # An input of None may mean something else; a Command is for graphs only.
-        is_sure = inputs is not None or (record.is_top and tree.question_id is not None)
-        paused = None if tree.resumes is not None else self._paused_run_of(tree, by_question=is_sure)
-        if paused is not None:
-            tree.resumes = paused
-            self._forget_paused(paused)
-
-    def _paused_run_of(self, tree: Tree, *, by_question: bool) -> Tree | None:
-        """Return the paused run that a run resumes: that of its thread, else perhaps the last of its question."""
-        on_threads = [self._paused[thread_id] for thread_id in tree.thread_ids if thread_id in self._paused]
-        others = reversed(self._paused.values()) if by_question else ()
-        return next((paused for paused in chain(on_threads, others) if paused.is_resumed_by(tree)), None)
-
-    def _forget_paused(self, tree: Tree) -> None:
-        for key in tree.pause_keys if self._paused else ():
-            self._paused.pop(key, None)
-
-    def copied(self, trees: list[Tree]) -> "Records":
-        """Return a copy for a copy of the handler, with trees in the place of its own."""
+    def of_ended_runs(self) -> "Records":
+        """Return a copy without the runs under way."""
         copied = Records(self._options)
-        copied.trees, copied.reported_ids, copied.ends = trees, set(self.reported_ids), set(self.ends)
-        copied._paused = dict(self._paused)
+        copied.trees, copied._paused = [tree for tree in self.trees if tree.has_ended], list(self._paused)
+        copied.reported_ids, copied.ends = set(self.reported_ids), set(self.ends)
         return copied
 
     def clear(self) -> None:
@@ -499,14 +438,8 @@ class Records:
         self.ended_roots, self._ignored = set(), {run_id for tree in begun for run_id in tree.open}
         for tree in self.trees:
             tree.close()
-        self._records = {run_id: record for run_id, record in self._records.items() if record.tree not in begun}
-        self.trees, self._paused = [], {}
-        self.reported_ids, self.ends = set(), set()
-
-
-def _question_id(metadata: Mapping[str, Any] | None) -> str | None:
-    question_id = None if metadata is None else metadata.get("question_id")
-    return None if question_id is None else text_of(question_id)
+        self._open = {run_id: record for run_id, record in self._open.items() if record.tree not in begun}
+        self.trees, self._paused, self.reported_ids, self.ends = [], [], set(), set()
 
 
 def calling_run_id() -> UUID | None:

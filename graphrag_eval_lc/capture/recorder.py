@@ -3,7 +3,7 @@
 import functools
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from time import perf_counter
+from time import perf_counter, time
 from typing import Any, TypeVar, cast
 from uuid import UUID, uuid4
 
@@ -27,8 +27,10 @@ from graphrag_eval_lc.capture.values import (
     output_text,
     to_plain,
     tool_message_of,
+    utc_timestamp,
 )
 from graphrag_eval_lc.json_values import json_text
+from graphrag_eval_lc.records import ModelCall
 from graphrag_eval_lc.texts import error_text
 
 _LAST_OF_PROMPT = 100  # messages, in which calls may be answered
@@ -51,7 +53,7 @@ def _harmless(callback: _Callback) -> _Callback:
             with self._lock:
                 record = self._records.get(kwargs.get("run_id"))
                 for tree in [record.tree] if record is not None else self._records.trees[-1:]:
-                    tree.warn(f"capture failed in {name}: {text}", *warnings)
+                    tree.warnings |= dict.fromkeys([f"capture failed in {name}: {text}", *warnings])
         if self._enclosing is not None:
             if self._records.block_id is not None and kwargs.get("parent_run_id", "") is None:
                 caller_id = calling_run_id()
@@ -169,11 +171,9 @@ class RunCallbacks(GraphCallbackHandler):
     def on_chain_start(self, serialized: Any, inputs: Any, *, run_id: UUID, **kwargs: Any) -> None:
         """Record the start of a root run, a graph, a node or another chain."""
         with self._lock:
-            name = kwargs.get("name")
-            if not self._records.is_state_update(run_id, name, kwargs):
-                record = self._start("chain", run_id, kwargs, name=name)
-                if record is not None:
-                    self._records.chain_started(record, inputs, kwargs.get("metadata") or {})
+            record = self._start("chain", run_id, kwargs, name=kwargs.get("name"))
+            if record is not None:
+                self._records.chain_started(record, inputs, kwargs.get("metadata") or {})
 
     @_harmless
     def on_chain_end(self, outputs: Any, *, run_id: UUID, **kwargs: Any) -> None:
@@ -185,7 +185,6 @@ class RunCallbacks(GraphCallbackHandler):
         """Record the error of a root run, a pause, or a handoff."""
 
         def note(record: Record) -> None:
-            record.inputs = None
             if isinstance(error, GraphInterrupt):
                 record.tree.is_paused = True
             elif isinstance(error, ParentCommand) and record.is_node:
@@ -302,16 +301,24 @@ class RunCallbacks(GraphCallbackHandler):
         params, metadata = kwargs.get("invocation_params"), kwargs.get("metadata") or {}
         prompt: Sequence[Any] = messages[0] if messages else (kwargs.get("prompts") or ())[:1]
         is_structured = bool((kwargs.get("options") or {}).get("ls_structured_output_format"))
-        model = ModelRun(model_name(params, metadata), is_structured)
-        model.node, model.namespace = metadata.get("langgraph_node"), metadata.get("langgraph_checkpoint_ns")
-        model.prompt = tuple(prompt[-_LAST_OF_PROMPT:]) if messages else ()
+        call: ModelCall = {"started_at": utc_timestamp(time())}
+        if (name := model_name(params, metadata)) is not None:
+            call["model"] = name
+        if (node := metadata.get("langgraph_node")) is not None:
+            call["node"] = node
+        namespace = (metadata.get("langgraph_checkpoint_ns") or "").split("|")
+        nodes = [part.rpartition(":")[0] or part for part in namespace if not part.isdigit()]
+        if len(nodes) > 1:
+            call["node_path"] = nodes
+        model = ModelRun(call, is_structured, tuple(prompt[-_LAST_OF_PROMPT:]) if messages else ())
         if self._options.keep_messages:
             tools = params.get("tools") if isinstance(params, Mapping) else None
             model.given, model.tools = given_messages(prompt), tools if isinstance(tools, (list, tuple)) else ()
         with self._lock:
             record = self._start("model", run_id, kwargs, model=model)
             if record is not None:
-                model.agent = record.graph_name() or metadata.get("lc_agent_name")
+                if (agent := record.graph_name() or metadata.get("lc_agent_name")) is not None:
+                    call["agent"] = agent
                 if record.is_top and prompt:
                     record.tree.ask(prompt)
 

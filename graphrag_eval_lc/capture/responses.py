@@ -1,31 +1,23 @@
 """The steps and model calls of runs, and the response that the runs for one question make."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
-from itertools import chain, compress
+from itertools import compress
 from typing import Any, Literal, NamedTuple, cast
 from uuid import UUID
 
 from graphrag_eval_lc.capture.kept import CaptureOptions, Table, ranges, shown_config
-from graphrag_eval_lc.capture.record import ModelRun, Tree
-from graphrag_eval_lc.capture.values import Outcome, to_plain
+from graphrag_eval_lc.capture.record import Tree
+from graphrag_eval_lc.capture.values import Outcome, to_plain, utc_timestamp
 from graphrag_eval_lc.errors import CaptureError
 from graphrag_eval_lc.masking import masked_text
-from graphrag_eval_lc.records import ActualStep, KeptMessage, ModelCall, Response
-from graphrag_eval_lc.registry.metrics import ELAPSED_SEC, TOKENS
+from graphrag_eval_lc.records import ActualStep, ModelCall, Response
+from graphrag_eval_lc.registry.metrics import TOKENS
 from graphrag_eval_lc.texts import counted, error_text, listed, plural
 
-_ASK_FOR_A_KNOWN_ID = 'Ask for one of these, or put the id into the run: config={"metadata": {"question_id": ...}}.'
-_ASK_WITHOUT_ID = (
-    'Put the id into the run: config={"metadata": {"question_id": ...}}, or into capture_run(question_id=...); '
-    "without ids, use response()."
-)
 _MOST_LISTED = 5
 PAUSED = "the run is paused (interrupted): it waits to be resumed"
 _NOT_ENDED = "Unfinished: the run had not ended when its response was read"
-
-
 UNKNOWN_ERROR = "unknown error"  # if an option leaves nothing of it
 
 
@@ -50,8 +42,7 @@ class Step:
     parent: "Step | None"  # the step inside which this one runs
     order: tuple[Any, ...]  # its place among the steps with the same parent
     call_id: str | None = None
-    message_id: str | None = None  # the id of the message that asked for it
-    # what it is known by when a paused run is resumed: message, call, place and number of the run
+    # the identity of its call when a paused run is resumed: message, call, place and number of the run
     key: tuple[Any, ...] | None = None
     has_call: bool = False  # whether a call of a model is known that it carries out
     # open while it runs, pending while the run is paused inside it
@@ -85,7 +76,6 @@ class CountedCall:
     """A model call as a response has it."""
 
     call: ModelCall
-    run: ModelRun | None = None  # what was recorded of it; None if only its message shows it
     problems: Sequence[str] = ()
     parent: Step | None = None  # the step inside which it runs
     is_cache_hit: bool = False
@@ -136,6 +126,9 @@ def unfinished_text(error: str | None) -> str:
     return error or "Unfinished: the run ended before this call did"
 
 
+# --- which runs make a response ---
+
+
 def runs_of_responses(trees: Iterable[Tree]) -> list[list[Tree]]:
     """Return the trees by response, in start order: a paused run is grouped with those that resumed it."""
     responses: list[list[Tree]] = []
@@ -151,8 +144,7 @@ def runs_of_responses(trees: Iterable[Tree]) -> list[list[Tree]]:
     return responses
 
 
-def question_id_of(runs: Sequence[Tree]) -> str | None:
-    """Return the question id of a response's runs, None without one."""
+def _question_id(runs: Sequence[Tree]) -> str | None:
     return next((tree.question_id for tree in runs if tree.question_id is not None), None)
 
 
@@ -162,6 +154,7 @@ def runs_of(responses: Sequence[Sequence[Tree]], question_id: object) -> Sequenc
     Raises:
         CaptureError: There is no such response, or several may be meant.
     """
+    known = dict.fromkeys(map(_question_id, responses))
     if not responses:
         raise CaptureError(
             "No run was recorded",
@@ -169,24 +162,28 @@ def runs_of(responses: Sequence[Sequence[Tree]], question_id: object) -> Sequenc
             hint='Pass the handler to the agent: config={"callbacks": [handler]}. RemoteGraph.invoke calls no handler: '
             "after it, say handler.add_run(inputs, output).",
         )
-    if question_id is None:
-        known = set(map(question_id_of, responses))
-        if len(known) > 1 or (known == {None} and len(responses) > 1):
-            raise CaptureError(
-                f"{len(responses)} runs were recorded, so it is not clear which one is asked for",
-                hint='Give each run config={"metadata": {"question_id": ...}}, or use responses().',
-            )
+    if question_id is None and len(known) == 1 and (len(responses) == 1 or None not in known):
         return responses[-1]
-    found = [runs for runs in responses if question_id_of(runs) == str(question_id)]
-    if not found:
-        known_ids = dict.fromkeys(map(question_id_of, responses))
-        ids = [identifier for identifier in known_ids if identifier is not None]
+    if question_id is None:
         raise CaptureError(
-            f"No recorded run has this question id (recorded ids: {', '.join(ids)[:500] or 'none'})",
-            question_id=str(question_id),
-            hint=_ASK_FOR_A_KNOWN_ID if ids else _ASK_WITHOUT_ID,
+            f"{len(responses)} runs were recorded, so it is not clear which one is asked for",
+            hint='Give each run config={"metadata": {"question_id": ...}}, or use responses().',
         )
-    return found[-1]
+    for runs in reversed(responses):
+        if _question_id(runs) == str(question_id):
+            return runs
+    ids = [identifier for identifier in known if identifier is not None]
+    raise CaptureError(
+        f"No recorded run has this question id (recorded ids: {', '.join(ids)[:500] or 'none'})",
+        question_id=str(question_id),
+        hint='Ask for one of these, or put the id into the run: config={"metadata": {"question_id": ...}}.'
+        if ids
+        else 'Put the id into the run: config={"metadata": {"question_id": ...}}, or into '
+        "capture_run(question_id=...); without ids, use response().",
+    )
+
+
+# --- the response ---
 
 
 def response_from(parts: Sequence[Part], options: CaptureOptions) -> Response:
@@ -200,45 +197,42 @@ def response_from(parts: Sequence[Part], options: CaptureOptions) -> Response:
     Returns:
         A new dict of plain JSON values; none of it is shared with the parts.
     """
-    trees = [part.tree for part in parts]
-    last = trees[-1]
-    error = parts[-1].error if last.has_ended else _NOT_ENDED
-    question_id = question_id_of(trees)
-    response: Response = {} if question_id is None else {"question_id": question_id}
-    question = next((tree.question for tree in trees if tree.question is not None), None)
-    if question is not None:
-        response["question_text"] = question
-    response["status"] = "success" if error is None else "error"
-    if error is not None:
-        response["error"] = error
+    trees, last = [part.tree for part in parts], parts[-1]
+    error = last.error if last.tree.has_ended else _NOT_ENDED
     answer = _answer(parts)
-    if answer is not None:
-        response["actual_answer"] = masked_text(answer) if options.redacts_answers else answer
-    unfinished = unfinished_text(error)
-    steps = [step for step in steps_of(parts) if step.status != "pending"]
-    response["actual_steps"] = [actual_step(step, unfinished, options.step_name(step.name)) for step in steps]
-    warnings = dict.fromkeys(chain(*(chain(part.tree.warnings, part.warnings) for part in parts)))
-    if steps or any(part.model_calls or part.cached_models or part.unanswered or part.unparsed for part in parts):
-        found = _step_warnings(parts, steps, options), _answer_warnings(parts)
-        warnings.update(dict.fromkeys(chain(*found, _add_tokens(response, parts))))
-    if last.is_paused and last.has_ended:
-        warnings[PAUSED] = None
-    response[ELAPSED_SEC] = sum(part.elapsed_sec for part in parts)
-    response["started_at"] = utc_timestamp(trees[0].started_at)
+    if answer is not None and options.redacts_answers:
+        answer = masked_text(answer)
+    steps = [step for step in _steps_of(parts) if step.status != "pending"]
+    calls = [call for part in parts for call in part.model_calls if not call.is_cache_hit]
+    tokens, token_warnings = _tokens(parts, calls)
     run_ids = [str(run_id) for tree in trees for run_id in tree.run_ids]
-    if run_ids:
-        response["run_id"] = run_ids[0]
-    if len(run_ids) > 1:
-        response["run_ids"] = run_ids
-    # Those of the first run, by which LangSmith and others know it.
-    response["tags"], response["metadata"] = shown_config(trees[0].tags, trees[0].metadata)
-    _add_model_calls(response, parts)
+    tags, metadata = shown_config(trees[0].tags, trees[0].metadata)  # by which LangSmith and others know the run
+    response: dict[str, Any] = {
+        "question_id": _question_id(trees),
+        "question_text": next((tree.question for tree in trees if tree.question is not None), None),
+        "status": "success" if error is None else "error",
+        "error": error,
+        "actual_answer": answer,
+        "actual_steps": [actual_step(step, unfinished_text(error), options.step_name(step.name)) for step in steps],
+        **tokens,
+        "elapsed_sec": sum(part.elapsed_sec for part in parts),
+        "started_at": utc_timestamp(trees[0].started_at),
+        "run_id": run_ids[0] if run_ids else None,
+        "run_ids": run_ids if len(run_ids) > 1 else None,
+        "tags": tags,
+        "metadata": metadata,
+        "llm_calls": [],
+    }
+    _add_model_calls(response, parts, options)
+    warnings = [warning for part in parts for warning in (*part.tree.warnings, *part.warnings)]
+    warnings += [*_step_warnings(parts, steps, options), *_answer_warnings(parts, calls), *token_warnings]
+    if last.tree.is_paused and last.tree.has_ended:
+        warnings.append(PAUSED)
     messages = response.get("llm_messages", ())
     if cut := sum("full_length" in message for message in messages):
-        warnings[f"{cut} of {len(messages)} messages were cut to {options.max_output_chars} characters"] = None
-    if warnings:
-        response["capture_warnings"] = list(warnings)
-    return response
+        warnings.append(f"{cut} of {len(messages)} messages were cut to {options.max_output_chars} characters")
+    response["capture_warnings"] = list(dict.fromkeys(warnings)) or None
+    return cast("Response", {key: value for key, value in response.items() if value is not None})
 
 
 def _answer(parts: Sequence[Part]) -> str | None:
@@ -252,7 +246,64 @@ def _answer(parts: Sequence[Part]) -> str | None:
     return next((part.answer for part in reversed(parts) if part.answer is not None), None)
 
 
-def _step_warnings(parts: Sequence[Part], steps: Sequence[Step], options: CaptureOptions) -> Iterable[str]:
+def _add_model_calls(response: dict[str, Any], parts: Sequence[Part], options: CaptureOptions) -> None:
+    """Add the model calls, with their messages and tools as places in tables."""
+    messages: Table = {}
+    tools: Table = {}
+    for part in parts:
+        messages |= part.messages
+        tools |= part.tools
+    places = {digest: place for table in (messages, tools) for place, digest in enumerate(table)}
+    for part in parts:
+        for counted_call in part.model_calls:
+            call = counted_call.call.copy()
+            if counted_call.given is not None:
+                call["input_messages"] = ranges(places[digest] for digest in counted_call.given)
+            if counted_call.tools:
+                call["tools"] = ranges(places[digest] for digest in counted_call.tools)
+            if counted_call.gave:
+                call["output_message"] = places[counted_call.gave[0]]
+            if counted_call.parent is not None:
+                call["parent_id"] = counted_call.parent.id
+            if not counted_call.is_cache_hit:
+                response["llm_calls"].append(call)
+    if options.keep_messages:
+        response["llm_messages"] = to_plain(list(messages.values()))
+    if tools:
+        response["llm_tools"] = to_plain(list(tools.values()))
+
+
+def _tokens(parts: Sequence[Part], calls: Sequence[CountedCall]) -> tuple[dict[str, int], list[str]]:
+    """Return the sums of tokens, if every model call reported them, and warnings."""
+    failed = [each for each in calls if "error" in each.call and not any(key in each.call for key in TOKENS)]
+    counted_calls: list[dict[str, Any]] = [dict(each.call) for each in calls if each not in failed]
+    caches = {
+        "LangChain's cache": sum(call.is_cache_hit for part in parts for call in part.model_calls),
+        "LangGraph's node cache": sum(part.cached_models for part in parts),
+    }
+    sums: dict[str, int] = {}
+    for key in TOKENS if counted_calls or any(caches.values()) else ():
+        if all(key in call for call in counted_calls):
+            sums[key] = sum(call[key] for call in counted_calls)
+    warnings: list[str] = []
+    number = counted(len(calls), "model call")
+    if unknown := sum(any(key not in call for key in TOKENS) for call in counted_calls):
+        warnings.append(f"{unknown} of {number} did not report all token counts, so the sums are left out")
+    if unseen := sum(call.is_from_elsewhere for call in calls):
+        are, them = plural(unseen, "is", "are"), plural(unseen, "it: its", "them: their")
+        warnings.append(
+            f"{unseen} of {number} {are} taken from messages only, as no callback reported {them} times are not known"
+        )
+    if failed:
+        warnings.append(f"{len(failed)} of {number} failed; what tokens they used is not known and not counted")
+    for cache, hits in caches.items():
+        if hits:
+            cost = plural(hits, "costs nothing and is", "cost nothing and are")
+            warnings.append(f"{cache} answered {counted(hits, 'model call')}, which {cost} not counted")
+    return sums, warnings
+
+
+def _step_warnings(parts: Sequence[Part], steps: Sequence[Step], options: CaptureOptions) -> Iterator[str]:
     """Warn of steps that are not whole, and of calls that nobody answered; a paused run may still get answers."""
     for step in steps:
         if step.full_length is not None:
@@ -279,14 +330,13 @@ def _listed(calls: Sequence[tuple[str, str | None]]) -> str:
     return listed([name if identifier is None else f"{name} ({identifier})" for name, identifier in calls])
 
 
-def _answer_warnings(parts: Sequence[Part]) -> Iterable[str]:
+def _answer_warnings(parts: Sequence[Part], calls: Sequence[CountedCall]) -> Iterator[str]:
     """Warn of problems in models' answers; calls count from 1, as in ``llm_calls``."""
     unparsed = [call for part in parts for call in part.unparsed]
     if unparsed:
         yield f"structured output of a model that did not parse: {_listed(unparsed)}"
     numbers: dict[tuple[str, str], list[int]] = {}
-    counted = (each for part in parts for each in _counted_calls(part))
-    for number, call in enumerate(counted, 1):
+    for number, call in enumerate(calls, 1):
         for problem in call.problems:
             numbers.setdefault((call.call.get("model", ""), problem), []).append(number)
     for (model, problem), found in numbers.items():
@@ -296,85 +346,10 @@ def _answer_warnings(parts: Sequence[Part]) -> Iterable[str]:
             yield f"{len(found) - _MOST_LISTED} more model calls{named}: each {problem}"
 
 
-def _counted_calls(part: Part) -> Iterable[CountedCall]:
-    """Return the model calls of a run that cost something."""
-    return (call for call in part.model_calls if not call.is_cache_hit)
+# --- the steps ---
 
 
-def _add_model_calls(response: Response, parts: Sequence[Part]) -> None:
-    """Add the model calls with their times, nodes, prompts and outputs."""
-    response["llm_calls"] = list[ModelCall]()
-    messages, tools = dict[bytes, int](), dict[bytes, int]()  # the places of the kept ones
-    kept_messages, kept_tools = list[Any](), list[Any]()
-    for part in parts:
-        for table, places, entries in (
-            (part.messages, messages, kept_messages),
-            (part.tools, tools, kept_tools),
-        ):
-            for digest, entry in table.items():
-                if places.setdefault(digest, len(entries)) == len(entries):
-                    entries.append(entry)
-        response["llm_calls"] += [_placed(call, messages, tools) for call in _counted_calls(part)]
-    if parts[0].tree.options.keep_messages:
-        response["llm_messages"] = cast("list[KeptMessage]", to_plain(kept_messages))
-    if kept_tools:
-        response["llm_tools"] = to_plain(kept_tools)
-
-
-def _placed(call: CountedCall, messages: Mapping[bytes, int], tools: Mapping[bytes, int]) -> ModelCall:
-    """Return a model call with its times and node, and the places of its messages and tools."""
-    placed, run = call.call.copy(), call.run
-    if run is not None:
-        placed["started_at"] = utc_timestamp(run.started_at)
-        if run.first_token is not None:
-            placed["first_token_sec"] = run.first_token - run.started
-        if run.node is not None:
-            placed["node"] = run.node
-        nodes = [part.rpartition(":")[0] or part for part in (run.namespace or "").split("|") if not part.isdigit()]
-        if len(nodes) > 1:
-            placed["node_path"] = nodes
-        if run.agent is not None:
-            placed["agent"] = run.agent
-    if call.given is not None:
-        placed["input_messages"] = ranges(messages[digest] for digest in call.given)
-    if call.tools:
-        placed["tools"] = ranges(tools[digest] for digest in call.tools)
-    if call.gave:
-        placed["output_message"] = messages[call.gave[0]]
-    if call.parent is not None:
-        placed["parent_id"] = call.parent.id
-    return placed
-
-
-def _add_tokens(response: Response, parts: Sequence[Part]) -> Iterable[str]:
-    """Add the sums of tokens, if every model call reported them, and yield warnings."""
-    calls = [call.call for part in parts for call in _counted_calls(part)]
-    failed = [call for call in calls if "error" in call and not any(key in call for key in TOKENS)]
-    counted_calls = [call for call in calls if call not in failed]
-    cached = sum(call.is_cache_hit for part in parts for call in part.model_calls)
-    from_nodes = sum(part.cached_models for part in parts)
-    for key in TOKENS:
-        if (counted_calls or cached or from_nodes) and all(key in call for call in counted_calls):
-            response[key] = sum(call[key] for call in counted_calls)
-    unknown = sum(any(key not in call for key in TOKENS) for call in counted_calls)
-    number = counted(len(calls), "model call")
-    if unknown:
-        yield f"{unknown} of {number} did not report all token counts, so the sums are left out"
-    unseen = sum(call.is_from_elsewhere for part in parts for call in part.model_calls)
-    if unseen:
-        are, them = plural(unseen, "is", "are"), plural(unseen, "it: its", "them: their")
-        yield f"{unseen} of {number} {are} taken from messages only, as no callback reported {them} times are not known"
-    if failed:
-        yield f"{len(failed)} of {number} failed; what tokens they used is not known and not counted"
-    if cached:
-        cost = plural(cached, "costs nothing and is", "cost nothing and are")
-        yield f"LangChain's cache answered {counted(cached, 'model call')}, which {cost} not counted"
-    if from_nodes:
-        cost = plural(from_nodes, "costs nothing and is", "cost nothing and are")
-        yield f"LangGraph's node cache answered {counted(from_nodes, 'model call')}, which {cost} not counted"
-
-
-def steps_of(parts: Sequence[Part]) -> list[Step]:
+def _steps_of(parts: Sequence[Part]) -> list[Step]:
     """Return the steps of all parts in order; a step that a resumed run continues is listed once, as it ended last."""
     merged: list[Step] = []
     for part in parts:
@@ -397,49 +372,34 @@ def _same_step(step: Step, earlier: Sequence[Step]) -> Step | None:
     Without a message it is a call of the same tool with the same id; if there are several, the one with the same
     arguments.
     """
-    alike: list[Step] = []
-    for other in reversed(earlier) if step.has_call else ():
-        if other.has_call and other.id == step.id:
-            if other.key is not None and other.key == step.key:
-                return other
-            if None in (other.key, step.key) and other.name == step.name:
-                alike.append(other)
+    same_id = [other for other in reversed(earlier) if step.has_call and other.has_call and other.id == step.id]
+    for other in same_id:
+        if other.key is not None and other.key == step.key:
+            return other
+    alike = [other for other in same_id if None in (other.key, step.key) and other.name == step.name]
     return next((other for other in alike if other.args == step.args), alike[0] if alike else None)
 
 
 def actual_step(step: Step, unfinished: str, name: str) -> ActualStep:
     """Return a step that is not pending as the response holds it; ``unfinished`` is the error of an open one."""
     is_success = step.status == "success"
-    actual: ActualStep = {
+    error = (step.text if step.status == "error" else unfinished) or UNKNOWN_ERROR
+    own = None if step.own is None else step.own.status
+    actual: dict[str, Any] = {
         "name": name,
         "args": to_plain(step.args),
         "id": step.id,
         "status": "success" if is_success else "error",
+        "output": step.text if is_success else None,
+        "full_length": step.full_length if is_success else None,
+        "error": None if is_success else error,
+        "execution_timestamp": utc_timestamp(step.started_at),
+        "elapsed_sec": step.elapsed_sec,
+        "parent_id": None if step.parent is None else step.parent.id,
+        "attempts": step.attempts if step.attempts > 1 else None,
+        "cached": step.is_from_cache or None,
+        "tool_output": step.own.text if step.own is not None and own == "success" else None,
+        "tool_error": step.own.text if step.own is not None and own != "success" else None,
+        "artifact": to_plain(step.artifact),
     }
-    if is_success:
-        actual["output"] = step.text
-        if step.full_length is not None:
-            actual["full_length"] = step.full_length
-    else:
-        actual["error"] = (step.text if step.status == "error" else unfinished) or "unknown error"
-    actual["execution_timestamp"] = utc_timestamp(step.started_at)
-    if step.elapsed_sec is not None:
-        actual[ELAPSED_SEC] = step.elapsed_sec
-    if step.parent is not None:
-        actual["parent_id"] = step.parent.id
-    if step.attempts > 1:
-        actual["attempts"] = step.attempts
-    if step.is_from_cache:
-        actual["cached"] = True
-    if step.own is not None and step.own.status == "success":
-        actual["tool_output"] = step.own.text
-    elif step.own is not None:
-        actual["tool_error"] = step.own.text
-    if step.artifact is not None:
-        actual["artifact"] = to_plain(step.artifact)
-    return actual
-
-
-def utc_timestamp(seconds: float) -> str:
-    """Return seconds since 1970 in ISO 8601, as ``2026-01-31T12:00:00.000000Z``."""
-    return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")
+    return cast("ActualStep", {key: value for key, value in actual.items() if value is not None})

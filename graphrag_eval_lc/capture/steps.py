@@ -35,7 +35,6 @@ class AskedCall:
     asked_at: float = 0.0
     is_reported: bool = False  # whether a model's callback reported the message
     is_expected: bool = False  # whether the run is to answer it
-    is_seen: bool = False  # whether the message of a callback was seen in a list, perhaps as a copy
     is_settled: bool = False  # whether it needs no step: it was withdrawn, or is that of a schema
     has_kept_args: bool = False
     steps: list[Step] = field(default_factory=list)  # the steps that carry it out
@@ -86,13 +85,9 @@ class Steps:
         self.waiting.pop(call, None)
 
     def copied(self, call: ToolCall) -> AskedCall | None:
-        """Return the call of a callback that a message repeats: the earliest like it that no list had, else the last.
-
-        A handover carries copies, and states have copies of messages without an id.
-        """
+        """Return the call of a callback that a message repeats: a handover and a state may carry copies."""
         alike = [asked for asked in self._by_id.get(call["id"], ()) if asked.is_like(call)]
-        alike = [asked for asked in alike if asked.is_reported or asked.source is None]
-        return next((asked for asked in alike if not asked.is_seen), alike[-1] if alike else None)
+        return next((asked for asked in reversed(alike) if asked.is_reported or asked.source is None), None)
 
     def with_id(self, call_id: str | None, record: Record) -> list[AskedCall]:
         """Return the calls with an id that a record may run or answer.
@@ -192,7 +187,7 @@ class Steps:
         calls = self.with_id(tool.call_id, record)
         if len(calls) < 2:
             return calls[0] if calls else None
-        sent = _sent_to(record, calls, tool.call_id)
+        sent = _sent_to(record, calls)
         for call in sent:
             if any(self._runs[step][-1].node is record.node for step in call.steps):
                 return call
@@ -204,7 +199,6 @@ class Steps:
         """Note that a step carries out a call."""
         step.has_call = True
         step.call_id = step.call_id or call.call_id
-        step.message_id = call.message_id
         if call.message_id is not None:
             step.key = (call.message_id, call.call_id, call.place, len(call.steps))
         call.steps.append(step)
@@ -226,7 +220,7 @@ class Steps:
         ``models`` is how many model calls had begun before it: the last message before the next one counts.
         """
         outcome = message_outcome(self._part.tree.as_read(message))
-        call = self._answered_call(message, calls, outcome.text, record)
+        call = self._answered_call(calls, outcome.text, record)
         if call is None:
             return
         call.is_answered = True
@@ -252,19 +246,16 @@ class Steps:
                 self.outer_of[step] = call.parent
             self._link(step, call)
 
-    def _answered_call(
-        self, message: ToolMessage, calls: Sequence[AskedCall], text: str, record: Record
-    ) -> AskedCall | None:
+    def _answered_call(self, calls: Sequence[AskedCall], text: str, record: Record) -> AskedCall | None:
         """Return the call that a tool message answers; of several with one id the one whose text it has."""
-        sent = calls if len(calls) == 1 else _sent_to(record, calls, message.tool_call_id)
+        sent = calls if len(calls) == 1 else _sent_to(record, calls)
         if len(sent) == 1:
             return sent[0]
-        named = [call for call in calls if call.name == message.name] or calls
-        for call in named:
+        for call in calls:
             outcomes = [self._run_of(step).outcome for step in call.steps if step in self._runs]
             if any(outcome is not None and outcome.text == text for outcome in outcomes):
                 return call
-        return next((call for call in named if not call.is_answered), None)
+        return next((call for call in calls if not call.is_answered), None)
 
     def _step_by_hand(self, message: ToolMessage, text: str, outer: Record | None) -> Step | None:
         """Return the step of a tool that was run by hand, with other arguments than the model asked for."""
@@ -325,7 +316,8 @@ class Steps:
         step.end(self._options.kept_outcome(outcome, step.name, self._part.warnings, retrieved))
 
 
-def _sent_to(record: Record, calls: Sequence[AskedCall], call_id: str | None) -> list[AskedCall]:
-    """Return those of some calls that are like the one call with their id which was sent to a record's node."""
-    sent = [call for call in record.node.loose_calls if call["id"] == call_id] if record.node is not None else []
-    return [call for call in calls if len(sent) == 1 and (call.name, call.args) == (sent[0]["name"], sent[0]["args"])]
+def _sent_to(record: Record, calls: Sequence[AskedCall]) -> list[AskedCall]:
+    """Return those of some calls with one id that are like the only such call which was sent to a record's node."""
+    loose = () if record.node is None else record.node.loose_calls
+    sent = [(call["name"], call["args"]) for call in loose if call["id"] == calls[0].call_id]
+    return [call for call in calls if [(call.name, call.args)] == sent]

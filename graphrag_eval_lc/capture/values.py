@@ -4,6 +4,7 @@ import base64
 import dataclasses
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import UTC, datetime
 from enum import Enum
 from typing import Any, Literal, NamedTuple
 
@@ -106,6 +107,11 @@ def documents_in(artifact: Any) -> list[dict[str, Any]] | None:
     if isinstance(artifact, list) and artifact and all(isinstance(item, Document) for item in artifact):
         return [document_value(document) for document in artifact]
     return None
+
+
+def utc_timestamp(seconds: float) -> str:
+    """Return seconds since 1970 in ISO 8601, as ``2026-01-31T12:00:00.000000Z``."""
+    return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")
 
 
 # --- texts ---

@@ -6,19 +6,18 @@ from math import inf
 from typing import Any, NamedTuple, cast
 
 from graphrag_eval_lc.capture.kept import shown_config
-from graphrag_eval_lc.capture.responses import utc_timestamp
-from graphrag_eval_lc.capture.values import output_text, to_plain
+from graphrag_eval_lc.capture.values import output_text, to_plain, utc_timestamp
 from graphrag_eval_lc.records import ActualStep, ModelCall, Response
 from graphrag_eval_lc.registry.metrics import ELAPSED_SEC, TOKENS
 from graphrag_eval_lc.texts import counted, listed
-from graphrag_eval_lc.traces.traced_calls import TracedCall
+from graphrag_eval_lc.traces.traced_calls import AskedCall, TracedCall
 
-_UNFINISHED = "Unfinished: the trace does not say how the call ended"
+_UNFINISHED = "Unfinished: the trace does not tell how the call ended"
 _STEPS = ("tool", "retriever")
 
 
 def responses_of(calls: Sequence[TracedCall]) -> Iterator[Response]:
-    """Yield the responses in a trace: one, or one for each call with a question id if these differ.
+    """Yield the responses in a trace: one, or where several of its calls have question ids of their own, one for each.
 
     Args:
         calls: The calls of one trace.
@@ -90,6 +89,7 @@ class _Asked(NamedTuple):
 
     number: int
     position: int
+    call: AskedCall
 
 
 class _Trace:
@@ -114,7 +114,7 @@ class _Trace:
         for number, model in enumerate(self._models):
             for position, asked in enumerate(model.asked):
                 if asked.id is not None:
-                    self._calls_by_id.setdefault(asked.id, []).append(_Asked(number, position))
+                    self._calls_by_id.setdefault(asked.id, []).append(_Asked(number, position, asked))
         steps = {call.id for call in self._steps}
         self._around = {
             call.id: next((each.id for each in tree.outer(call) if each.id in steps), None) for call in self._steps
@@ -187,15 +187,24 @@ class _Trace:
         return ordered
 
     def _place(self, step: TracedCall) -> tuple[float, float, float]:
-        """Return the place of a step: after which model's answer, as which of its calls, and when."""
+        """Return where a step stands: after which model's answer, as which of its calls, and when."""
         before = bisect_right(self._model_starts, step.started)
         known = self._calls_by_id.get(step.tool_call_id, ()) if step.tool_call_id is not None else ()
         if (asked := _last_before(known, before)) is not None:
             return asked.number, asked.position, step.started
         return before - 1, inf, step.started
 
+    def _asked(self, step: TracedCall) -> AskedCall | None:
+        """Return how a model asked for a step by its id."""
+        if step.tool_call_id is None:
+            return None
+        known = [each for each in self._calls_by_id.get(step.tool_call_id, ()) if each.call.name == step.name]
+        found = _last_before(known, bisect_right(self._model_starts, step.started))
+        return None if found is None else found.call
+
     def _actual_step(self, call: TracedCall) -> ActualStep:
-        args = to_plain(call.args)
+        asked = self._asked(call) if call.args is None else None
+        args = to_plain(call.args if asked is None else asked.args)
         step: dict[str, Any] = {
             "name": call.name,
             "args": args if isinstance(args, dict) else {} if args is None else {"input": args},
@@ -217,7 +226,7 @@ class _Trace:
     # --- tokens, tags, warnings ---
 
     def _add_tokens(self, response: Response) -> Iterator[str]:
-        """Add the sums of tokens, if every model call reports them."""
+        """Add the sums of tokens, where every model call tells them."""
         told = [call for call in self._models if call.error is None or any(map(call.tokens.get, TOKENS))]
         number, failed = counted(len(self._models), "model call"), len(self._models) - len(told)
         for key in TOKENS:
@@ -241,7 +250,7 @@ class _Trace:
         open_steps = [step for step in self._steps if step.ended is None and step.error is None and step.output is None]
         if open_steps:
             names = listed([step.name for step in open_steps])
-            yield f"the trace does not say how these ended, and they count as errors: {names}"
+            yield f"the trace does not tell how these ended, and they count as errors: {names}"
 
     def _unanswered(self) -> Iterator[str]:
         """Tell of calls for which models asked and of which the trace has nothing."""
@@ -255,7 +264,7 @@ class _Trace:
         elif missing and not self._steps:
             yield (
                 f"models asked for {counted(len(missing), 'tool call')} and the trace has none: "
-                "is the tracer set to leave tools out?"
+                "was the tracer told to leave tools out?"
             )
 
 

@@ -18,12 +18,12 @@ _WRAPPED = ("tool_call_id", '"output"', '"raw_output"')  # in what wraps an outp
 
 
 class ToolOutput(NamedTuple):
-    """What a tool returned.
+    """What a tool gave.
 
     Attributes:
-        value: Its output; None if it failed.
+        value: Its output; None where it failed.
         error: Why it failed.
-        call_id: The id of the call that it answers, if the output has it.
+        call_id: The id of the call that it answers, where the output tells it.
     """
 
     value: Any

@@ -87,5 +87,5 @@ def judgement(request: StubRequest) -> Json:
     if "verdict" in properties:
         return {"reason": "so", "verdict": 1}
     if "noncommittal" in properties:
-        return {"questions": ["Where?"] * 3, "noncommittal": 0}
+        return {"question": "Where?", "noncommittal": 0}
     return dict.fromkeys(properties, 0.5)

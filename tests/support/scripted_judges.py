@@ -6,7 +6,7 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from graphrag_eval_lc.judges.model_interface import Answer, Asked, Vectors
+from graphrag_eval_lc.judges.model_interface import Answer, Asked
 
 
 @dataclass(frozen=True)
@@ -14,10 +14,11 @@ class Question:
     system: str
     user: str
     schema: type[BaseModel]
+    n: int
 
 
 class ScriptedJudge:
-    """Gives its answers in their order; an exception among them is raised."""
+    """Gives its answers in their order, n at a time; an exception among them is raised."""
 
     name = "scripted:judge"
 
@@ -26,12 +27,16 @@ class ScriptedJudge:
         self._cost = cost
         self.asked: list[Question] = []
 
-    async def aask(self, system: str, user: str, schema: type[Answer]) -> Asked[Answer]:
-        self.asked.append(Question(system, user, schema))
-        answer = next(self._answers)
-        if isinstance(answer, Exception):
-            raise answer
-        return Asked(schema.model_validate(answer), self._cost)
+    async def aask(
+        self, system: str, user: str, schema: type[Answer], *, n: int = 1, temperature: float | None = None
+    ) -> Asked[Answer]:
+        self.asked.append(Question(system, user, schema, n))
+        values = []
+        for _, answer in zip(range(n), self._answers, strict=False):
+            if isinstance(answer, Exception):
+                raise answer
+            values.append(schema.model_validate(answer))
+        return Asked(tuple(values), self._cost)
 
 
 class ScriptedEmbeddings:
@@ -44,6 +49,6 @@ class ScriptedEmbeddings:
         self._cost = cost
         self.asked: list[list[str]] = []
 
-    async def aembed(self, texts: Sequence[str]) -> Asked[Vectors]:
+    async def aembed(self, texts: Sequence[str]) -> Asked[tuple[float, ...]]:
         self.asked.append(list(texts))
         return Asked(tuple(tuple(self._vectors[text]) for text in texts), self._cost)

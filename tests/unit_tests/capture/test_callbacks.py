@@ -2,12 +2,9 @@
 
 import time
 from datetime import datetime
-from typing import Annotated, Any
+from typing import Any
 
-from langchain.agents import create_agent
-from langchain_core.tools import InjectedToolCallId, tool
-from langgraph.prebuilt import InjectedState, InjectedStore, ToolRuntime
-from langgraph.store.memory import InMemoryStore
+from langchain_core.tools import tool
 
 from graphrag_eval_lc.capture import GraphRAGEvalCallbackHandler
 
@@ -31,24 +28,6 @@ def test_one_tool_call_is_one_step(make_agent, ai, ask, search) -> None:
     assert 0 <= step["elapsed_sec"] <= response["elapsed_sec"]
     assert (response["status"], response["actual_answer"]) == ("success", "The answer.")
     assert (response["input_tokens"], response["output_tokens"], response["total_tokens"]) == (20, 4, 24)
-
-
-def test_injected_arguments_are_no_args(ai, ask, chat_model) -> None:
-    @tool
-    def look(
-        query: str,
-        state: Annotated[dict, InjectedState],
-        store: Annotated[Any, InjectedStore()],
-        runtime: ToolRuntime,
-        call_id: Annotated[str, InjectedToolCallId],
-    ) -> str:
-        """Look."""
-        assert (store, call_id) == (runtime.store, runtime.tool_call_id)
-        return f"{query} {len(state['messages'])} {call_id}"
-
-    model = chat_model(script=[ai("", ("look", {"query": "a"}, "call_1")), ai("done")])
-    (step,) = ask(create_agent(model, [look], store=InMemoryStore()))["actual_steps"]
-    assert (step["args"], step["output"]) == ({"query": "a"}, "a 2 call_1")
 
 
 # --- ways of running ---

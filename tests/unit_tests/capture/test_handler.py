@@ -14,7 +14,6 @@ from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from typing import Any
 
 import pytest
-from langchain.agents import create_agent
 from langchain_core.callbacks import CallbackManager
 from langchain_core.messages import AIMessage, ToolMessage
 from langchain_core.runnables import RunnableLambda
@@ -74,7 +73,7 @@ def test_clear_forgets_everything(handler) -> None:
     UPPER.invoke("a", config(handler))
     handler.clear()
     assert handler.responses() == []
-    assert handler._records._records == {}
+    assert handler._records._open == {}
 
 
 def test_a_run_under_way_is_not_recorded_after_clear(handler, search) -> None:
@@ -84,12 +83,12 @@ def test_a_run_under_way_is_not_recorded_after_clear(handler, search) -> None:
 
     RunnableLambda(agent).invoke("a", config(handler))
     assert handler.responses() == []
-    assert handler._records._records == {}
+    assert handler._records._open == {}
 
 
 def test_a_finished_run_leaves_no_record(handler, make_agent, ai, ask, search) -> None:
     ask(make_agent([ai("", ("search", {"query": "a"}, "call_1")), ai("done")], [search]))
-    assert handler._records._records == {}
+    assert handler._records._open == {}
     (tree,) = handler._records.trees
     assert (tree.events, tree.open) == ([], {})
 
@@ -233,7 +232,7 @@ def test_reading_and_clearing_while_many_threads_run(handler, search) -> None:
     for worker in workers:
         worker.result()
     handler.clear()
-    assert (handler.responses(), handler._records._records) == ([], {})
+    assert (handler.responses(), handler._records._open) == ([], {})
 
 
 # --- memory ---
@@ -363,26 +362,6 @@ def test_a_copy_has_the_records_and_goes_its_own_way(handler_class, duplicate, m
     handler.clear()
     assert [response["question_id"] for response in twin.responses()] == ["q1", "q2"]
     assert twin.response("q2")["actual_steps"][0]["name"] == "find"
-
-
-@pytest.mark.parametrize("duplicate", [copy.deepcopy, through_pickle])
-def test_a_run_under_way_is_unfinished_in_a_copy(duplicate, handler, ai, chat_model) -> None:
-    twins = []
-
-    @tool
-    def twice(query: str) -> str:
-        """Copy the handler."""
-        twins.append(duplicate(handler))
-        return query
-
-    model = chat_model(script=[ai("", ("twice", {"query": "a"}, "call_1")), ai("done")])
-    create_agent(model, [twice]).invoke({"messages": [("user", "hi")]}, config(handler, "q1"))
-    (twin,) = twins
-    response = twin.response("q1")
-    assert (response["status"], response["error"].split(":")[0]) == ("error", "Unfinished")
-    assert [(step["id"], step["status"]) for step in response["actual_steps"]] == [("call_1", "error")]
-    assert response["elapsed_sec"] == twin.response("q1")["elapsed_sec"]
-    assert handler.response("q1")["status"] == "success"
 
 
 @pytest.mark.parametrize("duplicate", [copy.copy, copy.deepcopy, through_pickle])

@@ -2,7 +2,7 @@
 
 import threading
 from collections.abc import Callable
-from typing import Any, TypedDict
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -15,9 +15,7 @@ from langchain_core.runnables import RunnableLambda
 from langchain_core.tools import tool
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.func import entrypoint
-from langgraph.graph import END, START, MessagesState, StateGraph, add_messages
-from langgraph.types import Command
-from pydantic import BaseModel
+from langgraph.graph import START, MessagesState, StateGraph, add_messages
 
 from graphrag_eval_lc.capture import GraphRAGEvalCallbackHandler
 from graphrag_eval_lc.capture.history import History
@@ -148,50 +146,8 @@ def test_a_turn_on_a_thread_is_recorded_as_if_it_were_the_first(
         assert len(steps) == len(words)
 
 
-# --- turns that take no step ---
-
-
-class Chat(MessagesState):
-    question: str
-    refusal: str
-
-
-class Question(TypedDict):
-    question: str
-
-
-class QuestionModel(BaseModel):
-    question: str = ""
-
-
-def guarded(schema: Any, refusal: Any) -> Any:
-    """Give an agent behind a guard that refuses all but the first turn, and sees no messages."""
-    refuses = iter([False, *[True] * 9])
-
-    def guard(state: Any) -> Any:
-        return Command(goto=END, update=refusal) if next(refuses) else Command(goto="agent")
-
-    graph = StateGraph(Chat).add_node("guard", guard, destinations=("agent", END), input_schema=schema)
-    graph.add_node("agent", create_agent(scripted([["a"]]), [search])).add_edge(START, "guard")
-    return graph.compile(checkpointer=InMemorySaver())
-
-
-def guarded_by_a_graph(schema: Any, refusal: Any) -> Any:
-    """Give the same with a graph as the guard, whose state has no messages."""
-    refuses = iter([False, *[True] * 9])
-    check = StateGraph(schema)
-    check.add_node("check", lambda state: {"question": "refused" if next(refuses) else "fine"}).add_edge(START, "check")
-    graph = StateGraph(Chat).add_node("guard", check.compile())
-    graph.add_node("agent", create_agent(scripted([["a"]]), [search])).add_node("refuse", lambda state: refusal)
-    graph.add_conditional_edges("guard", lambda state: "refuse" if state["question"] == "refused" else "agent")
-    return graph.add_edge(START, "guard").compile(checkpointer=InMemorySaver())
-
-
 def turn(question: str) -> dict[str, Any]:
     return {"messages": [("user", question)], "question": question}
-
-
-NO_TURN = ([], None, 0)
 
 
 def brief(response: Any) -> tuple[list[str], str | None, int]:
@@ -206,48 +162,6 @@ def run(agent: Any, *inputs: Any, shared: bool = True) -> list[Any]:
         agent.invoke(given_input, {"callbacks": [handler], "metadata": {"question_id": str(number)}, **THREAD})
         found.append(brief(handler.response(str(number))))
     return found
-
-
-@pytest.mark.parametrize("second", [turn("hi"), turn("and?"), {"question": "hi"}, {"question": "and?"}])
-@pytest.mark.parametrize("schema", [Question, QuestionModel])
-@pytest.mark.parametrize("make", [guarded, guarded_by_a_graph])
-@pytest.mark.parametrize("shared", [True, False])
-def test_a_guard_that_never_sees_the_messages(make: Any, schema: Any, second: Any, shared: bool) -> None:
-    first = (["found a"], "answer 0", 2)
-    assert run(make(schema, {"refusal": "no"}), turn("hi"), second, second, shared=shared) == [first, NO_TURN, NO_TURN]
-    refusal = {"messages": [AIMessage("I may not")]}
-    assert run(make(schema, refusal), turn("hi"), second, shared=shared) == [first, ([], "I may not", 0)]
-
-
-@pytest.mark.parametrize("wording", ["{}", "Question: {}"])
-@pytest.mark.parametrize("make", [guarded, guarded_by_a_graph])
-def test_a_guarded_agent_with_a_thread_of_its_own(make: Any, wording: str) -> None:
-    agent = make(Question, {"refusal": "no"})
-    wrapped = RunnableLambda(lambda text: agent.invoke(turn(wording.format(text)), THREAD))
-    assert run(wrapped, "hi", "hi", shared=False) == [(["found a"], "answer 0", 2), NO_TURN]
-
-
-@pytest.mark.parametrize("shared", [True, False])
-@pytest.mark.parametrize("again", [None, Command(resume="x")])
-def test_going_on_with_a_finished_thread_is_nothing_new(again: Any, shared: bool) -> None:
-    agent = agent_on_a_thread([["a"]])
-    first = (["found a"], "answer 0", 2)
-    assert run(agent, turn("hi"), again, again, shared=shared) == [first, NO_TURN, NO_TURN]
-    inner = agent_on_a_thread([["a"]])
-    wrapped = RunnableLambda(lambda text: inner.invoke(turn(text) if text == "hi" else again, THREAD))
-    assert run(wrapped, "hi", "go on", shared=shared) == [first, NO_TURN]
-    silent = RunnableLambda(unheard(agent_on_a_thread([["a"]])))
-    assert run(silent, turn("hi"), again, shared=shared) == [first, NO_TURN]
-
-
-@pytest.mark.parametrize("message", [("ai", "so"), {"role": "assistant", "content": "so"}, AIMessage("so")])
-@pytest.mark.parametrize("listed", [True, False])
-def test_messages_of_every_form_are_the_answer_of_each_turn(listed: bool, message: Any) -> None:
-    graph = StateGraph(MessagesState).add_node("say", lambda state: {"messages": [message] if listed else message})
-    chat = graph.add_edge(START, "say").compile(checkpointer=InMemorySaver())
-    if isinstance(message, AIMessage):  # else the second turn gives the same message, by its id
-        chat = RunnableLambda(lambda state, chat=chat: chat.invoke(state, {"configurable": {"thread_id": id(state)}}))
-    assert run(chat, turn("hi"), turn("hi"), shared=False) == [([], "so", 0)] * 2
 
 
 def test_history_that_is_summed_up_stays_history() -> None:

@@ -6,7 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from graphrag_eval_lc.capture.interpret import in_order
-from graphrag_eval_lc.capture.responses import Step, actual_step, utc_timestamp
+from graphrag_eval_lc.capture.responses import Step, actual_step
+from graphrag_eval_lc.capture.values import utc_timestamp
 
 
 def step(name: str, order: tuple[int, int], parent: Step | None = None) -> Step:

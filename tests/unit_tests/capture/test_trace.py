@@ -11,71 +11,16 @@ import pytest
 from langchain.agents import create_agent
 from langchain.agents.structured_output import ToolStrategy
 from langchain_core.messages import ToolMessage
-from langchain_core.tools import ToolException, tool
-from langgraph.checkpoint.memory import InMemorySaver
+from langchain_core.tools import tool
 from langgraph.graph import START, MessagesState, StateGraph
-from langgraph.types import Command, interrupt
 from pydantic import BaseModel
 
 HI = {"messages": [("user", "hi")]}
-PAUSED = "the run is paused (interrupted): it waits to be resumed"
 THREAD = {"configurable": {"thread_id": "1"}}
-
-
-@tool
-def confirm(what: str) -> str:
-    """Ask somebody."""
-    return f"{what}: {interrupt('sure?')}"
 
 
 def ids_and_status(response: dict[str, Any]) -> list[tuple[str, str]]:
     return [(step["id"], step["status"]) for step in response["actual_steps"]]
-
-
-# --- pauses ---
-
-
-@pytest.mark.parametrize("prebuilt", [True, False])
-def test_an_interrupted_and_resumed_run_is_one_response(
-    prebuilt, make_agent, ai, ask, search, chat_model, handler
-) -> None:
-    script = [
-        ai("", ("search", {"query": "a"}, "call_1")),
-        ai("", ("confirm", {"what": "x"}, "call_1"), ("search", {"query": "b"}, "call_2")),
-        ai("done"),
-    ]
-    if prebuilt:
-        agent = create_agent(chat_model(script=script), [search, confirm], checkpointer=InMemorySaver())
-    else:
-        agent = make_agent(script, [search, confirm], checkpointer=InMemorySaver())
-    paused = ask(agent, HI, **THREAD)
-    assert ids_and_status(paused)[0] == ("call_1", "success")
-    assert "confirm" not in {step["name"] for step in paused["actual_steps"]}
-    assert paused["capture_warnings"] == [PAUSED]
-    assert (paused["status"], "actual_answer" in paused) == ("success", False)
-    resumed = ask(agent, Command(resume="yes"), **THREAD)
-    steps = [(step["name"], step["id"], step["output"]) for step in resumed["actual_steps"]]
-    assert steps == [
-        ("search", "call_1", "found a"), ("confirm", "call_1", "x: yes"), ("search", "call_2", "found b"),
-    ]  # fmt: skip
-    assert resumed["actual_answer"] == "done"
-    assert resumed["input_tokens"] == 30
-    assert "capture_warnings" not in resumed
-    assert handler.responses() == [resumed]
-
-
-# --- tools whose output is the answer ---
-
-
-@tool(return_direct=True)
-def look_up(name: str) -> str:
-    """Look up."""
-    if name == "nobody":
-        raise ToolException("there is nobody")
-    return f"{name} is here"
-
-
-look_up.handle_tool_error = True
 
 
 # --- middleware ---

@@ -10,7 +10,6 @@ from langchain_core.messages import (
     BaseMessage,
     HumanMessage,
     ToolMessage,
-    convert_to_openai_messages,
 )
 from langchain_core.runnables import RunnableLambda
 from langgraph.func import entrypoint, task
@@ -48,58 +47,12 @@ def node_with_all(model: Any) -> Any:
     return one_node(lambda state: {"messages": conversation(model, state["messages"])[len(state["messages"]) :]})
 
 
-def node_with_the_answer(model: Any) -> Any:
-    return one_node(lambda state: {"messages": conversation(model, state["messages"])[-1]})
-
-
 def one_node(function: Callable[[Any], Any]) -> Any:
     return StateGraph(MessagesState).add_node("agent", function).add_edge(START, "agent").compile()
 
 
 def lambda_with_all(model: Any) -> Any:
     return RunnableLambda(lambda state: {"messages": conversation(model, state["messages"])})
-
-
-def lambda_with_the_answer(model: Any) -> Any:
-    return RunnableLambda(lambda state: conversation(model, state["messages"])[-1].content)
-
-
-def lambda_that_appends(model: Any) -> Any:
-    def agent(state: dict[str, Any]) -> dict[str, Any]:
-        messages = state["messages"]  # the caller's own list
-        while True:
-            messages.append(model.invoke(messages))
-            if not messages[-1].tool_calls:
-                return {"messages": messages}
-            messages.extend(list(map(answer_to, messages[-1].tool_calls)))
-
-    return RunnableLambda(agent)
-
-
-def lambda_with_dicts(model: Any) -> Any:
-    def agent(state: dict[str, Any]) -> dict[str, Any]:
-        messages: list[Any] = [*convert_to_openai_messages(state["messages"])]
-        while (answer := model.invoke(messages)).tool_calls:
-            messages += convert_to_openai_messages([answer, *map(answer_to, answer.tool_calls)])
-        return {"messages": [*messages, {"role": "assistant", "content": answer.content}]}
-
-    return RunnableLambda(agent)
-
-
-def node_with_dicts(model: Any) -> Any:
-    agent = lambda_with_dicts(model)
-    graph = StateGraph(MessagesState)
-    graph.add_node("agent", lambda state: {"messages": agent.func(state)["messages"][len(state["messages"]) :]})
-    graph.add_node("after", lambda state: {})
-    return graph.add_edge(START, "agent").add_edge("agent", "after").compile()
-
-
-def entrypoint_alone(model: Any) -> Any:
-    @entrypoint()
-    def agent(state: dict[str, Any]) -> Any:
-        return conversation(model, state["messages"])[-1]
-
-    return agent
 
 
 def quickstart(model: Any, *, returns: str = "all", messages_in_tasks: bool = True) -> Any:
@@ -132,30 +85,6 @@ def quickstart(model: Any, *, returns: str = "all", messages_in_tasks: bool = Tr
 
 def tasks_with_all(model: Any) -> Any:
     return quickstart(model)
-
-
-def tasks_with_the_answer(model: Any) -> Any:
-    return quickstart(model, returns="answer")
-
-
-def tasks_that_give_texts(model: Any) -> Any:
-    return quickstart(model, messages_in_tasks=False)
-
-
-SHAPES = [
-    node_with_all, node_with_the_answer, lambda_with_all, lambda_with_the_answer, lambda_that_appends,
-    lambda_with_dicts, node_with_dicts, entrypoint_alone, tasks_with_all, tasks_with_the_answer, tasks_that_give_texts,
-]  # fmt: skip
-
-
-@pytest.fixture
-def script(ai) -> list[Any]:
-    """Two turns, with parallel calls in the first, and an answer."""
-    return [
-        ai("", ("lookup", {"query": "a"}, "call_1"), ("lookup", {"query": "broken"}, "call_2")),
-        ai("", ("lookup", {"query": "b"}, "call_3")),
-        ai("done"),
-    ]
 
 
 def brief(response: dict[str, Any]) -> list[tuple[Any, ...]]:
@@ -216,7 +145,6 @@ def test_a_turn_costs_the_same_after_a_long_history(
         return looked_at
 
     monkeypatch.setattr(History, "known", counting_find)
-    monkeypatch.setattr(History, "_is_among_old", None)
     monkeypatch.setitem(globals(), "answer_to", lambda call: ToolMessage("found", tool_call_id=call["id"]))
     assert cost(100) == cost(1) < 60
 
