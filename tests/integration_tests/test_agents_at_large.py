@@ -58,8 +58,16 @@ def misbehave():
 LOADED = "\nmisbehave()\ndef misbehave(): pass\n"
 
 
-@pytest.mark.parametrize("is_loaded", [False, True], ids=["asked", "loaded"])
-@pytest.mark.parametrize("deed", DEEDS)
+WHILE_LOADED = (
+    "closes both",
+    "closes descriptors 0 to 2",
+    "replaces stdout by what fails",
+    "changes into a removed folder",
+)
+RUNS = [*((deed, False) for deed in DEEDS), *((deed, True) for deed in WHILE_LOADED)]
+
+
+@pytest.mark.parametrize(("deed", "is_loaded"), RUNS)
 def test_run_is_whole_and_its_exit_code_right(run_on_disk, deed: str, is_loaded: bool) -> None:
     run = run_on_disk(DOING.format(deed=DEEDS[deed]) + (LOADED if is_loaded else "") + ANSWER, 5)
     relative = ["run", "dataset.json", "--agent", "agent.py:graph", "--output", "run", "--quiet"]
@@ -78,7 +86,7 @@ def test_run_is_whole_and_its_exit_code_right(run_on_disk, deed: str, is_loaded:
     written = {"summary.md", "junit.xml"}
     assert {path.name for path in (run.folder / "out").iterdir()} == written
     assert '"run_ended"' in (run.folder / "log.jsonl").read_text()
-    if is_loaded:
+    if deed != "closes both" or is_loaded:
         return
     again = run.run([*relative, "--fail-under", "steps_score=0.5", "--no-report"])  # nothing has a score
     assert again.returncode == 1, again.stdout + again.stderr
