@@ -72,7 +72,7 @@ def answer(request):
         statements = [{"statement": "S.", "reason": "R.", "attributed": 1}]
         return {"classifications" if "classifications" in form else "statements": statements}
     if "noncommittal" in form:
-        return {"question": "Which line is it?", "noncommittal": 0}
+        return {"questions": ["Which line is it?"] * 3, "noncommittal": 0}
     return {"reason": "R.", "verdict": 1}
 
 with OpenAIStub() as stub:

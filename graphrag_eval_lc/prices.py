@@ -167,11 +167,11 @@ class Pricing:
             self.unpriced.add(model or _UNNAMED)
         return cost
 
-    def cost_of_usage(self, usage: Mapping[str, Any]) -> float | None:
-        """Return the USD of a usage as the judges' cache keeps it; None if it cannot be priced."""
+    def cost_of_usage(self, usage: Mapping[str, Any], provider: str | None = None) -> float | None:
+        """Return the USD of a model call in a response or in the judges' cache; None if it cannot be priced."""
         model = usage.get("model")
         tokens: dict[str, Any] = {key: _count(usage, key) for key in (INPUT_TOKENS, OUTPUT_TOKENS, *_CACHE_TOKENS)}
-        return self.cost(model if isinstance(model, str) else None, **tokens)
+        return self.cost(model if isinstance(model, str) else None, provider=provider, **tokens)
 
     def most_cost(
         self, model: str, *, input_tokens: int, output_tokens: int, provider: str | None = None

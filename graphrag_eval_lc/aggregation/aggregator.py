@@ -182,7 +182,7 @@ class Aggregator:
         return dict(values)
 
     def _outcomes(self, metric: str, threshold: float) -> dict[_Question, list[bool | None]]:
-        """Return for each question which of its samples passed; None stands for one that succeeded unmeasured.
+        """Return for each question which of its samples passed; None for one that succeeded unmeasured.
 
         A sample passes if it did not fail and its value, of a metric of steps the mean over them, is at least the
         threshold; if less is better, at most the threshold.
@@ -205,19 +205,19 @@ def compute_aggregates(results: Iterable[Sample], config: ConfigSource = None) -
     {errors: include}`` their scores count as 0, or as the greatest value if less is better. What was not measured
     is absent, never 0.
 
-    Where questions were asked several times (a result has ``repeat`` above 1), statistics are taken over the
+    If questions were asked several times (a result has ``repeat`` above 1), statistics are taken over the
     questions' means, so that each question counts once; ``number_of_questions`` says how many there are. The
     numbers of samples and ``steps`` count every repeat. A question's mean is over its repeats that count; that of
     a ``retrieval_…`` metric over all retrieval steps of these.
 
-    Where there are reference steps of retrieval, those that nothing fulfilled are counted in ``retrieval_missing``;
+    If there are reference steps of retrieval, those that nothing fulfilled are counted in ``retrieval_missing``;
     with ``retrieval: {missing: zero}`` each of them counts as 0 in the ``retrieval_ids_…`` and ``retrieval_text_…``
     metrics.
 
     ``undecided`` counts the reference steps of which it is not known whether a step fulfils them, and ``outputs_cut``
-    the outputs that end before their end. ``steps_score_upper``, beside ``steps_score`` and over the same questions,
+    the outputs that end before their end. ``steps_score_upper``, next to ``steps_score`` and over the same questions,
     is what that would be if all undecided steps fitted: a question without such steps counts with its ``steps_score``.
-    All three are absent if there are no such steps or outputs, and in results that do not tell.
+    All three are absent if there are no such steps or outputs, and in results that do not have them.
 
     Numbers and booleans of custom evaluations are metrics too; texts are not. Costs are in USD.
 
@@ -237,7 +237,7 @@ def compute_aggregates(results: Iterable[Sample], config: ConfigSource = None) -
         with each metric's ``mean`` and its ``standard_error`` clustered by template.
 
     Raises:
-        ResponsesError: What is given is no list of results.
+        ResponsesError: What is given is not a list of results.
 
     Example:
         >>> compute_aggregates([{"template_id": "t", "status": "success", "steps_score": 0.5}])["macro"]
@@ -248,6 +248,6 @@ def compute_aggregates(results: Iterable[Sample], config: ConfigSource = None) -
         raise ResponsesError(f"the results cannot be a {type(results).__name__}", hint=_RESULTS_HINT)
     for number, result in enumerate(results):
         if not isinstance(result, Mapping) or "template_id" not in result:
-            raise ResponsesError("this is no result", key=f"results[{number}]", hint=_RESULTS_HINT)
+            raise ResponsesError("this is not a result", key=f"results[{number}]", hint=_RESULTS_HINT)
         aggregator.add(result)
     return aggregator.aggregates()

@@ -18,7 +18,7 @@ def reason_of(result: Mapping[str, Any]) -> str:
     """Say in one line why a question did not score in full.
 
     That is its error, else the diagnosis of the first unfulfilled reference step of the last group that has one, else,
-    where steps are graded, that there were more calls than it takes.
+    if steps are graded, that there were more calls than it takes.
 
     Example:
         >>> reason_of({"status": "error", "error": "TimeoutError: no answer in 600 s"})
@@ -79,13 +79,13 @@ def uncertainty_texts(
         text = f"{steps if undecided else 'some comparisons are undecided and count'} 0"
         texts.append(f"{text}: {STEPS_SCORE} is {between}." if between else f"{text}.")
     if outputs_cut:
-        text = f"{counted(outputs_cut, 'output ends', 'outputs end')} before the end, and what stood there is not known"
+        text = f"{counted(outputs_cut, 'output ends', 'outputs end')} before the end, and the rest is not known"
         texts.append(f"{text}; raise the length limit of the tool, or of the capture (max_output_chars).")
     return texts
 
 
 def bounds_text(score: float | None, upper: float | None) -> str:
-    """Return between what a mean lies, as text that tells both apart; empty if that is not known or all the same.
+    """Return the bounds of a mean, as text in which both differ; empty if they are not known or the same.
 
     Example:
         >>> bounds_text(0.9, 0.95), bounds_text(0.9, 0.9001), bounds_text(0.9, None)
@@ -98,7 +98,7 @@ def bounds_text(score: float | None, upper: float | None) -> str:
 
 
 def grading_note(config: EvaluationConfig) -> str | None:
-    """Return what ``steps_score`` is where steps are graded; None if they are not.
+    """Return what ``steps_score`` is if steps are graded; None if they are not.
 
     Example:
         >>> grading_note(EvaluationConfig(steps=StepsConfig(grading="graded")))

@@ -25,7 +25,7 @@ def repeats_summary(
     """Return the section ``repeats`` of the aggregates.
 
     Args:
-        outcomes: For each question which of its samples passed; None stands for one that succeeded unmeasured.
+        outcomes: For each question which of its samples passed; None for one that succeeded unmeasured.
         count: The highest repeat.
         statistics: The metrics' statistics over the questions' means.
         config: The metric and threshold that say whether a sample passed.

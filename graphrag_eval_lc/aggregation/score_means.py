@@ -1,4 +1,4 @@
-"""The means of scores as people are shown them: over all questions first, those of the answered ones beside it."""
+"""The values of questions go in; the means of scores, over all and over the answered questions, come out."""
 
 from array import array
 from collections import defaultdict
@@ -25,7 +25,7 @@ class ScoreMean(NamedTuple):
 
 
 def mean_text(mean: ScoreMean) -> str:
-    """Return a mean as text, that of the answered questions beside it where it differs.
+    """Return a mean as text, with that of the answered questions if it differs.
 
     Example:
         >>> mean_text(ScoreMean(0.66, 0.674)), mean_text(ScoreMean(0.5, 0.5))

@@ -62,7 +62,7 @@ class JudgeCosts:
     def of(self, sample: Sample) -> Iterable[float | None]:
         """Yield the cost in USD of each judge that was asked; None if it is not known.
 
-        A judge that failed states its cost beside its error, also one of 0; if it does not, the cost is unknown.
+        A judge that failed states its cost next to its error, also one of 0; if it does not, the cost is unknown.
         """
         # Most records have nothing of any judge, which is quickly seen.
         if not self._sample_keys.isdisjoint(sample):

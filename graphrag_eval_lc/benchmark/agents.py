@@ -1,4 +1,4 @@
-"""Loads what users give as an agent, and makes a Runnable of it."""
+"""Loads what users pass as an agent, and makes a Runnable of it."""
 
 import asyncio
 import contextlib
@@ -23,7 +23,9 @@ from graphrag_eval_lc.errors import AgentError, GraphRAGEvalError, OptionError, 
 from graphrag_eval_lc.registry.modules import module_from, signature_of
 from graphrag_eval_lc.retrying import masked_error_text
 
-_KINDS = "Give a compiled graph, another Runnable, a function that takes a question, or one that gives either of these."
+_KINDS = (
+    "Give a compiled graph, another Runnable, a function that takes a question, or one that returns either of these."
+)
 
 
 async def aload_agent(
@@ -63,7 +65,7 @@ async def aload_agent(
 
             agent = await aconnect(candidate, key_variable, resources, has_input_fn=has_input_fn)
         elif key_variable is not None:
-            what = "there is no server to give the key to: the agent is not named by its address"
+            what = "the key belongs to a server, and the agent is not named by its address"
             raise OptionError(what, key="agent_key_env", hint="Give an address such as http://127.0.0.1:2024/agent.")
         else:
             agent = await _agent_here(candidate, resources, agent_config or {}, has_input_fn)
@@ -130,7 +132,7 @@ def _is_factory(candidate: Any, name: str) -> bool:
     name_of_config = config_parameter(candidate)
     if not _binds(signature, "question", **({} if name_of_config is None else {name_of_config: {}})):
         raise AgentError(
-            f"{name}{signature} can be called neither with a question nor without arguments",
+            f"{name}{signature} cannot be called with a question or without arguments",
             hint="Give a function of a question, or of a question and a config; functools.partial fills in others.",
         )
     return False

@@ -30,9 +30,9 @@ _STATE_SEC = 5.0
 GIVING_UP_SEC = _CANCELLING_SEC + 2 * _STATE_SEC
 """The longest that an attempt takes beyond its timeout: to cancel it, also at a server, and to read its state."""
 _THREADS = uuid.UUID("5d3a2f0e-6a54-5c1e-9d0b-3f5b0c6f4e21")  # the name space of the thread ids
-_NO_EVENTS = "the agent told of no run, so that its steps, tokens and times are not known"
+_NO_EVENTS = "the agent reported no run, so that its steps, tokens and times are not known"
 UNFINISHED = "the process that asked it was lost"  # in place of an error that is known later
-_ONLY_MESSAGES = "the agent told of no run: what is known of it stands in the messages that it gave, without times"
+_ONLY_MESSAGES = "the agent reported no run: what is known of it is from the messages that it returned, without times"
 
 
 class QuestionTimeoutError(TimeoutError):
@@ -66,7 +66,7 @@ class Attempt:
 
     Attributes:
         response: The response, with steps, tokens and time up to the end or the error.
-        error: Why it failed; None where it did not.
+        error: Why it failed; None if it did not.
         counted: What the budget has counted for it already.
     """
 
@@ -106,7 +106,7 @@ def lost_attempt(heard: Attempt, error: BaseException, elapsed_sec: float) -> At
     """Return an attempt whose process was lost.
 
     Args:
-        heard: What it would have been had it ended with what it told last.
+        heard: What it would have been had it ended with its last event.
         error: Why it failed.
         elapsed_sec: Seconds.
     """
@@ -130,7 +130,7 @@ class AgentCall:
         agent_config: Its LangChain config, to which the handler is added.
         capture: The options of the handler.
         timeout: Seconds that one attempt may take; None for no limit.
-        costs: Makes what checks the budget before each model call of an attempt; None if there is no limit.
+        costs: Makes what checks the budget before each model call of an attempt; None without a limit.
         use_threads: Whether it is asked through ``invoke`` in a thread, as ``ainvoke`` does not work.
     """
 
@@ -160,10 +160,10 @@ class AgentCall:
 
         Args:
             question: The question.
-            attempt_id: Unique. It stands in the metadata of the agent's config, and the attempt's thread id is made
+            attempt_id: Unique. It is in the metadata of the agent's config, and the attempt's thread id is made
                 from it: a UUID, since deployed graphs take no other.
             abandoned: Done when the attempt is to be given up.
-            follow: Makes a handler that hears what the agent does, too; None where nobody does.
+            follow: Makes a handler that hears what the agent does, too; None if nobody does.
         """
         in_thread = self.use_threads
         attempt = await self._aattempt(question, attempt_id, abandoned, in_thread, follow)
@@ -306,7 +306,7 @@ class AgentCall:
             task.add_done_callback(self._given_up.discard)
 
     async def _left_behind(self, config: RunnableConfig, error: BaseException) -> Any:
-        """Return the state that a failed graph left in the attempt's thread; None where there is none.
+        """Return the state that a failed graph left in the attempt's thread; None if there is none.
 
         A deployed graph calls no callbacks, so that only its state shows what it did up to the error.
         """
@@ -328,7 +328,7 @@ class AgentCall:
     def _heard_response(
         self, handler: GraphRAGEvalCallbackHandler, question: Question, output: Any, error: BaseException | None
     ) -> Response:
-        """Return what the handler captured, with the answer in the output where it found none."""
+        """Return what the handler captured, with the answer in the output if it found none."""
         response = handler.response(str(question["id"]))
         response["question_text"] = question["question_text"]
         is_unread = response.get("actual_answer") is None or isinstance(output, str)
@@ -383,7 +383,7 @@ def _counted(costs: AgentCosts | None) -> Spent:
 
 
 def _waits(response: Response, output: Any) -> bool:
-    """Return whether the agent waits for a human: what it gave until then is a draft, and no answer."""
+    """Return whether the agent waits for a human: its output until then is a draft, not an answer."""
     return is_interrupted(output) or PAUSED in response.get("capture_warnings", ())
 
 
@@ -392,7 +392,7 @@ def _no_answer(output: Any) -> str:
     given = type(output).__name__
     if isinstance(output, Mapping):
         given = f"{given} with {', '.join(map(str, list(output)[:10])) or 'no keys'}"
-    return f"no answer was found in what the agent gave ({given}); answer_fn (--answer-fn) can make one of it"
+    return f"no answer was found in what the agent returned ({given}); answer_fn (--answer-fn) can make one of it"
 
 
 def _with_handler(callbacks: Any, handler: BaseCallbackHandler) -> Any:
@@ -437,5 +437,5 @@ def _timed(response: Response, times: _Times) -> Response:
 
 
 def _did_nothing(attempt: Attempt) -> bool:
-    """Return whether an agent neither took a step nor asked a model."""
+    """Return whether an agent took no step and asked no model."""
     return not attempt.response.get("actual_steps") and not attempt.response.get("llm_calls")

@@ -1,4 +1,4 @@
-"""What a user is told before anything is asked: of gates, of a shard, and of what the judges would ask and cost."""
+"""What is reported before anything is asked: of gates, of a shard, and of what the judges would ask and cost."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from os import PathLike
@@ -25,7 +25,7 @@ LIKE_THE_REFERENCE = (
 
 
 def check_gates_of(options: ScoredBy, templates: Sequence[Template], source: object) -> list[str]:
-    """Check the names in the gates of the configuration and in those beside it.
+    """Check the names in the gates of the configuration and in those passed with it.
 
     Args:
         options: The options of the run.
@@ -33,11 +33,11 @@ def check_gates_of(options: ScoredBy, templates: Sequence[Template], source: obj
         source: What the configuration was loaded from.
 
     Returns:
-        What is to be told of names that only evaluators can give.
+        Warnings about names that only evaluators can return.
 
     Raises:
         ConfigError: A gate of the config names a metric or template that there is not, or bounds a metric on the wrong
-            side; with its line, where the source is a file.
+            side; with its line, if the source is a file.
         OptionError: The same of another gate.
     """
     gates = (options.config.gates, options.gates)
@@ -77,7 +77,7 @@ def shard_notes(options: CheckedOptions, questions: Sequence[tuple[Template, Que
     samples = counted(number, "question" if options.repeats == 1 else "sample")
     limits = ", ".join(_limits(options))
     note = f"this is shard {shard} of a run: {samples} of {whole:,}" + (f", with {limits}" if limits else "")
-    bounds = "; the gates are checked where the shards are merged" if options.config.gates else ""
+    bounds = "; the gates are checked when the shards are merged" if options.config.gates else ""
     return [f"{note}{bounds}"]
 
 
@@ -98,7 +98,7 @@ def _limits(options: CheckedOptions) -> Iterator[str]:
 def planned_judging(
     output: RunOutput, options: ScoredBy, samples: Iterable[Sample], response_of: Callable[[Sample], Response | None]
 ) -> RequestPlan | None:
-    """Return what the judges would ask about samples; None where no model judges.
+    """Return what the judges would ask about samples; None if no model judges.
 
     Nothing is asked and nothing written. Answers that the folder's cache has are not asked for again.
 
@@ -126,7 +126,7 @@ def planned_judging(
 
 
 def response_as_the_reference(question: Question) -> Response | None:
-    """Return the response of an agent that does as the references say; None where they say nothing.
+    """Return the response of an agent that does as the references say; None if they say nothing.
 
     Example:
         >>> response_as_the_reference({"id": "q", "question_text": "1 + 1?", "reference_answer": "2"})["actual_answer"]

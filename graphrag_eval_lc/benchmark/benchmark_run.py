@@ -60,14 +60,14 @@ class BenchmarkRun:
 
     Args:
         aggregates: The statistics over the results.
-        output_dir: The run's folder; None where none was asked for.
+        output_dir: The run's folder; None if none was asked for.
         responses: The responses of a run without a folder.
         results: Its results.
         stopped: ``reason``, ``message`` and ``left_out`` of a run that ended before its time.
         warnings: What the user should know of the run.
         judges: The judges of the run.
-        notes: Which questions were scored, where these are not all; that steps are graded, where they are.
-        config: The configuration of a run without a folder, which has no run.json that tells it.
+        notes: Which questions were scored, where these are not all; that steps are graded, if they are.
+        config: The configuration of a run without a folder, and so without run.json.
         gates: What the run is held against; None: the gates in its run.json.
 
     Attributes:
@@ -75,12 +75,12 @@ class BenchmarkRun:
         output_dir: The run's folder, or None.
         stopped: Why the run ended before its time (``reason``: interrupted, max_failures, max_tokens, max_time or
             max_cost; of a merged run missing or not scored; ``message``) and how many samples it left out
-            (``left_out``); None where it asked all.
+            (``left_out``); None if it asked all.
         warnings: What the user should know of the run, such as lines of the journal that cannot be read.
-        judges: The judges' models, metrics and prompts; None where nothing was judged.
+        judges: The judges' models, metrics and prompts; None if nothing was judged.
         regression: The gate that says whether the run is worse than its ``baseline``, confirmed with ``confirm``; None
             without a baseline, and for a run that was stopped early or loaded.
-        notes: Which questions were scored, where a selection left some of them out, and that steps are graded, where
+        notes: Which questions were scored, if a selection left some of them out, and that steps are graded, where
             they are: one sentence each.
     """
 
@@ -185,7 +185,7 @@ class BenchmarkRun:
 
     @property
     def config(self) -> EvaluationConfig | None:
-        """The configuration of a run without a folder; None where run.json tells it, or nothing does."""
+        """The configuration of a run without a folder; None if it is in run.json, or nowhere."""
         return self._config
 
     @property
@@ -227,7 +227,7 @@ class BenchmarkRun:
 
         Raises:
             MissingExtraError: pandas is not installed.
-            OptionError: There is no such kind.
+            OptionError: The kind does not exist.
             RunFolderError: The file of results cannot be read.
         """
         return self._table(kind).to_pandas()
@@ -236,7 +236,7 @@ class BenchmarkRun:
         """Write the three tables of ``to_pandas`` to questions.csv, steps.csv and aggregates.csv.
 
         Args:
-            directory: The folder; it is made where it is missing, and files of these names are replaced.
+            directory: The folder; it is made if it is missing, and files of these names are replaced.
 
         Returns:
             The files.
@@ -253,7 +253,7 @@ class BenchmarkRun:
         Columns keep their types; one that mixes numbers and texts is of texts.
 
         Args:
-            directory: The folder; it is made where it is missing, and files of these names are replaced.
+            directory: The folder; it is made if it is missing, and files of these names are replaced.
 
         Returns:
             The files.
@@ -266,7 +266,7 @@ class BenchmarkRun:
         return [write_parquet(self._table(kind), folder / f"{kind}.parquet") for kind in _KINDS]
 
     def plot_scores(self, metric: str = MAIN_METRIC, *, ax: "Axes | None" = None) -> "Axes":
-        """Draw how the values of a metric are distributed, by template; failed samples stand apart.
+        """Draw how the values of a metric are distributed, by template; failed samples are apart.
 
         Raises:
             MissingExtraError: matplotlib is not installed.
@@ -388,7 +388,7 @@ class BenchmarkRun:
 
 
 def _made(directory: str | PathLike[str]) -> Path:
-    """Return a folder, which is made where it is missing."""
+    """Return a folder, which is made if it is missing."""
     folder = Path(directory)
     if is_of_run(folder):
         refuse_odd(folder)

@@ -42,7 +42,7 @@ class ConcurrencyLimit:
         self.epoch = 0
 
     async def take_slot(self, stop: StopSignal) -> int | None:
-        """Wait for a slot and return the number of halvings so far, for ``was_limited``; None where the run stops."""
+        """Wait for a slot and return the number of halvings so far, for ``was_limited``; None if the run stops."""
         while True:
             if stop.reason is not None:
                 return None
@@ -91,7 +91,7 @@ class ConcurrencyLimit:
         """Note a rate limit.
 
         Args:
-            epoch: What ``take_slot`` gave the attempt.
+            epoch: What ``take_slot`` returned for the attempt.
             retry_after: Seconds that the server asks to wait.
         """
         self._good_in_a_row = 0

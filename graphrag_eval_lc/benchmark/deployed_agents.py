@@ -83,7 +83,7 @@ def api_key(variable: str | None) -> str | None:
     value = os.environ.get(name, "").strip() or None
     problem = None
     if not _VARIABLE.fullmatch(name):
-        problem = ("it is no name of an environment variable", "Give the variable's name, not the key itself.")
+        problem = ("it is not the name of an environment variable", "Give the variable's name, not the key itself.")
     elif value is None and variable is not None:
         problem = (f"the environment variable {shown} is not set", "Set it to the key; give its name here.")
     elif value is not None and not (value.isascii() and value.isprintable()):
@@ -138,7 +138,7 @@ async def aconnect(spec: str, key_variable: str | None, stack: AsyncExitStack, *
     warnings: tuple[str, ...] = ()
     if key is not None and _is_open(server):
         name = key_variable or DEFAULT_KEY_VARIABLE
-        warnings = (f"the key in {name} goes to {server} unencrypted; write https:// where it speaks HTTPS",)
+        warnings = (f"the key in {name} goes to {server} unencrypted; write https:// if it supports HTTPS",)
     return Agent(
         _ServedGraph(wanted if is_known else identifier, client=remote, name=wanted),
         takes,
@@ -195,7 +195,7 @@ async def _assistant(assistants: AssistantsClient, server: str, wanted: str) -> 
             raise
         several = known if isinstance(known, list) else [known]
         if not all(isinstance(each, Mapping) and "assistant_id" in each for each in several):
-            raise ValueError("these are no assistants")
+            raise ValueError("these are not assistants")
         return several
 
     if _is_uuid(wanted):
@@ -252,7 +252,7 @@ def _useless(problem: Exception, server: str, has_key: bool, variable: str) -> A
     elif isinstance(problem, RefusedResponseError):
         what = str(problem)
     elif isinstance(problem, httpx.HTTPError | httpx.InvalidURL):
-        what = f"there is no LangGraph server at {server} ({str(problem) or type(problem).__name__})"
+        what = f"no LangGraph server answers at {server} ({str(problem) or type(problem).__name__})"
     return AgentError(masked_text(what), hint=hint)
 
 

@@ -50,7 +50,7 @@ def server_arguments(
         function: The factory. It accepts nothing, the config, a ``ServerRuntime``, or both. A single argument is the
             config unless it is annotated as ``ServerRuntime``.
         name: What it is called in messages.
-        config: LangChain's config, as the benchmark's caller gave it.
+        config: LangChain's config, as the benchmark's caller passed it.
         store: The store of the runtime.
 
     Raises:
@@ -153,7 +153,7 @@ class _Runtime:
         return self
 
     def ensure_user(self) -> NoReturn:
-        """Say that there is no user.
+        """Refuse: a benchmark has no user.
 
         Raises:
             PermissionError: Always.

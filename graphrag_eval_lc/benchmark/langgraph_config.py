@@ -98,7 +98,7 @@ async def aopen_graph(
     if not isinstance(value, Pregel):
         hint = " Decorate it with contextlib.asynccontextmanager." if hasattr(value, "__anext__") else ""
         what = f"{source} gives {type(value).__name__}, which langgraph does not take for a graph"
-        raise error(what, f"Name a StateGraph, a compiled graph, or a function that gives one of these.{hint}")
+        raise error(what, f"Name a StateGraph, a compiled graph, or a function that returns one of these.{hint}")
     own = {"store": value.store or store, "name": name if value.name == _UNNAMED else value.name}
     shown = f"{file}:{name}"
     fields = {"spec": shown, "source": source, "warnings": warnings, "module": module, "config_file": file}
@@ -109,7 +109,9 @@ def _entry_of(spec: str) -> tuple[Path, str, _Config]:
     """Return the file that a spec names, the graph's name in it, and what the file says."""
     place, name = (spec, "") if spec.lower().endswith(".json") else spec.rpartition(":")[::2]
     if not place and ("/" in spec or not Path(FILE_NAME).is_file()):
-        raise AgentError(f"{spec!r} is no spec of an agent, and there is no langgraph.json here", hint=_SPECS)
+        raise AgentError(
+            f"{spec!r} is not the spec of an agent, and the current folder has no langgraph.json", hint=_SPECS
+        )
     file = Path(place or FILE_NAME)
     try:
         read = _Config.model_validate_json(read_text(file, AgentError, what="LangGraph configuration").text)
@@ -123,7 +125,7 @@ def _entry_of(spec: str) -> tuple[Path, str, _Config]:
             "dependencies are texts.",
         ) from None
     if name not in read.graphs:
-        what = f"there is no graph {name}" if name else f"{spec} does not say which graph"
+        what = f"the file has no graph {name}" if name else f"{spec} does not say which graph"
         known = nearest_first(name, read.graphs)
         hint = f"It has {listed(known, MOST_NAMED)}; write {file}:{known[0]}."
         raise AgentError(what, path=file if name else None, hint=hint)
@@ -139,7 +141,7 @@ def _variables_of(read: _Config, file: Path) -> tuple[Mapping[str, str | None], 
         return read.env or {}, tuple(warnings)
     path = file.resolve().parent / read.env
     if not path.is_file():  # it is not part of a repository, and a job may have its variables from elsewhere
-        return {}, (*warnings, f"{file}: there is no file {read.env}, so that env sets nothing")
+        return {}, (*warnings, f"{file}: the file {read.env} is missing, so that env sets nothing")
     try:
         from dotenv import dotenv_values  # langgraph-cli has it; no other agent needs it
 

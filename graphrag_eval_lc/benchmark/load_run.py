@@ -1,4 +1,4 @@
-"""A finished run opened again, as its files tell of it: no models, no keys, nothing is scored or written."""
+"""A finished run opened again, from its files: no models, no keys, nothing is scored or written."""
 
 from collections.abc import Iterator, Mapping
 from os import PathLike
@@ -17,14 +17,14 @@ from graphrag_eval_lc.texts import counted
 def load_run(path: str | PathLike[str]) -> BenchmarkRun:
     """Open a finished run: its aggregates, results, responses, frames, plots and gates.
 
-    Nothing is asked, scored or written, so neither the agent nor models and their keys are needed. To score the
+    Nothing is asked, scored or written, so agent, models and keys are not needed. To score the
     responses again, such as with another configuration, there is ``score_run``.
 
     Args:
         path: The run's folder.
 
     Raises:
-        RunFolderError: It is no folder of a run that was scored to its end, or a file in it cannot be read.
+        RunFolderError: It is not the folder of a run that was scored to its end, or a file in it cannot be read.
 
     Example:
         >>> run = load_run("runs/first")  # doctest: +SKIP

@@ -40,7 +40,7 @@ class Cli:
         short: Such as ``-j``.
         help: By default the field's description.
         panel: The panel of ``--help-all``.
-        metavar: What stands for the value.
+        metavar: The placeholder of the value.
         type: By default made of the field's type.
         default: Of the command line, if it has another one.
         is_common: Whether most users need it, so that it is in the first panel, which ``--help`` shows.
@@ -106,7 +106,7 @@ def _marked(model: Any, kind: type) -> list[tuple[str, Any]]:
 
 
 class Excludes(NamedTuple):
-    """Two options of which only one may be given, and why: ``{one}`` and ``{other}`` stand for their names."""
+    """Two options of which only one may be given, and why: ``{one}`` and ``{other}`` are their names."""
 
     one: str
     other: str
@@ -120,7 +120,7 @@ class Needs(NamedTuple):
         option: Its name, as Python's keyword.
         others: The names of the others, of which one is enough.
         why: What it does, as the end of a sentence.
-        command: The command where that is so; None for all that have them.
+        command: The command to which this applies; None for all that have them.
         waits: Whether it may be in the project file without the others, for runs that have them.
     """
 
@@ -131,7 +131,7 @@ class Needs(NamedTuple):
     waits: bool = False
 
 
-_ANEW: Final = "{one} replaces the run in the folder, and {other} goes on with it"
+_ANEW: Final = "{one} replaces the run in the folder, and {other} resumes it"
 
 _OF_WHOLE: Final = "{one} asks a part of the run, and {other} bounds the whole; merge takes it"
 

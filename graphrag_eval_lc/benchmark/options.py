@@ -292,7 +292,7 @@ def _with_fields(model: Any) -> Callable[[Callable[..., Any]], Any]:
 
 
 def _with_list(doc: str | None, model: type[Options]) -> str | None:
-    """Return a docstring with the fields below the line of its ``**options``, where it has one."""
+    """Return a docstring with the fields below the line of its ``**options``, if it has one."""
     lines = (doc or "").splitlines()
     place = next((number for number, line in enumerate(lines, 1) if line.lstrip().startswith(_MARK)), None)
     if place is None:

@@ -20,9 +20,11 @@ from graphrag_eval_lc.benchmark.option_fields import ProgressMode
 from graphrag_eval_lc.console import DataConsole
 from graphrag_eval_lc.evaluation.events import EventKind, Observer, RunEvent, tell_nobody
 from graphrag_eval_lc.registry.metrics import MAIN_METRIC, TOTAL_TOKENS
-from graphrag_eval_lc.texts import counted, visible, without_commands
+from graphrag_eval_lc.texts import counted, one_line, visible, without_commands
 
 _RECENT_SEC = 600.0  # the answers of this time say how long the rest takes
+_MOST_FAILURES = 100
+_LINE = 160
 _MESSAGES = ("run_started", "run_stopping", "workers_starting")
 
 
@@ -64,13 +66,15 @@ class UnfailingStream:
 
 
 class _Display(Progress):
-    """An observer that counts what happens in a task of rich, and prints messages at once.
+    """An observer that counts what happens in a task of rich, and prints messages and failures at once.
 
     Args:
         stream: Where it is shown.
         done_by: The event by which a question is done.
         **options: The options of rich's ``Progress``.
     """
+
+    tells_failures = True
 
     def __init__(self, stream: UnfailingStream, done_by: EventKind = "response_ended", **options: Any) -> None:
         super().__init__(
@@ -88,6 +92,8 @@ class _Display(Progress):
         self._task = self.add_task("", start=False, total=None)
         self._errors = self._retries = self._tokens = 0
         self._in_flight: set[tuple[str, int | None]] = set()
+        self._unscored: set[tuple[str, int | None]] = set()  # of those that were sent in this session
+        self._failures = 0
         self._limit: int | None = None
         self._scores: list[float] = [0, 0.0]
         self._ending = ""
@@ -100,9 +106,26 @@ class _Display(Progress):
         """Take up one event, from any thread."""
         with self._lock:
             self._count(event.kind, event.fields)
-        message = event.fields.get("message") if event.kind in ("warning", *_MESSAGES) else None
+            failure = self._failure(event.kind, event.fields) if self.tells_failures else None
+        message = event.fields.get("message") if event.kind in ("warning", *_MESSAGES) else failure
         if message is not None:
             self.tell(visible(f"Warning: {message}" if event.kind == "warning" else message))
+
+    def _failure(self, kind: EventKind, fields: Any) -> str | None:
+        """Return a line on a question that was sent in this session and is not right; None for all else."""
+        sample = fields.get("question_id"), fields.get("repeat")
+        if kind == "attempt_started":
+            self._unscored.add(sample)
+        if kind != "result_scored" or sample not in self._unscored:
+            return None
+        self._unscored.discard(sample)
+        if fields.get("reason") is None or self._failures > _MOST_FAILURES:
+            return None
+        self._failures += 1
+        if self._failures > _MOST_FAILURES:
+            return "More questions are not right; the report lists them."
+        repeat = "" if sample[1] is None else f" (repeat {sample[1]})"
+        return f"✗ {one_line(sample[0], _LINE)}{repeat}: {one_line(fields['reason'], _LINE)}"
 
     def _count(self, kind: EventKind, fields: Any) -> None:
         match kind:
@@ -234,6 +257,7 @@ class NotebookLine(PlainLines):
     """Keeps messages and a line in the cell's output, which is up to date and goes at the end."""
 
     pauses = staticmethod(lambda: repeat(0.5))
+    tells_failures = False  # the run's own table is in the next cell
 
     def start(self) -> None:
         """Show an empty line."""
@@ -261,7 +285,7 @@ def _seconds(seconds: float | None) -> str:
 def progress_display(
     mode: ProgressMode = "auto", *, file: TextIO | None = None, done_by: EventKind = "response_ended"
 ) -> AbstractContextManager[Observer]:
-    """Return a display of a run's progress, as a context manager with an observer to tell the events.
+    """Return a display of a run's progress, as a context manager with an observer of the events.
 
     Events only change values in memory; a timer repaints them. When the context ends, the bar is gone and nothing
     more is printed. A terminal that is lost meanwhile does not disturb the run.

@@ -246,7 +246,7 @@ def _readable(parts: Path) -> Iterator[None]:
         yield
     except (AttributeError, LookupError, TypeError, ValueError) as problem:
         what = f"what a session of pytest left here cannot be read ({type(problem).__name__}: {problem})"
-        hint = "Nothing was removed. Move this folder away to go on without it."
+        hint = "Nothing was removed. Move this folder away to resume without it."
         raise RunFolderError(what, path=parts, hint=hint) from problem
 
 

@@ -110,8 +110,8 @@ class Agent:
             question's text.
         name: What it is called in messages.
         is_function: Whether it is a bare function, whose output is the answer.
-        spec: How run.json names it, where a spec names it in more than one way; None: as it was given.
-        source: What its spec stands for now, where that may change while the spec stays the same.
+        spec: How run.json names it, if a spec names it in more than one way; None: as it was given.
+        source: What its spec refers to now, if that may change while the spec stays the same.
         warnings: What the user should know of it.
         resources: What is open as long as it is asked.
         acancel: Ends what still runs for a thread id elsewhere, as at a server.
@@ -177,7 +177,7 @@ def taken_by(given: Mapping[str, Any], name: str, runnable: Runnable[Any, Any] |
 
 
 def _state_keys(runnable: Runnable[Any, Any] | None) -> list[str]:
-    """Return the keys of a graph's input state as Python knows them; none where they cannot be looked up."""
+    """Return the keys of a graph's input state as Python knows them; none if they cannot be looked up."""
     state = getattr(getattr(runnable, "builder", None), "input_schema", None)
     try:
         return list(get_type_hints(state))

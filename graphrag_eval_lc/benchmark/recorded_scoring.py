@@ -10,7 +10,7 @@ from graphrag_eval_lc.aggregation.notes import grading_change
 from graphrag_eval_lc.benchmark.run_identity import Run, mapping_of, records_of, texts_of
 from graphrag_eval_lc.config import EvaluationConfig, is_enabled, load_config
 from graphrag_eval_lc.errors import RunFolderError
-from graphrag_eval_lc.judges.custom_functions import CustomFunction, MetricFunction, all_functions
+from graphrag_eval_lc.judges.custom_functions import CustomFunction, all_functions
 from graphrag_eval_lc.masking import without_masked
 from graphrag_eval_lc.matching.matchers import custom_matchers
 from graphrag_eval_lc.records import Question, Response
@@ -42,7 +42,7 @@ def config_again(earlier: Mapping[str, Any]) -> dict[str, Any] | None:
     """Return the config of a run.json for scoring again, without its plugins: nothing is imported as a folder names it.
 
     A masked key is left out only where OPENAI_API_KEY would reach OpenAI itself. With any other endpoint it stays
-    masked, and asking a model tells the user to give the config.
+    masked, and asking a model then says that the config is needed.
     """
     config: Any = mapping_of(earlier.get("config"))
     if config:
@@ -92,7 +92,7 @@ def register_recorded(record: Mapping[str, Any]) -> None:
 
 
 def _measured_elsewhere(question: Question, response: Response) -> None:
-    """Stand for a function that was called where the agent was asked."""
+    """Replace a function that was called where the agent was asked."""
 
 
 # --- what run.json says of it -----------------------------------------------------------------------------------------
@@ -105,13 +105,13 @@ def scored_with(
 
     Args:
         evaluators: The functions that are passed.
-        judges: Who called the functions; given at the end, for which metrics each of them gave.
+        judges: Who called the functions; given at the end, for which metrics each of them returned.
 
     Returns:
-        ``matchers``: those that users registered, with ``name`` and ``media_type`` (where they are for one) and the
+        ``matchers``: those that users registered, with ``name`` and ``media_type`` (if they are for one) and the
         spec of the ``function``; ``evaluators``: ``name``, ``function`` and ``metrics``, of
-        registered ones the ``plugin`` too, and what a metric ``declares``; ``plugins``, where there are any: what
-        ``plugin_records`` gives of those that registered them.
+        registered ones the ``plugin`` too, and what a metric ``declares``; ``plugins``, if there are any: what
+        ``plugin_records`` returns of those that registered them.
     """
     matchers = custom_matchers()
     metrics = {} if judges is None else judges.metrics_of_functions()
@@ -129,7 +129,7 @@ def _evaluator_record(evaluator: CustomFunction, metrics: Sequence[str] | None) 
     record: dict[str, Any] = {"name": evaluator.name, "function": spec_of(evaluator.function)}
     if evaluator.registered_as is not None:
         record["plugin"] = plugin_of(evaluator.registered_as, evaluator.function).name
-    if isinstance(evaluator, MetricFunction):
+    if evaluator.spec is not None:
         record["declares"] = declaration(evaluator.spec)
     return record if metrics is None else {**record, "metrics": metrics}
 
@@ -160,7 +160,7 @@ def plugin_warnings(earlier: Run, now: Run) -> list[str]:
 
     Args:
         earlier: The run.json of the run.
-        now: The same, or what ``scored_with`` gives, as it is now.
+        now: The same, or what ``scored_with`` returns, as it is now.
     """
     before, after = _plugins_by_thing(earlier), _plugins_by_thing(now)
     content = ("distribution", "version", "sha256")
@@ -173,7 +173,7 @@ def plugin_warnings(earlier: Run, now: Run) -> list[str]:
 
 
 def _plugins_by_thing(run: Run) -> dict[str, Run]:
-    """Return the plugins of a run by what they gave, such as ``metric saved_sec``."""
+    """Return the plugins of a run by what they register, such as ``metric saved_sec``."""
     return {thing: plugin for plugin in records_of(run.get("plugins")) for thing in texts_of(plugin.get("gives"))}
 
 
@@ -187,7 +187,7 @@ def _plugin_text(plugin: Run) -> str:
 
 
 class Missing(NamedTuple):
-    """Something that scored a run and is not loaded now: what it is, and the option that gives it."""
+    """Something that scored a run and is not loaded now: what it is, and the option that loads it."""
 
     what: str
     how: str
@@ -237,8 +237,8 @@ def scoring_warnings(earlier: Run, now: Run, judges: Run | None, missing: Sequen
 
     Args:
         earlier: The run.json of the run.
-        now: The same, or what ``scored_with`` gives, as it is now.
-        judges: What the judges of now are; None where nobody judges.
+        now: The same, or what ``scored_with`` returns, as it is now.
+        judges: What the judges of now are; None if nobody judges.
         missing: What is missing.
     """
     dropped = [f"scored without {_missing_text(missing)}"] if missing else []
@@ -252,8 +252,8 @@ def judging_warnings(earlier: Run, now: Run | None, *, is_told: bool = False) ->
 
     Args:
         earlier: The run.json of the run.
-        now: What the judges of now are; None where nobody judges.
-        is_told: Whether missing scorers are told already; then nothing is said of metrics.
+        now: What the judges of now are; None if nobody judges.
+        is_told: Whether missing scorers are reported already; then metrics are not.
     """
     before, after = mapping_of(earlier.get("judges")), now or {}
     warnings = [

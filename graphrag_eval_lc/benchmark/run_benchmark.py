@@ -47,25 +47,25 @@ def run_benchmark(agent: Any, dataset: DatasetSource, **options: Any) -> Benchma
     """Put the questions of a dataset through an agent and score the responses.
 
     It works inside a running event loop too, as in a notebook. In the main thread the first Ctrl-C or SIGTERM stops
-    asking and gives what is known; a second one raises KeyboardInterrupt at once. SIGHUP, as of a closed terminal,
-    stops asking too. Whatever happens, responses that ended are in the folder, and the same call goes on from there.
+    asking and returns what is known; a second one raises KeyboardInterrupt at once. SIGHUP, as of a closed terminal,
+    stops asking too. Whatever happens, responses that ended are in the folder, and the same call resumes from there.
 
     Args:
         agent: A compiled graph or another Runnable; a function, async or not, ``question text -> answer or state``,
             which may also take a ``config``, the RunnableConfig; a function without required arguments, or with those
-            of LangGraph's graph factories (``RunnableConfig``, ``ServerRuntime``), that gives one of these or a context
-            manager around it, which is open as long as the
-            run; its spec as text (``package.module:attribute`` or ``path/to/file.py:attribute``); a graph of a
-            ``langgraph.json`` (``langgraph.json:agent``, or ``agent`` where that is in the current folder); or the
+            of LangGraph's graph factories (``RunnableConfig``, ``ServerRuntime``), that returns one of these or a
+            context manager around it, which is open as long as the run; its spec as text (``package.module:attribute``
+            or ``path/to/file.py:attribute``); a graph of a
+            ``langgraph.json`` (``langgraph.json:agent``, or ``agent`` if that is in the current folder); or the
             address of an assistant on a LangGraph server (``http://127.0.0.1:2024/agent``). A graph with a
-            checkpointer, or a deployed one (``RemoteGraph``), gets a ``thread_id`` of its own for each attempt: a UUID.
-            The metadata of its config tell which attempt that is: ``attempt_id`` is run, session, question, repeat and
+            checkpointer, or a deployed one (``RemoteGraph``), gets a new ``thread_id`` for each attempt: a UUID.
+            Its config's metadata has the ``attempt_id``: run, session, question, repeat and
             attempt.
-        dataset: A path, or the templates that ``load_dataset`` gives.
+        dataset: A path, or the templates that ``load_dataset`` returns.
         **options: Those of ``RunOptions``; all have a default.
 
     Returns:
-        The run; ``stopped`` says so where it ended before its time.
+        The run; ``stopped`` says so if it ended before its time.
 
     Raises:
         OptionError: An option does not exist or has a value that it cannot have, such as a gate on a metric that there
@@ -90,7 +90,7 @@ def run_benchmark(agent: Any, dataset: DatasetSource, **options: Any) -> Benchma
         except asyncio.CancelledError:
             raise AgentError(
                 "the agent cancelled all tasks of its event loop, and with them the run",
-                hint="Let it cancel only its own tasks. What had ended is kept; the same call goes on.",
+                hint="Let it cancel only its own tasks. What had ended is kept; the same call resumes.",
             ) from None
 
 
@@ -98,7 +98,7 @@ def run_benchmark(agent: Any, dataset: DatasetSource, **options: Any) -> Benchma
 async def arun_benchmark(agent: Any, dataset: DatasetSource, **options: Any) -> BenchmarkRun:
     """Run a benchmark in an event loop; see ``run_benchmark``.
 
-    Signals are left to the caller: cancel the task to stop, and run again to go on. A node that raises SystemExit ends
+    Signals are left to the caller: cancel the task to stop, and run again to resume. A node that raises SystemExit ends
     the caller's loop, which ``run_benchmark`` withstands.
     """
     try:

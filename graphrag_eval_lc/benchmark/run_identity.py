@@ -1,7 +1,5 @@
 """Whether a folder's run is the same as another one: questions, agent, source, capture; and answers kept anyway."""
 
-import hashlib
-import json
 from collections.abc import Iterator, Mapping
 from datetime import datetime
 from pathlib import Path
@@ -10,7 +8,7 @@ from typing import Any, NoReturn
 from graphrag_eval_lc.config import CaptureConfig
 from graphrag_eval_lc.errors import RunFolderError
 from graphrag_eval_lc.evaluation.shards import Shard
-from graphrag_eval_lc.json_values import json_text, parse_json
+from graphrag_eval_lc.json_values import json_text
 from graphrag_eval_lc.texts import counted, listed
 
 Run = Mapping[str, Any]
@@ -26,7 +24,6 @@ KEPT = "keep_answers"
 _CAPTURE = "capture"
 _AGENT = {"agent": "the agent", "agent_source": "what it stands for", "agent_config": "the agent's config"}
 _OF_MACHINE = ("max_concurrency",)  # a smaller machine asks fewer at once
-_DIGEST_LENGTH = 16
 
 
 # --- parts of one run ------------------------------------------------------------------------------------------------
@@ -55,12 +52,6 @@ def identity(record: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def identity_digest(record: Mapping[str, Any]) -> str:
-    """Return a digest of what all shards of a run have in common: 16 hexadecimal digits."""
-    text = json.dumps(parse_json(json_text(identity(record))), sort_keys=True)
-    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:_DIGEST_LENGTH]
-
-
 def differences(before: Any, after: Any, name: str = "") -> Iterator[tuple[str, Any, Any]]:
     """Yield the values that differ, each by its dotted name; mappings are compared key by key.
 
@@ -86,9 +77,9 @@ def changed_questions(earlier: Run, now: Run) -> frozenset[str]:
 
 
 def refuse_changes(earlier: Run, now: Run, folder: Path, *, is_other_agent_fine: bool = False) -> None:
-    """Refuse to go on with a run of other questions, of another agent, or of which other things are kept.
+    """Refuse to resume a run of other questions, of another agent, or of which other things are kept.
 
-    A mended reference and another configuration of the scoring are no such change: all is scored anew anyway.
+    A fixed reference and another configuration of the scoring do not matter: all is scored again anyway.
 
     Args:
         earlier: The run.json of the run.
@@ -105,13 +96,13 @@ def refuse_changes(earlier: Run, now: Run, folder: Path, *, is_other_agent_fine:
         raise RunFolderError(
             f"the folder holds a run that differs from this one: {'; '.join(changes)}",
             path=folder,
-            hint="Give another folder; or --force (force=True) to go on nevertheless, with the answers of unchanged "
-            "questions kept; or --overwrite (overwrite=True) to start anew.",
+            hint="Give another folder; or --force (force=True) to resume nevertheless, with the answers of unchanged "
+            "questions kept; or --overwrite (overwrite=True) to start over.",
         )
 
 
 def refuse_other_part(earlier: Run, now: Run, folder: Path) -> None:
-    """Refuse to go on with another shard than the folder holds, or with a shard as with a whole run.
+    """Refuse to resume another shard than the folder holds, or with a shard as with a whole run.
 
     Raises:
         RunFolderError: It is another one.
@@ -122,14 +113,14 @@ def refuse_other_part(earlier: Run, now: Run, folder: Path) -> None:
     holds = "a whole run" if before is None else f"shard {before} of a run"
     wanted = "the whole run" if after is None else f"shard {after}"
     ways = ["Give another folder"]
-    ways += [] if before is None else [f"--shard {before} (shard='{before}') to go on with this one"]
+    ways += [] if before is None else [f"--shard {before} (shard='{before}') to resume this one"]
     ways += [] if before is None or after is not None else ["merge to put all shards together first"]
-    hint = f"{', or '.join(ways)}; or --overwrite (overwrite=True) to start anew."
+    hint = f"{', or '.join(ways)}; or --overwrite (overwrite=True) to start over."
     raise RunFolderError(f"the folder holds {holds}, and {wanted} was to be asked into it", path=folder, hint=hint)
 
 
 def capture_warnings(earlier: Run, now: Run) -> list[str]:
-    """Say which options of the capture the answers of earlier sessions were recorded with, where they were others."""
+    """Say which options of the capture the answers of earlier sessions were recorded with, if they were others."""
     changes = "; ".join(_capture_changes(earlier, now))
     return [f"answers of earlier sessions are kept as they were recorded: {changes}"] if changes else []
 
@@ -151,7 +142,7 @@ def agent_changes(earlier: Run, now: Run) -> Iterator[str]:
 
 
 def _capture_changes(earlier: Run, now: Run) -> Iterator[str]:
-    """Yield what is kept of the agent's runs otherwise; answers of both kinds would be scored beside each other."""
+    """Yield what is kept of the agent's runs otherwise; answers of both kinds would be scored next to each other."""
     defaults = CaptureConfig().model_dump()
     before, after = ({**defaults, **mapping_of(run.get("capture"))} for run in (earlier, now))
     for key in defaults:

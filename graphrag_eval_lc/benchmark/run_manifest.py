@@ -1,4 +1,4 @@
-"""What run.json says of a run, and how it goes on, is scored again and ends."""
+"""What run.json says of a run, and how it resumes, is scored again and ends."""
 
 import hashlib
 import json
@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from graphrag_eval_lc.benchmark.option_fields import recorded
 from graphrag_eval_lc.benchmark.recorded_scoring import scored_with
-from graphrag_eval_lc.benchmark.run_identity import DIGESTS, KEPT, identity_digest
+from graphrag_eval_lc.benchmark.run_identity import DIGESTS, KEPT
 from graphrag_eval_lc.config import EvaluationConfig
 from graphrag_eval_lc.json_values import json_text, parse_json
 from graphrag_eval_lc.masking import masked_text, masked_values
@@ -88,13 +88,13 @@ def begun_record(
     """Return the record of a run of an agent that begins now.
 
     Args:
-        agent: The agent as the caller gave it, or its full spec.
+        agent: The agent as the caller passed it, or its full spec.
         source: The dataset's path, or the dataset itself.
         templates: The dataset.
         questions: Those that are selected.
         options: The options of the run.
         judges: What the judges say of themselves.
-        agent_source: What the agent's spec stands for at present, if that may change: the place of a graph that
+        agent_source: What the agent's spec refers to at present, if that may change: the place of a graph that
             ``langgraph.json`` names; the graph and the version of a server's assistant.
         agent_digests: The digests of the files and functions that the agent is made from.
     """
@@ -118,7 +118,7 @@ def begun_record(
     if agent_digests:  # which are not secrets, whatever their names
         record[DIGESTS] = dict(agent_digests)
     if options.shard is not None:  # with the questions and the limits of the whole run
-        record["shard"] = {"number": options.shard.number, "of": options.shard.of, "run": identity_digest(record)}
+        record["shard"] = {"number": options.shard.number, "of": options.shard.of}
     return record
 
 
@@ -256,7 +256,7 @@ def text_digest(text: str) -> str:
 
 
 def dataset_record(source: object, templates: Sequence[Template]) -> dict[str, Any]:
-    """Return what run.json says of a dataset: its path, where it has one, its digest, and what is in it."""
+    """Return what run.json says of a dataset: its path, if it has one, its digest, and what is in it."""
     digest = hashlib.sha256()
     number = 0
     # One question at a time, as the text of a whole dataset may be as large as the dataset.
@@ -287,10 +287,10 @@ def _versions() -> dict[str, str]:
 
 
 def git_state() -> dict[str, Any] | None:
-    """Return the commit in the current folder, so that a score can be traced to the code that gave it.
+    """Return the commit in the current folder, so that a score can be traced to the code behind it.
 
     Returns:
-        ``commit``, ``branch`` (where there is one) and ``clean``: whether no file that git knows was changed. None
+        ``commit``, ``branch`` (if there is one) and ``clean``: whether no file that git knows was changed. None
             without git, outside of a repository with a commit, and where git takes too long.
 
     Example:

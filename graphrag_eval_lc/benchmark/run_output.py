@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
 
 class RunOutput(AbstractContextManager["RunOutput"]):
-    """What a run reads and writes of its folder, and what it tells; the folder is locked while the context lasts.
+    """What a run reads and writes of its folder, and what it reports; the folder is locked while the context lasts.
 
     First ``prepare``; then ``resume`` for a run, or ``replace`` for responses from elsewhere; then ``pipeline`` and
     ``end``.
@@ -57,9 +57,9 @@ class RunOutput(AbstractContextManager["RunOutput"]):
         pricing: The prices of model calls.
         budget: What the run may spend.
         judges: Who judges; None: nobody.
-        observers: Who is told what happens.
-        warnings: What the user should know of the run, in the order in which it was told.
-        notes: Which questions are scored, where these are not all of the dataset or the run; that steps are graded,
+        observers: Who hears what happens.
+        warnings: What the user should know of the run, in order.
+        notes: Which questions are scored, if these are not all of the dataset or the run; that steps are graded,
             where they are.
 
     Raises:
@@ -97,7 +97,7 @@ class RunOutput(AbstractContextManager["RunOutput"]):
     # --- what is told ---
 
     def warn(self, *messages: str) -> None:
-        """Note what the user should know of the run, and tell it at once."""
+        """Note what the user should know of the run, and report it at once."""
         for message in messages:
             self.warnings.append(message)
             self.event("warning", message=message)
@@ -115,16 +115,16 @@ class RunOutput(AbstractContextManager["RunOutput"]):
 
     @property
     def earlier(self) -> Mapping[str, Any] | None:
-        """The run.json of the run in the folder; None where there is none."""
+        """The run.json of the run in the folder; None if there is none."""
         return None if self.folder is None else self.folder.earlier
 
     @property
     def judges_record(self) -> Mapping[str, Any] | None:
-        """What run.json says of the judges; None where nobody judges."""
+        """What run.json says of the judges; None if nobody judges."""
         return None if self.judges is None else self.judges.describe()
 
     def prepare(self, options: "ScoredBy") -> None:
-        """Make prices and judges; this may fail, so it goes before all that changes an earlier run."""
+        """Make prices and judges; this may fail, so it comes before all that changes an earlier run."""
         self._options = options
         if (note := grading_note(options.config)) is not None:
             self.notes.append(note)
@@ -136,7 +136,7 @@ class RunOutput(AbstractContextManager["RunOutput"]):
         self.judges = self.made_judges(options)
 
     def made_judges(self, options: "ScoredBy", plan: "RequestPlan | None" = None) -> "Judges | None":
-        """Return the judges of a run that was prepared; None where nothing is judged.
+        """Return the judges of a run that was prepared; None if nothing is judged.
 
         Args:
             options: What scores the run.
@@ -193,14 +193,14 @@ class RunOutput(AbstractContextManager["RunOutput"]):
         missing = missing_scorers(earlier, options)
         if not options.force:
             refuse_changes(earlier, now, folder.shown, is_other_agent_fine=options.keep_answers)
-            refuse_missing(missing, folder.shown, "--force (force=True) to go on without")
+            refuse_missing(missing, folder.shown, "--force (force=True) to resume without")
         self.warn(*capture_warnings(earlier, now))
         self.warn(*scoring_warnings(earlier, now, self.judges_record, missing))
         self.record = resumed(now, earlier)
         journal = self.open_journal(texts)
         reused = [
             key
-            for key in journal.keys()  # noqa: SIM118  # no dict
+            for key in journal
             if (summary := journal.summary(key)) and not summary.is_to_ask(retry_errors=options.retry_errors)
         ]
         # An agent of another name was refused before this, without one of the two options.
@@ -248,7 +248,7 @@ class RunOutput(AbstractContextManager["RunOutput"]):
         return planned(samples, known, retry_errors=retry_errors)
 
     def response(self, key: Key) -> Response | None:
-        """Return the response in the folder that counts for a sample; None where there is none."""
+        """Return the response in the folder that counts for a sample; None if there is none."""
         return None if self.journal is None else cast("Response | None", self.journal.read(key))
 
     # --- the end ---
@@ -287,7 +287,7 @@ class RunOutput(AbstractContextManager["RunOutput"]):
         Args:
             pipeline: What scored the responses.
             aggregates: Its aggregates.
-            responses: The responses that were scored, where there is no folder.
+            responses: The responses that were scored, without a folder.
             stopped: Why the asking ended before its time, and how many samples it left out.
         """
         assert self._options is not None

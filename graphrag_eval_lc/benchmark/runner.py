@@ -287,7 +287,7 @@ class Runner:
         budget.spend(max(0.0, (cost or 0.0) - counted.usd), max(0, (tokens or 0) - counted.tokens))
 
     async def _keep(self, sample: Sample, response: Response, earlier: int) -> None:
-        """Keep, tell and score a response; ``earlier`` of its failed attempts are of earlier sessions."""
+        """Keep, report and score a response; ``earlier`` of its failed attempts are of earlier sessions."""
         if self._output.journal is None:
             self._kept[sample.position] = response
         else:
@@ -370,7 +370,7 @@ class Runner:
         )
 
     def _warn_of_tools_never_called(self) -> None:
-        """Say which tools' documents were to be kept and which nobody called, as where a name is misspelt."""
+        """Say which tools' documents were to be kept and which nobody called, such as when a name is misspelt."""
         capture, called = self._options.capture, self._step_names
         tools, names = capture.get("retrieval_documents", False), capture.get("step_names") or {}
         if isinstance(tools, bool) or not called:

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from graphrag_eval_lc.benchmark.before_asking import check_gates_of, planned_judging
 from graphrag_eval_lc.benchmark.benchmark_run import BenchmarkRun
-from graphrag_eval_lc.benchmark.option_fields import ProgressMode, recorded
+from graphrag_eval_lc.benchmark.option_fields import recorded
 from graphrag_eval_lc.benchmark.options import of_folder, of_responses
 from graphrag_eval_lc.benchmark.progress import progress_display
 from graphrag_eval_lc.benchmark.recorded_scoring import (
@@ -46,7 +46,7 @@ from graphrag_eval_lc.evaluation.pipeline import Comparer
 from graphrag_eval_lc.evaluation.samples import Sample, planned, recorded_samples, samples_of
 from graphrag_eval_lc.evaluation.shards import Shard
 from graphrag_eval_lc.judges.request_plan import RequestPlan
-from graphrag_eval_lc.records import Question, QuestionWithTemplate, Response, Template
+from graphrag_eval_lc.records import QuestionWithTemplate, Response, Template
 from graphrag_eval_lc.registry.metrics import NUMBER_OF_ERROR_SAMPLES
 from graphrag_eval_lc.run_folder import RUN_FILE, Journal, Key
 from graphrag_eval_lc.texts import counted, listed
@@ -60,43 +60,41 @@ def score_responses(dataset: DatasetSource, responses: str | PathLike[str] | Res
     """Score responses that were recorded elsewhere, and write the same folder as a run does.
 
     Args:
-        dataset: A path, or the templates that ``load_dataset`` gives.
+        dataset: A path, or the templates that ``load_dataset`` returns.
         responses: A path, the responses by question id, or a list of responses that carry their question ids (and
-            their ``repeat``, where a question was asked several times).
+            their ``repeat``, if a question was asked several times).
         **options: Those of ``ScoreOptions``; all have a default.
 
     Raises:
         DatasetError: The dataset cannot be read, breaks the format, has a question id twice, lacks an id that was
             selected, or has no selected question (with a response, where only these are scored).
-        ResponsesError: The file cannot be read, or the responses are neither a mapping nor a list of responses with
+        ResponsesError: The file cannot be read, or the responses are not a mapping or a list of responses with
             question ids.
         ConfigError: The config has a key or value that does not exist.
         RunFolderError: The folder cannot be written, holds a run already, or holds the responses.
-        OptionError: max_cost is no number greater than 0, or an evaluator cannot be one.
+        OptionError: max_cost is not greater than 0, or an evaluator is not a function.
     """
     given = CheckedScoreOptions(**options)
-    new = _NewRun.of(dataset, responses, given)
-    record = new_record(
-        dataset,
-        new.templates,
-        [question for _, question in new.questions],
-        given.config,
-        given.evaluators,
-        selection=given.selection.as_dict(),
-        git=None if given.output_dir is None else git_state(),
-        **recorded(given),
-    )
-    display = progress_display(given.progress, done_by="result_scored")
-    with RunOutput(given.output_dir, open_files=given.open_files) as output, display as observer:
-        output.observers = [observer]
-        output.prepare(given)
+    with _recorded(dataset, responses, given) as scoring:
+        output = scoring.output
+        questions = [question for _, question in scoring.questions]
+        record = new_record(
+            dataset,
+            scoring.templates,
+            questions,
+            given.config,
+            given.evaluators,
+            selection=given.selection.as_dict(),
+            git=None if given.output_dir is None else git_state(),
+            **recorded(given),
+        )
         if output.folder is not None and not given.overwrite:
             output.folder.refuse_earlier()  # before the workers start, which takes seconds
         with comparer_of(given, given.config, output) as comparer:
-            output.replace(record, new.by_key.values(), overwrite=given.overwrite)
-            output.notes += new.notes
-            output.warn(*new.warnings)
-            run = _scored(output, new.templates, new.samples, new.by_key.get, comparer)
+            output.replace(record, scoring.responses.values(), overwrite=given.overwrite)
+            output.notes += scoring.notes
+            output.warn(*scoring.warnings)
+            run = _scored(scoring, comparer)
     return with_report(run, run.output_dir) if given.report else run
 
 
@@ -107,53 +105,55 @@ def plan_scoring(
     """Return what the judges would ask in ``score_responses`` with the same arguments; nothing is asked or written.
 
     Returns:
-        The number of requests, their tokens and USD; None where no model judges.
+        The number of requests, their tokens and USD; None if no model judges.
 
     Raises:
         GraphRAGEvalError: What ``score_responses`` would raise before it asks.
     """
-    given = CheckedScoreOptions(**options)
-    new = _NewRun.of(dataset, responses, given)
-    with RunOutput(None) as output:
-        output.prepare(given)
-        return planned_judging(output, given, new.samples, lambda sample: new.by_key.get(sample.key))
+    given = CheckedScoreOptions(**options).replaced(output_dir=None, progress="off")
+    with _recorded(dataset, responses, given) as scoring:
+        return _planned(scoring)
 
 
-class _NewRun(NamedTuple):
-    """Responses that were recorded elsewhere, and what they answer."""
+class _Scoring(NamedTuple):
+    """What is scored: samples, and where their responses are."""
 
+    output: RunOutput
+    options: ScoredBy
     templates: Sequence[Template]
-    questions: Sequence[tuple[Template, Question]]
-    by_key: Mapping[Key, Response]
+    questions: Sequence[QuestionWithTemplate]
     samples: Sequence[Sample]
-    notes: Sequence[str]
-    warnings: Sequence[str]
+    response_to: Callable[[Key], Response | None]
+    responses: Mapping[Key, Response] = {}
+    notes: Sequence[str] = ()
+    warnings: Sequence[str] = ()
 
-    @classmethod
-    def of(
-        cls, dataset: DatasetSource, responses: str | PathLike[str] | Responses, given: CheckedScoreOptions
-    ) -> "_NewRun":
-        """Return what was read and selected; ``score_responses`` says what it raises."""
-        loaded = check_dataset(dataset, given.config, given.config_source).usable()
-        templates = loaded.templates
-        selected = given.selection.apply(templates)
-        doubts = check_gates_of(given, templates, given.config_source)
-        _refuse_own_folder(responses, given.output_dir)
-        found = read_responses(responses)
-        by_key = {response_key(record): record for record in found.records}
-        known = {str(question["id"]): question for _, question in questions_of(templates)}
-        refuse_ids_as_written(
-            known,
-            loaded.changed_ids,
-            [question_id for question_id, _ in by_key],
-            found.changed_ids,
-            (loaded.path, found.path),
-        )
-        questions = given.selection.answered(selected, {question_id for question_id, _ in by_key})
-        samples = recorded_samples(questions, by_key)
-        notes = [answered_note(len(questions), len(selected))] if given.answered_only else []
-        warnings = [*loaded.notes, *found.notes, *doubts, *_unknown_questions(by_key, templates)]
-        return cls(templates, questions, by_key, samples, notes, [*warnings, *_unanswered(samples, by_key)])
+
+@contextmanager
+def _recorded(
+    dataset: DatasetSource, responses: str | PathLike[str] | Responses, given: CheckedScoreOptions
+) -> Iterator[_Scoring]:
+    """Yield responses that were recorded elsewhere; ``score_responses`` says what this raises."""
+    loaded = check_dataset(dataset, given.config, given.config_source).usable()
+    templates = loaded.templates
+    selected = given.selection.apply(templates)
+    doubts = check_gates_of(given, templates, given.config_source)
+    _refuse_own_folder(responses, given.output_dir)
+    found = read_responses(responses)
+    by_key = {response_key(record): record for record in found.records}
+    ids = [question_id for question_id, _ in by_key]
+    known = {str(question["id"]): question for _, question in questions_of(templates)}
+    refuse_ids_as_written(known, loaded.changed_ids, ids, found.changed_ids, (loaded.path, found.path))
+    questions = given.selection.answered(selected, set(ids))
+    samples = recorded_samples(questions, by_key)
+    notes = [answered_note(len(questions), len(selected))] if given.answered_only else []
+    warnings = [*loaded.notes, *found.notes, *doubts, *_unknown_questions(by_key, templates)]
+    warnings += _unanswered(samples, by_key)
+    display = progress_display(given.progress, done_by="result_scored")
+    with RunOutput(given.output_dir, open_files=given.open_files) as output, display as observer:
+        output.observers = [observer]
+        output.prepare(given)
+        yield _Scoring(output, given, templates, questions, samples, by_key.get, by_key, notes, warnings)
 
 
 @of_folder(ScoreRunOptions)
@@ -172,37 +172,38 @@ def score_run(run_dir: str | PathLike[str], **options: Any) -> BenchmarkRun:
     Raises:
         RunFolderError: The folder holds no run, cannot be written, or is in use; or the run was scored with a plugin, a
             matcher, an evaluator or a model of Python's that is missing now, so that its scores would change or go.
-        OptionError: max_cost is no number greater than 0, or an evaluator cannot be one.
+        OptionError: max_cost is not greater than 0, or an evaluator is not a function.
         DatasetError: The dataset cannot be read, breaks the format, or lacks an id that was selected; or the run has no
             question that was selected.
         ConfigError: The config has a key or value that does not exist.
     """
     given = CheckedScoreRunOptions(**options)
     with (
-        _run_to_score(run_dir, given, given.progress) as run,
-        comparer_of(given, run.scoring.config, run.output) as comparer,
+        _run_to_score(run_dir, given) as scoring,
+        comparer_of(given, scoring.options.config, scoring.output) as comparer,
     ):
-        output, earlier, samples = run.output, run.earlier, run.samples
-        asked = [question for _, question in run.questions]
+        output, config = scoring.output, scoring.options.config
+        earlier, journal = output.earlier or {}, output.journal
+        assert journal is not None
+        asked = [question for _, question in scoring.questions]
         chosen = given.selection.as_dict()
+        source = dataset_of(earlier, Path(run_dir)) if given.dataset is None else given.dataset
         record = new_record(
-            run.source, run.templates, asked, run.scoring.config, run.scoring.evaluators, scored_selection=chosen
+            source, scoring.templates, asked, config, scoring.options.evaluators, scored_selection=chosen
         )
         output.record = scored_again(record, earlier)
-        output.notes += [*run.notes, *kept_notes(earlier)]
-        output.warn(*_unanswered(samples, run.keys))
-        scored = _scored(output, run.templates, samples, output.response, comparer)
+        output.notes += [*scoring.notes, *kept_notes(earlier)]
+        output.warn(*_unanswered(scoring.samples, journal))
+        scored = _scored(scoring, comparer)
         scored.stopped = scored.stopped or earlier.get("stopped")
+        missing = missing_scorers(earlier, scoring.options)
         output.warn(
-            *scoring_warnings(earlier, output.record, scored.judges, run.missing),
-            *question_warnings(earlier, record),
+            *scoring_warnings(earlier, output.record, scored.judges, missing), *question_warnings(earlier, record)
         )
-        if "agent" not in earlier and output.journal is not None:
+        if "agent" not in earlier:
             known = earlier.get("questions") or {}  # those that are gone were told just now
-            keys = output.journal.keys()
-            output.warn(*_unknown_questions((key for key in keys if key[0] not in known), run.templates))
-        if run.unasked and "stopped" not in earlier:  # it was killed, and could not say so
-            output.warn(f"{run.unasked:,} of {len(samples) + run.unasked:,} were not asked yet, and are not counted")
+            output.warn(*_unknown_questions((key for key in journal if key[0] not in known), scoring.templates))
+        output.warn(*scoring.warnings)
     return with_report(scored, scored.output_dir) if given.report else scored
 
 
@@ -211,63 +212,44 @@ def plan_score_run(run_dir: str | PathLike[str], **options: Any) -> RequestPlan 
     """Return what the judges would ask in ``score_run`` with the same arguments; nothing is asked.
 
     Returns:
-        The number of requests, without those whose answers the folder has, their tokens and USD; None where no model
+        The number of requests, without those whose answers the folder has, their tokens and USD; None if no model
             judges.
 
     Raises:
         GraphRAGEvalError: What ``score_run`` would raise before it asks.
     """
-    given = CheckedScoreRunOptions(**options)
-    with _run_to_score(run_dir, given) as run:
-        return planned_judging(run.output, run.scoring, run.samples, lambda sample: run.output.response(sample.key))
-
-
-class _RunToScore(NamedTuple):
-    """The run in a folder, and what of it is scored."""
-
-    output: RunOutput
-    earlier: Mapping[str, Any]
-    scoring: ScoredBy
-    missing: Any
-    source: DatasetSource
-    templates: Sequence[Template]
-    questions: Sequence[tuple[Template, Question]]
-    keys: Container[Key]
-    samples: Sequence[Sample]
-    unasked: int
-    notes: Sequence[str]
+    given = CheckedScoreRunOptions(**options).replaced(progress="off")
+    with _run_to_score(run_dir, given) as scoring:
+        return _planned(scoring)
 
 
 @contextmanager
-def _run_to_score(
-    run_dir: str | PathLike[str], given: CheckedScoreRunOptions, progress: ProgressMode = "off"
-) -> Iterator[_RunToScore]:
+def _run_to_score(run_dir: str | PathLike[str], given: CheckedScoreRunOptions) -> Iterator[_Scoring]:
     """Yield the run in a folder, which is locked meanwhile; ``score_run`` says what this raises."""
     if not Path(run_dir).is_dir():
         raise RunFolderError("there is no such folder", path=run_dir, hint="Give the folder of a run.")
-    display = progress_display(progress, done_by="result_scored")
+    display = progress_display(given.progress, done_by="result_scored")
     with RunOutput(run_dir, open_files=given.open_files) as output, display as observer:
         output.observers = [observer]
         folder, earlier = Path(run_dir), output.earlier
         if earlier is None:
             raise RunFolderError("the folder holds no run", path=run_dir, hint="Give the folder of a run.")
-        scoring = _scoring_of(earlier, folder, given)
-        missing = missing_scorers(earlier, scoring)
+        options = _options_again(earlier, folder, given)
         if not given.drop_missing:
-            refuse_missing(missing, folder, _DROP)
+            refuse_missing(missing_scorers(earlier, options), folder, _DROP)
         source = dataset_of(earlier, folder) if given.dataset is None else given.dataset
-        checked = check_dataset(source, scoring.config, given.config_source)
+        checked = check_dataset(source, options.config, given.config_source)
         loaded = checked.usable(lacks_kinds=given.drop_missing)
         templates = loaded.templates
         # With what is missing its metrics go, and gates of the run's own config may name them.
-        doubts = [] if given.drop_missing else check_gates_of(scoring, templates, given.config_source)
+        doubts = [] if given.drop_missing else check_gates_of(options, templates, given.config_source)
         questions = Selection().apply(templates)
         if "agent" in earlier or earlier.get("selection"):
             asked_ids = earlier.get("questions") or {}
             questions = [pair for pair in questions if str(pair[1]["id"]) in asked_ids]
         selected = _selected(given.selection, templates, questions, run_dir)
         output.warn(*loaded.notes, *doubts)
-        output.prepare(scoring)
+        output.prepare(options)
         # The text of a question may have changed since it was asked; its answer counts unless the run asked it again.
         of_run = earlier.get("questions") or {}
         texts = {str(question["id"]): question["question_text"] for _, question in questions}
@@ -276,7 +258,7 @@ def _run_to_score(
         )
         scored, notes = selected, list[str]()
         if given.answered_only:
-            scored = given.selection.answered(selected, {key[0] for key in journal.keys()})  # noqa: SIM118  # no dict
+            scored = given.selection.answered(selected, {key[0] for key in journal})
             notes.append(answered_note(len(scored), len(selected)))
         if len(selected) < len(questions):
             notes.append(
@@ -285,12 +267,13 @@ def _run_to_score(
                 "them"
             )
         samples, unasked = _answered(journal, scored, earlier)
-        yield _RunToScore(
-            output, earlier, scoring, missing, source, templates, questions, journal, samples, unasked, notes
-        )
+        warnings = []
+        if unasked and "stopped" not in earlier:  # it was killed, and could not say so
+            warnings.append(f"{unasked:,} of {len(samples) + unasked:,} were not asked yet, and are not counted")
+        yield _Scoring(output, options, templates, questions, samples, output.response, notes=notes, warnings=warnings)
 
 
-def _scoring_of(earlier: Mapping[str, Any], folder: Path, given: CheckedScoreRunOptions) -> ScoredBy:
+def _options_again(earlier: Mapping[str, Any], folder: Path, given: CheckedScoreRunOptions) -> ScoredBy:
     """Return what scores a run again: with the config that is given, else with that in its run.json."""
     try:
         config = load_config(
@@ -347,39 +330,40 @@ def _answered(
 ) -> tuple[Sequence[Sample], int]:
     """Return the samples of a run that are scored, and how many were not asked yet."""
     if "agent" not in earlier:  # the responses were recorded elsewhere: what has none counts as failed
-        return recorded_samples(questions, journal.keys()), 0
+        return recorded_samples(questions, journal), 0
     asked_repeats = earlier.get("repeats") or 1
-    most = max(asked_repeats, journal.most_repeats)
+    most = max([asked_repeats, *(repeat for _, repeat in journal)])
     samples = samples_of(questions, most, Shard.in_record(earlier))
     plan = planned(samples, journal.summary, only_scores=True)
     return plan.done, sum(sample.repeat <= asked_repeats for sample in plan.to_ask)
 
 
-def _scored(
-    output: RunOutput,
-    templates: Sequence[Template],
-    samples: Sequence[Sample],
-    response_to: Callable[[Key], Response | None],
-    comparer: Comparer | None,
-) -> BenchmarkRun:
+def _planned(scoring: _Scoring) -> RequestPlan | None:
+    """Return what the judges would ask."""
+    return planned_judging(
+        scoring.output, scoring.options, scoring.samples, lambda sample: scoring.response_to(sample.key)
+    )
+
+
+def _scored(scoring: _Scoring, comparer: Comparer | None) -> BenchmarkRun:
     """Score samples, and end the run."""
+    output, samples = scoring.output, scoring.samples
     repeats = max((sample.repeat for sample in samples), default=1)
-    pipeline = output.pipeline(templates, repeats=repeats, comparer=comparer)
+    pipeline = output.pipeline(scoring.templates, repeats=repeats, comparer=comparer)
     places = 1 if output.judges is None else output.judges.max_concurrency
     output.event("run_started", total=len(samples), done=0, errors=0, max_concurrency=places)
-    pipeline.add_all(samples, lambda sample: response_to(sample.key))
-    known = () if output.folder is not None else (response_to(sample.key) for sample in samples)
+    pipeline.add_all(samples, lambda sample: scoring.response_to(sample.key))
+    known = () if output.folder is not None else (scoring.response_to(sample.key) for sample in samples)
     responses = [response for response in known if response is not None]
     aggregates = pipeline.finish()
     run = output.end(pipeline, aggregates, responses)
-    number, errors = len(samples), aggregates["micro"][NUMBER_OF_ERROR_SAMPLES]
-    elapsed = output.elapsed_sec
-    output.event("run_ended", total=number, done=number, errors=errors, elapsed_sec=elapsed, left_out=0)
+    errors, elapsed = aggregates["micro"][NUMBER_OF_ERROR_SAMPLES], output.elapsed_sec
+    output.event("run_ended", total=len(samples), done=len(samples), errors=errors, elapsed_sec=elapsed, left_out=0)
     return run
 
 
 def _refuse_own_folder(responses: object, output_dir: str | PathLike[str] | None) -> None:
-    """Refuse to replace a run by the scores of its own responses: what run.json says of the agent would be lost."""
+    """Refuse to replace a run by the scores of its responses: what run.json says of the agent would be lost."""
     if output_dir is None or not isinstance(responses, str | PathLike):
         return
     if Path(responses).resolve().parent == Path(output_dir).resolve():

@@ -30,7 +30,7 @@ def named_by(spec: str, what: str = "an agent") -> Any:
     """
     place, separator, attribute = spec.rpartition(":")
     if not separator or not place or not attribute:
-        raise AgentError(f"{spec!r} is no spec of {what}", hint=_SPEC_HINT)
+        raise AgentError(f"{spec!r} is not the spec of {what}", hint=_SPEC_HINT)
     module = loaded_module(place, hint=_SPEC_HINT)
     found: Any = module
     for part in attribute.split("."):
@@ -45,7 +45,7 @@ def evaluators_of(given: Any) -> tuple[Callable[..., Any], ...]:
     """Return evaluators as functions; those that are given as specs are loaded.
 
     Raises:
-        OptionError: It is no list of functions and specs.
+        OptionError: It is not a list of functions and specs.
         AgentError: What a spec names cannot be loaded.
     """
     if given is None:

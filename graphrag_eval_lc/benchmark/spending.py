@@ -5,7 +5,6 @@ from typing import Any
 from uuid import UUID
 
 from langchain_core.callbacks import BaseCallbackHandler
-from langchain_core.messages import BaseMessage
 from langchain_core.outputs import LLMResult
 
 from graphrag_eval_lc.budget import Budget, BudgetSpentError
@@ -117,29 +116,29 @@ class AgentCosts(BaseCallbackHandler):
         self._pricing = pricing
         self._models: dict[UUID, str] = {}
 
-    def on_chat_model_start(
-        self,
-        serialized: dict[str, Any] | None,
-        messages: list[list[BaseMessage]],
-        *,
-        run_id: UUID,
-        metadata: dict[str, Any] | None = None,
-        **kwargs: Any,
-    ) -> None:
-        """Refuse a call if nothing is left of the budget."""
-        self._begin(run_id, metadata or {}, kwargs)
-
     def on_llm_start(
         self,
         serialized: dict[str, Any] | None,
-        prompts: list[str],
+        prompts: list[Any],
         *,
         run_id: UUID,
         metadata: dict[str, Any] | None = None,
         **kwargs: Any,
     ) -> None:
         """Refuse a call if nothing is left of the budget."""
-        self._begin(run_id, metadata or {}, kwargs)
+        try:
+            self._budget.check()
+        except BudgetSpentError as problem:
+            self.refusal = str(problem)
+            raise
+        known = metadata or {}
+        self._models[run_id] = model_name(kwargs.get("invocation_params"), known) or str(
+            known.get("ls_model_name") or ""
+        )
+
+    def on_chat_model_start(self, *arguments: Any, **options: Any) -> None:
+        """Refuse a call if nothing is left of the budget."""
+        self.on_llm_start(*arguments, **options)
 
     def on_llm_end(self, response: LLMResult, *, run_id: UUID, **kwargs: Any) -> None:
         """Count what a call spent; what is not known is left to the response."""
@@ -153,13 +152,3 @@ class AgentCosts(BaseCallbackHandler):
         self.cost += cost or 0.0
         self.tokens += tokens
         self._budget.spend(cost or 0.0, tokens)
-
-    def _begin(self, run_id: UUID, metadata: Mapping[str, Any], kwargs: Mapping[str, Any]) -> None:
-        try:
-            self._budget.check()
-        except BudgetSpentError as problem:
-            self.refusal = str(problem)
-            raise
-        self._models[run_id] = model_name(kwargs.get("invocation_params"), metadata) or str(
-            metadata.get("ls_model_name") or ""
-        )

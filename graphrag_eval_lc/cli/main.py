@@ -44,6 +44,7 @@ _COMMANDS: Final = {
         "dataset import": ("dataset:import_dataset", "Import a published dataset of questions and queries."),
         "dataset lint": ("graph:lint", "Find mistakes in SPARQL queries: of a dataset, or those of a run."),
         "dataset refresh": ("graph:refresh", "Run the reference queries again, and list references that are stale."),
+        "dataset notes": ("notes:notes", "List what readers of a report noted, and accept outputs as references."),
         "dataset generate": ("graph:generate", "Make a dataset from templates and the values in a graph."),
         "dataset schema": ("dataset:schema", "Print the JSON Schema of a format, with which editors check a file."),
         "proxy": ("graph:proxy", "Record the calls of a SPARQL endpoint, or answer them as recorded."),
@@ -59,7 +60,7 @@ _COMMANDS: Final = {
     },
 }
 _GROUPS: Final = {
-    "dataset": "Draft, import, generate, check or refresh a reference dataset; schemas of the formats.",
+    "dataset": "Draft, import, generate, check, correct or refresh a reference dataset; schemas of the formats.",
     "judge": "Judge answers in a table, or compare the judge with people.",
 }
 # graphrag-eval's name of a command.

@@ -31,6 +31,7 @@ from graphrag_eval_lc.config import ConfigSource, GateConfig, load_config, with_
 from graphrag_eval_lc.console import kept_output
 from graphrag_eval_lc.errors import GraphRAGEvalError
 from graphrag_eval_lc.evaluation.samples import RunPlan
+from graphrag_eval_lc.files.opening import absolute_path
 from graphrag_eval_lc.judges.request_plan import RequestPlan
 from graphrag_eval_lc.metrics import parse_measure
 from graphrag_eval_lc.prices import dollars
@@ -38,6 +39,7 @@ from graphrag_eval_lc.registry.exporters import written_report
 from graphrag_eval_lc.registry.metrics import NUMBER_OF_ERROR_SAMPLES, NUMBER_OF_SUCCESS_SAMPLES
 from graphrag_eval_lc.report.ci_files import CiFiles
 from graphrag_eval_lc.report.json_documents import run_document
+from graphrag_eval_lc.report.live_report import LiveReport
 from graphrag_eval_lc.report.summary import summary_tables
 from graphrag_eval_lc.run_folder import AGGREGATES_FILE, RESPONSES_FILE, RESULTS_FILE, RUN_FILE, read_run
 from graphrag_eval_lc.texts import counted, listed, visible
@@ -75,6 +77,7 @@ class Shown:
         files: The files for continuous integration.
         is_quiet: Whether the warnings of the run are still to be printed.
         is_scored_again: Whether the run was only scored now, so that this command cannot resume it.
+        is_live: Whether the report is shown while the run goes on.
     """
 
     worst: int
@@ -84,6 +87,7 @@ class Shown:
     files: CiFiles = field(default_factory=CiFiles)
     is_quiet: bool = False
     is_scored_again: bool = False
+    is_live: bool = False
 
 
 def run_and_show(agent: Any, dataset: Path, shown: Shown, **options: Any) -> None:
@@ -100,7 +104,14 @@ def run_and_show(agent: Any, dataset: Path, shown: Shown, **options: Any) -> Non
     """
     try:
         # Agents print what they like, and do with the streams what they like.
-        with kept_output(), redirect_stdout(sys.stderr) if shown.as_json else nullcontext():
+        with (
+            kept_output(),
+            redirect_stdout(sys.stderr) if shown.as_json else nullcontext(),
+            LiveReport(absolute_path(options["output_dir"])) if shown.is_live else nullcontext() as live,
+        ):
+            if live is not None:
+                tell(f"The report while the run goes on: {live.address}")
+                options["on_event"] = live
             run = run_benchmark(agent, dataset, report=False, **options)  # it is written below
         show_run(run, replace(shown, is_quiet=options.get("progress") == "off"))
     except KeyboardInterrupt as signal:

@@ -5,7 +5,7 @@ from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
-from graphrag_eval_lc.benchmark.option_fields import ASKING, CAPTURE, GATES
+from graphrag_eval_lc.benchmark.option_fields import ASKING, CAPTURE, DISPLAY, GATES
 from graphrag_eval_lc.benchmark.run_options import RunOptions
 from graphrag_eval_lc.cli.options import (
     AsJson,
@@ -128,6 +128,15 @@ def run(
         ),
     ] = "SPARQL_ENDPOINT",
     no_report: NoReport = False,
+    serve: Annotated[
+        bool,
+        option(
+            "--serve",
+            "Show the report while it grows, at an address on this machine that is printed first. Needs the extra "
+            "graphrag-eval-lc[report].",
+            panel=DISPLAY,
+        ),
+    ] = False,
     fail_over: FailOver = None,
     fail_on_regression: Annotated[
         bool,
@@ -161,7 +170,7 @@ def run(
 
     agent, dataset = needed_for_run(config, agent=agent, dataset=dataset)
     names = measure_names(measures)
-    shown = Shown(worst, names or (), not no_report, as_json, CiFiles.of(summary, junit))
+    shown = Shown(worst, names or (), not no_report, as_json, CiFiles.of(summary, junit), is_live=serve)
     load_named_plugins(plugins)
     folder = output if output is not None else new_run_folder(config, options["shard"])
     if options["baseline"] is not None:

@@ -8,7 +8,7 @@ from typing import Any, Final, Literal, get_args
 from graphrag_eval_lc.compare.flips import has_best_value
 from graphrag_eval_lc.config import EvaluationConfig, GateConfig
 from graphrag_eval_lc.errors import ConfigError, GraphRAGEvalError, OptionError
-from graphrag_eval_lc.judges.custom_functions import CustomFunction, MetricFunction, all_functions
+from graphrag_eval_lc.judges.custom_functions import CustomFunction, all_functions
 from graphrag_eval_lc.metrics import parse_measure
 from graphrag_eval_lc.registry.metric_spec import MetricSpec
 from graphrag_eval_lc.registry.metrics import (
@@ -326,7 +326,7 @@ def _wanted(config: EvaluationConfig, *, has_embeddings: bool) -> set[str]:
 
 def _is_known(function: CustomFunction) -> bool:
     """Return whether an evaluator gives its own name alone: a metric, or a function that is annotated so."""
-    if isinstance(function, MetricFunction):
+    if function.spec is not None:
         return True
     try:
         given = signature_of(function.function).return_annotation

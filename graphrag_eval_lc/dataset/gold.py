@@ -158,7 +158,7 @@ def gold_of_sparql(value: Any, *, is_ask: bool = False) -> Gold:
     declared = _declared(value.get("head"))
     if is_ask or _ASK_COLUMN in (declared, *map(list, cells)):
         if "results" not in value:
-            raise BrokenGoldError("they have neither boolean nor results")
+            raise BrokenGoldError("they have no boolean and no results")
         return _gold_of_ask(_truth_in(cells))
     bound = {name for row in cells for name in row}
     names = list(dict.fromkeys([*declared, *(name for row in cells for name in row)]))

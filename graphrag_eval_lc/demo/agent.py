@@ -70,7 +70,7 @@ def _chat_model(model: str | BaseChatModel | None) -> BaseChatModel:
 
 
 def check_demo_extra() -> None:
-    """Raise MissingExtraError where a package of the extra ``demo`` is missing."""
+    """Raise MissingExtraError if a package of the extra ``demo`` is missing."""
     for package in ("pyoxigraph", "langchain"):
         if find_spec(package) is None:
             raise MissingExtraError("The demo", "demo", package)

@@ -32,7 +32,7 @@ _SERVICE = re.compile(r"(?<![\w?$:@-])SERVICE(?![\w:-])", re.IGNORECASE)
 
 
 class QueryError(ToolException):
-    """A query is refused, wrong or too expensive; the message tells the model what to do."""
+    """A query is refused, wrong or too expensive; the message is for the model."""
 
 
 class NamedThing(NamedTuple):
@@ -66,7 +66,7 @@ class KnowledgeGraph:
             SPARQL 1.1 JSON results for SELECT and ASK, Turtle for DESCRIBE and CONSTRUCT.
 
         Raises:
-            QueryError: The query writes, asks another server, is no SPARQL, or exceeds a limit.
+            QueryError: The query writes, asks another server, is not SPARQL, or exceeds a limit.
         """
         _check_reads_only(query)
         return _within(self._time_limit, lambda gave_up: self._run(query, gave_up))
@@ -97,7 +97,7 @@ class KnowledgeGraph:
         for count, row in enumerate(results):
             if count == self._max_rows:
                 raise QueryError(
-                    f"The query gives more than {self._max_rows} rows. Narrow it down, aggregate, or add a LIMIT."
+                    f"The query returns more than {self._max_rows} rows. Narrow it down, aggregate, or add a LIMIT."
                 )
             if gave_up.is_set():
                 return
@@ -146,8 +146,8 @@ def _syntax_message(error: SyntaxError) -> str:
     place = re.search(r"at (\d+):(\d+)", text)
     where = f" at line {place[1]}, column {place[2]}" if place else ""
     if "Prefix not found" in text:
-        return f"The query is no valid SPARQL{where}: a prefix is used that no PREFIX line declares."
-    return f"The query is no valid SPARQL{where}: {text:.200}"
+        return f"The query is not valid SPARQL{where}: a prefix is used that no PREFIX line declares."
+    return f"The query is not valid SPARQL{where}: {text:.200}"
 
 
 def _turtle(triples: list[pyoxigraph.Triple]) -> str:

@@ -22,7 +22,7 @@ CHARACTERS_PER_TOKEN = 4
 
 
 class RuleBasedPlannerChatModel(BaseChatModel):
-    """Answers the demo's questions by the plans of ``INTENTS``; it is no language model.
+    """Answers the demo's questions by the plans of ``INTENTS``; it is not a language model.
 
     It keeps no state: at each call it goes through the plan again with the tool messages so far, and returns the next
     tool calls or the answer. It errs as language models do where ``slips.SLIPS`` says so. Its token counts are

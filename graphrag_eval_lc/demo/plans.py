@@ -45,7 +45,7 @@ Plan = Generator[list[Call], list[Observation], str]
 
 
 def found(name: str, class_name: str | None) -> Generator[list[Call], list[Observation], str | None]:
-    """Look up an IRI; where nothing is found, try the name without Nordic letters."""
+    """Look up an IRI; if nothing is found, try the name without Nordic letters."""
     for spelling in dict.fromkeys((name, _without_nordic_letters(name))):
         [seen] = yield [search(spelling, class_name)]
         if seen.rows:
@@ -64,7 +64,7 @@ def queried(query: str, *, forgets_prefix: bool = False) -> Generator[list[Call]
 
 
 def search(name: str, class_name: str | None) -> Call:
-    """Return the call that searches a name, among the things of a class where one is given."""
+    """Return the call that searches a name, among the things of a class if one is given."""
     return Call("autocomplete_search", {"query": name} | ({"result_class": class_name} if class_name else {}))
 
 
@@ -254,7 +254,7 @@ def _granularity(question: re.Match[str]) -> str:
 def _data_points(
     iri: str, question: re.Match[str], start: str, end: str, granularity: str, *, gives_iri: bool = False
 ) -> Generator[list[Call], list[Observation], list[tuple[str, str]]]:
-    """Ask for times and values of the first time series of a thing; none where it has no series or no values."""
+    """Ask for times and values of the first time series of a thing; none if it has no series or no values."""
     series = yield from _time_series(iri, gives_iri=gives_iri)
     if not series:
         return []

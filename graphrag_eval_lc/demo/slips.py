@@ -6,9 +6,9 @@ from enum import Enum
 class Slip(Enum):
     """A mistake as language models make them."""
 
-    FORGETS_PREFIX = "sends the query without its prefixes, reads the error and mends it"
+    FORGETS_PREFIX = "sends the query without its prefixes, reads the error and fixes it"
     WRONG_CLASS_CORRECTED = "searches in the wrong class, finds nothing and searches in all classes"
-    WRONG_CLASS = "searches in the wrong class, finds nothing and gives up"
+    WRONG_CLASS = "searches in the wrong class, finds nothing and stops"
     WRONG_COLUMN = "takes a property that sounds like the wanted one"
     FORGETS_FILTER = "leaves a condition out, so that there are too many rows"
     DROPS_DUPLICATES = "asks for distinct rows where equal ones count"
@@ -16,7 +16,7 @@ class Slip(Enum):
     NO_ATTEMPT = "says that it cannot do it, without trying"
     GOES_ROUND = "tries the same two queries again and again until the recursion limit ends the run"
     TOO_FEW = "asks for fewer documents than the question is worth"
-    IRI_FOR_MRID = "gives an IRI where an mRID is wanted, reads the error and mends it"
+    IRI_FOR_MRID = "passes an IRI where an mRID is wanted, reads the error and fixes it"
     WRONG_GRANULARITY = "takes hours whatever steps of time are wanted"
     WRONG_PERIOD = "takes hours for days, so that the period is too short"
     GUESSES_TODAY = "takes today from memory instead of asking for it"

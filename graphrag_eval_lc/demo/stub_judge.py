@@ -1,6 +1,6 @@
 """A stand-in for OpenAI's models, for trying judges out without a key: a server in this process that compares words.
 
-It judges by the words that two texts share. It is no judge, but it answers in the forms that judges ask for, at once
+It judges by the words that two texts share. It does not judge, but it answers in the forms that judges ask for, at once
 and always the same.
 """
 
@@ -102,7 +102,7 @@ def verdict_on(form: str, texts: Mapping[str, str], outputs: Iterable[str] = ())
     Args:
         form: The name of the answer's form.
         texts: The texts of the prompt by their names.
-        outputs: The names that the form asks for, where it is that of a custom evaluation.
+        outputs: The names that the form asks for, if it is that of a custom evaluation.
 
     Example:
         >>> verdict_on("ContextVerdict", {"answer": "OSLO is in zone NO1.", "context": "The zone of OSLO is NO1."})
@@ -118,8 +118,8 @@ def verdict_on(form: str, texts: Mapping[str, str], outputs: Iterable[str] = ())
         contexts = " ".join(text for name, text in texts.items() if name.startswith("context"))
         found = [(claim, _states(contexts, claim)) for claim in _claims(texts["reference_answer"])]
         return {"statements": [{"statement": claim, "reason": "", "attributed": int(is_in)} for claim, is_in in found]}
-    if form == "GeneratedQuestion":
-        return {"question": (answer.splitlines() or [""])[0], "noncommittal": int("cannot" in answer)}
+    if form == "GeneratedQuestions":
+        return {"questions": [(answer.splitlines() or [""])[0]] * 3, "noncommittal": int("cannot" in answer)}
     # An evaluation of somebody's own: whatever it asks for, it is told how much has to do with the question.
     claims = _claims(answer or " ".join(text for name, text in texts.items() if name != "question"))
     focused = [claim for claim in claims if _words(claim) & _words(texts.get("question", ""))]

@@ -20,7 +20,7 @@ FIRST = datetime(2025, 1, 1, tzinfo=UTC)
 """The time of the first value of each series."""
 
 NOW = datetime(2025, 11, 12, 9, 30, tzinfo=UTC)
-"""The demo's clock stands still here, so that answers can be checked. No series has a value from then on."""
+"""The demo's clock does not move, so that answers can be checked. No series has a value from then on."""
 
 STEP = timedelta(minutes=5)
 """The time from one value to the next."""
@@ -30,7 +30,7 @@ _WEEK = 7 * _DAY
 
 
 class TimeSeriesError(ToolException):
-    """A time series or its data points cannot be given; the message tells the model what to do."""
+    """A time series or its data points cannot be given; the message is for the model."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,7 +122,7 @@ def data_points(
 
     Args:
         series: The time series.
-        start: ISO 8601, UTC where it has no zone, or relative to the demo's now: ``now``, ``2h-ago``, ``1d-ahead``.
+        start: ISO 8601, UTC if it has no zone, or relative to the demo's now: ``now``, ``2h-ago``, ``1d-ahead``.
         end: As ``start``.
         aggregates: The aggregates of each step of time; none for the values themselves.
         granularity: How long a step is, such as ``15m``, ``1h`` or ``1d``. Steps count from ``start``.

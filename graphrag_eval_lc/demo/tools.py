@@ -14,7 +14,7 @@ MAX_HITS = 50
 
 
 def create_tools(graph: KnowledgeGraph, documents: DocumentIndex, time_series: TimeSeriesIndex) -> list[BaseTool]:
-    """Return the agent's tools; one that fails tells the model so in a message of status error, and the run goes on."""
+    """Return the agent's tools; one that fails answers with a message of status error, and the run continues."""
     tools = [
         _sparql_query(graph),
         _autocomplete_search(NameIndex(graph.named_things())),
@@ -34,7 +34,7 @@ def _sparql_query(graph: KnowledgeGraph) -> BaseTool:
     def sparql_query(query: str) -> str:
         """Run a SPARQL 1.1 query on the power grid graph.
 
-        Only SELECT, ASK, DESCRIBE and CONSTRUCT are allowed, SERVICE is not. SELECT and ASK give SPARQL JSON results,
+        Only SELECT, ASK, DESCRIBE and CONSTRUCT are allowed, SERVICE is not. SELECT and ASK return SPARQL JSON results,
         the others Turtle. Look up IRIs with autocomplete_search first; do not guess them.
 
         Args:
@@ -118,9 +118,9 @@ def _retrieve_data_points(time_series: TimeSeriesIndex) -> BaseTool:
 
         Args:
             external_id: The id of the time series, from retrieve_time_series.
-            start: A relative time such as "2h-ago" where the period ends now; else ISO 8601, "2025-11-01T00:00:00Z".
+            start: A relative time such as "2h-ago" if the period ends now; else ISO 8601, "2025-11-01T00:00:00Z".
             end: As start; "now" for the present.
-            aggregates: What to give for each step of time: average, max or min, one or several.
+            aggregates: What to return for each step of time: average, max or min, one or several.
             granularity: How long a step of time is, such as "15m", "1h" or "1d"; only with aggregates.
         """
         series = time_series.with_id(external_id)

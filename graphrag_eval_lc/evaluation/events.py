@@ -46,8 +46,8 @@ class RunEvent:
       retried), `elapsed_sec`.
     - `response_ended`: `question_id`, `repeat`, `status` ("success" or "error"), `error` (text or None), `attempts`,
       `elapsed_sec`, `total_tokens` (failed attempts included; None: unknown), `steps` (their number).
-    - `result_scored`: `question_id`, `repeat`, `status`, `steps_score` (0 to 1, or None). It comes from a scoring
-      thread.
+    - `result_scored`: `question_id`, `repeat`, `status`, `steps_score` (0 to 1, or None), `reason` (why it is not
+      right; None: it is, or was not scored). It comes from a scoring thread.
     - `limit_changed`: `limit` (samples that may be in flight from now on), `reason`.
     - `run_stopping`: `reason` ("interrupted", "max_failures", "max_tokens", "max_time" or "max_cost"), `message`,
       `in_flight`.

@@ -7,6 +7,7 @@ from collections.abc import AsyncGenerator, Callable, Iterable, Mapping, Sequenc
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar, cast
 
 from graphrag_eval_lc.aggregation import Aggregator
+from graphrag_eval_lc.aggregation.sample_values import Metrics
 from graphrag_eval_lc.budget import Budget
 from graphrag_eval_lc.config import EvaluationConfig
 from graphrag_eval_lc.evaluation.events import Observer, RunEvent, tell_nobody
@@ -19,6 +20,7 @@ from graphrag_eval_lc.event_loop.loop import run_sync
 from graphrag_eval_lc.event_loop.stalls import StallWatch
 from graphrag_eval_lc.judges.custom_functions import has_registered_functions
 from graphrag_eval_lc.judges.scores import not_asked
+from graphrag_eval_lc.masking import masked_text
 from graphrag_eval_lc.matching.step_views import StepViews
 from graphrag_eval_lc.matching.unknown_tools import UnknownTools, reference_names
 from graphrag_eval_lc.prices import Pricing, lacks_costs, priced_response, unpriced_warning
@@ -26,6 +28,8 @@ from graphrag_eval_lc.records import Response, Result, Template
 from graphrag_eval_lc.registry.metrics import MAIN_METRIC
 from graphrag_eval_lc.run_folder import ResultsFile
 from graphrag_eval_lc.texts import counted
+from graphrag_eval_lc.view.failures import why
+from graphrag_eval_lc.view.samples import FAILED, seen_samples, verdict_of
 
 if TYPE_CHECKING:
     from graphrag_eval_lc.judges.judging import Judges
@@ -111,6 +115,7 @@ class Pipeline:
         self._pricing = pricing
         self._file = file
         self._tell = tell
+        self._metrics = Metrics(config)
         self._judge_failures = JudgeFailures()
         self._unknown_tools = UnknownTools(config, reference_names(templates))
         self._aggregator = Aggregator(config, [str(template["template_id"]) for template in templates])
@@ -258,11 +263,14 @@ class Pipeline:
             self._unknown_tools.add(result.get("reference_steps"), result)
         if self._tell is tell_nobody:
             return
+        [seen] = seen_samples([result], self._metrics)
+        verdict = verdict_of(seen, self._config.repeats)
         fields = {
             "question_id": sample.key[0],
             "repeat": sample.repeat if self._repeats > 1 else None,
             "status": result.get("status"),
             MAIN_METRIC: result.get(MAIN_METRIC),
+            "reason": masked_text(why(result, verdict)) if verdict.state in FAILED else None,
         }
         self._tell(RunEvent("result_scored", fields))
 

@@ -1,7 +1,7 @@
 """What clients of httpx may send and read: nothing to another host after a redirect, and no endless body.
 
 Judges, deployed agents and SPARQL endpoints share these event hooks. They work for httpx and for httpx2, whose classes
-have the same attributes, and need neither a separate transport nor a separate client, so that proxies stay as they are.
+have the same attributes, and need no separate transport or client, so that proxies stay as they are.
 """
 
 import zlib

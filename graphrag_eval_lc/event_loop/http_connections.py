@@ -116,7 +116,7 @@ def _running_loop() -> asyncio.AbstractEventLoop | None:
 def _idle_connections(
     loop: asyncio.AbstractEventLoop | None = None,
 ) -> Iterator[tuple[asyncio.AbstractEventLoop, _Connection]]:
-    """Yield the idle connections whose loop is known, with their loops; of one loop only where it is given."""
+    """Yield the idle connections whose loop is known, with their loops; of one loop only if it is given."""
     for pool in _pools():
         for connection in cast("list[_Connection]", list(pool.connections)):
             owner = _loop_of(connection)
@@ -136,7 +136,7 @@ def _pools() -> list[Any]:
 def _watch(kind: Any) -> None:
     """Note the pools of a kind that exist, and those that are made from now on.
 
-    Python's garbage collector knows all at any time, but takes up to a second where a process holds much data.
+    Python's garbage collector knows all at any time, but takes up to a second if a process holds much data.
     """
     with _lock:
         if kind in _watched:
@@ -190,7 +190,7 @@ if hasattr(os, "register_at_fork"):
 def _close_now(connection: _Connection) -> None:
     """Close a connection whose loop does not run, or waits for the very code that calls this.
 
-    Its pool sees at once that it is closed. The loop's own part of the work fails where the loop is closed.
+    Its pool sees at once that it is closed. The loop's own part of the work fails if the loop is closed.
     """
     closing = connection.aclose()
     with contextlib.suppress(Exception):  # StopIteration at its end

@@ -1,7 +1,7 @@
 """The event loop of all synchronous calls: one that lasts as long as the process.
 
 Clients of models live as long as their loop: a loop for each call would break the clients that the next call finds. The
-loop runs in a thread of its own, so that code inside another loop, such as a notebook's cell, can wait for it too.
+loop runs in its own thread, so that code inside another loop, such as a notebook's cell, can wait for it too.
 """
 
 import asyncio
@@ -45,7 +45,7 @@ def run_sync(
     Args:
         coroutine: A function that makes the coroutine.
         survives: Called in the loop's thread with a SystemExit or KeyboardInterrupt that a task raised out of the loop;
-            returns whether the coroutine goes on nevertheless.
+            returns whether the coroutine continues nevertheless.
 
     Example:
         >>> async def answer() -> int:
@@ -194,7 +194,7 @@ class _Call(Generic[Outcome]):
             self._main.add_done_callback(lambda _: self._close())
 
     def add(self, task: "asyncio.Task[Any]") -> None:
-        """Take a task that the call's tasks start, and cancel it where the call has ended."""
+        """Take a task that the call's tasks start, and cancel it if the call has ended."""
         self._tasks.add(task)
         if self._has_ended.is_open:
             task.cancel()
@@ -241,7 +241,7 @@ class _Call(Generic[Outcome]):
 
 
 class _LastingLoop:
-    """An event loop in a thread of its own.
+    """An event loop in its own thread.
 
     Args:
         depth: 0 for the loop of all calls; 1 for calls from synchronous code that blocks that loop, and so on.
@@ -273,14 +273,14 @@ class _LastingLoop:
         self.loop.close()
 
     def _raised(self, problem: BaseException) -> None:
-        """End the calls whose task raised this, all calls where none is known; the loop goes on."""
+        """End the calls whose task raised this, all calls if none is known; the loop continues."""
         guilty = [call for call in self.calls if call.raised(problem)] or list(self.calls)
         for call in guilty:
             if not call.is_closing and not call.survives(problem):
                 call.fail(problem)
 
     def ended(self, call: _Call[Any], stuck: list["asyncio.Task[Any]"]) -> None:
-        """Forget a call; where tasks refused to end, the loop stops for good after its last call."""
+        """Forget a call; if tasks refused to end, the loop stops for good after its last call."""
         self.calls.discard(call)
         self._threads.let_hanging_go()
         for task in stuck:
@@ -340,7 +340,7 @@ def _depth() -> int:
 
 
 def _forget_loops() -> None:
-    """Begin anew in a forked child, which has its parent's loops without their threads.
+    """Start afresh in a forked child, which has its parent's loops without their threads.
 
     They are kept, as closing one would close the parent's too.
     """

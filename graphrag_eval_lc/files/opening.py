@@ -38,12 +38,12 @@ def open_descriptor(path: Path, flags: int, *, is_private: bool = True) -> int:
 
     Args:
         path: The file. Links above it are followed, as the folder is the user's own choice; it may be none itself.
-        flags: Those of ``os.open``. With ``O_CREAT`` the file is made where it is missing.
+        flags: Those of ``os.open``. With ``O_CREAT`` the file is made if it is missing.
         is_private: Whether a file that is made or written is for its owner alone (0600), whatever the umask. Else a new
             one has the mode that the umask leaves, and that of another stays.
 
     Raises:
-        RunFolderError: A link, a named pipe, a socket or a device stands there; or it is to be written in place and
+        RunFolderError: A link, a named pipe, a socket or a device is there; or it is to be written in place and
             has other names (hard links), where the writing would be seen too.
         OSError: It cannot be opened.
     """
@@ -74,7 +74,7 @@ def open_to_read(path: Path) -> BinaryIO:
     """Open a file of a run's folder for reading; see ``open_descriptor``.
 
     Raises:
-        RunFolderError: It is no file of its own.
+        RunFolderError: It is a link or not a file.
         OSError: It cannot be opened.
     """
     return os.fdopen(open_descriptor(path, os.O_RDONLY), "rb")
@@ -98,7 +98,7 @@ def open_to_write(path: Path) -> BinaryIO:
     """Open a file that the user named, and empty it; one in a run's folder as ``open_descriptor`` does.
 
     Raises:
-        RunFolderError: It is in a run's folder, and no file of its own.
+        RunFolderError: It is in a run's folder, and a link or not a file.
         OSError: It cannot be opened.
     """
     if not is_of_run(path):
@@ -109,7 +109,7 @@ def open_to_write(path: Path) -> BinaryIO:
 
 
 def make_folder(path: Path, *, is_private: bool = True) -> None:
-    """Make a folder where it is missing: for its owner alone (0700), or with the mode that the umask leaves.
+    """Make a folder if it is missing: for its owner alone (0700), or with the mode that the umask leaves.
 
     The mode of one that is there stays; folders above it are made as the umask says.
 
@@ -140,10 +140,10 @@ def _make_folder(path: Path, *, is_private: bool) -> None:
 
 
 def refuse_odd(path: Path) -> None:
-    """Refuse what is no file or folder of its own.
+    """Refuse a link, and what is not a file or folder.
 
     Raises:
-        RunFolderError: A link, a named pipe, a socket or a device stands there.
+        RunFolderError: A link, a named pipe, a socket or a device is there.
     """
     try:
         mode = path.lstat().st_mode
@@ -186,14 +186,14 @@ def _run_file_near(path: Path) -> Path | None:
 
 def _odd(path: Path, kind: str) -> RunFolderError:
     return RunFolderError(
-        f"this is {kind}, and only files of its own are used in a run's folder",
+        f"this is {kind}, and only regular files are used in a run's folder",
         path=path,
         hint="Remove it, or put the file itself there. The folder itself may be a link.",
     )
 
 
 def _check_opened(path: Path, opened: os.stat_result, *, is_written: bool) -> None:
-    """Refuse what was opened although it is no file of its own."""
+    """Refuse what was opened although it is a link or not a file."""
     if not stat.S_ISREG(opened.st_mode):
         for is_kind, name in _KINDS:
             if is_kind(opened.st_mode):
@@ -204,12 +204,12 @@ def _check_opened(path: Path, opened: os.stat_result, *, is_written: bool) -> No
         raise RunFolderError(
             f"this file has {opened.st_nlink} names (hard links), and what is written would stand in all of them",
             path=path,
-            hint="Make it a file of its own: copy it, and move the copy to its place.",
+            hint="Make it a regular file: copy it, and move the copy to its place.",
         )
 
 
 def _beyond_standard(descriptor: int) -> int:
-    """Keep clear of 0 to 2: where an agent has closed its standard output, what it prints would go into the file."""
+    """Keep clear of 0 to 2: if an agent has closed its standard output, what it prints would go into the file."""
     if sys.platform == "win32":
         return descriptor
     try:

@@ -161,7 +161,7 @@ _YAML_BASE: type[yaml.SafeLoader] = getattr(yaml, "CSafeLoader", yaml.SafeLoader
 
 
 class _RecordLoader(_YAML_BASE):  # type: ignore[misc, valid-type]
-    """PyYAML's safe loader (in C where it is built), which leaves times as texts, as in JSON."""
+    """PyYAML's safe loader (in C if it is built), which leaves times as texts, as in JSON."""
 
     yaml_implicit_resolvers = {  # noqa: RUF012 - PyYAML's own class attribute
         first: [(tag, pattern) for tag, pattern in resolvers if tag != "tag:yaml.org,2002:timestamp"]
@@ -180,7 +180,7 @@ class _RecordLoader(_YAML_BASE):  # type: ignore[misc, valid-type]
     def flatten_mapping(self, node: yaml.MappingNode) -> None:
         """Resolve ``<<`` keys up to a bound, as they may double a mapping at each level.
 
-        A mapping's own keys go before those of mappings that it merges, and of these the first goes before the others
+        A mapping's own keys override those of mappings that it merges, and of these the first overrides the others
         (https://yaml.org/type/merge.html). PyYAML 6.0.4 lets the last one win.
         """
         merged = [value for key, value in node.value if key.tag == _MERGE_TAG]
@@ -254,7 +254,7 @@ def parse_yaml(file: TextFile, error: type[GraphRAGEvalError], *, what: str) -> 
         what: What the file holds, for messages: "reference dataset".
 
     Raises:
-        GraphRAGEvalError: Of the class ``error``; with the line where the parser stopped. Also where the text is
+        GraphRAGEvalError: Of the class ``error``; with the line where the parser stopped. Also if the text is
             nested too deeply, or its aliases expand to more than memory holds.
     """
     return parse_yaml_noting_keys(file, error, what=what)[0]
@@ -308,7 +308,7 @@ class LineIndex:
         return node.start_mark.line + 1 if node is not None and node.start_mark else None
 
     def written(self, location: Sequence[str | int]) -> str | None:
-        """Return how the value at ``location`` is written, where it stands without quotes and YAML reads it as no text.
+        """Return how the value at ``location`` is written, if that is without quotes and YAML does not read it as text.
 
         Example:
             >>> LineIndex(TextFile("- id: 0123", None, "yaml")).written((0, "id"))

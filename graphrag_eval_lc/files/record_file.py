@@ -41,7 +41,7 @@ class Finding:
         hint: How to put it right.
         location: The keys and indices that lead to it.
         line: The line, if it is known more exactly than by the location.
-        severity: ``error`` where what is meant cannot be evaluated, ``warning`` where it can.
+        severity: ``error`` if what is meant cannot be evaluated, ``warning`` if it can.
     """
 
     what: str
@@ -55,7 +55,7 @@ class RecordFile:
     """Records and where they come from.
 
     Attributes:
-        values: What the file holds; a list where the format is kept.
+        values: What the file holds; a list if the format is kept.
         file: The file's text; None for records that were made in Python.
     """
 
@@ -97,7 +97,7 @@ class RecordFile:
         return self._id_key is not None
 
     def written(self, location: Location) -> str | None:
-        """Return how a value without quotes is written in YAML, where that is read as no text; else None."""
+        """Return how a value without quotes is written in YAML, if that is not read as text; else None."""
         is_yaml = self.file is not None and self.file.format == "yaml"
         return self.line_index.written(location) if is_yaml and self.line_index is not None else None
 
@@ -117,7 +117,7 @@ class RecordFile:
 
         Args:
             records: The format.
-            mistaken: What is wrong with the records as a whole, which is told in place of all else.
+            mistaken: What is wrong with the records as a whole, which is reported in place of all else.
         """
         if mistaken is not None:
             yield mistaken

@@ -9,7 +9,7 @@ _TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|[{}\[\],:\n]', re.DOTALL)
 
 
 def repeated_json_keys(texts: Iterable[tuple[int, str]]) -> Iterator[tuple[str, int]]:
-    r"""Yield each key that an object repeats, with the line on which it stands again.
+    r"""Yield each key that an object repeats, with the line of the repetition.
 
     A text without such keys, as nearly all are, is only parsed once more.
 

@@ -29,7 +29,7 @@ class AppendFile:
         length: The number of bytes in the file.
 
     Raises:
-        RunFolderError: The file cannot be opened or written, or is no file of its own.
+        RunFolderError: The file cannot be opened or written, or is a link or not a file.
     """
 
     def __init__(self, path: Path, *, empty: bool = False, is_private: bool = True) -> None:
@@ -95,7 +95,7 @@ class AppendFile:
                 raise cannot_write(self._path, problem) from problem
 
     def _cut_off(self) -> None:
-        """Cut off the rest of a failed write; where that fails too, the next write does it first."""
+        """Cut off the rest of a failed write; if that fails too, the next write does it first."""
         os.ftruncate(self.descriptor, self.length)
         self._torn = False
 
@@ -114,12 +114,12 @@ _sync_data = getattr(os, "fdatasync", os.fsync)
 
 
 def unfinished(target: Path) -> Path:
-    """Return the path beside ``target`` at which its new content is written first."""
+    """Return the path next to ``target`` at which its new content is written first."""
     return target.with_name(f"{target.name}.new")
 
 
 def replace_file(target: Path, parts: Iterable[bytes], *, is_private: bool | None = None) -> None:
-    """Write a file beside its place, sync it, and move it there.
+    """Write a file next to its place, sync it, and move it there.
 
     Args:
         target: The file.
@@ -128,7 +128,7 @@ def replace_file(target: Path, parts: Iterable[bytes], *, is_private: bool | Non
             of a run as its run.json, elsewhere as the umask says.
 
     Raises:
-        RunFolderError: It cannot be written, or it is in a run's folder and something else than a file stands there;
+        RunFolderError: It cannot be written, or it is in a run's folder and something else than a file is there;
             the old content stays.
     """
     if is_private is not None or is_of_run(target):
@@ -175,7 +175,7 @@ def sync(descriptor: int) -> None:
 
 
 def sync_folder(folder: Path) -> None:
-    """Sync the names of new files to the disk, where the system can (Windows cannot)."""
+    """Sync the names of new files to the disk, if the system can (Windows cannot)."""
     with contextlib.suppress(OSError):
         descriptor = os.open(folder, os.O_RDONLY)
         try:

@@ -1,7 +1,6 @@
 """Explain failed steps by their queries: what the graph does not have, and how a query differs from the reference."""
 
 from collections.abc import Mapping
-from contextlib import suppress
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -9,15 +8,17 @@ from typing import Any
 from graphrag_eval_lc.config import GraphConfig
 from graphrag_eval_lc.dataset.query_language import Language, language_of
 from graphrag_eval_lc.errors import MissingExtraError
-from graphrag_eval_lc.graph.other_queries import cypher_differences, lint_cypher, sql_differences
+from graphrag_eval_lc.graph.cypher_queries import cypher_differences, lint_cypher
 from graphrag_eval_lc.graph.query_difference import Difference, in_words, query_differences
-from graphrag_eval_lc.graph.query_forms import UnreadableQueryError
+from graphrag_eval_lc.graph.query_forms import TooLargeQueryError
 from graphrag_eval_lc.graph.query_lint import LintRule, QueryFinding, lint_query
+from graphrag_eval_lc.graph.sql_queries import sql_differences
 from graphrag_eval_lc.graph.vocabulary import Vocabulary, load_vocabulary
 
 _LESS_TELLING: tuple[LintRule, ...] = ("unbound_variable", "disconnected_patterns", "no_limit")
 _MOST_DIFFERENCES = 6
 """A query with more differences is another one, which no single difference explains."""
+_TOO_LARGE = "The query, or the reference query, is too large to be compared."
 
 
 class QueryExplainer:
@@ -67,14 +68,20 @@ class QueryExplainer:
             findings = lint_query(query, self._vocabulary, prefixes=self._prefixes, was_answered=was_answered)
         elif language == "Cypher" and self._vocabulary is not None:
             findings = lint_cypher(query, self._vocabulary)
+        findings = [each for each in findings if each.rule != "too_large"]
         differences: list[Difference] = []
+        too_large = ""
         if expected is not None and language == language_of(expected):
-            # Of a query that cannot be read a finding says so; without sqlglot SQL is not compared.
-            with suppress(UnreadableQueryError, ValueError, MissingExtraError):
+            try:
                 differences = self._differences(language, expected, query, reference)
-        if not findings and not differences:
+            except TooLargeQueryError:
+                too_large = _TOO_LARGE
+            except (ValueError, MissingExtraError):
+                pass  # of a query that cannot be read a finding says so; without sqlglot SQL is not compared
+        sentence = " ".join(filter(None, [*(f"{each}." for each in findings[:2]), in_words(differences), too_large]))
+        if not sentence:
             return {}
-        record: dict[str, Any] = {"sentence": _sentence(findings, differences)}
+        record: dict[str, Any] = {"sentence": sentence}
         if (cause := _cause(findings, differences)) is not None:
             record = {"cause": cause} | record
         if findings:
@@ -138,7 +145,3 @@ def _cause(findings: list[QueryFinding], differences: list[Difference]) -> str |
     if differences and (len(differences) <= _MOST_DIFFERENCES or differences[0].kind == "class"):
         return differences[0].kind  # of another class all else follows
     return findings[0].rule if findings else None
-
-
-def _sentence(findings: list[QueryFinding], differences: list[Difference]) -> str:
-    return " ".join(filter(None, [*(f"{each}." for each in findings[:2]), in_words(differences)]))

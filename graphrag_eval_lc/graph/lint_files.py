@@ -8,7 +8,7 @@ from graphrag_eval_lc.config import GraphConfig
 from graphrag_eval_lc.dataset.query_language import Language, language_of
 from graphrag_eval_lc.dataset.validation import Problem
 from graphrag_eval_lc.errors import RunFolderError
-from graphrag_eval_lc.graph.other_queries import lint_cypher
+from graphrag_eval_lc.graph.cypher_queries import lint_cypher
 from graphrag_eval_lc.graph.query_lint import LintRule, QueryFinding, lint_query
 from graphrag_eval_lc.graph.refresh import reference_queries
 from graphrag_eval_lc.graph.sources import GraphSource

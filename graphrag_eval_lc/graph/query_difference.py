@@ -3,27 +3,31 @@
 Right queries differ too: a difference says what to look at, not that the query is wrong. It needs rdflib.
 """
 
-from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import combinations, product
+from itertools import product
 from typing import Literal, TypeAlias, get_args
 
+from graphrag_eval_lc.graph.query_alignment import aligned, with_names, with_names_of_graphs
+from graphrag_eval_lc.graph.query_expressions import Expression, is_variable, renamed, variables_in
 from graphrag_eval_lc.graph.query_forms import (
-    RDF_TYPE,
-    STANDARD_PREFIXES,
-    Expression,
     Pattern,
     QueryForm,
+    Select,
+    TooLargeQueryError,
+    Where,
+    read_query,
+    with_listed_values,
+    with_merged_branches,
+)
+from graphrag_eval_lc.graph.query_text import (
+    RDF_TYPE,
+    STANDARD_PREFIXES,
     declared_prefixes,
     inferred_prefixes,
-    read_query,
-    renamed,
-    variables_in,
-    with_listed_values,
+    is_too_large,
 )
 from graphrag_eval_lc.graph.query_words import Words
-from graphrag_eval_lc.matching.assignment import best_assignment
 from graphrag_eval_lc.texts import counted, shortened
 
 DifferenceKind: TypeAlias = Literal[
@@ -50,8 +54,7 @@ DifferenceKind: TypeAlias = Literal[
 
 _KINDS: tuple[DifferenceKind, ...] = get_args(DifferenceKind)
 _LONGEST = 200
-_MOST_SWAPPED = 40  # of more variables all pairs take too long
-_ROUNDS = 6  # so that the ends of a path of six properties tell its nodes apart
+_FILTER = "the filter "
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,10 +92,10 @@ def query_differences(
         prefixes: Those that the endpoint knows without a declaration.
 
     Returns:
-        The differences, the most telling first; none if there are none. Which branch of a UNION a pattern is in, the
-        modifiers of subqueries, and the template of a CONSTRUCT are not compared.
+        The differences, the most telling first; none if there are none. The template of a CONSTRUCT is not compared.
 
     Raises:
+        TooLargeQueryError: One of them is too large: it has more than about 80 patterns in a group or 200 in all.
         UnreadableQueryError: One of them is not SPARQL that reads.
 
     Example:
@@ -102,12 +105,19 @@ def query_differences(
         property - asks c:ratedU instead of c:ratedS
         missing_filter - lacks the filter 10 < ?s
     """
+    if is_too_large(reference) or is_too_large(actual):
+        raise TooLargeQueryError("it is too large to be compared")
     known = inferred_prefixes(reference, actual) | inferred_prefixes(actual, reference) | dict(prefixes or {})
     known |= declared_prefixes(actual) | declared_prefixes(reference)
-    wanted, given = (with_listed_values(read_query(query, known)) for query in (reference, actual))
-    compared = _Comparison(wanted, given, Words(STANDARD_PREFIXES | known))
-    found = dict.fromkeys(map(_within_limits, compared.differences(required_columns, ordered)))
-    return sorted(found, key=lambda each: _KINDS.index(each.kind))
+    required = None if required_columns is None else {f"?{name.removeprefix('?')}" for name in required_columns}
+    words = Words(STANDARD_PREFIXES | known)
+    forms = [with_listed_values(read_query(query, known)) for query in (reference, actual)]
+    merged = [with_merged_branches(form) for form in forms]
+    attempts = [merged, forms] if merged != forms else [forms]
+    found = [list(_Comparison(wanted, given, words).differences(required, ordered)) for wanted, given in attempts]
+    shortest = min(found, key=len)
+    least = dict.fromkeys(map(_within_limits, shortest))
+    return sorted(least, key=lambda each: _KINDS.index(each.kind))
 
 
 def _within_limits(found: Difference) -> Difference:
@@ -132,29 +142,45 @@ def in_words(differences: Sequence[Difference], most: int = 3) -> str:
 
 
 class _Comparison:
-    """Two queries, with the variables of the actual one renamed to those of the reference."""
+    """Two queries, with the variables and groups of the actual one renamed to those of the reference."""
 
     def __init__(self, wanted: QueryForm, given: QueryForm, words: Words) -> None:
-        self._wanted, self._given, self._words = wanted, given, words
-        self._names = _aligned(wanted, given)
+        self._names, self._given = aligned(wanted, given)
+        self._wanted, self._words = wanted, words
         self._own_names = {renamed_: own for own, renamed_ in self._names.items()}
 
-    def differences(self, required_columns: Iterable[str] | None, ordered: bool) -> Iterator[Difference]:
+    def differences(self, required: Collection[str] | None, ordered: bool) -> Iterator[Difference]:
         """Yield what differs, part by part."""
         wanted, given = self._wanted, self._given
         if wanted.form != given.form:
             yield Difference("form", f"is {given.form} instead of {wanted.form}", wanted.form, given.form)
         yield from self._patterns()
         yield from self._filters()
-        yield from self._columns(required_columns)
-        yield from self._groups()
+        if wanted.form == given.form == "SELECT":
+            yield from self._computed(wanted.select, given.select, "", required)
+        theirs, ours = ({each.where: each for each in form.selects} for form in (wanted, given))
+        for where, select in theirs.items():
+            if where in ours:
+                place = " in the subquery" if where else ""
+                is_ordered = select.limit is not None or (ordered and not where)
+                yield from self._modifiers(select, ours[where], place, is_ordered=is_ordered)
+        for select in (each for where, each in ours.items() if where not in theirs and each.limit is not None):
+            yield Difference("limit", f"has LIMIT {select.limit} in a subquery", None, str(select.limit))
+
+    def _modifiers(self, wanted: Select, given: Select, place: str, *, is_ordered: bool) -> Iterator[Difference]:
+        """Compare the modifiers of the queries, or of two subqueries."""
+        if place:
+            computed = {name for name, value in wanted.columns if value is not None}
+            yield from self._computed(wanted, given, place, computed)
+        yield from self._groups(wanted, given, place)
         order = self._order(given.order, self._names)
-        if (ordered or wanted.limit is not None) and order != self._order(wanted.order, {}):
+        if is_ordered and order != self._order(wanted.order, {}):
             expected, actual = self._order_text(wanted.order), self._order_text(given.order)
             if order:
-                yield Difference("order", f"sorts by {actual} instead of {expected or 'nothing'}", expected, actual)
+                sentence = f"sorts by {actual} instead of {expected or 'nothing'}{place}"
+                yield Difference("order", sentence, expected, actual)
             else:
-                yield Difference("order", f"does not sort by {expected}", expected)
+                yield Difference("order", f"does not sort by {expected}{place}", expected)
         for name in ("limit", "offset"):
             expected_number, number = getattr(wanted, name), getattr(given, name)
             if expected_number != number:
@@ -162,111 +188,138 @@ class _Comparison:
                 has = f"has {name.upper()} {number}" if is_there else f"lacks {name.upper()} {expected_number}"
                 instead = f" instead of {expected_number}" if is_there and expected_number else ""
                 old, new = (None if each is None else str(each) for each in (expected_number, number))
-                yield Difference("limit", has + instead, old, new)
+                yield Difference("limit", has + instead + place, old, new)
         if wanted.distinct != given.distinct:
-            yield Difference("distinct", f"{'lacks' if wanted.distinct else 'adds'} DISTINCT")
+            yield Difference("distinct", f"{'lacks' if wanted.distinct else 'adds'} DISTINCT{place}")
 
     def _patterns(self) -> Iterator[Difference]:
         missing, extra = list(self._wanted.patterns), []
         for pattern in self._given.patterns:
-            as_wanted = _renamed(pattern, self._names)
+            as_wanted = with_names(pattern, self._names)
             if as_wanted in missing:
                 missing.remove(as_wanted)
             else:
                 extra.append(as_wanted)
-        for is_pair in (_other_property, _other_end, _turned, _inverse, _other_group):
+        for is_pair in _PAIRS:
             for expected, actual in product(tuple(missing), tuple(extra)):
                 if expected not in missing or actual not in extra or not (kind := is_pair(expected, actual)):
                     continue
-                if kind != "property" or not self._ends_inside_path(expected):
+                is_only = len(missing) == len(extra) == 1
+                if kind != "property" or self._is_same_place(expected, is_only=is_only):
                     missing.remove(expected)
                     extra.remove(actual)
                     yield self._pair(kind, expected, actual)
         for text in self._words.chains(missing):
             yield Difference("missing_pattern", f"lacks {text}", text)
-        for text in self._words.chains([_renamed(each, self._own_names) for each in extra]):
+        for text in self._words.chains([with_names(each, self._own_names) for each in extra]):
             yield Difference("extra_pattern", f"adds {text}", None, text)
 
-    def _ends_inside_path(self, expected: Pattern) -> bool:
-        """Return whether a pattern ends at a node inside a path for one query, and at a variable for the other."""
-        ends = (expected.subject, expected.object)
-        return any(end.startswith("?·") != self._own_names.get(end, end).startswith("?·") for end in ends)
+    def _is_same_place(self, expected: Pattern, *, is_only: bool) -> bool:
+        """Return whether more than a guess says that the ends of a pattern are the same in both queries."""
+        own = [with_names(each, self._names) for each in self._given.patterns]
+        theirs, ours = (
+            [(end, each.predicate, end == each.subject) for each in patterns for end in (each.subject, each.object)]
+            for patterns in (self._wanted.patterns, own)
+        )
+        ends = {expected.subject, expected.object}
+        for end in ends:
+            is_inside_path = end.startswith("?·"), self._own_names.get(end, end).startswith("?·")
+            degrees = [sum(each[0] == end for each in uses) for uses in (theirs, ours)]
+            if is_inside_path[0] != is_inside_path[1] and degrees[0] != degrees[1]:
+                return False
+        return is_only or not all(map(is_variable, ends)) or any(use in ours for use in theirs if use[0] in ends)
 
     def _pair(self, kind: DifferenceKind, expected: Pattern, actual: Pattern) -> Difference:
         words = self._words
-        actual = _renamed(actual, self._own_names)
+        actual = with_names(actual, self._own_names)
         match kind:
             case "property":
                 old, new = words.term(expected.predicate), words.term(actual.predicate)
                 return Difference(kind, f"asks {new} instead of {old}", old, new)
-            case "inverse":
+            case "inverse" | "direction":
                 old, new = words.pattern(expected), words.pattern(actual)
                 return Difference(kind, f"has {new} instead of {old}", old, new)
-            case "direction":
-                old, new = words.pattern(expected), words.pattern(actual)
-                return Difference(kind, f"has {new} the other way round", old, new)
             case "group":
-                old, new = (" in ".join(reversed(each.where)).upper() or "required" for each in (expected, actual))
-                return Difference(kind, f"has {words.pattern(actual, '')} as {new} instead of {old}", old, new)
+                return self._other_group(words.pattern(actual, ""), expected.where, actual.where)
         is_object = expected.object != actual.object
+        if any(map(is_variable, (expected.object, actual.object) if is_object else (expected.subject, actual.subject))):
+            old, new = words.pattern(expected), words.pattern(actual)
+            return Difference(kind, f"has {new} instead of {old}", old, new)
         old, new = (words.term(each.object if is_object else each.subject) for each in (expected, actual))
         verb = "looks for the class" if kind == "class" else "uses"
         return Difference(kind, f"{verb} {new} instead of {old}", old, new)
+
+    def _other_group(self, what: str, expected: Where, actual: Where) -> Difference:
+        """Return the difference that something is in another group."""
+        old, new = self._words.groups(expected) or "required", self._words.groups(actual) or "required"
+        if old == new:
+            sentence = f"has {what} in another {old} group"
+        elif not actual:
+            sentence = f"has {what} outside of {old}"
+        else:
+            sentence = f"has {what} in {new} instead of {f'in {old}' if expected else old}"
+        return Difference("group", sentence, old, new)
 
     def _filters(self) -> Iterator[Difference]:
         missing = [(renamed(condition, {}), where) for condition, where in self._wanted.filters]
         extra = []
         for condition, where in self._given.filters:
-            if (each := (renamed(condition, self._names), where)) in missing:
+            each = (renamed(condition, self._names), with_names_of_graphs(where, self._names))
+            if each in missing:
                 missing.remove(each)
             else:
                 extra.append(each)
-        for expected, actual in product(tuple(missing), tuple(extra)):
-            is_alike = set(variables_in(expected[0])) == set(variables_in(actual[0])) and expected[1] == actual[1]
-            if expected in missing and actual in extra and is_alike:
-                missing.remove(expected)
-                extra.remove(actual)
-                old, new = self._words.expression(expected[0]), self._own(actual[0])
-                yield Difference("filter", f"filters by {new} instead of {old}", old, new)
+        for is_pair in (_same_condition, _same_variables):
+            for expected, actual in product(tuple(missing), tuple(extra)):
+                if expected in missing and actual in extra and is_pair(expected, actual):
+                    missing.remove(expected)
+                    extra.remove(actual)
+                    old, new = self._words.condition(expected[0]), self._own(actual[0])
+                    if is_pair is _same_condition:
+                        yield self._other_group(new, expected[1], actual[1])
+                    elif expected[0][0] == actual[0][0] == "bind":
+                        yield Difference("filter", f"has {new} instead of {old}", old, new)
+                    else:
+                        old, new = old.removeprefix(_FILTER), new.removeprefix(_FILTER)
+                        yield Difference("filter", f"filters by {new} instead of {old}", old, new)
         for condition, _ in missing:
-            text = self._words.expression(condition)
-            yield Difference("missing_filter", f"lacks the filter {text}", text)
+            text = self._words.condition(condition)
+            yield Difference("missing_filter", f"lacks {text}", text)
         for condition, _ in extra:
             text = self._own(condition)
-            yield Difference("extra_filter", f"adds the filter {text}", None, text)
+            yield Difference("extra_filter", f"adds {text}", None, text)
 
-    def _columns(self, required_columns: Iterable[str] | None) -> Iterator[Difference]:
-        if self._wanted.form != "SELECT" or self._given.form != "SELECT":
-            return
-        required = None if required_columns is None else {f"?{name.removeprefix('?')}" for name in required_columns}
-        columns = [each for each in self._wanted.columns if required is None or each[0] in required]
-        given = {self._names.get(name, name) for name, value in self._given.columns if value is None}
-        computed = [renamed(value, self._names) for _, value in self._given.columns if value is not None]
-        expected = [renamed(value, {}) for _, value in columns if value is not None]
-        missing = [each for each in expected if each not in computed]
-        extra = [each for each in computed if each not in expected]
-        for place, expression in enumerate(missing):
-            old = self._words.expression(expression)
-            if place < len(extra):
-                new = self._own(extra[place])
-                yield Difference("aggregate", f"computes {new} instead of {old}", old, new)
+    def _computed(
+        self, wanted: Select, given: Select, place: str, required: Collection[str] | None
+    ) -> Iterator[Difference]:
+        """Compare what is returned: missing columns are paired with computed ones that are not expected."""
+        columns = [each for each in wanted.columns if required is None or each[0] in required]
+        returned = [renamed(name if value is None else value, self._names) for name, value in given.columns]
+        expected = [renamed(name if value is None else value, {}) for name, value in columns]
+        extra = [each for each in returned if not isinstance(each, str) and each not in expected]
+        for column in expected:
+            if column in returned:
+                continue
+            old, is_computed = self._words.expression(column), not isinstance(column, str)
+            if extra:
+                new = self._words.expression(renamed(extra.pop(0), self._own_names))
+                yield Difference("aggregate", f"computes {new} instead of {old}{place}", old, new)
+            elif is_computed:
+                yield Difference("aggregate", f"does not compute {old}{place}", old)
             else:
-                yield Difference("aggregate", f"does not compute {old}", old)
-        for name, value in columns:
-            if value is None and name not in given:
-                yield Difference("columns", f"does not return {name}", name)
+                yield Difference("columns", f"does not return {old}", old)
 
-    def _groups(self) -> Iterator[Difference]:
-        expected = {renamed(each, {}) for each in self._wanted.group}
-        actual = {renamed(each, self._names) for each in self._given.group}
+    def _groups(self, wanted: Select, given: Select, place: str) -> Iterator[Difference]:
+        expected = {renamed(each, {}) for each in wanted.group}
+        actual = {renamed(each, self._names) for each in given.group}
         if expected != actual:
-            old = ", ".join(map(self._words.expression, self._wanted.group)) or None
-            new = ", ".join(map(self._words.expression, self._given.group)) or None
-            sentence = f"groups by {new or 'nothing'} instead of {old or 'nothing'}"
+            old = ", ".join(map(self._words.expression, wanted.group)) or None
+            new = ", ".join(map(self._words.expression, given.group)) or None
+            sentence = f"groups by {new or 'nothing'} instead of {old or 'nothing'}{place}"
             yield Difference("aggregate", sentence, old, new)
 
     def _own(self, condition: Expression) -> str:
-        return self._words.expression(renamed(condition, self._own_names))
+        return self._words.condition(renamed(condition, self._own_names))
 
     def _order(
         self, order: Iterable[tuple[str, Expression]], names: Mapping[str, str]
@@ -275,17 +328,6 @@ class _Comparison:
 
     def _order_text(self, order: Iterable[tuple[str, Expression]]) -> str:
         return " ".join(f"{direction}({self._words.expression(value)})" for direction, value in order)
-
-
-def _renamed(pattern: Pattern, names: Mapping[str, str]) -> Pattern:
-    subject, predicate, object_ = (
-        names.get(each, each) for each in (pattern.subject, pattern.predicate, pattern.object)
-    )
-    return Pattern(subject, predicate, object_, pattern.where)
-
-
-def _is_variable(term: str) -> bool:
-    return term.startswith("?")
 
 
 def _other_property(expected: Pattern, actual: Pattern) -> DifferenceKind | None:
@@ -303,11 +345,23 @@ def _other_end(expected: Pattern, actual: Pattern) -> DifferenceKind | None:
         ends = expected.subject, actual.subject
     else:
         return None
-    if any(map(_is_variable, ends)):
+    if any(map(is_variable, ends)):
         return None
     if expected.predicate == RDF_TYPE:
         return "class"
     return "value" if all(end.startswith('"') for end in ends) else "entity"
+
+
+def _any_end(expected: Pattern, actual: Pattern) -> DifferenceKind | None:
+    """Compare patterns that differ in one end, which is a constant in one of them."""
+    if (expected.predicate, expected.where) != (actual.predicate, actual.where):
+        return None
+    if (expected.subject == actual.subject) == (expected.object == actual.object):
+        return None
+    ends = (
+        (expected.object, actual.object) if expected.subject == actual.subject else (expected.subject, actual.subject)
+    )
+    return "entity" if is_variable(ends[0]) != is_variable(ends[1]) else None
 
 
 def _turned(expected: Pattern, actual: Pattern) -> DifferenceKind | None:
@@ -325,81 +379,21 @@ def _other_group(expected: Pattern, actual: Pattern) -> DifferenceKind | None:
     return "group" if Pattern(actual.subject, actual.predicate, actual.object, expected.where) == expected else None
 
 
-def _aligned(wanted: QueryForm, given: QueryForm) -> dict[str, str]:
-    """Return for each variable of ``given`` the name that it has in ``wanted``, or one that is not in it.
-
-    Variables are alike if their patterns are: the same predicate, the same or a similar other end, the same group.
-    Names and the place among the columns decide between equals.
-    """
-    theirs, ours = _variables(wanted), _variables(given)
-    likeness: dict[tuple[str, str], float] = {}
-    left, right = {name: _ends(name, wanted) for name in theirs}, {name: _ends(name, given) for name in ours}
-    columns = {name: at for at, (name, _) in enumerate(wanted.columns)}
-    own_columns = {name: at for at, (name, _) in enumerate(given.columns)}
-    bonus = {
-        (one, other): 0.3 * (one == other)
-        + 0.3 * ((one in columns) == (other in own_columns))
-        + 0.1 * (one in columns and columns[one] == own_columns.get(other))
-        for one, other in product(theirs, ours)
-    }
-    for _ in range(_ROUNDS):
-        before, likeness = likeness, {}
-        for one, other in product(theirs, ours):
-            fits = sum(max((_likeness(end, each, before) for each in right[other]), default=0.0) for end in left[one])
-            likeness[one, other] = fits / max(len(left[one]), len(right[other]), 1) + bonus[one, other]
-    rows = [{at: likeness[one, other] for at, other in enumerate(ours)} for one in theirs]
-    found = best_assignment(rows)
-    names = {ours[at]: one for one, at in zip(theirs, found, strict=True) if at is not None}
-    names |= {name: f"{name}'" for name in ours if name not in names}
-    return _improved(names, wanted, given)
+_PAIRS: tuple[Callable[[Pattern, Pattern], DifferenceKind | None], ...] = (
+    _other_property,
+    _other_end,
+    _turned,
+    _inverse,
+    _other_group,
+    _any_end,
+)
+_Condition: TypeAlias = tuple[Expression, Where]
 
 
-def _improved(names: dict[str, str], wanted: QueryForm, given: QueryForm) -> dict[str, str]:
-    """Swap the names of two variables as long as more patterns are equal then."""
-    patterns = Counter(wanted.patterns)
-
-    def equal(tried: Mapping[str, str]) -> int:
-        return (patterns & Counter(_renamed(each, tried) for each in given.patterns)).total()
-
-    most = equal(names)
-    is_better = most < min(len(wanted.patterns), len(given.patterns)) and len(names) <= _MOST_SWAPPED
-    while is_better:
-        is_better = False
-        for one, other in combinations(names, 2):
-            tried = names | {one: names[other], other: names[one]}
-            if (number := equal(tried)) > most:
-                names, most, is_better = tried, number, True
-    return names
+def _same_condition(expected: _Condition, actual: _Condition) -> bool:
+    return expected[0] == actual[0]
 
 
-def _variables(form: QueryForm) -> list[str]:
-    of_patterns = (term for each in form.patterns for term in (each.subject, each.predicate, each.object))
-    names = dict.fromkeys(term for term in of_patterns if _is_variable(term))
-    for condition, _ in form.filters:
-        names.update(dict.fromkeys(variables_in(condition)))
-    return list(names)
-
-
-_End: TypeAlias = tuple[str, str, str, tuple[str, ...]]
-
-
-def _ends(name: str, form: QueryForm) -> list[_End]:
-    """Return the patterns of a variable: its place in them, the predicate, the other end and the group."""
-    ends: list[_End] = []
-    for each in form.patterns:
-        if each.subject == name:
-            ends.append(("subject", each.predicate, each.object, each.where))
-        if each.object == name:
-            ends.append(("object", each.predicate, each.subject, each.where))
-        if each.predicate == name:
-            ends.append(("predicate", "", each.object, each.where))
-    return ends
-
-
-def _likeness(one: _End, other: _End, before: Mapping[tuple[str, str], float]) -> float:
-    if one[0] != other[0]:
-        return 0.0
-    worth = 2.0 * (one[1] == other[1]) + 0.2 * (one[3] == other[3])
-    if one[2] == other[2]:
-        return worth + 1.0
-    return worth + min(before.get((one[2], other[2]), 0.0), 3.0) / 3.0
+def _same_variables(expected: _Condition, actual: _Condition) -> bool:
+    """Return whether two conditions in the same group are on the same variables."""
+    return expected[1] == actual[1] and set(variables_in(expected[0])) == set(variables_in(actual[0]))

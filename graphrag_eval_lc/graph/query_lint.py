@@ -13,20 +13,23 @@ from importlib import import_module
 from itertools import chain
 from typing import Any, Literal, TypeAlias, get_args
 
+from graphrag_eval_lc.graph.query_expressions import listed_values, variables_in
 from graphrag_eval_lc.graph.query_forms import (
+    Pattern,
+    QueryForm,
+    TooLargeQueryError,
+    UnreadableQueryError,
+    read_query,
+)
+from graphrag_eval_lc.graph.query_text import (
     NO_NAMES,
     PREFIXED_NAME,
     RDF_TYPE,
     STANDARD_PREFIXES,
     UNDECLARED,
-    Pattern,
-    QueryForm,
-    UnreadableQueryError,
     declared_prefixes,
-    listed_values,
+    is_too_large,
     outside_texts,
-    read_query,
-    variables_in,
 )
 from graphrag_eval_lc.graph.query_words import Words
 from graphrag_eval_lc.graph.vocabulary import Vocabulary, local_name
@@ -41,12 +44,17 @@ LintRule: TypeAlias = Literal[
     "unbound_variable",
     "disconnected_patterns",
     "no_limit",
+    "too_large",
 ]
 RULES: tuple[LintRule, ...] = get_args(LintRule)
 
 _STANDARD = tuple(f"<{namespace}" for namespace in STANDARD_PREFIXES.values())
 _IRI = re.compile(r"<[^<>\s]+>")
 _SHOWN_ERROR = 60
+_LABELS = "service <http://wikiba.se/ontology#label>"
+"""Wikibase's service, which binds ?xLabel, ?xAltLabel and ?xDescription to what ?x is called."""
+# Named subqueries of Blazegraph, DEFINE of Virtuoso, @en@rdfs:label and text search of QLever.
+_EXTENSION = re.compile(r"(?i)\b(?:AS|INCLUDE)\s+%\w|\bDEFINE\s+[\w-]+:|@[\w-]+@|\bTEXTLIMIT\b|\b(?:TEXT|SCORE)\s*\(\?")
 _SERVICE = re.compile(r"(?<![\w?$:@-])SERVICE(\s+SILENT)?(?![\w:-])", re.IGNORECASE)
 _PLACE = re.compile(r"error at (\d+):(\d+): (.*)", re.DOTALL)
 _RDFLIB_PLACE = re.compile(r"\(line:(\d+), col:(\d+)\)")
@@ -74,6 +82,9 @@ class QueryFinding:
         return f"{self.what} ({self.hint})" if self.hint else self.what
 
 
+_TOO_LARGE = QueryFinding("too_large", "it is too large to be checked")
+
+
 def lint_query(
     query: str,
     vocabulary: Vocabulary | None = None,
@@ -98,28 +109,35 @@ def lint_query(
         ...     print(each)
         c:DCLine is not a class of this graph (nearest: c:DCLineSegment)
     """
+    if is_too_large(query):
+        return [_TOO_LARGE]
     known = STANDARD_PREFIXES | dict(prefixes or {})
     declared = declared_prefixes(query)
     undeclared = _undeclared(query, known | declared)
     guessed = {} if vocabulary is None else _guessed_namespaces(undeclared, vocabulary)
     found: list[QueryFinding] = []
+    wrong: QueryFinding | None = None
     if not was_answered:
         for prefix in sorted(undeclared):
             hint = f"PREFIX {prefix}: <{guessed[prefix]}>" if prefix in guessed else ""
             found.append(QueryFinding("undeclared_prefix", f"the prefix {prefix}: is not declared", hint))
         if _store() is not None:
             wrong = _syntax_error(query, known | dict.fromkeys(undeclared, "urn:undeclared:"))
-            if wrong is not None:
-                return [wrong]
     known |= guessed
     try:
         form = read_query(query, known)
+    except TooLargeQueryError:
+        return [*found, _TOO_LARGE]
     except UnreadableQueryError as problem:
-        # rdflib reads less than pyoxigraph, such as SERVICE after a pattern without a dot.
-        return found if was_answered or _store() is not None else [*found, _of_rdflib(str(problem))]
+        # Each parser knows less than the other one in some places, so a mistake is what both refuse.
+        if _EXTENSION.search(NO_NAMES.sub(" ", query)) is not None or was_answered:
+            return found
+        if _store() is None:
+            return [*found, _of_rdflib(str(problem))]
+        return found if wrong is None else [wrong]
     words = Words(known | declared)
     found += chain.from_iterable(rule(form, words) for rule in (_unbound, _disconnected))
-    if needs_limit and form.form == "SELECT" and form.limit is None and not _is_aggregated(form):
+    if needs_limit and form.form == "SELECT" and form.select.limit is None and not _is_aggregated(form):
         found.append(QueryFinding("no_limit", "it has no LIMIT"))
     if vocabulary is not None:
         found += chain.from_iterable(rule(form, words, vocabulary) for rule in _OF_VOCABULARY)
@@ -189,7 +207,7 @@ def _of_rdflib(message: str) -> QueryFinding:
 
 
 def _is_aggregated(form: QueryForm) -> bool:
-    return bool(form.group) or any(value is not None for _, value in form.columns)
+    return bool(form.select.group) or any(value is not None for _, value in form.select.columns)
 
 
 def _unbound(form: QueryForm, words: Words) -> Iterator[QueryFinding]:
@@ -198,11 +216,13 @@ def _unbound(form: QueryForm, words: Words) -> Iterator[QueryFinding]:
         return
     bound = {term for each in form.patterns for term in (each.subject, each.predicate, each.object)}
     bound |= {word for each in form.patterns for group in each.where for word in group.split(" ")}
-    bound |= {name for name, value in form.columns if value is not None}
+    bound |= {name for select in form.selects for name, value in select.columns if value is not None}
     for condition, _ in form.filters:
         if isinstance(condition, tuple) and condition[0] in ("bind", "values", "in"):
             bound |= set(variables_in(condition[1]))
-    for name, value in form.columns:
+    if any(_LABELS in each.where for each in form.patterns):
+        bound |= {f"{name}{suffix}" for name in bound for suffix in ("Label", "AltLabel", "Description")}
+    for name, value in form.select.columns:
         unbound = [each for each in variables_in(name if value is None else value) if each not in bound]
         for each in dict.fromkeys(unbound):
             yield QueryFinding("unbound_variable", f"{words.term(each)} is returned and never bound")
@@ -215,7 +235,7 @@ def _disconnected(form: QueryForm, words: Words) -> Iterator[QueryFinding]:
     if form.form == "ASK":
         return  # it has no rows
     listed = {found[0] for condition, _ in form.filters if (found := listed_values(condition))}
-    connecting = [condition for condition, _ in form.filters] + [value for _, value in form.columns if value]
+    connecting = [condition for condition, _ in form.filters] + [value for _, value in form.select.columns if value]
     merged: list[set[str]] = []
     for each in (*((each.subject, each.predicate, each.object) for each in form.patterns), *connecting):
         part = set(variables_in(each))

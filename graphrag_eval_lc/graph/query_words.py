@@ -3,7 +3,10 @@
 import re
 from collections.abc import Iterable, Iterator, Mapping
 
-from graphrag_eval_lc.graph.query_forms import RDF_TYPE, UNDECLARED, Expression, Pattern
+from graphrag_eval_lc.graph.query_expressions import Expression
+from graphrag_eval_lc.graph.query_forms import Pattern, Where, kinds_of
+from graphrag_eval_lc.graph.query_text import RDF_TYPE, UNDECLARED
+from graphrag_eval_lc.texts import counted
 
 _INFIX = ("=", "!=", "<", "<=", "+", "-", "*", "/", "&&", "||")
 _NUMBER = re.compile(
@@ -37,11 +40,24 @@ class Words:
     def pattern(self, pattern: Pattern, where: str | None = None) -> str:
         """Return a triple pattern, and the group that it is in."""
         triple = " ".join(self.term(each) for each in (pattern.subject, pattern.predicate, pattern.object))
-        group = " ".join(map(self._group, pattern.where)) if where is None else where
+        group = " ".join(map(self._group, kinds_of(pattern.where))) if where is None else where
         return f"{group} {{ {triple} }}" if group else triple
+
+    def groups(self, where: Where) -> str:
+        """Return the groups around a part of a query, the innermost first, such as "OPTIONAL inside UNION"."""
+        return " inside ".join(map(self._group, reversed(kinds_of(where))))
+
+    def condition(self, condition: Expression) -> str:
+        """Return a filter, or what binds variables."""
+        text = self.expression(condition)
+        if condition[0] == "bind":
+            return f"BIND({text})"
+        return text if condition[0] == "values" else f"the filter {text}"
 
     def _group(self, where: str) -> str:
         kind, _, term = where.partition(" ")
+        if kind == "subquery":
+            return "the subquery"
         return f"{kind.upper()} {self.term(term)}" if kind in ("graph", "service") else where.upper()
 
     def _operand(self, value: Expression, of: str) -> str:
@@ -69,6 +85,8 @@ class Words:
         texts = [self._operand(each, str(name)) for each in operands]
         if name == "bind":
             return f"{texts[1]} AS {texts[0]}"
+        if name == "values":
+            return f"VALUES ({' '.join(map(self.expression, operands[0]))}) of {counted(len(operands) - 1, 'row')}"
         if name in ("in", "not in"):
             return f"{texts[0]} {str(name).upper()} ({', '.join(texts[1:])})"
         if name in _INFIX and len(texts) > 1:

@@ -18,15 +18,15 @@ from graphrag_eval_lc.errors import ConfigError
 from graphrag_eval_lc.files.writing import replace_file
 from graphrag_eval_lc.graph.sources import Graph, Row, rows_of
 
-MOST_TERMS = 20_000
+MOST_TERMS = 10_000
 """Of classes, properties and pairs of these at most so many are read; a list that is longer is not used by the lint."""
 
 _CLASSES = """
 SELECT ?class (COUNT(?s) AS ?n) WHERE {{ {{ ?s a ?class }} UNION {{ GRAPH ?g {{ ?s a ?class }} }} }}
-GROUP BY ?class ORDER BY DESC(?n) LIMIT {limit}"""
+GROUP BY ?class LIMIT {limit}"""
 _PROPERTIES = """
 SELECT ?property (COUNT(?s) AS ?n) WHERE {{ {{ ?s ?property ?o }} UNION {{ GRAPH ?g {{ ?s ?property ?o }} }} }}
-GROUP BY ?property ORDER BY DESC(?n) LIMIT {limit}"""
+GROUP BY ?property LIMIT {limit}"""
 _USES = """
 SELECT DISTINCT ?class ?property WHERE {{
   {{ ?s a ?class ; ?property ?o }} UNION {{ GRAPH ?g {{ ?s a ?class ; ?property ?o }} }}

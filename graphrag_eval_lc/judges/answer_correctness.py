@@ -109,12 +109,12 @@ class AnswerCorrectness:
         )
         asked = await self._llm.aask(self._prompt.system, message, ClaimLists)
         if asked.is_planned:
-            return _score(asked.values[0], asked.cost)
+            return _score(asked.value, asked.cost)
         texts = ClaimTexts(question, expected, response)
-        lists, problems = checked(asked.values[0], texts)
+        lists, problems = checked(asked.value, texts)
         if not problems:
             return _score(lists, asked.cost)
-        message += _complaint(asked.values[0], problems)
+        message += _complaint(asked.value, problems)
         try:
             again = await self._llm.aask(self._prompt.system, message, ClaimLists)
         except NotAskedError as problem:
@@ -122,7 +122,7 @@ class AnswerCorrectness:
         except JudgeError as problem:  # the first answer has been corrected
             paid_in_vain = problem.cost if isinstance(problem, UnusableAnswerError) else None
             return _score(lists, total_cost([asked.cost, paid_in_vain]), problems)
-        better, left = checked(again.values[0], texts)
+        better, left = checked(again.value, texts)
         if len(left) <= len(problems):
             lists, problems = better, left
         return _score(lists, total_cost([asked.cost, again.cost]), problems)

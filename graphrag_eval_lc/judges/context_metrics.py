@@ -113,7 +113,7 @@ class _RankedContexts:
                 message = prompt.message(question=question, answer=answer, context=text)
                 single = await self._llm.aask(prompt.system, message, ContextVerdict)
                 costs.append(single.cost)
-                verdict = single.values[0]
+                verdict = single.value
             verdicts.append(verdict)
         return verdicts
 
@@ -122,7 +122,7 @@ def _verdicts_in(asked: Asked[NumberedVerdicts], number: int) -> list[ContextVer
     """Return the verdict on each of so many contexts; None if there is none, or there are two that differ."""
     if asked.is_planned:
         return [_PLANNED] * number
-    given = asked.values[0].verdicts
+    given = asked.value.verdicts
     found: list[ContextVerdict | None] = []
     for place in range(1, number + 1):
         own = [each for each in given if each.context == place]
@@ -288,7 +288,7 @@ class ContextRecall:
         prompt = load_prompt("context_recall")
         message = prompt.message(question=question, reference_answer=answer, context=[text for text in texts if text])
         asked = await self._llm.aask(prompt.system, message, Statements)
-        statements, costs = asked.values[0].statements, [asked.cost]
+        statements, costs = asked.value.statements, [asked.cost]
         if not statements:
             sentences = "\n".join(sentences_in(answer) or [answer])
             message += "\n\nTake these statements, one in a line:\n\n" + fences({"statements": sentences})[0]
@@ -296,7 +296,7 @@ class ContextRecall:
                 asked = await self._llm.aask(prompt.system, message, Statements)
             except JudgeError as problem:
                 raise paid_error(problem, costs) from problem
-            statements = asked.values[0].statements
+            statements = asked.value.statements
             costs.append(asked.cost)
             if not statements:
                 raise paid_error(JudgeError("the model listed no statement of the reference answer, twice"), costs)

@@ -11,7 +11,8 @@ from graphrag_eval_lc.errors import JudgeError, OptionError
 from graphrag_eval_lc.json_values import document_text, json_text, parse_json
 from graphrag_eval_lc.judges.answer_correctness import AnswerCorrectness
 from graphrag_eval_lc.judges.answer_forms import content_text
-from graphrag_eval_lc.judges.custom_functions import CustomEvaluation, CustomFunction, Evaluator, all_functions
+from graphrag_eval_lc.judges.custom_evaluation import CustomEvaluation
+from graphrag_eval_lc.judges.custom_functions import CustomFunction, Evaluator, all_functions
 from graphrag_eval_lc.judges.model import AskingOptions
 from graphrag_eval_lc.judges.model_interface import CallPool
 from graphrag_eval_lc.judges.models import RunModels, run_models

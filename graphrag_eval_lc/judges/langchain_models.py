@@ -10,7 +10,8 @@ from pydantic import BaseModel
 
 from graphrag_eval_lc.event_loop.http_connections import close_connections_of_resting_loops
 from graphrag_eval_lc.judges.answer_forms import closed_schema, form_name, message_text
-from graphrag_eval_lc.judges.chat_model import ChatJudgeModel, EndpointAbilities, Mode, check_finish_reason, refused
+from graphrag_eval_lc.judges.chat_model import ChatJudgeModel, check_finish_reason, refused
+from graphrag_eval_lc.judges.fallbacks import EndpointAbilities, Mode
 from graphrag_eval_lc.judges.model import AskingOptions, ModelDescription, usage_in, usage_of
 from graphrag_eval_lc.judges.model_interface import BrokenAnswerError, Usage
 from graphrag_eval_lc.retrying import masked_error_text
@@ -41,16 +42,12 @@ class LangChainJudgeModel(ChatJudgeModel):
             temperature=temperature if isinstance(temperature, int | float) else None,
             max_tokens=tokens if isinstance(tokens, int) and tokens > 0 else None,
             # It knows itself under which name to send the longest answer.
-            abilities=EndpointAbilities(
-                takes_n=False, tokens_key=None if self._tokens_field is None else "max_completion_tokens"
-            ),
+            abilities=EndpointAbilities(tokens_key=None if self._tokens_field is None else "max_completion_tokens"),
             **options,
         )
         self._chat_model = model
 
-    async def _answered(
-        self, request: dict[str, Any], mode: Mode, form: type[BaseModel], paid: list[Usage]
-    ) -> list[str]:
+    async def _answered(self, request: dict[str, Any], mode: Mode, form: type[BaseModel], paid: list[Usage]) -> str:
         close_connections_of_resting_loops()  # the class may share its HTTP client with other loops
         try:
             given: Any = await self._runnable(request, mode, form).ainvoke(request["messages"])
@@ -68,13 +65,13 @@ class LangChainJudgeModel(ChatJudgeModel):
             raise refused(self.name, str(refusal))
         for key in ("finish_reason", "stop_reason", "stopReason", "done_reason"):
             check_finish_reason(self.name, message.response_metadata.get(key))
-        return [_answer_text(message, parsed, form)]
+        return _answer_text(message, parsed, form)
 
     def _runnable(self, request: dict[str, Any], mode: Mode, form: type[BaseModel]) -> Any:
         """Return what is asked: the chat model, with the settings of a request and structured output."""
         update: dict[str, Any] = {}
         if self._temperature is not None:
-            update["temperature"] = request.get("temperature")
+            update["temperature"] = request.get("temperature")  # None if the endpoint refuses one
         if self._tokens_field is not None:
             update[self._tokens_field] = request.get("max_completion_tokens")
         changed = {name: value for name, value in update.items() if getattr(self._chat_model, name) != value}
@@ -102,7 +99,7 @@ def _check_openai_finish_reason(name: str, error: Exception, paid: list[Usage]) 
         paid.append(usage_in(completion.model_dump() if completion is not None else {}))
         check_finish_reason(name, "length")
     if kind == "ContentFilterFinishReasonError":
-        paid.append(Usage(None, None, None))
+        paid.append({})
         check_finish_reason(name, "content_filter")
 
 

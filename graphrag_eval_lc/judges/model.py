@@ -2,10 +2,9 @@
 
 import asyncio
 import logging
-import re
 import time
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from itertools import count
 from typing import Any, TypedDict, TypeVar, Unpack
 from weakref import WeakValueDictionary
@@ -15,9 +14,10 @@ from langchain_core.outputs import LLMResult
 
 from graphrag_eval_lc.budget import Budget, BudgetSpentError
 from graphrag_eval_lc.capture.llm_calls import message_result, model_usage, result_model_name
-from graphrag_eval_lc.error_bodies import unsaid_body, words_of
+from graphrag_eval_lc.error_bodies import unsaid_body
 from graphrag_eval_lc.errors import JudgeError, RunFolderError
 from graphrag_eval_lc.judges.cache import PAID_IN_VAIN, JudgeCache, request_digest
+from graphrag_eval_lc.judges.fallbacks import is_failed_generation, refuses_part
 from graphrag_eval_lc.judges.model_interface import (
     Asked,
     BrokenAnswerError,
@@ -33,7 +33,7 @@ from graphrag_eval_lc.judges.model_interface import (
 from graphrag_eval_lc.judges.request_plan import RequestPlan, RequestSize, size_of
 from graphrag_eval_lc.masking import masked_text
 from graphrag_eval_lc.prices import Pricing
-from graphrag_eval_lc.registry.metrics import COST, INPUT_TOKENS, OUTPUT_TOKENS
+from graphrag_eval_lc.registry.metrics import COST
 from graphrag_eval_lc.retrying import (
     RetryPolicy,
     is_rate_limit,
@@ -143,14 +143,14 @@ class AskedModel:
     async def _through_cache(
         self,
         asked: Mapping[str, Any],
-        read: Callable[[Mapping[str, Any]], tuple[Any, ...]],
-        request: Callable[[list[Usage]], Awaitable[tuple[dict[str, Any], tuple[Any, ...]]]],
-        planned: Callable[[RequestPlan, str], tuple[Any, ...]],
-    ) -> Asked[Any]:
-        """Return answers from the cache, or new ones; of equal requests at once the others wait for the first.
+        read: Callable[[Mapping[str, Any]], Outcome],
+        request: Callable[[list[Usage]], Awaitable[tuple[dict[str, Any], Outcome]]],
+        planned: Callable[[RequestPlan, str], Outcome],
+    ) -> Asked[Outcome]:
+        """Return an answer from the cache, or a new one; of equal requests at once the others wait for the first.
 
-        ``asked`` is all that the answers depend on, next to the model's settings. ``read`` returns the answers in a
-        record, ``request`` a new record with its answers, and ``planned`` examples in place of a request.
+        ``asked`` is all that the answer depends on, next to the model's settings. ``read`` returns the answer in a
+        record, ``request`` a new record with its answer, and ``planned`` an example in place of a request.
         """
         digest = request_digest(self.name, {**asked, "settings": self.described.settings})
         known = self._known(digest, read)
@@ -163,29 +163,29 @@ class AskedModel:
         async with self._locks.setdefault((id(asyncio.get_running_loop()), digest), asyncio.Lock()):
             return self._known(digest, read) or await self._new(digest, request)
 
-    def _known(self, digest: str, read: Callable[[Mapping[str, Any]], tuple[Any, ...]]) -> Asked[Any] | None:
-        """Return the answers that the cache has, with what they once cost; 0 from the second use of a digest on."""
+    def _known(self, digest: str, read: Callable[[Mapping[str, Any]], Outcome]) -> Asked[Outcome] | None:
+        """Return the answer that the cache has, with what it once cost; 0 from the second use of a digest on."""
         record = self._cache.get(digest) if self._cache is not None else None
         if record is None:
             return None
         try:
-            values = read(record)
-            usages = tuple(Usage(**usage) for usage in record["usages"])
-        except (ValueError, KeyError, TypeError):  # changed by hand
+            value = read(record)
+            usages = tuple({**usage} for usage in record["usages"])
+        except (ValueError, KeyError, TypeError, BrokenAnswerError):  # changed by hand
             return None
         if self._plan is not None:
             self._plan.known += 1
         is_counted = digest in self._counted
         self._counted.add(digest)
-        return Asked(values, 0.0 if is_counted else self._cost(usages), usages, is_cached=True)
+        return Asked(value, 0.0 if is_counted else self._cost(usages), usages, is_cached=True)
 
     async def _new(
-        self, digest: str, request: Callable[[list[Usage]], Awaitable[tuple[dict[str, Any], tuple[Any, ...]]]]
-    ) -> Asked[Any]:
-        """Return new answers and keep them; raise any failure as an UnusableAnswerError with the cost."""
+        self, digest: str, request: Callable[[list[Usage]], Awaitable[tuple[dict[str, Any], Outcome]]]
+    ) -> Asked[Outcome]:
+        """Return a new answer and keep it; raise any failure as an UnusableAnswerError with the cost."""
         paid: list[Usage] = []
         try:
-            record, values = await request(paid)
+            record, value = await request(paid)
         except asyncio.CancelledError:
             self._paid_in_vain(paid)
             raise
@@ -195,9 +195,9 @@ class AskedModel:
             raise self._failure(problem, self._paid_in_vain(paid)) from problem
         cost = self._cost(paid)
         self._counted.add(digest)
-        record["usages"] = [asdict(usage) for usage in paid]
+        record["usages"] = paid
         self._keep(digest, record if cost is None else {**record, COST: cost})
-        return Asked(values, cost, tuple(paid))
+        return Asked(value, cost, tuple(paid))
 
     def _failure(self, problem: Exception, cost: float | None) -> UnusableAnswerError:
         text = _refusal_text(problem)
@@ -332,28 +332,6 @@ class AskedModel:
 
 # --- what errors mean ---
 
-_SCHEMA = r"schema|structured|grammar|samplers|guided|constrained|response.?format"
-_REFUSED_IN_500 = re.compile(_SCHEMA, re.IGNORECASE)
-_REFUSING_STATUSES = frozenset({400, 404, 415, 422, 501})
-_FAILED_GENERATION = re.compile(r"json_validate_failed|tool_use_failed")
-
-
-def refuses_part(error: BaseException) -> bool:
-    """Return whether an endpoint may have refused a part of the request, which could be left out.
-
-    Not if a text was too long, whatever else the message names. Some local servers say with 500 that they cannot make
-    a grammar of the schema, which a retry does not change.
-    """
-    if is_too_long(error) or is_failed_generation(error):
-        return False
-    status = status_of(error)
-    return status in _REFUSING_STATUSES or (status == 500 and _REFUSED_IN_500.search(words_of(error)) is not None)
-
-
-def is_failed_generation(error: BaseException) -> bool:
-    """Return whether an endpoint refused what the model wrote, not the request: another answer may fit."""
-    return status_of(error) == 400 and _FAILED_GENERATION.search(words_of(error)) is not None
-
 
 def _is_billed_perhaps(error: Exception) -> bool:
     """Return whether a request that failed without a usage may have cost something: what is refused is not billed."""
@@ -379,9 +357,8 @@ def usage_in(body: Mapping[str, Any]) -> Usage:
     """Return the usage in the body of an OpenAI API response.
 
     Example:
-        >>> usage = usage_in({"model": "m", "usage": {"prompt_tokens": 9, "completion_tokens": 2}})
-        >>> usage.model, usage.input_tokens, usage.output_tokens
-        ('m', 9, 2)
+        >>> usage_in({"model": "m", "usage": {"prompt_tokens": 9, "completion_tokens": 2}})
+        {'model': 'm', 'input_tokens': 9, 'output_tokens': 2, 'total_tokens': 11}
     """
     return _usage(LLMResult(generations=[], llm_output={"model": body.get("model"), "usage": body.get("usage")}))
 
@@ -392,15 +369,8 @@ def usage_of(message: AIMessage) -> Usage:
 
 
 def _usage(result: LLMResult) -> Usage:
-    tokens = model_usage(result)
-    return Usage(
-        result_model_name(result),
-        tokens.get(INPUT_TOKENS),
-        tokens.get(OUTPUT_TOKENS),
-        tokens.get("cached_input_tokens"),
-        tokens.get("cache_write_input_tokens"),
-        tokens.get("cache_write_1h_input_tokens"),
-    )
+    name = result_model_name(result)
+    return {**({} if name is None else {"model": name}), **model_usage(result)}
 
 
 def usages_cost(usages: Iterable[Usage], pricing: Pricing, *, model: str, provider: str | None) -> float | None:
@@ -414,13 +384,12 @@ def usages_cost(usages: Iterable[Usage], pricing: Pricing, *, model: str, provid
 
 def _usage_cost(usage: Usage, pricing: Pricing, model: str, provider: str | None) -> float | None:
     names = sorted(
-        dict.fromkeys((model, usage.model or model)),
+        dict.fromkeys((model, usage.get("model") or model)),
         key=lambda name: not pricing.is_overridden(name),  # names that the config prices come first
     )
     unpriced = set(names) & pricing.unpriced
-    tokens = {name: value for name, value in asdict(usage).items() if name != "model"}
     for name in names:
-        cost = pricing.cost(name, provider=provider, **tokens)
+        cost = pricing.cost_of_usage({**usage, "model": name}, provider)
         if cost is not None:
             # The other name needs no price, unless it lacked one before.
             pricing.unpriced.difference_update(set(names) - unpriced)

@@ -2,7 +2,7 @@
 
 import asyncio
 import math
-from collections.abc import AsyncIterator, Iterable, Sequence
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Any, Generic, Protocol, TypeVar
@@ -13,6 +13,9 @@ from graphrag_eval_lc.errors import JudgeError, OptionError
 
 Answer = TypeVar("Answer", bound=BaseModel)
 Value = TypeVar("Value")
+Vectors = tuple[tuple[float, ...], ...]
+Usage = Mapping[str, Any]
+"""The model and the tokens of one request, by the keys of ``llm_calls``; what the provider did not report is absent."""
 
 
 class ClosedAnswer(BaseModel):
@@ -22,39 +25,18 @@ class ClosedAnswer(BaseModel):
 
 
 @dataclass(frozen=True, slots=True)
-class Usage:
-    """The tokens of one request, as the provider reports them; None: not reported.
-
-    Attributes:
-        model: The model that answered.
-        input_tokens: All tokens of the prompt, or of the texts for embeddings.
-        output_tokens: Tokens of the answer; 0 for embeddings.
-        cached_input_tokens: Those of the prompt that were read from the provider's cache.
-        cache_write_input_tokens: Those that were written to it.
-        cache_write_1h_input_tokens: Those of the written ones that are kept for an hour.
-    """
-
-    model: str | None
-    input_tokens: int | None
-    output_tokens: int | None
-    cached_input_tokens: int | None = None
-    cache_write_input_tokens: int | None = None
-    cache_write_1h_input_tokens: int | None = None
-
-
-@dataclass(frozen=True, slots=True)
 class Asked(Generic[Value]):
-    """The answers of a model: values of a form, or the vectors of texts.
+    """The answer of a model: a value of the form, or the vectors of texts.
 
     Attributes:
-        values: As many as were asked for.
-        cost: USD of all requests paid for them, repeated ones too; None where one cannot be priced.
+        value: The answer.
+        cost: USD of all requests paid for it, repeated ones too; None if one cannot be priced.
         usages: The usage of each of these requests.
-        is_cached: Whether they come from the cache, or from an equal request in flight.
-        is_planned: Whether nothing was asked, and the answers are examples.
+        is_cached: Whether it comes from the cache, or from an equal request in flight.
+        is_planned: Whether nothing was asked, and the answer is an example.
     """
 
-    values: tuple[Value, ...]
+    value: Value
     cost: float | None
     usages: tuple[Usage, ...] = ()
     is_cached: bool = False
@@ -70,17 +52,13 @@ class JudgeModel(Protocol):
 
     name: str
 
-    async def aask(
-        self, system: str, user: str, schema: type[Answer], *, n: int = 1, temperature: float | None = None
-    ) -> Asked[Answer]:
-        """Ask for ``n`` answers of the form ``schema``.
+    async def aask(self, system: str, user: str, schema: type[Answer]) -> Asked[Answer]:
+        """Ask for an answer of the form ``schema``.
 
         Args:
             system: The system message.
             user: The user's message.
             schema: The form.
-            n: How many answers.
-            temperature: At least this one, so that several answers differ; None: that of the model's settings.
 
         Raises:
             JudgeError: There is no usable answer.
@@ -97,7 +75,7 @@ class EmbeddingModel(Protocol):
 
     name: str
 
-    async def aembed(self, texts: Sequence[str]) -> "Asked[tuple[float, ...]]":
+    async def aembed(self, texts: Sequence[str]) -> "Asked[Vectors]":
         """Return the vectors of texts in one request.
 
         Raises:

@@ -14,7 +14,8 @@ from graphrag_eval_lc.config import EmbeddingConfig, GenerationConfig
 from graphrag_eval_lc.errors import ConfigError, MissingExtraError
 from graphrag_eval_lc.event_loop.bounded_http import RefusedResponseError, bounded_http
 from graphrag_eval_lc.judges.answer_forms import message_text
-from graphrag_eval_lc.judges.chat_model import ChatJudgeModel, EndpointAbilities, Mode, check_finish_reason, refused
+from graphrag_eval_lc.judges.chat_model import ChatJudgeModel, check_finish_reason, refused
+from graphrag_eval_lc.judges.fallbacks import EndpointAbilities, Mode
 from graphrag_eval_lc.judges.model import AskingOptions, ModelDescription, usage_in
 from graphrag_eval_lc.judges.model_interface import BrokenAnswerError, Usage
 from graphrag_eval_lc.masking import masked_text, remember_secret
@@ -44,16 +45,14 @@ class OpenAIJudgeModel(ChatJudgeModel):
     def _request(self, *args: Any) -> dict[str, Any]:
         return {**super()._request(*args), **self._endpoint.added_to_body}
 
-    async def _answered(
-        self, request: dict[str, Any], mode: Mode, form: type[BaseModel], paid: list[Usage]
-    ) -> list[str]:
+    async def _answered(self, request: dict[str, Any], mode: Mode, form: type[BaseModel], paid: list[Usage]) -> str:
         completion = await self._endpoint.post("/chat/completions", request)
         if completion.get("choices") or completion.get("usage"):
             paid.append(usage_in(completion))
         choices = completion.get("choices")
         if not isinstance(choices, list) or not choices:
             raise BrokenAnswerError("the endpoint answered without choices")
-        return [_answer_text(choice, self.name, form) for choice in choices]
+        return _answer_text(choices[0], self.name, form)
 
 
 def _answer_text(choice: Any, name: str, form: type[BaseModel]) -> str:

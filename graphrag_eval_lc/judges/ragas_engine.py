@@ -2,11 +2,12 @@
 
 import math
 import os
+from collections import Counter
 from collections.abc import Awaitable, Sequence
 from functools import cache
 from importlib import import_module
 from types import ModuleType
-from typing import Any, TypeVar
+from typing import Any
 
 from graphrag_eval_lc.errors import ConfigError, JudgeError, MissingExtraError
 from graphrag_eval_lc.judges.context_metrics import given_contexts, unscored_contexts
@@ -15,6 +16,7 @@ from graphrag_eval_lc.judges.model_interface import (
     Asked,
     EmbeddingModel,
     JudgeModel,
+    Value,
     paid_error,
     total_cost,
 )
@@ -23,10 +25,7 @@ from graphrag_eval_lc.judges.prompts import given_text, sendable_text
 from graphrag_eval_lc.judges.scores import JudgeScore
 from graphrag_eval_lc.retrying import masked_error_text
 
-Outcome = TypeVar("Outcome", bound=Asked[Any])
-
 _SYSTEM = "You evaluate texts. Do what the message asks, and nothing else."
-_TEMPERATURE = 0.3  # of several answers to one prompt, so that they differ
 
 
 def ragas_module(name: str) -> ModuleType:
@@ -53,34 +52,30 @@ def ragas_module(name: str) -> ModuleType:
 class _Models:
     """The models for one score, asked by ragas, and what their answers cost (USD of each request).
 
-    ragas may ask the same several times: one request has all these answers. It may wrap the error of a request, so
-    that is kept as ``failure``.
+    ragas may wrap the error of a request, so that it is kept as ``failure``.
     """
 
-    def __init__(self, llm: JudgeModel, embeddings: EmbeddingModel | None, answers: int) -> None:
+    def __init__(self, llm: JudgeModel, embeddings: EmbeddingModel | None) -> None:
         self._llm = llm
         self._embeddings = embeddings
-        self._answers = answers
-        self._left: dict[str, list[Any]] = {}
+        self._asked: Counter[str] = Counter()
         self.costs: list[float | None] = []
         self.failure: JudgeError | None = None
 
     async def answer(self, prompt: str, form: type[Answer]) -> Answer:
-        """Return the next answer to a prompt."""
-        if not self._left.get(prompt):
-            temperature = _TEMPERATURE if self._answers > 1 else None
-            request = self._llm.aask(_SYSTEM, sendable_text(prompt), form, n=self._answers, temperature=temperature)
-            self._left[prompt] = [*(await self._paid(request)).values]
-        answer: Answer = self._left[prompt].pop(0)
-        return answer
+        """Return an answer to a prompt. If ragas repeats it, it is numbered, as it wants other answers then."""
+        self._asked[prompt] += 1
+        number = self._asked[prompt]
+        system = _SYSTEM if number == 1 else f"{_SYSTEM} This is attempt {number}: answer in other words."
+        return (await self._paid(self._llm.aask(system, sendable_text(prompt), form))).value
 
     async def vectors(self, texts: Sequence[str]) -> list[list[float]]:
         """Return the vectors of texts."""
         assert self._embeddings is not None
         embedded = await self._paid(self._embeddings.aembed([sendable_text(text) for text in texts]))
-        return [list(vector) for vector in embedded.values]
+        return [list(vector) for vector in embedded.value]
 
-    async def _paid(self, request: Awaitable[Outcome]) -> Outcome:
+    async def _paid(self, request: Awaitable[Asked[Value]]) -> Asked[Value]:
         try:
             outcome = await request
         except JudgeError as problem:
@@ -127,7 +122,6 @@ class _RagasMetric:
     """A metric of ragas; see that of its name in ``judges``. Without ragas: ConfigError or MissingExtraError."""
 
     _name = ""
-    _answers = 1
 
     def __init__(self, llm: Any, embeddings: Any = None) -> None:
         self._kind = getattr(ragas_module("ragas.metrics.collections"), self._name or type(self).__name__)
@@ -145,7 +139,7 @@ class _RagasMetric:
             if not any(texts):
                 return unscored_contexts(texts)
         given |= {name: given_text(name, text) for name, text in {"user_input": user_input, **asked}.items()}
-        models = _Models(self._llm, self._embeddings, self._answers)
+        models = _Models(self._llm, self._embeddings)
         chat_model, embedding = _kinds()
         made = {"llm": chat_model(models)} | ({} if self._embeddings is None else {"embeddings": embedding(models)})
         try:
@@ -174,4 +168,3 @@ class AnswerRelevance(_RagasMetric):
     """ragas' answer relevancy."""
 
     _name = "AnswerRelevancy"
-    _answers = 3

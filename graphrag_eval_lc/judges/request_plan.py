@@ -1,7 +1,7 @@
 """What judges would ask: their requests counted, with tokens and money, and none sent."""
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -31,13 +31,13 @@ def size_of(request: Mapping[str, Any]) -> RequestSize:
     """Return the size of a request by its JSON body, whose syntax is more than what a provider adds to its texts.
 
     Example:
-        >>> size_of({"input": "Wörter"}), size_of({"messages": [], "n": 3, "max_tokens": 100})
-        (RequestSize(input_tokens=20, output_tokens=0), RequestSize(input_tokens=43, output_tokens=300))
+        >>> size_of({"input": "Wörter"}), size_of({"messages": [], "max_tokens": 100})
+        (RequestSize(input_tokens=20, output_tokens=0), RequestSize(input_tokens=35, output_tokens=100))
     """
     text = json.dumps(request, ensure_ascii=False, default=str)
     bounds = [bound for key in ("max_tokens", "max_completion_tokens") if isinstance(bound := request.get(key), int)]
-    answers = max(bounds) * (request.get("n") or 1) if bounds else None
-    return RequestSize(len(text.encode("utf-8", "surrogatepass")), 0 if "input" in request else answers)
+    answer = 0 if "input" in request else max(bounds, default=None)
+    return RequestSize(len(text.encode("utf-8", "surrogatepass")), answer)
 
 
 @dataclass(slots=True)
@@ -56,7 +56,7 @@ class RequestPlan:
 
     Example:
         >>> plan = RequestPlan(Pricing())
-        >>> plan.add("no-such-model", None, [RequestSize(400, 100)], 1)
+        >>> plan.add("digest", "no-such-model", None, RequestSize(400, 100))
         >>> plan.requests, plan.input_tokens, plan.output_tokens, plan.cost
         (1, 100, 100, None)
     """
@@ -71,35 +71,29 @@ class RequestPlan:
     notes: set[str] = field(default_factory=set)
     _digests: set[str] = field(default_factory=set, repr=False)
 
-    def is_known(self, digest: str) -> bool:
-        """Return whether an equal request is counted already, whose answer the cache would have; note this one."""
-        if digest in self._digests:
-            self.known += 1
-            return True
-        if digest:
-            self._digests.add(digest)
-        return False
-
-    def add(self, model: str, provider: str | None, sizes: Iterable[RequestSize], answers: int) -> None:
-        """Count requests.
+    def add(self, digest: str, model: str, provider: str | None, size: RequestSize) -> None:
+        """Count a request, or an answer that the cache would have by then.
 
         Args:
+            digest: That of the request; empty without a cache.
             model: The model that would be asked.
             provider: Who runs it.
-            sizes: The most tokens of each request.
-            answers: How many answers each of them is to give; 0 for embeddings.
+            size: The most tokens of the request.
         """
-        for size in sizes:
-            sent, received = size.input_tokens // BYTES_A_TOKEN, answers * TOKENS_AN_ANSWER
-            if size.output_tokens is not None:
-                received = min(received, size.output_tokens)
-            self.requests += 1
-            self.input_tokens += sent
-            self.output_tokens += received
-            cost = self.pricing.most_cost(model, input_tokens=sent, output_tokens=received, provider=provider)
-            if cost is None:
-                self.unpriced.add(model)
-            self.cost = total_cost([self.cost, cost])
+        if digest in self._digests:
+            self.known += 1
+            return
+        self._digests |= {digest} - {""}
+        sent, received = size.input_tokens // BYTES_A_TOKEN, TOKENS_AN_ANSWER
+        if size.output_tokens is not None:
+            received = min(received, size.output_tokens)
+        self.requests += 1
+        self.input_tokens += sent
+        self.output_tokens += received
+        cost = self.pricing.most_cost(model, input_tokens=sent, output_tokens=received, provider=provider)
+        if cost is None:
+            self.unpriced.add(model)
+        self.cost = total_cost([self.cost, cost])
 
     def sentences(self) -> list[str]:
         """Return what is planned, for people."""

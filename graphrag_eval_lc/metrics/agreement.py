@@ -52,7 +52,7 @@ def cohens_kappa(table: CountTable) -> float | None:
         table: Counts; ``table[i][j]`` items got answer i from the first rater and answer j from the second.
 
     Returns:
-        At most 1, which is full agreement; 0 is chance. None without items, and where both raters always gave the
+        At most 1, which is full agreement; 0 is chance. None without items, and if both raters always chose the
         same single answer, so that p_e is 1.
 
     Raises:
@@ -81,7 +81,7 @@ def kappa_standard_error(table: CountTable) -> float | None:
         table: As for ``cohens_kappa``.
 
     Returns:
-        Above 0; None if kappa is undefined, and where the formula gives 0, as for full agreement of any number
+        Above 0; None if kappa is undefined, and if the formula yields 0, as for full agreement of any number
         of items: the error is unknown there.
 
     Raises:

@@ -32,7 +32,7 @@ def id_context_precision(
         0 to 1; 0 if only one of the two is empty (ragas: NaN if nothing was retrieved), None if both are.
 
     Raises:
-        TypeError: One of them is no iterable of ids.
+        TypeError: One of them is not an iterable of ids.
 
     Example:
         >>> id_context_precision(["doc_1", "doc_2", "doc_3", "doc_4"], ["doc_1", "doc_4", "doc_5", "doc_6"])
@@ -60,7 +60,7 @@ def id_context_recall(
         0 to 1; 0 if nothing was retrieved, None if there are no references.
 
     Raises:
-        TypeError: One of them is no iterable of ids.
+        TypeError: One of them is not an iterable of ids.
 
     Example:
         >>> id_context_recall([1, 2, 3], [2, 3, 4, 5])
@@ -94,7 +94,7 @@ def text_context_precision(
         0 to 1; 0 if nothing useful was retrieved, None without references.
 
     Raises:
-        TypeError: One of them is no iterable of texts, or the threshold no number.
+        TypeError: One of them is not an iterable of texts, or the threshold is not a number.
         ValueError: The threshold or the distance is out of range, or the texts are too long to compare.
 
     Example:
@@ -128,7 +128,7 @@ def text_context_recall(
         0 to 1; 0 if nothing was retrieved, None without references.
 
     Raises:
-        TypeError: One of them is no iterable of texts, or the threshold no number.
+        TypeError: One of them is not an iterable of texts, or the threshold is not a number.
         ValueError: The threshold or the distance is out of range, or the texts are too long to compare.
 
     Example:
@@ -158,7 +158,7 @@ def text_context_scores(
         ``precision``, ``recall`` and ``f1``, each 0 to 1; empty without references.
 
     Raises:
-        TypeError: One of them is no iterable of texts, or the threshold no number.
+        TypeError: One of them is not an iterable of texts, or the threshold is not a number.
         ValueError: The threshold or the distance is out of range, or the texts are too long to compare.
     """
     if not isinstance(threshold, Real):
@@ -216,5 +216,5 @@ def _texts(name: str, texts: Iterable[str]) -> list[str]:
     listed = list(texts)
     for text in listed:
         if not isinstance(text, str):
-            raise TypeError(f"{name} has an element that is no text but {type(text).__name__}")
+            raise TypeError(f"{name} has an element that is not a text but {type(text).__name__}")
     return listed

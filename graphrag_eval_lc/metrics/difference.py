@@ -44,8 +44,8 @@ class MeanDifference:
 
     The p-value of any supposed true difference is the larger of two, that of the observed mean being the greatest:
 
-    * Student's t test with the cluster-robust standard error (``cluster_robust_mean``), where that makes it more
-      careful with the correction for skewness of Johnson 1978, "Modified t Tests and Confidence Intervals for
+    * Student's t test with the cluster-robust standard error (``cluster_robust_mean``), if that makes it more
+      careful, with the correction for skewness of Johnson 1978, "Modified t Tests and Confidence Intervals for
       Asymmetrical Populations" (JASA 73, 536–544): the quantile t is widened by γ · (1/6 + t²/3), for the skewness γ
       of the mean. The variance counts one question more than there are, which differs by as much as those that
       differ, so that it is not 0 if all differ alike.
@@ -54,13 +54,13 @@ class MeanDifference:
       Typical Values", JASA 64, 1303–1317).
 
     ``p_value`` is that of no difference, and ``interval`` holds what differences cannot be rejected, so that the two
-    never contradict one another. If k clusters differ, sign flips give no p-value below 2 / 2^k: where a level cannot
+    never contradict one another. If k clusters differ, sign flips yield no p-value below 2 / 2^k: if a level cannot
     be reached so, they say nothing but that 0 and the means of all clusters are possible, and the interval is that of
     the t test, extended to hold these.
 
-    Where the two runs are the same agent, p is below 0.05 in at most 5 of 100 comparisons, whatever the sizes
+    If the two runs are the same agent, p is below 0.05 in at most 5 of 100 comparisons, whatever the sizes
     of the clusters, as long as each cluster goes up as far and as often as down. If few clusters change much and
-    many a little the other way, it is up to 12 of 100 with fewer than 100 clusters of one size (more, where a few
+    many a little the other way, it is up to 12 of 100 with fewer than 100 clusters of one size (more, if a few
     large ones decide): no test of the differences alone can know of changes that are not among them.
 
     Attributes:
@@ -90,7 +90,7 @@ class MeanDifference:
                 far a question is taken to differ if none does. None if there is none.
 
         Raises:
-            ValueError: There is no value, or one is not finite or above 1e120.
+            ValueError: No value is given, or one is not finite or above 1e120.
         """
         drawn = [sorted(map(float, values)) for values in drawn_clusters(differences_by_cluster)]
         values = [*chain.from_iterable(drawn)]

@@ -58,7 +58,7 @@ def mean_interval(
     """Return the confidence interval of the mean over all values, where values of one cluster correlate.
 
     Values with bounds, such as scores: Wilson's interval (1927, "Probable Inference, the Law of Succession, and
-    Statistical Inference", JASA 22, 209–212) for as many independent values as tell as much, ``x̄ (1 − x̄) / SE²``
+    Statistical Inference", JASA 22, 209–212) for as many independent values as say as much, ``x̄ (1 − x̄) / SE²``
     (at most n), with the quantile of Student's distribution in place of the normal one (as Korn and Graubard 1998,
     "Confidence Intervals for Proportions With Small Expected Number of Positive Counts Estimated From Survey Data",
     Survey Methodology 24, 193–201, do for the exact one). SE is the larger of two:
@@ -68,11 +68,11 @@ def mean_interval(
       variance, drawn towards 1 by ``PRIOR_WEIGHT``: if few questions fail, next to nothing is known of whether
       they fail together.
 
-    Where all values are equal they tell as much as ``(Σ n_g)² / Σ n_g²`` values: one a cluster, if all are of one size.
+    If all values are equal they say as much as ``(Σ n_g)² / Σ n_g²`` values: one a cluster, if all are of one size.
 
     Values without bounds, such as tokens: ``x̄ ± t · SE`` with the cluster-robust standard error.
 
-    With fewer than 5 clusters each value is a cluster of its own, and ``note`` says that this is too narrow.
+    With fewer than 5 clusters each value is a separate cluster, and ``note`` says that this is too narrow.
 
     Args:
         values: Finite numbers, one for each question; with repeats the question's mean.
@@ -120,7 +120,7 @@ def _note(number: int) -> str:
     count = f"{number} templates say" if number > 1 else "one template says"
     return (
         f"{count} too little of how templates differ, so each question was taken for itself: the interval is too "
-        "narrow where the questions of a template are alike"
+        "narrow if the questions of a template are alike"
     )
 
 
@@ -130,7 +130,7 @@ def _checked_bounds(values: Sequence[float], number: int, confidence: float, bou
     if len(values) != number:
         raise ValueError(f"each value needs its cluster, and there are {len(values)} values and {number} clusters")
     if unusable := next((value for value in values if not isfinite(value)), None):
-        raise ValueError(f"{unusable} is no finite number; leave out what was not measured")
+        raise ValueError(f"{unusable} is not a finite number; leave out what was not measured")
     refuse_too_large(values)
     if bounds is None:
         return (0.0, 1.0) if all(0 <= value <= 1 for value in values) else (None, None)

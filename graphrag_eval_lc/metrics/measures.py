@@ -70,7 +70,7 @@ class Measure:
         cutoff: How many of the retrieved ids count, at least 1; None for all. Rprec takes none.
 
     Raises:
-        ValueError: There is no such measure, or it takes no such cut-off.
+        ValueError: The measure does not exist, or it has no such cut-off.
     """
 
     name: str
@@ -110,9 +110,9 @@ def parse_measure(text: str) -> Measure:
     ``precision@5`` is P@5, ``hit_rate`` is Success, ``R-precision`` is Rprec, ``SetP`` is P.
 
     Raises:
-        TypeError: It is no text.
-        ValueError: There is no such measure (the message has the nearest names), or the cut-off is no integer of at
-            least 1.
+        TypeError: It is not a text.
+        ValueError: The measure does not exist (the message has the nearest names), or the cut-off is not an integer
+            of at least 1.
 
     Example:
         >>> parse_measure("nDCG@10")
@@ -156,8 +156,8 @@ def ranking_scores(
         Values from 0 to 1; empty if nothing is relevant.
 
     Raises:
-        TypeError: ``relevant`` or ``retrieved`` is no iterable of ids, or ``measures`` none of measures.
-        ValueError: Ids and groups are mixed, a gain is not finite, or there is no such measure.
+        TypeError: ``relevant`` or ``retrieved`` is not an iterable of ids, or ``measures`` not one of measures.
+        ValueError: Ids and groups are mixed, a gain is not finite, or a measure does not exist.
 
     Example:
         >>> ranking_scores(["a", "b"], ["c", "a"], ["R@1", "RR"])
@@ -172,7 +172,7 @@ def ranking_scores(
 
 def _parsed(measures: Iterable[Measure | str]) -> list[Measure]:
     if isinstance(measures, str | Measure):
-        raise TypeError(f"measures is a list of measures, also where it has just one: [{str(measures)!r}]")
+        raise TypeError(f"measures is a list of measures, also if it has just one: [{str(measures)!r}]")
     if not isinstance(measures, Iterable):
         raise TypeError(f"measures is a list of measures, not {type(measures).__name__}")
     return [measure if isinstance(measure, Measure) else parse_measure(measure) for measure in measures]

@@ -8,7 +8,7 @@ def pass_at_k(number_of_samples: int, number_passed: int, k: int) -> float:
 
     ``1 − C(n − c, k) / C(n, k)`` for n samples of which c passed: the share of all choices of k samples that hold a
     passed one. It is the unbiased estimator of Chen et al. 2021, "Evaluating Large Language Models Trained on Code"
-    (arXiv:2107.03374). It never falls as k grows; k = 1 gives c / n.
+    (arXiv:2107.03374). It never falls as k grows; for k = 1 it is c / n.
 
     Args:
         number_of_samples: How often the question was asked, at least 1.
@@ -35,7 +35,7 @@ def pass_hat_k(number_of_samples: int, number_passed: int, k: int) -> float:
 
     ``C(c, k) / C(n, k)`` for n samples of which c passed: the share of all choices of k samples that hold passed ones
     only. It is defined by Yao et al. 2024, "τ-bench: A Benchmark for Tool-Agent-User Interaction in Real-World
-    Domains" (arXiv:2406.12045). It never grows with k; k = 1 gives c / n.
+    Domains" (arXiv:2406.12045). It never grows with k; for k = 1 it is c / n.
 
     Args:
         number_of_samples: How often the question was asked, at least 1.

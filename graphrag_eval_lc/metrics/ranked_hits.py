@@ -19,7 +19,7 @@ Normalize = Literal["relevant", "retrieved_relevant"]
 class RankedHits:
     """The ranks of the relevant ids in a ranking of distinct ids, and each measure of them.
 
-    The functions of ``metrics.ranking`` tell what each measure means for the three kinds of relevance.
+    The functions of ``metrics.ranking`` say what each measure means for the three kinds of relevance.
 
     Attributes:
         hits: The ranks of the relevant ids, from 1, ascending.
@@ -177,16 +177,16 @@ def ranked_hits(relevant: Relevant, retrieved: Iterable[Hashable]) -> RankedHits
     """Return the ranks of the relevant ids in a ranking; None if nothing is relevant.
 
     Args:
-        relevant: Ids; ``{id: gain}``, where a gain above 0 makes an id relevant; or groups of ids. An id counts once,
-            in a group too; groups without ids do not count.
+        relevant: Ids; ``{id: gain}``, of which a gain above 0 makes an id relevant; or groups of ids. An id counts
+            once, in a group too; groups without ids do not count.
         retrieved: Ids by rank. Only the first of repeated ones takes a rank.
 
     Raises:
-        TypeError: One of them is no iterable of ids, or a gain is no number.
+        TypeError: One of them is not an iterable of ids, or a gain is not a number.
         ValueError: Ids and groups are mixed, or a gain is not finite.
     """
     if isinstance(retrieved, Mapping):
-        raise TypeError("retrieved is a mapping, which has no ranks: give a list of ids, the best first")
+        raise TypeError("retrieved is a mapping, which has no ranks: pass a list of ids, the best first")
     ranked = distinct_ids("retrieved", retrieved)
     if isinstance(relevant, Mapping):
         return _ranked_gains(relevant, ranked)
@@ -210,14 +210,14 @@ def distinct_ids(name: str, identifiers: Iterable[Hashable]) -> dict[Hashable, N
     try:
         return dict.fromkeys(listed)
     except TypeError as problem:
-        raise TypeError(f"{name} has an element that is no id: {problem}") from None
+        raise TypeError(f"{name} has an element that is not an id: {problem}") from None
 
 
 def checked_cutoff(k: int | None) -> int | None:
     """Return k as an integer, or None.
 
     Raises:
-        ValueError: It is no integer of at least 1.
+        ValueError: It is not an integer of at least 1.
     """
     if k is None or (type(k) is int and k >= 1):
         return k
@@ -265,20 +265,20 @@ def _are_groups(relevant: Sequence[Any], ranked: Iterable[Hashable]) -> bool:
     """Return whether the elements are groups of ids; tuples are ids if tuples were retrieved, as triples of a graph."""
     kinds = set(map(type, relevant))
     if any(issubclass(kind, Mapping) for kind in kinds):
-        raise TypeError("relevant has a mapping for an element: give the ids of documents, not the documents")
+        raise TypeError("relevant has a mapping for an element: pass the ids of documents, not the documents")
     has_tuples = any(issubclass(kind, _COMPOUND) for kind in set(map(type, ranked)))
     ids = (*_TEXT, *_COMPOUND) if has_tuples else _TEXT
     groups = {kind for kind in kinds if issubclass(kind, Iterable) and not issubclass(kind, ids)}
     if groups and groups != kinds:
         names = ", ".join(sorted(kind.__name__ for kind in kinds))
-        raise ValueError(f"relevant mixes ids and groups of ids, with elements of {names}: give one of the two")
+        raise ValueError(f"relevant mixes ids and groups of ids, with elements of {names}: pass one of the two")
     return bool(groups)
 
 
 def _listed(name: str, values: Iterable[Any]) -> Sequence[Any]:
     if isinstance(values, _TEXT):
-        raise TypeError(f"{name} is a text: give a list of ids, also where it has just one")
+        raise TypeError(f"{name} is a text: pass a list of ids, also if it has just one")
     try:
         return list(values)
     except TypeError as problem:
-        raise TypeError(f"{name} is no iterable of ids: {problem}") from None
+        raise TypeError(f"{name} is not an iterable of ids: {problem}") from None

@@ -1,12 +1,12 @@
 """Metrics of a ranked list of ids against the relevant ones.
 
-What is relevant is given as ids, in any order; as ``{id: gain}``, where a gain above 0 makes an id relevant, and gains
-matter to nDCG alone; or as groups of ids, all of which are needed, and any id of a group is enough (AutoRAG's
-``retrieval_gt``). If tuples were retrieved, tuples in ``relevant`` are ids and no groups. k is how many of the
-retrieved ids count, None for all. The values for ids and gains are those of trec_eval, for groups those of AutoRAG.
+What is relevant is given as ids, in any order; as ``{id: gain}``, of which a gain above 0 makes an id relevant, and
+gains matter to nDCG alone; or as groups of ids, all of which are needed, and any id of a group is enough (AutoRAG's
+``retrieval_gt``). If tuples were retrieved, tuples in ``relevant`` are ids, not groups. k is how many of the retrieved
+ids count, None for all. The values for ids and gains are those of trec_eval, for groups those of AutoRAG.
 
-Each raises a ValueError if k is no integer of at least 1, ids and groups are mixed, or a gain is
-not finite; and a TypeError where its input is no iterable of ids.
+Each raises a ValueError if k is not an integer of at least 1, ids and groups are mixed, or a gain is
+not finite; and a TypeError if its input is not an iterable of ids.
 """
 
 from collections.abc import Hashable, Iterable

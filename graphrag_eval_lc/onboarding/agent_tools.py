@@ -13,7 +13,7 @@ def tools_in(runnable: object) -> dict[str, BaseTool]:
     """Return the tools of an agent by their names, in its order.
 
     The nodes of a graph and of its subgraphs are searched for LangGraph's ``ToolNode``. Tools that a function calls
-    itself are not visible, nor are those of an agent on a server.
+    itself, and those of an agent on a server, are not visible.
 
     Args:
         runnable: A compiled graph or another Runnable.

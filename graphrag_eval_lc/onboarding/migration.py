@@ -1,4 +1,4 @@
-"""migrate: the config of graphrag-eval as ours, with the settings that give its figures, checked on old responses."""
+"""migrate: the config of graphrag-eval as ours, with the settings that make its figures, checked on old responses."""
 
 import os
 import warnings
@@ -56,7 +56,7 @@ class Migration:
         settings = f"the settings of graphrag-eval {self.version}"
         if not self.compared:
             what = f"Nothing published to compare with: these are {settings}"
-            return f"{what}. Add --published results.yaml to check that they give your figures."
+            return f"{what}. Add --published results.yaml to check that they reproduce your figures."
         equal = self.compared - len(self.differences)
         figures = f"{counted(self.compared, 'published figure')} {plural(self.compared, 'is', 'are')}"
         return f"{equal:,} of {figures} equal with {settings}."
@@ -78,7 +78,7 @@ def migrate(
     """Convert graphrag-eval's config, and check on its old responses that its figures come out.
 
     Two settings make the figures of graphrag-eval 6: ``steps: {scoring: all_groups}`` and ``aggregates: {errors:
-    include}``. They are written, unless the defaults, with which graphrag-eval 5 scores, give more of what was
+    include}``. They are written, unless the defaults, with which graphrag-eval 5 scores, reproduce more of what was
     published. No agent and no model is called, so judged metrics are not compared.
 
     Args:
@@ -97,7 +97,7 @@ def migrate(
         DatasetError: The dataset cannot be read or breaks the format.
         ResponsesError: The responses cannot be read or break the format.
         ConfigError: The old config cannot be read, or has a value that cannot be used.
-        ComparisonError: The published files are neither results nor aggregates.
+        ComparisonError: The published files are not results or aggregates.
         NothingToCompareError: The published results are of other questions.
         RunFolderError: A file exists already, or cannot be written.
 
@@ -151,7 +151,7 @@ def _check_config(sections: Mapping[str, Any], source: Any) -> None:
 def _checked(
     templates: Sequence[Template], records: Mapping[str, Response], expected: Published
 ) -> tuple[str, list[Difference]]:
-    """Return the version whose settings give more of what was published, and what differs."""
+    """Return the version whose settings reproduce more of what was published, and what differs."""
     found: list[tuple[str, list[Difference]]] = []
     with warnings.catch_warnings():
         for version, settings in VERSIONS.items():

@@ -1,4 +1,4 @@
-"""graphrag-eval's config as sections of ours, with one sentence for each thing that has no counterpart."""
+"""graphrag-eval's config goes in; sections of ours, and sentences on what has no counterpart, come out."""
 
 from collections.abc import Collection, Iterator, Mapping
 from os import PathLike
@@ -22,7 +22,7 @@ _NEEDED: Final = {_CUSTOM: _GENERATION, ANSWER_CORRECTNESS: _GENERATION, ANSWER_
 
 
 def moved_config(source: str | PathLike[str] | Mapping[str, Any] | None) -> tuple[dict[str, Any], list[str]]:
-    """Return graphrag-eval's config as sections of ours, and a sentence for each thing that its user should know.
+    """Return graphrag-eval's config as sections of this one, and a sentence on each thing that its user should know.
 
     Args:
         source: A YAML or JSON file, its content, or None.

@@ -141,7 +141,7 @@ def _kept_options(old: Mapping[str, Any], place: str, notes: list[str]) -> Itera
 def _key_of(
     old: Mapping[str, Any], variable: str | None, own_variable: str, place: str, notes: list[str], *, is_needed: bool
 ) -> dict[str, str]:
-    """Return where the key comes from: an environment variable, and never the key itself."""
+    """Return the source of the key: an environment variable, and never the key itself."""
     given = old.get(_KEY)
     if given is None:
         return {_KEY: f"${{{variable}}}"} if is_needed and variable else {}

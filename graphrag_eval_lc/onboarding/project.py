@@ -31,7 +31,7 @@ _EMPTY_DATASET = """\
 - template_id: {template}
   questions:
     - id: question_1
-      question_text: Replace this by a question of yours
+      question_text: Replace this by your question
 """
 _SCHEMAS = ".graphrag_eval"
 _COMPLETED_BY = f"# yaml-language-server: $schema={_SCHEMAS}/{{name}}\n"

@@ -29,7 +29,7 @@ class Difference:
         question_id: The question; None for a figure of the aggregates.
         key: The key of the result, or the path in the aggregates, with slashes.
         published: What graphrag-eval published.
-        here: What this package gives; None if it gives nothing.
+        here: What comes out here; None if nothing does.
         why: Why, in a sentence, as far as it is known.
     """
 
@@ -56,7 +56,7 @@ def read_published(published: Any, custom: Sequence[str]) -> Published:
         custom: The keys of custom evaluations, which models judge.
 
     Raises:
-        ComparisonError: A file cannot be read, or has neither results nor aggregates.
+        ComparisonError: A file cannot be read, or has no results and no aggregates.
     """
     is_several = isinstance(published, list | tuple) and not any(map(_is_result, published))
     found, judged = Published(), {*_JUDGED, *custom}
@@ -76,7 +76,7 @@ def read_published(published: Any, custom: Sequence[str]) -> Published:
                 found.judged |= judged & result.keys()
         else:
             hint = "Give the list that its run_evaluation returned, or what its compute_aggregates returned."
-            raise ComparisonError("these are neither results nor aggregates of graphrag-eval", path=path, hint=hint)
+            raise ComparisonError("these are not results or aggregates of graphrag-eval", path=path, hint=hint)
     return found
 
 
@@ -123,7 +123,7 @@ def differences(
 
 
 def _is_same(published: Any, here: Any) -> bool:
-    """Return whether two figures are the same but for rounding."""
+    """Return whether two figures are the same, apart from rounding."""
     if isinstance(here, int | float) and isinstance(published, int | float):
         return math.isclose(here, published, rel_tol=_TOLERANCE, abs_tol=_TOLERANCE)
     return bool(here == published)

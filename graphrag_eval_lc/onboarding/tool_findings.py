@@ -1,4 +1,4 @@
-"""What the steps of an agent show of its tools: what each gives, and how its steps would be compared."""
+"""The steps of an agent go in; what each tool returns, and how its steps would be compared, come out."""
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -40,7 +40,7 @@ class ToolFinding:
         reference_name: The name of the reference steps that it fulfils; None: its own.
         is_known: Whether steps of its name have a kind already, so that nothing need be said of it.
         declared: How its outputs must be declared to be read, as in ``steps.outputs``; None: they need not.
-        form: What its outputs were read as, for people; empty where they were not.
+        form: What its outputs were read as, for people; empty if they were not.
         note: What the user should know.
         has_media_type: Whether there is a media type of rows in that form.
     """
@@ -76,7 +76,7 @@ def tool_findings(responses: Iterable[Mapping[str, Any]], tools: Mapping[str, st
 
     Args:
         responses: Responses with their ``actual_steps``.
-        tools: The descriptions of the tools by name, where they are known.
+        tools: The descriptions of the tools by name, if they are known.
 
     Example:
         >>> rows = '{"head": {"vars": ["n"]}, "results": {"bindings": []}}'

@@ -19,7 +19,7 @@ _MARKERS = (
     f"{_MARKER}(dataset, *, config=None, templates=(), questions=(), limit=None, sample=None, seed=None, name=None, "
     "evaluators=(), llm=None, embeddings=None): run the test once for each question of a reference dataset, a path "
     "(relative to the test file, else to the root folder) or loaded templates; name is that of the run's folder below "
-    "--graphrag-output. The fixtures graphrag_question and graphrag_ask give the question and ask an agent.",
+    "--graphrag-output. The fixtures graphrag_question and graphrag_ask return the question and ask an agent.",
 )
 
 
@@ -29,7 +29,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Declare the marker, read the options, and prepare to keep what is asked where an option wants it."""
+    """Declare the marker, read the options, and prepare to keep what is asked if an option wants it."""
     for line in _MARKERS:
         config.addinivalue_line("markers", line)
     settings = keep_settings(config)
@@ -82,7 +82,7 @@ def graphrag_question(request: pytest.FixtureRequest) -> dict[str, Any]:
 
 @pytest.fixture
 def graphrag_ask(request: pytest.FixtureRequest, graphrag_question: dict[str, Any]) -> "Asker":
-    """What asks an agent the question of this test and scores its answer; called with the agent it gives a dict.
+    """What asks an agent the question of this test and scores its answer; called with the agent it returns a dict.
 
     The agent is a graph or another Runnable, a function, or the spec of one, as for run_benchmark; keywords such as
     timeout=60 are those of run_benchmark. If the agent fails, the result has its error, and its scores are 0.

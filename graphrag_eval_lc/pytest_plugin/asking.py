@@ -1,4 +1,4 @@
-"""Asking an agent the question of a test: what ``graphrag_ask`` is, and the result that it gives."""
+"""An agent goes in; the result of asking it the question of a test comes out: what ``graphrag_ask`` is."""
 
 from collections.abc import Iterable, Mapping
 from difflib import get_close_matches
@@ -30,13 +30,13 @@ _SPENT = (TOTAL_TOKENS, ELAPSED_SEC, COST)
 
 
 class AskResult(dict[str, Any]):
-    """The result of a question, as it stands in a run's ``results.jsonl``; of a failed one every score is 0.
+    """The result of a question, as in a run's ``results.jsonl``; every score of a failed one is 0.
 
     A key that it does not have is an error that names the nearest.
 
     Args:
         result: The result.
-        own: The metrics in it that evaluators gave.
+        own: The metrics in it that evaluators returned.
 
     Example:
         >>> AskResult({"status": "error", "error": "away"})["steps_score"]
@@ -79,7 +79,7 @@ class Asker:
     Args:
         item: The test.
         question: Its question.
-        part: Where what is asked is kept; None: nowhere.
+        part: Keeps what is asked; None: it is not kept.
     """
 
     def __init__(self, item: pytest.Item, question: AskedQuestion, part: Part | None) -> None:
@@ -105,7 +105,7 @@ class Asker:
             ``steps_score``, and their reasons. If the agent failed it has ``error``, and its scores are 0.
 
         Raises:
-            OptionError: There is no such option, or it has a value that it cannot have.
+            OptionError: An option does not exist, or has a wrong value.
             AgentError: The agent cannot be loaded.
         """
         __tracebackhide__ = True  # a failed test shows its own line
@@ -181,7 +181,7 @@ def asker_of(request: pytest.FixtureRequest) -> Asker:
 
 
 def result_of(item: pytest.Item) -> AskResult | None:
-    """Return what the last question to an agent gave in a test; None if there was none."""
+    """Return the result of the last question to an agent in a test; None if there was none."""
     return item.stash.get(_ASKED, None)
 
 
@@ -192,7 +192,7 @@ def _refuse_unknown(options: Mapping[str, Any]) -> None:
             continue
         if name in RunOptions.model_fields:
             hint = f"graphrag_ask takes {', '.join(ASKING)}; the marker says how it is scored."
-            raise OptionError(f"{name} is no option of one question", key=name, hint=hint)
+            raise OptionError(f"{name} is not an option of one question", key=name, hint=hint)
         raise OptionError(f"there is no option {name}", hint=nearest(name, ASKING))
 
 
@@ -214,6 +214,6 @@ def _named(agent: Any, config: pytest.Config) -> Any:
 
 
 def _shorten(problem: BaseException) -> None:
-    """Leave out the frames of this package, where an error says all itself."""
+    """Leave out the frames of this package if an error explains itself."""
     if isinstance(problem, GraphRAGEvalError):
         problem.__traceback__ = None

@@ -78,7 +78,7 @@ class AskedQuestion:
 
     @property
     def id(self) -> str:
-        """What stands in brackets behind the test's name: template and question."""
+        """The text in brackets behind the test's name: template and question."""
         return f"{self.template['template_id']}/{self.question['id']}"
 
     def as_dict(self) -> dict[str, Any]:
@@ -97,7 +97,7 @@ class MarkedRun:
 
     Attributes:
         test: The test's node id, without brackets.
-        variant: Its other parameters, as they stand in brackets; empty if it has none.
+        variant: Its other parameters, as in the test's brackets; empty if it has none.
         dataset: Its dataset.
     """
 
@@ -135,7 +135,7 @@ def parametrize(metafunc: pytest.Metafunc, marker: pytest.Mark | None) -> None:
             what = f"the test takes {_QUESTION} or graphrag_ask, and is marked with no dataset"
             raise OptionError(what, hint=f"Write {_EXAMPLE} before it.")
         if not has_question:
-            what = "the test is marked with a dataset, and takes neither graphrag_question nor graphrag_ask"
+            what = "the test is marked with a dataset, and does not take graphrag_question or graphrag_ask"
             raise OptionError(what, hint="Let it take one of them.")
         if len(own) > 1:
             raise OptionError("the test is marked with two datasets", hint="Write a test for each.")

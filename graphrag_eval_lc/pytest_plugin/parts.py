@@ -157,7 +157,7 @@ def _asked_in_turn(record: dict[str, Any]) -> dict[str, Any]:
 
 
 def keep_part(config: pytest.Config, folder: Path) -> None:
-    """Keep what this process asks in a folder of its own below that of the session."""
+    """Keep what this process asks in a separate folder below that of the session."""
     workerinput = getattr(config, "workerinput", {})
     part = Part(folder / str(workerinput.get("workerid", "main")), config)
     config.stash[_PART] = part

@@ -1,4 +1,4 @@
-"""The whole session, in the process that the user started: where it is kept, its end, and what the terminal says."""
+"""The journals of a session's processes go in; its runs, gates and lines in the terminal come out."""
 
 import shutil
 import tempfile
@@ -99,7 +99,7 @@ class SessionRuns:
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_xdist_node_collection_finished(self) -> None:
-        """The same, where the processes of pytest-xdist collect."""
+        """The same, if the processes of pytest-xdist collect."""
         self._check_templates()
 
     def _check_templates(self) -> None:
@@ -180,7 +180,7 @@ class SessionRuns:
     # --- what the terminal says ---
 
     def pytest_terminal_summary(self, terminalreporter: Any) -> None:
-        """Say where the runs are, and which gates failed."""
+        """Print the folders of the runs, and which gates failed."""
         lines = [line for run in self._finished for line in self._lines(run)]
         lines += [(note, {"yellow": True}) for note in self._notes]
         lines += [(problem, {"red": True}) for problem in self._problems]
@@ -194,7 +194,7 @@ class SessionRuns:
             terminalreporter.write_line(visible(without_commands(masked_text(text))), **markup)
 
     def _shown(self, folder: Path) -> Path:
-        """Return a folder as seen from the current one, where it is below it."""
+        """Return a folder as seen from the current one, if it is below it."""
         here = self._config.invocation_params.dir
         return folder.relative_to(here) if folder.is_relative_to(here) else folder
 

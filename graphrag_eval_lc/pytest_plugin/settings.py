@@ -14,12 +14,12 @@ _OPTIONS = {
         "DIR",
     ),
     "fail-under": (
-        "Fail the session where the mean of a score is below this number, such as steps_score=0.9; before a slash the "
+        "Fail the session if the mean of a score is below this number, such as steps_score=0.9; before a slash the "
         "template whose questions count, such as notes/steps_score=0.8; may be repeated.",
         "METRIC=MEAN",
     ),
     "fail-over": (
-        "Fail the session where the mean of a metric of which less is better is above this number, such as "
+        "Fail the session if the mean of a metric of which less is better is above this number, such as "
         "total_tokens=5000; .median, .p95, .min, .max and .sum behind the metric are over all answers, such as "
         "elapsed_sec.p95=30; may be repeated.",
         "METRIC=NUMBER",
@@ -49,7 +49,8 @@ class Settings:
         label: A name for the runs.
         overwrite: Whether earlier runs in the folder are replaced.
         open_files: Whether the umask decides who may read what is made, and not its owner alone.
-        parts: Where the processes of pytest-xdist keep what they ask; None in the process that the user started.
+        parts: The folder in which the processes of pytest-xdist keep what they ask; None in the process that the user
+            started.
     """
 
     output: Path | None = None
@@ -73,7 +74,7 @@ class Settings:
 
     @classmethod
     def from_dict(cls, values: dict[str, Any]) -> "Settings":
-        """Return the settings that ``as_dict`` gave."""
+        """Return the settings that ``as_dict`` returned."""
         read: dict[str, Any] = {
             name: Path(value) if name in _PATHS and value else value for name, value in values.items()
         }
@@ -88,7 +89,7 @@ def add_options(parser: pytest.Parser) -> None:
     group = parser.getgroup("graphrag-eval-lc", "graphrag-eval-lc: agents over knowledge graphs")
     for name, (text, metavar) in _OPTIONS.items():
         key = name.replace("-", "_")
-        ini = f"{text.removesuffix('.')}. The same as --graphrag-{name}, which goes before it."
+        ini = f"{text.removesuffix('.')}. The same as --graphrag-{name}, which overrides it."
         if metavar is None:
             group.addoption(f"--graphrag-{name}", dest=f"graphrag_{key}", action="store_true", help=text)
             parser.addini(f"graphrag_{key}", ini, type="bool", default=False)

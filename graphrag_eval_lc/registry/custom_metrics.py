@@ -101,7 +101,7 @@ def register_metric(
 ) -> Any:
     """Register a metric: a function that measures each response, and the declaration of what it measures.
 
-    Every evaluation has it from then on: its values stand in the results under its key, and aggregates, comparisons,
+    Every evaluation has it from then on: the results have its values under its key, and aggregates, comparisons,
     gates, plots and reports know its title, its unit and which way is better. The same function may be registered
     again under its key, as when its module is loaded again.
 
@@ -181,7 +181,7 @@ def _check_declaration(spec: MetricSpec) -> None:
             _is_range(spec.range),
             "Give the least and the greatest value, such as (0, 1), or None for no bound.",
         ),
-        ("unit", is_unit, "Give score, tokens, seconds, usd, count, or a word of your own."),
+        ("unit", is_unit, "Write score, tokens, seconds, usd, count, or any other word."),
         ("kind", spec.kind in get_args(Kind), f"Give one of {', '.join(get_args(Kind))}."),
         ("lower_is_better", isinstance(spec.lower_is_better, bool), "Give True or False."),
         ("title", _is_line(spec.title), "Give a few words in a line."),
@@ -279,7 +279,7 @@ def register_evaluator(function: Any = None, /, *, name: str | None = None) -> A
         name: The key of a single value, and the beginning of ``{name}_error``; None for the function's name.
 
     Raises:
-        PluginError: It is no function, or its name has a wrong form, is one of the results' own, or is another
+        PluginError: It is not a function, or its name has a wrong form, is one of the results' own, or is another
             function's.
 
     Example:
@@ -299,7 +299,7 @@ def _register_evaluator_of(function: Function, name: str | None) -> Function:
         inner = without_partials(function)
         name = str(getattr(inner, "__name__", type(inner).__name__))
     if name == "<lambda>":
-        raise PluginError("a lambda has no name to stand in the results", hint="Write register_evaluator(name=…).")
+        raise PluginError("a lambda has no name for the results", hint="Write register_evaluator(name=…).")
     evaluators_of_users[_checked_key(name, "evaluator", function)] = function
     return function
 

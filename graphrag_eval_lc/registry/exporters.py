@@ -61,8 +61,8 @@ class Exporter:
         written = function(run, None if path is None else Path(path))
         if not isinstance(written, str | PathLike):
             raise OptionError(
-                f"the exporter {self.name} gave {type(written).__name__} in place of a path",
-                hint="Let its function return where it wrote.",
+                f"the exporter {self.name} returned {type(written).__name__} in place of a path",
+                hint="Let its function return the path that it wrote.",
             )
         return Path(written)
 

@@ -32,7 +32,7 @@ def reason_key(name: str) -> str:
 
 
 def error_key(name: str) -> str:
-    """Return the key that says why there is no value."""
+    """Return the key that says why a value is missing."""
     return f"{name}{ERROR_ENDING}"
 
 
@@ -53,18 +53,18 @@ class MetricSpec:
         needs: What a question must have to be measured; None: nothing.
         requires: All that it needs, in words for people.
         missing_key: The key of results that counts the reference steps that it lacks, as nothing fulfilled them.
-        counted_in: The key of the mapping in results that holds this count, which aggregates have where it is above 0;
-            None: it stands in the result itself.
+        counted_in: The key of the mapping in results that holds this count, which aggregates have if it is above 0;
+            None: the result itself has it.
         upper_of: The metric of which it is the upper bound. A result without it counts with that metric's value, and
             aggregates have it only if some result has it.
-        is_family: Whether it stands for all metrics whose names begin with its key.
+        is_family: Whether it declares all metrics whose names begin with its key.
         members: The ends of its members' names, for a family whose members are always the same.
         family: The key of the family that it belongs to.
-        part_of: The metric that it is a part of, which is shown if there is no room for both.
-        is_summed_up: Whether aggregates have its statistics; else it stands in the totals alone.
+        part_of: The metric that it is a part of, which alone is shown if only one fits.
+        is_summed_up: Whether aggregates have its statistics; else only the totals have it.
         spent_by: Who spent it, ``agent`` or ``judges``; None for what is not spent.
         judge: The judge that computes it, if any.
-        settings: The sections of the config that change its values, beside those of its judge.
+        settings: The sections of the config that change its values, next to those of its judge.
         cost_key: The key of its cost in USD; None if it costs nothing.
         reason_key: The key of its reason.
         error_key: The key that says why it has no value.
@@ -111,7 +111,7 @@ class MetricSpec:
 
     @property
     def keys(self) -> tuple[str, ...]:
-        """Its own key, and those beside it in results."""
+        """Its own key, and the further keys that results have for it."""
         keys = (self.key, self.reason_key, self.cost_key, self.error_key, self.missing_key)
         return tuple(key for key in keys if key is not None)
 
@@ -122,7 +122,7 @@ class MetricSpec:
 
     @property
     def is_part(self) -> bool:
-        """Whether it is left out if there is no room for all.
+        """Whether it is left out if not all metrics fit.
 
         So is a part of another metric, the upper bound of another, or a member of a family.
         """
@@ -154,7 +154,7 @@ class MetricSpec:
         return least, greatest
 
     def bounds_of(self, values: Collection[float]) -> tuple[float | None, float | None] | None:
-        """Return the least and the greatest value that there can be; None if the declaration does not tell.
+        """Return the least and the greatest value that there can be; None if the declaration does not say.
 
         A bound that some value crosses is none.
 
@@ -170,9 +170,9 @@ class MetricSpec:
 
     @property
     def value_of_failure(self) -> float | None:
-        """The score of a failed question: the worst value; None if there is none, or the metric is no score.
+        """The score of a failed question: the worst value; None if there is none, or the metric is not a score.
 
-        Where more is better that is 0, as in graphrag-eval, or the least usual value if it is below 0; if less is
+        If more is better that is 0, as in graphrag-eval, or the least usual value if it is below 0; if less is
         better the greatest value.
 
         Example:

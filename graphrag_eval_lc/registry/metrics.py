@@ -71,7 +71,7 @@ class JudgeSpec:
 
     Attributes:
         key: Its name in ``judges: {metrics: […]}`` of the config.
-        details: The keys of results that it writes beside its metrics and their costs, reasons and errors.
+        details: The keys of results that it writes next to its metrics and their costs, reasons and errors.
         needs_embeddings: Whether it needs an embedding model.
     """
 
@@ -124,7 +124,7 @@ _OF_CONTEXTS = {
 
 
 def _contexts(judge: str, what: str) -> MetricSpec:
-    """Declare recall, precision or F1 of contexts; F1 has neither reason nor error of its own."""
+    """Declare recall, precision or F1 of contexts; F1 has no reason and no error."""
     key = f"{judge}_{what}"
     against, requires, source = _OF_CONTEXTS[judge]
     is_f1 = what == "f1"
@@ -220,7 +220,7 @@ BUILT_IN: Final = (
             (STEPS_RECALL, "the mean grade of the reference steps", STEPS_F1),
             (STEPS_PRECISION, "the grades over the calls that could have earned one", STEPS_F1),
             (STEPS_F1, "the harmonic mean of recall and precision of the steps", STEPS_SCORE),
-            (STEPS_ORDER, "the share of matched steps that stand in the reference's order", STEPS_SCORE),
+            (STEPS_ORDER, "the share of matched steps that are in the reference's order", STEPS_SCORE),
         )
     ),
     _tokens(INPUT_TOKENS, "Input tokens", "tokens that the agent's models read", part_of=TOTAL_TOKENS),
@@ -232,7 +232,7 @@ BUILT_IN: Final = (
     *(_contexts(RETRIEVAL_CONTEXT, what) for what in ("recall", "precision", "f1")),
     MetricSpec(
         key=RETRIEVAL_UTILIZATION,
-        title="whether the contexts that the answer rests on stand at the top",
+        title="whether the contexts that the answer rests on are at the top",
         over="steps",
         needs="retrieval_steps",
         requires="a model, texts",

@@ -43,7 +43,7 @@ class ServedWhere:
         name: The name of the steps; None: any steps with ``media_type``.
         media_type: The media type of the steps; None: steps without one that have ``name``.
         key: A key that the step must have, not as null; None: no key.
-        reads: Parses an output, and raises UnreadableOutput where it is none of the kind.
+        reads: Parses an output, and raises UnreadableOutput if it is of another kind.
 
     Example:
         >>> ServedWhere(media_type="application/json", key="required_columns", reads=str).served
@@ -73,7 +73,7 @@ class Form:
     Attributes:
         media_type: The media type; None: none.
         title: What the outputs are, for people, such as "CSV".
-        parse: Parses such an output, and raises UnreadableOutput where it is of another form.
+        parse: Parses such an output, and raises UnreadableOutput if it is of another form.
 
     Example:
         >>> Form(media_type="text/csv", title="CSV", parse=str.splitlines).title
@@ -95,7 +95,7 @@ class StepKind:
     Attributes:
         key: Its name; of several registered kinds with the same key the last one counts.
         serves: The reference steps that have this kind, as pairs of a step name and a media type, None for all. A kind
-            for name and media type goes before one for the name, and that before one for the media type. Steps that
+            for name and media type overrides one for the name, and that overrides one for the media type. Steps that
             no kind serves are compared as texts.
         serves_where: Further reference steps that have this kind where their output can be read: after kinds for their
             name, and before those for their media type.
@@ -104,7 +104,7 @@ class StepKind:
         title: What its outputs are, for people, such as "SPARQL results"; empty: its key.
         fulfilled_by: The names of the actual steps that may fulfil its reference steps; empty: the same name.
         reads: What its matcher compares: the ``output`` of the steps, or their ``args``.
-        parse: A function that parses an output, and raises UnreadableOutput where it is of another kind. With it
+        parse: A function that parses an output, and raises UnreadableOutput if it is of another kind. With it
             ``validate`` finds unreadable references, and ``dataset draft`` finds the kind of an output.
         check: A function of a reference step that returns Findings for ``validate``, with locations that begin in the
             step; UnreadableOutput becomes a Finding. None: check for ``args``, or for an output that ``parse`` takes.
@@ -330,12 +330,12 @@ def kind_if_readable(name: str | None, media_type: str | None, step: Mapping[str
 
 
 def meant_media_type(name: str | None, media_type: str | None, is_read_by: Callable[[Parse], bool]) -> str | None:
-    """Return the media type that is meant by the one that a reference step gives.
+    """Return the media type that is meant by the one that a reference step has.
 
     A media type that some kind serves is meant as it is. Else its case and parameters do not count, and a misspelt one
     is meant for a kind that can read the output, and any other that ends with ``+json`` is JSON. A step without one
     whose name goes with a media type of this package
-    (``sparql_query``) has that one, where the output can be read so. All else stays as it is.
+    (``sparql_query``) has that one, if the output can be read so. All else stays as it is.
 
     Args:
         name: The step's name.

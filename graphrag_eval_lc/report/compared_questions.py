@@ -11,7 +11,7 @@ from graphrag_eval_lc.compare.flips import Flip, QuestionSide, ShownStep
 from graphrag_eval_lc.compare.metric_comparison import MetricComparison, Pair, difference_of
 from graphrag_eval_lc.compare.pair_comparison import PairComparison
 from graphrag_eval_lc.json_values import parse_json
-from graphrag_eval_lc.report.formats import args_text, known_only, shown_value
+from graphrag_eval_lc.report.formats import call_texts, known_only, shown_value
 from graphrag_eval_lc.report.questions import DetailChunks
 from graphrag_eval_lc.texts import one_line, shown_name, visible
 from graphrag_eval_lc.view.samples import repeat_of, sample_key
@@ -227,7 +227,7 @@ def _step(step: ShownStep | None) -> dict[str, Any] | None:
     return known_only(
         {
             "name": shown_name(step.name),
-            "args": _args_text(step.args) or None,
+            **_call_texts(step.args),
             "output": shown_value(step.output) or None,
             "failed": True if step.status == "error" else None,
             "fulfils": step.fulfils or None,
@@ -236,9 +236,9 @@ def _step(step: ShownStep | None) -> dict[str, Any] | None:
     )
 
 
-def _args_text(text: str) -> str:
-    """Return a call's arguments line by line; unchanged where they were cut and are no JSON any more."""
+def _call_texts(text: str) -> dict[str, str]:
+    """Return a call's query and other arguments; all as they are if they were cut and are not JSON any more."""
     try:
-        return args_text(parse_json(text))
+        return call_texts(parse_json(text))
     except (ValueError, RecursionError):
-        return visible(text)
+        return {"args": visible(text)} if text else {}

@@ -27,6 +27,8 @@ _SCRIPTS = (
     "address.js",
     "opened.js",
     "filtered_list.js",
+    "queries.js",
+    "rows.js",
     "comparison_details.js",
     "comparison_list.js",
     "comparison.js",

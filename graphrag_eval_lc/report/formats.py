@@ -180,3 +180,22 @@ def args_text(args: Any) -> str:
     texts = {name: value if isinstance(value, str) else json_text(value) for name, value in args.items()}
     lines = (f"{name}:{chr(10) if chr(10) in text.strip() else ' '}{text}" for name, text in texts.items())
     return without_middle("\n".join(lines))
+
+
+_QUERY_NAMES = ("query", "sparql", "sparql_query", "cypher", "cypher_query", "sql", "statement")
+
+
+def call_texts(args: Any) -> dict[str, str]:
+    """Return the arguments of a call as texts: ``query``, if there is one, and ``args``, the others.
+
+    Example:
+        >>> call_texts({"query": "ASK {}", "limit": 3}), call_texts({"limit": 3})
+        ({'query': 'ASK {}', 'args': 'limit: 3'}, {'args': 'limit: 3'})
+    """
+    if isinstance(args, Mapping):
+        name = next((each for each in _QUERY_NAMES if isinstance(args.get(each), str)), None)
+        if name is not None:
+            query, rest = without_middle(args[name]), {key: value for key, value in args.items() if key != name}
+            return {"query": query, "args": args_text(rest)} if rest else {"query": query}
+    text = args_text(args)
+    return {"args": text} if text else {}

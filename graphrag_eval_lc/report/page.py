@@ -30,6 +30,9 @@ _REPORT_SCRIPTS = (
     "address.js",
     "opened.js",
     "filtered_list.js",
+    "queries.js",
+    "rows.js",
+    "notes.js",
     "timeline.js",
     "transcript.js",
     "steps.js",
@@ -48,11 +51,12 @@ _MATRIX_LABELS = {
 }
 
 
-def render_report(context: Mapping[str, Any]) -> Iterator[str]:
+def render_report(context: Mapping[str, Any], *, is_live: bool = False) -> Iterator[str]:
     """Return the report of a run as one HTML page, in pieces.
 
     Args:
         context: The ``ReportData`` that the page shows.
+        is_live: Whether the page comes from a server, which it asks for what is new.
 
     Raises:
         MissingExtraError: Jinja2 is not installed.
@@ -67,12 +71,17 @@ def render_report(context: Mapping[str, Any]) -> Iterator[str]:
         "ranges": ranges,
         "tools": context["tools"],
         "groups": context["groups"],
+        "prefixes": context["prefixes"],
+        "run": context["run"],
+        **({"isLive": True} if is_live else {}),
+        **({"again": context["again"]} if context["again"] else {}),
         "hasRepeats": view.headline.repeats > 1,
         **({"displays": displays} if displays else {}),
     }
     return _rendered(
         "report.html.j2",
-        _REPORT_SCRIPTS,
+        (*_REPORT_SCRIPTS[:-1], "live.js", _REPORT_SCRIPTS[-1]) if is_live else _REPORT_SCRIPTS,
+        connects_to="'self'" if is_live else "'none'",
         report=context,
         view=view,
         score_metrics=columns,
@@ -117,13 +126,13 @@ def render_page(template: str, scripts: Sequence[str], **context: Any) -> str:
     return "".join(_rendered(template, scripts, **context))
 
 
-def _rendered(template: str, scripts: Sequence[str], **context: Any) -> Iterator[str]:
+def _rendered(template: str, scripts: Sequence[str], *, connects_to: str = "'none'", **context: Any) -> Iterator[str]:
     environment = _environment()
     head_script, script = _joined(_HEAD_SCRIPTS), _joined(scripts)
     digests = " ".join(f"'sha256-{_digest(text)}'" for text in (head_script, script))
     policy = (
         f"default-src 'none'; style-src 'unsafe-inline'; script-src {digests}; img-src data:; "
-        "base-uri 'none'; form-action 'none'"
+        f"connect-src {connects_to}; base-uri 'none'; form-action 'none'"
     )
     pieces = environment.get_template(template).stream(
         policy=policy,

@@ -2,6 +2,7 @@
 
 import base64
 import gzip
+import re
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -24,12 +25,14 @@ from graphrag_eval_lc.registry.metrics import (
 )
 from graphrag_eval_lc.report.formats import if_known, known_only, score_display, shown_value, without_middle
 from graphrag_eval_lc.report.steps import SampleSteps, extra_steps, step_groups, uses_of
-from graphrag_eval_lc.report.transcript import model_rows, timeline, transcript
+from graphrag_eval_lc.report.transcript import first_time, model_rows, timeline, transcript
 from graphrag_eval_lc.texts import one_line, shown_name
 from graphrag_eval_lc.view.failures import QUESTION_LENGTH, Failure
 from graphrag_eval_lc.view.samples import Sample, Verdict
 
 _DIGITS = 6
+_MOST_PREFIXES = 200
+_PREFIX = re.compile(r"\bPREFIX\s+([\w.-]*):\s*<([^<>\s]*)>", re.IGNORECASE)
 
 
 class IndexRows:
@@ -39,12 +42,14 @@ class IndexRows:
         tools: The tools that were called, with the indices by which rows name them.
         groups: The groups of failures, with theirs.
         keys: The keys of each question's samples, by its id.
+        prefixes: The namespaces that reference queries declare, by their prefixes.
     """
 
     def __init__(self) -> None:
         self.tools: dict[str, int] = {}
         self.groups: dict[str, int] = {}
         self.keys: dict[str, list[str]] = {}
+        self.prefixes: dict[str, str] = {}
         self._rows: list[str] = []
 
     def __len__(self) -> int:
@@ -61,6 +66,7 @@ class IndexRows:
     def add(self, sample: Sample, chunk: int, verdict: Verdict, failure: Failure | None) -> None:
         """Add a sample whose detail is in the chunk with this number, and its failure if it is not right."""
         self.keys.setdefault(str(sample.result.get("question_id")), []).append(sample.key)
+        self._note_prefixes(sample.result)
         names = {shown_name(step.get("name")) for step in sample.result.get("actual_steps") or ()}
         row = {
             "k": sample.key,
@@ -81,6 +87,14 @@ class IndexRows:
                 **known_only({"e": failure.expected, "a": failure.received}),
             }
         self._rows.append(json_bytes(row).decode())
+
+    def _note_prefixes(self, result: Mapping[str, Any]) -> None:
+        for group in result.get("reference_steps") or () if len(self.prefixes) < _MOST_PREFIXES else ():
+            for step in group:
+                args = step.get("args")
+                query = args.get("query") if isinstance(args, Mapping) else args
+                for prefix, namespace in _PREFIX.findall(query) if isinstance(query, str) else ():
+                    self.prefixes.setdefault(prefix, namespace)
 
 
 class MeasuredKeys:
@@ -130,11 +144,13 @@ def detail_of(sample: Sample, steps: SampleSteps, measured: MeasuredKeys) -> dic
     """Return what opens beneath a question: plain JSON values, whose texts are shown as text."""
     result = sample.result
     groups = step_groups(steps) if steps.groups else []
-    events = timeline(steps.actual) if steps.actual else []
+    first = first_time(result)
+    events = timeline(steps.actual, first) if steps.actual else []
     for at, use in uses_of(groups).items():
         events[at]["used_for"] = use
     detail = {
         "key": sample.key,
+        "id": shown_name(result.get("question_id")),
         "question": without_middle(result.get("question_text", "")),
         "template": sample.template_id,
         "status": "error" if sample.has_failed else "success",
@@ -147,7 +163,7 @@ def detail_of(sample: Sample, steps: SampleSteps, measured: MeasuredKeys) -> dic
         TOTAL_TOKENS: sample.tokens,
         "timeline": events,
         "models": model_rows(result.get("llm_calls")),
-        "transcript": transcript(result),
+        "transcript": transcript(result, first),
         **{key: shown_name(result[key]) for key in ("run_id", "started_at") if result.get(key) is not None},
         "groups": groups,
         "extra_steps": extra_steps(groups, steps.actual) if groups else [],

@@ -1,5 +1,7 @@
 """The run that a report shows: its samples with their keys, and what run.json tells of it."""
 
+import re
+import shlex
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from os import PathLike
@@ -212,6 +214,22 @@ def what_ran(run: ReportedRun) -> list[dict[str, str]]:
         for name, value in _facts(run).items()
         if value not in (None, "", "{}", "[]")
     ]
+
+
+_SPEC = re.compile(r"([^\s()]+?:[\w.-]+|https?://\S+)(?:\(None\))?")
+
+
+def again_command(record: Mapping[str, Any]) -> str:
+    """Return the command that asks the agent of a run again; empty if no command can name the agent or the dataset.
+
+    Example:
+        >>> again_command({"agent": "my_agent.py:graph", "dataset": {"path": "qa.yaml"}})
+        'graphrag-eval-lc run qa.yaml --agent my_agent.py:graph'
+    """
+    spec, dataset = _SPEC.fullmatch(str(record.get("agent"))), part_of(record, "dataset").get("path")
+    if spec is None or not dataset:
+        return ""
+    return shlex.join(["graphrag-eval-lc", "run", one_line(dataset, _VALUE), "--agent", one_line(spec[1], _VALUE)])
 
 
 def title_of(run: ReportedRun) -> str:

@@ -24,6 +24,7 @@ from graphrag_eval_lc.report.problems import Funnel, Matrix, Problems
 from graphrag_eval_lc.report.questions import DetailChunks, IndexRows, MeasuredKeys, detail_of
 from graphrag_eval_lc.report.reported_run import (
     ReportedRun,
+    again_command,
     part_of,
     reported_run,
     title_of,
@@ -159,6 +160,9 @@ class ReportData(TypedDict):
         capture_warnings: By kind.
         tools: The names of the tools that were called.
         groups: The sentences of the groups of failures, as rows of the list name them.
+        run: What exported notes say of their run: ``title``, ``run_id`` and ``folder``, if they are known.
+        again: The command that asks the agent again, without a question's id; empty if it cannot be written.
+        prefixes: The namespaces that reference queries declare, by their prefixes.
         turned: The keys of the samples that are ``broken`` and ``fixed`` since an earlier run; empty without one.
         samples_word: What funnel, matrix and list count: "questions", or "samples" if there are repeats.
         index_json: The rows of the list of questions, as JSON in pieces.
@@ -177,6 +181,9 @@ class ReportData(TypedDict):
     capture_warnings: list[Record]
     tools: list[str]
     groups: list[str]
+    run: dict[str, str]
+    again: str
+    prefixes: dict[str, str]
     turned: dict[str, list[str]]
     samples_word: str
     index_json: Iterable[str]
@@ -213,10 +220,22 @@ def report_data(run: ReportedRun, version: str) -> ReportData:
         "capture_warnings": problems.capture_warnings(),
         "tools": list(index.tools),
         "groups": [masked_text(title) for title in index.groups],
+        "run": _named_run(run),
+        "again": again_command(run.record),
+        "prefixes": index.prefixes,
         "turned": _turned(view, index),
         "samples_word": "samples" if view.headline.repeats > 1 else "questions",
         "index_json": index,
         "chunks": chunks.packed(),
+    }
+
+
+def _named_run(run: ReportedRun) -> dict[str, str]:
+    folder = None if run.folder is None else str(run.folder.absolute())
+    return {
+        key: one_line(value, _WARNING)
+        for key, value in {"title": title_of(run), "run_id": run.record.get("run_id"), "folder": folder}.items()
+        if value is not None
     }
 
 

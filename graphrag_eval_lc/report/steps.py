@@ -4,14 +4,14 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from graphrag_eval_lc.config import EvaluationConfig
-from graphrag_eval_lc.matching.matchers import StepView, UnreadableOutput
-from graphrag_eval_lc.matching.rows.row_steps import compare_row_steps, comparison_options, reference_results
+from graphrag_eval_lc.matching.matchers import StepView
 from graphrag_eval_lc.matching.step_views import StepViews
 from graphrag_eval_lc.matching.steps import scored_groups
 from graphrag_eval_lc.registry.step_kinds import ShownAs, StepKind, names_that_fulfil
-from graphrag_eval_lc.report.formats import args_text, if_known, shown_value, without_middle
+from graphrag_eval_lc.report.formats import call_texts, shown_value, without_middle
+from graphrag_eval_lc.report.row_table import row_table
 from graphrag_eval_lc.tables.fulfilling_steps import Step, fulfilling_steps, named_step
-from graphrag_eval_lc.texts import shown_name, visible
+from graphrag_eval_lc.texts import shown_name
 
 
 class SampleSteps:
@@ -129,7 +129,7 @@ def _step_record(steps: SampleSteps, group: int, place: int, diagnosis: Step, ac
         "status": "matched" if is_matched else unmatched if is_scored else "unscored",
         "score": score,
         "reason": without_middle(diagnosis.get("reason", "")),
-        "reference": {"args": args_text(reference.get("args")), "output": shown_value(reference.get("output", ""))},
+        "reference": {**call_texts(reference.get("args")), "output": shown_value(reference.get("output", ""))},
         "actual": actual,
         **({"may_fit": True} if is_undecided else {}),
         # Graded: worth something, although it does not fit.
@@ -137,41 +137,20 @@ def _step_record(steps: SampleSteps, group: int, place: int, diagnosis: Step, ac
     }
     # Of undecided results it is not known which rows differ.
     if actual is not None and score < 1.0 and not is_undecided:
-        rows = _unlike_rows(steps, group, place, actual)
+        rows = _rows_of(steps, group, place, actual)
         if rows is not None:
             record["rows"] = rows
     return record
 
 
-def _unlike_rows(steps: SampleSteps, group: int, place: int, at: int) -> dict[str, Any] | None:
-    """Return the rows that two results do not share; None where there are none or they cannot be compared."""
-    actual = steps.actual[at]
-    if steps.name_of(actual) != steps.groups[group][place].get("name") or actual.get("status") != "success":
+def _rows_of(steps: SampleSteps, group: int, place: int, at: int) -> dict[str, Any] | None:
+    """Return the table of the rows of two steps; None if they have no rows, or these cannot be compared."""
+    actual, reference = steps.actual[at], steps.groups[group][place]
+    if steps.name_of(actual) != reference.get("name") or actual.get("status") != "success":
         return None
-    expected = steps.reference(group, place)
     if steps.kind_of(group, place).shown_as != "rows":
         return None
-    try:
-        options = comparison_options(expected)
-    except ValueError:
-        return None
-    try:
-        read = reference_results(expected)
-    except UnreadableOutput:
-        return None
-    compared = compare_row_steps(expected, steps.actual_view(at), options)
-    # Rows that lack a partner under the columns that come nearest may have one under others that no search got to.
-    if compared.is_undecided or not (compared.missing_row_count or compared.extra_row_count):
-        return None
-    columns = compared.columns
-    required = list(dict.fromkeys(expected.get("required_columns") or read.variables))
-    return {
-        "columns": [[visible(name), if_known(visible, columns.get(name))] for name in required],
-        "missing": [[if_known(visible, text) for text in row] for row in compared.missing_rows],
-        "extra": [[if_known(visible, text) for text in row] for row in compared.extra_rows],
-        "missing_count": compared.missing_row_count,
-        "extra_count": compared.extra_row_count,
-    }
+    return row_table(steps.reference(group, place), steps.actual_view(at))
 
 
 def step_views(config: EvaluationConfig) -> StepViews:

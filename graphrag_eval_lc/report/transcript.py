@@ -1,4 +1,4 @@
-"""What an agent did on one question: the timeline of its tool calls, and the messages of its model calls."""
+"""What an agent did on one question, in time: its tool calls, and its model calls with their messages."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
@@ -7,15 +7,20 @@ from typing import Any
 from graphrag_eval_lc.aggregation.sample_values import number
 from graphrag_eval_lc.json_values import json_text
 from graphrag_eval_lc.registry.metrics import COST, ELAPSED_SEC, TOTAL_TOKENS, metric_spec
-from graphrag_eval_lc.report.formats import args_text, if_known, known_only, shown_value, without_middle
+from graphrag_eval_lc.report.formats import args_text, call_texts, if_known, known_only, shown_value, without_middle
 from graphrag_eval_lc.texts import one_line, shown_name
 
 
-def timeline(steps: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """Return the tool calls in order, with seconds since the first and their depth of nesting."""
+def first_time(result: Mapping[str, Any]) -> float:
+    """Return when the first call of a tool or a model of a question began, in seconds since 1970; 0 if unknown."""
+    texts = [step.get("execution_timestamp") for step in _mappings_in(result.get("actual_steps"))]
+    texts += [call.get("started_at") for call in _mappings_in(result.get("llm_calls"))]
+    return min((time for text in texts if (time := _timestamp(text)) is not None), default=0.0)
+
+
+def timeline(steps: Sequence[Mapping[str, Any]], first: float = 0.0) -> list[dict[str, Any]]:
+    """Return the tool calls in order, with seconds since the first call and their depth of nesting."""
     begun = [_timestamp(step.get("execution_timestamp")) for step in steps]
-    known = [time for time in begun if time is not None]
-    first = min(known, default=0.0)
     depths = _depths(steps)
     return [
         {
@@ -26,7 +31,7 @@ def timeline(steps: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
             "duration": number(step.get(ELAPSED_SEC)),
             "depth": depth,
             "status": "error" if step.get("status") == "error" else "success",
-            "args": args_text(step.get("args")),
+            **call_texts(step.get("args")),
             **_found(step),
         }
         for at, (step, time, depth) in enumerate(zip(steps, begun, depths, strict=True))
@@ -76,6 +81,8 @@ def _found(step: Mapping[str, Any]) -> dict[str, Any]:
 
 def _timestamp(text: object) -> float | None:
     """Return an ISO 8601 time in seconds since 1970; one without a zone is in UTC."""
+    if text is None:
+        return None
     try:
         time = datetime.fromisoformat(str(text))
         return (time if time.tzinfo else time.replace(tzinfo=UTC)).timestamp()
@@ -101,42 +108,41 @@ _LONGEST = 100_000  # characters of a question's texts
 _LEFT_OUT = "left out, as the transcript is long; the whole is in responses.jsonl"
 
 
-def transcript(result: Mapping[str, Any]) -> dict[str, Any] | None:
-    """Return the messages of a question's model calls.
+def transcript(result: Mapping[str, Any], first: float = 0.0) -> dict[str, Any] | None:
+    """Return a question's model calls with their messages.
 
     Args:
         result: A result of any origin; malformed parts are passed over.
+        first: When its first call began.
 
     Returns:
-        ``messages``; ``calls``, each with the indices of its messages: ``before`` (ranges of input messages that
-        earlier calls had, too), ``new`` (other input messages) and ``gave`` (the output message); and how many calls
-        are ``left_out``. None where no messages were recorded.
+        ``calls``, each with its start in seconds since the first call of the question, if that is known, and if
+        messages were kept the indices of its messages: ``before`` (ranges of input messages that earlier calls had,
+        too), ``new`` (other input messages) and ``gave`` (the output message); ``messages``; and how many calls are
+        ``left_out``. None if no call was recorded.
     """
-    messages, calls = result.get("llm_messages"), result.get("llm_calls")
-    if not isinstance(messages, list) or not isinstance(calls, list):
+    kept = _mappings_in(result.get("llm_calls"))
+    if not kept:
         return None
-    kept = [call for call in calls if isinstance(call, Mapping)]
-    if not any("input_messages" in call or "output_message" in call for call in kept):
-        return None
+    messages: Any = result.get("llm_messages")
+    has_messages = isinstance(messages, list) and any(
+        "input_messages" in call or "output_message" in call for call in kept
+    )
+    messages = messages if has_messages else []
     seen: set[int] = set()
     rows: list[dict[str, Any]] = []
     for call in kept[:_MOST_CALLS]:
-        given, gave = list(_places(call.get("input_messages"), len(messages))), call.get("output_message")
-        row = {
-            **_head(call),
-            "before": _ranges(place for place in given if place in seen),
-            "new": list(dict.fromkeys(place for place in given if place not in seen)),
-        }
-        seen.update(given)
-        if isinstance(gave, int) and 0 <= gave < len(messages):
-            row["gave"] = gave
-            seen.add(gave)
+        row = _head(call, first)
+        if has_messages:
+            given, gave = list(_places(call.get("input_messages"), len(messages))), call.get("output_message")
+            row["before"] = _ranges(place for place in given if place in seen)
+            row["new"] = list(dict.fromkeys(place for place in given if place not in seen))
+            seen.update(given)
+            if isinstance(gave, int) and 0 <= gave < len(messages):
+                row["gave"] = gave
+                seen.add(gave)
         rows.append(row | _tools(call, result.get("llm_tools")))
-    return {
-        "messages": list(_shown_messages(messages, seen)),
-        "calls": rows,
-        "left_out": len(kept) - len(rows),
-    }
+    return {"messages": list(_shown_messages(messages, seen)), "calls": rows, "left_out": len(kept) - len(rows)}
 
 
 def _places(ranges: Any, number_of_messages: int) -> Iterator[int]:
@@ -159,7 +165,8 @@ def _ranges(places: Iterable[int]) -> list[list[int]]:
     return ranges
 
 
-def _head(call: Mapping[str, Any]) -> dict[str, Any]:
+def _head(call: Mapping[str, Any], first: float) -> dict[str, Any]:
+    begun = _timestamp(call.get("started_at"))
     path = call.get("node_path")
     nodes = path if isinstance(path, list) and path else [call["node"]] if call.get("node") is not None else []
     return known_only(
@@ -168,8 +175,11 @@ def _head(call: Mapping[str, Any]) -> dict[str, Any]:
             "agent": if_known(shown_name, call.get("agent")),
             "node": if_known(shown_name, " › ".join(map(str, nodes)) or None),
             "step": if_known(shown_name, call.get("parent_id")),
+            "start": None if begun is None else round(begun - first, 6),
             "tokens": number(call.get(TOTAL_TOKENS)),
             "seconds": number(call.get(ELAPSED_SEC)),
+            "usd": number(call.get(COST)),
+            "finish": if_known(shown_name, call.get("finish_reason")),
             "first_token": number(call.get("first_token_sec")),
             "error": if_known(without_middle, call.get("error")),
         }

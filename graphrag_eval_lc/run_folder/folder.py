@@ -57,7 +57,7 @@ class RunFolder:
         is_private: As given.
 
     Raises:
-        RunFolderError: The folder cannot be made or written, or a link or a pipe stands there in place of a file.
+        RunFolderError: The folder cannot be made or written, or a link or a pipe is there in place of a file.
     """
 
     def __init__(self, path: str | os.PathLike[str], *, at: Path | None = None, is_private: bool = True) -> None:
@@ -76,7 +76,7 @@ class RunFolder:
 
     @property
     def shown(self) -> Path:
-        """The folder as it was given; from the root where that would mean another one by now."""
+        """The folder as it was given; from the root if that would mean another one by now."""
         try:
             return self._given if self._given.absolute() == self.path else self.path
         except OSError:  # the current folder was removed
@@ -94,10 +94,10 @@ class RunFolder:
 
     @cached_property
     def earlier(self) -> dict[str, Any] | None:
-        """The run.json of an earlier run, as it was when this was first read; None where there was no run.
+        """The run.json of an earlier run, as it was when this was first read; None without a run.
 
         Raises:
-            RunFolderError: It cannot be read, comes from another version of this package, or is missing beside other
+            RunFolderError: It cannot be read, comes from another version of this package, or is missing next to other
                 files of a run.
         """
         run = read_run(self.shown, otherwise=f"give another folder, or {_REPLACE}")
@@ -202,11 +202,11 @@ class RunFolder:
 
 
 def read_run(folder: Path, *, otherwise: str = "give another run") -> dict[str, Any] | None:
-    """Return the run.json of a run's folder; None where there is none.
+    """Return the run.json of a run's folder; None if there is none.
 
     Args:
         folder: The folder.
-        otherwise: What can be done where it cannot be read, beside mending it.
+        otherwise: What can be done if it cannot be read, as well as fixing it.
 
     Raises:
         RunFolderError: It cannot be read, or comes from another version of this package.
@@ -243,7 +243,7 @@ def recorded_dataset(run: Mapping[str, Any], folder: Path) -> str | None:
 
 
 def read_aggregates(folder: Path, section: str | None = None) -> dict[str, Any]:
-    """Return the aggregates in a run's folder; empty where there are none.
+    """Return the aggregates in a run's folder; empty if there are none.
 
     Args:
         folder: The folder.
@@ -297,4 +297,4 @@ def _checked_run(path: Path, text: str, otherwise: str) -> dict[str, Any]:
 
 
 def _broken(path: Path, otherwise: str) -> RunFolderError:
-    return RunFolderError("the record of the run cannot be read", path=path, hint=f"Mend the file, or {otherwise}.")
+    return RunFolderError("the record of the run cannot be read", path=path, hint=f"Fix the file, or {otherwise}.")

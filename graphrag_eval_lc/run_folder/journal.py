@@ -5,7 +5,7 @@ import threading
 from collections.abc import Iterable, Iterator, Mapping
 from os import PathLike
 from pathlib import Path
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple
 
 from pydantic_core import from_json
 
@@ -24,7 +24,7 @@ class JournalLine(NamedTuple):
         number: The line's number, from 1.
         offset: Its offset in the file, in bytes.
         length: Its length in bytes, with the newline if it has one.
-        record: Its record; None where it cannot be read.
+        record: Its record; None if it cannot be read.
         has_newline: Whether its line ends in a newline; a last line without one was perhaps cut off.
     """
 
@@ -33,11 +33,6 @@ class JournalLine(NamedTuple):
     length: int
     record: dict[str, Any] | None
     has_newline: bool
-
-
-_ERROR = 1
-_INTERRUPTED = 2
-_FLAG_BITS = 2
 
 
 class Summary(NamedTuple):
@@ -57,7 +52,7 @@ class Summary(NamedTuple):
 
 
 class Journal:
-    """The responses of a run on disk, by question id and repeat (1 where a record has none).
+    """The responses of a run on disk, by question id and repeat (1 if a record has none).
 
     Each record is handed to the system as it is added, so that a kill loses none, and all are synced to the disk at the
     end. The last record of a key counts.
@@ -69,6 +64,7 @@ class Journal:
         texts: The texts of questions, by their ids: a response to another text of its question does not count. None:
             all count.
         is_private: Whether it is for its owner alone (0600), whatever the umask.
+        writes: Whether records are added; else the file stays as it is, and may be missing.
 
     Attributes:
         path: The file.
@@ -87,19 +83,21 @@ class Journal:
         >>> folder.cleanup()
     """
 
-    def __init__(self, path: Path, *, texts: Mapping[str, str] | None = None, is_private: bool = True) -> None:
+    def __init__(
+        self, path: Path, *, texts: Mapping[str, str] | None = None, is_private: bool = True, writes: bool = True
+    ) -> None:
         self.path = path
         self.unreadable: list[str] = []
         self._lock = threading.Lock()
-        # By repeat and question id: the place of the record in the file, times 4, and two flags. 50,000 take 5 MB.
-        self._places: dict[int, dict[str, int]] = {}
-        self._file = AppendFile(path, is_private=is_private)
+        self._places: dict[Key, tuple[int, Summary]] = {}
+        self._file = AppendFile(path, is_private=is_private) if writes else None
         try:
             self._open_earlier({} if texts is None else texts)
         except BaseException:
-            self._file.close()
+            self.close()
             raise
-        sync_folder(path.parent)
+        if writes:
+            sync_folder(path.parent)
 
     def __enter__(self) -> "Journal":
         return self
@@ -108,47 +106,41 @@ class Journal:
         self.close()
 
     def __contains__(self, key: object) -> bool:
-        question_id, repeat = cast("Key", key)
-        return self._place((question_id, repeat)) is not None
+        return key in self._places
 
     def add(self, record: Mapping[str, Any]) -> None:
         """Add one record; safe from several threads at once.
 
         Raises:
-            ValueError: The record has no question id, or its repeat is no whole number from 1.
+            ValueError: The record has no question id, or its repeat is not a whole number from 1.
             RunFolderError: It cannot be written (the journal is then unchanged), or the file was removed.
         """
         key = key_of(record)
         if key is None:
-            raise ValueError("a record of the journal needs a question_id, and a repeat from 1 where it has one")
+            raise ValueError("a record of the journal needs a question_id, and a repeat from 1 if it has one")
+        if self._file is None:
+            raise ValueError("the journal is only read")
         line = json_line(record)
         with self._lock:
-            self._remember(key, record, self._file.append(line))
+            self._places[key] = self._file.append(line), _summary_of(record)
 
-    def keys(self) -> list[Key]:
-        """Return the keys, sorted by repeat and then in the order in which they were added."""
+    def __iter__(self) -> Iterator[Key]:
+        """Yield the keys, in the order in which they were added first."""
         with self._lock:
-            return [(question_id, repeat) for repeat in sorted(self._places) for question_id in self._places[repeat]]
-
-    @property
-    def most_repeats(self) -> int:
-        """The highest repeat of a record; 0 where there is none."""
-        with self._lock:
-            return max(self._places, default=0)
+            return iter(list(self._places))
 
     def summary(self, key: Key) -> Summary | None:
-        """Return a summary of the last record of a key; None where there is none."""
-        place = self._place(key)
-        return None if place is None else Summary(*(bool(place & flag) for flag in (_ERROR, _INTERRUPTED)))
+        """Return a summary of the last record of a key; None if there is none."""
+        place = self._places.get(key)
+        return None if place is None else place[1]
 
     def read(self, key: Key) -> dict[str, Any] | None:
-        """Read the last record of a key from the disk; None where there is none.
+        """Read the last record of a key from the disk; None if there is none.
 
         Raises:
             RunFolderError: The file cannot be read, or was changed.
         """
-        place = self._place(key)
-        return None if place is None else next(self._read([place >> _FLAG_BITS]))
+        return next(self.records([key])) if key in self._places else None
 
     def newest(self, keys: Iterable[Key]) -> dict[str, Any] | None:
         """Read the record of some keys that was added last; None if there is none of them.
@@ -156,64 +148,18 @@ class Journal:
         Raises:
             RunFolderError: The file cannot be read, or was changed.
         """
-        places = (place for key in keys if (place := self._place(key)) is not None)
-        newest = max(places, default=None)
-        return None if newest is None else next(self._read([newest >> _FLAG_BITS]))
+        known = [key for key in keys if key in self._places]
+        return self.read(max(known, key=lambda key: self._places[key][0])) if known else None
 
-    def records(self) -> Iterator[dict[str, Any]]:
-        """Read the last record of each key from the disk, one at a time, in the order of the file.
+    def records(self, keys: Iterable[Key]) -> Iterator[dict[str, Any]]:
+        """Read the last records of some keys from the disk, one at a time, in the order of the file.
 
         Raises:
             RunFolderError: The file cannot be read, or was changed.
         """
-        with self._lock:
-            offsets = sorted(place >> _FLAG_BITS for places in self._places.values() for place in places.values())
-        yield from self._read(offsets)
-
-    def close(self) -> None:
-        """Sync what is left and close the file; a second time does nothing.
-
-        Raises:
-            RunFolderError: What was written could not be synced to the disk.
-        """
-        with self._lock:
-            if self._file.descriptor < 0:
-                return
-            try:
-                sync(self._file.descriptor)
-            except OSError as problem:
-                raise cannot_write(self.path, problem) from problem
-            finally:
-                self._file.close()
-
-    def _place(self, key: Key) -> int | None:
-        question_id, repeat = key
-        return self._places.get(repeat, {}).get(question_id)
-
-    def _open_earlier(self, texts: Mapping[str, str]) -> None:
-        """Remember the offsets of the records of earlier sessions, and have the file end in a whole line."""
-        line = None
-        for line in journal_lines(self.path):
-            key = None if line.record is None else key_of(line.record)
-            if key is None or line.record is None:
-                why = "holds no response" if line.has_newline else "was cut off while it was written"
-                self.unreadable.append(f"Line {line.number} of {self.path} ({line.length:,} bytes) {why}.")
-            elif is_to(line.record, texts):
-                self._remember(key, line.record, line.offset)
-            else:
-                self._places.get(key[1], {}).pop(key[0], None)
-        if line is not None and not line.has_newline:
-            if line.record is None:
-                self._file.cut_off(line.offset)
-            else:
-                self._file.append(b"\n")
-
-    def _remember(self, key: Key, record: Mapping[str, Any], offset: int) -> None:
-        flags = is_error(record) * _ERROR | bool(record.get("interrupted")) * _INTERRUPTED
-        question_id, repeat = key
-        self._places.setdefault(repeat, {})[question_id] = offset << _FLAG_BITS | flags
-
-    def _read(self, offsets: Iterable[int]) -> Iterator[dict[str, Any]]:
+        offsets = sorted(place[0] for key in keys if (place := self._places.get(key)) is not None)
+        if not offsets:
+            return
         try:
             with open_to_read(self.path) as file:
                 for offset in offsets:
@@ -223,11 +169,52 @@ class Journal:
                         raise RunFolderError(
                             f"no record can be read at byte {offset}",
                             path=self.path,
-                            hint="The file was changed while the run had it open: run again.",
+                            hint="Another program changed the file: run the command again.",
                         )
                     yield record
         except OSError as problem:
             raise cannot_read(self.path, problem) from problem
+
+    def close(self) -> None:
+        """Sync what is left and close the file; a second time does nothing.
+
+        Raises:
+            RunFolderError: What was written could not be synced to the disk.
+        """
+        with self._lock:
+            if self._file is None or self._file.descriptor < 0:
+                return
+            try:
+                sync(self._file.descriptor)
+            except OSError as problem:
+                raise cannot_write(self.path, problem) from problem
+            finally:
+                self._file.close()
+
+    def _open_earlier(self, texts: Mapping[str, str]) -> None:
+        """Remember the records of earlier sessions, and have a file that is written end in a whole line."""
+        line = None
+        for line in journal_lines(self.path) if self._file is not None or self.path.exists() else ():
+            key = None if line.record is None else key_of(line.record)
+            if key is None or line.record is None:
+                why = "holds no response" if line.has_newline else "was cut off while it was written"
+                self.unreadable.append(f"Line {line.number} of {self.path} ({line.length:,} bytes) {why}.")
+            elif is_to(line.record, texts):
+                self._places[key] = line.offset, _summary_of(line.record)
+            else:
+                self._places.pop(key, None)
+        if self._file is not None and line is not None and not line.has_newline:
+            if line.record is None:
+                self._file.cut_off(line.offset)
+            else:
+                self._file.append(b"\n")
+
+
+_SUMMARIES = {(error, cut): Summary(error, cut) for error in (False, True) for cut in (False, True)}
+
+
+def _summary_of(record: Mapping[str, Any]) -> Summary:
+    return _SUMMARIES[is_error(record), bool(record.get("interrupted"))]
 
 
 def journal_lines(path: Path) -> Iterator[JournalLine]:
@@ -259,7 +246,7 @@ def iter_responses(path: str | PathLike[str]) -> Iterator[dict[str, Any]]:
 
 
 def record_in(line: bytes) -> dict[str, Any] | None:
-    """Return the record of a line; None where it is no JSON object with a question_id.
+    """Return the record of a line; None if it is not a JSON object with a question_id.
 
     Example:
         >>> record_in(b'{"question_id": "q1"}')
@@ -285,7 +272,7 @@ def key_of(record: Mapping[str, Any]) -> Key | None:
     """Return the key of a record: its question id as a text, and its repeat, by default 1.
 
     Returns:
-        None for a record without a question id, or whose repeat is no whole number from 1.
+        None for a record without a question id, or whose repeat is not a whole number from 1.
 
     Example:
         >>> key_of({"question_id": "q1", "repeat": 2})

@@ -124,7 +124,7 @@ def iter_results(path: str | PathLike[str]) -> Iterator[dict[str, Any]]:
     """Read a file of results line by line, without the blank ones.
 
     Raises:
-        RunFolderError: The file cannot be read, or a line is no result.
+        RunFolderError: The file cannot be read, or a line is not a result.
     """
     try:
         with open_to_read(Path(path)) as file:
@@ -163,7 +163,7 @@ def _is_nested(value: object, depth: int, is_right: Callable[[Mapping[str, Any]]
 def _no_result(
     path: str | PathLike[str], number: int, question_id: object = None, key: str | None = None
 ) -> RunFolderError:
-    what = "this line is no result" if key is None else "a result with steps of the wrong type"
+    what = "this line is not a result" if key is None else "a result with steps of the wrong type"
     hint = "Score the responses of this run again."
     named = None if question_id is None else str(question_id)
     return RunFolderError(what, path=path, line=number, question_id=named, key=key, hint=hint)

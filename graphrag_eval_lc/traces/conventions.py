@@ -27,16 +27,16 @@ class Convention:
         model: The model's name.
         call_id: The id by which a model asked for the tool.
         args: The arguments of a tool, the query of a retriever.
-        output: What a tool or a retriever gave.
+        output: What a tool or a retriever returned.
         asked: The messages to a model or an agent.
-        answered: The messages or the text that a model or an agent gave.
+        answered: The messages or the text that a model or an agent returned.
         asked_messages: Beginnings of flattened keys of the messages to a model: ``beginning.0.role``.
-        answered_messages: Likewise of those that it gave.
+        answered_messages: Likewise of those that it returned.
         documents: Beginnings of flattened keys of retrieved documents.
         parameters: The names of a tool's parameters, as the keys of a mapping.
         tokens: Counts of tokens by their names in responses.
         token_details: A mapping of counts, and its keys by their names in responses; those of a row are added, and
-            ``input_*`` stands for all keys that begin so.
+            ``input_*`` matches all keys that begin so.
         metadata: Mappings of what the user put into the trace.
         metadata_parts: Beginnings of keys with one part of it each.
         tags: Lists of tags.
@@ -258,10 +258,10 @@ GEN_AI = Convention(
 )
 
 CONVENTIONS = (OPENINFERENCE, LANGFUSE, TRACELOOP, PYDANTIC_AI, LOGFIRE, GEN_AI)
-"""In the order in which they are asked: an exporter may add the keys of a later one to those of its own."""
+"""In the order in which they are asked: an exporter may add the keys of a later one to its own."""
 
 ANSWER_TOOLS: Mapping[str, Keys] = {
     "openinference.instrumentation.smolagents": ("final_answer",),
     "pydantic-ai": ("final_result",),
 }
-"""By instrumentation, the beginnings of the names of tools that are no step: the agent answers by calling them."""
+"""By instrumentation, the beginnings of the names of tools that are not steps: the agent answers by calling them."""

@@ -38,7 +38,7 @@ def read_calls(path: str | PathLike[str], warn: Callable[[str], object]) -> Iter
         warn: Is called with each thing to know of the file, when all its traces were given.
 
     Raises:
-        ResponsesError: The file cannot be read, is no valid JSON, or has no traces.
+        ResponsesError: The file cannot be read, is not valid JSON, or has no traces.
     """
     spans, whole, others = SpanReader(), WholeTraces(), 0
     with Spool() as spool:
@@ -65,7 +65,7 @@ def _calls(path: str | PathLike[str], spans: SpanReader) -> Iterator[TracedCall]
     with _opened(path) as file:
         stream = JsonStream(file, str(path))
         if stream.peek() not in ("", "{", "["):
-            raise ResponsesError("the file has no traces in a known format: it is no JSON", path=path, hint=_HINT)
+            raise ResponsesError("the file has no traces in a known format: it is not JSON", path=path, hint=_HINT)
         is_known = False
         for _ in _objects(stream):
             record: dict[str, Any] = {}
@@ -99,7 +99,7 @@ def _about_others(traces: int) -> Iterator[str]:
 
 
 def _opened(path: str | PathLike[str]) -> IO[str]:
-    """Open a file for reading as text; the byte order mark of other systems is no part of it."""
+    """Open a file for reading as text, without a byte order mark."""
     try:
         with Path(path).open("rb") as file:
             is_zipped = file.read(len(_ZIPPED)) == _ZIPPED

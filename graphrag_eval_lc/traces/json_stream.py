@@ -91,7 +91,7 @@ class JsonStream:
         """Read the next value as a whole.
 
         Raises:
-            ResponsesError: It is no JSON, or is cut off.
+            ResponsesError: It is not JSON, or is cut off.
         """
         self.peek()
         while True:

@@ -34,13 +34,13 @@ def is_run(record: object) -> bool:
 
 
 def langsmith_calls(run: object) -> Iterator[TracedCall]:
-    """Yield the calls of a run: itself, and those of the runs inside it, where it holds them.
+    """Yield the calls of a run: itself, and those of the runs inside it, if it holds them.
 
     Args:
-        run: A run as LangSmith's client gives it, or as the dict of its JSON.
+        run: A run as LangSmith's client returns it, or as the dict of its JSON.
 
     Raises:
-        ResponsesError: It is no run, or lacks its start.
+        ResponsesError: It is not a run, or lacks its start.
 
     Example:
         >>> run = {"id": "r", "run_type": "tool", "name": "now", "start_time": "2026-01-31T12:00:00", "inputs": {}}
@@ -111,7 +111,7 @@ def _call(record: Mapping[str, Any], parent: str | None, trace: str | None) -> T
 def _first(
     record: Mapping[str, Any], kind: CallKind, inputs: object, outputs: object, metadata: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """Return what the first run of a trace tells: question and answer, metadata and tags."""
+    """Return question and answer, metadata and tags of the first run of a trace."""
     tags = record.get("tags")
     told = user_metadata(metadata)
     if isinstance(tags, Sequence) and not isinstance(tags, str):
@@ -197,7 +197,7 @@ def _result(outputs: object) -> LLMResult:
 
 
 def _messages(outputs: Mapping[str, Any]) -> Iterator[object]:
-    """Yield where in outputs a model's message may stand: a choice of OpenAI's, or a key of its own."""
+    """Yield the parts of outputs that may be a model's message: a choice of OpenAI's, or a separate key."""
     choices = outputs.get("choices")
     if isinstance(choices, Sequence) and choices:
         yield _mapping(choices[0]).get("message")
@@ -252,7 +252,7 @@ def _documents(outputs: object) -> str:
 
 
 def _error_text(value: object) -> str | None:
-    """Return an error as the capture handler tells it: ``ValueError: no`` of ``ValueError('no')Traceback (…``."""
+    """Return an error as the capture handler writes it: ``ValueError: no`` of ``ValueError('no')Traceback (…``."""
     text = str(value).partition("Traceback (most recent call last)")[0].strip() if value else ""
     if not text:
         return str(value) if value else None

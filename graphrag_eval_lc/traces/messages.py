@@ -33,12 +33,12 @@ class Message(NamedTuple):
 
     Attributes:
         role: user, assistant, system or tool.
-        text: Its text; None where it has none.
+        text: Its text; None if it has none.
         asked: The calls of tools that it asks for.
         answers: The id of the call that it answers.
-        is_error: Whether it tells that the call failed.
-        artifact: What LangChain's tool gave beside its text.
-        content: The content as it stands.
+        is_error: Whether it says that the call failed.
+        artifact: What LangChain's tool returned next to its text.
+        content: The content, unchanged.
     """
 
     role: str
@@ -136,7 +136,7 @@ def _role_of(fields: Mapping[str, Any]) -> str | None:
 
 
 def _openai_item(fields: Mapping[str, Any]) -> Message | None:
-    """Return an item of OpenAI's Responses API that is no message but a call, or what a call gave."""
+    """Return an item of OpenAI's Responses API that is a call, or what a call returned, and not a message."""
     kind = fields.get("type")
     if kind == "function_call" and isinstance(fields.get("name"), str):
         return Message("assistant", None, [_call(fields.get("call_id"), fields["name"], fields.get("arguments"))])
@@ -217,7 +217,7 @@ def last_answer(messages: Sequence[Message]) -> str | None:
 
 
 def nested(attributes: Mapping[str, Any], beginning: str) -> list[Any]:
-    """Return a list that stands flattened in attributes: ``beginning.0.role`` is the role of its first element.
+    """Return a list that is flattened in attributes: ``beginning.0.role`` is the role of its first element.
 
     Example:
         >>> nested({"m.0.role": "user", "m.0.calls.0.id": "a", "m.1.role": "tool"}, "m")

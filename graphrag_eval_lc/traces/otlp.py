@@ -41,7 +41,7 @@ class SpanReader:
 
     def warnings(self) -> Iterator[str]:
         """Yield what is to be known of the spans that were read."""
-        limit = "set OTEL_SPAN_ATTRIBUTE_COUNT_LIMIT to 1000 or more where they are recorded"
+        limit = "set OTEL_SPAN_ATTRIBUTE_COUNT_LIMIT to 1000 or more for the agent that records them"
         if self.cut:
             yield (
                 f"{counted(self.cut, 'span')} lost attributes to the limit of the SDK (128 by default), so that "
@@ -122,7 +122,7 @@ def _keys(stream: JsonStream) -> Iterator[str]:
 
 
 def hex_id(value: Any) -> str | None:
-    """Return an id in hexadecimal digits, as OTLP/JSON has it; protobuf's own JSON has base64. None where it is empty.
+    """Return an id in hexadecimal digits, as OTLP/JSON has it; protobuf's own JSON has base64. None if it is empty.
 
     Example:
         >>> hex_id("W47/95gDgQPSabYzgT/GDA=="), hex_id("0x5B8EFFF798038103D269B633813FC60C")
@@ -143,7 +143,7 @@ def hex_id(value: Any) -> str | None:
 
 
 def _seconds(value: Any) -> float | None:
-    """Return a time in seconds since 1970, of nanoseconds or ISO 8601; None where it is 0, as of spans not ended."""
+    """Return a time in seconds since 1970, of nanoseconds or ISO 8601; None if it is 0, as of spans not ended."""
     if isinstance(value, str) and not value.isdecimal():
         try:
             return datetime.fromisoformat(value).timestamp()

@@ -21,10 +21,10 @@ class QuestionIds:
     A question that several traces answer has a repeat for each, in the order in which they are given.
 
     Args:
-        templates: The dataset; None: only the ids that the traces themselves tell are known.
+        templates: The dataset; None: only the ids in the traces are known.
 
     Attributes:
-        unknown: The questions of traces that no question of the dataset has, None where a trace tells none.
+        unknown: The questions of traces that no question of the dataset has, None if a trace has none.
 
     Example:
         >>> dataset = [{"template_id": "t", "questions": [{"id": "q1", "question_text": "How many lines?"}]}]
@@ -47,7 +47,7 @@ class QuestionIds:
             self._by_folded.setdefault(_folded(text), {})[identifier] = None
 
     def named(self, response: Response) -> Response | None:
-        """Return a response with its question's id, and its repeat from the second on; None where none has it.
+        """Return a response with its question's id, and its repeat from the second on; None if none has it.
 
         Raises:
             ResponsesError: Several questions have its text.
@@ -74,10 +74,10 @@ class QuestionIds:
         if self._ids is None:
             yield (
                 f"{counted(number, 'trace tells', 'traces tell')} no question id and {'is' if number == 1 else 'are'} "
-                "left out; a dataset (--dataset) tells the ids by the questions' texts"
+                "left out; a dataset (--dataset) finds the ids by the questions' texts"
             )
             return
-        told = f": {shown}{more}" if shown else ", and they tell no question"
+        told = f": {shown}{more}" if shown else ", and they name no question"
         yield f"{counted(number, 'trace is', 'traces are')} of no question of the dataset and left out{told}"
 
     def _id_of(self, response: Response) -> str | None:
@@ -91,7 +91,7 @@ class QuestionIds:
         if len(found) > 1:
             raise ResponsesError(
                 f"{len(found)} questions have the text of a trace, “{shortened(text, _SHOWN)}”: {listed(list(found))}",
-                hint='Say which one is meant where the agent is asked: {"metadata": {"question_id": …}}.',
+                hint='Name the right one when you ask the agent: {"metadata": {"question_id": …}}.',
             )
         return next(iter(found), given)
 

@@ -1,4 +1,4 @@
-"""Traces read as responses: from a file, whose format is found by itself, or from runs that LangSmith's client gave."""
+"""A file of traces, or runs of LangSmith's client, go in; the responses to the questions in them come out."""
 
 from collections.abc import Iterable, Iterator
 from os import PathLike
@@ -14,6 +14,7 @@ from graphrag_eval_lc.traces.question_ids import QuestionIds
 from graphrag_eval_lc.traces.responses import responses_of
 from graphrag_eval_lc.traces.spool import Spool
 from graphrag_eval_lc.traces.traced_calls import TracedCall
+from graphrag_eval_lc.traces.whole_traces import WholeTraces
 
 TraceSource = str | PathLike[str] | Iterable[Any]
 """A path, or runs of LangSmith."""
@@ -24,7 +25,7 @@ class TraceReading:
 
     Args:
         source: A path, or runs of LangSmith, such as those of LangChain's ``RunCollectorCallbackHandler``.
-        dataset: The dataset whose questions were asked; None: each trace tells its question's id.
+        dataset: The dataset whose questions were asked; None: each trace names its question's id.
 
     Attributes:
         number_of_traces: How many traces were read.
@@ -61,21 +62,22 @@ class TraceReading:
             for run in self._source:
                 for call in langsmith_calls(run):
                     spool.add(call)
-            yield from spool.traces()
+            whole = WholeTraces()
+            yield from map(whole.completed, spool.traces())
 
 
 def read_traces(source: TraceSource, dataset: DatasetSource | None = None) -> list[Response]:
     """Return the responses in traces of other tools, so that the agent need not run again.
 
     A file holds spans of OpenTelemetry (OTLP as JSON, of Traceloop's, OpenInference's, Langfuse's and other
-    instrumentations) or LangSmith's runs (a list or a run a line); which it is is found by itself. The question id
-    stands in the metadata of the trace (``question_id``), else the question's text tells it. A question that several
+    instrumentations) or LangSmith's runs (a list or a run a line); the format is detected. The question id
+    is in the metadata of the trace (``question_id``), else the question's text decides. A question that several
     traces answer has repeats.
 
     Args:
         source: A path; or runs of LangSmith, such as ``client.list_runs(…)`` or the ``traced_runs`` of LangChain's
             ``RunCollectorCallbackHandler``.
-        dataset: The dataset whose questions were asked, as a path or its templates; None: each trace tells its
+        dataset: The dataset whose questions were asked, as a path or its templates; None: each trace names its
             question's id.
 
     Returns:
@@ -110,7 +112,7 @@ def read_traces(source: TraceSource, dataset: DatasetSource | None = None) -> li
 
 
 def nothing_read(reading: TraceReading, source: TraceSource) -> ResponsesError:
-    """Return the error that says why there is no response at all."""
+    """Return the error that says why no response was read."""
     path = source if isinstance(source, str | PathLike) else None
     if not reading.number_of_traces:
         return ResponsesError("there are no traces", path=path, hint="Give an export that has some.")

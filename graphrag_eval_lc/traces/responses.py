@@ -10,14 +10,14 @@ from graphrag_eval_lc.capture.values import output_text, to_plain, utc_timestamp
 from graphrag_eval_lc.records import ActualStep, ModelCall, Response
 from graphrag_eval_lc.registry.metrics import ELAPSED_SEC, TOKENS
 from graphrag_eval_lc.texts import counted, listed
-from graphrag_eval_lc.traces.traced_calls import AskedCall, TracedCall
+from graphrag_eval_lc.traces.traced_calls import TracedCall
 
-_UNFINISHED = "Unfinished: the trace does not tell how the call ended"
+_UNFINISHED = "Unfinished: the trace does not say how the call ended"
 _STEPS = ("tool", "retriever")
 
 
 def responses_of(calls: Sequence[TracedCall]) -> Iterator[Response]:
-    """Yield the responses in a trace: one, or where several of its calls have question ids of their own, one for each.
+    """Yield the responses in a trace: one, or one for each call with a question id if these differ.
 
     Args:
         calls: The calls of one trace.
@@ -89,7 +89,6 @@ class _Asked(NamedTuple):
 
     number: int
     position: int
-    call: AskedCall
 
 
 class _Trace:
@@ -114,7 +113,7 @@ class _Trace:
         for number, model in enumerate(self._models):
             for position, asked in enumerate(model.asked):
                 if asked.id is not None:
-                    self._calls_by_id.setdefault(asked.id, []).append(_Asked(number, position, asked))
+                    self._calls_by_id.setdefault(asked.id, []).append(_Asked(number, position))
         steps = {call.id for call in self._steps}
         self._around = {
             call.id: next((each.id for each in tree.outer(call) if each.id in steps), None) for call in self._steps
@@ -187,24 +186,15 @@ class _Trace:
         return ordered
 
     def _place(self, step: TracedCall) -> tuple[float, float, float]:
-        """Return where a step stands: after which model's answer, as which of its calls, and when."""
+        """Return the place of a step: after which model's answer, as which of its calls, and when."""
         before = bisect_right(self._model_starts, step.started)
         known = self._calls_by_id.get(step.tool_call_id, ()) if step.tool_call_id is not None else ()
         if (asked := _last_before(known, before)) is not None:
             return asked.number, asked.position, step.started
         return before - 1, inf, step.started
 
-    def _asked(self, step: TracedCall) -> AskedCall | None:
-        """Return how a model asked for a step by its id."""
-        if step.tool_call_id is None:
-            return None
-        known = [each for each in self._calls_by_id.get(step.tool_call_id, ()) if each.call.name == step.name]
-        found = _last_before(known, bisect_right(self._model_starts, step.started))
-        return None if found is None else found.call
-
     def _actual_step(self, call: TracedCall) -> ActualStep:
-        asked = self._asked(call) if call.args is None else None
-        args = to_plain(call.args if asked is None else asked.args)
+        args = to_plain(call.args)
         step: dict[str, Any] = {
             "name": call.name,
             "args": args if isinstance(args, dict) else {} if args is None else {"input": args},
@@ -226,7 +216,7 @@ class _Trace:
     # --- tokens, tags, warnings ---
 
     def _add_tokens(self, response: Response) -> Iterator[str]:
-        """Add the sums of tokens, where every model call tells them."""
+        """Add the sums of tokens, if every model call reports them."""
         told = [call for call in self._models if call.error is None or any(map(call.tokens.get, TOKENS))]
         number, failed = counted(len(self._models), "model call"), len(self._models) - len(told)
         for key in TOKENS:
@@ -250,7 +240,7 @@ class _Trace:
         open_steps = [step for step in self._steps if step.ended is None and step.error is None and step.output is None]
         if open_steps:
             names = listed([step.name for step in open_steps])
-            yield f"the trace does not tell how these ended, and they count as errors: {names}"
+            yield f"the trace does not say how these ended, and they count as errors: {names}"
 
     def _unanswered(self) -> Iterator[str]:
         """Tell of calls for which models asked and of which the trace has nothing."""
@@ -264,7 +254,7 @@ class _Trace:
         elif missing and not self._steps:
             yield (
                 f"models asked for {counted(len(missing), 'tool call')} and the trace has none: "
-                "was the tracer told to leave tools out?"
+                "is the tracer set to leave tools out?"
             )
 
 

@@ -35,10 +35,10 @@ class Span:
         parent_id: The span in which it happened.
         name: Its name.
         started: In seconds since 1970.
-        ended: Likewise; None where that was not recorded.
+        ended: Likewise; None if that was not recorded.
         attributes: Its attributes.
         scope: The instrumentation that recorded it.
-        has_failed: Whether its status says so; None where it has none.
+        has_failed: Whether its status says so; None if it has none.
         message: What its status says.
         exceptions: Type and message of the exceptions among its events.
     """
@@ -137,7 +137,7 @@ class _SpanReader:
         return self._kind_without_a_name()
 
     def _kind_without_a_name(self) -> CallKind:
-        """Return the kind by what a span has, where no attribute names it."""
+        """Return the kind by what a span has, if no attribute names it."""
         if "gen_ai.tool.name" in self._attributes or "tool_arguments" in self._attributes:
             return "tool"
         if "pydantic_ai.all_messages" in self._attributes or "all_messages_events" in self._attributes:
@@ -187,7 +187,7 @@ class _SpanReader:
         return ToolOutput([document(item) for item in value] if isinstance(value, list) else value)
 
     def error(self, output: ToolOutput) -> str | None:
-        """Return why the span failed; None where it did not."""
+        """Return why the span failed; None if it did not."""
         told = self.first("error")
         if told is not None:
             return _error_text(told)
@@ -234,7 +234,7 @@ class _SpanReader:
         return self._messages("asked_messages", "asked")
 
     def answered(self) -> list[Message]:
-        """Return what a model gave: the last messages, where those that it was given stand before them."""
+        """Return what a model returned: the last messages, if the request's messages are before them."""
         messages = self._messages("answered_messages", "answered")
         given = next((place for place in range(len(messages), 0, -1) if messages[place - 1].role != "assistant"), 0)
         return messages[given:]
@@ -300,7 +300,7 @@ class _SpanReader:
 
 
 def _question_in(value: Any) -> str | None:
-    """Return the question in the input of an agent that is no list of messages."""
+    """Return the question in the input of an agent that is not a list of messages."""
     value = parsed(value)
     if isinstance(value, Mapping) and _WORKFLOW in value:
         return None
@@ -332,7 +332,7 @@ def _call_id_in(attributes: Mapping[str, Any]) -> str | None:
 
 
 def _summed(details: Mapping[str, Any], rows: Mapping[str, Keys]) -> dict[str, int]:
-    """Return counts as rows of the tables say, where a key that ends in ``*`` stands for all that begin so."""
+    """Return counts as rows of the tables say, in which a key that ends in ``*`` matches all that begin so."""
     sums: dict[str, int] = {}
     for name, keys in rows.items():
         beginnings = tuple(key[:-1] for key in keys if key.endswith("*"))
@@ -359,7 +359,7 @@ def _count(value: Any) -> int | None:
 
 
 def _error_text(value: Any) -> str:
-    """Return an error as a text, of OpenAI's Agents SDK with what it says beside the message."""
+    """Return an error as a text, of OpenAI's Agents SDK with its details next to the message."""
     value = parsed(value)
     if not isinstance(value, Mapping) or not isinstance(value.get("message"), str):
         return text_of(value) if isinstance(value, str) else json_text(value)

@@ -1,4 +1,4 @@
-"""Calls put together by trace, on the disk where there are many, so that a large file needs little memory."""
+"""Calls in any order go in, trace by trace they come out; many are kept on disk, so that little memory is needed."""
 
 import dataclasses
 import pickle
@@ -83,7 +83,7 @@ def _key(trace_id: str) -> bytes:
 
 
 def _flat(call: TracedCall) -> TracedCall:
-    """Return a call whose values are JSON texts where they can be nested."""
+    """Return a call whose nested values are JSON texts."""
     return dataclasses.replace(
         call,
         args=json_text(call.args),

@@ -18,12 +18,12 @@ _WRAPPED = ("tool_call_id", '"output"', '"raw_output"')  # in what wraps an outp
 
 
 class ToolOutput(NamedTuple):
-    """What a tool gave.
+    """What a tool returned.
 
     Attributes:
-        value: Its output; None where it failed.
+        value: Its output; None if it failed.
         error: Why it failed.
-        call_id: The id of the call that it answers, where the output tells it.
+        call_id: The id of the call that it answers, if the output has it.
     """
 
     value: Any

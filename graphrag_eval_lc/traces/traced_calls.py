@@ -1,4 +1,4 @@
-"""What any tracer tells of one call, whoever recorded it."""
+"""The record of one call in a trace, whichever tracer wrote it."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -17,7 +17,7 @@ class AskedCall:
     """A call of a tool that a model asked for.
 
     Attributes:
-        id: The id that the model gave it; None where it is not told.
+        id: The id that the model chose for it; None if it is not recorded.
         name: The tool.
         args: Its arguments.
     """
@@ -38,17 +38,17 @@ class TracedCall:
         kind: What was called.
         name: The tool, the model or the agent.
         started: When it began, in seconds since 1970.
-        ended: When it ended; None where that was not recorded.
-        error: Why it failed; None where it did not.
+        ended: When it ended; None if that was not recorded.
+        error: Why it failed; None if it did not.
         args: The arguments of a tool, the query of a retriever.
-        output: What a tool or a retriever gave.
+        output: What a tool or a retriever returned.
         tool_call_id: The id by which a model asked for the tool.
-        model: The model, where the tracer tells one.
+        model: The model, if the tracer names one.
         tokens: ``input_tokens``, ``output_tokens``, ``total_tokens`` of a model, and further counts by their names.
         asked: The calls of tools that a model asked for.
         question: What was asked: of the first call the input's text, of a model the last message of a user.
-        answer: The text that it gave, of a call that answers.
-        question_id: The id of the question, where the metadata tells it.
+        answer: The text that it returned, of a call that answers.
+        question_id: The id of the question, if the metadata has it.
         metadata: What the user put into the trace: metadata, tags.
         source: What recorded it, such as ``openinference``; the same tool may be recorded by two of them.
     """

@@ -1,4 +1,4 @@
-"""The calls of a whole trace: what one span tells of another, and spans that two instrumentations recorded both."""
+"""The calls of a trace go in; each call once, completed by what other spans say of it, comes out."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -91,7 +91,7 @@ def _overlap(one: TracedCall, other: TracedCall) -> bool:
 
 
 def _without_shells(calls: Sequence[TracedCall]) -> Iterator[TracedCall]:
-    """Yield the calls, models as what only holds calls together where the one inside them has the tokens."""
+    """Yield the calls, models of the kind ``other`` if the one inside them has the tokens."""
     by_id = {call.id: call for call in calls}
     shells: set[str] = set()
     for call in calls:
@@ -138,7 +138,7 @@ class _AskedCalls:
             self._left.setdefault((each.name, model.source), []).append(each)
 
     def of(self, call: TracedCall) -> AskedCall | None:
-        """Return what a model asked for last with a tool's id, best as told by the tool's own source.
+        """Return what a model asked for last with a tool's id, preferably in the words of the tool's own source.
 
         Of a call without an id, it is the first one left with its name and its arguments, else with its name.
         """

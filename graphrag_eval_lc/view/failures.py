@@ -172,6 +172,7 @@ _CAUSES: Final[Mapping[str, tuple[str, str]]] = {
     "property_not_on_class": ("wrong property", "{what}"),
     "unbound_variable": ("broken query", "A column is never bound"),
     "disconnected_patterns": ("broken query", "Patterns are not connected"),
+    "too_large": ("large query", "The query is too large to be checked"),
     "class": ("wrong class", "Wrong class: {actual} for {expected}"),
     "property": ("wrong property", "Wrong property: {actual} for {expected}"),
     "direction": ("wrong direction", "A property is used the other way round"),

@@ -22,5 +22,5 @@ def judgement(request: StubRequest) -> dict[str, Any]:
     if "verdict" in properties:
         return {"reason": "so", "verdict": chance % 2}
     if "noncommittal" in properties:
-        return {"question": "Where?", "noncommittal": 0}
+        return {"questions": ["Where?"] * 3, "noncommittal": 0}
     return {name: "so" if name.endswith("reason") else chance / 4 for name in properties}

@@ -216,7 +216,7 @@ def test_assistant_that_does_not_exist_is_told(url: str, named: str, complaint: 
 
 
 def test_server_does_not_speak_https(url: str) -> None:
-    with pytest.raises(AgentError, match=r"there is no LangGraph server at https:.*SSL"):
+    with pytest.raises(AgentError, match=r"no LangGraph server answers at https:.*SSL"):
         answers(f"{url}/compiled".replace("http:", "https:"))
 
 
@@ -246,7 +246,7 @@ def test_server_that_speaks_https(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     with serving(write_project(tmp_path), certificate=certificate, key=key) as server:
         with pytest.raises(AgentError, match=r"CERTIFICATE_VERIFY_FAILED.*SSL_CERT_FILE"):
             answers(f"{server.url}/compiled")
-        with pytest.raises(AgentError, match=r"there is no LangGraph server at http:.*http or https"):
+        with pytest.raises(AgentError, match=r"no LangGraph server answers at http:.*http or https"):
             answers(f"{server.url}/compiled".replace("https:", "http:"))
         monkeypatch.setenv("SSL_CERT_FILE", str(certificate))
         assert answers(f"{server.url}/compiled") == ["COMPILED"] * 2
@@ -402,5 +402,5 @@ def test_server_that_dies_is_an_error_of_the_questions_that_it_had(tmp_path: Pat
         asked.join()
         assert [response["status"] for response in run.responses] == ["error"] * 2
         assert all(re.match("(Transport|Connect|Read)Error: ", response["error"]) for response in run.responses)
-        with pytest.raises(AgentError, match="there is no LangGraph server at"):
+        with pytest.raises(AgentError, match="no LangGraph server answers at"):
             answers(f"{server.url}/compiled")

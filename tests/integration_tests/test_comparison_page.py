@@ -123,11 +123,27 @@ def test_a_question_that_flipped_opens_to_both_answers_and_its_steps_side_by_sid
         assert side.answer is not None
         assert side.answer in text
     steps = [step for pair in flip.steps for step in (pair.a, pair.b) if step is not None]
-    assert detail.locator("pre").count() == sum(bool(step.args) + bool(step.output) for step in steps)
+    assert detail.locator("pre[aria-label^=Output]").count() == sum(bool(step.output) for step in steps)
+    assert detail.locator("pre:not([aria-label^=Output])").count() >= sum(bool(step.args) for step in steps)
     assert all(step.name in text for step in steps)
-    assert detail.locator(".step-pairs > li").count() == len(flip.steps)
+    assert detail.locator(".steps > li").count() == len(flip.steps)
+
+
+def test_first_call_that_differs_is_open_on_both_sides_and_the_difference_is_marked(
+    comparison: RunComparison, open_page: Open
+) -> None:
+    opened = open_page()
+    flip = comparison.pairs[0].flips[0]
     opened.rows.first.locator(".question-button").click()
-    expect(detail).to_have_count(0)
+    steps = opened.page.locator(".detail .steps > li")
+    expect(steps).to_have_count(len(flip.steps))
+    differs = next(place for place, pair in enumerate(flip.steps) if not pair.is_same)
+    is_open = steps.locator(".step-head").evaluate_all("all => all.map(each => each.ariaExpanded)")
+    assert is_open == ["true" if place == differs else "false" for place in range(len(flip.steps))]
+    assert steps.nth(differs).locator(".side").count() == 2
+    expect(steps.nth(differs).locator("mark").first).to_be_visible()
+    opened.rows.first.locator(".question-button").click()
+    expect(opened.page.locator(".detail")).to_have_count(0)
 
 
 def test_a_question_that_did_not_flip_has_nothing_to_open(comparison: RunComparison, open_page: Open) -> None:

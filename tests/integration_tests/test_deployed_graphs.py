@@ -113,7 +113,7 @@ def test_a_deployed_graph_is_benchmarked(url: str, tmp_path: Path) -> None:
         tokens = {"input_tokens": 10, "output_tokens": 2, "total_tokens": 12}
         assert response["llm_calls"] == [{"model": "fake-1", **tokens}] * 3
         assert not any("elapsed_sec" in step for step in response["actual_steps"])
-        assert "told of no run" in response["capture_warnings"][0]
+        assert "reported no run" in response["capture_warnings"][0]
         assert "their times are not known" in response["capture_warnings"][-1]
 
 

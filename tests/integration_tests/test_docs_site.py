@@ -12,6 +12,37 @@ import pytest
 from support.browsing import started_browser
 
 ROOT = Path(__file__).parents[2]
+# What readers type into the search, and the page that must come first.
+SEARCHES = {
+    "resume": "how-to/benchmark",
+    "retry": "how-to/benchmark",
+    "timeout": "how-to/benchmark",
+    "rate limit": "how-to/benchmark",
+    "cost": "how-to/judges",
+    "cache": "how-to/judges",
+    "llm judge": "why/judging",
+    "crash": "how-to/isolation",
+    "distributed": "how-to/ray",
+    "slurm": "how-to/shards",
+    "regression": "how-to/compare",
+    "threshold": "how-to/compare",
+    "cypher": "how-to/rows",
+    "neo4j": "how-to/rows",
+    "langsmith": "how-to/traces",
+    "opentelemetry": "how-to/traces",
+    "github actions": "how-to/ci",
+    "pytest": "how-to/pytest",
+    "jupyter": "how-to/notebooks",
+    "custom metric": "how-to/metric",
+    "recall@k": "how-to/retrieval",
+    "callback handler": "how-to/capture",
+    "privacy": "why/kept",
+    "confidence interval": "why/intervals",
+    "install": "start/install",
+    "migrate": "moving-from-graphrag-eval",
+    "run_benchmark": "reference/api/graphrag_eval_lc",
+}
+FIRST_RESULT = ".md-search-result__item .md-search-result__link"
 pytestmark = pytest.mark.full
 
 
@@ -63,3 +94,38 @@ def test_pages_opened_as_files_load_nothing_from_elsewhere_and_are_searched(site
     page.keyboard.type("nDCG", delay=30)
     page.wait_for_function("document.querySelectorAll('.md-search-result__item').length > 0")
     assert "Metrics" in page.inner_text("[data-md-component=search-result]")
+
+
+def test_usual_searches_find_the_page_that_answers_them(site: Path, browser: Any) -> None:
+    page = browser.new_page()
+    page.goto((site / "index.html").as_uri())
+    page.wait_for_load_state("networkidle")
+    page.keyboard.press("f")
+    found: dict[str, str] = {}
+    for words in SEARCHES:
+        page.fill("[data-md-component=search-query]", "")
+        page.wait_for_selector(FIRST_RESULT, state="detached")
+        page.keyboard.type(words)
+        page.wait_for_selector(FIRST_RESULT, state="attached")
+        page.wait_for_timeout(300)  # the results of the last letter
+        target = str(page.get_attribute(FIRST_RESULT, "href"))
+        found[words] = target.partition(f"{site.name}/")[2].partition(".html")[0]
+    assert found == SEARCHES
+
+
+def test_copy_buttons_copy_commands_without_prompt_and_output(site: Path, browser: Any) -> None:
+    page = browser.new_page()
+    page.goto((site / "start" / "own-agent.html").as_uri())
+    copied = """() => [...document.querySelectorAll('.highlight code:has(.gp)')].map(code => {
+        code.setAttribute('data-md-copying', '');  // as the theme's button does
+        return code.innerText.trim();
+    })"""
+    blocks = page.evaluate(copied)
+    assert "graphrag-eval-lc run -o runs/first" in blocks
+    assert [block for block in blocks if block.startswith("$") or "Using graphrag_eval.yaml" in block] == []
+
+
+def test_links_of_llms_txt_are_there(site: Path) -> None:
+    links = re.findall(r"\]\(([^)]+)\)", (site / "llms.txt").read_text(encoding="utf-8"))
+    assert len(links) > 30
+    assert [link for link in links if not (site / link).is_file()] == []

@@ -85,7 +85,10 @@ def our_values(case: dict[str, Any]) -> dict[str, float | None]:
     precision = ContextPrecision(ScriptedJudge(case["verdicts"])).score(reference="A.", **contexts)
     utilization = ContextUtilization(ScriptedJudge(case["verdicts"])).score(response="A.", **contexts)
     recall = ContextRecall(ScriptedJudge([{"statements": case["statements"]}])).score(reference="A.", **contexts)
-    relevance = AnswerRelevance(ScriptedJudge(case["questions"]), ScriptedEmbeddings(case["vectors"]))
+    written = [each for each in case["questions"] if each["question"]]
+    is_noncommittal = all(each["noncommittal"] for each in written)
+    answer = {"questions": [each["question"] for each in written], "noncommittal": int(is_noncommittal)}
+    relevance = AnswerRelevance(ScriptedJudge([answer]), ScriptedEmbeddings(case["vectors"]))
     return {
         "precision": precision.value,
         "utilization": utilization.value,

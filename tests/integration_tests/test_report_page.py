@@ -1,6 +1,7 @@
 """The report of a run in a real browser: what can be done with it, and that no text in it can do anything."""
 
 import re
+import shlex
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -13,8 +14,11 @@ from playwright.sync_api import Browser, Locator, expect
 from support.browsing import LAPTOP, PHONE, OpenedPage
 from support.demo_runs import demo_run
 from support.hostile_runs import hostile_dataset, hostile_run
+from typer.testing import CliRunner
 
 from graphrag_eval_lc import BenchmarkRun, write_report
+from graphrag_eval_lc.cli.main import app
+from graphrag_eval_lc.demo import DATASET_PATH
 from graphrag_eval_lc.registry import MetricSpec
 from graphrag_eval_lc.registry.metrics import RegisteredMetric, metrics_of_users
 
@@ -160,8 +164,8 @@ def test_failed_question_has_what_was_expected_and_opens_with_its_wrong_step_and
     detail = opened.opened("transformers_kristiansand")
     expect(detail.locator(".step-head[aria-expanded=true]")).to_have_count(1)
     sides = detail.locator(".step .side")
-    assert sides.nth(0).locator("mark").all_inner_texts() == ["?ratedS", "cim:PowerTransformerEnd.ratedS", "?ratedS"]
-    assert sides.nth(1).locator("mark").all_inner_texts() == ["?ratedU", "cim:PowerTransformerEnd.ratedU", "?ratedU"]
+    assert sides.nth(0).locator("mark").all_inner_texts() == ["cim:PowerTransformerEnd.ratedS"]
+    assert sides.nth(1).locator("mark").all_inner_texts() == ["cim:PowerTransformerEnd.ratedU"]
     right = open_report(address="status=right").opened("transformers_stavanger")
     expect(right.locator(".step-head[aria-expanded=true]")).to_have_count(0)
 
@@ -206,8 +210,12 @@ def test_query_and_id_are_copied(open_report: Open) -> None:
     detail.get_by_role("button", name="Copy id").click()
     expect(detail.get_by_role("status").filter(has_text="Copied.")).to_have_count(1)
     assert opened.page.evaluate("navigator.clipboard.readText()") == "transformers_kristiansand"
-    detail.get_by_role("button", name="Copy arguments").last.click()
+    detail.get_by_role("button", name="Copy query").last.click()
     assert "ratedU" in opened.page.evaluate("navigator.clipboard.readText()")
+    detail.get_by_role("button", name="Copy command").click()
+    command = shlex.split(opened.page.evaluate("navigator.clipboard.readText()"))
+    assert command[:2] == ["graphrag-eval-lc", "run"]
+    assert command[-2:] == ["--question-id", "transformers_kristiansand"]
 
 
 # --- the list --------------------------------------------------------------------------------------------------------
@@ -394,9 +402,9 @@ def test_question_opens_with_its_answers_steps_and_timeline(open_report: Open) -
     assert "1 of 3 rows is missing" in detail.locator(".step").last.inner_text()
     opened.open_everything(".detail")
     expect(step).to_have_attribute("aria-expanded", "true")
-    assert detail.locator("table.rows tbody tr").count() == 5
+    assert detail.locator(".row-missing, .row-extra").count() == 5
     assert "SELECT" in detail.locator(".step .side").last.inner_text()
-    assert detail.locator(".timeline > li").count() == 2
+    assert detail.locator(".timeline > li.tool").count() == 2
     opened.button_of("transformers_kristiansand").click()
     expect(opened.page.locator(".detail")).to_have_count(0)
 
@@ -460,6 +468,105 @@ def test_repeats_of_a_question_have_links_of_their_own(tmp_path: Path, open_repo
         f"{name}{repeat}" for name in ("search_steins", "substations_se3") for repeat in ("", " #2")
     ]
     expect(opened.button_of("search_steins #2")).to_be_focused()
+
+
+def test_rows_are_a_table_with_all_columns_in_which_equal_rows_are_folded(open_report: Open) -> None:
+    detail = open_report().opened("transformers_kristiansand")
+    table = detail.locator("table.rows").first
+    headings = table.locator("thead th").all_inner_texts()
+    assert headings == ["transformer", "ratedS ↔ ratedU", "name not required"]
+    assert table.locator(".row-missing td").all_inner_texts()[1:] == ["1000", "KRISTIANSAND T1"]
+    expect(table.locator(".row-extra")).to_have_count(4)
+    assert table.locator("mark").all_inner_texts() == ["1000", "300"]  # what keeps two rows from being one
+    equal = table.locator(".row-equal")
+    expect(equal.first).to_be_hidden()
+    detail.get_by_role("button", name="Show 2 equal rows").click()
+    expect(equal).to_have_count(2)
+    expect(equal.first).to_be_visible()
+
+
+def test_iris_are_short_and_whole_if_they_are_pointed_at_or_copied(open_report: Open) -> None:
+    opened = open_report(permissions=["clipboard-read", "clipboard-write"])
+    detail = opened.opened("transformers_kristiansand")
+    iri = detail.locator("table.rows .iri").first
+    whole = iri.get_attribute("title")
+    assert whole is not None
+    assert whole.startswith("urn:uuid:")
+    assert (iri.bounding_box() or {})["width"] < 200
+    iri.evaluate("cell => getSelection().selectAllChildren(cell)")
+    opened.page.keyboard.press("Control+c")
+    assert opened.page.evaluate("navigator.clipboard.readText()").strip() == whole
+    opened.open_everything(".detail")
+    prefixed = detail.locator(".iri[title='https://cim.ucaiug.io/ns#Substation'] .cut")
+    assert prefixed.first.get_attribute("data-sign") == "cim:"
+
+
+QUERIES = (
+    "PREFIX cim: <urn:cim#>\nSELECT ?x WHERE { ?x a cim:Line ; cim:name 'a b' . FILTER(?x != ?y) } # all",
+    "prefix c:<urn:cim#>\n\nselect  ?line where {\n ?line a <urn:cim#Line> ; c:length 'a b' . }",
+)
+
+
+def test_only_what_means_another_thing_is_marked_in_queries(tmp_path: Path, open_report: Open) -> None:
+    step = {"name": "sparql_query", "output": "7"}
+    reference, actual = ({**step, "args": {"query": query}} for query in QUERIES)
+    diagnosis = {"score": 0.0, "matched": False, "reason": "differs", "nearest": "c"}
+    result = {
+        "question_id": "q",
+        "template_id": "t",
+        "status": "success",
+        "steps_score": 0.0,
+        "reference_steps": [[reference]],
+        "actual_steps": [{**actual, "output": "8", "id": "c", "status": "success"}],
+        "steps_diagnosis": [[diagnosis]],
+    }
+    sides = open_report(write_report([result], tmp_path / "report.html")).opened("q").locator(".step .side")
+    marked = ["".join(sides.nth(at).locator("mark").all_inner_texts()) for at in (0, 1)]
+    assert marked == ["cim:nameFILTER(?x!=?y)", "c:length"]
+
+
+# --- what readers note -----------------------------------------------------------------------------------------------
+
+
+def test_notes_stay_are_exported_and_change_the_dataset(tmp_path: Path, open_report: Open) -> None:
+    """From the report to the dataset: a reference is marked and an output accepted, by the keyboard alone."""
+    dataset = tmp_path / "qa.yaml"
+    dataset.write_text(DATASET_PATH.read_text(encoding="utf-8"), encoding="utf-8")
+    opened = open_report(accept_downloads=True)
+    detail = opened.opened("transformers_kristiansand")
+    detail.get_by_label("The reference is wrong").press("Space")
+    detail.get_by_label("The judge is").select_option("wrong")
+    detail.get_by_label("Note", exact=True).fill("T1 has two ends </script>")
+    detail.get_by_label("Accept this output as the reference").press("Space")
+    opened.page.wait_for_timeout(300)  # Chromium stores what a page keeps a moment later
+    opened.page.reload()
+    opened.page.get_by_role("button", name="Show 1 note").click()
+    assert opened.keys() == ["transformers_kristiansand"]
+    expect(opened.rows.first).to_contain_text("✎ note")
+    detail = opened.opened("transformers_kristiansand")
+    expect(detail.get_by_label("The reference is wrong")).to_be_checked()
+    expect(detail.get_by_label("Note", exact=True)).to_have_value("T1 has two ends </script>")
+    expect(detail.get_by_label("Accept this output as the reference")).to_be_checked()
+    with opened.page.expect_download() as download:
+        opened.page.get_by_role("button", name="Export notes").click()
+    download.value.save_as(tmp_path / "notes.json")
+    labels = tmp_path / "labels.csv"
+    arguments = ["dataset", "notes", str(tmp_path / "notes.json"), str(dataset), "--write", "--labels", str(labels)]
+    told = CliRunner().invoke(app, arguments, catch_exceptions=False)
+    assert told.exit_code == 0
+    assert "the reference is wrong, the judge is wrong: T1 has two ends" in told.stdout
+    assert "the output of call_2 is accepted" in told.stdout
+    assert "1 output replaced." in told.stdout
+    changed = dataset.read_text(encoding="utf-8")
+    assert changed.count("output_source: ") == 1
+    assert "ratedU" in changed
+    assert labels.read_text().count("transformers") >= 1
+
+    detail.get_by_label("The reference is wrong").uncheck()
+    detail.get_by_label("The judge is").select_option("")
+    detail.get_by_label("Note", exact=True).fill("")
+    detail.get_by_label("Accept this output as the reference").uncheck()
+    expect(opened.page.get_by_role("button", name="Export notes")).to_be_hidden()
 
 
 # --- how it looks ----------------------------------------------------------------------------------------------------
@@ -555,18 +662,17 @@ def test_model_calls_open_to_what_is_new_with_them(
 ) -> None:
     result: Any = kept_run.results[0]
     detail = open_report(kept_report).opened(result["question_id"])
-    expect(detail.get_by_role("heading", name="Model calls")).to_be_visible()
     expect(detail.get_by_text(result["run_id"])).to_be_visible()
-    calls = detail.locator(".transcript > li")
+    calls = detail.locator(".timeline > li.model")
     expect(calls).to_have_count(len(result["llm_calls"]))
     first, second = calls.nth(0), calls.nth(1)
     expect(first.locator(".message")).to_have_count(0)  # made only where they are opened
 
-    first.locator(".step-head").click()
+    first.locator(".event").click()
     expect(first.locator(".message").filter(has_text="user")).to_contain_text(result["question_text"])
     expect(first.locator(".message.of-model")).to_contain_text(result["actual_steps"][0]["name"])
 
-    second.locator(".step-head").click()
+    second.locator(".event").click()
     new = second.locator(".message:visible")
     expect(new.filter(has_text="answers call")).to_contain_text(result["actual_steps"][0]["output"][:40])
     assert new.filter(has_text=result["question_text"]).count() == 0
@@ -574,10 +680,17 @@ def test_model_calls_open_to_what_is_new_with_them(
     assert new.filter(has_text=result["question_text"]).count() == 1
 
 
-def test_report_without_kept_messages_has_no_model_calls(open_report: Open) -> None:
-    detail = open_report().opened("longest_dc_lines")
-    expect(detail.get_by_role("heading", name="Timeline")).to_be_visible()
-    assert detail.get_by_role("heading", name="Model calls").count() == 0
+def test_calls_of_models_and_tools_are_one_timeline_with_what_they_spent(run: BenchmarkRun, open_report: Open) -> None:
+    detail = open_report().opened("transformers_stavanger")
+    result: Any = next(each for each in run.results if each["question_id"] == "transformers_stavanger")
+    events = detail.locator(".timeline > li")
+    kinds = events.evaluate_all("all => all.map(each => each.className)")
+    assert kinds == ["model", "tool"] * len(result["actual_steps"]) + ["model"]
+    tokens = [f"{call['total_tokens']:,} tokens" for call in result["llm_calls"]]
+    shown = detail.locator(".timeline > li.model .event-name").all_inner_texts()
+    assert all(amount in text for amount, text in zip(tokens, shown, strict=True))
+    events.first.locator(".event").click()
+    assert detail.locator(".message").count() == 0  # the run did not keep them
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
@@ -627,6 +740,7 @@ def test_hostile_texts_are_shown_in_each_place(hostile_report: Path, open_report
         "judge", "warning", "earlier kind", "earlier error", "kind of error", "id", "document", "agent", "node",
         "around", "error of a model", "called tool", "said", "id of a call", "system prompt", "prompt", "block",
         "message", "author", "why not valid", "refusal", "reasoning", "what a tool said", "answered", "defined tool",
+        "length",
     )  # fmt: skip
     assert [place for place in places if f"{place} </script>" not in text] == []
     assert "{{ 7 * 191 }}" in text

@@ -16,9 +16,7 @@ class AnswerJudge:
 
     name = "judge of the tests"
 
-    async def aask(
-        self, system: str, user: str, schema: type[Answer], *, n: int = 1, temperature: float | None = None
-    ) -> Asked[Answer]:
+    async def aask(self, system: str, user: str, schema: type[Answer]) -> Asked[Answer]:
         """Give an answer of the form that is asked for."""
         is_right = sum(user.encode()) % 3 > 0
         claims = ["The first claim.", "The second claim."]
@@ -30,7 +28,7 @@ class AnswerJudge:
             judgement["verdict"] = int(is_right)
         else:
             judgement = {"statements": [{"statement": "One.", "reason": "So.", "attributed": int(is_right)}]}
-        return Asked((schema.model_validate(judgement),) * n, 0.001)
+        return Asked(schema.model_validate(judgement), 0.001)
 
 
 def demo_run(folder: Path, *, mistakes: int = len(SLIPS), **options: Any) -> BenchmarkRun:

@@ -83,11 +83,9 @@ class HostileJudge:
 
     name = hostile("judge")
 
-    async def aask(
-        self, system: str, user: str, schema: type[Answer], *, n: int = 1, temperature: float | None = None
-    ) -> Asked[Answer]:
-        """Give answers of the form that is asked for."""
-        return Asked((schema.model_validate(_judgement(schema)),) * n, 0.001)
+    async def aask(self, system: str, user: str, schema: type[Answer]) -> Asked[Answer]:
+        """Give an answer of the form that is asked for."""
+        return Asked(schema.model_validate(_judgement(schema)), 0.001)
 
 
 def _judgement(schema: type[BaseModel]) -> dict[str, Any]:
@@ -148,6 +146,7 @@ def _model_calls() -> list[dict[str, Any]]:
         "node": "n",
         "node_path": [hostile("node"), "n"],
         "parent_id": hostile("around"),
+        "finish_reason": hostile("length"),
     }
     first = {**call, "input_messages": [[0, 2]], "output_message": 2, "tools": [[0, 1]], **place}
     return [first, {**call, "input_messages": [[0, 4]], "error": hostile("error of a model") + _SURROGATE}]

@@ -87,5 +87,5 @@ def judgement(request: StubRequest) -> Json:
     if "verdict" in properties:
         return {"reason": "so", "verdict": 1}
     if "noncommittal" in properties:
-        return {"question": "Where?", "noncommittal": 0}
+        return {"questions": ["Where?"] * 3, "noncommittal": 0}
     return dict.fromkeys(properties, 0.5)

@@ -6,7 +6,7 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from graphrag_eval_lc.judges.model_interface import Answer, Asked
+from graphrag_eval_lc.judges.model_interface import Answer, Asked, Vectors
 
 
 @dataclass(frozen=True)
@@ -14,11 +14,10 @@ class Question:
     system: str
     user: str
     schema: type[BaseModel]
-    n: int
 
 
 class ScriptedJudge:
-    """Gives its answers in their order, n at a time; an exception among them is raised."""
+    """Gives its answers in their order; an exception among them is raised."""
 
     name = "scripted:judge"
 
@@ -27,16 +26,12 @@ class ScriptedJudge:
         self._cost = cost
         self.asked: list[Question] = []
 
-    async def aask(
-        self, system: str, user: str, schema: type[Answer], *, n: int = 1, temperature: float | None = None
-    ) -> Asked[Answer]:
-        self.asked.append(Question(system, user, schema, n))
-        values = []
-        for _, answer in zip(range(n), self._answers, strict=False):
-            if isinstance(answer, Exception):
-                raise answer
-            values.append(schema.model_validate(answer))
-        return Asked(tuple(values), self._cost)
+    async def aask(self, system: str, user: str, schema: type[Answer]) -> Asked[Answer]:
+        self.asked.append(Question(system, user, schema))
+        answer = next(self._answers)
+        if isinstance(answer, Exception):
+            raise answer
+        return Asked(schema.model_validate(answer), self._cost)
 
 
 class ScriptedEmbeddings:
@@ -49,6 +44,6 @@ class ScriptedEmbeddings:
         self._cost = cost
         self.asked: list[list[str]] = []
 
-    async def aembed(self, texts: Sequence[str]) -> Asked[tuple[float, ...]]:
+    async def aembed(self, texts: Sequence[str]) -> Asked[Vectors]:
         self.asked.append(list(texts))
         return Asked(tuple(tuple(self._vectors[text]) for text in texts), self._cost)

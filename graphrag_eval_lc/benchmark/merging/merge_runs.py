@@ -1,4 +1,4 @@
-"""merge_runs: parts of one run put together to a run like any other; plan_merge: only what that would give."""
+"""merge_runs: parts of one run put together to a run like any other; plan_merge: only what that would return."""
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -65,7 +65,7 @@ _AT_END = ("totals", "questions", "judges", "scored", "scored_selection")
 
 @dataclass(frozen=True, slots=True)
 class MergePlan:
-    """What a merge would give.
+    """What a merge would return.
 
     Attributes:
         runs: How many folders are merged.
@@ -100,7 +100,7 @@ def merge_runs(
     Dataset, agent, capture, config, repeats and limits of all parts have to be the same, and the selection of shards
     too; other runs may ask other questions of the dataset. Failed attempts, costs, sessions and the judges' answers
     are kept, and the parts stay as they are. Results are taken over; what a killed part has not scored is scored now,
-    unless models or functions of yours score the run: then ``score_run`` does it.
+    unless models or your functions score the run: then ``score_run`` does it.
 
     Args:
         runs: The folders of the parts, in any order; a merged one may be among them.
@@ -118,8 +118,8 @@ def merge_runs(
             responses are still to be scored, the reason is ``not scored``.
 
     Raises:
-        OptionError: There is no folder.
-        RunFolderError: A folder holds no run of an agent or is in use, the runs are no parts of one run, one sample has
+        OptionError: No folder is given.
+        RunFolderError: A folder holds no run of an agent or is in use, the runs do not belong together, one sample has
             two different answers, or the output folder holds a run or cannot be written.
         DatasetError: The dataset cannot be read or breaks the format.
 
@@ -141,14 +141,14 @@ def merge_runs(
 def plan_merge(
     runs: Runs, *, output_dir: str | PathLike[str], dataset: DatasetSource | None = None, force: bool = False
 ) -> MergePlan:
-    """Return what ``merge_runs`` would give with the same arguments; nothing is written.
+    """Return what ``merge_runs`` would return with the same arguments; nothing is written.
 
     Raises:
         GraphRAGEvalError: What ``merge_runs`` would raise before it writes.
     """
     with _merge(runs, output_dir, dataset, force=force) as merge:
         keys = [sample.key for sample in merge.samples if merge.answers.is_answered(sample.key)]
-        errors = sum(map(merge.answers.is_error, keys))
+        errors = sum((summary := merge.answers.summary(key)) is not None and summary.is_error for key in keys)
         missing = (merge.stopped or {}).get("message", "")
         return MergePlan(len(merge.parts), len(merge.samples), len(keys), errors, missing, tuple(merge.warnings))
 
@@ -181,7 +181,6 @@ def _merge(
             raise RunFolderError(what, path=first.path, hint="Put its questions back, or leave this run out.")
         texts = {str(each["id"]): each["question_text"] for _, each in questions_of(loaded.templates)}
         answers = Answers([part.path / RESPONSES_FILE for part in parts], texts)
-        stack.callback(answers.close)
         warnings = [*left_out, *loaded.notes, *accepted, *_difference_warnings(parts)]
         merge = _Merge(parts, loaded.templates, digests, samples, answers, repeats, warnings)
         merge.check_lines_and_conflicts(force=force)
@@ -230,9 +229,7 @@ class _Merge:
             ids = [key[0] for key, _ in conflicts]
             kept = f"{counted(len(ids), 'sample')} with two different answers, of which one was kept"
             self.warnings.append(f"{kept}: {listed(ids)}")
-        for number, line in self.answers.unreadable:
-            place = f"{self.parts[number].path / RESPONSES_FILE}"
-            self.warnings.append(f"line {line.number} ({line.length:,} bytes) of {place} holds no response")
+        self.warnings += chain.from_iterable(journal.unreadable for journal in self.answers.journals)
 
     def refuse_to_lose(self, folder: RunFolder) -> None:
         """Refuse to replace a merged run that was resumed: its answers are paid for, and no part has them."""
@@ -331,7 +328,7 @@ class _Merge:
             for part in self.parts:
                 register_recorded(part.record)
             pipeline = self._pipeline(config or recorded, results)
-            lacking = {sample.key: sample for sample in self.samples if sample.key in self.answers}
+            lacking = {sample.key: sample for sample in self.samples if self.answers.summary(sample.key)}
             for number, part in enumerate(self.parts):
                 is_scored = "totals" in part.record and not part.record.get("scored_selection")
                 path = part.path / RESULTS_FILE
@@ -426,7 +423,7 @@ def _merged_questions(parts: Sequence[Part], templates: Sequence[Template]) -> d
 
 
 def _scorers(records: Sequence[Mapping[str, Any]], key: str) -> list[Any]:
-    """Return the matchers, evaluators or plugins of all parts, with the metrics that an evaluator gave in any."""
+    """Return the matchers, evaluators or plugins of all parts, with the metrics that an evaluator returned in any."""
     known: dict[str, Any] = {}
     for each in (each for record in records for each in records_of(record.get(key))):
         name = json_text([each.get("name"), each.get("media_type"), each.get("sha256")])

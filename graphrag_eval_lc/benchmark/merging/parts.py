@@ -1,7 +1,6 @@
 """The folders that are to be merged: each a part of one run, locked while it is read, and never written."""
 
 import os
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
@@ -16,7 +15,6 @@ from graphrag_eval_lc.benchmark.run_identity import (
     SELECTION,
     differences,
     identity,
-    identity_digest,
     mapping_of,
     records_of,
 )
@@ -80,14 +78,14 @@ def open_parts(paths: Sequence[str | PathLike[str]], stack: ExitStack) -> tuple[
         The parts, and warnings about folders that are left out.
 
     Raises:
-        OptionError: There is no folder.
+        OptionError: No folder is given.
         RunFolderError: A folder holds no run of an agent, or another process works in it.
     """
     if isinstance(paths, str | PathLike):
         raise OptionError(f"the runs cannot be {os.fspath(paths)!r}", hint="Give a list of folders.")
     folders = {path.resolve(): path for path in reversed([Path(each) for each in paths])}
     if not folders:
-        raise OptionError("there is no run to merge", hint="Give the folders of the parts, such as those of shards.")
+        raise OptionError("no run to merge is given", hint="Give the folders of the parts, such as those of shards.")
     parts: list[Part] = []
     left_out = []
     for path in reversed(folders.values()):
@@ -133,9 +131,8 @@ def refuse_unrelated(parts: Sequence[Part], *, force: bool) -> list[str]:
         RunFolderError: Some are not; with what differs.
     """
     has_shards = any(part.shards for part in parts)
-    digests = [identity_digest(part.record) for part in parts]
-    first = parts[digests.index(Counter(digests).most_common(1)[0][0])]
-    found = {part.path: list(_differences(first, part, has_shards=has_shards)) for part in parts}
+    first = parts[0]
+    found = {part.path: list(_differences(first, part, has_shards=has_shards)) for part in parts[1:]}
     accepted = []
     for path, kinds in found.items():
         texts = [text for _, text in kinds]
@@ -147,7 +144,7 @@ def refuse_unrelated(parts: Sequence[Part], *, force: bool) -> list[str]:
         ways = list(dict.fromkeys(_NEVER[kind] for kind in refused if _NEVER.get(kind)))
         ways += [] if any(kind in _NEVER for kind in refused) else ["--force (force=True) merges them nevertheless"]
         more = f", and {len(accepted) - 1:,} more differ too" if len(accepted) > 1 else ""
-        what = f"these are no parts of one run: {accepted[0]}{more}"
+        what = f"these are not parts of one run: {accepted[0]}{more}"
         raise RunFolderError(what, hint=" ".join(f"{way}." for way in ways))
     return accepted
 

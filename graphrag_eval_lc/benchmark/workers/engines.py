@@ -75,7 +75,7 @@ def comparer_of(given: ScoringOptions, config: EvaluationConfig, output: RunOutp
     Args:
         given: The options of the scoring.
         config: The configuration.
-        output: Whose observers are told of the start.
+        output: Whose observers hear of the start.
 
     Raises:
         OptionError: Ray is not installed, its cluster cannot be reached, or a matcher cannot be sent.

@@ -1,6 +1,6 @@
 """Responses compared with their references by tasks of a Ray cluster, in batches; judges and files stay at the driver.
 
-Imported only where the engine is Ray, which is an optional extra.
+Imported only if the engine is Ray, which is an optional extra.
 """
 
 import contextlib

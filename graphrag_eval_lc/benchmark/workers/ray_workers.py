@@ -107,7 +107,7 @@ class RayCluster:
 
 
 def _require_answer(address: str) -> None:
-    """Refuse an address where nothing answers: Ray would try again for a quarter of an hour.
+    """Refuse an address if nothing answers: Ray would try again for a quarter of an hour.
 
     Raises:
         ConnectionError: No connection can be made there.

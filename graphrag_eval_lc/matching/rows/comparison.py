@@ -72,6 +72,11 @@ class SparqlComparison:
         """The rows under the columns that match, or under the nearest ones; None if nothing was searched."""
         return self._search.alignment if self._search else None
 
+    @property
+    def alignment(self) -> Alignment | None:
+        """Which rows belong together under ``columns``; None if nothing was searched."""
+        return self._rows
+
     @cached_property
     def _grade(self) -> Grade:
         return grade_of_rows(self._rows, is_match=self.score == 1.0) if self._rows else self._known[1]

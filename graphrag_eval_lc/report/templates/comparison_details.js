@@ -14,41 +14,43 @@ function comparedSide(side, unit) {
   );
 }
 
-function comparedStep(step, letter) {
-  if (!step) return element("p", { class: "muted small" }, `${letter}: no such call`);
-  const label = element(
-    "span",
-    {},
-    element("small", {}, letter),
-    " ",
-    foreign(step.name),
-    step.fulfils ? [" ", badge("✓ matched", "good")] : [],
-    step.failed ? [" ", badge("✗ error", "bad")] : [],
-    isNumber(step.sec) ? [" ", element("small", {}, secondsText(step.sec))] : [],
+// The side of a run; what is not in the call of the other run is marked.
+function comparedStep(step, letter, other) {
+  if (!step) return element("div", { class: "side" }, element("h5", {}, letter), element("p", { class: "muted" }, "No such call."));
+  const title = `${step.name} in ${letter}`;
+  return element(
+    "div",
+    { class: "side" },
+    element("h5", {}, `${letter} `, foreign(step.name), isNumber(step.sec) ? [" ", element("small", {}, secondsText(step.sec))] : []),
+    callCode(step, title, other ?? {}),
+    step.output ? outputParts(step.output, title, { ...prefixesIn(other?.query), ...prefixesIn(step.query) }) : [],
+    step.query || step.args || step.output ? [] : element("p", { class: "muted" }, "Nothing more was recorded."),
   );
-  const makeBody = () => [
-    step.args ? codeBlock(step.args, `Arguments in ${letter}`) : [],
-    step.output ? codeBlock(step.output, `Output in ${letter}`) : [],
-    step.args || step.output ? [] : element("p", { class: "muted" }, "Nothing more was recorded."),
-  ].flat();
-  const { button, body } = disclosure(label, makeBody);
-  return element("div", {}, button, body);
+}
+
+function comparedBadges(step, letter) {
+  if (!step) return badge(`not in ${letter}`);
+  return step.failed ? badge(`✗ error in ${letter}`, "bad") : step.fulfils ? badge(`✓ matched in ${letter}`, "good") : [];
 }
 
 function comparedSteps(detail) {
   const none = "Steps are not shown: none were made, or too many questions flipped to show them all.";
   if (!detail.steps.length) return element("p", { class: "muted" }, none);
   const [a, b] = detail.sides.map(({ letter }) => letter);
-  const pairs = detail.steps.map((pair) =>
-    element(
-      "li",
-      {},
-      pair.same ? element("span", { class: "same" }, "= the same call") : [],
-      comparedStep(pair.a, a),
-      comparedStep(pair.b, b),
-    ),
-  );
-  return section("Steps side by side", [], element("ol", { class: "step-pairs" }, pairs));
+  const first = detail.steps.find((pair) => !pair.same);
+  const items = detail.steps.map((pair) => {
+    const names = [...new Set([pair.a, pair.b].filter(Boolean).map(({ name }) => name))];
+    const label = [
+      element("span", { class: "status" }, icon(pair.same ? "=" : "≠"), pair.same ? " the same call" : " another call"),
+      element("span", { class: "strong" }, names.flatMap((name, index) => [index ? " ↔ " : "", foreign(name)])),
+      comparedBadges(pair.a, a),
+      comparedBadges(pair.b, b),
+    ];
+    const makeBody = () => element("div", { class: "sides" }, comparedStep(pair.a, a, pair.b), comparedStep(pair.b, b, pair.a));
+    const { button, body } = disclosure(label, makeBody, { classes: "step-head", isOpen: pair === first });
+    return element("li", { class: "step" }, button, body);
+  });
+  return section("Steps side by side", [], element("ol", { class: "steps" }, items));
 }
 
 function detailParts(detail, row) {

@@ -169,7 +169,7 @@ class ComparedList extends FilteredList {
       "tr",
       { class: "question" },
       element("th", { scope: "row" }, head, below),
-      element("td", { class: "meta-column template-id" }, foreign(row.t)),
+      element("td", { class: "meta-column template-id" }, breakable(row.t)),
       values.map((value) => element("td", { class: "meta-column number" }, value)),
       element("td", { class: "meta-column number strong" }, change),
       element(

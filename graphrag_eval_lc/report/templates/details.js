@@ -7,7 +7,7 @@ function measureTable(measures, caption) {
     return element(
       "tr",
       {},
-      element("th", { scope: "row", title: measure.note }, foreign(measure.name)),
+      element("th", { scope: "row", title: measure.note }, breakable(measure.name)),
       element("td", { class: "number" }, measure.unit && isNumber(measure.value) ? amountText(measure.value, measure.unit) : valueText(measure.value), cost),
       element("td", { class: "prose" }, why),
     );
@@ -79,17 +79,34 @@ function traceLine(detail) {
   return element("p", { class: "muted small" }, "LangChain's run ", foreign(detail.run_id), started);
 }
 
+// All that the page has of a question; laid out only when it is opened.
+function rawSection(detail) {
+  const { button, body } = disclosure("As JSON", () => {
+    const text = JSON.stringify(detail, null, 2);
+    return [codeBlock(text, "The question as JSON"), element("p", { class: "copy-line" }, copyButton("Copy JSON", text))];
+  });
+  return element("section", { class: "raw" }, button, body);
+}
+
+// The command that asks the question again, if the run's agent and dataset can be named in one.
+function againButton(detail) {
+  const { again } = storedJson("lists");
+  if (!again) return [];
+  return copyButton("Copy command", `${again} --question-id '${detail.id.replaceAll("'", "'\\''")}'`, "The command that asks this question again");
+}
+
 function detailParts(detail, row) {
   return [
-    linkLine(detail.key),
+    linkLine(detail.key, "", againButton(detail)),
     traceLine(detail),
     detail.question === row.q ? [] : labelled("Question", foreignBlock(detail.question)),
     detail.error ? labelled("✗ Error", foreignBlock(detail.error), "bad") : [],
     stepsSection(detail, hasFailed(row)),
     answersSection(detail),
+    noteSection(detail),
     timelineSection(detail),
-    transcriptSection(detail),
     detail.measures?.length ? section("Measures", [], measureTable(detail.measures, "Measures of the question")) : [],
     warningsSection(detail),
+    rawSection(detail),
   ].flat();
 }

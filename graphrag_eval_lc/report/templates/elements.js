@@ -10,6 +10,16 @@ function element(tag, attributes = {}, ...children) {
   return made;
 }
 
+// What hides in a text that was JSON before, as texts.py shows it: pictures of control characters, codes of the others.
+const UNSEEN = /[\u0000-\u001f\u007f-\u009f\u00ad\u061c\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u2069\ufeff\ufff9-\ufffb\ud800-\udfff\u{e0000}-\u{e007f}]/gu;
+
+function visible(text) {
+  return text.replace(UNSEEN, (character) => {
+    const code = character.codePointAt(0);
+    return code < 32 ? String.fromCharCode(0x2400 + code) : `⟨U+${code.toString(16).toUpperCase().padStart(4, "0")}⟩`;
+  });
+}
+
 // A text that is not ours: it keeps its own direction, and cannot turn ours round.
 function foreign(text) {
   return element("bdi", {}, String(text));
@@ -66,8 +76,8 @@ function disclosure(label, makeBody, { classes = "", tag = "div", isOpen = false
 }
 
 // A button that copies a text, and says whether it could.
-function copyButton(label, text) {
-  const button = element("button", { type: "button", class: "copy" }, label);
+function copyButton(label, text, title = null) {
+  const button = element("button", { type: "button", class: "copy", title }, label);
   const said = element("span", { role: "status", class: "muted" });
   button.addEventListener("click", async () => {
     try {

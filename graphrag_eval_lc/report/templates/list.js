@@ -20,6 +20,20 @@ class QuestionList extends FilteredList {
     fillForm(this.form, this.filters, this.lists);
   }
 
+  // Take up the rows of a newer page. The form stays as it is while somebody is in it, and the focus where it was.
+  take(rows, lists) {
+    const focused = document.activeElement;
+    const key = focused.closest("tr.question")?.dataset.key;
+    this.rows = rows;
+    this.lists = lists;
+    if (!this.form.contains(document.activeElement)) this.form.replaceChildren(...filterForm(lists).children);
+    this.filters = this.readFilters();
+    this.current = rows.find((row) => row.k === this.current?.k) ?? null;
+    this.render();
+    const place = focused.isConnected ? focused : [...this.body.rows].find((row) => key !== undefined && row.dataset.key === key)?.querySelector(".question-button");
+    if (place && place !== document.activeElement) place.focus({ preventScroll: true });
+  }
+
   // A set has its questions whether or not they are right.
   change(filters, section = "") {
     super.change(filters.set && !filters.status ? { ...filters, status: "all" } : filters, section);
@@ -72,6 +86,7 @@ class QuestionList extends FilteredList {
       element("span", { class: "question-text" }, foreign(row.q)),
       element("span", { class: "question-id" }, foreign(row.k)),
       hasFailed(row) ? [" ", badge(`${sign} ${STATES[row.s]}`, kind)] : [],
+      notes().byKey.has(row.k) ? [" ", badge("✎ note")] : [],
     );
     const meta = element("div", { class: "meta" }, foreign(row.t), ` · ${countText(row.tok)} tokens · ${secondsText(row.sec)}`, isNumber(row.usd) ? ` · ${dollarsText(row.usd)}` : "");
     return element(

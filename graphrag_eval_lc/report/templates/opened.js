@@ -9,9 +9,9 @@ function labelled(label, content, kind = "") {
 }
 
 // A link to a question, whose address may say more before its key.
-function linkLine(key, before = "") {
+function linkLine(key, before = "", more = []) {
   const link = element("a", { href: `#${before}q=${encodeURIComponent(key)}` }, "Link to this question");
-  return element("p", { class: "link-line" }, link, copyButton("Copy link", link.href), copyButton("Copy id", key));
+  return element("p", { class: "link-line" }, link, copyButton("Copy link", link.href), copyButton("Copy id", key), more);
 }
 
 // Fill a place with a question's details, or with why they cannot be shown.

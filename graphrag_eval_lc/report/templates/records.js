@@ -4,6 +4,14 @@ function storedJson(id) {
   return JSON.parse(document.getElementById(id).textContent);
 }
 
+let prefixesOfDataset = null;
+
+// The namespaces that queries of the dataset declare, by their prefixes.
+function datasetPrefixes() {
+  prefixesOfDataset ??= storedJson("lists").prefixes ?? {};
+  return prefixesOfDataset;
+}
+
 // Details lie behind the script, so that the list can be shown before all of them are read.
 const pageRead = new Promise((resolve) => {
   if (document.readyState !== "loading") resolve();

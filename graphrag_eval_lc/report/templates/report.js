@@ -2,7 +2,8 @@
 
 function reportLists(rows) {
   const states = new Set(rows.map((row) => row.s));
-  return { ...storedJson("lists"), sets: storedJson("sets"), states, hasCost: rows.some((row) => isNumber(row.usd)) };
+  const noted = { label: "With a note", keys: [...notes().byKey.keys()] };
+  return { ...storedJson("lists"), sets: { ...storedJson("sets"), noted }, states, hasCost: rows.some((row) => isNumber(row.usd)) };
 }
 
 // The keys that go from question to question, unless what has the focus needs them itself.
@@ -24,17 +25,28 @@ function showQuestions(list, filters) {
   list.form.elements.text.focus({ preventScroll: true });
 }
 
+// Bring to life what the page came with, apart from the list.
+function bindPage(list) {
+  document.querySelectorAll("table[data-sortable]").forEach(makeSortable);
+  watchScrollBoxes();
+  for (const button of document.querySelectorAll("main > :not(#questions) button.show-set, main > button.show-set")) {
+    button.addEventListener("click", () => showQuestions(list, { ...button.dataset }));
+  }
+}
+
 function start() {
   const rows = storedJson("index");
   const lists = reportLists(rows);
   const list = new QuestionList(document.getElementById("list"), rows, lists, { noun: lists.hasRepeats ? "sample" : "question", page: "report" });
+  document.getElementById("list").before(
+    notesLine((keys) => {
+      list.lists.sets.noted.keys = keys;
+      showQuestions(list, { set: "noted" });
+    }),
+  );
   document.documentElement.classList.add("scripted");
-  document.querySelectorAll("table[data-sortable]").forEach(makeSortable);
-  watchScrollBoxes();
+  bindPage(list);
   followKeys(list);
-  for (const button of document.querySelectorAll("button.show-set")) {
-    button.addEventListener("click", () => showQuestions(list, { ...button.dataset }));
-  }
   const followAddress = () => {
     const { q, ...others } = hashParts();
     const section = hashSection();
@@ -51,6 +63,7 @@ function start() {
     if (link && link.hash === location.hash) followAddress();
   });
   if (Object.keys(hashParts()).length) followAddress();
+  if (lists.isLive) followRun(list);
 }
 
 start();

@@ -1,4 +1,4 @@
-// What models were given and gave, where a run kept it: each call opens to the messages that are new with it.
+// What a model call opens to: its place, and if the run kept them the messages that are new with it.
 
 function messageBlock(message) {
   const head = [element("span", { class: "strong" }, foreign(message.role))];
@@ -22,15 +22,22 @@ function messageList(places, messages) {
   return element("ol", { class: "messages" }, places.map((place) => messages[place]).filter(Boolean).map(messageBlock));
 }
 
-function callBody(call, messages) {
-  const parts = [];
-  const before = call.before.flatMap(([start, stop]) => Array.from({ length: stop - start }, (_, index) => start + index));
+function modelCallBody(call, messages) {
+  const place = [call.agent, call.node].filter(Boolean).flatMap((name, index) => [index ? ", " : "", foreign(name)]);
+  const said = [
+    place.length ? [place] : [],
+    call.step ? [["in call ", foreign(call.step)]] : [],
+    isNumber(call.first_token) ? [`first token after ${secondsText(call.first_token)}`] : [],
+    call.finish ? [["ended by ", foreign(call.finish)]] : [],
+  ].flat();
+  const parts = said.length ? [element("p", { class: "muted small" }, said.flatMap((part, index) => [index ? "; " : "", part]))] : [];
+  const before = (call.before ?? []).flatMap(([start, stop]) => Array.from({ length: stop - start }, (_, index) => start + index));
   if (before.length) {
     const label = `${counted(before.length, "message")} known from earlier calls`;
     const { button, body } = disclosure(label, () => messageList(before, messages), { classes: "small" });
     parts.push(button, body);
   }
-  if (call.new.length) parts.push(element("h4", {}, before.length ? "New" : "Given"), messageList(call.new, messages));
+  if (call.new?.length) parts.push(element("h4", {}, before.length ? "New" : "Given"), messageList(call.new, messages));
   if (call.tools?.length) {
     const names = call.tools.flatMap((name, index) => [index ? ", " : "", foreign(name)]);
     parts.push(element("p", { class: "muted small" }, "Tools: ", names));
@@ -38,32 +45,4 @@ function callBody(call, messages) {
   if (isNumber(call.gave)) parts.push(element("h4", {}, "Gave"), messageList([call.gave], messages));
   if (call.error) parts.push(labelled("Error", foreignBlock(call.error), "bad"));
   return parts.length ? parts : [element("p", { class: "muted" }, "Nothing more was recorded.")];
-}
-
-function callLabel(call, number) {
-  const spent = [];
-  if (isNumber(call.tokens)) spent.push(`${countText(call.tokens)} tokens`);
-  if (isNumber(call.seconds)) spent.push(secondsText(call.seconds));
-  if (isNumber(call.first_token)) spent.push(`first token after ${secondsText(call.first_token)}`);
-  const place = [call.agent, call.node].filter(Boolean).flatMap((name, index) => [index ? ", " : "", foreign(name)]);
-  return [
-    element("span", { class: "strong" }, `${number} `, foreign(call.model)),
-    element("span", {}, place),
-    call.step ? element("span", { class: "muted" }, "in call ", foreign(call.step)) : [],
-    call.error ? badge("✗ error", "bad") : [],
-    element("span", { class: "muted" }, spent.join(", ")),
-  ];
-}
-
-function transcriptSection(detail) {
-  if (!detail.transcript) return [];
-  const { calls, messages, left_out: leftOut } = detail.transcript;
-  const list = element("ol", { class: "steps transcript" });
-  calls.forEach((call, index) => {
-    const { button, body } = disclosure(callLabel(call, index + 1), () => callBody(call, messages), { classes: "step-head" });
-    list.append(element("li", { class: "step" }, button, body));
-  });
-  const note = element("small", {}, counted(calls.length + leftOut, "call"));
-  const more = leftOut ? element("p", { class: "muted" }, `${counted(leftOut, "more call")} in responses.jsonl.`) : [];
-  return section("Model calls", [note], list, more);
 }

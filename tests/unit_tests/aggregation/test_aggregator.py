@@ -204,8 +204,8 @@ def test_retrieval_steps_may_be_called_otherwise() -> None:
     [
         ({"micro": {}}, "the results cannot be a dict. Give what run_evaluation returned"),
         (None, "the results cannot be a NoneType."),
-        ([sample(steps_score=1.0), "q2"], r"key results\[1\]: this is no result."),
-        ([{"question_id": "q1"}], r"key results\[0\]: this is no result."),
+        ([sample(steps_score=1.0), "q2"], r"key results\[1\]: this is not a result."),
+        ([{"question_id": "q1"}], r"key results\[0\]: this is not a result."),
     ],
 )
 def test_what_is_no_list_of_results_is_one_clear_error(given: Any, complaint: str) -> None:

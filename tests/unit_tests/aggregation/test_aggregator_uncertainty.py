@@ -89,7 +89,7 @@ def test_questions_without_doubts_bound_themselves_and_are_not_told_to_have_a_bo
         (
             (0, 2),
             [
-                "2 outputs end before the end, and what stood there is not known; raise the length limit of the tool, "
+                "2 outputs end before the end, and the rest is not known; raise the length limit of the tool, "
                 "or of the capture (max_output_chars)."
             ],
         ),

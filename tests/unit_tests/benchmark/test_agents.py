@@ -162,7 +162,7 @@ async def test_function_that_needs_more_than_a_question_is_refused() -> None:
     def needs(question: str, *, store: object) -> str:
         return question
 
-    with pytest.raises(AgentError, match=r"needs\(.*\).* can be called neither with a question nor without arguments"):
+    with pytest.raises(AgentError, match=r"needs\(.*\).* cannot be called with a question or without arguments"):
         await aload_agent(needs)
 
 

@@ -91,7 +91,7 @@ async def test_no_answer_is_a_success_without_one() -> None:
     assert kept["status"] == "success"
     assert kept.get("actual_answer") is None
     (warning,) = kept["capture_warnings"]
-    assert warning.startswith("no answer was found in what the agent gave (NoneType); answer_fn (--answer-fn)")
+    assert warning.startswith("no answer was found in what the agent returned (NoneType); answer_fn (--answer-fn)")
 
 
 async def test_an_output_without_an_answer_is_warned_of_by_its_keys() -> None:
@@ -130,7 +130,7 @@ async def test_agent_that_tells_the_callbacks_nothing_still_has_an_answer() -> N
 
     kept = await response(Silent())
     assert (kept["status"], kept["actual_answer"], kept["actual_steps"]) == ("success", "yes", [])
-    assert "told of no run" in kept["capture_warnings"][0]
+    assert "reported no run" in kept["capture_warnings"][0]
     assert kept["started_at"].endswith("Z")
 
 
@@ -249,7 +249,7 @@ async def test_messages_of_an_agent_that_tells_the_callbacks_nothing_are_read() 
     assert (kept["input_tokens"], kept["output_tokens"], kept["total_tokens"]) == (20, 4, 24)
     assert kept["elapsed_sec"] > 0
     assert kept["capture_warnings"] == [
-        "the agent told of no run: what is known of it stands in the messages that it gave, without times",
+        "the agent reported no run: what is known of it is from the messages that it returned, without times",
         "taken from messages only, as no callback reported them (they never ran, or ran out of sight): search (call_1)",
         "2 of 2 model calls are taken from messages only, as no callback reported them: their times are not known",
     ]

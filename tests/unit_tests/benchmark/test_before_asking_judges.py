@@ -34,7 +34,7 @@ def test_scoring_asks_as_often_as_planned(judge: OpenAIStub, tmp_path: Path) -> 
     assert plan.requests == len(judge.requests) == 3 * REQUESTS
     sent = sum(len(json.dumps(request.body, ensure_ascii=False).encode()) for request in judge.chat_requests)
     assert 0 < plan.input_tokens < sent
-    assert plan.output_tokens == 3 * (CHAT_REQUESTS + 2) * 200  # relevance asks for three answers at once
+    assert plan.output_tokens == 3 * CHAT_REQUESTS * 200
     assert plan.cost is not None
     assert plan.cost > 0
 

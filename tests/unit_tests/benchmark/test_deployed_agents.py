@@ -186,7 +186,7 @@ def test_without_the_usual_variable_there_is_no_key(monkeypatch: pytest.MonkeyPa
     [
         ("ABSENT_OF_THE_TEST", "key agent_key_env: the environment variable ABSENT_OF_THE_TEST is not set"),
         ("lsv2_sk_5ecret", "the environment variable that agent_key_env names is not set"),
-        ("sk-5ecret", "it is no name of an environment variable. Give the variable's name, not the key itself."),
+        ("sk-5ecret", "it is not the name of an environment variable. Give the variable's name, not the key itself."),
         ("NO_ASCII_OF_THE_TEST", "the environment variable NO_ASCII_OF_THE_TEST holds no key"),
     ],
 )
@@ -216,7 +216,7 @@ def test_key_that_others_can_read_on_its_way_is_warned_of(server: str, is_open: 
 
 
 async def test_key_is_for_addresses_only() -> None:
-    complaint = "key agent_key_env: there is no server to give the key to"
+    complaint = "key agent_key_env: the key belongs to a server, and the agent is not named by its address"
     assert (await error_of("agent.py:agent", key_variable="KEY")).startswith(complaint)
 
 
@@ -312,13 +312,13 @@ async def test_server_that_is_not_there_is_reported_at_once() -> None:
         free.bind(("127.0.0.1", 0))
         url = f"http://127.0.0.1:{free.getsockname()[1]}"
     told = await error_of(f"{url}/agent")
-    assert told.startswith(f"there is no LangGraph server at {url} (")
+    assert told.startswith(f"no LangGraph server answers at {url} (")
     assert "Start it (langgraph dev), look at its log, or check the address (http or https)" in told
 
 
 async def test_server_without_tls_says_so(stub: Stub) -> None:
     told = await error_of(f"{stub.url}/agent".replace("http:", "https:"))
-    assert told.startswith("there is no LangGraph server at https://127.0.0.1:")
+    assert told.startswith("no LangGraph server answers at https://127.0.0.1:")
     assert "SSL" in told.partition("Start it")[0]
 
 
@@ -336,7 +336,7 @@ async def test_server_of_another_protocol_is_refused(sent: bytes) -> None:
         thread.start()
         told = await error_of(f"http://127.0.0.1:{server.getsockname()[1]}/agent")
         thread.join()
-    assert told.startswith("there is no LangGraph server at http://127.0.0.1:")
+    assert told.startswith("no LangGraph server answers at http://127.0.0.1:")
 
 
 async def test_server_that_does_not_answer_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:

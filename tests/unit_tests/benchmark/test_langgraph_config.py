@@ -184,7 +184,7 @@ def test_env_goes_before_the_environment_and_ends_with_the_run(
 def test_env_file_that_is_not_there_is_warned_of(project: Path) -> None:
     write(project, {"g": "./graphs.py:agent"}, env=".env")
     run = run_benchmark("g", DATASET, progress="off")
-    assert "langgraph.json: there is no file .env, so that env sets nothing" in run.warnings
+    assert "langgraph.json: the file .env is missing, so that env sets nothing" in run.warnings
 
 
 # --- its life --------------------------------------------------------------------------------------------------------
@@ -273,7 +273,7 @@ def error_of(spec: str) -> str:
 
 def test_name_that_is_not_there_is_told_with_those_that_are_nearest_first(project: Path) -> None:
     write(project, {"router": "./graphs.py:agent", "agent": "./graphs.py:agent"})
-    complaint = "langgraph.json: there is no graph agnt. It has agent, router; write langgraph.json:agent."
+    complaint = "langgraph.json: the file has no graph agnt. It has agent, router; write langgraph.json:agent."
     assert error_of("agnt") == error_of("langgraph.json:agnt") == complaint
     assert error_of("langgraph.json") == (
         "langgraph.json does not say which graph. It has router, agent; write langgraph.json:router."
@@ -281,7 +281,9 @@ def test_name_that_is_not_there_is_told_with_those_that_are_nearest_first(projec
 
 
 def test_without_the_file_a_bare_name_is_no_spec(project: Path) -> None:
-    assert error_of("agent").startswith("'agent' is no spec of an agent, and there is no langgraph.json here. Write ")
+    assert error_of("agent").startswith(
+        "'agent' is not the spec of an agent, and the current folder has no langgraph.json. Write "
+    )
     assert error_of("langgraph.json:agent") == (
         "langgraph.json: the LangGraph configuration cannot be read (there is no such file). Mend the path."
     )

@@ -73,3 +73,40 @@ def test_data_in_messages_is_no_command_for_a_terminal() -> None:
         lines(RunEvent("warning", {"message": "of \x1b]52;c;eA==\x07"}))
         lines(RunEvent("run_stopping", {"reason": "interrupted", "message": "stopped by \x9b2J", "in_flight": 1}))
     assert file.getvalue() == "Warning: of ␛]52;c;eA==␇\nstopped by ⟨U+009B⟩2J\n"
+
+
+def told_of(*events: RunEvent) -> list[str]:
+    """Return what is printed of events."""
+    file = io.StringIO()
+    with PlainLines(UnfailingStream(file)) as lines:
+        for event in events:
+            lines(event)
+    return file.getvalue().splitlines()
+
+
+def sent(name: str, repeat: int | None = None) -> RunEvent:
+    return RunEvent("attempt_started", {"question_id": name, "repeat": repeat, "attempt": 1})
+
+
+def scored(name: str, reason: str | None, repeat: int | None = None) -> RunEvent:
+    fields = {"question_id": name, "repeat": repeat, "status": "success", "steps_score": None, "reason": reason}
+    return RunEvent("result_scored", fields)
+
+
+def test_failures_are_printed_as_they_come_with_id_and_reason() -> None:
+    events = (STARTED, sent("a"), sent("b", 2), sent("c"), scored("b", "no\nrows", 2), scored("c", None))
+    assert told_of(*events, scored("a", "TimeoutError: \x1b[2J")) == [
+        "✗ b (repeat 2): no rows",
+        "✗ a: TimeoutError: ␛[2J",
+    ]
+
+
+def test_failures_of_earlier_sessions_are_not_printed_again() -> None:
+    assert told_of(STARTED, scored("old", "no rows")) == []
+
+
+def test_after_a_hundred_failures_one_line_says_that_there_are_more() -> None:
+    names = [f"q{number}" for number in range(130)]
+    told = told_of(STARTED, *map(sent, names), *(scored(name, "no rows") for name in names))
+    assert len(told) == 101
+    assert told[-1] == "More questions are not right; the report lists them."

@@ -70,9 +70,9 @@ def test_absent_attribute_is_told_with_those_that_are_there(agent_file: Path) ->
 @pytest.mark.parametrize(
     ("spec", "complaint"),
     [
-        ("agent", "'agent' is no spec of an agent. Write package.module:attribute"),
-        (":graph", "is no spec of an agent"),
-        ("agent.py:", "is no spec of an agent"),
+        ("agent", "'agent' is not the spec of an agent. Write package.module:attribute"),
+        (":graph", "is not the spec of an agent"),
+        ("agent.py:", "is not the spec of an agent"),
         ("absent_module_of_the_test:graph", "there is no module absent_module_of_the_test"),
         ("absent_package_of_the_test.module:graph", "there is no module absent_package_of_the_test.module"),
         ("absent.py:graph", "there is no file absent.py"),

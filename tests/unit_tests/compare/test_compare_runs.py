@@ -390,7 +390,7 @@ def test_run_json_of_another_form_is_no_matter(tmp_path: Path, scored: Scored, r
 def test_broken_run_json_is_not_to_be_overwritten(tmp_path: Path, scored: Scored) -> None:
     run = folder(tmp_path / "run", scored(1.0))
     run.joinpath("run.json").write_text("{")
-    with pytest.raises(RunFolderError, match=r"the record of the run cannot be read\. Mend the file, or give another"):
+    with pytest.raises(RunFolderError, match=r"the record of the run cannot be read\. Fix the file, or give another"):
         compare_runs(run, run)
 
 

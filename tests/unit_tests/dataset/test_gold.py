@@ -53,7 +53,7 @@ def test_columns_are_those_that_a_row_binds_whatever_the_head_says(value: Any, c
         (results([]), True, False),
         ({"head": {}, "results": {"bindings": []}}, True, False),
         ({"head": {}, "boolean": False}, True, False),
-        ({"head": {}}, True, "they have neither boolean nor results"),
+        ({"head": {}}, True, "they have no boolean and no results"),
         (results(["x"], {"x": URI}), True, 'boolean is "urn:oslo", neither true nor false'),
         (results(["__ASK_RETVAL"], *[{"__ASK_RETVAL": {"value": "1"}}] * 2), True, "an ASK is answered with 2 values"),
     ],

@@ -4,7 +4,7 @@ from graphrag_eval_lc.demo.plans import Call, Observation, found, queried
 
 NOTHING = Observation('{"head": {"vars": ["iri"]}, "results": {"bindings": []}}', succeeded=True)
 HIT = Observation('{"results": {"bindings": [{"iri": {"type": "uri", "value": "urn:a"}}]}}', succeeded=True)
-ERROR = Observation("no valid SPARQL", succeeded=False)
+ERROR = Observation("not valid SPARQL", succeeded=False)
 
 
 def run(plan, *observations):

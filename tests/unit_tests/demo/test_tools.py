@@ -66,7 +66,7 @@ def test_now_stands_still(tools):
     [
         ("sparql_query", {"query": "INSERT DATA { <urn:a> <urn:b> 1 }"}, "Only SELECT"),
         ("sparql_query", {"query": "SELECT * { SERVICE <urn:a> { ?s ?p ?o } }"}, "SERVICE is not allowed"),
-        ("sparql_query", {"query": "SELECT"}, "no valid SPARQL"),
+        ("sparql_query", {"query": "SELECT"}, "not valid SPARQL"),
         ("sparql_query", {}, "validation error"),
         ("autocomplete_search", {"query": "OSLO", "limit": 0}, "limit is 0, but must be from 1 to 50"),
         ("retrieve_time_series", {"mrid": f"urn:uuid:{FEDA_EEMSHAVEN}"}, "without urn:uuid: before it"),

@@ -1,6 +1,7 @@
 """README and the pages of the documentation: what they name is there, and README is one page."""
 
 import re
+import tomllib
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +10,7 @@ import yaml
 
 ROOT = Path(__file__).parents[3]
 README = ROOT / "README.md"
+EXTRAS = ROOT / "docs" / "start" / "install.md"
 PAGES = [README, *sorted((ROOT / "docs").rglob("*.md"))]
 MOST_LINES, LONGEST_LINE = 150, 120
 OPTION = re.compile(r"`(?:[^`\n]* )?(--[a-z][a-z-]+)")
@@ -16,15 +18,17 @@ OF_EACH_COMMAND = {"--help", "--help-all", "--install-completion"}
 OF_OTHER_PROGRAMS = {"--array", "--extra", "--header", "--junitxml", "--lf"}
 
 
-def navigation(entry: Any) -> set[Path]:
-    """Return the pages of the site, which `make docs` checks."""
-    if isinstance(entry, str):
-        return {(ROOT / "docs" / entry).resolve()}
-    parts = entry.values() if isinstance(entry, dict) else entry
-    return set().union(*map(navigation, parts))
+def navigation(entry: Any) -> dict[Path, str]:
+    """Return the pages of the site, each with its name in the sidebar."""
+    found: dict[Path, str] = {}
+    for part in entry:
+        for name, inner in part.items():
+            found |= {(ROOT / "docs" / inner).resolve(): name} if isinstance(inner, str) else navigation(inner)
+    return found
 
 
-SITE = navigation(yaml.safe_load((ROOT / "mkdocs.yml").read_text(encoding="utf-8"))["nav"])
+SIDEBAR = navigation(yaml.safe_load((ROOT / "mkdocs.yml").read_text(encoding="utf-8"))["nav"])
+SITE = set(SIDEBAR)
 
 
 def names(pages: list[Path]) -> list[str]:
@@ -57,3 +61,21 @@ def test_options_that_a_page_names_are_there() -> None:
     known = {*re.findall(r"--[a-z][a-z-]+", reference), *OF_EACH_COMMAND, *OF_OTHER_PROGRAMS}
     named = {(option, page.name) for page in PAGES for option in OPTION.findall(page.read_text(encoding="utf-8"))}
     assert {each for each in named if each[0] not in known and not each[0].startswith("--graphrag-")} == set()
+
+
+def test_titles_of_pages_are_their_names_in_the_sidebar() -> None:
+    pages = {path: name for path, name in SIDEBAR.items() if path.exists() and path.parent.name != "api"}
+    titles = {path: path.read_text(encoding="utf-8").partition("\n")[0].removeprefix("# ") for path in pages}
+    assert {**titles, (ROOT / "docs/index.md").resolve(): "Home"} == pages
+
+
+def test_page_on_extras_says_what_each_brings() -> None:
+    extras = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["optional-dependencies"]
+    rows = dict(re.findall(r"^\| `\[(\w+)\]` \|.*\| ([^|]+) \|$", EXTRAS.read_text(encoding="utf-8"), re.MULTILINE))
+    assert rows.keys() == extras.keys()
+    for name, needed in extras.items():
+        said = rows[name].lower()
+        included = {each for need in needed for each in re.findall(r"\[([\w,]+)\]", need)}
+        assert {part for parts in included for part in parts.split(",") if f"[{part}]" not in said} == set(), name
+        others = {re.match(r"[\w-]+", need)[0] for need in needed if not need.startswith("graphrag-eval-lc[")}
+        assert {other for other in others if other not in said} == set(), name

@@ -350,7 +350,7 @@ def test_model_of_langchain_judges_without_an_llm_section() -> None:
 @pytest.mark.parametrize(
     ("arguments", "complaint"),
     [
-        ({"evaluators": answer_length}, "Give a list of functions"),
+        ({"evaluators": answer_length}, "Pass a list of functions"),
         ({"evaluators": [lambda question, response: 1]}, "a lambda has no name"),
         ({"llm": 3}, "int is no model that can judge"),
         ({"config": {"answer_correctness": {"enabled": True}}}, "llm"),

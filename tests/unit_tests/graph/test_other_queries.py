@@ -9,7 +9,8 @@ import yaml
 pytest.importorskip("rdflib")
 pytest.importorskip("sqlglot")
 
-from graphrag_eval_lc.graph.other_queries import cypher_differences, sql_differences
+from graphrag_eval_lc.graph.cypher_queries import cypher_differences
+from graphrag_eval_lc.graph.sql_queries import sql_differences
 
 CASES = yaml.safe_load((Path(__file__).parent / "vectors/other_queries.yaml").read_text(encoding="utf-8"))
 

@@ -8,7 +8,7 @@ pytest.importorskip("rdflib")
 pytest.importorskip("pyoxigraph")
 
 from graphrag_eval_lc.errors import ConfigError
-from graphrag_eval_lc.graph.other_queries import lint_cypher
+from graphrag_eval_lc.graph.cypher_queries import lint_cypher
 from graphrag_eval_lc.graph.sources import GraphFile, GraphSource
 from graphrag_eval_lc.graph.vocabulary import (
     Vocabulary,

@@ -71,7 +71,6 @@ async def test_one_request_is_sent_with_the_three_texts_fenced() -> None:
     judge = ScriptedJudge([lists(1, 0, 0)])
     await AnswerCorrectness(judge).ascore(**TEXTS)
     (asked,) = judge.asked
-    assert asked.n == 1
     assert asked.schema is ClaimLists
     assert asked.system == load_prompt("answer_correctness").system
     for name, text in zip(("question", "reference_answer", "actual_answer"), TEXTS.values(), strict=True):

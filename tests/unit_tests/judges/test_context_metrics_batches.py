@@ -29,7 +29,7 @@ class ReadingJudge:
         self._forgets = forgets
         self._most = most
 
-    async def aask(self, system: str, user: str, schema: Any, *, n: int = 1, **_: Any) -> Asked[Any]:
+    async def aask(self, system: str, user: str, schema: Any) -> Asked[Any]:
         if self._longest is not None and len(user) > self._longest:
             self.refused += 1
             raise TooLongError("the texts are too long for reading:judge", cost=0.0)
@@ -41,11 +41,11 @@ class ReadingJudge:
         ]
         if schema is not NumberedVerdicts:
             verdicts[0].pop("context")
-            return Asked((schema.model_validate(verdicts[0]),), 0.01)
+            return Asked(schema.model_validate(verdicts[0]), 0.01)
         if self._most is not None and len(verdicts) > self._most:
             raise CutAnswerError("it did not come to its end", cost=0.01)
         given, self._forgets = verdicts[: max(0, len(verdicts) - self._forgets)], 0
-        return Asked((schema.model_validate({"verdicts": given}),), 0.01)
+        return Asked(schema.model_validate({"verdicts": given}), 0.01)
 
 
 def judged(judge: ReadingJudge, texts: list[str], batch: int, answer: str = "It is in PARIS.") -> list[int]:
@@ -89,10 +89,10 @@ def test_batch_of_one_asks_as_without_batches() -> None:
 )
 def test_contexts_without_one_verdict_are_asked_about_one_by_one(verdicts: list[dict[str, Any]]) -> None:
     class Confused(ReadingJudge):
-        async def aask(self, system: str, user: str, schema: Any, *, n: int = 1, **_: Any) -> Asked[Any]:
+        async def aask(self, system: str, user: str, schema: Any) -> Asked[Any]:
             if schema is NumberedVerdicts:
-                return Asked((schema.model_validate({"verdicts": verdicts}),), 0.01)
-            return await super().aask(system, user, schema, n=n)
+                return Asked(schema.model_validate({"verdicts": verdicts}), 0.01)
+            return await super().aask(system, user, schema)
 
     judge = Confused()
     assert judged(judge, ["Rome", USEFUL], batch=2) == [0, 1]
@@ -111,10 +111,10 @@ def test_batch_that_is_too_long_is_judged_one_by_one() -> None:
 
 def test_costs_of_all_requests_are_on_the_error() -> None:
     class Failing(ReadingJudge):
-        async def aask(self, system: str, user: str, schema: Any, *, n: int = 1, **_: Any) -> Asked[Any]:
+        async def aask(self, system: str, user: str, schema: Any) -> Asked[Any]:
             if len(self.messages) == 2:
                 raise UnusableAnswerError("no", cost=0.5)
-            return await super().aask(system, user, schema, n=n)
+            return await super().aask(system, user, schema)
 
     with pytest.raises(UnusableAnswerError) as caught:
         judged(Failing(), ["a", "b", "c"], batch=1)

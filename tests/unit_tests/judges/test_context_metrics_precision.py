@@ -47,8 +47,8 @@ async def test_one_request_is_sent_for_each_context_with_only_that_context_in_it
 
 async def test_contexts_are_asked_about_at_the_same_time() -> None:
     class Meeting(ScriptedJudge):
-        async def aask(self, system: str, user: str, schema: Any, *, n: int = 1, **_: Any) -> Any:
-            answer = await super().aask(system, user, schema, n=n)
+        async def aask(self, system: str, user: str, schema: Any) -> Any:
+            answer = await super().aask(system, user, schema)
             if len(self.asked) == 3:
                 everyone.set()
             await asyncio.wait_for(everyone.wait(), 30)

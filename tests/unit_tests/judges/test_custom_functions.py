@@ -177,9 +177,9 @@ def tells_secret(question: Any, response: Any) -> float:
         (leaves, "SystemExit: enough"),
         (stops, "StopIteration"),
         (gives_nan, "ValueError: Out of range float values are not JSON compliant"),
-        (gives_object, "an evaluator gave object, which a result cannot hold."),
-        (gives_reserved, "gives_reserved gave the key 'steps_score', which is reserved"),
-        (gives_list, "gives_list gave a list of something else than {key, score, comment}"),
+        (gives_object, "an evaluator returned object, which a result cannot hold."),
+        (gives_reserved, "gives_reserved returned the key 'steps_score', which is not a text or a key of the results"),
+        (gives_list, "gives_list returned a list of something else than {key, score, comment}"),
         (tells_secret, "ValueError: 401 for https://me:***@host"),
     ],
 )
@@ -235,4 +235,4 @@ async def test_function_cannot_give_a_measure_of_retrieval() -> None:
     def gives(question: Any, response: Any) -> dict[str, float]:
         return {"retrieval_ids_mine": 1.0}
 
-    assert "reserved" in str((await CustomFunction(gives).acall({}, {}))["gives_error"])
+    assert "a key of the results" in str((await CustomFunction(gives).acall({}, {}))["gives_error"])

@@ -11,7 +11,7 @@ from graphrag_eval_lc.budget import Budget
 from graphrag_eval_lc.config import load_config
 from graphrag_eval_lc.errors import ConfigError, JudgeError, OptionError
 from graphrag_eval_lc.judges.answer_correctness import ClaimLists
-from graphrag_eval_lc.judges.answer_relevance import GeneratedQuestion
+from graphrag_eval_lc.judges.answer_relevance import GeneratedQuestions
 from graphrag_eval_lc.judges.context_metrics import ContextVerdict, Statements
 from graphrag_eval_lc.judges.custom_functions import CustomFunction
 from graphrag_eval_lc.judges.judging import Judges
@@ -33,7 +33,7 @@ class AnsweringJudge:
         self.schemas: list[str] = []
         self.users: list[str] = []
 
-    async def aask(self, system: str, user: str, schema: type[Answer], *, n: int = 1, **_: Any) -> Asked[Answer]:
+    async def aask(self, system: str, user: str, schema: type[Answer]) -> Asked[Answer]:
         self.schemas.append(schema.__name__)
         self.users.append(user)
         if schema.__name__ in self._fails:
@@ -45,12 +45,12 @@ class AnsweringJudge:
                 "false_positives": ["b"],
                 "false_negatives": [],
             },
-            GeneratedQuestion: {"question": "Where?", "noncommittal": 0},
+            GeneratedQuestions: {"questions": ["Where?"] * 3, "noncommittal": 0},
             ContextVerdict: {"reason": "Says so.", "verdict": int("Off topic." not in user)},
             Statements: {"statements": [{"statement": "s", "reason": "r", "attributed": 1}]},
         }
         answer = answers.get(schema, {"tone_score": 0.5})
-        return Asked(tuple(schema.model_validate(answer) for _ in range(n)), self._cost)
+        return Asked(schema.model_validate(answer), self._cost)
 
 
 def custom_length(question: dict[str, Any], response: dict[str, Any]) -> int:
@@ -130,7 +130,7 @@ async def test_number_of_requests_is_the_budget() -> None:
     await judged(llm=judge)
     assert {schema: judge.schemas.count(schema) for schema in set(judge.schemas)} == {
         "ClaimLists": 1,
-        "GeneratedQuestion": 1,
+        "GeneratedQuestions": 1,
         "Statements": 2,
         "ContextVerdict": 6,
     }
@@ -219,7 +219,7 @@ async def test_failure_of_one_judge_leaves_the_others() -> None:
 
 async def test_nothing_that_a_model_raises_ends_the_run() -> None:
     class BrokenJudge(AnsweringJudge):
-        async def aask(self, system: str, user: str, schema: type[Answer], *, n: int = 1, **_: Any) -> Asked[Answer]:
+        async def aask(self, system: str, user: str, schema: type[Answer]) -> Asked[Answer]:
             raise RuntimeError("api_key=qwertz12345 is wrong")
 
     record = await judged({"custom_evaluations": [TONE]}, llm=BrokenJudge())
@@ -230,7 +230,7 @@ async def test_nothing_that_a_model_raises_ends_the_run() -> None:
 
 async def test_cancelled_error_of_a_model_is_its_failure() -> None:
     class CancellingJudge(AnsweringJudge):
-        async def aask(self, system: str, user: str, schema: type[Answer], *, n: int = 1, **_: Any) -> Asked[Answer]:
+        async def aask(self, system: str, user: str, schema: type[Answer]) -> Asked[Answer]:
             raise asyncio.CancelledError("the client gave up")
 
     record = await judged(llm=CancellingJudge())
@@ -245,7 +245,7 @@ async def test_unpriced_requests_have_no_cost() -> None:
 async def test_judged_keys_of_an_earlier_evaluation_are_replaced() -> None:
     stale = result(answer_f1=0.1, answer_correctness_error="old", answer_relevance=0.2)
     stale["actual_steps"][0]["retrieval_answer_f1"] = 0.3
-    record = await judged(record=stale, llm=AnsweringJudge(fails=["ClaimLists", "Statements", "GeneratedQuestion"]))
+    record = await judged(record=stale, llm=AnsweringJudge(fails=["ClaimLists", "Statements", "GeneratedQuestions"]))
     assert "answer_f1" not in record
     assert "answer_relevance" not in record
     assert record["answer_correctness_error"] != "old"
@@ -375,8 +375,8 @@ async def test_all_metrics_of_a_result_are_asked_at_once() -> None:
     arrived = asyncio.Event()
 
     class WaitingJudge(AnsweringJudge):
-        async def aask(self, system: str, user: str, schema: type[Answer], *, n: int = 1, **_: Any) -> Asked[Answer]:
-            asked = await super().aask(system, user, schema, n=n)
+        async def aask(self, system: str, user: str, schema: type[Answer]) -> Asked[Answer]:
+            asked = await super().aask(system, user, schema)
             if len(self.schemas) == 11:
                 arrived.set()
             await asyncio.wait_for(arrived.wait(), 10)
@@ -434,7 +434,7 @@ async def test_config_alone_judges_over_http(
         answers = {
             "tone_score": {"tone_score": 0.5},
             "true_positives": claims,
-            "noncommittal": {"question": "Where?", "noncommittal": 0},
+            "noncommittal": {"questions": ["Where?"] * 3, "noncommittal": 0},
             "attributed": {"statements": [{"statement": "s", "reason": "r", "attributed": 1}]},
         }
         said = request.system + request.user

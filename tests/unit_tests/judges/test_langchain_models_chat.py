@@ -23,9 +23,11 @@ from support.openai_stub import (
 )
 
 from graphrag_eval_lc.judges.langchain_models import LangChainJudgeModel
-from graphrag_eval_lc.judges.model_interface import Asked, UnusableAnswerError, Usage
+from graphrag_eval_lc.judges.model_interface import Asked, UnusableAnswerError
 
 COST = 1000 * 0.15e-6 + 100 * 0.6e-6  # of one request for gpt-4o-mini: 1000 tokens in, 100 out
+USAGE = {"model": "gpt-4o-mini", "input_tokens": 1000, "cached_input_tokens": 0, "output_tokens": 100}
+USAGE["total_tokens"] = 1100
 GOOD = {"reason": "It says so.", "verdict": 1}
 
 
@@ -44,8 +46,8 @@ def model_of(stub: OpenAIStub, chat: dict[str, Any] | None = None, **options: An
     return LangChainJudgeModel(chat_model(stub, **(chat or {})), **{"max_retries": 2, **options})
 
 
-async def ask(model: LangChainJudgeModel, n: int = 1) -> Asked[Verdict]:
-    return await model.aask("You judge.", "Is it so?", Verdict, n=n)
+async def ask(model: LangChainJudgeModel) -> Asked[Verdict]:
+    return await model.aask("You judge.", "Is it so?", Verdict)
 
 
 STREAMING = {"streaming": True, "stream_usage": True}
@@ -57,17 +59,10 @@ async def test_an_answer_comes_as_a_value_with_usage_and_cost(openai_stub: OpenA
     model = model_of(openai_stub, chat)
     asked = await ask(model)
     assert model.name == "openai:gpt-4o-mini"
-    assert asked.values == (Verdict(**GOOD),)
+    assert asked.value == Verdict(**GOOD)
     assert asked.cost == pytest.approx(COST)
-    assert asked.usages == (Usage("gpt-4o-mini", 1000, 100, 0),)
+    assert asked.usages == (USAGE,)
     assert openai_stub.requests[0].body["response_format"]["json_schema"]["strict"] is True
-
-
-async def test_n_answers_are_n_requests_at_once(openai_stub: OpenAIStub) -> None:
-    openai_stub.latency_sec = 0.1
-    asked = await ask(model_of(openai_stub), n=3)
-    assert len(asked.values) == len(openai_stub.requests) == openai_stub.most_in_flight == 3
-    assert asked.cost == pytest.approx(3 * COST)
 
 
 @pytest.mark.parametrize("chat", [{}, STREAMING], ids=["whole", "streamed"])
@@ -81,21 +76,21 @@ async def test_the_form_is_told_in_the_first_way_that_the_endpoint_takes(
     openai_stub.lacks = lacks
     openai_stub.answer = lambda _: GOOD
     model = model_of(openai_stub, chat)
-    assert (await ask(model)).values == (await ask(model)).values == (Verdict(**GOOD),)
+    assert (await ask(model)).value == (await ask(model)).value == Verdict(**GOOD)
     assert [request.mode for request in openai_stub.requests] == [*modes, modes[-1]]
 
 
 async def test_a_model_without_structured_output_has_the_schema_in_the_prompt() -> None:
     fake = GenericFakeChatModel(messages=iter([AIMessage('{"reason": "x", "verdict": 1}')]))
     asked = await ask(LangChainJudgeModel(fake))
-    assert asked.values[0].verdict == 1
+    assert asked.value.verdict == 1
     assert asked.cost is None
 
 
 async def test_the_text_of_an_answer_is_read_without_the_thinking_before_it() -> None:
     thinking, text = {"type": "thinking", "thinking": "Hm."}, {"type": "text", "text": '{"reason": "x", "verdict": 1}'}
     fake = GenericFakeChatModel(messages=iter([AIMessage([thinking, text])]))
-    assert (await ask(LangChainJudgeModel(fake))).values[0].verdict == 1
+    assert (await ask(LangChainJudgeModel(fake))).value.verdict == 1
 
 
 @pytest.mark.parametrize("lacks", [set(), {"json_schema"}])
@@ -119,7 +114,7 @@ async def test_an_answer_is_read_wherever_the_message_has_it(
     message = {"role": "assistant", "content": None, **message}
     openai_stub.chat_faults += [None] * len(lacks)
     openai_stub.chat_faults.append(Fault(change=lambda answer: answer["choices"][0].update(message=message)))
-    assert (await ask(model_of(openai_stub))).values == (Verdict(**GOOD),)
+    assert (await ask(model_of(openai_stub))).value == Verdict(**GOOD)
     assert len(openai_stub.requests) == 1 + len(lacks)
 
 
@@ -140,7 +135,7 @@ async def test_an_answer_that_breaks_the_form_is_asked_again_with_the_complaint(
     openai_stub.lacks = lacks
     openai_stub.answers.extend([{"reason": "x", "verdict": 2}, GOOD])
     asked = await ask(model_of(openai_stub))
-    assert asked.values == (Verdict(**GOOD),)
+    assert asked.value == Verdict(**GOOD)
     assert asked.cost == pytest.approx(2 * COST)
     assert "verdict: Input should be 0 or 1" in openai_stub.requests[-1].user
 
@@ -160,7 +155,7 @@ PASSING: dict[str, Callable[[], Fault]] = {
 @pytest.mark.parametrize("fault", PASSING.values(), ids=PASSING)
 async def test_what_passes_with_time_is_sent_again(openai_stub: OpenAIStub, fault: Callable[[], Fault]) -> None:
     openai_stub.chat_faults.extend([fault(), fault()])
-    assert len((await ask(model_of(openai_stub))).values) == 1
+    assert (await ask(model_of(openai_stub))).value.verdict == 0
     assert len(openai_stub.requests) == 3
 
 
@@ -168,7 +163,7 @@ async def test_a_cut_stream_is_sent_again(openai_stub: OpenAIStub) -> None:
     openai_stub.chat_faults.append(cut_off())
     openai_stub.answer = lambda _: GOOD
     asked = await ask(model_of(openai_stub, STREAMING))
-    assert asked.values == (Verdict(**GOOD),)
+    assert asked.value == Verdict(**GOOD)
     assert len(openai_stub.requests) == 2
 
 
@@ -208,7 +203,7 @@ async def test_what_was_answered_is_not_asked_again_by_an_equal_model(openai_stu
     first = await ask(model_of(openai_stub, cache=cache))
     again = await ask(model_of(openai_stub, cache=cache))
     assert again.is_cached
-    assert again.values == first.values
+    assert again.value == first.value
     assert not (await ask(model_of(openai_stub, {"temperature": 1.0}, cache=cache))).is_cached
 
 

@@ -66,14 +66,14 @@ async def test_other_providers_are_asked_through_langchain(openai_stub: OpenAISt
     keys = {"provider": "azure_openai", "api_key": "k", "azure_endpoint": endpoint, "api_version": "2024-10-21"}
     judge = as_judge_model(GenerationConfig(model="gpt-4o-mini", temperature=0.5, **keys))
     assert isinstance(judge, LangChainJudgeModel)
-    assert (await judge.aask("You judge.", "So?", Verdict)).values == (Verdict(verdict=0),)
+    assert (await judge.aask("You judge.", "So?", Verdict)).value == Verdict(verdict=0)
     request = openai_stub.requests[0]
     assert request.path.startswith("/openai/deployments/gpt-4o-mini/chat/completions")
     assert request.body["temperature"] == 0.5
     embedding = as_embedding_model(
         EmbeddingConfig(model="text-embedding-3-small", check_embedding_ctx_length=False, **keys)
     )
-    assert len((await embedding.aembed(["a", "b"])).values) == 2
+    assert len((await embedding.aembed(["a", "b"])).value) == 2
 
 
 @pytest.mark.parametrize("provider", ["cohere", "no-such-provider"])

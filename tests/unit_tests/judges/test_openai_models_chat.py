@@ -31,11 +31,13 @@ from graphrag_eval_lc.config import GenerationConfig, PriceConfig
 from graphrag_eval_lc.errors import ConfigError, JudgeError, RunFolderError
 from graphrag_eval_lc.event_loop.loop import run_sync
 from graphrag_eval_lc.judges.model import usages_cost
-from graphrag_eval_lc.judges.model_interface import Asked, CallPool, UnusableAnswerError, Usage
+from graphrag_eval_lc.judges.model_interface import Asked, CallPool, UnusableAnswerError
 from graphrag_eval_lc.judges.openai_models import OpenAIJudgeModel
 from graphrag_eval_lc.prices import Pricing
 
 COST = 1000 * 0.15e-6 + 100 * 0.6e-6  # of one request for gpt-4o-mini: 1000 tokens in, 100 out
+USAGE = {"model": "gpt-4o-mini", "input_tokens": 1000, "cached_input_tokens": 0, "output_tokens": 100}
+USAGE["total_tokens"] = 1100
 GOOD = {"reason": "It says so.", "verdict": 1}
 
 
@@ -64,8 +66,8 @@ def model_of(stub: OpenAIStub, generation: dict[str, Any] | None = None, **optio
     return OpenAIJudgeModel(GenerationConfig(**keys), **{"max_retries": 2, **options})
 
 
-async def ask(model: OpenAIJudgeModel, n: int = 1) -> Asked[Verdict]:
-    return await model.aask("You judge.", "Is it so?", Verdict, n=n)
+async def ask(model: OpenAIJudgeModel) -> Asked[Verdict]:
+    return await model.aask("You judge.", "Is it so?", Verdict)
 
 
 class MemoryCache(dict[str, Any]):
@@ -79,9 +81,9 @@ class MemoryCache(dict[str, Any]):
 async def test_an_answer_comes_as_a_value_with_usage_and_cost(openai_stub: OpenAIStub) -> None:
     openai_stub.answers.append(GOOD)
     asked = await ask(model_of(openai_stub))
-    assert asked.values == (Verdict(**GOOD),)
+    assert asked.value == Verdict(**GOOD)
     assert asked.cost == pytest.approx(COST)
-    assert asked.usages == (Usage("gpt-4o-mini", 1000, 100, 0),)
+    assert asked.usages == (USAGE,)
     assert not asked.is_cached
 
 
@@ -112,14 +114,6 @@ async def test_further_keys_of_the_config_are_passed_on(openai_stub: OpenAIStub)
     assert request.headers["authorization"] == "Bearer k"
 
 
-async def test_n_answers_are_one_request(openai_stub: OpenAIStub) -> None:
-    openai_stub.answers.extend({"reason": text, "verdict": 0} for text in "abc")
-    asked = await ask(model_of(openai_stub), n=3)
-    assert [value.reason for value in asked.values] == ["a", "b", "c"]
-    assert len(openai_stub.requests) == 1
-    assert asked.cost == pytest.approx(COST)
-
-
 # --- what an endpoint does not take ----------------------------------------------------------------------------------
 
 
@@ -140,7 +134,7 @@ async def test_the_form_is_told_in_the_first_way_that_the_endpoint_takes(
     model = model_of(openai_stub)
     asked = await ask(model)
     await ask(model)
-    assert asked.values == (Verdict(**GOOD),)
+    assert asked.value == Verdict(**GOOD)
     assert asked.cost == pytest.approx(COST)
     assert [request.mode for request in openai_stub.requests] == [*modes, modes[-1]]
 
@@ -160,7 +154,7 @@ async def test_an_endpoint_that_ignores_the_schema_is_noticed_after_the_first_an
     openai_stub.answer = lambda request: GOOD if "JSON schema" in request.user else "Yes, it is so."
     model = model_of(openai_stub)
     for _ in range(3):
-        assert (await ask(model)).values == (Verdict(**GOOD),)
+        assert (await ask(model)).value == Verdict(**GOOD)
     assert len(openai_stub.requests) == 4
 
 
@@ -173,7 +167,7 @@ async def test_a_form_that_the_model_cannot_write_is_asked_for_in_the_next_way_a
     openai_stub.answer = lambda _: GOOD
     model = model_of(openai_stub, max_retries=3)
     for _ in range(2):
-        assert (await ask(model)).values == (Verdict(**GOOD),)
+        assert (await ask(model)).value == Verdict(**GOOD)
     retried = [mode for mode in broken for _ in range(2)]
     last = ["json_schema", "tools", "json_object", "text"][len(broken)]
     assert [request.mode for request in openai_stub.requests] == [*retried, last, last]
@@ -182,27 +176,8 @@ async def test_a_form_that_the_model_cannot_write_is_asked_for_in_the_next_way_a
 @pytest.mark.parametrize("message", MESSAGES)
 async def test_an_answer_is_read_wherever_the_message_has_it(openai_stub: OpenAIStub, message: dict[str, Any]) -> None:
     openai_stub.chat_faults.append(Fault(change=lambda answer: answer["choices"][0].update(message=message)))
-    assert (await ask(model_of(openai_stub))).values == (Verdict(**GOOD),)
+    assert (await ask(model_of(openai_stub))).value == Verdict(**GOOD)
     assert len(openai_stub.requests) == 1
-
-
-async def test_a_temperature_is_at_least_the_one_requested(openai_stub: OpenAIStub) -> None:
-    for own in (0.0, 0.7, None):
-        model = model_of(openai_stub, {"temperature": own})
-        await model.aask("You judge.", "Is it so?", Verdict, n=2, temperature=0.3)
-    assert [request.body.get("temperature") for request in openai_stub.requests] == [0.3, 0.7, None]
-
-
-@pytest.mark.parametrize(("lack", "first"), [("n", [3, 1, 1, 1]), ("all_choices", [3, 1, 1])])
-async def test_without_n_there_are_as_many_requests(openai_stub: OpenAIStub, lack: str, first: list[int]) -> None:
-    openai_stub.lacks = {lack}
-    openai_stub.answer = lambda _: GOOD
-    model = model_of(openai_stub)
-    asked = await ask(model, n=3)
-    assert len(asked.values) == len(asked.usages) == 3
-    assert asked.cost == pytest.approx(3 * COST)
-    await ask(model, n=3)
-    assert [request.body.get("n", 1) for request in openai_stub.requests] == [*first, 1, 1, 1]
 
 
 async def test_a_temperature_that_is_refused_is_left_out_from_then_on(openai_stub: OpenAIStub) -> None:
@@ -216,11 +191,11 @@ async def test_a_temperature_that_is_refused_is_left_out_from_then_on(openai_stu
 
 
 async def test_many_requests_find_out_together(openai_stub: OpenAIStub) -> None:
-    openai_stub.lacks = {"json_schema", "tools", "temperature", "n"}
+    openai_stub.lacks = {"json_schema", "tools", "temperature"}
     openai_stub.answer = lambda _: GOOD
     model = model_of(openai_stub)
-    answers = await asyncio.gather(*(ask(model, n=2) for _ in range(8)))
-    assert all(asked.values == (Verdict(**GOOD),) * 2 for asked in answers)
+    answers = await asyncio.gather(*(ask(model) for _ in range(8)))
+    assert all(asked.value == Verdict(**GOOD) for asked in answers)
 
 
 # --- answers that break the form -------------------------------------------------------------------------------------
@@ -243,7 +218,7 @@ async def test_an_answer_that_breaks_the_form_is_asked_again_with_the_complaint(
     openai_stub.lacks = lacks
     openai_stub.answers.extend([broken, GOOD])
     asked = await ask(model_of(openai_stub))
-    assert asked.values == (Verdict(**GOOD),)
+    assert asked.value == Verdict(**GOOD)
     assert asked.cost == pytest.approx(2 * COST)
     assert [message["role"] for message in openai_stub.requests[-1].body["messages"]][2:] == ["assistant", "user"]
     assert complaint in openai_stub.requests[-1].user
@@ -255,14 +230,6 @@ async def test_broken_twice_is_an_error_that_has_the_cost(openai_stub: OpenAIStu
         await ask(model_of(openai_stub))
     assert len(openai_stub.requests) == 2
     assert caught.value.cost == pytest.approx(2 * COST)
-
-
-async def test_only_the_broken_one_of_several_answers_is_asked_again(openai_stub: OpenAIStub) -> None:
-    openai_stub.answers.extend([{"reason": "a", "verdict": 1}, "broken", {"reason": "c", "verdict": 0}, GOOD])
-    asked = await ask(model_of(openai_stub), n=3)
-    assert [value.reason for value in asked.values] == ["a", "It says so.", "c"]
-    assert len(openai_stub.requests) == 2
-    assert asked.cost == pytest.approx(2 * COST)
 
 
 # --- what passes with time -------------------------------------------------------------------------------------------
@@ -289,7 +256,7 @@ PASSING: dict[str, Callable[[], Fault]] = {
 async def test_what_passes_with_time_is_sent_again(openai_stub: OpenAIStub, fault: Callable[[], Fault]) -> None:
     openai_stub.chat_faults.extend([fault(), fault()])
     asked = await ask(model_of(openai_stub))
-    assert len(asked.values) == 1
+    assert asked.value.verdict == 0
     assert len(openai_stub.requests) == 3
 
 
@@ -369,7 +336,7 @@ async def test_refusals_filters_and_length_are_errors_without_a_second_payment(
 ) -> None:
     openai_stub.chat_faults.append(fault)
     with pytest.raises(UnusableAnswerError, match=text) as caught:
-        await ask(model_of(openai_stub, {"max_tokens": 50}), n=3)
+        await ask(model_of(openai_stub, {"max_tokens": 50}))
     assert len(openai_stub.requests) == 1
     assert caught.value.cost == pytest.approx(COST)
 
@@ -485,17 +452,17 @@ async def test_a_context_that_is_too_long_tells_nothing_of_the_endpoint(openai_s
 async def test_an_unknown_model_is_not_priced(openai_stub: OpenAIStub) -> None:
     asked = await ask(model_of(openai_stub, {"model": "our-own-model"}))
     assert asked.cost is None
-    assert asked.usages[0].input_tokens == 1000
+    assert asked.usages[0]["input_tokens"] == 1000
 
 
 async def test_a_price_of_the_config_for_the_answering_model_goes_first() -> None:
     pricing = Pricing({"our-model": PriceConfig(input=1.0, output=0.0)})
-    usage = Usage("our-model", 1_000_000, 0)
+    usage = {"model": "our-model", "input_tokens": 1_000_000, "output_tokens": 0}
     for asked in ("gpt-4o-mini", "no-such-model"):
         assert usages_cost([usage], pricing, model=asked, provider="openai") == pytest.approx(1.0)
-    assert usages_cost([Usage("gpt-4o-mini", 9, 9)], pricing, model="alias", provider="openai")
+    assert usages_cost([{**usage, "model": "gpt-4o-mini"}], pricing, model="alias", provider="openai")
     assert not pricing.unpriced
-    assert usages_cost([Usage("other", 9, 9)], pricing, model="alias", provider="openai") is None
+    assert usages_cost([{**usage, "model": "other"}], pricing, model="alias", provider="openai") is None
     assert "alias" in pricing.unpriced
 
 
@@ -504,7 +471,7 @@ async def test_a_request_without_usage_is_not_priced(openai_stub: OpenAIStub) ->
     openai_stub.answers.extend(["broken", GOOD])
     asked = await ask(model_of(openai_stub))
     assert asked.cost is None
-    assert [usage.input_tokens for usage in asked.usages] == [None, 1000]
+    assert [usage.get("input_tokens") for usage in asked.usages] == [None, 1000]
 
 
 async def test_cached_tokens_cost_less(openai_stub: OpenAIStub) -> None:
@@ -524,7 +491,7 @@ async def test_what_was_answered_is_not_asked_again(openai_stub: OpenAIStub) -> 
     again = await ask(model_of(openai_stub, cache=cache))
     assert len(openai_stub.requests) == 2
     assert again.is_cached
-    assert (again.values, again.usages) == (first.values, first.usages)
+    assert (again.value, again.usages) == (first.value, first.usages)
     assert again.cost == pytest.approx(2 * COST)
 
 
@@ -539,13 +506,12 @@ async def test_another_model_or_parameter_is_asked_anew(openai_stub: OpenAIStub,
     assert not (await ask(model_of(openai_stub, other, cache=cache))).is_cached
 
 
-async def test_another_prompt_form_or_number_is_asked_anew(openai_stub: OpenAIStub) -> None:
+async def test_another_prompt_or_form_is_asked_anew(openai_stub: OpenAIStub) -> None:
     class Other(BaseModel):
         verdict: Literal[0, 1]
 
     model = model_of(openai_stub, cache=MemoryCache())
     await ask(model)
-    assert not (await ask(model, n=2)).is_cached
     assert not (await model.aask("You judge well.", "Is it so?", Verdict)).is_cached
     assert not (await model.aask("You judge.", "Is it so? ", Verdict)).is_cached
     assert not (await model.aask("You judge.", "Is it so?", Other)).is_cached
@@ -560,7 +526,7 @@ async def test_failures_are_not_kept(openai_stub: OpenAIStub) -> None:
     assert not (await ask(model_of(openai_stub, cache=cache))).is_cached
 
 
-@pytest.mark.parametrize("record", [{}, {"answers": ["{}"], "usages": []}, {"answers": [], "usages": []}])
+@pytest.mark.parametrize("record", [{}, {"answer": "{}", "usages": []}, {"answer": None, "usages": []}])
 async def test_a_record_that_does_not_fit_is_asked_anew(openai_stub: OpenAIStub, record: dict[str, Any]) -> None:
     cache = MemoryCache()
     await ask(model_of(openai_stub, cache=cache))
@@ -587,7 +553,7 @@ async def test_an_equal_request_is_sent_if_the_first_one_fails_or_is_cancelled(o
     first, second = (asyncio.create_task(model.aask("You judge.", "Or not?", Verdict)) for _ in range(2))
     await asyncio.sleep(0.05)
     first.cancel()
-    assert len((await second).values) == 1
+    assert (await second).cost == pytest.approx(COST)
 
 
 async def test_what_was_paid_in_an_earlier_session_counts_once(openai_stub: OpenAIStub) -> None:
@@ -611,7 +577,7 @@ async def test_a_cache_that_cannot_be_written_does_not_cost_the_answer(
     model = model_of(openai_stub, cache=cache)
     with caplog.at_level(logging.WARNING):
         answers = [await ask(model), await ask(model)]
-    assert [len(asked.values) for asked in answers] == [1, 1]
+    assert [asked.cost for asked in answers] == [pytest.approx(COST)] * 2
     assert cache.tried == len(caplog.records) == 1
     assert "the disk is full" in caplog.text
 

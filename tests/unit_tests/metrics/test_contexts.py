@@ -142,7 +142,7 @@ def test_unknown_distance_is_an_error() -> None:
     [
         ("a", "retrieved is a list of texts, not str"),
         (None, "retrieved is a list of texts, not NoneType"),
-        ([{"text": "a"}], "retrieved has an element that is no text but dict"),
+        ([{"text": "a"}], "retrieved has an element that is not a text but dict"),
     ],
 )
 def test_what_is_no_list_of_texts_is_an_error(retrieved: Any, message: str) -> None:

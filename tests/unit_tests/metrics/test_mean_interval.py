@@ -150,8 +150,8 @@ def test_what_says_nothing_has_no_interval() -> None:
     ("values", "clusters", "options", "complaint"),
     [
         ([1.0, 0.0], ["a"], {}, "each value needs its cluster, and there are 2 values and 1 clusters"),
-        ([1.0, math.nan], ["a", "b"], {}, "nan is no finite number; leave out what was not measured"),
-        ([1.0, math.inf], ["a", "b"], {}, "inf is no finite number"),
+        ([1.0, math.nan], ["a", "b"], {}, "nan is not a finite number; leave out what was not measured"),
+        ([1.0, math.inf], ["a", "b"], {}, "inf is not a finite number"),
         ([1.0, -1e300], ["a", "b"], {}, r"-1e\+300 is too large to reckon with, which goes up to 1e\+120"),
         ([1.0, 0.0], ["a", "b"], {"confidence": 95}, "the confidence level is between 0 and 1, not 95"),
         ([1.0, 6.0], ["a", "b"], {"bounds": (1, 5)}, r"6.0 lies beyond the bounds \(1, 5\)"),

@@ -111,8 +111,8 @@ def test_scores_take_the_names_of_measures_too() -> None:
 @pytest.mark.parametrize(
     ("measures", "message"),
     [
-        ("P@5", r"measures is a list of measures, also where it has just one: \['P@5'\]"),
-        (Measure("P", 5), r"also where it has just one: \['P@5'\]"),
+        ("P@5", r"measures is a list of measures, also if it has just one: \['P@5'\]"),
+        (Measure("P", 5), r"also if it has just one: \['P@5'\]"),
         (None, "measures is a list of measures, not NoneType"),
         ([5], "a measure is named by a text such as nDCG@10, not by int"),
     ],

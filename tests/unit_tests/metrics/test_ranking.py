@@ -282,11 +282,11 @@ def test_more_of_the_ranking_never_lowers_recall_hits_and_reciprocal_rank(
         ("doc-1", ["doc-1"], "relevant is a text"),
         (["doc-1"], "doc-1", "retrieved is a text"),
         (["doc-1"], {"doc-1": 0.5}, "retrieved is a mapping, which has no ranks"),
-        (None, ["doc-1"], "relevant is no iterable of ids"),
-        (["doc-1"], None, "retrieved is no iterable of ids"),
-        (["doc-1"], [["doc-1"]], "retrieved has an element that is no id"),
-        ([{"id": "doc-1"}], ["doc-1"], "give the ids of documents"),
-        ([["doc-1", ["doc-2"]]], ["doc-1"], "a group of relevant has an element that is no id"),
+        (None, ["doc-1"], "relevant is not an iterable of ids"),
+        (["doc-1"], None, "retrieved is not an iterable of ids"),
+        (["doc-1"], [["doc-1"]], "retrieved has an element that is not an id"),
+        ([{"id": "doc-1"}], ["doc-1"], "pass the ids of documents"),
+        ([["doc-1", ["doc-2"]]], ["doc-1"], "a group of relevant has an element that is not an id"),
     ],
 )
 def test_what_is_no_ranking_is_an_error(

@@ -134,8 +134,8 @@ def test_dataset_without_a_file_is_written_and_nothing_replaced_unasked(tmp_path
 @pytest.mark.parametrize(
     ("published", "error", "said"),
     [
-        ({"scores": 1}, ComparisonError, "neither results nor aggregates"),
-        ([[]], ComparisonError, "neither results nor aggregates"),
+        ({"scores": 1}, ComparisonError, "not results or aggregates"),
+        ([[]], ComparisonError, "not results or aggregates"),
         (scores(other=1.0), NothingToCompareError, "none of the 1 published question"),
         ([{"question_id": "groups", "steps_score": "high"}], ComparisonError, "'high' is no number"),
     ],

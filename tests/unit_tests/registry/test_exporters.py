@@ -75,7 +75,7 @@ def test_the_same_function_may_be_registered_again_as_when_its_module_is_loaded_
 
 def test_an_exporter_that_gives_no_path_is_reported() -> None:
     register_exporter(name="mine", file_name="x")(lambda run, path: None)  # type: ignore[arg-type, return-value]
-    with pytest.raises(OptionError, match="the exporter mine gave NoneType in place of a path"):
+    with pytest.raises(OptionError, match="the exporter mine returned NoneType in place of a path"):
         exporter("mine").export("run")
 
 

@@ -154,4 +154,4 @@ def test_queries_of_any_language_go_through_the_funnel_and_show_their_rows(name:
         fallen_at[output] = [stage for stage, count in fallen(found, config=config).items() if count]
     assert list(fallen_at.values()) == [["query non-empty"], ["rows right"], []]
     [[shown]] = step_groups(SampleSteps(result_of('[{"x": "T1"}, {"x": "T3"}]'), settings))
-    assert (shown["rows"]["missing"], shown["rows"]["extra"]) == ([["T2"]], [["T3"]])
+    assert shown["rows"]["unlike"] == [["missing", ["T2"], []], ["extra", ["T3"], []]]

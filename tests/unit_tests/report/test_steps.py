@@ -25,11 +25,10 @@ def test_a_near_step_shows_rows_that_are_missing_and_too_many() -> None:
     found = groups_of(result(step("sparql_query", table("T1", "T9\x00"))))[1][0]
     assert (found["status"], found["actual"], found["score"]) == ("near", 0, 0.0)
     assert found["rows"] == {
-        "columns": [["name", "name"]],
-        "missing": [["T2"]],
-        "extra": [["T9␀"]],
-        "missing_count": 1,
-        "extra_count": 1,
+        "columns": [["name", "name", True]],
+        "unlike": [["missing", ["T2"], []], ["extra", ["T9␀"], []]],
+        "equal": [["T1"]],
+        "counts": [1, 1, 1],
     }
     assert "1 of 2 rows is missing" in found["reason"]
 
@@ -108,9 +107,9 @@ def test_rows_are_compared_within_the_tolerance_of_the_step_or_the_config() -> N
         }
         return groups_of(sample, config)[1][0].get("rows", {})
 
-    assert (rows()["missing"], rows()["extra"]) == ([["8.5"]], [["7.5"]])
-    assert rows({"sparql": {"tolerance": {"float": 1e-9}}})["missing_count"] == 2
-    assert rows(tolerance="1e-9")["missing_count"] == 2
+    assert rows()["unlike"] == [["missing", ["8.5"], []], ["extra", ["7.5"], []]]
+    assert rows({"sparql": {"tolerance": {"float": 1e-9}}})["counts"] == [2, 2, 0]
+    assert rows(tolerance="1e-9")["counts"] == [2, 2, 0]
     assert rows(tolerance=0.5) == rows(tolerance="5%") == {}
 
 
@@ -118,7 +117,7 @@ def test_rows_are_shown_of_sparql_results_whatever_the_step_is_called() -> None:
     reference = {"name": "run_sparql", "output": table("T1"), "output_media_type": "application/sparql-results+json"}
     diagnosis = {"score": 0.0, "matched": False, "reason": "another row", "nearest": "call_run_sparql"}
     near = result(step("run_sparql", table("T2")), reference_steps=[[reference]], steps_diagnosis=[[diagnosis]])
-    assert groups_of(near)[0][0]["rows"]["missing"] == [["T1"]]
+    assert groups_of(near)[0][0]["rows"]["unlike"][0] == ["missing", ["T1"], []]
 
 
 def test_rows_with_triple_terms_are_shown_under_the_columns_of_the_reference() -> None:
@@ -130,20 +129,21 @@ def test_rows_with_triple_terms_are_shown_under_the_columns_of_the_reference() -
     sample = deepcopy(result(step("sparql_query", results("what", "6", label=[1]))))
     sample["reference_steps"][1][0] |= {"output": results("height", "5"), "required_columns": None}
     assert groups_of(sample)[1][0]["rows"] == {
-        "columns": [["label", None], ["height", "what"]],
-        "missing": [["Oslo", '<<( urn:a urn:p "5" )>>']],
-        "extra": [[None, '<<( urn:a urn:p "6" )>>']],
-        "missing_count": 1,
-        "extra_count": 1,
+        "columns": [["label", None, True], ["height", "what", True]],
+        "unlike": [
+            ["missing", ["Oslo", '<<( urn:a urn:p "5" )>>'], []],
+            ["extra", [None, '<<( urn:a urn:p "6" )>>'], []],
+        ],
+        "equal": [],
+        "counts": [1, 1, 0],
     }
 
 
 def test_rows_of_a_declared_form_are_compared_as_the_score_compares_them() -> None:
     config = {"steps": {"outputs": {"sparql_query": {"format": "csv"}}}}
     found = groups_of(result(step("sparql_query", "city\nT1\nT9"), config=config), config)[1][0]
-    assert found["rows"]["missing"] == [["T2"]]
-    assert found["rows"]["extra"] == [["T9"]]
-    assert found["rows"]["columns"] == [["name", "city"]]
+    assert found["rows"]["unlike"] == [["missing", ["T2"], []], ["extra", ["T9"], []]]
+    assert found["rows"]["columns"] == [["name", "city", True]]
 
 
 def graded(is_matched: bool) -> Any:
@@ -157,7 +157,7 @@ def test_a_graded_step_that_brings_a_part_is_matched_in_part() -> None:
     groups = groups_of(found)
     step_of = groups[1][0]
     assert (step_of["status"], step_of["score"], step_of["in_part"]) == ("matched", 0.5, True)
-    assert step_of["rows"]["missing"] == [["T2"]]
+    assert step_of["rows"]["unlike"] == [["missing", ["T2"], []]]
     assert uses_of(groups) == {1: "group 2 step 1"}
     assert extra_steps(groups, found["actual_steps"]) == [0]
 

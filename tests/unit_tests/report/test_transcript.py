@@ -23,6 +23,8 @@ CALLS: list[dict[str, Any]] = [
         "output_message": 2,
         "total_tokens": 12,
         "elapsed_sec": 0.5,
+        "cost": 0.002,
+        "finish_reason": "tool_calls",
         "first_token_sec": 0.1,
         "agent": "boss",
         "node": "model",
@@ -50,7 +52,10 @@ def test_each_call_shows_what_is_new_with_it() -> None:
 
 def test_a_call_has_its_place_and_what_it_spent() -> None:
     first, second = found()["calls"]
-    assert {key: first[key] for key in ("model", "agent", "node", "step", "tokens", "seconds", "first_token")} == {
+    keys = ("model", "agent", "node", "step", "tokens", "seconds", "first_token", "usd", "finish")
+    assert {key: first[key] for key in keys} == {
+        "usd": 0.002,
+        "finish": "tool_calls",
         "model": "m",
         "agent": "boss",
         "node": "team › model",
@@ -83,15 +88,21 @@ def test_messages_are_shown_as_text() -> None:
 @pytest.mark.parametrize(
     "result",
     [
-        {},
-        {"llm_messages": MESSAGES},
         {"llm_calls": CALLS},
         {"llm_messages": "a question's own key", "llm_calls": CALLS},
         {"llm_messages": MESSAGES, "llm_calls": [{"model": "m"}]},
     ],
 )
-def test_nothing_is_shown_where_nothing_was_kept(result: dict[str, Any]) -> None:
-    assert transcript(result) is None
+def test_calls_without_kept_messages_have_none(result: dict[str, Any]) -> None:
+    shown = transcript(result)
+    assert shown is not None
+    assert shown["messages"] == []
+    assert len(shown["calls"]) == len(result["llm_calls"])
+    assert not any({"before", "new", "gave"} & call.keys() for call in shown["calls"])
+
+
+def test_nothing_is_shown_if_no_call_was_recorded() -> None:
+    assert transcript({}) is transcript({"llm_messages": MESSAGES, "llm_calls": "x"}) is None
 
 
 def test_what_is_not_as_it_should_be_is_passed_over() -> None:

@@ -1,16 +1,20 @@
-from graphrag_eval_lc.report.transcript import model_rows, timeline
+from graphrag_eval_lc.report.transcript import first_time, model_rows, timeline, transcript
 
 
 def test_seconds_count_from_the_first_call_whatever_the_order() -> None:
-    events = timeline(
-        [
-            {"name": "b", "execution_timestamp": "2026-01-05T10:00:02.5Z", "elapsed_sec": 1.0},
-            {"name": "a", "execution_timestamp": "2026-01-05T12:00:00+02:00"},
-            {"name": "c", "execution_timestamp": "yesterday"},
-            {"name": "d", "execution_timestamp": "2026-01-05T10:00:01"},
-        ]
-    )
-    assert [event["start"] for event in events] == [2.5, 0.0, None, 1.0]
+    steps = [
+        {"name": "b", "execution_timestamp": "2026-01-05T10:00:02.5Z", "elapsed_sec": 1.0},
+        {"name": "a", "execution_timestamp": "2026-01-05T12:00:00+02:00"},
+        {"name": "c", "execution_timestamp": "yesterday"},
+        {"name": "d", "execution_timestamp": "2026-01-05T10:00:01"},
+    ]
+    calls = [{"model": "m", "started_at": "2026-01-05T09:59:59.5Z"}, {"model": "m"}]
+    result = {"actual_steps": steps, "llm_calls": calls}
+    events = timeline(steps, first_time(result))
+    assert [event["start"] for event in events] == [3.0, 0.5, None, 1.5]
+    shown = transcript(result, first_time(result))
+    assert shown is not None
+    assert [call.get("start") for call in shown["calls"]] == [0.0, None]
     assert [event["duration"] for event in events] == [1.0, None, None, None]
 
 

@@ -78,7 +78,7 @@ NO_FLOAT = '{"format_version": 2, "times": {"elapsed_sec": ' + "9" * 4_000 + "}}
 @pytest.mark.parametrize("text", ["", "{", "[]", "{}", '{"format_version": "1"}', "\ufeff\ud800", NO_FLOAT])
 def test_broken_run_json_is_one_sentence(tmp_path: Path, text: str) -> None:
     (tmp_path / "run.json").write_bytes(text.encode("utf-8", "surrogatepass"))
-    with pytest.raises(RunFolderError, match=r"run\.json: the record of the run cannot be read\. Mend the file"):
+    with pytest.raises(RunFolderError, match=r"run\.json: the record of the run cannot be read\. Fix the file"):
         _ = RunFolder(tmp_path).earlier
 
 
@@ -114,7 +114,7 @@ def test_responses_recorded_elsewhere_are_written_one_at_a_time(tmp_path: Path) 
     folder = RunFolder(tmp_path)
     folder.write_responses({"question_id": f"q{number}"} for number in range(3))
     with folder.journal() as journal:
-        assert journal.keys() == [("q0", 1), ("q1", 1), ("q2", 1)]
+        assert list(journal) == [("q0", 1), ("q1", 1), ("q2", 1)]
 
 
 def test_file_in_the_way_is_one_sentence(tmp_path: Path) -> None:

@@ -33,9 +33,9 @@ def test_last_record_of_a_key_counts(path: Path) -> None:
         journal.add({"question_id": "q1", "n": 3})
         journal.add({"question_id": "q1", "repeat": 2, "n": 4})
     for opened in (journal, Journal(path)):
-        assert opened.keys() == [("q1", 1), ("q2", 1), ("q1", 2)]
+        assert list(opened) == [("q1", 1), ("q2", 1), ("q1", 2)]
         assert opened.read(("q1", 1)) == {"question_id": "q1", "n": 3}
-        assert [record["n"] for record in opened.records()] == [2, 3, 4]
+        assert [record["n"] for record in opened.records(opened)] == [2, 3, 4]
         assert ("q1", 2) in opened
         assert ("q2", 2) not in opened
         assert opened.read(("q2", 2)) is None
@@ -60,8 +60,8 @@ def test_summary_tells_errors_and_interrupts(path: Path) -> None:
 def test_empty_journal_is_true(path: Path) -> None:
     with Journal(path) as journal:
         assert journal  # `if journal:` asks whether there is one
-        assert journal.keys() == []
-        assert list(journal.records()) == []
+        assert list(journal) == []
+        assert list(journal.records([])) == []
 
 
 @pytest.mark.parametrize(
@@ -91,7 +91,7 @@ def test_answer_of_10_mb_round_trips(path: Path) -> None:
         journal.add({"question_id": "long", "actual_answer": answer})
         journal.add({"question_id": "after"})
     with Journal(path) as again:
-        assert [len(record.get("actual_answer", "")) for record in again.records()] == [0, 5_000_000, 0]
+        assert [len(record.get("actual_answer", "")) for record in again.records(again)] == [0, 5_000_000, 0]
         record = again.read(("long", 1))
     assert record is not None
     assert record["actual_answer"] == answer
@@ -106,7 +106,7 @@ def test_what_is_written_at_any_depth_can_be_read(path: Path, depth: int) -> Non
         journal.add({"question_id": "q1", "actual_answer": value})
     with Journal(path) as again:
         assert again.unreadable == []
-        assert again.keys() == [("q1", 1)]
+        assert list(again) == [("q1", 1)]
 
 
 @pytest.mark.parametrize("record", [{}, {"question_id": None}, {"question_id": "q", "repeat": 0}])
@@ -129,20 +129,13 @@ def test_threads_add_at_once_and_read_meanwhile(path: Path) -> None:
             thread.start()
         for thread in threads:
             thread.join()
-        assert len(journal.keys()) == 1000
-        assert all(record["text"] == record["question_id"][0] * len(record["text"]) for record in journal.records())
+        assert len(list(journal)) == 1000
+        assert all(
+            record["text"] == record["question_id"][0] * len(record["text"]) for record in journal.records(journal)
+        )
     with Journal(path) as again:
-        assert len(again.keys()) == 1000
+        assert len(list(again)) == 1000
         assert again.unreadable == []
-
-
-def test_records_are_those_at_the_start_of_the_iteration(path: Path) -> None:
-    with Journal(path) as journal:
-        journal.add({"question_id": "q1"})
-        records = journal.records()
-        assert next(records) == {"question_id": "q1"}
-        journal.add({"question_id": "q2"})
-        assert list(records) == []
 
 
 whole_lines = st.lists(
@@ -175,7 +168,7 @@ def test_file_cut_anywhere_keeps_its_whole_lines(
         kept = lines[:-1] if is_torn else lines
         with Journal(path) as journal:
             assert len(journal.unreadable) == is_torn
-            assert set(journal.keys()) == {_key(line) for line in kept}
+            assert set(journal) == {_key(line) for line in kept}
             journal.add({"question_id": "next"})
         assert path.read_bytes() == b"".join(kept).rstrip(b"\n") + b"\n" * bool(kept) + b'{"question_id": "next"}\n'
 
@@ -243,7 +236,7 @@ def test_file_that_others_changed_is_reported(path: Path) -> None:
     with Journal(path) as journal:
         journal.add({"question_id": "q1"})
         path.write_bytes(b"x" * 30)
-        with pytest.raises(RunFolderError, match=r"no record can be read at byte 0\. The file was changed"):
+        with pytest.raises(RunFolderError, match=r"no record can be read at byte 0\. Another program changed the file"):
             journal.read(("q1", 1))
 
 
@@ -264,4 +257,4 @@ def test_failed_sync_is_reported_and_the_record_is_kept(path: Path, monkeypatch:
     monkeypatch.undo()
     journal.close()
     with Journal(path) as again:
-        assert again.keys() == [("q1", 1)]
+        assert list(again) == [("q1", 1)]

@@ -30,7 +30,9 @@ def test_unreadable_lines_are_reported_and_a_cut_one_is_removed(
         assert journal.unreadable == [f"Line {line} of {path} ({size} bytes) {why}." for line, size, why in told]
         assert path.read_bytes() == kept
         journal.add({"question_id": "c"})
-        assert {record["question_id"] for record in journal.records()} == {"c", "a"} | ({"b"} if B in kept else set())
+        assert {record["question_id"] for record in journal.records(journal)} == {"c", "a"} | (
+            {"b"} if B in kept else set()
+        )
     assert path.read_bytes() == kept + C
     assert [each.name for each in tmp_path.iterdir()] == ["responses.jsonl"]
 
@@ -40,7 +42,7 @@ def test_next_record_gets_its_own_line_behind_blanks(tmp_path: Path) -> None:
     path.write_bytes(A + b"  ")
     with Journal(path) as journal:
         journal.add({"question_id": "b"})
-        assert [record["question_id"] for record in journal.records()] == ["a", "b"]
+        assert [record["question_id"] for record in journal.records(journal)] == ["a", "b"]
 
 
 def test_a_response_to_another_text_of_its_question_does_not_count(tmp_path: Path) -> None:
@@ -51,4 +53,4 @@ def test_a_response_to_another_text_of_its_question_does_not_count(tmp_path: Pat
             journal.add({"question_id": "other", "question_text": text})
             journal.add({"question_id": "no text"})
     with Journal(path, texts={"q": "1 + 1?", "other": "1 + 2?", "no text": "?"}) as again:
-        assert again.keys() == [("no text", 1), ("other", 1)]
+        assert list(again) == [("no text", 1), ("other", 1)]

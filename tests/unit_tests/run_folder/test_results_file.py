@@ -67,7 +67,7 @@ def test_partial_file_that_others_cut_is_reported(path: Path, tmp_path: Path) ->
 @pytest.mark.parametrize(
     ("line", "told"),
     [
-        *((line, ": this line is no result") for line in ("[1]", '{"a": ', "\ufeff?")),
+        *((line, ": this line is not a result") for line in ("[1]", '{"a": ', "\ufeff?")),
         *(
             (f'{{"actual_steps": {each}}}', ", key actual_steps: a result with steps")
             for each in ('[{"name": [1]}]', 5)

@@ -91,7 +91,7 @@ def test_folder_without_a_run_that_ended_is_refused(runs: Path, tmp_path: Path) 
 
 def test_broken_record_is_told_with_its_file(runs: Path) -> None:
     (runs / "a" / "run.json").write_text("{")
-    with pytest.raises(RunFolderError, match=r"a/run\.json: the record of the run cannot be read\. Mend the file, or"):
+    with pytest.raises(RunFolderError, match=r"a/run\.json: the record of the run cannot be read\. Fix the file, or"):
         list_runs(runs)
 
 

@@ -59,7 +59,7 @@ def test_traces_of_other_services_are_left_out_and_counted(tmp_path: Path) -> No
         (b'{"traceEvents": [], "displayTimeUnit": "ms"}', "the keys traceEvents, displayTimeUnit"),
         (b'{"resourceSpans": [', "ends in the middle"),
         (b"\x0a\xff\xfe\x00", "not UTF-8"),
-        (b"trace,span\n1,2", "it is no JSON"),
+        (b"trace,span\n1,2", "it is not JSON"),
         (b"\x1f\x8b broken", "cannot be read"),
     ],
 )

@@ -39,7 +39,7 @@ def test_text_is_found_whatever_its_case_and_white_space(text: str, question_id:
 
 
 def test_text_of_several_questions_is_refused_with_their_ids() -> None:
-    with pytest.raises(ResponsesError, match=r"2 questions have the text of a trace, “which one\?”: q2, q3\. Say"):
+    with pytest.raises(ResponsesError, match=r"2 questions have the text of a trace, “which one\?”: q2, q3\. Name"):
         QuestionIds(DATASET).named({"question_text": "which one?"})
 
 

@@ -5,6 +5,7 @@ from typing import Any
 from graphrag_eval_lc.records import Response
 from graphrag_eval_lc.traces.responses import responses_of
 from graphrag_eval_lc.traces.traced_calls import AskedCall, TracedCall
+from graphrag_eval_lc.traces.whole_traces import WholeTraces
 
 
 def call(identifier: str, kind: Any, started: float, parent: str | None = "a", **fields: Any) -> TracedCall:
@@ -94,7 +95,8 @@ def test_steps_inside_a_step_follow_it_and_name_it() -> None:
 
 
 def test_arguments_that_a_tool_does_not_tell_are_those_that_the_model_asked_with() -> None:
-    found = response(agent(), model("m", 1.0, ("c1", "find")), tool("s", 2.0, tool_call_id="c1", args=None))
+    calls = [agent(), model("m", 1.0, ("c1", "find")), tool("s", 2.0, tool_call_id="c1", args=None)]
+    found = response(*WholeTraces().completed(calls))
     assert found["actual_steps"][0]["args"] == {"asked": "c1"}
     unknown = response(agent(), tool("s", 2.0, args=None))
     assert unknown["actual_steps"][0]["args"] == {}
@@ -106,9 +108,9 @@ def test_failed_and_unfinished_calls_are_errors() -> None:
     found = response(agent(), tool("s", 1.0, error="no", output=None), tool("u", 2.0, ended=None, output=None))
     assert [(step["status"], step["error"]) for step in found["actual_steps"]] == [
         ("error", "no"),
-        ("error", "Unfinished: the trace does not tell how the call ended"),
+        ("error", "Unfinished: the trace does not say how the call ended"),
     ]
-    assert found["capture_warnings"] == ["the trace does not tell how these ended, and they count as errors: find"]
+    assert found["capture_warnings"] == ["the trace does not say how these ended, and they count as errors: find"]
 
 
 def test_tool_that_gave_nothing_gave_null() -> None:

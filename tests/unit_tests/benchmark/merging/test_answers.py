@@ -34,7 +34,6 @@ def test_responses_of_all_journals_are_given_one_after_the_other(answers: Any) -
     known = answers([answer(question="b"), answer(question="a")], [answer(question="c", repeat=2)])
     assert [record["question_id"] for record in known] == ["b", "a", "c"]
     assert [known.journal_of(key) for key in (("a", 1), ("c", 2), ("c", 1))] == [0, 1, None]
-    assert ("c", 2) in known
     assert known.read(("c", 1)) is None
 
 
@@ -78,20 +77,16 @@ def test_answer_counts_instead_of_one_that_was_cut_off(answers: Any, is_first: b
 
 def test_response_to_another_text_of_the_question_is_none(answers: Any) -> None:
     old, new = answer(question_text="1 + 1?"), answer(question_text="1 + 2?")
-    assert ("q1", 1) not in answers([new, old], texts={"q1": "1 + 2?"})
+    assert answers([new, old], texts={"q1": "1 + 2?"}).summary(("q1", 1)) is None
     assert answers([old], [new], texts={"q1": "1 + 2?"}).is_answered(("q1", 1))
 
 
-def test_lines_that_cannot_be_read_are_told(answers: Any, tmp_path: Path) -> None:
-    known = answers([json.dumps(answer(question="a")) + "\n", '{"question_id": "c", "st'], [answer()])
+def test_journals_are_not_changed_and_lines_that_cannot_be_read_are_told(answers: Any, tmp_path: Path) -> None:
+    torn = '{"question_id": "c", "st'
+    known = answers([json.dumps(answer(question="a")) + "\n", torn], [answer()])
     assert [record["question_id"] for record in known] == ["a", "q1"]
-    ((number, line),) = known.unreadable
-    assert (number, line.number, line.length) == (0, 2, 24)
-    assert Answers([tmp_path / "absent.jsonl"]).unreadable == []
-
-
-def test_journals_are_not_changed(answers: Any, tmp_path: Path) -> None:
-    before = '{"question_id": "c", "st'
-    list(answers([before]))
-    assert (tmp_path / "0.jsonl").read_text() == before
-    assert [path.name for path in tmp_path.iterdir()] == ["0.jsonl"]
+    (sentence,) = known.journals[0].unreadable
+    assert sentence.startswith(f"Line 2 of {tmp_path / '0.jsonl'} (24 bytes) was cut off")
+    assert (tmp_path / "0.jsonl").read_text().endswith(torn)
+    assert not list(Answers([tmp_path / "absent.jsonl"]))
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["0.jsonl", "1.jsonl"]

@@ -237,7 +237,8 @@ def test_unfinished_shard_is_scored_now_and_what_it_lacks_is_told(shards: Shards
     assert merged.stopped["message"] == "1 sample of 12 is not answered: shard 2/3 (1 left) did not come to its end"
     assert len(merged.results) == 11
     (warning,) = merged.warnings
-    assert "night-2-of-3/responses.jsonl holds no response" in warning
+    assert "night-2-of-3/responses.jsonl" in warning
+    assert "was cut off while it was written" in warning
     assert journal.read_bytes().endswith(lines[-1][:-9])
     whole = {result["question_id"]: result for result in merge_runs(shards(1), output_dir="one").results}
     for result in merged.results:
@@ -330,7 +331,7 @@ def test_output_holds_no_other_run_and_is_none_of_the_parts(shards: Shards) -> N
 @pytest.mark.parametrize(
     ("runs", "what"),
     [
-        ([], "there is no run to merge"),
+        ([], "no run to merge is given"),
         ("night-1-of-2", "the runs cannot be 'night-1-of-2'"),
         (["absent"], "absent: there is no such folder"),
         (["qa.json"], "this is a file, not the folder of a run"),

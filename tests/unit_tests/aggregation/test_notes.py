@@ -1,9 +1,15 @@
 from typing import Any
 
+import pytest
+
 from graphrag_eval_lc import run_evaluation
 from graphrag_eval_lc.aggregation import reason_of
+from graphrag_eval_lc.aggregation.notes import grading_change, grading_note
+from graphrag_eval_lc.config import EvaluationConfig
 
 GROUPS = [[{"name": "find", "output": "1"}], [{"name": "lookup", "output": "2"}]]
+
+
 DATASET: list[Any] = [
     {"template_id": "t", "questions": [{"id": "q", "question_text": "?", "reference_steps": GROUPS[1:]}]}
 ]
@@ -48,3 +54,17 @@ def test_surplus_calls_are_the_reason_where_every_reference_step_is_fulfilled() 
     assert reason_of({**result, "steps_score": 1.0}) == ""
     unfulfilled = {**fulfilled, "score": 0.5, "reason": "half of it"}
     assert reason_of({**result, "steps_diagnosis": [[unfulfilled]]}) == "look: half of it"
+
+
+GRADED = {"steps": {"grading": "graded"}}
+
+
+def test_only_graded_steps_need_a_word() -> None:
+    assert grading_note(EvaluationConfig()) is None
+
+
+@pytest.mark.parametrize("unsaid", [{}, {"steps": {}}, {"steps": None}, {"steps": {"grading": "binary"}}])
+def test_a_config_that_does_not_say_is_binary(unsaid: dict[str, object]) -> None:
+    assert grading_change(unsaid, {"steps": {"grading": "binary"}}) is None
+    assert "graded now and were binary before" in str(grading_change(unsaid, GRADED))
+    assert "binary now and were graded before" in str(grading_change(GRADED, unsaid))

@@ -3,10 +3,10 @@ from typing import Any
 
 import pytest
 
-from graphrag_eval_lc.judges.chat_model import EndpointAbilities
+from graphrag_eval_lc.judges.fallbacks import EndpointAbilities
 
 KNOWN = EndpointAbilities()
-REQUEST = {"n": 3, "temperature": 0.0, "max_tokens": 9}
+REQUEST = {"temperature": 0.0, "max_tokens": 9}
 
 
 class RefusalError(Exception):
@@ -22,8 +22,6 @@ class RefusalError(Exception):
         ("This response_format type is unavailable now", {"mode": "tools"}),
         ("This model does not support response format `json_schema`", {"mode": "tools"}),
         ("structured outputs are not available", {"mode": "tools"}),
-        ("'n' : number must be at most 1", {"takes_n": False}),
-        ("Only one completion is supported, n must be 1", {"takes_n": False}),
         ("Unsupported value: 'temperature' does not support 0.0 with this model", {"takes_temperature": False}),
         ("Use 'max_completion_tokens' instead", {"tokens_key": "max_completion_tokens"}),
     ],
@@ -63,7 +61,7 @@ def test_other_errors_tell_nothing(error: Exception) -> None:
 
 
 def test_what_was_not_sent_is_not_to_blame() -> None:
-    assert KNOWN.learned_from(RefusalError("'n' and temperature are wrong"), {}) is None
+    assert KNOWN.learned_from(RefusalError("temperature is wrong"), {}) is None
 
 
 def test_after_tools_there_is_json_mode_then_text_and_then_nothing() -> None:

@@ -1,0 +1,200 @@
+"""How a Cypher query differs from the reference query, and what of it the graph does not have.
+
+There is no parser: patterns, comparisons and clauses are found by their form. What has another form is not compared.
+"""
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from graphrag_eval_lc.graph.query_difference import Difference
+from graphrag_eval_lc.graph.query_lint import LintRule, QueryFinding
+from graphrag_eval_lc.graph.query_parts import Part, part_differences, refuse_too_large
+from graphrag_eval_lc.graph.vocabulary import Vocabulary
+
+_TEXT = re.compile(r"'((?:[^'\\]|\\.)*)'|\"((?:[^\"\\]|\\.)*)\"")
+_COMMENT = re.compile(r"/\*.*?\*/|(?<!:)//[^\n]*", re.DOTALL)
+_NAME = re.compile(r"`[^`]+`|\w+")
+_NODE = r"\(\s*(\w*)\s*((?::\s*[\w`:|&! ]+)?)\s*((?:\{[^{}()]*\})?)\s*\)"
+_LINK = r"(<?)-\s*(?:\[\s*\w*\s*((?::\s*[\w`|:! ]+)?)\s*(\*?[\d.]*)\s*((?:\{[^{}()]*\})?)\s*\])?\s*-(>?)"
+_NODES = re.compile(_NODE)
+_LINKS = re.compile(rf"(?={_NODE}\s*{_LINK}\s*{_NODE})")
+_TYPES = re.compile(r"\[\s*\w*\s*:\s*([\w`|:! ]+)")
+_PROPERTY = re.compile(r"(?<=[\w)\]])\.([A-Za-z_]\w*+)(?!\s*[(.])|[{,]\s*(\w+)\s*:")
+_LITERAL = r"(?:·\d+·|-?\d+(?:\.\d+)?\b|true\b|false\b|\$\w+|\[[^\[\]]*\])"
+_COMPARISON = re.compile(
+    rf"(\bNOT\s+)?\b(\w+)\.(\w+)\s*(=~|=|<>|<=|>=|<|>|\bCONTAINS\b|\bSTARTS\s+WITH\b|\bENDS\s+WITH\b|\bIN\b)\s*({_LITERAL})",
+    re.IGNORECASE,
+)
+_MIRRORED = re.compile(rf"({_LITERAL})\s*(=|<>|<=|>=|<|>)\s*(\w+)\.(\w+)(?!\s*\()", re.IGNORECASE)
+_MIRROR = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
+_MAP_ENTRY = re.compile(rf"(\w+)\s*:\s*({_LITERAL})", re.IGNORECASE)
+_NUMBER = re.compile(r"(?<![\w.*·$])-?\d+(?:\.\d+)?(?![\w.·])")
+_AGGREGATE = re.compile(r"\b(count|sum|avg|min|max|collect|stdev|percentile\w+)\s*\(\s*(distinct\b)?", re.IGNORECASE)
+_OF_RELATIONSHIPS: tuple[Part, ...] = ("label", "relationship type")
+_LIMIT = re.compile(r"\b(LIMIT|SKIP)\s+(\d+|\$\w+)", re.IGNORECASE)
+_HOPS = re.compile(r"\*\s*\d*(?:\.\.\d*)?")
+_JOIN = re.compile(r"\b(\w+)\.(\w+)\s*(=|<>|<=|>=|<|>)\s*(\w+)\.(\w+)(?!\s*\()")
+_ALIAS = re.compile(r"([\w.]+(?:\([\w.\s]*\))?)\s+AS\s+(\w+)", re.IGNORECASE)
+_DIRECTION = re.compile(r"\bORDER\s+BY\b(.*?)(?:\bLIMIT\b|\bSKIP\b|\bRETURN\b|\bWITH\b|$)", re.IGNORECASE | re.DOTALL)
+
+
+def cypher_differences(reference: str, actual: str) -> list[Difference]:
+    """Compare the labels, relationships, properties, comparisons and clauses of two Cypher queries.
+
+    Raises:
+        TooLargeQueryError: One of them is too large.
+
+    Example:
+        >>> reference = "MATCH (l:Line)-[:FROM]->(s {name: 'Oslo'}) RETURN l.length"
+        >>> for each in cypher_differences(reference, "MATCH (x:Line)-[:TO]->(y {name: 'Oslo'}) RETURN x.km"):
+        ...     print(each.sentence)
+        uses the relationship type TO instead of FROM
+        uses the property km instead of length
+    """
+    refuse_too_large(reference, actual)
+    wanted, given = _parts(reference), _parts(actual)
+    if any(sorted(wanted[part]) != sorted(given[part]) for part in _OF_RELATIONSHIPS):
+        wanted, given = ({**each, "relationship": []} for each in (wanted, given))
+    return list(part_differences(wanted, given, _is_pair))
+
+
+def lint_cypher(query: str, vocabulary: Vocabulary) -> list[QueryFinding]:
+    """Find labels and relationship types of a Cypher query that the graph does not have.
+
+    Example:
+        >>> grid = Vocabulary(source="grid", classes={"Line": None}, properties={"FROM": None, "kv": None})
+        >>> [str(each) for each in lint_cypher("MATCH (l:Lines)-[:FROM]->() RETURN l.kv", grid)]
+        ['Lines is not a label of this graph (nearest: Line)']
+    """
+    parts = _parts(query)
+    known: tuple[tuple[Part, LintRule, Mapping[str, int | None]], ...] = (
+        ("label", "unknown_class", vocabulary.classes),
+        ("relationship type", "unknown_property", vocabulary.properties),
+    )
+    found = []
+    for part, rule, names in known:
+        for name in sorted(set(parts[part])):
+            if names and vocabulary.complete and name not in names:
+                nearest = vocabulary.nearest(name, names)
+                hint = f"nearest: {nearest[0]}" if nearest else ""
+                found.append(QueryFinding(rule, f"{name} is not a {part} of this graph", hint))
+    return found
+
+
+def _is_pair(part: Part, old: str, new: str) -> bool:
+    """Return whether two comparisons are of one property, or two relationships are one that goes back."""
+    if part == "condition":
+        return old.removeprefix("NOT ").split(" ")[0] == new.removeprefix("NOT ").split(" ")[0]
+    if part == "relationship":
+        return _ends(old) == _ends(new)
+    return False
+
+
+def _ends(relationship: str) -> list[str]:
+    return sorted(re.split(r"-\[[^\]]*\]->?", relationship))
+
+
+@dataclass(frozen=True, slots=True)
+class _Node:
+    """What a query says of a variable in its patterns and comparisons."""
+
+    labels: str
+    conditions: tuple[str, ...]
+
+    def __str__(self) -> str:
+        conditions = f"{{{', '.join(self.conditions)}}}" if self.conditions else ""
+        return f"({' '.join(filter(None, (self.labels, conditions)))})"
+
+
+def _parts(query: str) -> dict[Part, list[str]]:
+    texts: list[str] = []
+
+    def kept(found: re.Match[str]) -> str:
+        texts.append(f"'{found[1] if found[1] is not None else found[2]}'")
+        return f"·{len(texts) - 1}·"
+
+    plain = _TEXT.sub(kept, _COMMENT.sub(" ", query))
+    comparisons = list(_comparisons(plain))
+    without = plain
+    for pattern in (_COMPARISON, _MIRRORED, _JOIN, _MAP_ENTRY, _LIMIT, _DIRECTION, _HOPS):
+        without = pattern.sub(" ", without)
+
+    def shown(text: str) -> str:
+        return re.sub(r"·(\d+)·", lambda found: texts[int(found[1])], text)
+
+    aggregates = [
+        f"{name.lower()}{' of different values' if distinct else ''}" for name, distinct in _AGGREGATE.findall(plain)
+    ]
+    labels = [name for _, found, _ in _NODES.findall(plain) for name in _NAME.findall(found)]
+    return {
+        "label": [name.strip("`") for name in labels],
+        "relationship type": [name.strip("`") for found in _TYPES.findall(plain) for name in _NAME.findall(found)],
+        "relationship": [shown(each) for each in _relationships(plain, comparisons)],
+        "property": [one or other for one, other in _PROPERTY.findall(without)],
+        "condition": [shown(text) for _, text in comparisons],
+        "value": [shown(each) for each in re.findall(r"·\d+·", without)] + _NUMBER.findall(without),
+        "join": ["OPTIONAL MATCH" for _ in re.findall(r"\bOPTIONAL\s+MATCH\b", plain, re.IGNORECASE)],
+        "aggregate": aggregates,
+        "order": list(_orders(plain)),
+        "limit": [f"{clause.upper()} {number}" for clause, number in _LIMIT.findall(plain)],
+        "distinct": ["DISTINCT" for _ in re.findall(r"\b(?:RETURN|WITH)\s+DISTINCT\b", plain, re.IGNORECASE)],
+    }
+
+
+def _comparisons(query: str) -> Iterator[tuple[str, str]]:
+    """Yield the comparisons of properties with constants, in WHERE and in patterns: variable and text."""
+    for negated, name, key, operator, value in _COMPARISON.findall(query):
+        yield name, f"{'NOT ' if negated else ''}{key} {' '.join(operator.upper().split())} {value}"
+    for value, operator, name, key in _MIRRORED.findall(_COMPARISON.sub(" ", query)):
+        yield name, f"{key} {_MIRROR.get(operator, operator)} {value}"
+    for _, key, operator, _, other in _JOIN.findall(query):
+        keys = sorted((key, other)) if operator in ("=", "<>") else [key, other]
+        yield "", f" {operator} ".join(keys)
+    for name, _, entries in _NODES.findall(query):
+        for text in _entries(entries):
+            yield name, text
+
+
+def _orders(query: str) -> Iterator[str]:
+    """Yield what each ORDER BY sorts by, without names of variables."""
+    aliases = {alias: value for value, alias in _ALIAS.findall(query)}
+    for found in _DIRECTION.findall(query):
+        parts = []
+        for part in found.split(","):
+            value = re.sub(r"(?i)\b(?:ASC|DESC)(?:ENDING)?\b", "", part).strip()
+            value = aliases.get(value, value)
+            direction = "DESC" if re.search(r"(?i)\bDESC", part) else "ASC"
+            parts.append(f"{re.sub(r'[A-Za-z_0-9]+[.]', '', value) if '.' in value else ''} {direction}".strip())
+        yield ", ".join(parts)
+
+
+def _entries(entries: str) -> Iterator[str]:
+    """Yield the comparisons that ``{name: 'Oslo'}`` means."""
+    for key, value in _MAP_ENTRY.findall(entries):
+        yield f"{key} = {value}"
+
+
+def _relationships(query: str, comparisons: list[tuple[str, str]]) -> Iterator[str]:
+    """Yield the relationships, from left to right, with what the query says of their ends."""
+    labels: dict[str, str] = {}
+    for name, found, _ in _NODES.findall(query):
+        if name and found.strip():
+            labels[name] = " ".join(sorted(_NAME.findall(found)))
+    for found in _LINKS.finditer(query):
+        left, right = (
+            _Node(
+                labels.get(name, " ".join(sorted(_NAME.findall(own)))),
+                tuple(sorted({text for of, text in comparisons if of == name != ""} | set(_entries(entries)))),
+            )
+            for name, own, entries in ((found[1], found[2], found[3]), (found[9], found[10], found[11]))
+        )
+        back, types, length, forward = found[4], found[5], found[6], found[8]
+        kind = "|".join(sorted(_NAME.findall(types)))
+        link = f"-[{':' if kind else ''}{kind}{length}]-"
+        if back and not forward:
+            yield f"{right}{link}>{left}"
+        elif forward and not back:
+            yield f"{left}{link}>{right}"
+        else:
+            yield link.join(sorted((str(left), str(right))))
