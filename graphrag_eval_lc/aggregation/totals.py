@@ -27,8 +27,8 @@ def _judges(over: Over) -> Judges:
     judges: dict[str, tuple[str, ...]] = {}
     for spec in BUILT_IN:
         if spec.over == over and spec.cost_key is not None and not _is_sum(spec):
-            beside = (key for key in spec.keys if key != spec.cost_key)
-            judges[spec.cost_key] = (*judges.get(spec.cost_key, ()), *beside)
+            others = (key for key in spec.keys if key != spec.cost_key)
+            judges[spec.cost_key] = (*judges.get(spec.cost_key, ()), *others)
     return judges
 
 
@@ -80,9 +80,9 @@ _STEP_KEYS = _keys_of(_STEP_JUDGES)
 
 
 def _costs(record: Sample, judges: Judges) -> Iterable[float | None]:
-    for key, beside in judges.items():
+    for key, others in judges.items():
         cost = number(record.get(key))
-        if cost is not None or any(record.get(each) is not None for each in beside):
+        if cost is not None or any(record.get(each) is not None for each in others):
             yield cost
 
 

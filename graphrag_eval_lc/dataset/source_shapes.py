@@ -166,8 +166,8 @@ def query_of(value: Any, name: str, *, depth: int = 0) -> Query | None:
     key = next((key for key in keys if not is_blank(value[key])), keys[0])
     if plain_name(key) in _NO_QUERIES:
         return None
-    told = f"{key} {value.get('language') or value.get('lang')}"
-    return query_of(value[key], told if language_in_name(told) else name, depth=depth + 1)
+    given = f"{key} {value.get('language') or value.get('lang')}"
+    return query_of(value[key], given if language_in_name(given) else name, depth=depth + 1)
 
 
 def is_out_of_scope(value: Any) -> bool:
@@ -216,8 +216,8 @@ def _texts(
         best = [(None, text) for each in (*languages, DEFAULT_LANGUAGE) if (text := in_language(texts, each))]
         yield from (best or texts)[:1] if languages else texts
     else:
-        told = value.get("language") or value.get("lang")
-        own = told if isinstance(told, str) and told.strip() else None
+        given = value.get("language") or value.get("lang")
+        own = given if isinstance(given, str) and given.strip() else None
         for language, text in _texts(_part(value, names), names, languages, depth + 1):
             yield own or language, text
 

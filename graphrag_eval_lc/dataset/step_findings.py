@@ -47,7 +47,7 @@ def step_findings(location: Location, step: Mapping[str, Any], views: StepViews)
         yield from _media_type_findings(location, given, media_type, kind, reference)
     if step.get("relevant_ids") is not None:
         yield from _relevant_ids_findings((*location, "relevant_ids"), step["relevant_ids"])
-        # An output beside them is there for its texts.
+        # An output next to them is for its texts.
         if views.includes(reference) or (step.get("output") is None and not has_own_check(kind)):
             return
     if kind is step_kind_for(None, None):

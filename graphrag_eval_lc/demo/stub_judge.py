@@ -120,7 +120,7 @@ def verdict_on(form: str, texts: Mapping[str, str], outputs: Iterable[str] = ())
         return {"statements": [{"statement": claim, "reason": "", "attributed": int(is_in)} for claim, is_in in found]}
     if form == "GeneratedQuestions":
         return {"questions": [(answer.splitlines() or [""])[0]] * 3, "noncommittal": int("cannot" in answer)}
-    # An evaluation of somebody's own: whatever it asks for, it is told how much has to do with the question.
+    # A user's evaluation: whatever it asks for, the answer is how much has to do with the question.
     claims = _claims(answer or " ".join(text for name, text in texts.items() if name != "question"))
     focused = [claim for claim in claims if _words(claim) & _words(texts.get("question", ""))]
     reason = f"{len(focused)} of {len(claims)} claims share a word with the question."

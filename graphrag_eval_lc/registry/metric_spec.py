@@ -12,7 +12,7 @@ Need = Literal["reference_steps", "reference_answer", "retrieval_steps", "releva
 # Greater numbers are no values: up to here sums and squares stay floats, however many there are.
 LARGEST: Final = 1e100
 
-# The ends of the keys beside that of a metric, an evaluation or a function.
+# The ends of the further keys of a metric, an evaluation or a function.
 COST_ENDING: Final = "_cost"
 REASON_ENDING: Final = "_reason"
 ERROR_ENDING: Final = "_error"

@@ -20,7 +20,7 @@ from graphrag_eval_lc.traces.values import QUESTION_ID, as_mapping, document, on
 
 SOURCE = "langsmith"
 _KINDS: Mapping[str, CallKind] = {"llm": "model", "tool": "tool", "retriever": "retriever"}
-# Of older exports: counts of a run beside its outputs.
+# Of older exports: counts of a run next to its outputs.
 _RUN_TOKENS = dict(zip(("prompt_tokens", "completion_tokens", TOTAL_TOKENS), TOKENS, strict=True))
 _CONSTRUCTED = {"lc", "type", "id", "kwargs"}
 _OUTPUT = "output"
@@ -113,14 +113,14 @@ def _first(
 ) -> dict[str, Any]:
     """Return question and answer, metadata and tags of the first run of a trace."""
     tags = record.get("tags")
-    told = user_metadata(metadata)
+    own = user_metadata(metadata)
     if isinstance(tags, Sequence) and not isinstance(tags, str):
-        told["tags"] = [str(tag) for tag in tags]
+        own["tags"] = [str(tag) for tag in tags]
     return {
         "kind": "agent" if kind == "other" else kind,
         "question": question_in(_question_parts(inputs)),
         "answer": None if outputs is None else _answer(outputs),
-        "metadata": told,
+        "metadata": own,
     }
 
 
@@ -176,8 +176,8 @@ def _result(outputs: object) -> LLMResult:
     given = _mapping(outputs)
     generation = next(iter(_nested(given.get("generations"))), None)
     usage = next((given[key] for key in ("usage", "usage_metadata") if isinstance(given.get(key), Mapping)), None)
-    told = {str(key): each for key, each in _mapping(given.get("llm_output")).items()}
-    llm_output = {**told, **({} if usage is None else {"usage": usage})}
+    stated = {str(key): each for key, each in _mapping(given.get("llm_output")).items()}
+    llm_output = {**stated, **({} if usage is None else {"usage": usage})}
     if isinstance(given.get("model"), str):
         llm_output["model_name"] = given["model"]
     made: Generation | None = None
@@ -315,8 +315,8 @@ def _seconds(value: object) -> float | None:
             return None
     if not isinstance(value, datetime):
         return None
-    told = (value if value.tzinfo else value.replace(tzinfo=UTC)).timestamp()
-    return told if 0 <= told < LATEST else None  # beside year 1 and 9999 a time may be none in UTC
+    seconds = (value if value.tzinfo else value.replace(tzinfo=UTC)).timestamp()
+    return seconds if 0 <= seconds < LATEST else None  # near the years 1 and 9999 UTC may have no such time
 
 
 def _mapping(value: object) -> Mapping[str, Any]:

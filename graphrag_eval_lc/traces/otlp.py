@@ -84,11 +84,11 @@ class SpanReader:
         attributes = _attributes(value.get("attributes"))
         exceptions = []
         for event in _items(value.get("events")):
-            told = _attributes(event.get("attributes"))
+            details = _attributes(event.get("attributes"))
             if event.get("name") == "exception":
-                exceptions.append((_said(told, "exception.type"), _said(told, "exception.message")))
+                exceptions.append((_said(details, "exception.type"), _said(details, "exception.message")))
             else:  # messages may stand in events in place of attributes
-                attributes |= {key: item for key, item in told.items() if key not in attributes}
+                attributes |= {key: item for key, item in details.items() if key not in attributes}
         dropped = _either(value, "droppedAttributesCount", "dropped_attributes_count")
         self.cut += bool(dropped and str(dropped) != "0")
         self.full += not dropped and len(attributes) == _LIMIT

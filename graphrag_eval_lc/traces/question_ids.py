@@ -77,8 +77,8 @@ class QuestionIds:
                 "left out; a dataset (--dataset) finds the ids by the questions' texts"
             )
             return
-        told = f": {shown}{more}" if shown else ", and they name no question"
-        yield f"{counted(number, 'trace is', 'traces are')} of no question of the dataset and left out{told}"
+        shown_texts = f": {shown}{more}" if shown else ", and they name no question"
+        yield f"{counted(number, 'trace is', 'traces are')} of no question of the dataset and left out{shown_texts}"
 
     def _id_of(self, response: Response) -> str | None:
         given = response.get("question_id")

@@ -217,12 +217,12 @@ class _Trace:
 
     def _add_tokens(self, response: Response) -> Iterator[str]:
         """Add the sums of tokens, if every model call reports them."""
-        told = [call for call in self._models if call.error is None or any(map(call.tokens.get, TOKENS))]
-        number, failed = counted(len(self._models), "model call"), len(self._models) - len(told)
+        reporting = [call for call in self._models if call.error is None or any(map(call.tokens.get, TOKENS))]
+        number, failed = counted(len(self._models), "model call"), len(self._models) - len(reporting)
         for key in TOKENS:
-            if told and all(key in call.tokens for call in told):
-                response[key] = sum(call.tokens[key] for call in told)
-        unknown = sum(any(key not in call.tokens for key in TOKENS) for call in told)
+            if reporting and all(key in call.tokens for call in reporting):
+                response[key] = sum(call.tokens[key] for call in reporting)
+        unknown = sum(any(key not in call.tokens for key in TOKENS) for call in reporting)
         if unknown:
             yield f"{unknown} of {number} did not report all token counts, so the sums are left out"
         if failed:

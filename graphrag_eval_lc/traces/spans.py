@@ -188,9 +188,9 @@ class _SpanReader:
 
     def error(self, output: ToolOutput) -> str | None:
         """Return why the span failed; None if it did not."""
-        told = self.first("error")
-        if told is not None:
-            return _error_text(told)
+        stated = self.first("error")
+        if stated is not None:
+            return _error_text(stated)
         exception = next(
             ((kind, said) for kind, said in self._span.exceptions if kind.rpartition(".")[2] not in _CONTROL_FLOW), None
         )

@@ -9,7 +9,7 @@ from graphrag_eval_lc.capture.values import message_outcome
 from graphrag_eval_lc.traces.messages import Message, message_of
 from graphrag_eval_lc.traces.values import as_mapping, parsed
 
-# What decorators and LangChain's callbacks put beside the arguments.
+# What decorators and LangChain's callbacks add to the arguments.
 _BESIDE = frozenset(
     {"args", "kwargs", "input_str", "inputs", "tags", "metadata", "sanitize_inputs_outputs", "context", "ctx"}
 )
