@@ -90,7 +90,7 @@ def test_a_draft_tells_which_plugins_of_step_kinds_the_run_had(
         exit_code("run", "qa.yaml", "-a", "agent.py:graph", "-o", "run", "--plugin", "checks.py", "-q")
     capsys.readouterr()
     assert exit_code("dataset", "draft", "run", "-o", "without.yaml") == 0
-    assert "Note: The run had the step kind lookup of the plugin checks.py, which is not given now: " in (
+    assert "Note: The run had the step kind lookup of the plugin checks.py, which is missing now: " in (
         capsys.readouterr().err
     )
     assert exit_code("dataset", "draft", "run", "-o", "with.yaml", "--plugin", "checks.py") == 0

@@ -29,7 +29,7 @@ MISTAKES = {
         "graphrag_ask",
         "limit and sample exclude each other: limit takes",
     ),
-    "fixture.py": ('"qa.yaml"', "", "takes neither graphrag_question nor graphrag_ask. Let it take one of them."),
+    "fixture.py": ('"qa.yaml"', "", "does not take graphrag_question or graphrag_ask. Let it take one of them."),
     "typo.py": (
         '[{"template_id": "t", "questions": [{"id": "q", "question_text": "?", "reference_steps": [[{"name": "add", '
         '"ouput": "3"}]]}]}]',
