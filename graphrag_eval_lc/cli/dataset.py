@@ -18,6 +18,7 @@ from graphrag_eval_lc.dataset.drafting import draft as drafted_from
 from graphrag_eval_lc.dataset.importing import ImportOptions, imported, write_responses
 from graphrag_eval_lc.dataset.loading import SCHEMA_PATHS
 from graphrag_eval_lc.dataset.query_language import STEP_NAMES
+from graphrag_eval_lc.dataset.query_runs import STATE_SUFFIX
 from graphrag_eval_lc.dataset.source_fields import Columns
 from graphrag_eval_lc.errors import DatasetError, OptionError, ResponsesError
 from graphrag_eval_lc.files.writing import refuse_existing, replace_file
@@ -208,7 +209,8 @@ def import_dataset(
     columns = Columns(question_column, query_column, id_column, template_column, results_column, answer_column)
     languages = comma_separated(language or ())
     asking = (endpoint, refresh, timeout, max_bytes, follow_redirects)
-    options = ImportOptions(languages, step_name, template_id, keep_empty, columns, *asking, retrieval_step)
+    state = None if endpoint is None else refresh_state(output)
+    options = ImportOptions(languages, step_name, template_id, keep_empty, columns, *asking, retrieval_step, state)
     with showing_progress("Queries asked") as show:
         found = imported(source, options, show)
     for problem in found.problems:
@@ -221,6 +223,8 @@ def import_dataset(
             "there is nothing to import: no question is left", path=source, hint="The messages above say why."
         )
     write_data(output, found.templates, overwrite=overwrite)
+    if state is not None and not found.unanswered:
+        state.unlink(missing_ok=True)
     steps = f"{found.number_with_steps:,} of them with reference steps"
     queries = f" The queries are {listed(found.languages)}." if found.languages else ""
     say(f"Wrote {counted(count, 'question')} to {output}, {steps}.{queries}")
@@ -233,6 +237,14 @@ def import_dataset(
         tell(f"Note: --responses FILE writes the {counted(len(found.responses), 'answer')} of a model.")
     if found.problems:
         raise typer.Exit(EXIT_FINDINGS)
+
+
+def refresh_state(dataset: Path) -> Path:
+    """Return the file of results next to a dataset with which a command resumes, and say that it does."""
+    state = dataset.with_name(dataset.name + STATE_SUFFIX)
+    if state.exists():
+        tell(f"Resuming: results of an earlier command are in {state}.")
+    return state
 
 
 @contextmanager

@@ -10,7 +10,7 @@ from typing import Annotated, Any
 
 import typer
 
-from graphrag_eval_lc.cli.dataset import DatasetFile, showing_progress
+from graphrag_eval_lc.cli.dataset import DatasetFile, refresh_state, showing_progress
 from graphrag_eval_lc.cli.options import JsonRows, Overwrite, option
 from graphrag_eval_lc.cli.printing import EXIT_FINDINGS, print_document, say, tell
 from graphrag_eval_lc.cli.project import Config
@@ -33,8 +33,6 @@ class SplitBy(StrEnum):
     template = "template"
     value = "value"
 
-
-_STATE_SUFFIX = ".refresh.jsonl"
 
 Endpoint = Annotated[
     str | None, option("--endpoint", "The SPARQL endpoint of the graph. Default: graph.endpoint of the config.", "URL")
@@ -132,9 +130,7 @@ def refresh(
     if write is not None and write != dataset:
         refuse_existing(write, overwrite=overwrite)
     settings = _graph_config(config, endpoint, graph)
-    state = dataset.with_name(dataset.name + _STATE_SUFFIX)
-    if state.exists():
-        tell(f"Resuming: results of an earlier refresh are in {state}.")
+    state = refresh_state(dataset)
     with showing_progress("Queries run") as show:
         options: dict[str, Any] = {"state": state, "max_concurrency": max_concurrency, "on_progress": show}
         found = run_sync(lambda: refresh_dataset(dataset, _source(settings, timeout), **options))

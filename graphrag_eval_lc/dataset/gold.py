@@ -132,7 +132,28 @@ def is_ask_query(query: str) -> bool:
     return _ASK.match(query) is not None
 
 
-def gold_of_sparql(value: Any, *, is_ask: bool = False) -> Gold:
+def with_truth(query: str, value: Any) -> Any:
+    """Return what a store answers to a query, as a boolean if it answers an ASK with rows, as Virtuoso does.
+
+    Raises:
+        BrokenGoldError: It breaks the format.
+
+    Example:
+        >>> with_truth("ASK { ?s ?p ?o }", {"head": {"vars": ["__ASK_RETVAL"]}, "results": {"bindings": []}})
+        {'head': {}, 'boolean': False}
+    """
+    if not is_ask_query(query) or not isinstance(value, Mapping) or value.get("boolean") is not None:
+        return value
+    if "results" not in value:
+        raise BrokenGoldError("they have no boolean and no results")
+    return parse_json(_gold_of_ask(_truth_in(_cells(bindings_of(value)))).output)
+
+
+def _cells(rows: list[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    return [{str(name): _cell(name, cell) for name, cell in row.items() if cell is not None} for row in rows]
+
+
+def gold_of_sparql(value: Any) -> Gold:
     """Return the gold of SPARQL results in JSON, in few letters and with the columns that any row binds.
 
     ``head`` may be incomplete, as in many published datasets: what the rows bind counts as well. Numbers and booleans
@@ -140,7 +161,6 @@ def gold_of_sparql(value: Any, *, is_ask: bool = False) -> Gold:
 
     Args:
         value: The parsed JSON.
-        is_ask: Whether it answers an ASK.
 
     Raises:
         BrokenGoldError: It breaks the format.
@@ -153,12 +173,9 @@ def gold_of_sparql(value: Any, *, is_ask: bool = False) -> Gold:
         raise BrokenGoldError(f"SPARQL results are a JSON object, not {shortened(json_text(value), 60)}")
     if value.get("boolean") is not None:
         return _gold_of_ask(value["boolean"])
-    rows = bindings_of(value)
-    cells = [{str(name): _cell(name, cell) for name, cell in row.items() if cell is not None} for row in rows]
+    cells = _cells(bindings_of(value))
     declared = _declared(value.get("head"))
-    if is_ask or _ASK_COLUMN in (declared, *map(list, cells)):
-        if "results" not in value:
-            raise BrokenGoldError("they have no boolean and no results")
+    if _ASK_COLUMN in (declared, *map(list, cells)):
         return _gold_of_ask(_truth_in(cells))
     bound = {name for row in cells for name in row}
     names = list(dict.fromkeys([*declared, *(name for row in cells for name in row)]))

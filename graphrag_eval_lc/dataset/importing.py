@@ -7,8 +7,9 @@ from os import PathLike
 from pathlib import Path
 from typing import Any, Final, cast
 
-from graphrag_eval_lc.dataset.gold import BrokenGoldError, gold_of_sparql, is_ask_query
+from graphrag_eval_lc.dataset.gold import BrokenGoldError, gold_of_sparql
 from graphrag_eval_lc.dataset.query_language import STEP_NAMES, Language
+from graphrag_eval_lc.dataset.query_runs import run_queries
 from graphrag_eval_lc.dataset.source_fields import Columns
 from graphrag_eval_lc.dataset.source_questions import SourceDataset, SourceQuestion, read_questions, unique_ids
 from graphrag_eval_lc.dataset.source_shapes import DEFAULT_LANGUAGE
@@ -43,7 +44,10 @@ Progress = Callable[[int, int], None]
 
 @dataclass(frozen=True, slots=True)
 class ImportOptions:
-    """How a dataset is imported, as ``import_dataset`` describes it; no languages: English, else the first one."""
+    """How a dataset is imported, as ``import_dataset`` describes it; no languages: English, else the first one.
+
+    ``state`` is a file to which the results of the endpoint are appended, so that an import that was stopped resumes.
+    """
 
     languages: Sequence[str] = ()
     step_name: str | None = None
@@ -56,6 +60,7 @@ class ImportOptions:
     max_bytes: int = DEFAULT_MAX_BYTES
     follow_redirects: bool = False
     retrieval_step: str | None = None
+    state: Path | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +73,7 @@ class Import:
         notes: Sentences for the user, such as how many questions have no reference steps, and what to do about it.
         responses: The answers of a model in the file, which are not gold.
         languages: The languages of the queries.
+        unanswered: How many queries have no results because the endpoint went away.
     """
 
     templates: list[Template]
@@ -75,6 +81,7 @@ class Import:
     notes: tuple[str, ...]
     responses: tuple[Response, ...] = ()
     languages: tuple[Language, ...] = ()
+    unanswered: int = 0
 
     @property
     def number_of_questions(self) -> int:
@@ -206,12 +213,13 @@ def imported(source: str | PathLike[str], options: ImportOptions, progress: Prog
         raise OptionError(what, hint="Leave one of --template-id and --template-column out.")
     named = options.step_name is not None
     dataset = read_questions(source, options.columns, options.languages, is_step_named=named)
+    unanswered = 0
     if options.endpoint is not None:
         languages = {question.language for question in dataset.questions if question.query is not None}
         if languages and not languages & _ASKED:
             what = f"an endpoint answers SPARQL, and the queries are {listed(sorted(map(str, languages)))}"
             raise OptionError(what, hint="Leave --endpoint out, and add a column with the results.")
-        run_sync(lambda: _ask(dataset, options, progress))
+        unanswered = run_sync(lambda: _ask(dataset, options, progress))
     templates: dict[str, list[dict[str, Any]]] = {}
     template_of: dict[str, str] = {}
     responses: list[Response] = []
@@ -230,7 +238,9 @@ def imported(source: str | PathLike[str], options: ImportOptions, progress: Prog
     notes = [*dataset.sentences(), *_repeated(dataset.questions)]
     records = [{"template_id": template_id, "questions": questions} for template_id, questions in templates.items()]
     found = tuple(dict.fromkeys(question.language for question in dataset.questions if question.language is not None))
-    return Import(cast("list[Template]", records), tuple(dataset.problems), tuple(notes), tuple(responses), found)
+    return Import(
+        cast("list[Template]", records), tuple(dataset.problems), tuple(notes), tuple(responses), found, unanswered
+    )
 
 
 def write_responses(path: Path, found: Import, *, overwrite: bool = False) -> None:
@@ -246,8 +256,12 @@ def write_responses(path: Path, found: Import, *, overwrite: bool = False) -> No
     replace_file(path, map(json_line, found.responses))
 
 
-async def _ask(dataset: SourceDataset, options: ImportOptions, progress: Progress | None) -> None:
-    """Take the results of the endpoint for the questions that need them, or say why there are none."""
+async def _ask(dataset: SourceDataset, options: ImportOptions, progress: Progress | None) -> int:
+    """Put in the results of the endpoint for the questions that need them, or say why there are none.
+
+    Returns:
+        How many queries have no results because the endpoint went away.
+    """
     places = [
         place
         for place, question in enumerate(dataset.questions)
@@ -258,24 +272,27 @@ async def _ask(dataset: SourceDataset, options: ImportOptions, progress: Progres
     async with SparqlEndpoint(
         options.endpoint or "", options.timeout, options.max_bytes, follows_redirects=options.follow_redirects
     ) as endpoint:
-        for number, place in enumerate(places, start=1):
-            question = dataset.questions[place]
-            try:
-                query = question.query or ""
-                gold = gold_of_sparql(await endpoint.results(query), is_ask=is_ask_query(query))
-            except EndpointGoneError as problem:
-                left = counted(len(places) - number + 1, "query was not asked", "queries were not asked")
-                what = f"{endpoint.name} no longer answers ({problem}), and {left}"
-                dataset.add_problem(what, "Import again when it runs.", question_id=question.id)
-                return
-            except (EndpointError, BrokenGoldError) as problem:
-                what = f"{endpoint.name} returns no results: {problem}"
-                kept = "The gold of the file stays." if question.gold is not None else "It has no reference steps."
-                dataset.add_problem(what, f"Fix the query, or ask later. {kept}", question_id=question.id)
-            else:
-                dataset.questions[place] = replace(question, gold=gold)
-            if progress is not None:
-                progress(number, len(places))
+        queries = (dataset.questions[place].query or "" for place in places)
+        outcomes = await run_queries(endpoint, queries, state=options.state, on_progress=progress)
+    gone: list[str] = []
+    for place in places:
+        question = dataset.questions[place]
+        outcome = outcomes[question.query or ""]
+        if isinstance(outcome, EndpointGoneError):
+            gone.append(str(outcome))
+            continue
+        try:
+            if isinstance(outcome, EndpointError):
+                raise outcome
+            dataset.questions[place] = replace(question, gold=gold_of_sparql(outcome))
+        except (EndpointError, BrokenGoldError) as problem:
+            what = f"{endpoint.name} returns no results: {problem}"
+            kept = "The gold of the file stays." if question.gold is not None else "It has no reference steps."
+            dataset.add_problem(what, f"Fix the query, or ask later. {kept}", question_id=question.id)
+    if gone:
+        left = counted(len(gone), "query has no results", "queries have no results")
+        dataset.add_problem(f"{endpoint.name} no longer answers ({gone[0]}), and {left}", "Import again when it runs.")
+    return len(gone)
 
 
 def _written(

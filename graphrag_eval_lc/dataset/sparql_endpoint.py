@@ -6,6 +6,7 @@ from typing import Any, Final, Self
 
 import httpx
 
+from graphrag_eval_lc.dataset.gold import BrokenGoldError, with_truth
 from graphrag_eval_lc.errors import DatasetError, OptionError
 from graphrag_eval_lc.event_loop.bounded_http import (
     RefusedRedirectError,
@@ -37,7 +38,7 @@ class EndpointGoneError(EndpointError):
 
 
 class SparqlEndpoint:
-    """An endpoint that is asked one query after the other; an asynchronous context manager.
+    """A SPARQL endpoint; an asynchronous context manager.
 
     Args:
         url: Its URL; a user and a password in it are sent as basic authentication.
@@ -97,7 +98,9 @@ class SparqlEndpoint:
         attempt = 1
         while True:
             try:
-                return self._parsed(await self._sent(query))
+                return with_truth(query, self._parsed(await self._sent(query)))
+            except BrokenGoldError as problem:
+                raise EndpointError(str(problem)) from problem
             except httpx.TimeoutException:
                 raise EndpointError(self._too_long()) from None
             except httpx.HTTPError as problem:

@@ -11,11 +11,12 @@ from typing import Annotated, Any, Literal, TypeAlias
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
+from graphrag_eval_lc.dataset.query_runs import Graph
 from graphrag_eval_lc.dataset.sparql_endpoint import EndpointError
 from graphrag_eval_lc.errors import DatasetError
 from graphrag_eval_lc.files.reading import LineIndex, parse_yaml, read_text
 from graphrag_eval_lc.graph.dataset_text import result_text
-from graphrag_eval_lc.graph.sources import Graph, GraphSource, Row, rows_of
+from graphrag_eval_lc.graph.sources import GraphSource, Row, rows_of
 from graphrag_eval_lc.matching.rows.results import SPARQL_RESULTS
 from graphrag_eval_lc.texts import counted, shortened
 

@@ -1,6 +1,5 @@
 """Run the reference queries of a dataset again, and find the references that the graph has outgrown."""
 
-import asyncio
 import hashlib
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -11,10 +10,10 @@ from typing import Any, Literal, TypeAlias
 
 from graphrag_eval_lc.dataset.loading import dataset_records
 from graphrag_eval_lc.dataset.query_language import Language, language_of
+from graphrag_eval_lc.dataset.query_runs import DEFAULT_CONCURRENCY, run_queries
 from graphrag_eval_lc.dataset.sparql_endpoint import EndpointError, EndpointGoneError
-from graphrag_eval_lc.errors import DatasetError, GraphRAGEvalError
+from graphrag_eval_lc.errors import DatasetError
 from graphrag_eval_lc.files.reading import TextFile
-from graphrag_eval_lc.files.writing import AppendFile, json_line
 from graphrag_eval_lc.graph.dataset_text import Location, NewOutput, result_text, with_new_outputs
 from graphrag_eval_lc.graph.sources import GraphSource
 from graphrag_eval_lc.matching.rows import compare_sparql_results
@@ -169,7 +168,7 @@ async def refresh_dataset(
     source: GraphSource,
     *,
     state: Path | None = None,
-    max_concurrency: int = 4,
+    max_concurrency: int = DEFAULT_CONCURRENCY,
     on_progress: Callable[[int, int], None] | None = None,
 ) -> Refresh:
     """Run all reference queries again and compare all columns of their results, names and rows.
@@ -187,44 +186,22 @@ async def refresh_dataset(
         RunFolderError: The state cannot be written.
     """
     references, without_query, file = reference_queries(dataset)
-    known = {} if state is None else _known_results(state)
-    limit = asyncio.Semaphore(max_concurrency)
-    done = 0
+    queries = [reference.query for reference in references]
+    options: dict[str, Any] = {"max_concurrency": max_concurrency, "on_progress": on_progress}
     async with source.open() as graph:
-        journal = None if state is None else _journal(state)
+        outcomes = await run_queries(graph, queries, state=state, **options)
+    gone = next((each for each in outcomes.values() if isinstance(each, EndpointGoneError)), None)
+    if gone is not None:
+        what = f"{graph.name} cannot be reached any more: {gone}"
+        raise DatasetError(what, hint="Run the command again: it resumes.") from gone
+    found = tuple(_refreshed(reference, outcomes[reference.query]) for reference in references)
+    return Refresh(found, graph.name, without_query, file)
 
-        async def results_of(reference: ReferenceQuery) -> Any:
-            key = _digest(f"{graph.name}\n{reference.query}")
-            if key not in known:
-                known[key] = await graph.results(reference.query)
-                if journal is not None:
-                    journal.append(json_line({"key": key, "results": known[key]}))
-            return known[key]
 
-        async def refreshed(reference: ReferenceQuery) -> Refreshed:
-            nonlocal done
-            async with limit:
-                try:
-                    outcome = compared(reference, await results_of(reference))
-                except EndpointGoneError as problem:
-                    what = f"{graph.name} cannot be reached any more: {problem}"
-                    raise DatasetError(what, hint="Run the command again: it resumes.") from problem
-                except EndpointError as problem:
-                    outcome = Refreshed(reference, "failed", shortened(str(problem), 300))
-            done += 1
-            if on_progress is not None:
-                on_progress(done, len(references))
-            return outcome
-
-        try:
-            async with asyncio.TaskGroup() as group:
-                tasks = [group.create_task(refreshed(reference)) for reference in references]
-        except* GraphRAGEvalError as problems:
-            raise problems.exceptions[0] from None
-        finally:
-            if journal is not None:
-                journal.close()
-        return Refresh(tuple(task.result() for task in tasks), graph.name, without_query, file)
+def _refreshed(reference: ReferenceQuery, outcome: Any) -> Refreshed:
+    if isinstance(outcome, EndpointError):
+        return Refreshed(reference, "failed", shortened(str(outcome), 300))
+    return compared(reference, outcome)
 
 
 def compared(reference: ReferenceQuery, results: Any) -> Refreshed:
@@ -269,30 +246,6 @@ def _names(names: set[str], word: str) -> str:
 
 def _digest(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
-
-
-def _journal(state: Path) -> AppendFile:
-    """Open the file of results; a last line that a kill cut off gets an end of its line."""
-    journal = AppendFile(state, is_private=False)
-    if journal.length and not state.read_bytes().endswith(b"\n"):
-        journal.append(b"\n")
-    return journal
-
-
-def _known_results(state: Path) -> dict[str, Any]:
-    """Return the results that a refresh that was stopped has written; the last line may be cut off."""
-    known = {}
-    try:
-        lines = state.read_bytes().split(b"\n")
-    except OSError:
-        return {}
-    for line in lines:
-        try:
-            record = json.loads(line)
-            known[record["key"]] = record["results"]
-        except (ValueError, KeyError, TypeError):
-            continue
-    return known
 
 
 def refresh_summary(refresh: Refresh) -> str:

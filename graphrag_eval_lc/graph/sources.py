@@ -6,8 +6,9 @@ from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol, TypeAlias
+from typing import Any, TypeAlias
 
+from graphrag_eval_lc.dataset.query_runs import Graph
 from graphrag_eval_lc.dataset.sparql_endpoint import EndpointError, SparqlEndpoint
 from graphrag_eval_lc.errors import ConfigError, MissingExtraError, OptionError
 
@@ -15,21 +16,6 @@ Row: TypeAlias = Mapping[str, str]
 """The text of each bound variable."""
 
 DEFAULT_TIMEOUT = 60.0
-
-
-class Graph(Protocol):
-    """What answers queries."""
-
-    @property
-    def name(self) -> str:
-        """The URL without a password, or the path."""
-
-    async def results(self, query: str) -> Any:
-        """Return SPARQL 1.1 JSON results.
-
-        Raises:
-            EndpointError: There are none; the message says why.
-        """
 
 
 class GraphFile:

@@ -5,32 +5,31 @@ It is read once, from a file or an endpoint, and kept in a JSON file.
 
 import hashlib
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 from difflib import get_close_matches
+from itertools import chain
 from pathlib import Path
 from typing import Any, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from graphrag_eval_lc.dataset.query_runs import Graph
 from graphrag_eval_lc.dataset.sparql_endpoint import EndpointError
 from graphrag_eval_lc.errors import ConfigError
 from graphrag_eval_lc.files.writing import replace_file
-from graphrag_eval_lc.graph.sources import Graph, Row, rows_of
+from graphrag_eval_lc.graph.sources import Row, rows_of
 
 MOST_TERMS = 10_000
-"""Of classes, properties and pairs of these at most so many are read; a list that is longer is not used by the lint."""
+"""Of classes, properties and pairs of these at most so many are read; a list that is longer is not used by the lint.
+Virtuoso sends no more rows, and does not say so."""
+_PAGE = 1_000  # a list whose length is a multiple of it was cut by an endpoint, or may have been
 
-_CLASSES = """
-SELECT ?class (COUNT(?s) AS ?n) WHERE {{ {{ ?s a ?class }} UNION {{ GRAPH ?g {{ ?s a ?class }} }} }}
-GROUP BY ?class LIMIT {limit}"""
-_PROPERTIES = """
-SELECT ?property (COUNT(?s) AS ?n) WHERE {{ {{ ?s ?property ?o }} UNION {{ GRAPH ?g {{ ?s ?property ?o }} }} }}
-GROUP BY ?property LIMIT {limit}"""
-_USES = """
-SELECT DISTINCT ?class ?property WHERE {{
-  {{ ?s a ?class ; ?property ?o }} UNION {{ GRAPH ?g {{ ?s a ?class ; ?property ?o }} }}
-}} LIMIT {limit}"""
+# Of the default graph, and of named graphs. In some stores the default graph has the triples of all others.
+_PLACES = ("{{ {pattern} }}", "{{ GRAPH ?g {{ {pattern} }} }}")
+_CLASSES = "SELECT ?class (COUNT(?s) AS ?n) WHERE {place} GROUP BY ?class LIMIT {limit}", "?s a ?class"
+_PROPERTIES = "SELECT ?property (COUNT(?s) AS ?n) WHERE {place} GROUP BY ?property LIMIT {limit}", "?s ?property ?o"
+_USES = "SELECT DISTINCT ?class ?property WHERE {place} LIMIT {limit}", "?s a ?class ; ?property ?o"
 _VOID = """
 PREFIX void: <http://rdfs.org/ns/void#>
 SELECT DISTINCT ?class ?n ?property WHERE {{
@@ -59,7 +58,8 @@ class Vocabulary(BaseModel):
         source: The file or endpoint that it was read from.
         read_at: When, in UTC.
         classes: How many instances a class has, by its IRI; None if only an ontology names it.
-        properties: How many triples a property has, by its IRI; None likewise.
+        properties: How many triples a property has, by its IRI; None likewise. Of triples in the default graph and in
+            named graphs those are counted of which there are more.
         uses: The properties that instances of a class have, by the IRI of the class; None if it is not known.
         complete: Whether all classes and properties are listed.
 
@@ -134,27 +134,28 @@ async def read_vocabulary(graph: Graph, *, most: int = MOST_TERMS) -> Vocabulary
         EndpointError: The graph has no results for one of the queries.
     """
 
-    async def ask(query: str) -> list[Row]:
-        return rows_of(await graph.results(query.format(limit=most)))
+    async def ask(query: str, pattern: str) -> list[list[Row]]:
+        places = (place.format(pattern=pattern) for place in _PLACES)
+        return [rows_of(await graph.results(query.format(place=place, limit=most))) for place in places]
 
     now = datetime.now(UTC).isoformat(timespec="seconds")
-    described = await ask(_VOID)
+    described = rows_of(await graph.results(_VOID.format(limit=most)))
     try:
-        counted = await ask(_CLASSES), await ask(_PROPERTIES)
-        pairs = await ask(_USES)
+        of_classes, of_properties = await ask(*_CLASSES), await ask(*_PROPERTIES)
+        of_uses = await ask(*_USES)
     except EndpointError:
         if not described:
             raise
-        counted, pairs = ([], []), []
-    classes = {row["class"]: _number(row.get("n")) for row in counted[0] if "class" in row}
-    properties = {row["property"]: _number(row.get("n")) for row in counted[1] if "property" in row}
+        of_classes, of_properties, of_uses = [], [], []
+    classes, properties = _counts(of_classes, "class"), _counts(of_properties, "property")
     for row in described:
         if "class" in row:
             classes.setdefault(row["class"], _number(row.get("n")))
         if "property" in row:
             properties.setdefault(row["property"], None)
-    pairs = [*pairs, *(row for row in described if "class" in row and "property" in row)]
-    is_whole = max(*map(len, counted), len(described)) < most
+    pairs = [*chain.from_iterable(of_uses), *(row for row in described if "class" in row and "property" in row)]
+    is_whole = not any(_may_be_cut(rows, most) for rows in (*of_classes, *of_properties, described))
+    has_all_uses = not any(_may_be_cut(rows, most) for rows in of_uses)
     uses: dict[str, list[str]] = {}
     for row in pairs:
         uses.setdefault(row["class"], []).append(row["property"])
@@ -163,9 +164,22 @@ async def read_vocabulary(graph: Graph, *, most: int = MOST_TERMS) -> Vocabulary
         read_at=now,
         classes=classes,
         properties=properties,
-        uses={name: sorted(set(names)) for name, names in uses.items()} if pairs and len(pairs) < most else None,
+        uses={name: sorted(set(names)) for name, names in uses.items()} if pairs and has_all_uses else None,
         complete=is_whole,
     )
+
+
+def _counts(lists: Iterable[Iterable[Row]], name: str) -> dict[str, int | None]:
+    """Return how often a term is there, by its IRI: in the default graph or in named graphs, where there are more."""
+    counts: dict[str, int | None] = {}
+    for row in chain.from_iterable(lists):
+        if name in row:
+            counts[row[name]] = max(counts.get(row[name]) or 0, _number(row.get("n")) or 0)
+    return counts
+
+
+def _may_be_cut(rows: Sequence[Row], most: int) -> bool:
+    return len(rows) >= most or (len(rows) > 0 and len(rows) % _PAGE == 0)
 
 
 async def read_ontology(graph: Graph) -> Vocabulary:

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from graphrag_eval_lc.dataset.gold import BrokenGoldError, gold_of_sparql, gold_of_value, is_ask_query
+from graphrag_eval_lc.dataset.gold import BrokenGoldError, gold_of_sparql, gold_of_value, is_ask_query, with_truth
 from graphrag_eval_lc.matching.rows import SPARQL_RESULTS, compare_sparql_results
 
 URI = {"type": "uri", "value": "urn:oslo"}
@@ -59,11 +59,12 @@ def test_columns_are_those_that_a_row_binds_whatever_the_head_says(value: Any, c
     ],
 )
 def test_an_ask_that_is_answered_with_a_row_is_a_boolean(value: Any, is_ask: bool, meant: bool | str) -> None:
+    query = "ASK {}" if is_ask else "SELECT ?x {}"
     if isinstance(meant, str):
         with pytest.raises(BrokenGoldError, match=meant):
-            gold_of_sparql(value, is_ask=is_ask)
+            gold_of_sparql(with_truth(query, value))
         return
-    gold = gold_of_sparql(value, is_ask=is_ask)
+    gold = gold_of_sparql(with_truth(query, value))
     assert (json.loads(gold.output), gold.is_empty, gold.columns) == ({"head": {}, "boolean": meant}, False, None)
 
 
