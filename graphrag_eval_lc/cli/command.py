@@ -17,6 +17,12 @@ from graphrag_eval_lc.errors import OptionError
 _SHOWS_ALL: Final = "graphrag_eval_lc.help_all"
 _DEFAULT: Final = "DEFAULT"
 _OF_FILE: Final = "DEFAULT_MAP"  # what click calls the source of a value of the project file
+# What graphrag-eval calls options of ``judge answers``.
+_OTHER_NAMES: Final = {
+    "--input-tsv-file-path": "--input",
+    "--output-tsv-file-path": "--output",
+    "--config-yaml-file-path": "--config",
+}
 _FIRST_SENTENCE = re.compile(r"[.;]\s")
 
 
@@ -39,6 +45,11 @@ class Command(TyperCommand):
         """Read the arguments."""
         self.load()
         return super().make_context(*args, **options)
+
+    def parse_args(self, ctx: Any, args: list[str]) -> Any:
+        """Read the options, also under graphrag-eval's names."""
+        parts = (each.partition("=") for each in args)
+        return super().parse_args(ctx, [f"{_OTHER_NAMES.get(name, name)}{sign}{value}" for name, sign, value in parts])
 
     def invoke(self, ctx: Any) -> Any:
         """Call the command, unless its options exclude each other."""

@@ -22,7 +22,7 @@ from graphrag_eval_lc.texts import counted
 JudgeConfig = Annotated[
     Path | None,
     option(
-        "--config -c --config-yaml-file-path",
+        "--config -c",
         "A YAML or JSON file with the configuration, of which llm, judges, prices and answer_correctness.prompt are "
         "used. Default: gpt-4o-mini, with the key in OPENAI_API_KEY.",
         "FILE",
@@ -36,13 +36,13 @@ def answers(
     input_file: Annotated[
         Path,
         option(
-            "--input -i --input-tsv-file-path",
+            "--input -i",
             "A CSV or TSV file with the columns question_text, reference_answer and actual_answer, or Question, "
             "Reference answer and Actual answer.",
             "FILE",
         ),
     ],
-    output: Annotated[Path, option("--output -o --output-tsv-file-path", "The file to write.", "FILE")],
+    output: Annotated[Path, option("--output -o", "The file to write.", "FILE")],
     config: JudgeConfig = None,
     overwrite: Again = False,
     quiet: Quiet = False,

@@ -1,8 +1,9 @@
 """Find which variable, and which group, of a query is which of the reference query, whatever they are called."""
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from heapq import heapify, heappop, heappush
 from itertools import combinations, product
 from typing import TypeAlias
 
@@ -39,7 +40,7 @@ def with_names(pattern: Pattern, names: Mapping[str, str]) -> Pattern:
 def with_names_of_graphs(where: Where, names: Mapping[str, str]) -> Where:
     """Return groups with other names of variables, such as of ``GRAPH ?g``."""
     parts = (group.partition(" ") for group in where)
-    return tuple(f"{kind} {names.get(term, term)}" for kind, _, term in parts)
+    return tuple(f"{kind}{space}{names.get(term, term)}" for kind, space, term in parts)
 
 
 def _aligned_variables(wanted: QueryForm, given: QueryForm) -> dict[str, str]:
@@ -58,10 +59,37 @@ def _aligned_variables(wanted: QueryForm, given: QueryForm) -> dict[str, str]:
             fits = sum(max((_likeness(end, each, before) for each in right[other]), default=0.0) for end in left[one])
             likeness[one, other] = fits / max(len(left[one]), len(right[other]), 1) + bonus(one, other)
     rows = [{at: likeness[one, other] for at, other in enumerate(ours)} for one in theirs]
-    found = best_assignment(rows)
-    names = {ours[at]: one for one, at in zip(theirs, found, strict=True) if at is not None}
-    names |= {name: f"{name}'" for name in ours if name not in names}
-    return _improved(names, wanted, given)
+    assigned = [(one, ours[at]) for one, at in zip(theirs, best_assignment(rows), strict=True) if at is not None]
+    attempts = []
+    for pairs in (assigned, list(_along_patterns(likeness, left, right))):
+        names = {other: one for one, other in pairs}
+        attempts.append(names | {name: f"{name}'" for name in ours if name not in names})
+    equal = _equal_patterns(wanted, given)
+    return _improved(max(attempts, key=equal), wanted, given, equal)
+
+
+def _along_patterns(
+    likeness: Mapping[tuple[str, str], float], left: Mapping[str, list[_End]], right: Mapping[str, list[_End]]
+) -> Iterator[tuple[str, str]]:
+    """Yield pairs of variables, the most alike first, and then what is at the other ends of their patterns.
+
+    Of parts of a query that look the same it keeps together what belongs together.
+    """
+    worth = dict(likeness)
+    heap = [(-value, pair) for pair, value in worth.items()]
+    heapify(heap)
+    done: set[tuple[bool, str]] = set()
+    while heap:
+        value, (one, other) = heappop(heap)
+        if {(True, one), (False, other)} & done or -value < worth[one, other]:
+            continue
+        done |= {(True, one), (False, other)}
+        yield one, other
+        for end, its in product(left[one], right[other]):
+            pair = end[2], its[2]
+            if pair in worth and (*end[:2], end[3]) == (*its[:2], its[3]):
+                worth[pair] += 1.0
+                heappush(heap, (-worth[pair], pair))
 
 
 def _bonus(wanted: QueryForm, given: QueryForm, radius: Callable[[str, str], int]) -> Callable[[str, str], float]:
@@ -104,15 +132,25 @@ def _radius(left: Mapping[str, Sequence[_End]], right: Mapping[str, Sequence[_En
     return radius
 
 
-def _improved(names: dict[str, str], wanted: QueryForm, given: QueryForm) -> dict[str, str]:
-    """Swap the names of two variables as long as more patterns are equal then."""
+def _equal_patterns(wanted: QueryForm, given: QueryForm) -> Callable[[Mapping[str, str]], tuple[int, int]]:
+    """Return what counts the patterns that are equal with some names, and the names that are of the same kind."""
     patterns = Counter(map(_without_numbers, wanted.patterns))
     own = list(map(_without_numbers, given.patterns))
 
-    def equal(tried: Mapping[str, str]) -> tuple[int, int]:
-        patterns_alike = (patterns & Counter(with_names(each, tried) for each in own)).total()
-        return patterns_alike, sum(_is_inside_path(one) == _is_inside_path(tried[one]) for one in tried)
+    def equal(names: Mapping[str, str]) -> tuple[int, int]:
+        alike = (patterns & Counter(with_names(each, names) for each in own)).total()
+        return alike, sum(_is_inside_path(one) == _is_inside_path(names[one]) for one in names)
 
+    return equal
+
+
+def _improved(
+    names: dict[str, str],
+    wanted: QueryForm,
+    given: QueryForm,
+    equal: Callable[[Mapping[str, str]], tuple[int, int]],
+) -> dict[str, str]:
+    """Swap the names of two variables as long as more patterns are equal then."""
     most = equal(names)
     is_better = most[0] < min(len(wanted.patterns), len(given.patterns)) and len(names) <= _MOST_SWAPPED
     while is_better:

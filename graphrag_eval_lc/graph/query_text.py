@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable, Mapping
+from functools import partial
 
 STANDARD_PREFIXES = {
     "rdf": "http://www.w3.org/1999/02/22-rdf-syntax-ns#",
@@ -24,6 +25,11 @@ NO_NAMES = re.compile(
     r"#[^\n]*|<[^<>\s]*>|\"\"\".*?\"\"\"|'''.*?'''|\"(?:[^\"\\\n]|\\.)*\"|'(?:[^'\\\n]|\\.)*'", re.DOTALL
 )
 """Comments, IRIs and texts of a query, in which nothing is a prefixed name."""
+# rdflib reads SERVICE only after a dot, and on a line without a # before it.
+_SERVICES = (
+    (re.compile(r"(?i)(^|[^\s{}.;])\s+(?=SERVICE\b)"), r"\1 .\n"),
+    (re.compile(r"(?i)(?<=[{}.;\s])(?=SERVICE\b)"), "\n"),
+)
 _ESCAPE = re.compile(r"\\([_~.\-!$&'()*+,;=/?#@%])")
 
 # Reading takes about 3 ms for each statement, and comparing grows with their square. Parsers recurse into brackets.
@@ -64,7 +70,10 @@ def expanded(query: str, prefixes: Mapping[str, str]) -> str:
         local = _ESCAPE.sub(r"\1", name[2])
         return f"<{namespace}{local}>"
 
-    return outside_texts(_DECLARATION.sub(" ", _without_comments(query)), lambda part: PREFIXED_NAME.sub(iri, part))
+    plain = outside_texts(_DECLARATION.sub(" ", _without_comments(query)), lambda part: PREFIXED_NAME.sub(iri, part))
+    for pattern, replacement in _SERVICES:
+        plain = outside_texts(plain, partial(pattern.sub, replacement))
+    return plain
 
 
 def outside_texts(query: str, change: Callable[[str], str]) -> str:

@@ -52,6 +52,13 @@ def test_what_the_graph_does_not_have_comes_first(grid: Path, tmp_path: Path) ->
     assert found["sentence"].startswith(":SubStation is not a class of this graph (nearest: :Substation).")
 
 
+def test_large_query_is_said_to_be_too_large() -> None:
+    chain = " ".join(f"?a{n} <urn:p> ?a{n + 1} ." for n in range(90))
+    found = diagnosis(f"SELECT ?name ?kv {{ ?s <urn:name> ?name ; <urn:kv> ?kv . {chain} }}")
+    assert found["query"] == {"sentence": "The query, or the reference query, is too large to be compared."}
+    assert found["reason"].startswith(found["query"]["sentence"])
+
+
 def test_failed_query() -> None:
     found = diagnosis("SELECT ?name { ?s :name ?name ", status="error", error="400 Bad Request", output=None)
     assert found["query"]["cause"] in ("syntax", "undeclared_prefix")

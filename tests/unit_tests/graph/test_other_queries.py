@@ -10,6 +10,7 @@ pytest.importorskip("rdflib")
 pytest.importorskip("sqlglot")
 
 from graphrag_eval_lc.graph.cypher_queries import cypher_differences
+from graphrag_eval_lc.graph.query_forms import TooLargeQueryError
 from graphrag_eval_lc.graph.sql_queries import sql_differences
 
 CASES = yaml.safe_load((Path(__file__).parent / "vectors/other_queries.yaml").read_text(encoding="utf-8"))
@@ -27,3 +28,10 @@ def test_difference(case: dict[str, Any]) -> None:
 def test_what_is_no_select(query: str) -> None:
     with pytest.raises(ValueError, match=r"."):
         sql_differences("SELECT 1", query)
+
+
+@pytest.mark.parametrize("compare", [sql_differences, cypher_differences])
+@pytest.mark.parametrize("large", [f"SELECT {'(' * 5_000}1{')' * 5_000}", f"SELECT '{'x' * 100_000}'"])
+def test_large_query_is_refused(compare: Any, large: str) -> None:
+    with pytest.raises(TooLargeQueryError):
+        compare(large, "SELECT 1")

@@ -1,5 +1,6 @@
 """How a query differs from the reference query: a table, and laws."""
 
+import time
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,8 @@ from hypothesis import strategies as st
 pytest.importorskip("rdflib")
 
 from graphrag_eval_lc.graph.query_difference import in_words, query_differences
-from graphrag_eval_lc.graph.query_forms import UnreadableQueryError, read_query
+from graphrag_eval_lc.graph.query_forms import TooLargeQueryError, UnreadableQueryError, read_query
+from graphrag_eval_lc.graph.query_lint import lint_query
 
 CASES = yaml.safe_load((Path(__file__).parent / "vectors/query_differences.yaml").read_text(encoding="utf-8"))
 PREFIX = "PREFIX c: <urn:c#>\n"
@@ -67,6 +69,42 @@ def test_a_pattern_less_is_missing(patterns: list[str]) -> None:
     reference = f"ASK {{ {' . '.join([*patterns, '<urn:new> <urn:only> 99'])} }}"
     found = query_differences(reference, f"ASK {{ {' . '.join(patterns)} }}")
     assert [each.sentence for each in found] == ["lacks <urn:new> <urn:only> 99"]
+
+
+LARGE = {
+    "patterns in a chain": "SELECT * { " + " ".join(f"?a{n} <urn:p> ?a{n + 1} ." for n in range(90)) + " }",
+    "nested parentheses": f"SELECT * {{ ?a <urn:p> ?b FILTER({'(' * 25}?b > 3{')' * 25}) }}",
+    "thousands of parentheses": f"SELECT * {{ ?a <urn:p> ?b FILTER({'(' * 50_000}?b > 3{')' * 50_000}) }}",
+    "groups": "SELECT * { " + "{ ?a <urn:p> ?b } " * 300 + "}",
+    "values": "SELECT * { VALUES ?a { " + "<urn:entity> " * 20_000 + "} ?a <urn:p> ?b }",
+    "a text": f"SELECT * {{ ?a <urn:p> '{'x' * 2_000_000}' }}",
+}
+
+
+@pytest.mark.parametrize("name", LARGE)
+def test_large_query_is_refused_soon(name: str) -> None:
+    started = time.process_time()
+    for reference, actual in ((LARGE[name], "ASK { ?a <urn:p> ?b }"), ("ASK { ?a <urn:p> ?b }", LARGE[name])):
+        with pytest.raises(TooLargeQueryError):
+            query_differences(reference, actual)
+    assert "too_large" in [each.rule for each in lint_query(LARGE[name])]
+    assert time.process_time() - started < 3
+
+
+def test_largest_query_is_compared_soon() -> None:
+    groups = "".join(
+        f"{{ ?a{n} <urn:p{n % 3}> ?b{n} . ?b{n} <urn:q> ?c{n} }} UNION {{ ?c{n} <urn:r> ?a{n} }} " for n in range(22)
+    )
+    reference = f"SELECT * {{ {groups} }}"
+    started = time.process_time()
+    assert not query_differences(reference, reference.replace("?a", "?other"))
+    assert query_differences(reference, reference.replace("urn:q", "urn:s").replace("?b", "?y"))
+    assert time.process_time() - started < 10
+
+
+def test_long_chain_of_the_same_properties_is_equal() -> None:
+    chain = "SELECT * { " + " ".join(f"?a{n} <urn:p{n % 7}> ?a{n + 1} ." for n in range(45)) + " }"
+    assert not query_differences(chain, chain.replace("?a", "?b"))
 
 
 def test_reading_a_query_again_changes_nothing() -> None:

@@ -51,6 +51,11 @@ def test_nothing_is_sent_to_another_endpoint(endpoint: Endpoint, form: str, call
     assert endpoint.queries == []
 
 
+def test_literals_that_do_not_fit_their_datatype_are_not_logged(caplog: pytest.LogCaptureFixture) -> None:
+    assert lint_query("ASK { ?x ?p 'soon'^^<http://www.w3.org/2001/XMLSchema#dateTime> }") == []
+    assert not caplog.records
+
+
 async def test_references_of_the_demo_have_no_findings() -> None:
     grid = await read_vocabulary(GraphFile(GRAPH_PATH))
     queries = [
