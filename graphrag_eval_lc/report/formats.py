@@ -7,6 +7,7 @@ from typing import Any
 
 from graphrag_eval_lc.compare.metric_comparison import value_text
 from graphrag_eval_lc.json_values import json_text, parse_json
+from graphrag_eval_lc.matching.rows.row_steps import CYPHER_QUERY, SPARQL_QUERY
 from graphrag_eval_lc.prices import dollars
 from graphrag_eval_lc.registry.metrics import is_built_in, metric_spec
 from graphrag_eval_lc.texts import visible
@@ -182,7 +183,7 @@ def args_text(args: Any) -> str:
     return without_middle("\n".join(lines))
 
 
-_QUERY_NAMES = ("query", "sparql", "sparql_query", "cypher", "cypher_query", "sql", "statement")
+_QUERY_NAMES = ("query", "sparql", SPARQL_QUERY, "cypher", CYPHER_QUERY, "sql", "statement")
 
 
 def call_texts(args: Any) -> dict[str, str]:
