@@ -17,7 +17,6 @@ from graphrag_eval_lc.config import EvaluationConfig, GateConfig, load_config, l
 from graphrag_eval_lc.errors import ConfigError, OptionError
 from graphrag_eval_lc.registry import metric_spec
 from graphrag_eval_lc.registry.metrics import MAIN_METRIC
-from graphrag_eval_lc.registry.plugins import broken_plugins_left_out
 from graphrag_eval_lc.report.ci_files import CiFiles, check_writable, make_folder_of
 from graphrag_eval_lc.report.comparison_page import write_comparison
 from graphrag_eval_lc.report.json_documents import comparison_document
@@ -26,7 +25,6 @@ from graphrag_eval_lc.run_store import Baseline, baseline_in, latest_run
 from graphrag_eval_lc.texts import counted, listed
 
 
-@broken_plugins_left_out()
 def compare(
     runs: Annotated[
         list[Path],

@@ -12,7 +12,6 @@ from graphrag_eval_lc.cli.printing import output_console, print_json, say, tell
 from graphrag_eval_lc.config.base import named
 from graphrag_eval_lc.errors import OptionError
 from graphrag_eval_lc.registry.metrics import MAIN_METRIC
-from graphrag_eval_lc.registry.plugins import broken_plugins_left_out
 from graphrag_eval_lc.report.ci_files import check_writable, make_folder_of
 from graphrag_eval_lc.report.runs_table import runs_tables, trend_tables
 from graphrag_eval_lc.report.trend_page import write_trend
@@ -20,7 +19,6 @@ from graphrag_eval_lc.run_store import RunTrend, list_runs
 from graphrag_eval_lc.run_store import trend as trend_of
 
 
-@broken_plugins_left_out()
 def runs(
     folder: Annotated[Path, typer.Argument(help="The folder in which runs are.", metavar="RUNS_DIR")] = Path("runs"),
     metrics: Annotated[

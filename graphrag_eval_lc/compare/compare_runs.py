@@ -15,14 +15,12 @@ from graphrag_eval_lc.errors import ComparisonError, NothingToCompareError, Opti
 from graphrag_eval_lc.registry import metric_spec
 from graphrag_eval_lc.registry.custom_metrics import recorded_only_here
 from graphrag_eval_lc.registry.metrics import MAIN_METRIC, STEPS_SCORE
-from graphrag_eval_lc.registry.plugins import broken_plugins, broken_plugins_left_out
 from graphrag_eval_lc.texts import counted, plural
 
 _LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
 
 @recorded_only_here()
-@broken_plugins_left_out()
 def compare_runs(
     a: RunSource,
     b: RunSource,
@@ -95,7 +93,7 @@ def compare_runs(
     names: Sequence[str | None] = named or [None] * len(runs)
     summaries = [_summary(run, label) for run, label in zip(runs, names, strict=True)]
     metric = _main_metric(pairings, wanted)
-    warnings = [*broken_plugins(), *(text for run in runs for text in _run_warnings(run))]
+    warnings = [text for run in runs for text in _run_warnings(run)]
     chosen_from = getattr(a, "chosen_from", 1)
     if chosen_from > 1:
         warnings.append(

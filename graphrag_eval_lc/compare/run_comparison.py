@@ -18,7 +18,6 @@ from graphrag_eval_lc.config import EvaluationConfig, GateConfig
 from graphrag_eval_lc.errors import OptionError
 from graphrag_eval_lc.registry.custom_metrics import note_recorded, recorded_only_here
 from graphrag_eval_lc.registry.metrics import MAIN_METRIC
-from graphrag_eval_lc.registry.plugins import broken_plugins_left_out
 from graphrag_eval_lc.tables import Table
 from graphrag_eval_lc.tables.notebook_html import never_raising
 from graphrag_eval_lc.tables.plots import plot_differences, plot_questions
@@ -73,7 +72,6 @@ class RunComparison:
         )
 
     @recorded_only_here()
-    @broken_plugins_left_out()
     def gate_results(self, gates: Gates = None) -> list[GateResult]:
         """Return for each run but the first whether it passes each gate: those of one run, and those compared with A.
 

@@ -6,7 +6,6 @@ import sys
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from contextvars import ContextVar
 from dataclasses import dataclass
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
@@ -48,8 +47,6 @@ _registered_by: dict[str, tuple[Any, Plugin]] = {}  # what was registered while 
 _imported: dict[str, None] = {}  # modules that were first imported as plugins
 _installed: dict[str, bool] = {}  # empty until the plugins of installed packages are loaded
 _STATE = (*declared.values(), _plugins, _registered_by, _imported, _installed)
-# Why plugins of installed packages are left out, by their modules, if that is allowed.
-_left_out: ContextVar[dict[str, PluginError]] = ContextVar("_left_out")
 
 
 def registered_name(key: Any, kind: str = "step kind") -> str:
@@ -183,24 +180,19 @@ def load_installed_plugins() -> None:
     The environment variable ``GRAPHRAG_EVAL_LC_NO_PLUGINS`` switches it off.
 
     Raises:
-        PluginError: One of them fails to load; in ``broken_plugins_left_out`` it is left out.
+        PluginError: One of them fails to load.
     """
     with _lock:
         if _installed or os.environ.get(SWITCH):
             return
-        left_out = _left_out.get(None)
         for entry_point in sorted(entry_points(group=GROUP), key=lambda each: (each.value, each.name)):
-            if entry_point.module in _plugins or entry_point.module in (left_out or ()):
+            if entry_point.module in _plugins:
                 continue
             try:
                 loaded_plugin(entry_point.module, "entry point", entry_point)
-            except (Exception, SystemExit) as cause:
-                problem = _broken(entry_point, cause)
-                if left_out is None:
-                    raise problem from cause
-                left_out[entry_point.module] = problem
-        if not left_out:  # else the next one that needs them all complains
-            _installed[GROUP] = True
+            except (Exception, SystemExit) as problem:
+                raise _broken(entry_point, problem) from problem
+        _installed[GROUP] = True
 
 
 def _broken(entry_point: EntryPoint, problem: BaseException) -> PluginError:
@@ -211,27 +203,6 @@ def _broken(entry_point: EntryPoint, problem: BaseException) -> PluginError:
         f"the plugin {entry_point.name} ({entry_point.value}) of {package} cannot be loaded, as {cause}",
         hint=f"Fix or uninstall the package, or set {SWITCH}=1 to do without the plugins of installed packages.",
     )
-
-
-@contextmanager
-def broken_plugins_left_out() -> Iterator[None]:
-    """Do without plugins of installed packages that fail to load, in a block or in a decorated function.
-
-    What only reads runs needs them less: their records declare the metrics. It counts for this thread or task.
-    """
-    if _left_out.get(None) is not None:  # one block for all in it, so that each is loaded once
-        yield
-        return
-    token = _left_out.set({})
-    try:
-        yield
-    finally:
-        _left_out.reset(token)
-
-
-def broken_plugins() -> list[str]:
-    """Return why plugins are left out in this ``broken_plugins_left_out``."""
-    return [str(problem) for problem in _left_out.get({}).values()]
 
 
 # --- what is known of them -------------------------------------------------------------------------------------------

@@ -313,7 +313,7 @@ def test_gate_of_a_template_that_only_the_baseline_has_cannot_be_checked(exit_co
 
 
 @pytest.mark.usefixtures("runs")
-def test_a_broken_plugin_of_an_installed_package_is_a_warning(
+def test_a_broken_plugin_of_an_installed_package_is_one_error(
     exit_code: Command, capsys: Output, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.syspath_prepend(".")
@@ -324,7 +324,6 @@ def test_a_broken_plugin_of_an_installed_package_is_a_warning(
     (info / "METADATA").write_text("Metadata-Version: 2.1\nName: acme\nVersion: 1.0\n")
     (info / "entry_points.txt").write_text("[graphrag_eval_lc]\nacme = broken_of_acme\n")
     with registered_only_here():
-        assert exit_code("compare", "worse", "better", "--fail-under", "steps_score=0.1") == 0
-        told = capsys.readouterr().err
-        assert told.count("Warning: the plugin acme (broken_of_acme) of the package acme cannot be loaded") == 1
+        assert exit_code("compare", "worse", "better", "--fail-under", "steps_score=0.1") == 2
+        assert "Error: the plugin acme (broken_of_acme) of the package acme cannot be" in capsys.readouterr().err
         assert exit_code("doctor", "--plugins") == 2
