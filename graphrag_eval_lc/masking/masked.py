@@ -79,7 +79,7 @@ def without_masked(value: Any) -> Any:
 
 
 def masked_values(value: Any) -> Any:
-    """Return a copy of nested dicts and lists without secrets.
+    """Return a copy of nested dicts and lists of settings without secrets.
 
     The values of keys such as ``api_key``, ``Authorization``, ``password`` or ``access_token`` become ``***``, so do
     pydantic's SecretStr and SecretBytes; all other strings are masked as texts. None, booleans and references such
@@ -89,14 +89,14 @@ def masked_values(value: Any) -> Any:
         >>> masked_values({"model": "gpt-4o-mini", "api_key": "abc", "max_tokens": 100})
         {'model': 'gpt-4o-mini', 'api_key': '***', 'max_tokens': 100}
     """
-    return _masked_value(value, known_secrets(), ())
+    return _masked(value, "", known_secrets(), is_data=False)
 
 
 def masked_secrets(value: Any) -> Any:
-    """Return what a tool took or gave without the secrets in it; all else is equal, and of the same type.
+    """Return what a tool took or returned without the secrets in it; all else is equal, and of the same type.
 
     It is ``redact="secrets"``. Strings are masked as texts, and so are values under the name of a secret
-    (``password``, ``api_key``). RDF terms, IRIs and words under such a name stay, as a query may give a column so.
+    (``password``, ``api_key``). RDF terms, IRIs and words under such a name stay, as a query may name a column so.
 
     Args:
         value: A plain JSON value.
@@ -105,68 +105,41 @@ def masked_secrets(value: Any) -> Any:
         >>> masked_secrets({"query": "SELECT ?s { ?s a ex:Line }", "headers": {"Authorization": "Bearer k3jd9fLz0q"}})
         {'query': 'SELECT ?s { ?s a ex:Line }', 'headers': {'Authorization': '***'}}
     """
-    return _without_secrets(value, known_secrets(), "")
+    return _masked(value, "", known_secrets(), is_data=True)
 
 
-def _without_secrets(value: Any, secrets: tuple[str, ...], name: str) -> Any:
-    """Mask a value that stands under a name, in snake case."""
-    if isinstance(value, str):
-        return _masked_under(name, value, secrets)
-    if isinstance(value, dict):
-        return {key: _without_secrets(item, secrets, _snake(key)) for key, item in value.items()}
-    if isinstance(value, list):
-        return [_without_secrets(item, secrets, name) for item in value]
-    is_number = isinstance(value, int | float) and not isinstance(value, bool)
-    return MASK if is_number and _PASSWORD.fullmatch(name) else value
-
-
-def _masked_under(name: str, value: str, secrets: tuple[str, ...]) -> str:
-    if name and not is_no_secret(value) and not is_folder(name, value) and _is_secret_under(name, value):
+def _masked(value: Any, name: str, secrets: tuple[str, ...], *, is_data: bool, inside: tuple[int, ...] = ()) -> Any:
+    """Return a value under a name, in snake case, without secrets; the items of a list in data are under its name."""
+    if hasattr(type(value), "get_secret_value") or _is_secret(name, value, is_data):
         return MASK
-    return masked_with(value, secrets)
-
-
-def _is_secret_under(name: str, value: str) -> bool:
-    if _PASSWORD.fullmatch(name):
-        return True
-    if _is_secret_name(name):
-        return is_opaque(value)
-    return is_soft_name(name) and looks_random(value, digests_are=False)
-
-
-def _snake(key: object) -> str:
-    return _HUMP.sub("_", key).lower() if isinstance(key, str) else ""
-
-
-def _is_secret_name(name: str) -> bool:
-    return _SECRET_KEY.fullmatch(name) is not None and _MODEL_TOKEN.fullmatch(name) is None
-
-
-def _masked_value(value: Any, secrets: tuple[str, ...], inside: tuple[int, ...]) -> Any:
     if isinstance(value, str):
         return masked_with(value, secrets)
-    if hasattr(type(value), "get_secret_value"):  # pydantic's SecretStr and SecretBytes
-        return MASK
     if not isinstance(value, Mapping | list | tuple):
         return value
     if id(value) in inside:
         return f"<{type(value).__name__} inside itself>"
     inside = (*inside, id(value))
     if isinstance(value, Mapping):
-        return {
-            key: MASK if _is_secret_item(key, item) else _masked_value(item, secrets, inside)
-            for key, item in value.items()
-        }
-    items = [_masked_value(item, secrets, inside) for item in value]
+        return {key: _masked(item, _snake(key), secrets, is_data=is_data, inside=inside) for key, item in value.items()}
+    items = [_masked(item, name if is_data else "", secrets, is_data=is_data, inside=inside) for item in value]
     return items if isinstance(value, list) else tuple(items)
 
 
-def _is_secret_item(key: object, item: object) -> bool:
-    if not isinstance(key, str) or item is None or isinstance(item, bool):
+def _is_secret(name: str, value: Any, is_data: bool) -> bool:
+    """Return whether the name of a value makes it a secret. In data the value must look like one, or be a password."""
+    if not name or value is None or isinstance(value, bool):
         return False
-    name = _snake(key.strip()).replace(".", "_")  # neo4j.password
-    if not _is_secret_name(name):
-        return isinstance(item, str) and is_soft_name(name) and looks_random(item, digests_are=False)
-    if isinstance(item, str):
-        return not is_no_secret(item) and not is_folder(name, item)
-    return not (isinstance(item, int | float) and name.endswith("token"))
+    is_secret_name = _SECRET_KEY.fullmatch(name) is not None and _MODEL_TOKEN.fullmatch(name) is None
+    if isinstance(value, str):
+        if is_no_secret(value) or is_folder(name, value):
+            return False
+        if is_secret_name:
+            return not is_data or _PASSWORD.fullmatch(name) is not None or is_opaque(value)
+        return is_soft_name(name) and looks_random(value, digests_are=False)
+    if isinstance(value, int | float):
+        return _PASSWORD.fullmatch(name) is not None if is_data else is_secret_name and not name.endswith("token")
+    return is_secret_name and not is_data
+
+
+def _snake(key: object) -> str:
+    return _HUMP.sub("_", key.strip()).lower().replace(".", "_") if isinstance(key, str) else ""  # neo4j.password

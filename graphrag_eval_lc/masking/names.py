@@ -47,7 +47,7 @@ _BARE = rf"""
 """
 _PAIR = rf"{_HEAD} (?: {_QUOTED} | {_BARE} )"
 _VALUE_GROUPS = ("double_quoted", "single_quoted", "escaped_double", "escaped_single", "doubled", "of_entities", "bare")
-_NO_SECRETS = frozenset({"none", "null", "true", "false", "undefined"})
+_NO_SECRETS = frozenset({"none", "null", "true", "false", "undefined", "new"})  # token = new Token()
 # ${NAME}, and how an expression of GitHub's workflows begins.
 _REFERENCE = re.compile(r"(?:[A-Za-z]+ )?\$\{(?:\w+\}|\{.*)", re.ASCII)
 _CALL = re.compile(r"[A-Za-z_][\w.]*\(", re.ASCII)
