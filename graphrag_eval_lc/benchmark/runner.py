@@ -282,7 +282,7 @@ class Runner:
         if cost is None and not (counted.usd and counted.is_priced) and budget.max_cost is not None:
             why, unpriced = "the cost of some model calls is not known", self._output.pricing.unpriced
             if unpriced:
-                why = f"no price is known for {', '.join(sorted(unpriced))} (prices in the config can give it)"
+                why = f"no price is known for {', '.join(sorted(unpriced))} (add it to prices in the config)"
             budget.end("max_cost", f"a budget of money cannot be kept: {why}")
         budget.spend(max(0.0, (cost or 0.0) - counted.usd), max(0, (tokens or 0) - counted.tokens))
 

@@ -30,7 +30,7 @@ MEAN: Final[Statistic] = "mean"
 
 _PLAIN: Final = ("float", "int", "bool", "str")
 _MOST_NAMED: Final = 12
-_ADD_LLM: Final = "Add llm: {}, which stands for OpenAI's default models, or name yours in llm.generation."
+_ADD_LLM: Final = "Add llm: {} for OpenAI's default models, or name yours in llm.generation."
 
 
 def metric_and_statistic(name: str) -> tuple[str, Statistic]:

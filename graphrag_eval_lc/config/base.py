@@ -72,7 +72,7 @@ def expanded(value: Value, key: str) -> Value:
     """Return a copy of a value with environment variables put into all its strings.
 
     Args:
-        value: A section, or strings in dicts and lists. ``$${NAME}`` stands for the text ``${NAME}``.
+        value: A section, or strings in dicts and lists. ``$${NAME}`` becomes the text ``${NAME}``.
         key: The key of the value, for messages.
 
     Raises:

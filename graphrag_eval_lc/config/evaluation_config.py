@@ -33,7 +33,7 @@ from graphrag_eval_lc.texts import range_text
 class EvaluationConfig(Section):
     """The whole configuration.
 
-    ``${NAME}`` in a string stands for an environment variable, which is read if the value is used.
+    ``${NAME}`` in a string is replaced by an environment variable when the value is used.
 
     Attributes:
         steps: How steps are scored.
@@ -46,7 +46,7 @@ class EvaluationConfig(Section):
         custom_evaluations: Evaluations in the user's words.
         judges: How judges ask, and which metrics.
         retrieval: Which steps count as retrieval, and how they are measured without a language model.
-        prices: USD per million tokens by model name; they go before the known prices.
+        prices: USD per million tokens by model name; they override the known prices.
         graph: The knowledge graph, which explains failed queries.
         capture: What is kept of the agent's runs while they are recorded.
         plugins: Modules that register metrics, step kinds and evaluators, as ``package.module`` or
@@ -54,7 +54,7 @@ class EvaluationConfig(Section):
             a run's folder names are not loaded.
         gates: What a run must reach, alone or compared with a baseline.
         run: Options of the command ``run`` by their names, such as ``agent``, ``dataset`` and ``output``, which it
-            takes where the command line does not give them. Functions in Python do not look at them, and run.json has
+            reads if the command line does not set them. Functions in Python ignore them, and run.json has
             them at its own places.
 
     Example:
@@ -115,9 +115,9 @@ def check_models(config: EvaluationConfig, *, has_llm: bool, has_embeddings: boo
     }
     if key := next((key for key, is_on in needs_llm.items() if is_on and not has_llm), None):
         raise ConfigError(
-            "a model is needed for this and there is no llm section",
+            "a model is needed for this, and the llm section is missing",
             key=key,
-            hint="Add llm: {}, which stands for OpenAI's default models, or name yours in llm.generation.",
+            hint="Add llm: {} for OpenAI's default models, or name yours in llm.generation.",
         )
     for judge in () if has_embeddings else JUDGES:
         is_listed = enabled[judge.key] is None and judge.key in (config.judges.metrics or ())
@@ -200,7 +200,7 @@ def check_step_kinds(kinds: Mapping[str, str], names: Mapping[str, str], retriev
             what = f"{name} cannot be made retrieval here"
             hint = f"Name it in the section on retrieval, so that it is measured too: retrieval.steps: [{name}]."
         elif key not in known:
-            what = f"there is no step kind {key!r:.80}"
+            what = f"unknown step kind {key!r:.80}"
             hint = f"{named(known, key)}, and those that plugins register (--plugin, or plugins in the config)."
         elif names.get(name, name) in documents:
             what = f"steps of {name} are compared by their documents"

@@ -56,7 +56,7 @@ class GateConfig(Section):
             value = float(value)
         if value is None or _is_bound(value):
             return value
-        what = f"{value!r:.40} is neither a number nor an increase over the baseline"
+        what = f"{value!r:.40} is not a number or an increase over the baseline"
         raise mistake(what, 'Write a bound as 30, a share of the baseline\'s mean as "+10%", a difference as "+0.05".')
 
     @property

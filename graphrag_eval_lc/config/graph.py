@@ -1,4 +1,4 @@
-"""The section on the knowledge graph: where it is, and what explains a failure with it."""
+"""The section on the knowledge graph: its place, and what explains a failure with it."""
 
 from typing import Annotated, Self
 

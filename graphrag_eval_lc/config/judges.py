@@ -207,11 +207,11 @@ class EmbeddingConfig(_ModelConfig):
 
 
 class LLMConfig(Section):
-    """The models; the empty section stands for both defaults.
+    """The models; the empty section means both defaults.
 
     Attributes:
         generation: The chat model that judges.
-        embedding: The embedding model; None: answer relevance is off, as it is where ``generation`` stands alone.
+        embedding: The embedding model; None: answer relevance is off, as with ``generation`` alone.
             ``llm: {}`` has both.
 
     Example:

@@ -109,12 +109,12 @@ def run_section(path: Path) -> Mapping[str, Any]:
     """Return the options of ``run`` that a config has; no other part of it is checked.
 
     Raises:
-        ConfigError: The file cannot be read or parsed, or the section is no mapping.
+        ConfigError: The file cannot be read or parsed, or the section is not a mapping.
     """
     values, _ = _parsed(path)
     section = values.get(RUN_SECTION) if isinstance(values, dict) else None
     if section is not None and not isinstance(section, dict):
-        raise error_in_run(path, "it is no mapping", "Write options of run, such as agent: my_agent.py:agent.")
+        raise error_in_run(path, "it is not a mapping", "Write options of run, such as agent: my_agent.py:agent.")
     return section or {}
 
 
@@ -174,7 +174,7 @@ def _config_error(problem: ValidationError, file: TextFile | None) -> ConfigErro
     location: _Location = tuple(part for part in first["loc"] if isinstance(part, str | int))
     if first["type"] == "extra_forbidden":
         known = _known_keys(location[:-1])
-        what = f"there is no key {'.'.join(map(str, location))}"
+        what = f"unknown key {'.'.join(map(str, location))}"
         near = difflib.get_close_matches(str(location[-1]), known, n=1, cutoff=0.5)
         elsewhere = _places_of(str(location[-1]), location[:-1])
         meant = " or ".join(elsewhere or near)

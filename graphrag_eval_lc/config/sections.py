@@ -21,13 +21,13 @@ OutputFormat = Literal["json", "xml", "csv", "tsv", "markdown", "rows", "python"
 
 def _path_of_keys(path: str) -> str:
     if not all(key.strip() for key in path.split(".")):
-        what = f"{path!r:.40} is no path: it has an empty key" if path else "the path is empty"
+        what = f"{path!r:.40} is not a path: it has an empty key" if path else "the path is empty"
         raise mistake(what, "Write the keys with dots between them, such as result.rows, or leave path out.")
     return path
 
 
 class OutputConfig(Section):
-    """Where the results of a tool are, and in which form, if that cannot be found out.
+    """The place and the form of a tool's results, if these cannot be found out.
 
     ``path`` and ``artifact`` count if an output is parsed: as SPARQL results, documents or JSON. Steps that are
     compared as texts are compared by their outputs.
@@ -35,8 +35,8 @@ class OutputConfig(Section):
     Attributes:
         format: The form of SPARQL results: ``json`` (SPARQL 1.1 JSON), ``xml``, ``csv``, ``tsv``, a ``markdown``
             table, ``rows`` (a JSON array of objects) or ``python`` (its repr); None: found out.
-        path: The keys on the way to the results in a JSON output, such as ``result.rows``, where a number is a place
-            in an array; None: the whole output.
+        path: The keys on the way to the results in a JSON output, such as ``result.rows``, with numbers for places in
+            an array; None: the whole output.
         artifact: Whether the step's artifact is read in place of its output.
 
     Example:
@@ -56,12 +56,12 @@ class OutputConfig(Section):
 
 
 class RowsConfig(Section):
-    """How rows of a query language are compared; most of it stands in the section ``sparql``.
+    """How rows of a query language are compared; most of it is in the section ``sparql``.
 
     Attributes:
-        node_keys: The properties that tell a node or a relationship of a property graph, such as ``[iri, name]``:
+        node_keys: The properties that identify a node or a relationship of a property graph, such as ``[iri, name]``:
             those of them that it has are compared. If it has none, or none are named, its labels (of a relationship
-            its type) and all its properties are compared, without the ids that the store gives it.
+            its type) and all its properties are compared, without the ids of the store.
         list_order: Whether the order of the elements of a list in a cell counts. Cypher's ``collect()`` has none unless
             the rows before it are sorted.
     """
@@ -82,7 +82,7 @@ class StepsConfig(Section):
         outputs: How the results of tools are read, by the name of the tool or, after that, of its steps as ``names``
             has it: ``{sparql_query: {format: csv}}``.
         kinds: The kind by which reference steps are compared, by their name or that of the tool, if it does not
-            follow from their names and media types: ``{read_neo4j_cypher: rows}``. It goes before these; what counts
+            follow from their names and media types: ``{read_neo4j_cypher: rows}``. It overrides these; what counts
             as retrieval stays retrieval.
         rows: How rows of a query language are compared.
         grading: ``binary``: steps fit or do not, and ``steps_score`` is that of ``scoring``. ``graded``: a step is
@@ -145,7 +145,7 @@ class ValuesConfig(Section):
 
 
 class SparqlConfig(Section):
-    """How SPARQL results are compared, where the reference step does not say.
+    """How SPARQL results are compared if the reference step does not say.
 
     Attributes:
         ordered: Compare the rows in order, with duplicates.
@@ -213,7 +213,7 @@ class RetrievalStepConfig(Section):
     Attributes:
         name: The name of the tool, or of its steps where ``steps.names`` renames them.
         column: The column of its SPARQL results with the ids, with or without a question mark; None for tools that
-            give documents.
+            return documents.
 
     Example:
         >>> RetrievalStepConfig.model_validate("search_docs").name
@@ -249,7 +249,7 @@ class RetrievalConfig(Section):
     Attributes:
         measures: Measures of the retrieved ids, such as ``P@5`` and ``nDCG@10``; None for precision, recall, F1, RR,
             AP, nDCG, Success and Rprec without a cut-off; an empty list for none.
-        steps: The tools that count as retrieval beside ``retrieval``: ``[search_docs]``, or for SPARQL results
+        steps: The tools that count as retrieval in addition to ``retrieval``: ``[search_docs]``, or for SPARQL results
             ``[{name: sparql_query, column: document}]``.
         missing: ``absent`` leaves reference steps that no step matched out of the metrics; ``zero`` counts them as 0.
         text: How texts are compared.
@@ -291,7 +291,7 @@ class RetrievalConfig(Section):
         }
 
     def document_step_names(self, names: Mapping[str, str] | None = None) -> frozenset[str]:
-        """Return the names of the steps that give documents.
+        """Return the names of the steps that return documents.
 
         Args:
             names: ``steps.names``, whose names of the tools' steps count too.
@@ -301,7 +301,7 @@ class RetrievalConfig(Section):
         )
 
     def columns(self, names: Mapping[str, str] | None = None) -> dict[str, str]:
-        """Return the columns with the ids, by the name of the steps that give SPARQL results.
+        """Return the columns with the ids, by the name of the steps that return SPARQL results.
 
         Args:
             names: ``steps.names``, whose names of the tools' steps count too.
@@ -337,13 +337,13 @@ def _function_spec(value: Any) -> Any:
     if value is None or value == "secrets":
         return value
     if not isinstance(value, str):
-        what = "a function cannot stand in a config" if callable(value) else f"{value!r:.80} is no spec of a function"
+        what = "a config cannot hold a function" if callable(value) else f"{value!r:.80} is not a spec of a function"
         hint = "Name it as text, package.module:function, or pass capture={'redact': function} to run_benchmark."
         raise mistake(what, hint)
     place, _, attribute = value.rpartition(":")
     if not place or not attribute:
         hint = "Write package.module:function or path/to/file.py:function, or secrets."
-        raise mistake(f"{value!r:.80} is no spec of a function", hint)
+        raise mistake(f"{value!r:.80} is not a spec of a function", hint)
     return value
 
 

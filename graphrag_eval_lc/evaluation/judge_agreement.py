@@ -23,7 +23,7 @@ def labels_in(table: AnswerTable, column: str) -> list[bool | None]:
         Whether the answer is correct; None if the cell is blank.
 
     Raises:
-        ResponsesError: There is no such column, a label is something else, or there is none at all.
+        ResponsesError: The column is missing, a label is something else, or there is none at all.
     """
     (place,) = table.places([column])
     labels = []
@@ -63,12 +63,12 @@ class Share:
 
     @property
     def value(self) -> float | None:
-        """0 to 1; None if there is no case."""
+        """0 to 1; None without a case."""
         return self.count / self.number if self.number else None
 
     @property
     def interval(self) -> Interval | None:
-        """Wilson's 95 % interval; None if there is no value."""
+        """Wilson's 95 % interval; None without a value."""
         return wilson_interval(self.count, self.number) if self.number else None
 
 

@@ -67,9 +67,9 @@ def answer_judge(config: ConfigSource) -> AnswerJudge:
     model = run_models(settings, needs_embeddings=False, pricing=pricing).generation
     if model is None:
         raise ConfigError(
-            "there is no model to judge with",
+            "a model to judge with is missing",
             key="llm",
-            hint="Add llm: {}, which stands for OpenAI's default model, or name yours in llm.generation.",
+            hint="Add llm: {} for OpenAI's default model, or name yours in llm.generation.",
         )
     section = settings.answer_correctness
     prompt = expanded(section.prompt, "answer_correctness.prompt") if section is not None else None
@@ -154,7 +154,7 @@ def _cells_in(output: Path) -> dict[Answer, Cells]:
         judged_places = table.places(JUDGED_COLUMNS)
     except ResponsesError as problem:
         raise RunFolderError(
-            f"the file exists and is no table of judged answers ({problem.what})",
+            f"the file exists and is not a table of judged answers ({problem.what})",
             path=output,
             hint="Give another file, or pass --overwrite.",
         ) from problem
@@ -229,7 +229,7 @@ def judge_table(
         progress: What reports the progress.
         chosen: Whether each row is judged; others have only the cells of an earlier session. None: all are.
         output: The file to write: the table's columns, then those of the judge, which replace columns of these names.
-            Answers that it already holds are kept, but for errors. None: nothing is written.
+            Answers that it already holds are kept, except errors. None: nothing is written.
         overwrite: Whether earlier answers are removed first.
         more_columns: Further columns of that file.
 

@@ -1,6 +1,6 @@
 """Judges: metrics that ask a model, each with its value, its reason and its cost.
 
-Names are loaded when they are first used, so that nothing heavy is imported where nothing is judged.
+Names are loaded when they are first used, so that nothing heavy is imported if nothing is judged.
 """
 
 from importlib import import_module

@@ -60,8 +60,8 @@ class AnswerCorrectness:
 
     Precision is the share of the answer's claims that the reference supports, and recall the share of the reference's
     claims that the answer makes: each counts the claims of one side, so that an answer that says one thing in many
-    claims raises neither. A claim that is repeated counts once. Where a model does not list the reference's claims that
-    the answer makes, the supported claims stand for them.
+    claims raises neither. A claim that is repeated counts once. If a model does not list the reference's claims
+    that the answer makes, the supported claims replace them.
 
     Claims are compared with the texts. Numbers, codes and names of a true positive must be in both answers, those of a
     covered claim too, those of a false negative in the reference. If a claim does not fit, the model is asked once
@@ -92,11 +92,11 @@ class AnswerCorrectness:
 
         Returns:
             The value is F1, from 0 to 1. ``details``: ``true_positives``, ``false_positives``, ``covered_claims``
-            (where the model gave them), ``false_negatives`` (lists of texts), ``precision`` (None where the answer
-            makes no claim), ``recall`` (None where the reference makes none) and ``f1``.
+            (if the model listed them), ``false_negatives`` (lists of texts), ``precision`` (None if the answer makes
+            no claim), ``recall`` (None if the reference makes none) and ``f1``.
 
         Raises:
-            JudgeError: The question or the reference is blank, or the model gives no usable answer.
+            JudgeError: The question or the reference is blank, or the model returns no usable answer.
         """
         question, expected = given_text("user_input", user_input), given_text("reference", reference)
         if isinstance(response, str) and not response.strip():
@@ -171,7 +171,7 @@ def _checked_of_answer(given: ClaimLists, texts: ClaimTexts, problems: list[str]
     covered = {*map(_same, given.covered_claims)}
     for claim in _claims(given.false_positives):
         if texts.reference_states(claim) and not _problem_of_supported(claim, texts):
-            problems.append(f"{claim!r} is no false positive: the reference answer says so in these words")
+            problems.append(f"{claim!r} is not a false positive: the reference answer says so in these words")
             right.append(claim)
         else:
             wrong.append(claim)
@@ -183,7 +183,7 @@ def _checked_of_answer(given: ClaimLists, texts: ClaimTexts, problems: list[str]
                 wrong = [each for each in wrong if _same(each) != _same(claim)]
                 right.append(claim)
         elif problem:
-            problems.append(f"{claim!r} is no true positive: {problem}")
+            problems.append(f"{claim!r} is not a true positive: {problem}")
             wrong.append(claim)
         else:
             right.append(claim)
@@ -195,7 +195,7 @@ def _checked_of_reference(given: ClaimLists, texts: ClaimTexts, problems: list[s
     covered, missing = list[str](), list[str]()
     for claim in _claims(given.false_negatives):
         if problem := texts.not_in_reference(claim):
-            problems.append(f"{claim!r} is no false negative: {problem}")
+            problems.append(f"{claim!r} is not a false negative: {problem}")
             if texts.not_in_answer(claim):
                 missing.append(claim)
         else:
@@ -250,9 +250,9 @@ def _has_covered(lists: ClaimLists) -> bool:
 
 
 def _score(claims: ClaimLists, cost: float | None, problems: Sequence[str] = ()) -> JudgeScore:
-    """Return the scores of sorted claims; F1 is 0 where an answer or a reference has no claim.
+    """Return the scores of sorted claims; F1 is 0 if an answer or a reference has no claim.
 
-    Where one side lists none of the claims that agree, those of the other side stand for them.
+    If one side lists none of the claims that agree, those of the other side replace them.
     """
     lists = {
         "true_positives": claims.true_positives,

@@ -17,7 +17,7 @@ _Schema = dict[str, Any]
 def closed_schema(form: type[BaseModel]) -> _Schema:
     """Return the JSON schema of a form without references, in which each object has all its keys and no others.
 
-    It has no titles and no defaults, as models must give all keys. It is cached: do not change it.
+    It has no titles and no defaults, as models must write all keys. It is cached: do not change it.
 
     Raises:
         ValueError: The form contains itself.

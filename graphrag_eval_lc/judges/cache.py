@@ -124,8 +124,8 @@ def merged_lines(paths: Iterable[Path], *, share_lines: bool) -> Iterator[bytes]
     """Yield the lines of several caches as those of one; unreadable ones are left out, and a missing file has none.
 
     Args:
-        paths: The files. Where they answer a request otherwise, the last one counts.
-        share_lines: Whether they may have lines of the same requests, as where one was made of another: equal lines of
+        paths: The files. If they have different answers to a request, the last one counts.
+        share_lines: Whether they may have lines of the same requests, if one was made of another: equal lines of
             two files are one then. Otherwise they are two requests, which were paid both.
 
     Raises:
@@ -175,7 +175,7 @@ def _entry_in(line: bytes) -> tuple[str, dict[str, Any]] | None:
 def request_digest(model: str, request: Mapping[str, Any]) -> str:
     """Return the SHA-256 of a model's name and of all that its answer depends on, as 64 hexadecimal digits.
 
-    Values that are no JSON count by their text.
+    Values that cannot be JSON count by their text.
 
     Example:
         >>> request_digest("openai:gpt-4o-mini", {"user": "Why?", "n": 1})[:16]

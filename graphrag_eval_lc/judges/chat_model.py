@@ -69,7 +69,7 @@ class ChatJudgeModel(AskedModel, ABC):
         An answer that breaks the form is requested once more, with the complaint.
 
         Raises:
-            UnusableAnswerError: There is no usable answer; it has the cost.
+            UnusableAnswerError: The model returned no usable answer; it has the cost.
         """
         asked = {"system": system, "user": user, "schema": [schema.__name__, closed_schema(schema)]}
         messages = [{"role": "system", "content": system}, {"role": "user", "content": user}]
@@ -161,7 +161,7 @@ class ChatJudgeModel(AskedModel, ABC):
         try:
             return text, answer_in(text, form)
         except WrongFormError as problem:
-            raise JudgeError(f"{self.name} gave no answer of the form that was asked for, twice: {problem}") from None
+            raise JudgeError(f"{self.name} twice returned an answer without the requested form: {problem}") from None
 
 
 # --- requests and answers ---

@@ -112,7 +112,7 @@ class ClaimTexts:
         )
 
     def _absent(self, words: "_Words", names: set[str], text: "_Words") -> list[str]:
-        """Return the numbers and codes of words, and some names, that neither a text nor the question has."""
+        """Return the numbers and codes of words, and some names, that a text and the question lack."""
         question = _Words("") if self._is_chosen else self._question
         absent = list[str]()
         for token in () if words.has_vague_numbers or text.has_vague_numbers else words.tokens:

@@ -75,7 +75,7 @@ class _RankedContexts:
         Each request ends, as it is paid for and its answer can be kept.
 
         Raises:
-            UnusableAnswerError: There is no verdict for one of them; it has the cost of all requests.
+            UnusableAnswerError: One of them has no verdict; it has the cost of all requests.
         """
         given = [text for text in texts if text]
         batches = [given[start : start + self._batch] for start in range(0, len(given), self._batch)]
@@ -94,7 +94,7 @@ class _RankedContexts:
     async def _of_batch(
         self, question: str, answer: str, texts: Sequence[str], costs: list[float | None]
     ) -> list[ContextVerdict]:
-        """Return the verdicts on some contexts; those that one request does not give are asked for one by one."""
+        """Return the verdicts on some contexts; those that one request lacks are requested one by one."""
         found: list[ContextVerdict | None] = [None] * len(texts)
         if len(texts) > 1:
             prompt = load_prompt("context_precision_batch")
@@ -132,16 +132,16 @@ def _verdicts_in(asked: Asked[NumberedVerdicts], number: int) -> list[ContextVer
 
 
 def given_contexts(retrieved_contexts: Sequence[str | None]) -> list[str]:
-    """Return the texts of contexts, empty where one is None or blank.
+    """Return the texts of contexts, empty if one is None or blank.
 
     Raises:
-        JudgeError: It is no list of texts.
+        JudgeError: It is not a list of texts.
     """
     if isinstance(retrieved_contexts, str) or not isinstance(retrieved_contexts, Sequence):
-        raise JudgeError(f"retrieved_contexts is no list of texts but {type(retrieved_contexts).__name__}")
+        raise JudgeError(f"retrieved_contexts must be a list of texts, not {type(retrieved_contexts).__name__}")
     for rank, text in enumerate(retrieved_contexts, start=1):
         if text is not None and not isinstance(text, str):
-            raise JudgeError(f"retrieved context {rank} is no text but {type(text).__name__}")
+            raise JudgeError(f"retrieved context {rank} must be a text, not {type(text).__name__}")
     return [text if text and text.strip() else "" for text in retrieved_contexts]
 
 
@@ -153,7 +153,7 @@ def unscored_contexts(texts: Sequence[str], **details: Any) -> JudgeScore:
 
 
 def mean_precision(verdicts: Sequence[int]) -> float:
-    """Return the mean of precision@k over the ranks k whose verdict is 1; 0 where there is none.
+    """Return the mean of precision@k over the ranks k whose verdict is 1; 0 without any.
 
     Example:
         >>> mean_precision([1, 0]), mean_precision([0, 1])
@@ -188,11 +188,11 @@ class ContextPrecision(_RankedContexts):
                 not asked about it.
 
         Returns:
-            The value from 0 to 1: 0 where none is of use or nothing was retrieved, None where no context has a text.
+            The value from 0 to 1: 0 if none is of use or nothing was retrieved, None if no context has a text.
             ``details``: ``verdicts`` (0 or 1) and ``reasons``, one for each context.
 
         Raises:
-            JudgeError: The question or the reference is blank, or the model gives no usable answer.
+            JudgeError: The question or the reference is blank, or the model returns no usable answer.
         """
         question = given_text("user_input", user_input)
         return await self._score(question, given_text("reference", reference), retrieved_contexts)
@@ -224,7 +224,7 @@ class ContextUtilization(_RankedContexts):
             As ``ContextPrecision``; the value is 0 for a blank answer.
 
         Raises:
-            JudgeError: The question is blank, or the model gives no usable answer.
+            JudgeError: The question is blank, or the model returns no usable answer.
         """
         question = given_text("user_input", user_input)
         if isinstance(response, str) and not response.strip():
@@ -275,11 +275,11 @@ class ContextRecall:
                 out.
 
         Returns:
-            The value from 0 to 1. Without asking the model, 0 where nothing was retrieved, and None where no context
-            has a text. ``details``: ``statements``, each with ``statement``, ``reason`` and ``attributed`` (0 or 1).
+            The value from 0 to 1. Without asking the model, 0 if nothing was retrieved, and None if no context has
+            a text. ``details``: ``statements``, each with ``statement``, ``reason`` and ``attributed`` (0 or 1).
 
         Raises:
-            JudgeError: The question or the reference is blank, or the model gives no usable answer.
+            JudgeError: The question or the reference is blank, or the model returns no usable answer.
         """
         question, answer = given_text("user_input", user_input), given_text("reference", reference)
         texts = given_contexts(retrieved_contexts)

@@ -27,7 +27,7 @@ class CachedEmbeddingModel(AskedModel, ABC):
         """Return the vectors of texts in one request.
 
         Raises:
-            UnusableAnswerError: There are no usable vectors; it has the cost.
+            UnusableAnswerError: The model returned no usable vectors; it has the cost.
         """
         if not texts:
             return Asked((), 0.0)
@@ -78,7 +78,7 @@ class OpenAIEmbeddingModel(CachedEmbeddingModel):
     """An embedding model behind an OpenAI-compatible endpoint.
 
     Raises:
-        ConfigError: There is no API key.
+        ConfigError: The API key is missing.
     """
 
     def __init__(self, embedding: EmbeddingConfig, **options: Unpack[AskingOptions]) -> None:

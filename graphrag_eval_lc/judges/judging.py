@@ -35,7 +35,7 @@ _ENGINES = {"native": "graphrag_eval_lc.judges", "ragas": "graphrag_eval_lc.judg
 
 
 def wanted_judges(config: EvaluationConfig, *, has_embeddings: bool) -> list[JudgeSpec]:
-    """Return the judges that a config asks for, those left out for which there is no embedding model."""
+    """Return the judges that a config asks for, without those that lack an embedding model."""
     return [
         judge
         for judge in JUDGES
@@ -119,18 +119,18 @@ class Judges:
 
         Args:
             config: The configuration.
-            llm: A chat model that goes before that of the config: all that ``as_judge_model`` takes.
-            embeddings: An embedding model that goes before that of the config: all that ``as_embedding_model`` takes.
-            functions: Functions that evaluate, beside the registered ones; see ``CustomFunction``.
+            llm: A chat model that overrides that of the config: all that ``as_judge_model`` takes.
+            embeddings: An embedding model that overrides that of the config: all that ``as_embedding_model`` takes.
+            functions: Functions that evaluate, in addition to the registered ones; see ``CustomFunction``.
             **options: How models are asked; see ``run_models``. With a plan no function is called.
 
         Returns:
-            None where there is nothing to judge.
+            None if there is nothing to judge.
 
         Raises:
             ConfigError: Something needs a model that is not there, an environment variable is not set, or a prompt
                 cannot be used.
-            OptionError: A function cannot be an evaluator, or gives a key that a custom evaluation gives.
+            OptionError: A function cannot be an evaluator, or has a key of a custom evaluation.
             MissingExtraError: The package that a model or ragas needs is not installed.
         """
         check_models(config, has_llm=llm is not None, has_embeddings=embeddings is not None)
@@ -152,9 +152,7 @@ class Judges:
         taken = {key for evaluation in custom for key in evaluation.keys}
         for function in called:
             if {function.name, error_key(function.name)} & taken:
-                raise OptionError(
-                    f"the function {function.name} gives a key that a custom evaluation gives", hint="Rename it."
-                )
+                raise OptionError(f"the function {function.name} has a key of a custom evaluation", hint="Rename it.")
         return cls(config, models, scorers, custom, called)
 
     @property
@@ -172,13 +170,13 @@ class Judges:
     async def ajudge(self, result: Record, question: Mapping[str, Any], response: Mapping[str, Any]) -> None:
         """Add the judged keys to a result and its retrieval steps, in place; all that can be is asked at once.
 
-        It raises nothing: what cannot be judged says so in an ``…_error`` beside it. Judged keys that the result
+        It raises nothing: what cannot be judged says so in an ``…_error``. Judged keys that the result
         has from an earlier evaluation are replaced.
 
         Args:
             result: The result, with its steps matched.
             question: The question of the dataset.
-            response: The agent's response; empty where there is none.
+            response: The agent's response; empty without one.
         """
         if not isinstance(response, Mapping):  # as it came, where the format is broken
             response = {}
@@ -215,7 +213,7 @@ class Judges:
                     await close()
 
     def describe(self) -> Record:
-        """Return what run.json tells: the models, the metrics, the evaluations, and the digests of the prompts."""
+        """Return what run.json records: the models, the metrics, the evaluations, and the digests of the prompts."""
         described: Record = {}
         if self._models.generation is not None:
             described = {
@@ -231,7 +229,7 @@ class Judges:
         return described
 
     def metrics_of_functions(self) -> dict[str, list[str]]:
-        """Return the numbers and booleans that each function gave so far, by its name."""
+        """Return the numbers and booleans that each function returned so far, by its name."""
         return {name: list(metrics) for name, metrics in self._given.items()}
 
     def _forget(self, result: Record, steps: Sequence[Record]) -> None:
@@ -292,7 +290,7 @@ async def _scored_contexts(scorer: Any, step: Record, **asked: Any) -> JudgeScor
 
 
 def _actual_answer(result: Record) -> str | None:
-    """Return the answer to judge; None where there is none or the question failed."""
+    """Return the answer to judge; None without one, or if the question failed."""
     if result.get("status") == "error" or result.get("error") is not None:
         return None
     return _text(result.get("actual_answer"))
@@ -329,7 +327,7 @@ def context_texts(output: Any) -> list[str | None]:
     A document's text is what ``document_text`` finds: ``text``, ``page_content``, or that of a serialised Document.
 
     Raises:
-        JudgeError: The output is no JSON array of objects.
+        JudgeError: The output is not a JSON array of objects.
     """
     try:
         contexts = parse_json(output) if isinstance(output, str) else output
@@ -337,8 +335,8 @@ def context_texts(output: Any) -> list[str | None]:
         contexts = None
     if not isinstance(contexts, list) or not all(isinstance(context, dict) for context in contexts):
         raise JudgeError(
-            "the step's output is no JSON array of objects with a text, so its contexts cannot be judged; if a "
-            "LangChain retriever gave it, keep its documents: run with --retrieval-documents TOOL "
+            "the step's output is not a JSON array of objects with a text, so its contexts cannot be judged; if a "
+            "LangChain retriever returned it, keep its documents: run with --retrieval-documents TOOL "
             "(config: capture: {retrieval_documents: [TOOL]})"
         )
     return [document_text(context) for context in contexts]

@@ -58,7 +58,7 @@ class LangChainJudgeModel(ChatJudgeModel):
             _check_openai_finish_reason(self.name, problem, paid)
             raise
         if not isinstance(message, AIMessage):
-            raise BrokenAnswerError(f"the model gave no message but {type(message).__name__}")
+            raise BrokenAnswerError(f"the model returned no message but {type(message).__name__}")
         paid.append(usage_of(message))
         refusal = message.additional_kwargs.get("refusal")
         if refusal:

@@ -241,7 +241,7 @@ class AskedModel:
     def _check_budget(self) -> None:
         """Refuse a request if nothing is left of the budget, or if nobody knows what the request costs."""
         if self._budget.max_cost is not None and self._most_cost(RequestSize(0, 0)) is None:
-            unpriced = f"no price is known for {self.described.model} (prices in the config can give it)"
+            unpriced = f"no price is known for {self.described.model} (add it to prices in the config)"
             self._budget.end("max_cost", f"a budget of money cannot be kept: {unpriced}")
         try:
             self._budget.check()

@@ -61,7 +61,7 @@ class JudgeModel(Protocol):
             schema: The form.
 
         Raises:
-            JudgeError: There is no usable answer.
+            JudgeError: The model returned no usable answer.
         """
         ...
 
@@ -79,16 +79,16 @@ class EmbeddingModel(Protocol):
         """Return the vectors of texts in one request.
 
         Raises:
-            JudgeError: There are no usable vectors.
+            JudgeError: The model returned no usable vectors.
         """
         ...
 
 
 class BrokenAnswerError(Exception):
-    """A server's response is no answer; a retry may help.
+    """A server's response is not an answer; a retry may help.
 
     Attributes:
-        status_code: The HTTP status that an error in a response with status 200 stands for; None if it names none.
+        status_code: The HTTP status that an error in a response with status 200 means; None if it names none.
         body: That error.
     """
 
@@ -99,10 +99,10 @@ class BrokenAnswerError(Exception):
 
 
 class UnusableAnswerError(JudgeError):
-    """A model gave no usable answer, which may have cost something all the same.
+    """A model returned no usable answer, which may have cost something all the same.
 
     Attributes:
-        cost: USD paid in vain; 0.0 where nothing was paid, None where it cannot be priced.
+        cost: USD paid in vain; 0.0 if nothing was paid, None if it cannot be priced.
     """
 
     def __init__(self, what: str, *, hint: str | None = None, cost: float | None = 0.0) -> None:
@@ -127,7 +127,7 @@ class TooLongError(UnusableAnswerError):
 
 
 def total_cost(costs: Iterable[float | None]) -> float | None:
-    """Return the sum of costs; None where one is unknown.
+    """Return the sum of costs; None if one is unknown.
 
     It is summed exactly and rounded once, so that the order in which requests were answered changes no digit of it.
 
@@ -152,7 +152,7 @@ def paid_error(error: JudgeError, costs: Iterable[float | None]) -> UnusableAnsw
 
 
 def cost_of(error: BaseException) -> float | None:
-    """Return the USD paid in vain, as the error says; 0.0 where it says nothing."""
+    """Return the USD paid in vain, as the error says; 0.0 if it says nothing."""
     return error.cost if isinstance(error, UnusableAnswerError) else 0.0
 
 
@@ -165,7 +165,7 @@ class CallPool:
         max_concurrency: The number of places, at least 1.
 
     Raises:
-        OptionError: There is no place.
+        OptionError: It is less than 1.
     """
 
     def __init__(self, max_concurrency: int) -> None:

@@ -50,7 +50,7 @@ def as_judge_model(llm: Any, **options: Unpack[AskingOptions]) -> JudgeModel:
         **options: How it is asked.
 
     Raises:
-        ConfigError: There is no API key, or the provider is not known.
+        ConfigError: The API key is missing, or the provider is unknown.
         MissingExtraError: A package is missing.
         OptionError: ``llm`` is none of these.
     """
@@ -66,7 +66,7 @@ def as_judge_model(llm: Any, **options: Unpack[AskingOptions]) -> JudgeModel:
     if isinstance(llm, BaseChatModel):
         return LangChainJudgeModel(llm, **options)
     raise OptionError(
-        f"{type(llm).__name__} is no model that can judge",
+        f"{type(llm).__name__} cannot judge",
         hint="Give a chat model of LangChain, a name such as openai:gpt-4o-mini, or a GenerationConfig.",
     )
 
@@ -88,7 +88,7 @@ def as_embedding_model(embeddings: Any, **options: Unpack[AskingOptions]) -> Emb
         **options: How it is asked.
 
     Raises:
-        ConfigError: There is no API key, or the provider is not known.
+        ConfigError: The API key is missing, or the provider is unknown.
         MissingExtraError: A package is missing.
         OptionError: ``embeddings`` is none of these.
     """
@@ -103,7 +103,7 @@ def as_embedding_model(embeddings: Any, **options: Unpack[AskingOptions]) -> Emb
     if isinstance(embeddings, Embeddings):
         return LangChainEmbeddingModel(embeddings, **options)
     raise OptionError(
-        f"{type(embeddings).__name__} is no embedding model",
+        f"{type(embeddings).__name__} is not an embedding model",
         hint="Give LangChain's Embeddings, a name such as openai:text-embedding-3-small, or an EmbeddingConfig.",
     )
 
@@ -140,8 +140,8 @@ def run_models(
 
     Args:
         config: The configuration.
-        llm: A chat model that goes before that of the config.
-        embeddings: An embedding model that goes before that of the config.
+        llm: A chat model that overrides that of the config.
+        embeddings: An embedding model that overrides that of the config.
         needs_embeddings: Whether texts are to be embedded.
         **options: How they are asked; what is left open is that of the config.
 
@@ -174,7 +174,7 @@ def run_models(
     for model in (asked, embedded):
         if budget is not None and budget.max_cost is not None and not isinstance(model, AskedModel | None):
             raise OptionError(
-                f"requests to {model.name} cannot be counted, as it is neither named nor LangChain's",
+                f"requests to {model.name} cannot be counted, as it is not named and not LangChain's",
                 key="max_cost",
                 hint="Leave max_cost out, or pass a chat model of LangChain.",
             )

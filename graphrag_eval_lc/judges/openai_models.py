@@ -25,7 +25,7 @@ class OpenAIJudgeModel(ChatJudgeModel):
     """A chat model behind an OpenAI-compatible endpoint.
 
     Raises:
-        ConfigError: There is no API key.
+        ConfigError: The API key is missing.
     """
 
     def __init__(self, generation: GenerationConfig, **options: Unpack[AskingOptions]) -> None:
@@ -96,12 +96,12 @@ def extra_settings(settings: ModelSettings) -> dict[str, Any]:
 
 
 def given_api_key(settings: ModelSettings) -> str | None:
-    """Return the key that the config gives."""
+    """Return the key in the config."""
     return settings.api_key.get_secret_value() if settings.api_key is not None else None
 
 
 def given_base_url(settings: ModelSettings) -> str | None:
-    """Return the address that the config gives: ``base_url``, else ``api_base``, LiteLLM's name of it."""
+    """Return the address in the config: ``base_url``, else ``api_base``, LiteLLM's name of it."""
     return settings.base_url or extra_settings(settings).get("api_base") or None
 
 
@@ -115,13 +115,13 @@ def effective_api_key(settings: ModelSettings) -> str:
     """Return the key for an endpoint; ``none`` if the endpoint needs none, as OpenAI's client wants one.
 
     Raises:
-        ConfigError: There is no key for OpenAI's own endpoint.
+        ConfigError: The key for OpenAI's own endpoint is missing.
     """
     name = f"{settings.provider.upper().replace('-', '_')}_API_KEY"  # a key goes to nobody but its provider
     key = given_api_key(settings) or os.environ.get(name)
     if not key and effective_base_url(settings) is None:
         raise ConfigError(
-            f"there is no API key for {model_name_of(settings)}",
+            f"the API key is missing for {model_name_of(settings)}",
             hint=f"Set the environment variable {name}, or api_key in the config.",
         )
     remember_secret(key)
@@ -174,7 +174,7 @@ class Endpoint:
         added_to_body: The keys that the config adds to the body of each request.
 
     Raises:
-        ConfigError: There is no key for OpenAI's own endpoint.
+        ConfigError: The key for OpenAI's own endpoint is missing.
         MissingExtraError: openai is not installed.
     """
 
@@ -248,7 +248,7 @@ def _json_object(text: str) -> Mapping[str, Any]:
 
 
 def _error_with_200(error: Any) -> BrokenAnswerError:
-    """Return the exception for an error in a response with the status 200, which may name the status it stands for."""
+    """Return the exception for an error in a response with the status 200, which may name the status that it means."""
     code = str(error.get("code") if isinstance(error, Mapping) else "")
     # Without a status it is the server's failure, which a retry or another way to request the form may end.
     status = int(code) if re.fullmatch("[45][0-9]{2}", code) else 500

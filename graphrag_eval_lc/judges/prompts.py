@@ -63,19 +63,19 @@ def own_prompt(
         key: The config's key of the template, for messages.
 
     Raises:
-        ConfigError: It is no text, its braces do not match, or a placeholder is unknown or missing.
+        ConfigError: It is not a text, its braces do not match, or a placeholder is unknown or missing.
     """
     known = ", ".join(f"{{{name}}}" for name in placeholders)
     hint = f"The placeholders are {known}; write a literal brace twice."
     if not isinstance(template, str):
-        raise ConfigError(f"the prompt is no text but {type(template).__name__}", key=key, hint=hint)
+        raise ConfigError(f"the prompt must be a text, not {type(template).__name__}", key=key, hint=hint)
     try:
         names = {name for _, name in _pieces(template) if name is not None}
     except ValueError as problem:
         raise ConfigError(f"the prompt cannot be read: {problem}", key=key, hint=hint) from None
     unknown = ", ".join(f"{{{name}}}" for name in sorted(names - set(placeholders)))
     if unknown:
-        raise ConfigError(f"the prompt has {unknown}, which is no placeholder", key=key, hint=hint)
+        raise ConfigError(f"the prompt has {unknown}, which is not a placeholder", key=key, hint=hint)
     missing = ", ".join(f"{{{name}}}" for name in needed if name not in names)
     if missing:
         raise ConfigError(f"the prompt lacks {missing}, so that the model would not see it", key=key, hint=hint)
@@ -161,10 +161,10 @@ def given_text(name: str, text: object) -> str:
     """Return a text that a metric needs.
 
     Raises:
-        JudgeError: It is no text, or blank.
+        JudgeError: It is not a text, or blank.
     """
     if not isinstance(text, str):
-        raise JudgeError(f"{name} is no text but {type(text).__name__}")
+        raise JudgeError(f"{name} must be a text, not {type(text).__name__}")
     if not text.strip():
         raise JudgeError(f"{name} is blank, so there is nothing to judge by")
     return text

@@ -145,10 +145,10 @@ class _RagasMetric:
         try:
             value = float((await self._kind(**made).ascore(**given)).value)
         except Exception as problem:  # of ragas, which may wrap that of a model
-            failure = models.failure or JudgeError(f"ragas gave no score: {masked_error_text(problem)}")
+            failure = models.failure or JudgeError(f"ragas returned no score: {masked_error_text(problem)}")
             raise paid_error(failure, models.costs) from problem
         if not math.isfinite(value):
-            raise paid_error(JudgeError("ragas gave no number for a score"), models.costs)
+            raise paid_error(JudgeError("ragas returned no number for a score"), models.costs)
         return JudgeScore(value, None, total_cost(models.costs))
 
 

@@ -50,7 +50,7 @@ class RequestPlan:
         known: How many answers are in the cache, or are asked for by an equal request.
         input_tokens: About as many tokens would be sent.
         output_tokens: About as many would come back.
-        cost: About so many USD; None where a model has no known price.
+        cost: About so many USD; None if a model has no known price.
         unpriced: The models without a price.
         notes: What is not counted.
 
@@ -105,9 +105,7 @@ class RequestPlan:
             about += f", {dollars(round(self.cost, 6))}"
         texts = [f"The judges would send {counted(self.requests, 'request')}{known}: {about}."]
         if self.unpriced:
-            texts.append(
-                f"No price is known for {', '.join(sorted(self.unpriced))} (prices in the config can give it)."
-            )
+            texts.append(f"No price is known for {', '.join(sorted(self.unpriced))} (add it to prices in the config).")
         return [*texts, *sorted(self.notes)]
 
 
@@ -116,11 +114,11 @@ _ENDING = frozenset({"noncommittal"})
 
 
 def example_of(schema: Mapping[str, Any], name: str = "-") -> Any:
-    """Return a value that a closed JSON schema allows, lists with one item, so that judges go on with it.
+    """Return a value that a closed JSON schema allows, lists with one item, so that judges can continue with it.
 
     Args:
         schema: The schema.
-        name: The key whose value it is, which stands for a text.
+        name: The key whose value it is, which replaces a text.
 
     Example:
         >>> example_of({"type": "object", "properties": {"verdict": {"enum": [0, 1]}, "why": {"type": "string"}}})

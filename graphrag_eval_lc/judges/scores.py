@@ -27,9 +27,9 @@ class JudgeScore:
     """The score of one judged metric.
 
     Attributes:
-        value: The score; None where the metric does not apply.
-        reason: Why, in the model's words, or in ours where no model was asked.
-        cost: USD of the requests; 0.0 without any, None where one cannot be priced.
+        value: The score; None if the metric does not apply.
+        reason: Why, in the model's words, or in ours if no model was asked.
+        cost: USD of the requests; 0.0 without any, None if one cannot be priced.
         details: What the score is computed from, by the metric's own keys.
 
     Example:

@@ -1,4 +1,4 @@
-"""Secrets that are known by their value: those of the environment, and those that a config or an option gave."""
+"""Secrets that are known by their value: those of the environment, and those of a config or an option."""
 
 import html
 import json

@@ -26,13 +26,13 @@ _HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|[\s-]+")
 def masked_text(text: str) -> str:
     """Return a text with its secrets replaced by ``***``.
 
-    Secrets are: keys of known providers that stand as a whole token (``sk-…``, ``ghp_…``, ``AIza…`` and a hundred
+    Secrets are: keys of known providers as a whole token (``sk-…``, ``ghp_…``, ``AIza…`` and a hundred
     others); blocks of private keys; what follows ``Bearer``, ``Basic`` or ``Digest``, and cookies; the values of
     ``api_key``, ``password``, ``token``, ``secret`` and the like as ``name=value``, header, JSON or URL query, and
-    those of ``key``, ``sig``, ``session`` and the like where they look random; the password in
+    those of ``key``, ``sig``, ``session`` and the like if they look random; the password in
     ``user:password@host``; and the values of environment variables that have a part such as KEY, TOKEN, SECRET, PASS,
-    PASSWORD, AUTH, BEARER, COOKIE, PAT or PEM in their name, but for words, paths, numbers and what is shorter than 8
-    characters.
+    PASSWORD, AUTH, BEARER, COOKIE, PAT or PEM in their name, except words, paths, numbers and what is
+    shorter than 8 characters.
     References such as ``${OPENAI_API_KEY}`` stay. Masking a masked text changes nothing, and JSON stays JSON.
 
     Example:

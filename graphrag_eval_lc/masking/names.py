@@ -1,4 +1,4 @@
-"""Values that stand behind the name of a secret: as ``name=value``, header, JSON, YAML, Python or URL query."""
+"""Values after the name of a secret: as ``name=value``, header, JSON, YAML, Python or URL query."""
 
 import re
 

@@ -1,4 +1,4 @@
-"""How secrets are found: literals say where one may begin, and a pattern tells whether it does."""
+"""How secrets are found: literals mark places at which one may begin, and a pattern decides."""
 
 import re
 from collections.abc import Callable, Iterable, Sequence
@@ -23,12 +23,12 @@ ENDS_TEXT: Final = r"(?! (?: \s | \\{1,15}[nrt] )*+ (?: [:,}\]] | \Z ) )"
 
 
 class Found(NamedTuple):
-    """A secret in a text, as people may be told of it.
+    """A secret in a text, as people may see it.
 
     Attributes:
         kind: What it is, such as "API key or token".
         hint: Its first characters, 4 at most and of short ones fewer, and its length: no more than its shape.
-        at: Where it begins in the text, in characters; behind a secret that was hidden in another one about there.
+        at: Its first character in the text; behind a secret that was hidden in another one about there.
     """
 
     kind: str
@@ -42,11 +42,11 @@ class Rule:
 
     Attributes:
         kind: What people call it.
-        anchors: Texts in lower case; the pattern is tried only where one of them stands. What follows the first ``(``
+        anchors: Texts in lower case; the pattern is tried only at these. What follows the first ``(``
             is a pattern without width that must fit there too, such as ``(?=[0-9])``.
         source: The pattern, in verbose form; compiled when it is first needed.
-        replacement: Returns what is put in place of a match; None where it is no secret. It ends where the match ends,
-            and keeps what stands before the secret.
+        replacement: Returns what is put in place of a match; None if it is not a secret. It ends with the match,
+            and keeps what precedes the secret.
         offset: How many characters before the anchor the match begins.
     """
 
@@ -72,7 +72,7 @@ class RuleSet:
     """Rules that are applied together, in one pass through a text for all of them.
 
     Attributes:
-        rules: The rules; where several fit at one place the first one counts.
+        rules: The rules; if several match at one place, the first one counts.
     """
 
     rules: Sequence[Rule]

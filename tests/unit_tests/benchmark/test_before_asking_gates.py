@@ -39,7 +39,7 @@ def asked(**options: Any) -> BenchmarkRun:
     [
         ({"gates": ["is_tow=1"]}, OptionError, r"there is no metric is_tow\. Did you mean is_two\?"),
         ({"gates": ["sum/is_two=1"]}, OptionError, r"the dataset has no template sum\. Did you mean sums\?"),
-        ({"gates": [{"metric": "is_two", "undr": 1}]}, OptionError, r"there is no key .*undr\. Did you mean under\?"),
+        ({"gates": [{"metric": "is_two", "undr": 1}]}, OptionError, r"unknown key .*undr\. Did you mean under\?"),
         ({"gates": [{"metric": "is_two", "max_drop": 0.1}]}, OptionError, "max_drop compares a run with a baseline"),
         ({"gates": 3}, OptionError, "3 is not a gate"),
         ({"gates": [3]}, OptionError, "3 is not a gate"),

@@ -80,7 +80,7 @@ def test_unpriced_model_has_tokens_and_no_cost(judge: OpenAIStub) -> None:
     plan = plan_scoring(judged_dataset(1), judged_responses(1), config=config)
     assert plan is not None
     assert (plan.requests, plan.cost) == (1, None)
-    assert plan.sentences()[-1] == "No price is known for judges-own (prices in the config can give it)."
+    assert plan.sentences()[-1] == "No price is known for judges-own (add it to prices in the config)."
 
 
 def test_question_without_references_has_no_response_to_plan_with() -> None:

@@ -713,7 +713,7 @@ def test_missing_environment_variable_is_told_before_anything_is_asked(judge: Op
         ({"max_cost": 0}, "max_cost cannot be 0"),
         ({"max_cost": "much"}, "max_cost cannot be 'much'"),
         ({"max_cost": True}, "max_cost cannot be True"),
-        ({"llm": object()}, "object is no model that can judge"),
+        ({"llm": object()}, "object cannot judge"),
     ],
 )
 def test_what_judges_cannot_be_made_of_is_told_and_costs_no_earlier_run(
@@ -752,7 +752,7 @@ def test_answer_that_breaks_the_schema_spoils_only_its_metric(judge: OpenAIStub)
     judge.answer = answer
     run = run_of(judge, questions=1)
     result = dict(run.results[0])
-    assert "gave no answer of the form that was asked for, twice" in result["answer_correctness_error"]
+    assert "twice returned an answer without the requested form" in result["answer_correctness_error"]
     assert result["answer_correctness_cost"] > 0
     assert "answer_relevance" in result
     assert len(judge.chat_requests) == CHAT_REQUESTS + 1

@@ -125,7 +125,7 @@ def test_text_of_another_form_is_refused_with_the_right_one(option: GateOption, 
         ("steps_score=+10%", r"more is better for steps_score.*--max-drop steps_score=0\.05"),
         ({"max_lost": 1, "confident": True}, r"confident is about drops, and max_lost limits none"),
         ({"max_lost_per_template": 1, "template": "t0"}, r"max_lost_per_template holds in each template"),
-        ({"max_regret": 1}, r"is not a gate: there is no key gates\.0\.max_regret"),
+        ({"max_regret": 1}, r"is not a gate: unknown key gates\.0\.max_regret"),
         (7, r"7 is not a gate"),
     ],
 )
@@ -288,7 +288,7 @@ def test_template_that_a_record_names_may_have_no_question_now(tmp_path: Path) -
 @pytest.mark.parametrize(
     ("gates", "problem"),
     [
-        ([{"max_regret": 1}], r"run\.json, key config\.gates\.0\.max_regret: there is no key gates"),
+        ([{"max_regret": 1}], r"run\.json, key config\.gates\.0\.max_regret: unknown key gates"),
         ([{"max_lost": 1}, {"max_drop": 2}], r"run\.json, key config\.gates\.1\.max_drop: 2 is not a drop"),
         ([{"metric": "steps_score", "over": "+10%"}], r"run\.json, key config\.gates\.0\.over: more is better"),
         ("many", r"run\.json, key config\.gates"),

@@ -22,7 +22,7 @@ def test_outputs_are_declared_by_tool() -> None:
     ("outputs", "said"),
     [
         ({"t": {"path": ""}}, "the path is empty. Write the keys with dots"),
-        ({"t": {"path": "a..b"}}, "'a..b' is no path: it has an empty key"),
+        ({"t": {"path": "a..b"}}, "'a..b' is not a path: it has an empty key"),
         ({"t": {"path": 5}}, "steps.outputs.t.path"),
         ({"t": {"format": "yaml"}}, "steps.outputs.t.format"),
         ({"t": {"fromat": "csv"}}, "fromat"),

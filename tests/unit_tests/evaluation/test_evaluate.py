@@ -352,7 +352,7 @@ def test_model_of_langchain_judges_without_an_llm_section() -> None:
     [
         ({"evaluators": answer_length}, "Pass a list of functions"),
         ({"evaluators": [lambda question, response: 1]}, "a lambda has no name"),
-        ({"llm": 3}, "int is no model that can judge"),
+        ({"llm": 3}, "int cannot judge"),
         ({"config": {"answer_correctness": {"enabled": True}}}, "llm"),
     ],
 )

@@ -215,7 +215,7 @@ def test_other_file_is_not_replaced(
 ) -> None:
     (tmp_path / "out.tsv").write_text(content)
     with pytest.raises(
-        RunFolderError, match=r"out\.tsv: the file exists and is no table of judged answers .*overwrite"
+        RunFolderError, match=r"out\.tsv: the file exists and is not a table of judged answers .*overwrite"
     ):
         judged(write_table(ROWS), judge_of()[0])
     assert (tmp_path / "out.tsv").read_text() == content

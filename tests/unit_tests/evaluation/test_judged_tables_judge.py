@@ -23,7 +23,7 @@ def test_config_says_model_concurrency_and_prices() -> None:
 
 
 def test_without_an_llm_section_there_is_no_judge() -> None:
-    with pytest.raises(ConfigError, match=r"there is no model to judge with\. Add llm: \{\}"):
+    with pytest.raises(ConfigError, match=r"a model to judge with is missing\. Add llm: \{\}"):
         answer_judge({"judges": {"max_concurrency": 3}})
 
 

@@ -177,7 +177,7 @@ async def test_claims_that_the_texts_do_not_have_are_asked_for_once_more() -> No
     assert (score.value, score.cost, score.reason) == (0.5, 0.02, "One of two.")
     first, second = judge.asked
     assert second.user.startswith(first.user)
-    assert "'OSLO is in NO5.' is no true positive: the reference answer does not have OSLO" in second.user
+    assert "'OSLO is in NO5.' is not a true positive: the reference answer does not have OSLO" in second.user
     assert "'OSLO is in NO5.' is not covered: the reference answer does not have OSLO" in second.user
 
 
@@ -278,7 +278,7 @@ async def test_blank_question_or_reference_is_an_error_without_a_request(name: s
 
 
 async def test_answer_that_is_no_text_is_an_error() -> None:
-    with pytest.raises(JudgeError, match="response is no text but NoneType"):
+    with pytest.raises(JudgeError, match="response must be a text, not NoneType"):
         await AnswerCorrectness(ScriptedJudge([])).ascore(user_input="?", reference="A.", response=None)  # type: ignore[arg-type]
 
 
@@ -331,7 +331,7 @@ def test_own_prompt_is_sent_in_place_of_the_packages() -> None:
 
 @pytest.mark.parametrize("template", ["{answer}", "{question} {reference_answer} {actual_answer} {context}"])
 def test_own_prompt_with_another_placeholder_is_a_config_error(template: str) -> None:
-    with pytest.raises(ConfigError, match=r"key answer_correctness\.prompt: .*which is no placeholder"):
+    with pytest.raises(ConfigError, match=r"key answer_correctness\.prompt: .*which is not a placeholder"):
         AnswerCorrectness(ScriptedJudge([]), prompt=template)
 
 

@@ -105,9 +105,9 @@ async def test_error_that_is_not_of_the_judge_is_handed_on_as_it_is() -> None:
     [
         ({"user_input": " "}, "user_input is blank"),
         ({"reference": ""}, "reference is blank"),
-        ({"retrieved_contexts": "one text"}, "retrieved_contexts is no list of texts but str"),
-        ({"retrieved_contexts": None}, "retrieved_contexts is no list of texts but NoneType"),
-        ({"retrieved_contexts": ["a", {"text": "b"}]}, "retrieved context 2 is no text but dict"),
+        ({"retrieved_contexts": "one text"}, "retrieved_contexts must be a list of texts, not str"),
+        ({"retrieved_contexts": None}, "retrieved_contexts must be a list of texts, not NoneType"),
+        ({"retrieved_contexts": ["a", {"text": "b"}]}, "retrieved context 2 must be a text, not dict"),
     ],
 )
 async def test_input_that_cannot_be_judged_is_an_error_without_a_request(broken: dict[str, Any], message: str) -> None:

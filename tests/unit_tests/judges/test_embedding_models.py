@@ -122,7 +122,7 @@ async def test_what_was_embedded_is_not_asked_again(stub: OpenAIStub) -> None:
 def test_without_a_key_there_is_a_clear_error(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("OPENAI_API_KEY", "OPENAI_BASE_URL"):
         monkeypatch.delenv(name, raising=False)
-    with pytest.raises(ConfigError, match="no API key for openai:text-embedding-3-small"):
+    with pytest.raises(ConfigError, match="the API key is missing for openai:text-embedding-3-small"):
         OpenAIEmbeddingModel(EmbeddingConfig())
 
 

@@ -201,7 +201,7 @@ async def test_output_that_holds_no_contexts_is_an_error_that_costs_nothing(outp
     step = {"name": "retrieval", "id": "s1", "status": "success", "output": output}
     record = await judged({"judges": {"metrics": ["retrieval_answer"]}}, result(actual_steps=[step]), llm=judge)
     (step,) = record["actual_steps"]
-    assert "no JSON array of objects" in str(step["retrieval_answer_recall_error"])
+    assert "not a JSON array of objects" in str(step["retrieval_answer_recall_error"])
     assert "retrieval_answer_precision_error" in step
     assert judge.schemas == []
 
@@ -354,7 +354,7 @@ def test_function_cannot_take_the_name_of_a_custom_evaluation() -> None:
         return 1.0
 
     settings = load_config({"custom_evaluations": [TONE]}, has_llm=True)
-    with pytest.raises(OptionError, match="the function tone gives a key that a custom evaluation gives"):
+    with pytest.raises(OptionError, match="the function tone has a key of a custom evaluation"):
         Judges.from_config(settings, llm=AnsweringJudge(), functions=[tone])
 
 

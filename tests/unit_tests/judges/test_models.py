@@ -113,9 +113,9 @@ def test_an_address_does_not_make_a_provider_compatible() -> None:
 
 @pytest.mark.parametrize("value", [None, 3, object(), OpenAIJudgeModel])
 def test_anything_else_is_refused(value: Any) -> None:
-    with pytest.raises(OptionError, match="is no model that can judge"):
+    with pytest.raises(OptionError, match="cannot judge"):
         as_judge_model(value)
-    with pytest.raises(OptionError, match="is no embedding model"):
+    with pytest.raises(OptionError, match="is not an embedding model"):
         as_embedding_model(value)
 
 

@@ -175,7 +175,7 @@ def test_own_prompt_that_would_hide_a_needed_text_is_a_config_error() -> None:
 
 
 def test_own_prompt_that_is_no_text_is_a_config_error() -> None:
-    with pytest.raises(ConfigError, match="is no text but list"):
+    with pytest.raises(ConfigError, match="must be a text, not list"):
         own(["{answer}"])  # type: ignore[arg-type]
 
 
@@ -183,5 +183,5 @@ def test_given_text_is_a_text_that_is_not_blank() -> None:
     assert given_text("reference", " Paris ") == " Paris "
     with pytest.raises(JudgeError, match="reference is blank"):
         given_text("reference", " \n")
-    with pytest.raises(JudgeError, match="reference is no text but NoneType"):
+    with pytest.raises(JudgeError, match="reference must be a text, not NoneType"):
         given_text("reference", None)

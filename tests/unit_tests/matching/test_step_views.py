@@ -69,9 +69,9 @@ KNOWN = "There are rows, iri_discovery"
         (
             {"steps": {"kinds": {"graph": "row"}}},
             "steps.kinds.graph",
-            r"no step kind 'row'.*Did you mean rows\? " + KNOWN,
+            r"unknown step kind 'row'.*Did you mean rows\? " + KNOWN,
         ),
-        ({"steps": {"kinds": {"graph": "qqq"}}}, "steps.kinds.graph", rf"no step kind 'qqq'.*{KNOWN}.*--plugin"),
+        ({"steps": {"kinds": {"graph": "qqq"}}}, "steps.kinds.graph", rf"unknown step kind 'qqq'.*{KNOWN}.*--plugin"),
         (
             {"steps": {"kinds": {"find": "retrieval"}}},
             "steps.kinds.find",
@@ -96,7 +96,7 @@ def test_a_kind_that_cannot_be_is_one_error_that_names_the_nearest(config: Any, 
 
 
 def test_matching_refuses_an_unknown_kind_too() -> None:
-    with pytest.raises(ConfigError, match="no step kind 'row'"):
+    with pytest.raises(ConfigError, match="unknown step kind 'row'"):
         score({"output": "a"}, "a", kinds={"graph": "row"})
 
 
