@@ -1,4 +1,4 @@
-"""What is declared of options: how the command line accepts them, where run.json keeps them, which exclude each other.
+"""How options are declared: on the command line, in run.json, and which exclude each other.
 
 Nothing of pydantic is needed here, so that the command line can read it at once.
 """
@@ -14,8 +14,8 @@ ProgressMode = Literal["auto", "bar", "lines", "off"]
 # The panels of --help, in their order.
 SELECTION = "Which questions"
 ASKING = "How they are asked"
-ENGINE = "Where the work is done"
-CAPTURE = "What is kept of the agent's steps"
+ENGINE = "Which engine runs them"
+CAPTURE = "What is recorded of the agent's steps"
 ENDING = "When the run ends early"
 GATES = "When the command fails"
 FOLDER = "The run's folder"
@@ -42,9 +42,9 @@ class Cli:
         panel: The panel of ``--help-all``.
         metavar: The placeholder of the value.
         type: By default made of the field's type.
-        default: Of the command line, if it has another one.
+        default: The default on the command line, if it differs.
         is_common: Whether most users need it, so that it is in the first panel, which ``--help`` shows.
-        converts: Makes the field's value of that of the command line.
+        converts: Makes the field's value from that of the command line.
     """
 
     name: str | None = None
@@ -64,7 +64,7 @@ class Recorded:
 
     Attributes:
         part: The part of run.json, such as ``limits``; None for the top.
-        writes: Makes of the checked value, unless it is None, what is written.
+        writes: Converts the checked value, unless it is None, to the recorded one.
     """
 
     part: str | None = None
@@ -114,7 +114,7 @@ class Excludes(NamedTuple):
 
 
 class Needs(NamedTuple):
-    """An option that means nothing without one of some others.
+    """An option that has no effect without one of some others.
 
     Attributes:
         option: Its name, as Python's keyword.
@@ -133,40 +133,42 @@ class Needs(NamedTuple):
 
 _ANEW: Final = "{one} replaces the run in the folder, and {other} resumes it"
 
-_OF_WHOLE: Final = "{one} asks a part of the run, and {other} bounds the whole; merge takes it"
+_OF_WHOLE: Final = "{one} runs a part, and {other} applies to the whole run; use it with merge"
 
 EXCLUDING: Final = (
     Excludes("overwrite", "retry_errors", _ANEW),
     Excludes("overwrite", "force", _ANEW),
     Excludes("overwrite", "keep_answers", _ANEW),
-    Excludes("limit", "sample", "{one} takes the first questions, and {other} some at random"),
-    Excludes("isolate", "engine", "{one} asks in processes of this machine, and {other} in those of a cluster"),
+    Excludes("limit", "sample", "{one} selects the first questions, and {other} random ones"),
+    Excludes(
+        "isolate", "engine", "{one} runs the agent in processes of this machine, and {other} in those of a cluster"
+    ),
     Excludes("shard", "fail_under", _OF_WHOLE),
     Excludes("shard", "fail_over", _OF_WHOLE),
-    Excludes("shard", "baseline", "{one} asks a part of the run, and {other} is for the whole; compare the merged run"),
-    Excludes("as_json", "dry_run", "{one} prints a run, and {other} makes none"),
+    Excludes("shard", "baseline", "{one} runs a part, and {other} applies to the whole run; compare the merged run"),
+    Excludes("as_json", "dry_run", "{one} prints a run, and {other} does not run anything"),
 )
 NEEDING: Final = (
-    Needs("seed", ("sample",), "a seed selects nothing by itself"),
+    Needs("seed", ("sample",), "a seed alone selects nothing"),
     Needs("ray_address", ("engine",), "only Ray has a cluster"),
     Needs("workers", ("engine",), "only Ray has workers"),
-    Needs("baseline", ("fail_on_regression",), "a baseline is for that gate alone", "run"),
+    Needs("baseline", ("fail_on_regression",), "a baseline is only for that gate", "run"),
     Needs("fail_on_regression", ("baseline",), "the gate compares the run with it", "run"),
-    Needs("confirm", ("baseline",), "only what changed since is asked again", waits=True),
+    Needs("confirm", ("baseline",), "only questions that changed since are asked again", waits=True),
     *(
         Needs(name, ("trend",), "only a trend has it", "runs")
         for name in ("against", "templates", "tags", "html", "no_comparisons", "csv")
     ),
     Needs("mask", ("secrets",), "nothing else is masked", "doctor"),
     Needs("show_all", ("shows_plugins",), "it is about that list", "doctor"),
-    Needs("max_drop", ("baseline",), "a drop is one from another run", "run", waits=True),
+    Needs("max_drop", ("baseline",), "a drop is measured from another run", "run", waits=True),
     Needs(
         "confident",
         ("max_drop", "max_drop_per_template", "fail_on_regression"),
-        "only sure drops are to fail, and no drop is limited",
+        "it limits which drops fail, and no drop has a limit",
     ),
 )
-# Options that name a file to be written, each a file of its own.
+# Options that name a file to write, each a different file.
 WRITTEN: Final = ("html", "csv", "summary", "junit", "log_file")
 
 
@@ -177,22 +179,22 @@ def refuse_conflicts(
     command: str | None = None,
     called: Callable[[str], str] = str,
 ) -> None:
-    """Refuse options that exclude each other, or that mean nothing without another.
+    """Refuse options that exclude each other, or that have no effect without another.
 
     Args:
-        given: The names of the options that are given, as Python's keywords.
-        known: The names of all options that there are.
+        given: The names of the given options, as Python's keywords.
+        known: The names of all options.
         command: The command; None in Python.
-        called: Gives what an option is called.
+        called: Returns the name of an option in messages.
 
     Raises:
-        OptionError: There are such options; with what to leave out or to add.
+        OptionError: There are such options; it says which to leave out or to add.
 
     Example:
         >>> refuse_conflicts(["limit", "sample"], ["limit", "sample", "seed"])
         Traceback (most recent call last):
         ...
-        graphrag_eval_lc.errors.OptionError: limit and sample exclude each other: limit takes the first questions, ...
+        graphrag_eval_lc.errors.OptionError: limit and sample exclude each other: limit selects the first questions, ...
     """
     for pair in EXCLUDING:
         if pair.one in given and pair.other in given:

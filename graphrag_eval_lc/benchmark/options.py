@@ -116,7 +116,7 @@ def _refuse_unknown(given: Collection[str], model: type[BaseModel]) -> None:
     of_capture = [f'"{key}": …' for key in CaptureConfig.model_fields if key in unknown]
     if of_capture and "capture" in model.model_fields:
         hint = f"Write capture={{{', '.join(of_capture)}}}."
-    raise OptionError(f"there is no option {', '.join(unknown)}", hint=hint)
+    raise OptionError(f"unknown option {', '.join(unknown)}", hint=hint)
 
 
 def _option_error(problem: ValidationError) -> OptionError:
@@ -202,7 +202,7 @@ def checked_capture(value: Any, fields: Mapping[str, Any]) -> "CaptureKeywords":
         if key not in known:
             near = get_close_matches(str(key), known, n=1)
             hint = f"Did you mean {near[0]}?" if near else f"Known are {', '.join(known)}."
-            raise OptionError(f"there is no option {key!r}", key="capture", hint=hint)
+            raise OptionError(f"unknown option {key!r}", key="capture", hint=hint)
     if given:
         # It checks the values. Imported here as it loads LangChain, for which --help need not wait.
         from graphrag_eval_lc.capture.handler import GraphRAGEvalCallbackHandler

@@ -83,7 +83,7 @@ class RunOptions(FolderOptions):
         int,
         Field(
             ge=1,
-            description="How many questions are asked at the same time. A rate limit halves it for a while.",
+            description="How many questions are asked concurrently. A rate limit halves it for a while.",
         ),
         Cli(short="-j", panel=ASKING, metavar="N", is_common=True),
         Recorded(LIMITS),
@@ -113,7 +113,7 @@ class RunOptions(FolderOptions):
         Field(
             ge=0,
             description="How often a question is retried after a rate limit, a lost connection or a failing server. "
-            "The waits grow, with jitter, or are as long as Retry-After says.",
+            "The waits grow, with jitter, or last as long as Retry-After says.",
         ),
         Cli(panel=ASKING),
         Recorded(LIMITS),
@@ -122,8 +122,9 @@ class RunOptions(FolderOptions):
         RetryOn,
         AS_GIVEN,
         Field(
-            description="What is retried, as an exception class, a tuple of these or a function; by default rate "
-            "limits, HTTP 408, 409, 425, 500, 502, 503, 504 and 529, lost connections and timeouts of HTTP clients."
+            description="Which errors are retried, as an exception class, a tuple of these or a function; by default "
+            "rate limits, HTTP 408, 409, 425, 500, 502, 503, 504 and 529, lost connections and timeouts of HTTP "
+            "clients."
         ),
     ] = None
     repeats: Annotated[
@@ -139,8 +140,8 @@ class RunOptions(FolderOptions):
     isolate: Annotated[
         bool,
         Field(
-            description="Ask each question in a separate process of this machine, so that code that blocks, leaks or "
-            "crashes costs one question, and a timeout really ends it."
+            description="Run each question in a separate process of this machine, so that code that blocks, leaks or "
+            "crashes fails only that question, and a timeout really ends it."
         ),
         Cli(panel=ASKING),
         Recorded(writes=lambda is_isolated: is_isolated or None),
@@ -160,7 +161,7 @@ class RunOptions(FolderOptions):
         checked_by(checked_function),
         Field(
             description="A function, or its spec, that makes the answer from the agent's output. Default: the last "
-            "model message, else ``structured_response``, ``answer`` or ``output``, else the text itself."
+            "model message, otherwise ``structured_response``, ``answer`` or ``output``, otherwise the text itself."
         ),
         Cli(metavar="SPEC", panel=ASKING),
     ] = None
@@ -174,7 +175,7 @@ class RunOptions(FolderOptions):
         str | None,
         Field(
             description="The environment variable with the key of the agent's server; LANGSMITH_API_KEY by default. "
-            "The key is never written down."
+            "The key is never stored."
         ),
         Cli(metavar="NAME", panel=ASKING),
     ] = None
@@ -189,7 +190,7 @@ class RunOptions(FolderOptions):
         int | None,
         Field(
             ge=1,
-            description="End the run once the agent's model calls have taken so many tokens. Calls in flight are "
+            description="End the run when the agent's model calls have used this many tokens. Calls in flight are "
             "completed.",
         ),
         Cli(panel=ENDING),
@@ -198,7 +199,7 @@ class RunOptions(FolderOptions):
     max_time: Annotated[
         float | timedelta | None,
         checked_by(checked_seconds),
-        Field(description="End the run after so many seconds, or a timedelta. Questions in flight are given up."),
+        Field(description="End the run after this many seconds, or a timedelta. Questions in flight are given up."),
         Cli(panel=ENDING),
         Recorded(LIMITS),
     ] = None
@@ -206,7 +207,7 @@ class RunOptions(FolderOptions):
         float | None,
         Field(
             gt=0,
-            description="End the run when so many USD are spent. Agent and judges count. It is checked before each "
+            description="End the run when this many USD are spent. Agent and judges count. It is checked before each "
             "question and each request of a model. Requests in flight are completed and may exceed it.",
         ),
         Cli(panel=ENDING, metavar="USD", is_common=True),
@@ -216,8 +217,7 @@ class RunOptions(FolderOptions):
         float,
         Field(
             ge=0,
-            description="Seconds that questions in flight have to end after Ctrl-C; a second Ctrl-C ends the run at "
-            "once.",
+            description="Seconds for questions in flight to end after Ctrl-C; a second Ctrl-C ends the run at once.",
         ),
         Cli(panel=ENDING),
     ] = 30.0
@@ -228,15 +228,15 @@ class RunOptions(FolderOptions):
         bool,
         Field(
             description="Keep the answers in the folder although the agent's source changed, and ask only the rest; "
-            "run.json and the report say so."
+            "run.json and the report record it."
         ),
         Cli(panel=FOLDER),
     ] = False
     force: Annotated[
         bool,
         Field(
-            description="Resume the folder's run although its questions, the agent's name or config, or what is "
-            "captured of it changed, or a plugin, a matcher, an evaluator or a model that scored it is missing."
+            description="Resume the folder's run although its questions, the agent's name or config, or the capture "
+            "settings changed, or a plugin, a matcher, an evaluator or a model that scored it is missing."
         ),
         Cli(panel=FOLDER),
     ] = False
@@ -254,7 +254,7 @@ class RunOptions(FolderOptions):
         checked_by(checked_path),
         Field(description="The folder of a run; ``run.regression`` says whether this one is worse in the main metric."),
         Cli(
-            help="The run for --fail-on-regression: its folder, or a folder of runs, of which the last counts.",
+            help="The run for --fail-on-regression: its folder, or a folder of runs, of which the last one is used.",
             metavar="DIR",
             panel=GATES,
         ),
@@ -274,7 +274,7 @@ class RunOptions(FolderOptions):
         int,
         Field(
             ge=0,
-            description="Before ``regression`` fails, ask the questions that changed since ``baseline`` so many more "
+            description="Before ``regression`` fails, ask the questions that changed since ``baseline`` this many more "
             "times; the means over all answers then decide. 1 is enough.",
         ),
         Cli(
@@ -287,7 +287,7 @@ class RunOptions(FolderOptions):
     log_file: Annotated[
         str | PathLike[str] | None,
         checked_by(checked_path),
-        Field(description="A file for what happens, one JSON object a line: attempts, retries, responses, scores."),
+        Field(description="A log file with one JSON object per line: attempts, retries, responses, scores."),
         Cli(metavar="FILE", panel=DISPLAY),
     ] = None
     progress: Annotated[
@@ -308,7 +308,7 @@ class RunOptions(FolderOptions):
     ] = None
 
     def model_post_init(self, context: object) -> None:
-        """Refuse values that other rooms refuse, and what means nothing for a part of a run or without a baseline.
+        """Refuse values that other rooms refuse, and options that cannot apply to a shard or without a baseline.
 
         Raises:
             OptionError: There is such a value.
@@ -316,10 +316,10 @@ class RunOptions(FolderOptions):
         _ = self.retry, self.selection  # which check their values
         if self.shard is not None and self.sample is not None and self.seed is None:
             what = "shard with sample needs seed, so that all shards draw the same questions"
-            raise OptionError(what, hint="Give all of them the same seed, such as 1.")
+            raise OptionError(what, hint="Use the same seed for all of them, such as 1.")
         if self.shard is not None and self.gates:
-            what = "shard and gates exclude each other: a part of the run cannot pass gates of the whole"
-            raise OptionError(what, hint="Give the gates to merge_runs.")
+            what = "shard and gates exclude each other: the gates apply to the whole run"
+            raise OptionError(what, hint="Pass the gates to merge_runs.")
         if self.baseline and self.output_dir and Path(self.baseline).resolve() == Path(self.output_dir).resolve():
             what = "baseline and output_dir are the same folder, so the run would be compared with itself"
             raise OptionError(what, key="baseline", hint="Write the run to another folder.")
@@ -340,7 +340,7 @@ class RunOptions(FolderOptions):
         return cast("FailureLimit | None", self.max_failures)
 
     def selection_in(self, earlier: Mapping[str, Any] | None) -> Selection:
-        """Return the selection; if no seed was given, with that of an earlier session of the run, its run.json."""
+        """Return the selection; without a seed, with that of an earlier session of the run in its run.json."""
         drawn = (earlier or {}).get("selection") or {}
         is_seed_drawn = self.sample is not None and self.seed is None
         if is_seed_drawn and drawn.get("sample") == self.sample and "seed" in drawn:
@@ -348,9 +348,9 @@ class RunOptions(FolderOptions):
         return self.selection
 
     def in_shard(self) -> Self:
-        """Return the options as this shard has them: with its part of what may be asked in a minute, and spent.
+        """Return the options of this shard: with its part of the rate limit and the budgets.
 
-        Those of a whole run are returned as they are. The parts of all shards add up to the whole.
+        Those of a whole run are returned unchanged. The parts of all shards add up to the whole.
         """
         shard = cast("Shard | None", self.shard)
         if shard is None:

@@ -71,7 +71,7 @@ class ScoringOptions(Options):
         ),
         Cli(
             name="--evaluator",
-            help="A function of yours that scores each response, (question, response), as package.module:function or "
+            help="Your function that scores each response, (question, response), as package.module:function or "
             "path/to/file.py:function; may be repeated.",
             metavar="SPEC",
         ),
@@ -113,15 +113,15 @@ class ScoringOptions(Options):
     ] = None
     max_cost: Annotated[
         float | None,
-        Field(gt=0, description="USD that the judges may cost; the rest is scored without them."),
+        Field(gt=0, description="The most USD that the judges may cost; the rest is scored without them."),
         Cli(metavar="USD", is_common=True),
     ] = None
     judge_cache: Annotated[
         bool,
-        Field(description="Whether the judges' answers are kept in the folder and reused."),
+        Field(description="Whether the judges' answers are cached in the folder and reused."),
         Cli(
             name="--no-cache",
-            help="Ask the judges again, although the folder has their answers.",
+            help="Do not use the cache: send all requests of the judges again.",
             panel=FOLDER,
             default=False,
             converts=lambda is_off: not is_off,
@@ -151,7 +151,7 @@ class ScoringOptions(Options):
 
     @cached_property
     def selection(self) -> Selection:
-        """Which questions are asked or scored; a sample without a seed draws one."""
+        """Which questions are asked or scored; a sample without a seed draws a seed."""
         names = [each.name for each in fields(Selection) if each.name in type(self).model_fields]
         return Selection(**{name: getattr(self, name) for name in names})
 
@@ -183,8 +183,8 @@ class ScoreRunOptions(ScoringOptions):
         Sequence[str] | None,
         checked_by(checked_texts),
         Field(
-            description="What is measured of retrieved ids, such as ``nDCG@10``, instead of ``retrieval.measures`` of "
-            "the config."
+            description="Retrieval measures by ids, such as ``nDCG@10``, instead of ``retrieval.measures`` of the "
+            "config."
         ),
     ] = None
     drop_missing: Annotated[

@@ -100,7 +100,7 @@ def _show_all(ctx: typer.Context, is_wanted: bool) -> None:
 
 
 def _first_sentence(text: str) -> str:
-    """Return what stands before the first full stop or semicolon, as a sentence.
+    """Return the text before the first full stop or semicolon, as a sentence.
 
     Example:
         >>> _first_sentence("The folder to write to. A run in it is resumed.")
@@ -122,7 +122,7 @@ def _given(ctx: Any) -> dict[str, str]:
 
 
 def _override_the_file(ctx: Any) -> None:
-    """Leave out options of the project file that an option of the command line excludes, or that need a missing one."""
+    """Drop options of the project file that an option of the command line excludes, or that need a missing one."""
     given = _given(ctx)
     for one, other, _ in EXCLUDING:
         of_file = [name for name in (one, other) if given.get(name) == _OF_FILE]
@@ -153,4 +153,4 @@ def _refuse_same_files(values: Mapping[str, Any], names: Mapping[str, str]) -> N
     for one, other in combinations(files, 2):
         if files[one].resolve() == files[other].resolve():
             what = f"{names[one]} and {names[other]} are the same file"
-            raise OptionError(what, path=files[one], hint="Give each its own file.")
+            raise OptionError(what, path=files[one], hint="Use a separate file for each.")

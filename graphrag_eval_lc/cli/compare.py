@@ -29,7 +29,7 @@ def compare(
     runs: Annotated[
         list[Path],
         typer.Argument(
-            help="The folders of two or more runs; each is compared with the first one. With --baseline one is enough.",
+            help="The folders of two or more runs; each is compared with the first. With --baseline one is enough.",
             metavar="RUN_A RUN_B [RUN_C…]",
         ),
     ],
@@ -37,7 +37,7 @@ def compare(
         Path | None,
         option(
             "--baseline",
-            "The run to compare with, or a folder of runs: its last one that came to its end. Default: the first run.",
+            "The run to compare with, or a folder of runs: its last completed run. Default: the first run.",
             "DIR",
         ),
     ] = None,
@@ -56,8 +56,8 @@ def compare(
         bool,
         option(
             "--fail-on-regression",
-            "Exit with 1 if a run is worse than RUN_A in the main metric. If the test would see a drop of 0.05 in at "
-            "least 80 % of such comparisons, a p-value below 0.05 decides; otherwise a drop by more than --max-drop "
+            "Exit with 1 if a run is worse than RUN_A in the main metric. If the test would detect a drop of 0.05 in "
+            "at least 80 % of such comparisons, a p-value below 0.05 decides; otherwise a drop by more than --max-drop "
             "(0.05 by default). The output says which decided, and why.",
         ),
     ] = False,
@@ -66,8 +66,8 @@ def compare(
         option(
             "--max-drop",
             "Exit with 1 if the mean of a metric is worse than that of RUN_A by more than this, 0 to 1. For a score "
-            "between 0 and 1 it is points, for all else (scores from 1 to 5, tokens) a share of RUN_A's mean. A number "
-            "alone is for the main metric; with --fail-on-regression it is the drop that this allows. "
+            "between 0 and 1 it is points, for anything else (scores from 1 to 5, tokens) a share of RUN_A's mean. A "
+            "number without a name is for the main metric; with --fail-on-regression it is the drop that this allows. "
             "TEMPLATE/METRIC=DROP is for one template. May be repeated.",
             "[METRIC=]DROP",
         ),
@@ -141,7 +141,7 @@ def compare(
             GATES,
         ),
     ] = None,
-    show: Annotated[int, option("--show", "How many flipped questions to show.", panel=DISPLAY, min=0)] = 10,
+    show: Annotated[int, option("--show", "How many broken and fixed questions to show.", panel=DISPLAY, min=0)] = 10,
     csv: Annotated[
         Path | None, option("--csv", "Write the metrics as comma-separated values.", "FILE", DISPLAY)
     ] = None,
@@ -165,7 +165,7 @@ def compare(
         given_runs.insert(0, last_baseline(baseline, runs, is_told=not as_json))
     if len(given_runs) < 2:
         hint = "Write: compare RUN_A RUN_B. With --baseline RUN_A or --against first one is enough."
-        raise OptionError("there is only one run to compare", hint=hint)
+        raise OptionError("only one run is given to compare", hint=hint)
     drops = gates_of_option("max-drop", max_drop or (), confident=confident)
     regression: list[GateConfig] = []
     if fail_on_regression:
@@ -214,11 +214,11 @@ def compare(
 
 
 def last_baseline(folder: Path, others: Sequence[Path], *, is_told: bool) -> Path:
-    """Return the folder of the baseline: that one, or of a folder of runs the last one that is not compared with it."""
+    """Return the folder of the baseline: that run, or the last run of a folder that is not compared with it."""
     if (folder / RUN_FILE).is_file() or (folder / RESULTS_FILE).is_file():
         return folder
     found: Path = latest_run(folder, but=others).path
-    say(f"The baseline is {found}, the last run in {folder} that came to its end.", err=not is_told)
+    say(f"The baseline is {found}, the last completed run in {folder}.", err=not is_told)
     return found
 
 
@@ -257,7 +257,7 @@ def _origins(comparison: RunComparison, path: Path | None, config: EvaluationCon
         elif any(numbers):
             other = next(other for other, others in zip(comparison.runs, numbers, strict=True) if others)
             record = f"{run.path}/{RUN_FILE}"
-            yield f"The config in {record} has no gates, unlike that of {other.path}; --config FILE gives some."
+            yield f"The config in {record} has no gates, unlike that of {other.path}; --config FILE adds some."
 
 
 def _checked(number: int, source: str) -> str:

@@ -76,7 +76,7 @@ def _metrics_table(pair: PairView, *, is_wide: bool) -> Table:
         was_spent = row.metric.is_spent
         table.add_row(*_cells(row, is_wide=is_wide, has_verdict=has_verdicts))
     if is_wide and any(row.metric.questions_needed is not None for row in pair.rows) and has_verdicts:
-        table.caption = "needed: how many questions would tell; +: more templates would"
+        table.caption = "needed: how many questions a verdict needs; +: it needs more templates"
         table.caption_justify = "left"
     return table
 

@@ -30,7 +30,7 @@ _TABLE = "Columns of CSV and JSON records"
 _ENDPOINT = "SPARQL endpoint"
 
 DatasetFile = Annotated[
-    Path, option("--output -o", "The file to write: JSON if its name ends in .json, else YAML.", "FILE")
+    Path, option("--output -o", "The file to write: JSON if its name ends in .json, otherwise YAML.", "FILE")
 ]
 
 
@@ -46,7 +46,7 @@ def draft(
         Path | None,
         option(
             "--dataset",
-            "The dataset that was asked, whose templates and order are kept. Default: that of the run's folder.",
+            "The dataset of the run, whose templates and order are kept. Default: that of the run's folder.",
             "FILE",
         ),
     ] = None,
@@ -60,8 +60,8 @@ def draft(
     """Draft a reference dataset from recorded responses.
 
     The last successful steps become reference steps and the answers reference answers, all marked `draft: true`. Steps
-    get the names that the config gives their tools (`steps: {names: …}`; with a run's folder its own config, unless
-    another is given). If there are several repeats, the first one without an error is used. Do not trust the draft: it
+    have the names that the config maps their tools to (`steps: {names: …}`; with a run's folder its own config, unless
+    you name another). If there are several repeats, the first one without an error is used. Do not trust the draft: it
     records what the agent did, right or wrong. Check each question, and remove the marks.
 
     For example:
@@ -75,9 +75,9 @@ def draft(
     count = drafted.number_of_questions
     if not count:
         raise ResponsesError(
-            "there is nothing to draft: no question has a response without an error",
+            "nothing to draft: no question has a response without an error",
             path=responses,
-            hint="Ask the agent again: graphrag-eval-lc run … --retry-errors.",
+            hint="Retry the failed questions: graphrag-eval-lc run … --retry-errors.",
         )
     write_data(output, drafted.templates, overwrite=overwrite)
     say(f"Wrote {counted(count, 'question')} to {output}. Check each before you use it.")
@@ -87,7 +87,7 @@ def schema(
     name: Annotated[str, typer.Argument(help="config, dataset, responses, or a document of --json.", metavar="NAME")],
     output: Annotated[Path | None, option("--output -o", "The file to write, instead of printing.", "FILE")] = None,
 ) -> None:
-    """Print the JSON Schema of a format, with which editors check a file.
+    """Print the JSON Schema of a format, for editors that check files.
 
     Editors with YAML's language server, such as VS Code with the YAML extension, complete and check a YAML file that
     begins with `# yaml-language-server: $schema=FILE`.
@@ -98,7 +98,7 @@ def schema(
     """
     paths = {"config": CONFIG_SCHEMA_PATH, **SCHEMA_PATHS, **DOCUMENT_SCHEMA_PATHS}
     if name not in paths:
-        raise OptionError(f"there is no schema {name!r:.80}", hint=f"There are {listed(list(paths), len(paths))}.")
+        raise OptionError(f"unknown schema {name!r:.80}", hint=f"Known are {listed(list(paths), len(paths))}.")
     text = paths[name].read_text(encoding="utf-8")
     if output is None:
         say(text.rstrip("\n"))
@@ -121,8 +121,8 @@ def import_dataset(
         list[str] | None,
         option(
             "--language",
-            "The language of the questions, or several such as de,en, of which the first that a question has is used. "
-            "May be repeated. Default: English, else the first one.",
+            "The language of the questions, or several such as de,en; the first one that a question has is used. May "
+            "be repeated. Default: English, otherwise the first one.",
             "CODE",
         ),
     ] = None,
@@ -130,18 +130,22 @@ def import_dataset(
         str | None,
         option(
             "--step-name",
-            "The name of the steps that run the queries, which is that of your tool. Default: "
+            "The name of the steps that run the queries: the name of your tool. Default: "
             f"{listed(list(STEP_NAMES.values()))}, by the query's text.",
             "NAME",
         ),
     ] = None,
     responses: Annotated[
         Path | None,
-        option("--responses", "Write a model's answers in the file here, for `score`. They are never gold.", "FILE"),
+        option(
+            "--responses",
+            "Write the model's answers in the file to this file, for `score`. They are never gold.",
+            "FILE",
+        ),
     ] = None,
     endpoint: Annotated[
         str | None,
-        option("--endpoint", "Ask this SPARQL endpoint for results that the dataset lacks or has without rows.", "URL"),
+        option("--endpoint", "Query this SPARQL endpoint for results that are missing or empty in the dataset.", "URL"),
     ] = None,
     overwrite: Overwrite = False,
     template_id: Annotated[
@@ -157,7 +161,9 @@ def import_dataset(
     keep_empty: Annotated[
         bool,
         option(
-            "--keep-empty", "Keep gold without rows as a reference, which any query without rows matches.", panel=MORE
+            "--keep-empty",
+            "Keep an empty gold result as a reference, although any empty result matches it.",
+            panel=MORE,
         ),
     ] = False,
     retrieval_step: Annotated[
@@ -172,15 +178,17 @@ def import_dataset(
     ] = None,
     question_column: Annotated[str | None, _column("--question-column", "The questions.")] = None,
     query_column: Annotated[str | None, _column("--query-column", "The queries.")] = None,
-    id_column: Annotated[str | None, _column("--id-column", "The ids; without them questions are numbered.")] = None,
+    id_column: Annotated[
+        str | None, _column("--id-column", "The ids; if there are none, questions are numbered.")
+    ] = None,
     template_column: Annotated[str | None, _column("--template-column", "The template ids.")] = None,
     results_column: Annotated[str | None, _column("--results-column", "The results of the queries.")] = None,
     answer_column: Annotated[str | None, _column("--answer-column", "The reference answers.")] = None,
-    refresh: Annotated[bool, option("--refresh", "Ask it for all results.", panel=_ENDPOINT)] = False,
+    refresh: Annotated[bool, option("--refresh", "Query it for all results.", panel=_ENDPOINT)] = False,
     timeout: Annotated[float, option("--timeout", "The longest time for a query, in seconds.", "SEC", _ENDPOINT)] = 60,
     max_bytes: Annotated[
         int,
-        option("--max-bytes", "The size of the largest results of a query, after decompression.", "N", _ENDPOINT),
+        option("--max-bytes", "The maximum size of a query's results, after decompression.", "N", _ENDPOINT),
     ] = 100_000_000,
     follow_redirects: Annotated[
         bool,
@@ -195,15 +203,15 @@ def import_dataset(
     such as `ground_truth` is the answer of a model, not a reference. Broken questions are reported with their ids, and
     the others are imported.
 
-    Exit code 0: all that can be imported is, with notes on missing gold; 1: broken questions, or queries that the
-    endpoint did not answer; 2: the file cannot be read.
+    Exit code 0: everything was imported, with notes on missing gold; 1: broken questions, or queries that the endpoint
+    did not answer; 2: the file cannot be read.
 
     For example:
 
     `graphrag-eval-lc dataset import qald_10.json -o qa.yaml`
     """
     if responses == output:
-        raise OptionError("the responses and the dataset would be one file", hint="Give two names.")
+        raise OptionError("the responses and the dataset are the same file", hint="Use two names.")
     for path in (output, *([responses] if responses is not None else ())):
         refuse_existing(path, overwrite=overwrite)
     columns = Columns(question_column, query_column, id_column, template_column, results_column, answer_column)

@@ -1,4 +1,4 @@
-"""The command ``doctor``: what a run needs, which plugins there are, and secrets in the files of runs."""
+"""The command ``doctor``: checks what a run needs, lists plugins, and finds secrets in the files of runs."""
 
 from pathlib import Path
 from typing import Annotated, Any
@@ -38,7 +38,7 @@ def doctor(
             "graphrag_eval_lc, unless GRAPHRAG_EVAL_LC_NO_PLUGINS is set), those of --plugin, and those of the config.",
         ),
     ] = False,
-    show_all: Annotated[bool, option("--all", "With --plugins: also list what the package itself has.")] = False,
+    show_all: Annotated[bool, option("--all", "With --plugins: also list what the package itself registers.")] = False,
     plugins: Plugins = None,
     secrets: Annotated[
         Path | None,
@@ -50,8 +50,8 @@ def doctor(
 ) -> None:
     """Check what a run needs: versions, config, agent, dataset, gates, models.
 
-    Missing options are read from `graphrag_eval.yaml`, which `init` writes. Nothing that may cost is asked, unless
-    `--ask` or `--ask-models` is given. Exits with 1 if there are errors, or secrets, even if they are masked now.
+    Missing options are read from `graphrag_eval.yaml`, which `init` writes. It costs nothing, unless you add `--ask` or
+    `--ask-models`. Exits with 1 if it finds errors, or secrets, even if they are masked now.
 
     For example:
 

@@ -38,9 +38,10 @@ Endpoint = Annotated[
     str | None, option("--endpoint", "The SPARQL endpoint of the graph. Default: graph.endpoint of the config.", "URL")
 ]
 GraphFileOption = Annotated[
-    Path | None, option("--graph", "An RDF file in place of an endpoint: .ttl, .nt, .rdf, … or .gz of these.", "FILE")
+    Path | None,
+    option("--graph", "An RDF file instead of an endpoint: .ttl, .nt, .rdf, …, or one of these as .gz.", "FILE"),
 ]
-Timeout = Annotated[float, option("--timeout", "The longest time for a query, in seconds.", "SEC", min=0.1)]
+Timeout = Annotated[float, option("--timeout", "Seconds for each query.", "SEC", min=0.1)]
 MaxConcurrency = Annotated[
     int, option("--max-concurrency -j", "How many queries are run at the same time.", "N", min=1)
 ]
@@ -66,11 +67,11 @@ def lint(
     needs_limit: Annotated[bool, option("--needs-limit", "Report SELECT queries without LIMIT.")] = False,
     as_json: JsonRows = False,
 ) -> None:
-    """Find mistakes in SPARQL queries: of a dataset, or those of a run.
+    """Find mistakes in the SPARQL queries of a dataset or a run.
 
-    Finds errors of syntax, undeclared prefixes, classes and properties that the graph does not have (with the nearest
-    that it has), properties that no instance of the class has, columns that nothing binds, and patterns that nothing
-    connects. The graph is asked once for its vocabulary. Needs the extra `graphrag-eval-lc[graph]`.
+    Finds syntax errors, undeclared prefixes, classes and properties that the graph does not have (with the nearest
+    existing one), properties that no instance of the class has, columns that nothing binds, and patterns that nothing
+    connects. The vocabulary is read from the graph once. Needs the extra `graphrag-eval-lc[graph]`.
 
     Exit code 0: nothing, or only warnings; 1: errors; 2: wrong usage or input.
 
@@ -83,7 +84,7 @@ def lint(
     try:
         known = run_sync(lambda: lint_files.vocabulary_of(settings, reads_again=reread))
     except EndpointError as unread:
-        hint = "Give --graph FILE, or a vocabulary that was read before: --vocabulary FILE."
+        hint = "Use --graph FILE, or a vocabulary that was saved before: --vocabulary FILE."
         raise ConfigError(f"the vocabulary of the graph cannot be read: {unread}", hint=hint) from unread
     look = lint_files.lint_run if lint_files.is_run(path) else lint_files.lint_dataset
     number, problems = look(path, known, prefixes=settings.prefixes, needs_limit=needs_limit)
@@ -118,8 +119,8 @@ def refresh(
 
     All columns are compared, by name and by rows, whether or not they are required. With --write the new results
     replace the old ones, with `output_source` (endpoint, date, digest) next to them; comments, order and anchors of the
-    file stay. Results that have become empty, and queries that fail, are reported and left as they are. A refresh that
-    was stopped resumes: results are kept next to the dataset, in a file that ends in .refresh.jsonl, until it is done.
+    file stay. Results that have become empty, and queries that fail, are reported and not changed. A refresh that was
+    stopped resumes: until it is done, results are kept next to the dataset, in a file that ends in .refresh.jsonl.
 
     Exit code 0: all results are the same; 1: some are not; 2: wrong usage or input.
 
@@ -171,9 +172,9 @@ def generate(
 ) -> None:
     """Make a dataset from templates and the values in a graph.
 
-    Each value is a question, with the results of its queries. A template has texts with {placeholders}, a query for
-    the values, and reference steps. Questions whose queries
-    return nothing, or too much, are left out and counted. The same templates, graph and seed make the same dataset.
+    A template has texts with {placeholders}, a query for the values, and reference steps. Each value makes a question,
+    with the results of its queries. Questions whose queries return nothing, or too much, are left out and counted. The
+    same templates, graph and seed produce the same dataset.
 
     For example:
 
@@ -199,33 +200,33 @@ def generate(
 
 def proxy(
     record: Annotated[
-        Path | None, option("--record", "Send each call on to the endpoint, and append it to this file.", "FILE")
+        Path | None, option("--record", "Forward each call to the endpoint, and append it to this file.", "FILE")
     ] = None,
     replay: Annotated[
-        Path | None, option("--replay", "Answer calls as recorded in this file, without the endpoint.", "FILE")
+        Path | None, option("--replay", "Replay the calls in this file, without the endpoint.", "FILE")
     ] = None,
     endpoint: Annotated[str | None, option("--endpoint", "The SPARQL endpoint.", "URL")] = None,
     fill: Annotated[
-        bool, option("--fill", "With --replay: send on calls that were not recorded, and record them.")
+        bool, option("--fill", "With --replay: forward calls that were not recorded, and record them.")
     ] = False,
-    port: Annotated[int, option("--port", "The port on this machine; 0 for any that is free.", min=0)] = 0,
+    port: Annotated[int, option("--port", "The port on this machine; 0 for any free port.", min=0)] = 0,
     overwrite: Overwrite = False,
 ) -> None:
-    """Record the calls of a SPARQL endpoint, or answer them as recorded.
+    """Record the calls of a SPARQL endpoint, or replay them.
 
-    Point the agent to the address that is printed, and stop it with Ctrl-C. A call is known by its method, path,
+    Point the agent to the printed address, and stop the proxy with Ctrl-C. A call is identified by its method, path,
     parameters, Accept header and query; white space outside texts does not matter. A call that was not recorded is
-    answered with status 504. Headers such as Authorization are sent on and not recorded. `run --replay FILE` starts it
-    for a run.
+    answered with status 504. Headers such as Authorization are forwarded and not recorded. `run --replay FILE` starts
+    the proxy for a run.
 
     For example:
 
     `graphrag-eval-lc proxy --record calls.jsonl --endpoint http://localhost:7200/repositories/grid --port 8765`
     """
     if (record is None) == (replay is None):
-        raise OptionError("record and replay exclude one another", hint="Give one: --record FILE or --replay FILE.")
+        raise OptionError("--record and --replay exclude each other", hint="Use one: --record FILE or --replay FILE.")
     if fill and endpoint is None:
-        raise OptionError("--fill needs the endpoint", hint="Give --endpoint URL.")
+        raise OptionError("--fill needs the endpoint", hint="Add --endpoint URL.")
     if record is not None:
         refuse_existing(record, overwrite=overwrite)
     calls = record if record is not None else replay
@@ -241,7 +242,7 @@ def proxy(
 
 @contextmanager
 def replayed(calls: Path | None, name: str) -> Iterator[None]:
-    """Answer the agent's calls as recorded during a run; the variable of the environment has the address."""
+    """Replay the agent's calls during a run; the environment variable has the address."""
     if calls is None:
         yield
         return
@@ -275,10 +276,10 @@ def _lint_files() -> Any:
 def _graph_config(
     config: Path | None, endpoint: str | None, graph: Path | None, vocabulary: Path | None = None
 ) -> GraphConfig:
-    """Return the section ``graph`` with what the command line says instead."""
+    """Return the section ``graph``, overridden by the command line."""
     settings = load_config(config, has_llm=True, has_embeddings=True).graph
     if endpoint is not None and graph is not None:
-        raise OptionError("--endpoint and --graph exclude one another", hint="Give one of them.")
+        raise OptionError("--endpoint and --graph exclude each other", hint="Use one of them.")
     changes: dict[str, Any] = {}
     if endpoint is not None or graph is not None:
         changes |= {"endpoint": endpoint, "file": None if graph is None else str(graph), "vocabulary": None}

@@ -30,18 +30,18 @@ def import_traces(
         Path | None,
         option(
             "--dataset",
-            "The dataset that was asked. Its questions' texts identify traces without an id.",
+            "The dataset of the questions. Their texts identify traces without an id.",
             "FILE",
         ),
     ] = None,
     overwrite: Overwrite = False,
 ) -> None:
-    """Turn traces of other tools into responses to be scored.
+    """Convert traces of other tools to responses, to score them.
 
-    So an agent need not run again. Supported instrumentations: Traceloop (OpenLLMetry), OpenInference, Langfuse,
-    pydantic-ai, OpenAI's agents, smolagents, LlamaIndex, and what follows OpenTelemetry's GenAI conventions. The id of
-    a question is read from the metadata of its trace (`question_id`), otherwise it is found by the question's text.
-    Other traces are left out. Exits with 2 if there are no responses, or the file cannot be read.
+    So you do not need to run the agent again. Supported instrumentations: Traceloop (OpenLLMetry), OpenInference,
+    Langfuse, pydantic-ai, OpenAI's agents, smolagents, LlamaIndex, and any that follows OpenTelemetry's GenAI
+    conventions. The id of a question is read from the metadata of its trace (`question_id`), otherwise it is found by
+    the question's text. Other traces are left out. Exits with 2 if no response is found, or the file cannot be read.
 
     For example:
 

@@ -39,7 +39,9 @@ def init(
     output: Annotated[Path, option("--output -o", "The folder of the project.", "DIR")] = Path(),
     ask: Annotated[
         list[str] | None,
-        option("--ask", "Ask the agent this, to see what its tools return. May cost; may be repeated.", "TEXT"),
+        option(
+            "--ask", "Ask the agent this question, to see what its tools return. May cost; may be repeated.", "TEXT"
+        ),
     ] = None,
     responses: Annotated[
         Path | None,
@@ -51,14 +53,14 @@ def init(
     agent_key_env: Annotated[
         str | None, option("--agent-key-env", "The environment variable with the key of the agent's server.", "NAME")
     ] = None,
-    yes: Annotated[bool, option("--yes -y", "Do not prompt; leave out what is not given.")] = False,
+    yes: Annotated[bool, option("--yes -y", "Do not prompt for missing options.")] = False,
     overwrite: Overwrite = False,
 ) -> None:
-    """Begin a project: propose how your agent is evaluated, and write it down.
+    """Begin a project: write a project file and a first dataset for your agent.
 
     Writes `graphrag_eval.yaml` (agent, dataset, how steps are compared, gates, output folder), which the other commands
     find automatically, and `questions.yaml`, a first dataset drafted from what the agent did. In a terminal it prompts
-    for what is not given.
+    for missing options.
 
     For example:
 
@@ -88,7 +90,7 @@ def init(
 
 
 def _agent_here(is_asked: bool) -> str:
-    """Return the agent where none is given: the graph of ``langgraph.json``, else what somebody types."""
+    """Return the agent if none is named: the graph of ``langgraph.json``, otherwise what the user types."""
     graphs = _graphs_here()
     if len(graphs) == 1:
         return f"{_LANGGRAPH_FILE}:{graphs[0]}"
@@ -96,7 +98,7 @@ def _agent_here(is_asked: bool) -> str:
         known = f" ({listed(graphs)} of {_LANGGRAPH_FILE})" if graphs else ", such as my_agent.py:agent"
         return str(typer.prompt(f"The agent{known}"))
     hint = "Add --agent my_agent.py:agent." if not graphs else f"Add --agent {_LANGGRAPH_FILE}:{graphs[0]}."
-    what = f"{_LANGGRAPH_FILE} has several graphs: {listed(graphs)}" if graphs else "there is no agent"
+    what = f"{_LANGGRAPH_FILE} has several graphs: {listed(graphs)}" if graphs else "no agent is named"
     raise OptionError(what, hint=hint)
 
 
@@ -109,7 +111,7 @@ def _graphs_here() -> list[str]:
 
 
 def _told(begun: BegunProject, *, asked: bool) -> Iterator[str]:
-    """Yield what was found and written, and what comes next."""
+    """Yield what was found and written, and the next steps."""
     if begun.findings:
         yield "The agent's tools:"
     for finding in begun.findings:

@@ -23,12 +23,12 @@ JudgeConfig = Annotated[
     Path | None,
     option(
         "--config -c",
-        "A YAML or JSON file with the configuration, of which llm, judges, prices and answer_correctness.prompt are "
-        "used. Default: gpt-4o-mini, with the key in OPENAI_API_KEY.",
+        "A YAML or JSON file with the configuration; llm, judges, prices and answer_correctness.prompt are used. "
+        "Default: gpt-4o-mini, with the key in OPENAI_API_KEY.",
         "FILE",
     ),
 ]
-Again = Annotated[bool, option("--overwrite", "Judge all rows again, such as with another model.")]
+Again = Annotated[bool, option("--overwrite", "Judge all rows again, for example with another model.")]
 Quiet = Annotated[bool, option("--quiet -q", str(QUIET.help))]
 
 
@@ -52,7 +52,7 @@ def answers(
     Writes the columns of the input, then #Reference (claims of the reference answer), #PTarget (claims of the actual
     answer), #Matching (claims of it that the reference supports), Reasoning, Error, and the claims themselves as JSON
     lists: True positives, False positives, False negatives. These columns of the input are replaced. Rows that the
-    output already has are kept, and those with an error are judged again; so the same command resumes a stopped one.
+    output already has are kept, and those with an error are retried; so the same command resumes a stopped one.
 
     For example:
 
@@ -88,8 +88,8 @@ def agreement(
         Path | None,
         option(
             "--output -o",
-            "A file for all rows, with the judge's findings and verdict. With it, the command resumes where it was "
-            "stopped, and asks nothing again for another metric or threshold.",
+            "A file for all rows, with the judge's findings and verdict. With it, the command can resume, and another "
+            "metric or threshold needs no further requests.",
             "FILE",
         ),
     ] = None,
@@ -107,8 +107,8 @@ def agreement(
         float,
         option(
             "--threshold",
-            "The least score of an answer that the judge calls correct. At 0.5 an F1 has on average as many claims "
-            "right as there are wrong and missing ones; at 1 no claim is wrong or missing.",
+            "The lowest score of an answer that the judge calls correct. At an F1 of 0.5 the answer has on average as "
+            "many right claims as wrong and missing ones; at 1 no claim is wrong or missing.",
             min=0,
             max=1,
         ),
@@ -117,7 +117,7 @@ def agreement(
     quiet: Quiet = False,
     show: Annotated[int, option("--show", "How many disagreements to show.", panel=DISPLAY, min=0)] = 20,
 ) -> None:
-    """Measure how far the judge agrees with people who labelled answers.
+    """Measure how often the judge agrees with people who labelled answers.
 
     Prints the agreement, Cohen's kappa, the false positive rate (answers that the judge calls correct, of those that
     people call incorrect) and the false negative rate (the reverse), each with its 95 % interval, and the rows on which

@@ -21,15 +21,15 @@ def judged_table(
     """Judge a table and show the progress.
 
     Raises:
-        typer.Exit: With code 130, where it was interrupted; the command that goes on is printed.
+        typer.Exit: With code 130 if it was interrupted; the command that resumes it is printed.
     """
     try:
         with progress_display("off" if is_quiet else "auto") as observer:
             progress = _Progress(observer, judge.max_concurrency)
             judged = judge_table(table, judge, progress, output=output, overwrite=overwrite, **options)
     except KeyboardInterrupt:
-        again = "Give the same command again to go on" + (", without --overwrite." if overwrite else ".")
-        tell("Stopped." if output is None else f"Stopped. What had been judged is kept. {again}")
+        again = "Run the same command to resume" + (", without --overwrite." if overwrite else ".")
+        tell("Stopped." if output is None else f"Stopped. Judged answers are kept. {again}")
         raise typer.Exit(EXIT_INTERRUPTED) from None
     if judged.outdated:
         tell(f"Warning: judged answers that are no longer in the input were left out of {output}: {judged.outdated:,}.")
@@ -37,7 +37,7 @@ def judged_table(
 
 
 def tell_cost(judged: JudgedTable, judge: AnswerJudge) -> None:
-    """Print what was asked now, and what it cost."""
+    """Print how many answers were judged now, and what that cost."""
     if not judged.asked:
         if judged.cells:
             say("All of these answers had been judged before; --overwrite asks again.")
@@ -52,15 +52,15 @@ def tell_errors(judged: JudgedTable) -> None:
     """Print how many rows could not be judged.
 
     Raises:
-        typer.Exit: With code 1, where that is all of them, or the model was asked nothing more.
+        typer.Exit: With code 1 if these are all rows, or if the judge gave up.
     """
     errors = [cells["Error"] for cells in judged.cells if cells["Error"]]
     if errors:
         rows = counted(len(errors), "row")
         if judged.given_up is not None:
-            tell(f"{judged.given_up}; {rows} could not be judged, and given again, the command asks for them again.")
+            tell(f"{judged.given_up}; {rows} could not be judged. Run the same command to retry them.")
             raise typer.Exit(EXIT_FINDINGS)
-        tell(f"{rows} could not be judged; given again, the command asks for them again. The first error: {errors[0]}")
+        tell(f"{rows} could not be judged. Run the same command to retry them. The first error: {errors[0]}")
         if not any(map(is_judged, judged.cells)):
             raise typer.Exit(EXIT_FINDINGS)
 

@@ -20,17 +20,17 @@ from graphrag_eval_lc.console import fill_closed_output, kept_output
 from graphrag_eval_lc.errors import PROJECT_ADDRESS, GraphRAGEvalError, NothingToCompareError
 from graphrag_eval_lc.texts import visible
 
-# The panels of --help, in the order of work: of each command its module and function, and the first sentence of its
-# help, which stand here so that --help loads none of them.
+# The panels of --help, in the order of work: for each command its module and function, and the first sentence of its
+# help. They are repeated here so that --help does not load the commands.
 _COMMANDS: Final = {
     "Start": {
-        "demo": ("run:demo", "Run the built-in agent over a Nordic power grid and show where it goes wrong."),
-        "init": ("init:init", "Begin a project: propose how your agent is evaluated, and write it down."),
+        "demo": ("run:demo", "Run the built-in agent over a Nordic power grid and show which steps fail."),
+        "init": ("init:init", "Begin a project: write a project file and a first dataset for your agent."),
         "doctor": ("doctor:doctor", "Check what a run needs: versions, config, agent, dataset, gates, models."),
     },
     "Run": {
-        "run": ("run:run", "Ask an agent the questions of a dataset and score its responses."),
-        "score": ("score:score", "Score recorded responses without asking an agent."),
+        "run": ("run:run", "Run a dataset through an agent and score its responses."),
+        "score": ("score:score", "Score recorded responses without calling an agent."),
         "merge": ("merge:merge", "Join the parts of one run: its shards, or runs of parts of its questions."),
     },
     "Look": {
@@ -42,21 +42,21 @@ _COMMANDS: Final = {
         "validate": ("validate:validate", "Find everything that is wrong with a dataset, and how to fix it."),
         "dataset draft": ("dataset:draft", "Draft a reference dataset from recorded responses."),
         "dataset import": ("dataset:import_dataset", "Import a published dataset of questions and queries."),
-        "dataset lint": ("graph:lint", "Find mistakes in SPARQL queries: of a dataset, or those of a run."),
+        "dataset lint": ("graph:lint", "Find mistakes in the SPARQL queries of a dataset or a run."),
         "dataset refresh": ("graph:refresh", "Run the reference queries again, and list references that are stale."),
         "dataset notes": ("notes:notes", "List what readers of a report noted, and accept outputs as references."),
         "dataset generate": ("graph:generate", "Make a dataset from templates and the values in a graph."),
-        "dataset schema": ("dataset:schema", "Print the JSON Schema of a format, with which editors check a file."),
-        "proxy": ("graph:proxy", "Record the calls of a SPARQL endpoint, or answer them as recorded."),
-        "import-traces": ("import_traces:import_traces", "Turn traces of other tools into responses to be scored."),
+        "dataset schema": ("dataset:schema", "Print the JSON Schema of a format, for editors that check files."),
+        "proxy": ("graph:proxy", "Record the calls of a SPARQL endpoint, or replay them."),
+        "import-traces": ("import_traces:import_traces", "Convert traces of other tools to responses, to score them."),
         "migrate": (
             "migrate:migrate",
-            "Move from graphrag-eval: convert its config, and check that its figures come out.",
+            "Migrate from graphrag-eval: convert its config, and check that you get its figures.",
         ),
     },
     "Judge": {
         "judge answers": ("judge:answers", "Compare the answers in a table with their reference answers, by claims."),
-        "judge agreement": ("judge:agreement", "Measure how far the judge agrees with people who labelled answers."),
+        "judge agreement": ("judge:agreement", "Measure how often the judge agrees with people who labelled answers."),
     },
 }
 _GROUPS: Final = {
@@ -132,9 +132,8 @@ app = typer.Typer(
     cls=Commands,
     name="graphrag-eval-lc",
     help="Find out how good a LangGraph agent over a knowledge graph is, which step went wrong, and what it costs.",
-    epilog="Exit codes: 0 good, 1 findings (no question answered, a run that ended early, a gate that is not "
-    "passed), 2 wrong usage or input, 3 nothing that could be compared, 130 interrupted by Ctrl-C, 143 by SIGTERM, 129 "
-    "by SIGHUP.",
+    epilog="Exit codes: 0 good, 1 findings (no question was answered, the run ended early, or a gate failed), 2 wrong "
+    "usage or input, 3 nothing could be compared, 130 interrupted by Ctrl-C, 143 by SIGTERM, 129 by SIGHUP.",
     no_args_is_help=True,
     rich_markup_mode="markdown",
     pretty_exceptions_enable=False,
@@ -185,7 +184,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         arguments: The arguments after the program's name; None: those of the process.
     """
     given = list(sys.argv[1:] if arguments is None else arguments)
-    # --debug may stand anywhere, since it is thought of after an error, at the end of the line.
+    # --debug may be anywhere: users add it after an error, at the end of the line.
     debug = "--debug" in given
     fill_closed_output()
     _escape_what_cannot_be_printed()
@@ -203,8 +202,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
             _exit(EXIT_NOTHING if isinstance(problem, NothingToCompareError) else EXIT_ERROR)
         report = f" Report it: {PROJECT_ADDRESS}" if PROJECT_ADDRESS else ""
         tell(
-            f"Error: {type(problem).__name__}: {problem}. This is a mistake in graphrag-eval-lc or in the agent; "
-            f"run again with --debug for the traceback.{report}"
+            f"Error: {type(problem).__name__}: {problem}. This is a bug in graphrag-eval-lc or in the agent; run it "
+            f"again with --debug for the traceback.{report}"
         )
         _exit(EXIT_ERROR)
 
@@ -217,7 +216,7 @@ def _escape_what_cannot_be_printed() -> None:
 
 
 def _show_traceback(kind: type[BaseException], problem: BaseException, frames: TracebackType | None) -> None:
-    """Show a traceback as Python does, except that no terminal obeys its texts."""
+    """Show a traceback as Python does, without control sequences."""
     tell("".join(traceback.format_exception(kind, problem, frames)).rstrip())
 
 

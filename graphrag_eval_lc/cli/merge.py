@@ -32,7 +32,7 @@ def merge(
     ],
     output: Annotated[Path, option("--output -o", "The folder of the merged run.", "DIR", show_default=False)],
     dataset: Annotated[
-        Path | None, option("--dataset", "The dataset, if run.json names no file of it.", "FILE")
+        Path | None, option("--dataset", "The dataset, if run.json does not name its file.", "FILE")
     ] = None,
     fail_under: FailUnder = None,
     fail_over: FailOver = None,
@@ -45,8 +45,8 @@ def merge(
         bool,
         option(
             "--force",
-            "Merge parts of another agent, capture or other limits nevertheless; of two answers to one question keep "
-            "the one that succeeded, or the first.",
+            "Merge parts with another agent, capture or other limits anyway. If there are two answers to one "
+            "question, keep the one that succeeded, or the first.",
             panel=FOLDER,
         ),
     ] = False,
@@ -63,9 +63,9 @@ def merge(
     """Join the parts of one run: its shards, or runs of parts of its questions.
 
     Dataset, agent, capture, config, repeats and limits must be the same. The result is a run like any other: run
-    resumes it, and score, report and compare accept it. The parts stay unchanged. Results are copied; responses that
-    a killed part has not scored are scored now, unless your models or functions judge: then score does it. Exits with
-    1 if samples are missing, and lists them.
+    resumes it, and score, report and compare accept it. The parts are not changed. Results are copied. Responses that
+    a killed part has not scored are scored now, unless your models or functions judge: then use score. Exits with 1 if
+    samples are missing, and lists them.
 
     For example:
 

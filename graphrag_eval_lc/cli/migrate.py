@@ -23,20 +23,21 @@ def migrate(
     ] = None,
     published: Annotated[
         list[Path] | None,
-        option("--published -p", "Its results or its aggregates; may be repeated to give both.", "FILE"),
+        option("--published -p", "Its results or its aggregates; may be repeated for both.", "FILE"),
     ] = None,
-    output: Annotated[Path | None, option("--output -o", "The folder that gets graphrag_eval.yaml.", "DIR")] = None,
+    output: Annotated[Path | None, option("--output -o", "The folder to write graphrag_eval.yaml to.", "DIR")] = None,
     overwrite: Overwrite = False,
     worst: Annotated[int, option("--worst", "How many differences to show.", min=0)] = 20,
     as_json: JsonRows = False,
 ) -> None:
-    """Move from graphrag-eval: convert its config, and check that its figures come out.
+    """Migrate from graphrag-eval: convert its config, and check that you get its figures.
 
-    Writes the config with the two settings that make graphrag-eval's figures, its models and its custom evaluations.
-    Scores its old responses with these settings, and compares the scores and aggregates with what it published. No
-    agent and no model is called.
+    Writes the config with the two settings that reproduce graphrag-eval's figures, its models and its custom
+    evaluations. Scores its old responses with these settings, and compares the scores and aggregates with the
+    published ones. Neither an agent nor a model is called.
 
-    Exit code 0: all published figures come out; 1: differences remain; 3: the published results are of other questions.
+    Exit code 0: all published figures are reproduced; 1: differences remain; 3: the published results belong to other
+    questions.
 
     For example:
 

@@ -28,7 +28,7 @@ def option(names: str, text: str, metavar: str | None = None, panel: str | None 
     Args:
         names: Its names with spaces between them, such as ``--output -o``.
         text: What it does. The short help shows the first sentence.
-        metavar: What stands for its value.
+        metavar: The placeholder of its value.
         panel: Its panel. Options in a panel are rare: only ``--help-all`` shows them.
         **more: Further arguments of ``typer.Option``.
     """
@@ -61,8 +61,8 @@ Measures = Annotated[
     list[str] | None,
     option(
         "--measures",
-        f"What is measured of retrieved ids, instead of the config's: {', '.join(MEASURES)}, most of them with a "
-        "cut-off, such as P@5,nDCG@10; may be repeated.",
+        f"Retrieval measures by ids, instead of the config's: {', '.join(MEASURES)}, most of them with a cut-off, "
+        "such as P@5,nDCG@10; may be repeated.",
         "NAMES",
         MORE,
         autocompletion=complete_measure,
@@ -82,7 +82,7 @@ AsJson = Annotated[
     bool,
     option(
         "--json",
-        "Print one JSON document instead of the tables. Messages, progress and what the agent prints go to standard "
+        "Print one JSON document instead of the tables. Messages, progress and the agent's output go to standard "
         "error.",
         panel=DISPLAY,
     ),
@@ -105,8 +105,8 @@ FailOver = Annotated[
     option(
         "--fail-over",
         "Exit with 1 if the mean of a metric of which less is better is above this number, such as total_tokens=5000. "
-        "METRIC.median, .p95, .min, .max and .sum are over samples, of which a question has one for each repeat (.sum "
-        "counts failed attempts too), such as elapsed_sec.p95=30. Failed questions count with what they spent. May be "
+        "METRIC.median, .p95, .min, .max and .sum are over samples, one for each repeat of a question (.sum includes "
+        "failed attempts), such as elapsed_sec.p95=30. Failed questions count with what they spent. May be "
         "repeated.",
         "[TEMPLATE/]METRIC[.STATISTIC]=NUMBER",
         GATES,
@@ -116,8 +116,8 @@ Summary = Annotated[
     Path | None,
     option(
         "--summary",
-        "Write the verdict, the scores and the questions to look at as Markdown. In a job on GitHub they are also "
-        "added to the job's summary ($GITHUB_STEP_SUMMARY), unless this is none.",
+        "Write the verdict, the scores and the worst questions as Markdown. In a GitHub job they are also added to the "
+        "job's summary ($GITHUB_STEP_SUMMARY), unless this is none.",
         "FILE|none",
         DISPLAY,
     ),

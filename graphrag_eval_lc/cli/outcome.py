@@ -51,7 +51,7 @@ def measuring_config(config: Path | None, measures: Sequence[str] | None) -> Con
     """Return a command's config with the measures of ``--measures``; None leaves those of the config.
 
     Raises:
-        ConfigError: The config cannot be used, or there is no such measure.
+        ConfigError: The config cannot be used, or the measure is unknown.
     """
     return config if measures is None else with_measures(load_config(config), measures)
 
@@ -103,7 +103,7 @@ def run_and_show(agent: Any, dataset: Path, shown: Shown, **options: Any) -> Non
         typer.Exit: With a code of ``show_run``; 129, 130 or 143 if the run was interrupted.
     """
     try:
-        # Agents print what they like, and do with the streams what they like.
+        # Agents may print anything, and may close or replace the streams.
         with (
             kept_output(),
             redirect_stdout(sys.stderr) if shown.as_json else nullcontext(),
@@ -116,7 +116,7 @@ def run_and_show(agent: Any, dataset: Path, shown: Shown, **options: Any) -> Non
         show_run(run, replace(shown, is_quiet=options.get("progress") == "off"))
     except KeyboardInterrupt as signal:
         folder = options["output_dir"]
-        tell(f"Stopped at once. Answers that had ended are in {folder}. To resume:\n  {_command(folder)}")
+        tell(f"Stopped at once. Finished answers are in {folder}. To resume:\n  {_command(folder)}")
         raise typer.Exit(_exit_code_by(*signal.args)) from None
 
 
@@ -124,9 +124,9 @@ def show_run(run: BenchmarkRun, shown: Shown) -> None:
     """Print the tables of a run and where its files are.
 
     Raises:
-        typer.Exit: With code 1, if not one question was answered, the run ended early or a gate is not passed; 2 if a
-            file that an option names cannot be written; 3 if a gate is about a template of which the run has no
-            question; 129, 130 or 143 if it was interrupted.
+        typer.Exit: With code 1 if no question was answered, the run ended early or a gate failed; 2 if a file that an
+            option names cannot be written; 3 if a gate is about a template without a question in the run; 129, 130 or
+            143 if it was interrupted.
     """
     gates = run.gate_results()
     if run.regression is not None:
@@ -148,7 +148,7 @@ def show_run(run: BenchmarkRun, shown: Shown) -> None:
         say("No question belongs to this shard.", err=shown.as_json)
     elif not micro[NUMBER_OF_SUCCESS_SAMPLES]:
         why = "the table above shows the errors" if micro[NUMBER_OF_ERROR_SAMPLES] else "the dataset has none"
-        tell(f"Not one question was answered; {why}.")
+        tell(f"No question was answered; {why}.")
         code = EXIT_FINDINGS
     if code:
         raise typer.Exit(code)
@@ -169,7 +169,7 @@ def _print_run(run: BenchmarkRun, shown: Shown) -> None:
 
 
 def _has_written(run: BenchmarkRun, gates: Sequence[GateResult], shown: Shown) -> bool:
-    """Write the files for continuous integration; the run is paid for, so that a problem ends nothing."""
+    """Write the files for continuous integration; a problem does not end the command, because the run is paid for."""
     try:
         for warning in shown.files.write(run, gates, most_questions=shown.worst):
             tell(f"Warning: {warning}")
@@ -216,8 +216,8 @@ def _tell_stopped(run: BenchmarkRun, is_scored_again: bool) -> None:
     text = f"The {what} was stopped: {stopped['message']}{asked}."
     if stopped["reason"] == MISSING:
         text = (
-            f"The run is not complete: {stopped['message']}. Merge again with --overwrite once nothing is missing; "
-            "or ask the rest with the command of the parts, without --shard and with this --output."
+            f"The run is not complete: {stopped['message']}. Merge again with --overwrite when nothing is missing, or "
+            "ask the rest: the command of the parts, without --shard and with this --output."
         )
     if is_scored_again:
         tell(text)
@@ -241,7 +241,7 @@ def show_plan(plan: RunPlan) -> None:
         say(f"{note}.")
     say(f"{len(plan.to_ask):,} of {plan.total:,} would be asked; {len(plan.done):,} are answered already.")
     if plan.errors:
-        say(f"{plan.errors:,} of those failed; --retry-errors asks them again.")
+        say(f"{plan.errors:,} of those failed; --retry-errors retries them.")
     for template_id, count in by_template.items():
         say(f"  {visible(template_id, keeps_lines=False)}: {count:,}")
     names = [
@@ -251,8 +251,8 @@ def show_plan(plan: RunPlan) -> None:
     if names:
         say(f"First: {listed(names, _MOST_NAMED)}.")
     if plan.agent_cost is not None:
-        answers = counted(len(plan.done), "answer that exists", "answers that exist")
-        say(f"The agent would cost about {dollars(plan.agent_cost)}, by the {answers}.")
+        answers = counted(len(plan.done), "existing answer")
+        say(f"The agent would cost about {dollars(plan.agent_cost)}, estimated from {answers}.")
     if plan.judging is not None:
         show_judging_plan(plan.judging)
     for warning in plan.warnings:
@@ -261,7 +261,7 @@ def show_plan(plan: RunPlan) -> None:
 
 def show_judging_plan(plan: RequestPlan | None) -> None:
     """Print what the judges would ask."""
-    for sentence in ["No model judges, so that judging costs nothing."] if plan is None else plan.sentences():
+    for sentence in ["No model judges, so judging costs nothing."] if plan is None else plan.sentences():
         say(sentence)
 
 

@@ -1,4 +1,4 @@
-"""The tables of ``doctor --plugins``: what plugins add, and what the package itself has."""
+"""The tables of ``doctor --plugins``: what plugins and the package itself register."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -32,18 +32,18 @@ def print_plugins(config: Path | None, *, show_all: bool) -> None:
 
     Args:
         config: The config; None: none.
-        show_all: Whether the tables also have what the package itself has.
+        show_all: Whether the tables also list what the package itself registers.
     """
     load_config(config, has_llm=True, has_embeddings=True)
     console = output_console()
     sources = {name: plugin_of(name, function) for name, function in registered_now().items()}
     known = known_plugins()
-    _show(console, "Plugins", ("plugin", "from", "version", "gives"), (_plugin_row(each, sources) for each in known))
+    _show(console, "Plugins", ("plugin", "from", "version", "adds"), (_plugin_row(each, sources) for each in known))
     names = {name: source.name for name, source in sources.items()}
     for title, columns, rows in _tables(names, show_all):
         _show(console, title, columns, rows)
     if not known:
-        say("There are no plugins." + ("" if show_all else " --all shows what the package itself has."))
+        say("No plugins found." + ("" if show_all else " --all shows what the package itself registers."))
 
 
 def _tables(sources: Mapping[str, str], show_all: bool) -> Iterator[tuple[str, Sequence[str], Iterable[Sequence[str]]]]:

@@ -1,4 +1,4 @@
-"""How commands print: texts that no terminal obeys, messages with secrets masked, JSON documents; and exit codes."""
+"""How commands print: texts without control sequences, messages with secrets masked, JSON; and exit codes."""
 
 import shlex
 import shutil
@@ -32,7 +32,7 @@ def output_console(plain_width: int = _PLAIN_WIDTH) -> DataConsole:
 
 
 def say(text: str, *, err: bool = False, keeps_lines: bool = True) -> None:
-    """Print a text in which no terminal finds a command to obey.
+    """Print a text without control sequences and commands of CI systems.
 
     Args:
         text: The text, also with data in it.
@@ -56,7 +56,7 @@ def print_document(document: "BaseModel") -> None:
 
 
 def print_json(value: Any) -> None:
-    """Print a value as JSON; what a terminal would obey, hide or not be able to encode is escaped."""
+    """Print a value as JSON; control and invisible characters, and those that cannot be encoded, are escaped."""
     text = json_text(value, indent=2)
     encoding = getattr(sys.stdout, "encoding", None) or "utf-8"
     can_print = text.encode(encoding, "replace").decode(encoding) == text

@@ -65,14 +65,14 @@ def needed_for_run(config: Path | None, *, agent: str | None, dataset: Path | No
     """Return the agent and the dataset of a run.
 
     Raises:
-        OptionError: Neither the command line nor the project file names one of them.
+        OptionError: One of them is missing, on the command line and in the project file.
     """
     if agent is None and dataset is None and config is None:
         hint = (
             "To begin a project here: graphrag-eval-lc init --agent my_agent.py:agent. Or name both: graphrag-eval-lc "
             "run questions.yaml --agent my_agent.py:agent --output runs/first."
         )
-        raise OptionError("there is no graphrag_eval.yaml here, and no agent and no dataset are named", hint=hint)
+        raise OptionError("found no graphrag_eval.yaml here, and agent and dataset are not named", hint=hint)
     if agent is None:
         raise _missing("agent", "--agent my_agent.py:agent", "my_agent.py:agent", config)
     return agent, needed_dataset(config, dataset)
@@ -82,7 +82,7 @@ def needed_dataset(config: Path | None, dataset: Path | None) -> Path:
     """Return the dataset of a command.
 
     Raises:
-        OptionError: Neither the command line nor the project file names it.
+        OptionError: It is missing, on the command line and in the project file.
     """
     if dataset is None:
         raise _missing("dataset", "its file to the command", "questions.yaml", config)
@@ -95,17 +95,17 @@ def _missing(what: str, option: str, value: str, config: Path | None) -> OptionE
 
 
 def new_run_folder(config: Path | None, shard: str | None = None) -> Path:
-    """Return a folder that is not there yet, named by the time, in the folder that ``run.output`` of a config names.
+    """Return a new folder, named by the time, in the folder that ``run.output`` of a config names.
 
-    That of a shard such as ``3/16`` is named by it too, as others may begin in the same second.
+    The name has the shard, such as ``3/16``, too, because others may begin in the same second.
 
     Raises:
-        OptionError: There is no config, or it does not say.
+        OptionError: The config is missing or does not name the folder.
     """
     parent = None if config is None else run_section(config).get(_OUTPUT)
     if parent is None:
         raise OptionError(
-            "there is no folder to write to", hint="Add --output DIR, or run: {output: runs} to the config."
+            "the folder to write to is missing", hint="Add --output DIR, or run: {output: runs} to the config."
         )
     of_shard = "" if shard is None else f"-{shard.replace('/', '-of-')}"
     folder = Path(str(parent)) / f"{datetime.now().strftime(_FOLDER_NAME)}{of_shard}"
@@ -130,7 +130,7 @@ def _defaults(
         if option is None:
             near = get_close_matches(str(key), options, n=1, cutoff=0.5)
             hint = f"Did you mean {near[0]}?" if near else f"Its keys are options of run: {', '.join(options)}."
-            raise error_in_run(path, f"there is no option {key!r:.80} of run", hint, str(key))
+            raise error_in_run(path, f"unknown option {key!r:.80} of run", hint, str(key))
         if value is None:
             continue
         given = _as_typed(option, value)
@@ -149,13 +149,13 @@ def _not_allowed(path: Path, key: str, value: Any, text: str) -> ConfigError:
 
 
 def _names_of(option: Any) -> list[str]:
-    """Return how the section calls an option: as the command line does, without dashes in front."""
+    """Return the names of an option in the section: as on the command line, without dashes in front."""
     names = [name[2:].replace("-", "_") for name in option.opts if name.startswith("--")]
     return names or [option.name]
 
 
 def _as_typed(option: Any, value: Any) -> Any:
-    """Return a value of the file as it would stand on the command line."""
+    """Return a value of the file as the command line would have it."""
     if isinstance(value, dict):
         return json.dumps(value)
     if option.multiple:

@@ -27,7 +27,7 @@ def report(
 ) -> None:
     """Write the HTML report of a run: scores, failures, and each question's steps.
 
-    It is one file without dependencies, so that you can send it to others. `run`, `score` and `demo` write it too.
+    The report is one file without dependencies, which you can send to others. `run`, `score` and `demo` write it too.
     Needs the extra `graphrag-eval-lc[report]`. A report of only some questions says so, and needs --output, so that it
     does not replace that of the whole run.
 
@@ -50,7 +50,7 @@ def report(
 
 
 def recovered(folder: Path, *, is_quiet: bool = False) -> None:
-    """Recover the runs of a killed pytest session in a folder, and say where they are."""
+    """Recover the runs of a killed pytest session in a folder, and print their folders."""
     if (folder / ".pytest-parts").is_dir():
         # Imported here so that other commands do not wait for it.
         from graphrag_eval_lc.benchmark.pytest_runs import recover_killed_session

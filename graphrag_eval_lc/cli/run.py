@@ -59,7 +59,7 @@ def run(
     ] = None,
     config: Config = None,
     fail_under: FailUnder = None,
-    dry_run: Annotated[bool, option("--dry-run", "Show what would be asked, and ask nothing.")] = False,
+    dry_run: Annotated[bool, option("--dry-run", "Only show what would be asked.")] = False,
     measures: Measures = None,
     plugins: Plugins = None,
     recursion_limit: Annotated[
@@ -79,8 +79,7 @@ def run(
         int | None,
         option(
             "--max-output-chars",
-            "Cut longer outputs and errors of steps and longer messages, with a warning. JSON that is cut can no "
-            "longer be compared.",
+            "Cut longer outputs, errors and messages, with a warning. JSON that is cut cannot be compared.",
             "N",
             CAPTURE,
             min=0,
@@ -102,8 +101,7 @@ def run(
         option(
             "--redact",
             "secrets: mask keys, tokens and passwords in arguments and outputs of tools, messages and answers; or a "
-            "function that returns what is kept instead of a value, as package.module:function. Errors are always "
-            "masked.",
+            "function that returns the value to keep, as package.module:function. Errors are always masked.",
             "secrets|FUNCTION",
             CAPTURE,
             autocompletion=lambda: ["secrets"],
@@ -113,7 +111,7 @@ def run(
         Path | None,
         option(
             "--replay",
-            "Answer the agent's SPARQL calls as recorded in this file (see proxy), at the address in --endpoint-env.",
+            "Replay the agent's SPARQL calls from this file (see proxy), at the address in --endpoint-env.",
             "FILE",
             ASKING,
         ),
@@ -152,11 +150,11 @@ def run(
     junit: JUnit = None,
     **options: Any,
 ) -> None:
-    """Ask an agent the questions of a dataset and score its responses.
+    """Run a dataset through an agent and score its responses.
 
-    Writes responses.jsonl (a line as each response ends), run.json, results.jsonl, aggregates.yaml and report.html,
-    and prints the scores by template. A question that fails becomes an error sample. The same command resumes a run
-    that was interrupted: answered questions are not asked again.
+    Writes responses.jsonl (one line as each response ends), run.json, results.jsonl, aggregates.yaml and report.html,
+    and prints why questions failed and the scores by template. A question that fails becomes an error sample. After
+    an interruption or a crash, the same command resumes the run: answered questions are not asked again.
 
     For example:
 
@@ -197,7 +195,7 @@ def _capture(
     keep_messages: bool,
     redact: str | None,
 ) -> dict[str, Any]:
-    """Return the handler's options that are given; the config's section has the others."""
+    """Return the handler's options of the command line; the config's section has the others."""
     tools = None if retrieval_documents is None else comma_separated(retrieval_documents)
     if tools == []:
         raise OptionError("--retrieval-documents names no tool", hint="Write --retrieval-documents docs, or all.")
@@ -225,9 +223,9 @@ def _agent_config(text: str | None, recursion_limit: int | None) -> dict[str, An
     RunOptions, only=("max_concurrency", "repeats", "overwrite", "keep_answers", "force", "open_files", "progress")
 )
 def demo(
-    output: Annotated[
-        Path, option("--output -o", "The folder to write to. Its answers are not asked again.", "DIR")
-    ] = Path("runs/demo"),
+    output: Annotated[Path, option("--output -o", "The folder to write to. A run in it is resumed.", "DIR")] = Path(
+        "runs/demo"
+    ),
     model: Annotated[
         str | None,
         option(
@@ -244,10 +242,10 @@ def demo(
     junit: JUnit = None,
     **options: Any,
 ) -> None:
-    """Run the built-in agent over a Nordic power grid and show where it goes wrong.
+    """Run the built-in agent over a Nordic power grid and show which steps fail.
 
     The agent is a real LangGraph agent with a SPARQL store and a document search. Its chat model is a rule-based
-    planner, which needs no key and no network and errs on purpose on some questions. Needs the extra
+    planner, which works without a key or a network and makes mistakes on purpose. Needs the extra
     `graphrag-eval-lc[demo]`.
 
     For example:

@@ -1,4 +1,4 @@
-"""The command ``runs``: what is in a folder of runs, and how scores and costs changed over them."""
+"""The command ``runs``: lists a folder of runs, and shows how scores and costs changed."""
 
 from collections.abc import Iterable
 from pathlib import Path
@@ -20,7 +20,7 @@ from graphrag_eval_lc.run_store import trend as trend_of
 
 
 def runs(
-    folder: Annotated[Path, typer.Argument(help="The folder in which runs are.", metavar="RUNS_DIR")] = Path("runs"),
+    folder: Annotated[Path, typer.Argument(help="The folder of runs.", metavar="RUNS_DIR")] = Path("runs"),
     metrics: Annotated[
         list[str] | None,
         option(
@@ -30,7 +30,7 @@ def runs(
             autocompletion=complete_metric,
         ),
     ] = None,
-    last: Annotated[int | None, option("--last", "Show only the last runs, this many.", min=1)] = None,
+    last: Annotated[int | None, option("--last", "Show only this many runs, the last ones.", min=1)] = None,
     trend: Annotated[
         bool, option("--trend", "Show how scores and costs changed from run to run, and what else changed.")
     ] = False,
@@ -40,7 +40,7 @@ def runs(
             "--against",
             "With --trend: compare each run with previous (default), first (the first run on the same dataset), best "
             "(the best earlier run by the main metric; p-values are multiplied by the number of candidates), or a run "
-            "by its label, folder name or path. first and best find a loss that is small in each run. Runs of one "
+            "by its label, folder name or path. first and best find a slow regression, small in each run. Runs of one "
             "commit that are otherwise alike are pooled, except with previous.",
             "RUN",
         ),
@@ -57,8 +57,8 @@ def runs(
         bool,
         option(
             "--no-comparisons",
-            "With --html: do not write the comparisons to which the page links into a folder next to it. Those that "
-            "are up to date are kept in any case.",
+            "With --html: do not write the comparisons that the page links to into a folder next to it. Existing ones "
+            "that are up to date are kept.",
         ),
     ] = False,
     csv: Annotated[
@@ -68,10 +68,10 @@ def runs(
 ) -> None:
     """List the runs in a folder, or show the trend of their scores and costs.
 
-    The oldest run comes first, with its commit (* if files were changed and not committed), dataset, scores and cost.
-    Failed questions count as 0. Runs that did not come to their end are listed without scores.
+    The oldest run is first, with its commit (* if there were uncommitted changes), dataset, scores and cost. Failed
+    questions count as 0. Runs that were not completed are listed without scores.
 
-    With --trend each run is compared with the one before it, or with --against: the difference over the questions that
+    With --trend each run is compared with the previous one, or with --against: the difference over the questions that
     both have, with the verdict of compare, and changes of dataset, config, judge and agent. Needs the extra
     `graphrag-eval-lc[stats]`, for --html also `graphrag-eval-lc[report]`.
 
@@ -89,12 +89,12 @@ def runs(
     listed = list_runs(folder)
     if not listed:
         hint = "Write some with run, score or demo: --output RUNS_DIR/NAME."
-        raise OptionError("the folder holds no run", path=folder, hint=hint)
+        raise OptionError("the folder has no runs", path=folder, hint=hint)
     shown = metrics or [MAIN_METRIC]
     rows = [run.row(shown) for run in (listed if last is None else listed[-last:])]
     if unknown := [metric for metric in metrics or () if not any(metric in row["scores"] for row in rows)]:
         known = list(dict.fromkeys(key for run in listed for key in run.metrics()))
-        hint = f"{named(known, unknown[0])}." if known else "No run came to its end."
+        hint = f"{named(known, unknown[0])}." if known else "No run was completed."
         raise OptionError(f"none of the runs has the score {unknown[0]}", path=folder, hint=hint)
     if as_json:
         print_json(rows)

@@ -43,16 +43,12 @@ def score(
     ],
     responses: Annotated[
         Path | None,
-        typer.Argument(
-            help="The responses (JSON Lines, JSON or YAML), or the folder of a run that has some.", show_default=False
-        ),
+        typer.Argument(help="The responses (JSON Lines, JSON or YAML), or the folder of a run.", show_default=False),
     ] = None,
     output: Annotated[Path | None, option("--output -o", "The folder to write to.", "DIR")] = None,
     config: Config = None,
     fail_under: FailUnder = None,
-    dry_run: Annotated[
-        bool, option("--dry-run", "Show what the judges would ask, with tokens and USD, and ask nothing.")
-    ] = False,
+    dry_run: Annotated[bool, option("--dry-run", "Only show what the judges would ask, with tokens and USD.")] = False,
     reference: Annotated[
         Path | None,
         option("--dataset", "With a run's folder: another dataset than the one in its run.json.", "FILE", MORE),
@@ -67,12 +63,12 @@ def score(
     junit: JUnit = None,
     **options: Any,
 ) -> None:
-    """Score recorded responses without asking an agent.
+    """Score recorded responses without calling an agent.
 
     Writes run.json, responses.jsonl, results.jsonl, aggregates.yaml and report.html, and prints the scores by
-    template. The folder of a run is scored again in place, such as after a reference was fixed: results, aggregates,
-    totals, the report and the config in run.json are replaced. If only some questions are selected, they cover only
-    these until the folder is scored again.
+    template. The folder of a run is scored again in place, for example after you fixed a reference: results,
+    aggregates, totals, the report and the config in run.json are replaced. If you select only some questions, they
+    cover only these until the folder is scored again.
 
     For example:
 
@@ -89,7 +85,7 @@ def score(
     given: dict[str, Any] = {"gates": gates_of_a_run(fail_under, fail_over), "report": False}  # show_run writes it
     if responses is None:
         _check_folder(dataset, output)
-        _refuse_others("with a run's folder, which keeps its own", options, ScoreRunOptions)
+        _refuse_others("with a run's folder, which has its own", options, ScoreRunOptions)
         recovered(dataset, is_quiet=as_json)
         given |= {"dataset": reference, "config": config, "measures": names, **keywords(ScoreRunOptions, options)}
         if dry_run:
@@ -98,7 +94,7 @@ def score(
             show_run(score_run(dataset, **given), shown)
         return
     if output is None:
-        raise OptionError("there is no folder to write to", hint="Add --output DIR.")
+        raise OptionError("the folder to write to is missing", hint="Add --output DIR.")
     if reference is not None:
         _refuse(["--dataset"], "with responses, whose dataset is the first argument")
     _refuse_others("with responses, which nothing has scored yet", options, ScoreOptions)
@@ -129,4 +125,4 @@ def _refuse_others(where: str, options: Mapping[str, Any], model: type[ScoreOpti
 
 def _refuse(names: Sequence[str], where: str) -> None:
     if names:
-        raise OptionError(f"{', '.join(names)} cannot be given {where}", hint="Leave it out.")
+        raise OptionError(f"{', '.join(names)} cannot be used {where}", hint="Leave it out.")

@@ -15,7 +15,7 @@ def find_secrets(path: Path, *, mask: bool, as_json: bool) -> None:
     """Print the secrets in a file, the folder of a run or a folder of runs.
 
     Raises:
-        typer.Exit: With code 1, if there are some, even if they are masked now.
+        typer.Exit: With code 1 if there are any, even if they are masked now.
     """
     found = scan_secrets(path, mask=mask)
     if as_json:
@@ -36,7 +36,7 @@ def _print(found: Scan) -> None:
             table.add_row(*map(data_text, cells))
         output_console().print(table)
     for path, why in found.unread.items():
-        say(f"Not looked into: {_shown(path, found)}: {why}.", keeps_lines=False)
+        say(f"Not searched: {_shown(path, found)}: {why}.", keeps_lines=False)
     files = counted(found.files, "file")
     if not found.secrets:
         say(f"No secret was found in {files}.")
@@ -45,8 +45,8 @@ def _print(found: Scan) -> None:
     if found.masked:
         say(f"Masked: {secrets} in {len(found.masked)} of {files}.")
         say(
-            "Revoke these keys and passwords all the same: who has read the files knows them, and copies, backups and "
-            "uploads still hold them. Judges ask again about texts that are others now."
+            "Revoke these keys and passwords anyway: anyone who read the files has them, and so have copies, backups "
+            "and uploads. Judges send new requests for texts that changed."
         )
     else:
         say(f"Found: {secrets} in {files}. Mask them with --mask, and revoke them.")

@@ -1,4 +1,4 @@
-"""The command ``validate``: everything that is wrong with a dataset."""
+"""The command ``validate``: finds all mistakes in a dataset."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -44,14 +44,14 @@ def validate(
     """Find everything that is wrong with a dataset, and how to fix it.
 
     Responses are checked too: their keys, and tools whose names no reference step has although reference steps are not
-    matched. `steps: {names: …}` in the config maps these names; with a run's folder its own config is used, unless
-    another is given.
+    matched. `steps: {names: …}` in the config maps these names; with a run's folder its own config is used, unless you
+    name another.
 
-    A problem is what cannot be evaluated as intended: misspelt keys, values of a wrong type, repeated ids, outputs that
-    cannot be read or are cut, responses to no question. A warning is what can, but may surprise: ids that YAML changed
+    Problems cannot be evaluated as intended: misspelt keys, values of a wrong type, repeated ids, outputs that cannot
+    be read or are cut, responses without a question. Warnings can be evaluated, but may surprise: ids that YAML changed
     (0123 is 83 without quotes), references without rows, or whose order another store may change.
 
-    Exit code 0: nothing, or only warnings; 1: problems; 2: a file cannot be read.
+    Exit code 0: no problems, perhaps warnings; 1: problems; 2: a file cannot be read.
 
     For example:
 

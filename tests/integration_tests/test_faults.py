@@ -579,7 +579,7 @@ graph = graph_of(answer)
     )
     outcome = run.run(run.command())
     assert outcome.returncode == 1
-    assert "Not one question was answered" in outcome.stderr
+    assert "No question was answered" in outcome.stderr
     run.check_complete(errors=5)
     assert {record["error"] for record in run.journalled().values()} == {"EOFError: EOF when reading a line"}
 

@@ -113,7 +113,7 @@ def test_interrupted_command_says_how_to_go_on(judging: Judging) -> None:
     process.send_signal(signal.SIGINT)
     _, stderr = process.communicate(timeout=_LONGEST_SEC)
     assert process.returncode == 130, stderr
-    assert "Stopped. What had been judged is kept. Give the same command again to go on." in stderr
+    assert "Stopped. Judged answers are kept. Run the same command to resume." in stderr
     assert "Traceback" not in stderr
     kept = judging.kept
     process = judging.start()

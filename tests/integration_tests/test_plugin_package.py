@@ -117,7 +117,7 @@ def test_installed_plugin_is_found_and_can_be_switched_off(site: Path) -> None:
     assert "acme-agent-checks 1.2.0" in shown
     assert "seconds longer than the old form" in shown
     without = command("doctor", "--plugins", path=site, GRAPHRAG_EVAL_LC_NO_PLUGINS="1")
-    assert without.stdout.startswith("There are no plugins.")
+    assert without.stdout.startswith("No plugins found.")
 
 
 @pytest.mark.full

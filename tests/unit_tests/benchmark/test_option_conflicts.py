@@ -21,8 +21,8 @@ DATASET: Any = [{"template_id": "t", "questions": [{"id": "q", "question_text": 
             "overwrite and retry_errors exclude each other: overwrite replaces",
         ),
         ({"overwrite": True, "force": True}, "overwrite and force exclude each other"),
-        ({"limit": 1, "sample": 1}, "limit and sample exclude each other: limit takes the first questions"),
-        ({"seed": 0}, "seed needs sample: a seed selects nothing by itself. Add it, or leave seed out."),
+        ({"limit": 1, "sample": 1}, "limit and sample exclude each other: limit selects the first questions"),
+        ({"seed": 0}, "seed needs sample: a seed alone selects nothing. Add it, or leave seed out."),
     ],
 )
 def test_python_refuses_them_before_anything_is_written(options: Any, complaint: str, tmp_path: Path) -> None:

@@ -74,7 +74,7 @@ def test_functions_may_be_given_by_their_specs(tmp_path: Path) -> None:
 
 
 def test_option_that_does_not_exist_is_told_with_those_that_do() -> None:
-    with pytest.raises(OptionError, match=r"there is no option max_concurency, retries\. The options are agent_config"):
+    with pytest.raises(OptionError, match=r"unknown option max_concurency, retries\. The options are agent_config"):
         checked(retries=3, max_concurency=4)
 
 
@@ -114,7 +114,7 @@ def test_measures_are_a_list_of_texts(value: Any) -> None:
 
 
 def test_capture_option_that_does_not_exist_is_told_with_the_nearest() -> None:
-    with pytest.raises(OptionError, match=r"there is no option 'step_name'.*Did you mean step_names\?"):
+    with pytest.raises(OptionError, match=r"unknown option 'step_name'.*Did you mean step_names\?"):
         checked(capture={"step_name": {}})
 
 

@@ -117,7 +117,7 @@ RUN = ("run", "qa.yaml", "-a", "agent.py:sometimes", "-o", "run")
         ),
         ((*RUN, "--force", "--overwrite"), "--overwrite and --force exclude each other"),
         ((*RUN, "--sample", "1", "--limit", "1"), "--limit and --sample exclude each other"),
-        ((*RUN, "--seed", "0"), "--seed needs --sample: a seed selects nothing by itself."),
+        ((*RUN, "--seed", "0"), "--seed needs --sample: a seed alone selects nothing."),
         ((*RUN, "--junit", "x", "--log-file", "./x"), "--junit and --log-file are the same file."),
         ((*RUN, "--summary", "x", "--junit", "./x"), "--summary and --junit are the same file."),
         (("score", "qa.yaml", "responses.jsonl", "-o", "run", "--json", "--dry-run"), "--json and --dry-run exclude"),

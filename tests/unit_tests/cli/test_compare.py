@@ -217,7 +217,7 @@ def test_runs_without_a_common_question_are_nothing_to_compare(exit_code: Comman
 @pytest.mark.parametrize(
     ("arguments", "complaint"),
     [
-        (["worse"], "there is only one run to compare. Write: compare RUN_A RUN_B."),
+        (["worse"], "only one run is given to compare. Write: compare RUN_A RUN_B."),
         (["worse", "absent"], "absent: there is no such folder"),
         (["worse", "better", "--metric", "f1"], "no result has the metric f1"),
         (["worse", "better", "--label", "one"], "1 labels for 2 runs"),

@@ -117,7 +117,7 @@ def test_effect_that_decides_says_how_often_the_test_would_see_a_drop(exit_code:
         (["--max-lost", "1/notes"], "the runs have no template notes. There are t0, t1, t2, t3."),
         (["--fail-over", "total_token=+10%"], "Did you mean total_tokens?"),
         (["--fail-over", "total_tokens=10%"], "is not a value of --fail-over. Write"),
-        (["--confident"], "--confident needs --max-drop or --max-drop-per-template or --fail-on-regression: only sure"),
+        (["--confident"], "--confident needs --max-drop or --max-drop-per-template or --fail-on-regression: it limits which"),
         (["--max-drop", "0.1", "--max-drop", "0.2"], "--max-drop bounds the main metric twice"),
         (["-c", "gates.yaml"], "gates.yaml, line 2, key gates.1.metric: there is no metric step_score"),
     ],
@@ -151,7 +151,7 @@ def test_without_a_file_the_gates_of_each_run_are_checked_and_that_is_said(exit_
     output = capsys.readouterr()
     told = "1 gate of the config in strict/run.json is checked; --config FILE replaces them.\n"
     assert output.out.count(told) == 2
-    unlike = "The config in good/run.json has no gates, unlike that of strict; --config FILE gives some.\n"
+    unlike = "The config in good/run.json has no gates, unlike that of strict; --config FILE adds some.\n"
     assert output.out.count(unlike) == 2
     assert exit_code("compare", "good", "worse") == 0
     assert "no gates" not in capsys.readouterr().out

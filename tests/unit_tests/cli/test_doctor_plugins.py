@@ -61,7 +61,7 @@ def test_what_plugins_give_is_shown_with_where_it_is_from(
 
 def test_where_there_are_none_it_says_so(exit_code: Command, capsys: pytest.CaptureFixture[str]) -> None:
     assert exit_code("doctor", "--plugins") == 0
-    assert capsys.readouterr().out == "There are no plugins. --all shows what the package itself has.\n"
+    assert capsys.readouterr().out == "No plugins found. --all shows what the package itself registers.\n"
 
 
 def test_all_shows_what_the_package_has(exit_code: Command, capsys: pytest.CaptureFixture[str]) -> None:

@@ -90,7 +90,7 @@ def test_score_prints_the_same_document_as_run(exit_code: Command, capsys: Outpu
 def test_plan_is_no_document(exit_code: Command, capsys: Output) -> None:
     assert run(exit_code, "--dry-run") == 2
     assert (
-        "Error: --json and --dry-run exclude each other: --json prints a run, and --dry-run makes none."
+        "Error: --json and --dry-run exclude each other: --json prints a run, and --dry-run does not run anything."
         in capsys.readouterr().err
     )
 

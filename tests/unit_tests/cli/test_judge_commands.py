@@ -128,7 +128,7 @@ def test_dry_run_of_scoring_says_what_judges_would_ask(
     assert " output tokens" in told
     assert judge.requests == []
     assert exit_code(*SCORE, "--dry-run") == 0
-    assert capsys.readouterr().out == "No model judges, so that judging costs nothing.\n"
+    assert capsys.readouterr().out == "No model judges, so judging costs nothing.\n"
     assert not Path("run").exists()
 
 

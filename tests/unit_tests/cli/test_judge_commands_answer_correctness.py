@@ -121,7 +121,7 @@ def test_errors_are_counted_and_where_there_is_nothing_else_it_is_a_finding(
     stub.chat_faults.extend([http_error(400, "too long"), None])
     Path("config.yaml").write_text(Path("config.yaml").read_text() + "judges: {max_concurrency: 1}\n")
     assert exit_code(*COMMAND, "-c", "config.yaml", "-q") == 0
-    assert "1 row could not be judged; given again, the command asks for them again." in capsys.readouterr().err
+    assert "1 row could not be judged. Run the same command to retry them." in capsys.readouterr().err
     Path("config.yaml").write_text(Path("config.yaml").read_text().replace("api_key: k", "api_key: wrong"))
     assert exit_code(*COMMAND, "-c", "config.yaml", "-q", "--overwrite") == 1
     error = capsys.readouterr().err

@@ -81,7 +81,7 @@ def test_task_that_refuses_to_end_does_not_hold_up_the_end_of_the_command(files:
     code = f"from graphrag_eval_lc.cli import main; main({arguments!r}.split())"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=100, check=False)
     assert done.returncode == 1
-    assert "Not one question was answered" in done.stderr
+    assert "No question was answered" in done.stderr
     assert "Written to run: run.json" in done.stdout
 
 

@@ -74,7 +74,7 @@ def test_new_field_is_in_the_runs_record_and_is_checked() -> None:
     assert recorded(WithOneMore(think_time=7))["limits"]["think_time"] == 7
     with pytest.raises(OptionError, match=r"think_time cannot be 0\. It must be greater than or equal to 1\."):
         WithOneMore(think_time=0)
-    with pytest.raises(OptionError, match=r"no option think_times\. The options are .*think_time"):
+    with pytest.raises(OptionError, match=r"unknown option think_times\. The options are .*think_time"):
         WithOneMore(think_times=7)
 
 
