@@ -48,7 +48,7 @@ class Selection:
             if (number := getattr(self, name)) is not None and number < 1:
                 raise OptionError(f"{name} is at least 1, not {number}")
         if self.seed is not None and self.sample is None:
-            raise OptionError("a seed selects nothing by itself", hint="Give the size of the sample too.")
+            raise OptionError("a seed alone selects nothing", hint="Give the size of the sample too.")
         for name in ("template_ids", "question_ids"):
             object.__setattr__(self, name, _ids(name, getattr(self, name)))
         if self.sample is not None and self.seed is None:

@@ -119,7 +119,7 @@ def test_capture_option_that_does_not_exist_is_told_with_the_nearest() -> None:
 
 
 def test_seed_without_a_sample_is_refused() -> None:
-    with pytest.raises(OptionError, match="a seed selects nothing by itself"):
+    with pytest.raises(OptionError, match="a seed alone selects nothing"):
         checked(seed=3)
 
 
@@ -218,7 +218,7 @@ def test_function_of_the_config_that_is_none_is_told_with_file_and_key(
 
 
 def test_an_option_of_the_capture_is_told_where_it_belongs() -> None:
-    with pytest.raises(OptionError, match=r'no option keep_messages\. Write capture=\{"keep_messages": …\}\.'):
+    with pytest.raises(OptionError, match=r'unknown option keep_messages\. Write capture=\{"keep_messages": …\}\.'):
         CheckedOptions(keep_messages=True)
 
 
