@@ -111,6 +111,16 @@ def test_runs_in_python_are_read_too() -> None:
     assert [response["actual_answer"] for response in read_traces([*run(2), *run(1)], DATASET)] == ["1", "2"]
 
 
+def test_a_model_inside_a_model_is_one_call_in_python_as_in_a_file(tmp_path: Path) -> None:
+    root, tool = run(1)
+    outer = {**root, "id": "m1", "parent_run_id": "a1", "run_type": "llm", "outputs": None}
+    inner = {**outer, "id": "m2", "parent_run_id": "m1", "prompt_tokens": 2, "completion_tokens": 3, "total_tokens": 5}
+    runs = [root, outer, inner, tool]
+    (tmp_path / "runs.json").write_text(json.dumps(runs))
+    assert read_traces(runs, DATASET) == read_traces(tmp_path / "runs.json", DATASET)
+    assert [call["total_tokens"] for call in read_traces(runs, DATASET)[0]["llm_calls"]] == [5]
+
+
 def test_question_that_was_asked_again_has_a_repeat() -> None:
     again = [{**each, "trace_id": "x"} for each in run(1)]
     again = [{**each, "id": f"x{each['id']}", "start_time": "2026-01-31T13:00:00"} for each in again]
