@@ -4,16 +4,14 @@ import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
-from dataclasses import replace
 from typing import Any, Unpack
 from uuid import uuid4
 
 from langchain_core.tracers.context import register_configure_hook
 
 from graphrag_eval_lc.capture.kept import CaptureKeywords, CaptureOptions
-from graphrag_eval_lc.capture.record import Tree
 from graphrag_eval_lc.capture.recorder import RunCallbacks
-from graphrag_eval_lc.capture.responses import Part, response_from, runs_of, runs_of_responses
+from graphrag_eval_lc.capture.responses import response_from, runs_of, runs_of_responses
 from graphrag_eval_lc.errors import CaptureError
 from graphrag_eval_lc.records import Response
 
@@ -81,10 +79,10 @@ class GraphRAGEvalCallbackHandler(RunCallbacks):
             New dicts of plain JSON values. A run that has not ended counts as an error.
         """
         with self._lock:
-            return [self._response(runs) for runs in runs_of_responses(self._records.trees)]
-
-    def _response(self, runs: Sequence[Tree]) -> Response:
-        return response_from([self._part(tree) for tree in runs], self._options)
+            return [
+                response_from([self._part(tree) for tree in runs], self._options)
+                for runs in runs_of_responses(self._records.trees)
+            ]
 
     def response(self, question_id: str | None = None) -> Response:
         """Return the last response of one question; ``responses()`` has all.
@@ -97,7 +95,8 @@ class GraphRAGEvalCallbackHandler(RunCallbacks):
             CaptureError: There is no such run, or several may be meant.
         """
         with self._lock:
-            return self._response(runs_of(runs_of_responses(self._records.trees), question_id))
+            runs = runs_of(runs_of_responses(self._records.trees), question_id)
+            return response_from([self._part(tree) for tree in runs], self._options)
 
     def response_ended_now(self, question_id: str, error: str) -> Response:
         """Return the response that a question's runs would have if they ended now; they continue.
@@ -111,13 +110,8 @@ class GraphRAGEvalCallbackHandler(RunCallbacks):
         """
         with self._lock:
             runs = runs_of(runs_of_responses(self._records.trees), question_id)
-            parts = [self._part(tree) if tree.has_ended else self._ended_now(tree, error) for tree in runs]
+            parts = [self._part(tree if tree.has_ended else tree.ended_now(error)) for tree in runs]
         return response_from(parts, self._options)
-
-    def _ended_now(self, tree: Tree, error: str) -> Part:
-        ended = replace(tree)
-        ended.close(error)
-        return self._interpreted(ended)
 
     @property
     def has_runs(self) -> bool:

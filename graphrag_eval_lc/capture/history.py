@@ -181,12 +181,12 @@ class History:
         The first of these decides: copies of the run's input, the question itself, the end of an earlier run, a
         message that holds the question.
         """
-        for end in (_end_of_copy(items, self._old), _end_of(items, self._is_question)):
+        for end in (_end_of_copy(items, self._old), _end_of(items, lambda item: self._asks(item, exactly=True))):
             if end is not None:
                 return end
         start = self._end_of_earlier(items)
         rest = items[start:] or items  # a state that is nothing but an earlier one was kept for this question
-        asking = next(filter(self._holds_question, rest), None)
+        asking = next((item for item in rest if self._asks(item, exactly=False)), None)
         if asking is None:
             return start
         return _end_of(items, lambda item: _is_copy(asking, item)) or start  # asked again in each turn
@@ -195,15 +195,11 @@ class History:
         """Return the place behind the end of an earlier run; 0 if there is none."""
         return _end_of(messages, lambda item: id_of(item) in self._ends) or 0
 
-    def _is_question(self, item: Any) -> bool:
+    def _asks(self, item: Any, *, exactly: bool) -> bool:
+        """Return whether a user's message is the run's question, or has it in its text."""
         role, content = role_and_content(item)
-        return role in USER_ROLES and content == self._question
-
-    def _holds_question(self, item: Any) -> bool:
-        """Return whether a user's message has the run's question in it."""
-        role, content = role_and_content(item)
-        if role not in USER_ROLES or not self._question or not isinstance(content, str):
-            return False
+        if role not in USER_ROLES or exactly or not self._question or not isinstance(content, str):
+            return role in USER_ROLES and exactly and content == self._question
         return re.search(rf"(?<!\w){re.escape(self._question)}(?!\w)", content) is not None
 
 

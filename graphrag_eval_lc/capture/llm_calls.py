@@ -200,25 +200,33 @@ def answer_problems(
 
     ``reason`` is why the answer ended; parts of the answer are redacted before they are shortened.
     """
+
+    def shown(text: str, what: str) -> str:
+        return shortened(options.kept_text(text, what, warnings), _MOST_SHOWN)
+
     message = generated_message(result)
-    if message is None:
-        return _finish_problem(reason, is_empty=False) if first_generation(result) is not None else ()
-    invalid = [_invalid_call(call, options, warnings) for call in message.invalid_tool_calls]
-    refusal = _refusal(message)
-    if refusal is not None:
-        shown = _shown(refusal, options, "refusal", warnings)
-        return (f"refused: {shown}" if shown else "refused", *invalid)
-    return (*_finish_problem(reason, is_empty=not invalid and _is_empty(message)), *invalid)
-
-
-def _finish_problem(reason: str | None, *, is_empty: bool) -> tuple[str, ...]:
     problem = _PROBLEMS.get((reason or "").lower().replace("-", "_"))
-    if problem is None and not is_empty:
-        return ()
-    if problem == _CUT_OFF and is_empty:
-        problem = f"{problem} before it gave any text"
     stated = "" if reason is None else f" (finish_reason {reason})"
-    return (f"{problem or 'gave neither text nor a tool call'}{stated}",)
+    if message is None:
+        return (f"{problem}{stated}",) if problem and first_generation(result) is not None else ()
+    invalid: list[str] = []
+    for call in message.invalid_tool_calls:
+        name, args = options.step_name(text_of(call.get("name") or "a tool")), text_of(call.get("args") or "")
+        error = text_of(call.get("error") or "").partition("\nFor troubleshooting")[0]
+        args_text = shown(args, f"args of {name}")
+        why = shown(error.replace(args, "…") if args else error, f"error of {name}")
+        identifier = f" ({call['id']})" if call.get("id") else ""
+        text = f"asked for {name}{identifier} with arguments that could not be read, so that it did not run"
+        invalid.append(f"{text}{f': {args_text}' * bool(args_text)}{f' ({why})' * bool(why)}")
+    if (refusal := _refusal(message)) is not None:
+        words = shown(refusal, "refusal")
+        return (f"refused: {words}" if words else "refused", *invalid)
+    is_empty = not invalid and _is_empty(message)
+    if is_empty and problem == _CUT_OFF:
+        problem = f"{problem} before it gave any text"
+    elif is_empty and problem is None:
+        problem = "gave neither text nor a tool call"
+    return (*([f"{problem}{stated}"] if problem else ()), *invalid)
 
 
 def _refusal(message: AIMessage) -> str | None:
@@ -241,24 +249,6 @@ def _is_empty(message: AIMessage) -> bool:
     if any(isinstance(block, Mapping) and block.get("type") not in _THOUGHTS for block in blocks):
         return False  # an image or a provider's own tool is an answer
     return not answer_text(message).strip()
-
-
-def _invalid_call(call: Mapping[str, Any], options: CaptureOptions, warnings: list[str]) -> str:
-    name = options.step_name(text_of(call.get("name") or "a tool"))
-    args = text_of(call.get("args") or "")
-    error = text_of(call.get("error") or "").partition("\nFor troubleshooting")[0]
-    if args:
-        error = error.replace(args, "…")
-    shown = _shown(args, options, f"args of {name}", warnings)
-    why = _shown(error, options, f"error of {name}", warnings)
-    identifier = f" ({call['id']})" if call.get("id") else ""
-    text = f"asked for {name}{identifier} with arguments that could not be read, so that it did not run"
-    return f"{text}{f': {shown}' * bool(shown)}{f' ({why})' * bool(why)}"
-
-
-def _shown(text: str, options: CaptureOptions, what: str, warnings: list[str]) -> str:
-    """Return a text as it is kept, on one line and short."""
-    return shortened(options.kept_text(text, what, warnings), _MOST_SHOWN)
 
 
 # --- calls of the provider's own tools ---

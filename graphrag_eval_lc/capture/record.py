@@ -5,7 +5,7 @@ change is copied: arguments, outputs, and the new part of each list of messages.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from time import perf_counter, time
 from typing import Any, Literal, NamedTuple
 from uuid import UUID
@@ -287,6 +287,12 @@ class Tree:
             self.error = error
             self.elapsed_sec = perf_counter() - self.started
             self.has_ended = True
+
+    def ended_now(self, error: str) -> "Tree":
+        """Return what the tree would be if it ended now."""
+        ended = replace(self)
+        ended.close(error)
+        return ended
 
     def drop_records(self) -> None:
         """Drop all records; only their interpretation is kept."""

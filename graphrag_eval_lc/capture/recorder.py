@@ -113,29 +113,18 @@ class RunCallbacks(GraphCallbackHandler):
         with self._lock:
             tree.close(error)
             self._records.root_ended(tree)
-        part = self._interpreted(tree)  # without the lock, as redact is not ours; the tree changes no more
-        with self._lock:
-            self._keep(tree, part)
-
-    def _interpreted(self, tree: Tree) -> Part:
-        return interpreted(tree, self._records.reported_ids, self._records.ends)
-
-    def _keep(self, tree: Tree, part: Part) -> None:
-        """Keep the interpretation of a tree that has ended, and drop its records, unless all was cleared meanwhile."""
-        if tree not in self._parts and tree.root_id in self._records.ended_roots:
-            self._parts[tree] = part
-            tree.error, tree.waiting = part.error, part.waiting
-            self._records.ends.update(part.ends)
-            tree.drop_records()
+        self._part(tree)  # without the lock, as redact is not ours; the tree changes no more
 
     def _part(self, tree: Tree) -> Part:
-        """Return the interpretation of a tree, which is kept once the tree has ended."""
-        part = self._parts.get(tree)
-        if part is None:
-            part = self._interpreted(tree)
-            if tree.has_ended:
-                self._keep(tree, part)
-        return part
+        """Return the interpretation of a tree, which is kept once the tree has ended, in place of its records."""
+        part = self._parts.get(tree) or interpreted(tree, self._records.reported_ids, self._records.ends)
+        with self._lock:
+            if tree.has_ended and tree not in self._parts and tree.root_id in self._records.ended_roots:
+                self._parts[tree] = part
+                tree.error, tree.waiting = part.error, part.waiting
+                self._records.ends.update(part.ends)
+                tree.drop_records()
+            return self._parts.get(tree, part)
 
     # --- blocks of code, all runs of which make one response ---
 

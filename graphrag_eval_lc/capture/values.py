@@ -59,7 +59,7 @@ def _number(value: float) -> float:
 
 
 def _json_key(key: Any) -> str:
-    plain = to_plain(key)
+    plain = key if type(key) is str else to_plain(key)
     return plain if isinstance(plain, str) else json_text(plain)
 
 
