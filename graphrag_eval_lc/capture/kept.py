@@ -236,12 +236,13 @@ class KeptMessages:
         return kept if isinstance(kept, dict) else {"type": "text", "text": str(kept)}
 
     def _redacted_call(self, call: dict[str, Any]) -> dict[str, Any]:
-        what = f"args of {self._options.step_name(str(call['name']))}"
-        kept = {**call, "args": self._options.redacted(call["args"], what, self._warnings)}
-        if isinstance(call["args"], dict) and not isinstance(kept["args"], dict):
-            kept["args"] = {"args": kept["args"]}
+        name, args, options = str(call["name"]), call["args"], self._options
+        if isinstance(args, dict):
+            kept = {**call, "args": options.kept_args(args, name, self._warnings)}
+        else:
+            kept = {**call, "args": options.redacted(args, f"args of {options.step_name(name)}", self._warnings)}
         if isinstance(call.get("error"), str):
-            kept["error"] = self._options.kept_text(call["error"], "error of an invalid tool call", self._warnings)
+            kept["error"] = options.kept_text(call["error"], "error of an invalid tool call", self._warnings)
         return kept
 
 
@@ -339,10 +340,7 @@ def _cut(content: Any, limit: int) -> tuple[Any, int]:
     length = 0
     for block in content:
         text = block.get("text") if isinstance(block, dict) else block
-        if isinstance(text, str):
-            kept = text[: max(0, limit - length)]
-            cut.append({**block, "text": kept} if isinstance(block, dict) else kept)
-            length += len(text)
-        else:
-            cut.append(block)
+        kept = text[: max(0, limit - length)] if isinstance(text, str) else ""
+        cut.append(kept if isinstance(block, str) else {**block, "text": kept} if isinstance(text, str) else block)
+        length += len(text) if isinstance(text, str) else 0
     return cut, length

@@ -42,9 +42,8 @@ class Step:
     parent: "Step | None"  # the step inside which this one runs
     order: tuple[Any, ...]  # its place among the steps with the same parent
     call_id: str | None = None
-    # the identity of its call when a paused run is resumed: message, call, place and number of the run
-    key: tuple[Any, ...] | None = None
-    has_call: bool = False  # whether a call of a model is known that it carries out
+    has_call: bool = False  # whether a call of a model is known that it carries out, and the message with the call
+    has_message: bool = False
     # open while it runs, pending while the run is paused inside it
     status: Literal["open", "pending", "success", "error"] = "open"
     text: str = ""  # the output, or the error
@@ -367,16 +366,16 @@ def _steps_of(parts: Sequence[Part]) -> list[Step]:
 
 
 def _same_step(step: Step, earlier: Sequence[Step]) -> Step | None:
-    """Return the step of the paused run that carried out the same call of the same message.
+    """Return the step of the paused run that carried out the same call: of the same tool, with the same id.
 
-    Without a message it is a call of the same tool with the same id; if there are several, the one with the same
-    arguments.
+    If there are several, it is the one with the same arguments. Two steps with known messages have different calls.
     """
-    same_id = [other for other in reversed(earlier) if step.has_call and other.has_call and other.id == step.id]
-    for other in same_id:
-        if other.key is not None and other.key == step.key:
-            return other
-    alike = [other for other in same_id if None in (other.key, step.key) and other.name == step.name]
+    alike = [
+        other
+        for other in reversed(earlier)
+        if step.has_call and other.has_call and (other.id, other.name) == (step.id, step.name)
+        if not (step.has_message and other.has_message)
+    ]
     return next((other for other in alike if other.args == step.args), alike[0] if alike else None)
 
 

@@ -199,8 +199,7 @@ class Steps:
         """Note that a step carries out a call."""
         step.has_call = True
         step.call_id = step.call_id or call.call_id
-        if call.message_id is not None:
-            step.key = (call.message_id, call.call_id, call.place, len(call.steps))
+        step.has_message = call.message_id is not None
         call.steps.append(step)
         self.waiting.pop(call, None)
 
