@@ -1,9 +1,11 @@
 """What the records of a run mean: its steps, model calls, answer and warnings, found in named passes."""
 
+from bisect import bisect
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import lru_cache
 from itertools import chain
+from operator import itemgetter
 from time import perf_counter
 from typing import Any
 
@@ -133,8 +135,9 @@ class _Interpretation:
         branch = self._branches.get(parent, ())
         if record.path is not None and (record.is_node or record.path != parent.path):
             tasks, order = self._tasks.setdefault((parent, record.graph_step), []), task_order(record.path)
-            rank = min((each[1] for each in tasks if each[0] >= order), default=None) or self._rank()
-            tasks.append((order, rank))
+            place = bisect(tasks, order, key=itemgetter(0))
+            rank = tasks[place][1] if place < len(tasks) else self._rank()
+            tasks.insert(place, (order, rank))
             branch = (*branch, rank, order)
         self._branches[record] = branch
 

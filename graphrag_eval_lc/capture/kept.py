@@ -326,7 +326,7 @@ def _without_binaries(value: Any, *, is_text: bool = False) -> Any:
 
 
 def _length(match: re.Match[str]) -> str:
-    """Return what is kept of a binary content; the hash tells two of one length apart."""
+    """Return what is kept of a binary content; the hash distinguishes two of one length."""
     body = match["body"]
     digest = blake2b(body.encode("utf-8", "replace"), digest_size=4).hexdigest()
     return f"{match['head'] or ''}<{len(body):,} characters, blake2b {digest}>"

@@ -20,7 +20,7 @@ _USUAL_REASONS = frozenset({"stop", "tool_calls", "length", "end_turn", "tool_us
 _REPEATED = re.compile(r"(.+?)\1+")  # joined chunks of a stream: STOPSTOP
 _MODEL_KEYS = ("model_name", "model", "model_id", "ls_model_name")
 _METADATA_KEYS = frozenset({*_MODEL_KEYS, *_USAGE_KEYS, *_FINISH_KEYS, "model_provider", "system_fingerprint"})
-# Ids that LangChain or a provider gives to a model's message.
+# Ids of models' messages by LangChain or a provider.
 _RUN_ID = re.compile(r"(?:lc_)?run-.|chatcmpl-.|(?:msg|resp)_[0-9A-Za-z]{16}")
 
 _ANTHROPIC_READ, _ANTHROPIC_WRITTEN = "cache_read_input_tokens", "cache_creation_input_tokens"  # as it sends them
@@ -48,7 +48,7 @@ def first_generation(result: LLMResult) -> Generation | None:
 
 
 def generated_message(result: object) -> AIMessage | None:
-    """Return a chat model's message; None for plain language models, and for anything that is no result."""
+    """Return a chat model's message; None for plain language models, and for anything else."""
     generation = first_generation(result) if isinstance(result, LLMResult) else None
     message = generation.message if isinstance(generation, ChatGeneration) else None
     return message if isinstance(message, AIMessage) else None
@@ -223,9 +223,9 @@ def answer_problems(
         return (f"refused: {words}" if words else "refused", *invalid)
     is_empty = not invalid and _is_empty(message)
     if is_empty and problem == _CUT_OFF:
-        problem = f"{problem} before it gave any text"
+        problem = f"{problem} before it returned any text"
     elif is_empty and problem is None:
-        problem = "gave neither text nor a tool call"
+        problem = "returned no text and no tool call"
     return (*([f"{problem}{stated}"] if problem else ()), *invalid)
 
 

@@ -119,7 +119,7 @@ class Record:
     is_retriever: bool = False  # whether it is a retriever or works for one
     path: Any = None  # langgraph's path of the task that begins with it
     graph_step: Any = None  # langgraph's number of the step of that task
-    has_input: bool = True  # whether its input is one of its own, and not None or a Command, which resume a thread
+    has_input: bool = True  # whether it has an input: None and a Command resume a thread
     input_messages: Sequence[MessageList] = ()  # the lists of messages in its input
     output_messages: Sequence[MessageList] = ()  # the lists of messages in its output
     output: Any = None  # the output of a root, of a run that a block calls, or of a node
@@ -213,7 +213,7 @@ class Tree:
     elapsed_sec: float | None = None
     waiting: Sequence[Any] = ()  # the calls that it left open, for the run that resumes it
     known: dict[Any, Any] = field(default_factory=dict)  # the messages that were read, by id and object
-    # id, content and status of each when it was first read: langgraph gives ids later, and an agent may clear texts
+    # id, content and status of each when it was first read: langgraph adds ids later, and an agent may clear texts
     first_seen: dict[int, tuple[Any, Any, Any]] = field(default_factory=dict)
 
     def ask(self, inputs: Any) -> None:
@@ -363,7 +363,7 @@ class Records:
         """Return the parent of a run without a known one.
 
         It is the run whose code calls, by LangChain's context: a handler that is passed once more inside a tool has no
-        parent, nor have the models of ``with_fallbacks``. A run of another question is a root.
+        parent, and the models of ``with_fallbacks`` have none. A run of another question is a root.
         """
         caller = self._open.get(calling_run_id())
         if caller is not None and question_id in (None, caller.tree.question_id):

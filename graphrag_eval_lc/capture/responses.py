@@ -159,13 +159,13 @@ def runs_of(responses: Sequence[Sequence[Tree]], question_id: object) -> Sequenc
             "No run was recorded",
             question_id=None if question_id is None else str(question_id),
             hint='Pass the handler to the agent: config={"callbacks": [handler]}. RemoteGraph.invoke calls no handler: '
-            "after it, say handler.add_run(inputs, output).",
+            "after it, call handler.add_run(inputs, output).",
         )
     if question_id is None and len(known) == 1 and (len(responses) == 1 or None not in known):
         return responses[-1]
     if question_id is None:
         raise CaptureError(
-            f"{len(responses)} runs were recorded, so it is not clear which one is asked for",
+            f"{len(responses)} runs were recorded, so it is not clear which one you want",
             hint='Give each run config={"metadata": {"question_id": ...}}, or use responses().',
         )
     for runs in reversed(responses):

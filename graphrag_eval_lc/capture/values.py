@@ -141,7 +141,7 @@ def _texts(content: Iterable[Any]) -> list[str] | None:
 
 
 def _without_invented_ids(value: Any) -> Any:
-    """Return content blocks without the ids that LangChain gives them, which differ each time."""
+    """Return content blocks without the ids that LangChain adds, which differ each time."""
     if isinstance(value, (list, tuple)):
         return [_without_invented_ids(item) for item in value]
     if not isinstance(value, dict) or not isinstance(value.get("type"), str):
@@ -180,7 +180,7 @@ def _targets(command: Command[Any]) -> Sequence[Any]:
 # --- results of MCP tools ---
 
 _NOT_JSON: Any = object()
-_WRAPPED = "result"  # FastMCP wraps values that are no objects: {"result": value}
+_WRAPPED = "result"  # FastMCP wraps values that are not objects: {"result": value}
 
 
 def mcp_text(content: Any, artifact: Any = None) -> str | None:
@@ -188,7 +188,7 @@ def mcp_text(content: Any, artifact: Any = None) -> str | None:
 
     One block for each element of a list becomes the JSON of the list: from the structured content next to the blocks,
     else if each block is JSON. A single block stays as it is, unless it is in place of a list of one. Blocks with
-    images or files are no such result.
+    images or files are another result.
 
     Example:
         >>> blocks = [{"type": "text", "text": text, "id": f"lc_{text}"} for text in ("a", "b")]

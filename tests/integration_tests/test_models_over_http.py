@@ -227,9 +227,9 @@ def search(query: str) -> str:
         (
             "length",
             EMPTY,
-            "was cut off at the limit of tokens before it gave any text (finish_reason length)",
+            "was cut off at the limit of tokens before it returned any text (finish_reason length)",
         ),
-        ("stop", EMPTY, "gave neither text nor a tool call (finish_reason stop)"),
+        ("stop", EMPTY, "returned no text and no tool call (finish_reason stop)"),
         ("content_filter", EMPTY, "was stopped by the provider's filter (finish_reason content_filter)"),
     ],
 )
