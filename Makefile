@@ -1,9 +1,9 @@
-# Each target makes the virtual environment where it is missing and installs what it needs there.
+# Each target creates the virtual environment if it is missing, and installs what it needs there.
 PYTHON ?= python3
 VENV ?= .venv
 BIN = $(VENV)/bin
 
-# As jupyter-execute does, which cannot be told to leave out when each cell ran.
+# Like jupyter-execute, without recording when each cell ran.
 define RUN_NOTEBOOKS
 import sys, tempfile, nbclient, nbformat
 for path in sys.argv[1:]:
@@ -27,10 +27,10 @@ demo: $(VENV)/.demo  ## Run the demo: an agent over a power grid, without a key 
 test: $(VENV)/.test  ## Run the tests (about 3 minutes)
 	$(BIN)/python -m pytest -m "not full" -n $(or $(JOBS),auto) --dist worksteal
 
-test-full: $(VENV)/.full  ## Run the tests that `make test` leaves out: they take long, or need more packages
+test-full: $(VENV)/.full  ## Run the other tests, which take long or need more packages
 	$(BIN)/python -m pytest -m full -n $(or $(JOBS),auto) --dist worksteal
 
-test-lowest:  ## Run the unit tests with the lowest versions of the dependencies, in an environment of their own
+test-lowest:  ## Run the unit tests with the lowest versions of the dependencies, in a separate environment
 	$(MAKE) --no-print-directory VENV=$(VENV)-lowest $(VENV)-lowest/.lowest
 	$(VENV)-lowest/bin/python -m pytest -m "not full" -n $(or $(JOBS),auto) --dist worksteal \
 	  --hypothesis-profile=few tests/unit_tests
@@ -39,10 +39,10 @@ test-kills: $(VENV)/.full  ## Kill 50 runs, and the workers and drivers of a Ray
 	GRAPHRAG_EVAL_LC_KILLED_RUNS=50 GRAPHRAG_EVAL_LC_KILLED_DRIVERS=5 \
 	  $(BIN)/python -m pytest -n auto --dist worksteal -k "killed_again or kills_of_workers" tests/integration_tests
 
-test-judge: $(VENV)/.test  ## Run the judges with a real model: set GRAPHRAG_EVAL_LC_JUDGE_BASE_URL (and ..._MODEL, ..._EMBEDDING_MODEL)
+test-judge: $(VENV)/.test  ## Test the judges with a real model: set GRAPHRAG_EVAL_LC_JUDGE_BASE_URL (and ..._MODEL, ..._EMBEDDING_MODEL)
 	$(BIN)/python -m pytest -s -m full tests/integration_tests/test_real_judge.py
 
-goldens: $(VENV)/.test  ## Compare what BASE (a commit; HEAD by default) and the working tree give
+goldens: $(VENV)/.test  ## Compare the outputs of BASE (a commit; HEAD by default) and the working tree
 	$(BIN)/python tests/goldens/compare_commits.py $(or $(BASE),HEAD)
 
 lint: $(VENV)/.dev  ## Check style, format and the floors of the design
@@ -50,28 +50,28 @@ lint: $(VENV)/.dev  ## Check style, format and the floors of the design
 	$(BIN)/ruff format --check .
 	$(BIN)/lint-imports
 
-format: $(VENV)/.dev  ## Format the code and mend what can be mended
+format: $(VENV)/.dev  ## Format the code and fix what can be fixed automatically
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
 typecheck: $(VENV)/.dev  ## Check the types
 	$(BIN)/mypy
 
-benchmarks: $(VENV)/.dev  ## Run the benchmarks, beside other libraries where they can be installed
+benchmarks: $(VENV)/.dev  ## Run the benchmarks, compared with other libraries if they can be installed
 	@for script in benchmarks/[a-z]*.py; do echo "== $$script"; $(BIN)/python $$script || exit 1; done
 
 notebooks: $(VENV)/.full  ## Run the notebooks and store their outputs
 	$(BIN)/python -c "$$RUN_NOTEBOOKS" notebooks/*.ipynb
 
-schemas: $(VENV)/.test  ## Write the JSON Schemas of the formats anew
+schemas: $(VENV)/.test  ## Update the JSON Schemas of the formats
 	PYTHONPATH=docs $(BIN)/python -c 'from graphrag_eval_lc.config.loading import CONFIG_SCHEMA_PATH; from made_by.config_schema import config_schema_text; CONFIG_SCHEMA_PATH.write_text(config_schema_text(), encoding="utf-8")'
 	$(BIN)/python -c 'from graphrag_eval_lc.dataset.loading import SCHEMA_PATHS, format_schema_text; [path.write_text(format_schema_text(name), encoding="utf-8") for name, path in SCHEMA_PATHS.items()]'
 	$(BIN)/python -c 'from graphrag_eval_lc.report.json_documents import DOCUMENT_SCHEMA_PATHS, document_schema_text; [path.write_text(document_schema_text(name), encoding="utf-8") for name, path in DOCUMENT_SCHEMA_PATHS.items()]'
 
-reference: $(VENV)/.test  ## Write the reference pages of the documentation and llms.txt anew
+reference: $(VENV)/.test  ## Update the reference pages of the documentation and llms.txt
 	$(BIN)/python docs/made_by/pages.py
 
-pictures: $(VENV)/.full  ## Take the pictures of the documentation anew, from a run of the demo
+pictures: $(VENV)/.full  ## Update the pictures of the documentation, from a run of the demo
 	$(BIN)/python docs/made_by/pictures.py
 
 docs: $(VENV)/.docs  ## Build the documentation into site/, strictly
@@ -80,7 +80,7 @@ docs: $(VENV)/.docs  ## Build the documentation into site/, strictly
 docs-serve: $(VENV)/.docs  ## Show the documentation while you write it
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs serve
 
-release-check: $(VENV)/.release  ## Build the package, and use its wheel in clean environments of each Python
+release-check: $(VENV)/.release  ## Build the package, and try its wheel in a clean environment of each Python
 	$(BIN)/python tests/release_check.py
 
 clean:  ## Remove the virtual environment and the caches

@@ -52,7 +52,7 @@ def tell_errors(judged: JudgedTable) -> None:
     """Print how many rows could not be judged.
 
     Raises:
-        typer.Exit: With code 1 if these are all rows, or if the judge gave up.
+        typer.Exit: With code 1 if these are all rows, or if judging was stopped.
     """
     errors = [cells["Error"] for cells in judged.cells if cells["Error"]]
     if errors:

@@ -106,7 +106,7 @@ class Commands(TyperGroup):
         return super().resolve_command(ctx, args)
 
     def make_context(self, *args: Any, **options: Any) -> Any:
-        """Read what stands before the command."""
+        """Read the text before the command."""
         with _visible_usage_errors():
             return super().make_context(*args, **options)
 

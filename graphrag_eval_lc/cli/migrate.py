@@ -34,7 +34,7 @@ def migrate(
 
     Writes the config with the two settings that reproduce graphrag-eval's figures, its models and its custom
     evaluations. Scores its old responses with these settings, and compares the scores and aggregates with the
-    published ones. Neither an agent nor a model is called.
+    published ones. It calls no agent and no model.
 
     Exit code 0: all published figures are reproduced; 1: differences remain; 3: the published results belong to other
     questions.

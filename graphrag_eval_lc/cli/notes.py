@@ -1,4 +1,4 @@
-"""The command ``dataset notes``: what readers of a report noted, back into the dataset and to the judge."""
+"""The command ``dataset notes``: brings notes from a report into the dataset, and labels to the judge."""
 
 from pathlib import Path
 from typing import Annotated
@@ -22,11 +22,13 @@ def notes(
     labels: Annotated[
         Path | None,
         option(
-            "--labels", "Write the answers on which readers judged the judge here, for judge agreement (CSV).", "FILE"
+            "--labels",
+            "Write the answers for which readers judged the judge to this CSV file, for judge agreement.",
+            "FILE",
         ),
     ] = None,
     run: Annotated[
-        Path | None, option("--run", "The folder of the run that the notes are of. Default: where it was.", "DIR")
+        Path | None, option("--run", "The folder of the run. Default: the folder that the notes name.", "DIR")
     ] = None,
 ) -> None:
     """List what readers of a report noted, and accept outputs as references.
@@ -34,7 +36,7 @@ def notes(
     In a report, mark a reference or a judge as wrong, write a note, or accept the output of a step as the reference;
     then export the notes. This command lists them with the lines of the dataset. With --write it replaces each
     accepted reference, with `output_source` (run, step, date, digest) next to it; comments, order and anchors of the
-    file stay. A reference that changed since the run is left as it is.
+    file stay. A reference that changed since the run is not replaced.
 
     For example:
 
@@ -43,7 +45,7 @@ def notes(
     noted = read_notes(notes)
     folder = run or (Path(noted.folder) if noted.folder else None)
     if folder is None:
-        raise OptionError("the notes do not name the folder of their run", path=notes, hint="Give it with --run DIR.")
+        raise OptionError("the notes do not name the folder of their run", path=notes, hint="Add --run DIR.")
     results = run_results(folder)
     found = noted_dataset(noted, dataset, results)
     for place in found.places:

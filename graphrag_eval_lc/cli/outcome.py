@@ -77,7 +77,7 @@ class Shown:
         files: The files for continuous integration.
         is_quiet: Whether the warnings of the run are still to be printed.
         is_scored_again: Whether the run was only scored now, so that this command cannot resume it.
-        is_live: Whether the report is shown while the run goes on.
+        is_live: Whether the report is shown during the run.
     """
 
     worst: int
@@ -110,7 +110,7 @@ def run_and_show(agent: Any, dataset: Path, shown: Shown, **options: Any) -> Non
             LiveReport(absolute_path(options["output_dir"])) if shown.is_live else nullcontext() as live,
         ):
             if live is not None:
-                tell(f"The report while the run goes on: {live.address}")
+                tell(f"The report during the run: {live.address}")
                 options["on_event"] = live
             run = run_benchmark(agent, dataset, report=False, **options)  # it is written below
         show_run(run, replace(shown, is_quiet=options.get("progress") == "off"))

@@ -299,7 +299,7 @@ class Examination:
             return
         first = next(iter(self._questions()), None)
         if first is None or self.agent is None:
-            yield Check("note", "there is no question to ask", "Fix the errors above.")
+            yield Check("note", "the dataset has no question to ask", "Fix the errors above.")
             return
         run = run_benchmark(
             self.agent,

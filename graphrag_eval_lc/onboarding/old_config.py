@@ -1,4 +1,4 @@
-"""graphrag-eval's config goes in; sections of ours, and sentences on what has no counterpart, come out."""
+"""Converts graphrag-eval's config to sections of this package, and names what has no counterpart."""
 
 from collections.abc import Collection, Iterator, Mapping
 from os import PathLike

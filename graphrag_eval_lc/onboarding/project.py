@@ -1,4 +1,4 @@
-"""Begins a project: asks an agent or reads its responses, and writes its config and its first dataset."""
+"""Begins a project: asks an agent or reads its responses, and writes the config and a first dataset."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -27,11 +27,11 @@ from graphrag_eval_lc.texts import counted, listed
 _FIRST_TEMPLATE = "first_questions"
 _LONGEST_ID = 48
 _EMPTY_DATASET = """\
-# The reference dataset: a template for each kind of question, with questions and what a good answer takes.
+# The reference dataset: one template for each kind of question, with questions, reference answers and reference steps.
 - template_id: {template}
   questions:
     - id: question_1
-      question_text: Replace this by your question
+      question_text: Replace this with your question
 """
 _SCHEMAS = ".graphrag_eval"
 _COMPLETED_BY = f"# yaml-language-server: $schema={_SCHEMAS}/{{name}}\n"
@@ -192,4 +192,4 @@ def _problems(records: Sequence[Response], *, asked: int) -> Iterator[str]:
         yield f"{counted(asked - len(records), 'question')} without an answer"
     silent = [str(each.get("question_id")) for each in records if not is_error(each) and not each.get("actual_steps")]
     if silent:
-        yield f"no tool was called for {listed(silent)}, so that there are no steps to compare"
+        yield f"no tool was called for {listed(silent)}, so no steps can be compared"

@@ -18,19 +18,18 @@ from graphrag_eval_lc.registry.step_kinds import RETRIEVAL
 DATASET_FILE = "questions.yaml"
 RUNS_FOLDER = "runs"
 _FIRST_GATE = 0.8
-_HEAD = "# The project: graphrag-eval-lc finds this file in the current folder. Options of a command override it."
+_HEAD = "# The project file. graphrag-eval-lc reads it from the current folder; command-line options override it."
 _ABOUT = {
-    "steps": "# How the steps of tools are compared with the reference steps of the dataset.",
+    "steps": "# How tool calls are compared with the reference steps of the dataset.",
     RETRIEVAL: "# The tools whose documents are scored by their ids (recall, precision, nDCG, …).",
-    "capture": "# The documents of these tools are kept with their ids, instead of the text that the model reads.",
+    "capture": "# Record the documents of these tools with their ids, instead of the text that the model reads.",
 }
 _END = f"""
-# What a run must reach: otherwise the command ends with exit code 1.
+# Thresholds for a run: if it does not reach them, the command ends with exit code 1.
 gates:
   - {{metric: {MAIN_METRIC}, under: {_FIRST_GATE}}}
 
-# With a section llm a language model judges the answers too. It costs money: `run --dry-run` says how much before
-# anything is asked.
+# Uncomment the next line to judge the answers with a language model. This costs money; `run --dry-run` shows how much.
 # llm: {{generation: {{model: gpt-4o-mini, api_key: '${{OPENAI_API_KEY}}'}}}}
 """
 

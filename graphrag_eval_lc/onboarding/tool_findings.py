@@ -1,4 +1,4 @@
-"""The steps of an agent go in; what each tool returns, and how its steps would be compared, come out."""
+"""Finds out from an agent's steps what each tool returns, and how its steps would be compared."""
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence

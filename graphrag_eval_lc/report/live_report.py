@@ -52,7 +52,7 @@ class _GrowingRun:
 
 
 class LiveReport(AbstractContextManager["LiveReport"]):
-    """An observer of a run that shows its report to browsers on this machine while the run goes on.
+    """An observer of a run that shows its report to browsers on this machine during the run.
 
     A page learns by server-sent events that there are more results, and asks for them. Whether somebody looks changes
     nothing for the run or its files.
