@@ -65,6 +65,7 @@ def lint(
     ] = None,
     reread: Annotated[bool, option("--reread", "Read the vocabulary again, and replace its file.")] = False,
     needs_limit: Annotated[bool, option("--needs-limit", "Report SELECT queries without LIMIT.")] = False,
+    timeout: Timeout = 60.0,
     as_json: JsonRows = False,
 ) -> None:
     """Find mistakes in the SPARQL queries of a dataset or a run.
@@ -82,7 +83,7 @@ def lint(
     lint_files = _lint_files()
     settings = _graph_config(config, endpoint, graph, vocabulary)
     try:
-        known = run_sync(lambda: lint_files.vocabulary_of(settings, reads_again=reread))
+        known = run_sync(lambda: lint_files.vocabulary_of(settings, reads_again=reread, query_timeout=timeout))
     except EndpointError as unread:
         hint = "Use --graph FILE, or a vocabulary that was saved before: --vocabulary FILE."
         raise ConfigError(f"the vocabulary of the graph cannot be read: {unread}", hint=hint) from unread

@@ -127,7 +127,7 @@ class SparqlEndpoint:
         except TimeoutError:
             raise EndpointError(self._too_long()) from None
         except RefusedRedirectError as problem:
-            hint = "Give the URL that it redirects to, or --follow-redirects (follow_redirects)."
+            hint = "Give the URL that it redirects to; dataset import also has --follow-redirects (follow_redirects)."
             if not self._has_answered:
                 raise DatasetError(str(problem), hint=hint) from None
             raise EndpointError(f"{problem}. {hint}") from None

@@ -11,7 +11,7 @@ from graphrag_eval_lc.errors import RunFolderError
 from graphrag_eval_lc.graph.cypher_queries import lint_cypher
 from graphrag_eval_lc.graph.query_lint import LintRule, QueryFinding, lint_query
 from graphrag_eval_lc.graph.refresh import reference_queries
-from graphrag_eval_lc.graph.sources import GraphSource
+from graphrag_eval_lc.graph.sources import DEFAULT_TIMEOUT, GraphSource
 from graphrag_eval_lc.graph.vocabulary import (
     Vocabulary,
     load_vocabulary,
@@ -26,12 +26,15 @@ _LANGUAGES: tuple[Language, ...] = ("SPARQL", "Cypher")
 _ERRORS: tuple[LintRule, ...] = ("syntax", "undeclared_prefix", "unknown_class", "unknown_property", "unbound_variable")
 
 
-async def vocabulary_of(config: GraphConfig, *, reads_again: bool = False) -> Vocabulary | None:
+async def vocabulary_of(
+    config: GraphConfig, *, reads_again: bool = False, query_timeout: float = DEFAULT_TIMEOUT
+) -> Vocabulary | None:
     """Return the vocabulary of a graph: from its file, else from the graph, and then the file is written.
 
     Args:
         config: The section ``graph``.
         reads_again: Whether the graph is asked even if there is a file.
+        query_timeout: The longest time for a query, in seconds.
 
     Returns:
         The vocabulary with the terms of the ontology; None if the configuration names none of them.
@@ -46,7 +49,7 @@ async def vocabulary_of(config: GraphConfig, *, reads_again: bool = False) -> Vo
         vocabulary = load_vocabulary(path)
     elif config.endpoint is not None or config.file is not None:
         file = None if config.file is None else Path(config.file)
-        async with GraphSource(config.endpoint, file).open() as graph:
+        async with GraphSource(config.endpoint, file, query_timeout).open() as graph:
             vocabulary = await read_vocabulary(graph)
         if config.ontology is not None:
             vocabulary = vocabulary.with_ontology(await _ontology(config.ontology))

@@ -56,6 +56,7 @@ def test_help_of_a_command_is_its_listed_sentence_and_one_example(names: str, sh
     assert re.search(rf"\[?OPTIONS\]?.*? {re.escape(LISTED[names])} ", words)
     assert words.count(f"graphrag-eval-lc {names} ") == 2  # its usage and its example
     assert max(map(len, text.splitlines())) <= 80
+    assert not re.search(r"--[a-z,-]*…", text)
     full = shown(*names.split(), "--help-all") if "--help-all" in text else text
     assert options_in(text) <= options_in(full)
     assert shown(*names.split(), "--help") == text  # the full help leaves nothing behind
