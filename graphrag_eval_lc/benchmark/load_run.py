@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from graphrag_eval_lc.benchmark.benchmark_run import BenchmarkRun
-from graphrag_eval_lc.benchmark.run_identity import kept_notes, mapping_of
+from graphrag_eval_lc.benchmark.run_identity import kept_notes
 from graphrag_eval_lc.errors import RunFolderError
 from graphrag_eval_lc.evaluation.shards import Shard
 from graphrag_eval_lc.run_folder import RESULTS_FILE, RUN_FILE, read_run
@@ -44,8 +44,8 @@ def load_run(path: str | PathLike[str]) -> BenchmarkRun:
     return BenchmarkRun(
         aggregates,
         output_dir=folder,
-        stopped=mapping_of(record.get("stopped")) or None,
-        judges=mapping_of(record.get("judges")) or None,
+        stopped=record.get("stopped") or None,
+        judges=record.get("judges") or None,
         warnings=list(_warnings(record)),
         notes=list(notes_in(record)),
     )
@@ -63,7 +63,7 @@ def notes_in(record: Mapping[str, Any]) -> Iterator[str]:
     """Yield which questions were scored, if not all, and which answers are of an agent that changed since."""
     if (shard := Shard.in_record(record)) is not None:
         yield f"this is shard {shard} of a run; all numbers are of its questions alone"
-    number = len(mapping_of(record.get("questions")))
-    if number and mapping_of(record.get("scored_selection")):
+    number = len(record.get("questions") or {})
+    if number and record.get("scored_selection"):
         yield f"a selection of the {counted(number, 'question')} of the run was scored; all numbers are of these alone"
     yield from kept_notes(record)

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from graphrag_eval_lc.aggregation.notes import grading_change
-from graphrag_eval_lc.benchmark.run_identity import Run, mapping_of, records_of, texts_of
+from graphrag_eval_lc.benchmark.run_identity import Run
 from graphrag_eval_lc.config import EvaluationConfig, is_enabled, load_config
 from graphrag_eval_lc.errors import RunFolderError
 from graphrag_eval_lc.judges.custom_functions import CustomFunction, all_functions
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 def recorded_config(record: Mapping[str, Any]) -> EvaluationConfig:
     """Return the configuration of a run.json: nothing is compared or judged by it, so that it needs no plugins."""
     config = config_again(record) or {}
-    steps = {key: value for key, value in mapping_of(config.get("steps")).items() if key != "kinds"}
+    steps = {key: value for key, value in (config.get("steps") or {}).items() if key != "kinds"}
     return load_config({**config, "steps": steps}, has_llm=True, has_embeddings=True)
 
 
@@ -44,13 +44,13 @@ def config_again(earlier: Mapping[str, Any]) -> dict[str, Any] | None:
     A masked key is left out only where OPENAI_API_KEY would reach OpenAI itself. With any other endpoint it stays
     masked, and asking a model then says that the config is needed.
     """
-    config: Any = mapping_of(earlier.get("config"))
+    config: Any = earlier.get("config") or {}
     if config:
         config = {key: value for key, value in config.items() if key != "plugins"}
         steps = config.get("steps")
         if isinstance(steps, Mapping) and steps.get("grading") == "graded":  # the record has defaults too
             config["steps"] = {key: value for key, value in steps.items() if key != "scoring"}
-    sections = mapping_of(config.get("llm"))
+    sections = config.get("llm") or {}
     kept = {
         name: without_masked(section)
         if isinstance(section, Mapping) and section.get("provider") == "openai" and not section.get("base_url")
@@ -84,7 +84,7 @@ def dataset_of(earlier: Mapping[str, Any], folder: Path) -> str:
 
 def register_recorded(record: Mapping[str, Any]) -> None:
     """Register the metrics that a run.json declares, in ``registered_only_here``, as their plugin may be missing."""
-    for evaluator in records_of(record.get("evaluators")):
+    for evaluator in record.get("evaluators") or []:
         key, declares = evaluator.get("name"), evaluator.get("declares")
         if isinstance(key, str) and isinstance(declares, Mapping) and not is_declared(key):
             spec = MetricSpec(**{**declares, "key": key, "range": tuple(declares["range"])})
@@ -152,7 +152,7 @@ def plugins_text(run: Run) -> str:
         >>> plugins_text({"plugins": [{"name": "my_package.metrics", "distribution": "my-package", "version": "1.2"}]})
         'my_package.metrics (my-package 1.2)'
     """
-    return ", ".join(map(_plugin_text, records_of(run.get("plugins"))))
+    return ", ".join(map(_plugin_text, run.get("plugins") or []))
 
 
 def plugin_warnings(earlier: Run, now: Run) -> list[str]:
@@ -174,7 +174,7 @@ def plugin_warnings(earlier: Run, now: Run) -> list[str]:
 
 def _plugins_by_thing(run: Run) -> dict[str, Run]:
     """Return the plugins of a run by what they register, such as ``metric saved_sec``."""
-    return {thing: plugin for plugin in records_of(run.get("plugins")) for thing in texts_of(plugin.get("gives"))}
+    return {thing: plugin for plugin in (run.get("plugins") or []) for thing in (plugin.get("gives") or [])}
 
 
 def _plugin_text(plugin: Run) -> str:
@@ -242,7 +242,7 @@ def scoring_warnings(earlier: Run, now: Run, judges: Run | None, missing: Sequen
         missing: What is missing.
     """
     dropped = [f"scored without {_missing_text(missing)}"] if missing else []
-    grading = grading_change(mapping_of(earlier.get("config")), mapping_of(now.get("config")))
+    grading = grading_change(earlier.get("config") or {}, now.get("config") or {})
     judged = judging_warnings(earlier, judges, is_told=bool(missing))
     return [*dropped, *plugin_warnings(earlier, now), *([] if grading is None else [grading]), *judged]
 
@@ -255,14 +255,14 @@ def judging_warnings(earlier: Run, now: Run | None, *, is_told: bool = False) ->
         now: What the judges of now are; None if nobody judges.
         is_told: Whether missing scorers are reported already; then metrics are not.
     """
-    before, after = mapping_of(earlier.get("judges")), now or {}
+    before, after = (earlier.get("judges") or {}), now or {}
     warnings = [
         f"judged by {after[key]} now, and by {before[key]} before"
         for key in ("generation", "embedding")
         if key in before and key in after and before[key] != after[key]
     ]
     kinds = ("metrics", "custom_evaluations")
-    gone = [name for key in kinds for name in texts_of(before.get(key)) if name not in texts_of(after.get(key))]
+    gone = [name for key in kinds for name in (before.get(key) or []) if name not in (after.get(key) or [])]
     if gone and not is_told:
         warnings.append(f"judged before and not any more, as the config does not ask for it: {', '.join(gone)}")
     return warnings
@@ -275,7 +275,7 @@ def _missing_text(missing: Sequence[Missing]) -> str:
 
 def _missing_matchers(earlier: Run) -> Iterator[Missing]:
     known, plugins = custom_matchers(), _plugins_by_thing(earlier)
-    for record in records_of(earlier.get("matchers")):
+    for record in earlier.get("matchers") or []:
         name, media_type = record.get("name"), record.get("media_type")
         key = (None if name is None else str(name), None if media_type is None else str(media_type))
         if key not in known:
@@ -286,8 +286,8 @@ def _missing_matchers(earlier: Run) -> Iterator[Missing]:
 
 def _missing_evaluators(earlier: Run, given: set[str]) -> Iterator[Missing]:
     plugins = _plugins_by_thing(earlier)
-    for record in records_of(earlier.get("evaluators")):
-        name, function, metrics = str(record.get("name")), record.get("function"), texts_of(record.get("metrics"))
+    for record in earlier.get("evaluators") or []:
+        name, function, metrics = str(record.get("name")), record.get("function"), record.get("metrics") or []
         if name in given:
             continue
         if "plugin" in record:
@@ -308,10 +308,10 @@ def _option_of(plugin: Run) -> str:
 def _missing_models(earlier: Run, options: "ScoredBy") -> Iterator[Missing]:
     """Yield the models that were passed in Python, of which run.json has only the names."""
     config: EvaluationConfig = options.config
-    judges, llm = mapping_of(earlier.get("judges")), mapping_of(mapping_of(earlier.get("config")).get("llm"))
-    metrics = texts_of(judges.get("metrics"))
+    judges, llm = (earlier.get("judges") or {}), ((earlier.get("config") or {}).get("llm") or {})
+    metrics = judges.get("metrics") or []
     if "generation" in judges and not llm and options.llm is None and config.llm is None:
-        judged = [*metrics, *texts_of(judges.get("custom_evaluations"))]
+        judged = [*metrics, *(judges.get("custom_evaluations") or [])]
         what = f"the model {judges['generation']} (it judged {listed(judged)})"
         yield Missing(what, "llm=… in Python, or --config with an llm section")
         return  # without it nothing is embedded either

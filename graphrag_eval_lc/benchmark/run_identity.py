@@ -12,7 +12,7 @@ from graphrag_eval_lc.json_values import json_text
 from graphrag_eval_lc.texts import counted, listed
 
 Run = Mapping[str, Any]
-"""What run.json holds; one that was changed by hand may lack any key or have other types."""
+"""What run.json holds; one that was changed by hand may lack any key."""
 
 DATASET = "dataset"
 CONFIG = "config"
@@ -39,13 +39,13 @@ def identity(record: Mapping[str, Any]) -> dict[str, Any]:
         record: A run.json.
     """
     repeats = record.get(REPEATS)
-    limits = {key: value for key, value in mapping_of(record.get(LIMITS)).items() if key not in _OF_MACHINE}
+    limits = {key: value for key, value in (record.get(LIMITS) or {}).items() if key not in _OF_MACHINE}
     return {
-        DATASET: mapping_of(record.get(DATASET)).get("sha256"),
+        DATASET: (record.get(DATASET) or {}).get("sha256"),
         **{key: record.get(key) for key in _AGENT},
         DIGESTS: digests_in(record) or None,
-        _CAPTURE: {**CaptureConfig().model_dump(), **mapping_of(record.get(_CAPTURE))},
-        SELECTION: mapping_of(record.get(SELECTION)),
+        _CAPTURE: {**CaptureConfig().model_dump(), **(record.get(_CAPTURE) or {})},
+        SELECTION: record.get(SELECTION) or {},
         REPEATS: 1 if repeats is None else repeats,
         LIMITS: limits,
         CONFIG: record.get(CONFIG),
@@ -144,7 +144,7 @@ def agent_changes(earlier: Run, now: Run) -> Iterator[str]:
 def _capture_changes(earlier: Run, now: Run) -> Iterator[str]:
     """Yield what is kept of the agent's runs otherwise; answers of both kinds would be scored next to each other."""
     defaults = CaptureConfig().model_dump()
-    before, after = ({**defaults, **mapping_of(run.get("capture"))} for run in (earlier, now))
+    before, after = ({**defaults, **(run.get("capture") or {})} for run in (earlier, now))
     for key in defaults:
         if before[key] != after[key]:
             was, is_now = ("none" if value is None else json_text(value) for value in (before[key], after[key]))
@@ -170,7 +170,7 @@ def _gone(before: Run, after: Run) -> list[str]:
 
 
 def _questions(run: Run) -> Run:
-    return mapping_of(run.get("questions"))
+    return run.get("questions") or {}
 
 
 # --- answers of an agent whose source changed -------------------------------------------------------------------------
@@ -249,37 +249,9 @@ def _answers(kept: Mapping[str, Any]) -> str:
 
 def kept_in(record: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     """Return what run.json says of kept answers, for each time that the agent changed and they were kept."""
-    return records_of(record.get(KEPT))
+    return record.get(KEPT) or []
 
 
 def digests_in(record: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return the digests in a run.json, which may have been changed by hand."""
-    return mapping_of(record.get(DIGESTS))
-
-
-# --- values of a run.json, which may have been changed by hand --------------------------------------------------------
-
-
-def mapping_of(value: object) -> Mapping[str, Any]:
-    """Return a mapping; an empty one in place of anything else."""
-    return value if isinstance(value, Mapping) else {}
-
-
-def records_of(value: object) -> list[Mapping[str, Any]]:
-    """Return the mappings of a list; without those that are none."""
-    return [each for each in value if isinstance(each, Mapping)] if isinstance(value, list) else []
-
-
-def texts_of(value: object) -> list[str]:
-    """Return the values of a list as texts; nothing in place of anything else."""
-    return [str(each) for each in value] if isinstance(value, list) else []
-
-
-def number_of(value: object, default: int) -> int:
-    """Return a whole number from 1; the default in place of anything else.
-
-    Example:
-        >>> number_of(3, 1), number_of("3", 1), number_of(True, 1), number_of(None, 2)
-        (3, 1, 1, 2)
-    """
-    return value if isinstance(value, int) and not isinstance(value, bool) and value > 0 else default
+    """Return the digests in a run.json."""
+    return record.get(DIGESTS) or {}

@@ -55,12 +55,7 @@ class Shard:
     def in_record(cls, run: Mapping[str, Any]) -> "Shard | None":
         """Return the shard that a run.json is of; None for a whole run."""
         shard = run.get("shard")
-        if not isinstance(shard, Mapping):
-            return None
-        try:
-            return cls.read(f"{shard.get('number')}/{shard.get('of')}")
-        except OptionError:  # changed by hand
-            return None
+        return None if shard is None else cls(shard["number"], shard["of"])
 
     def has(self, key: Key) -> bool:
         """Return whether a sample, by its question id and repeat, belongs to this part."""

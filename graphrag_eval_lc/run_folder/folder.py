@@ -22,13 +22,12 @@ from graphrag_eval_lc.judges.cache import JudgeCache
 from graphrag_eval_lc.registry.exporters import REPORT, exporter
 from graphrag_eval_lc.run_folder.journal import Journal
 from graphrag_eval_lc.run_folder.results_file import ResultsFile, collecting_file
+from graphrag_eval_lc.run_folder.run_record import wrong_key
 from graphrag_eval_lc.texts import shortened
 
 _LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _NO_FLOAT = re.compile("[0-9]{309}")  # digits of a number that no float holds, which runs do not write
 _SECTION_START = re.compile(r"^[^ \n]", re.MULTILINE)
-# The objects of run.json. Any other value under these keys is ignored.
-_SECTIONS = ("questions", "dataset", "config", "times", "totals", "limits", "capture")
 _LAST = ("times", "stopped", "totals", "questions", "scored")
 FORMAT_VERSION = 2
 RESPONSES_FILE = "responses.jsonl"
@@ -284,7 +283,7 @@ def _checked_run(path: Path, text: str, otherwise: str) -> dict[str, Any]:
     except (ValueError, RecursionError) as problem:
         raise _broken(path, otherwise) from problem
     version = run.get("format_version") if isinstance(run, dict) else None
-    if not isinstance(run, dict) or not isinstance(version, int) or _NO_FLOAT.search(text):
+    if not isinstance(version, int) or _NO_FLOAT.search(text):
         raise _broken(path, otherwise)
     if version != FORMAT_VERSION:
         raise RunFolderError(
@@ -293,7 +292,14 @@ def _checked_run(path: Path, text: str, otherwise: str) -> dict[str, Any]:
             path=path,
             hint="Open it with the version that wrote it, or give another folder.",
         )
-    return {key: value for key, value in run.items() if key not in _SECTIONS or isinstance(value, dict)}
+    if (wrong := wrong_key(run)) is not None:
+        raise RunFolderError(
+            f"the record of the run cannot be read: {wrong[1][:1].lower()}{wrong[1][1:]}",
+            path=path,
+            key=wrong[0],
+            hint=f"Fix the file, or {otherwise}.",
+        )
+    return dict(run)
 
 
 def _broken(path: Path, otherwise: str) -> RunFolderError:

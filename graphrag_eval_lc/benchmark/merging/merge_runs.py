@@ -26,10 +26,6 @@ from graphrag_eval_lc.benchmark.run_identity import (
     KEPT,
     LIMITS,
     REPEATS,
-    mapping_of,
-    number_of,
-    records_of,
-    texts_of,
 )
 from graphrag_eval_lc.benchmark.run_manifest import dataset_record, new_run_id
 from graphrag_eval_lc.compare import read_gates
@@ -166,12 +162,12 @@ def _merge(
         accepted, first = refuse_unrelated(parts, force=force), parts[0]
         source = dataset_of(first.record, first.path) if given is None else given
         loaded = read_dataset(source)
-        if dataset_record(source, loaded.templates)["sha256"] != mapping_of(first.record.get(DATASET)).get("sha256"):
+        if dataset_record(source, loaded.templates)["sha256"] != (first.record.get(DATASET) or {}).get("sha256"):
             what = "the dataset is not the one of these runs any more" if given is None else "this is not their dataset"
             hint = "Give it as it was: --dataset FILE (dataset=…); or score each part with the new one first, and "
             path = str(source) if isinstance(source, str | PathLike) else first.path
             raise RunFolderError(what, path=path, hint=f"{hint}merge then.")
-        repeats = min(number_of(first.record.get(REPEATS), 1), MOST_REPEATS)
+        repeats = min(first.record.get(REPEATS) or 1, MOST_REPEATS)
         digests = _merged_questions(parts, loaded.templates)
         samples = samples_of(
             [pair for pair in questions_of(loaded.templates) if str(pair[1]["id"]) in digests], repeats
@@ -189,11 +185,11 @@ def _merge(
 
 def _difference_warnings(parts: Sequence[Part]) -> Iterator[str]:
     """Say where the code or the packages of the parts differ, which may change answers."""
-    known = (mapping_of(part.record.get("git")).get("commit") for part in parts)
+    known = ((part.record.get("git") or {}).get("commit") for part in parts)
     commits = list(dict.fromkeys(str(commit)[:12] for commit in known if commit is not None))
     if len(commits) > 1:
         yield f"the parts were asked at {counted(len(commits), 'commit')}: {listed(commits)}"
-    all_versions = [mapping_of(part.record.get("versions")) for part in parts]
+    all_versions = [part.record.get("versions") or {} for part in parts]
     for package in dict.fromkeys(chain.from_iterable(all_versions)):
         versions = dict.fromkeys(str(each.get(package)) for each in all_versions)
         if len(versions) > 1:
@@ -266,7 +262,7 @@ class _Merge:
             results=[] if unscored else None,
             stopped=stopped,
             warnings=self.warnings,
-            judges=mapping_of(record.get("judges")) or None,
+            judges=record.get("judges") or None,
             notes=[f"merged of {counted(len(self.parts), 'run')}: {answered:,} of {samples} answered"],
             gates=[*config.gates, *gates],
         )
@@ -342,7 +338,7 @@ class _Merge:
             for sample in lacking.values():
                 pipeline.add(sample, cast("Response | None", self.answers.read(sample.key)))
             aggregates = pipeline.finish()
-            has_budget = mapping_of(self.parts[0].record.get(LIMITS)).get("max_cost") is not None
+            has_budget = (self.parts[0].record.get(LIMITS) or {}).get("max_cost") is not None
             self.warnings += pipeline.warnings(wants_costs=has_budget)
             return 0, aggregates
 
@@ -390,8 +386,8 @@ def _merged_record(
     shared = {
         key: first.get(key) for key in ("label", "href") if all(each.get(key) == first.get(key) for each in records)
     }
-    tags = list(dict.fromkeys(tag for record in records for tag in texts_of(record.get("tags"))))
-    selections = [mapping_of(record.get("selection")) for record in records]
+    tags = list(dict.fromkeys(tag for record in records for tag in (record.get("tags") or [])))
+    selections = [record.get("selection") or {} for record in records]
     if any(each != selections[0] for each in selections):
         is_whole = len(questions) == sum(1 for _ in questions_of(templates))
         selections[0] = {} if is_whole else {"question_ids": list(questions)}
@@ -403,7 +399,7 @@ def _merged_record(
         "dataset": first.get("dataset"),
         "selection": selections[0],
         **{key: value for key, value in first.items() if key not in (*_OF_PART, *_AT_END)},
-        KEPT: [each for record in records for each in records_of(record.get(KEPT))],
+        KEPT: [each for record in records for each in (record.get(KEPT) or [])],
         "times": _times(parts),
         "stopped": dict(stopped or {}),
         "judges": next((record["judges"] for record in reversed(records) if "judges" in record), None),
@@ -417,7 +413,7 @@ def _merged_questions(parts: Sequence[Part], templates: Sequence[Template]) -> d
     """Return the digests of the questions that any part selects, by their ids, in the dataset's order."""
     known: dict[str, Any] = {}
     for part in parts:
-        known.update(mapping_of(part.record.get("questions")))
+        known.update(part.record.get("questions") or {})
     ids = (str(question["id"]) for _, question in questions_of(templates))
     return {each: known[each] for each in ids if each in known}
 
@@ -425,10 +421,10 @@ def _merged_questions(parts: Sequence[Part], templates: Sequence[Template]) -> d
 def _scorers(records: Sequence[Mapping[str, Any]], key: str) -> list[Any]:
     """Return the matchers, evaluators or plugins of all parts, with the metrics that an evaluator returned in any."""
     known: dict[str, Any] = {}
-    for each in (each for record in records for each in records_of(record.get(key))):
+    for each in (each for record in records for each in (record.get(key) or [])):
         name = json_text([each.get("name"), each.get("media_type"), each.get("sha256")])
         before = known.get(name, {})
-        metrics = list(dict.fromkeys((*texts_of(before.get("metrics")), *texts_of(each.get("metrics")))))
+        metrics = list(dict.fromkeys((*(before.get("metrics") or []), *(each.get("metrics") or []))))
         known[name] = {**before, **each, **({"metrics": metrics} if "metrics" in {**before, **each} else {})}
     return list(known.values())
 
@@ -449,5 +445,5 @@ def _sessions(part: Part, first: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     record = part.record
     own: dict[str, Any] = {} if part.shard is None else {"shard": str(part.shard)}
     own |= {key: record[key] for key in ("git", "capture") if key in record and record[key] != first.get(key)}
-    for session in records_of(mapping_of(record.get("times")).get("sessions")):
+    for session in (record.get("times") or {}).get("sessions") or []:
         yield {**own, **session}

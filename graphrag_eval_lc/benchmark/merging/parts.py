@@ -15,8 +15,6 @@ from graphrag_eval_lc.benchmark.run_identity import (
     SELECTION,
     differences,
     identity,
-    mapping_of,
-    records_of,
 )
 from graphrag_eval_lc.errors import OptionError, RunFolderError
 from graphrag_eval_lc.evaluation.shards import Shard
@@ -55,7 +53,7 @@ class Part:
     @property
     def origins(self) -> list[dict[str, Any]]:
         """What run.json says of the runs that it consists of: itself, or those that were merged before."""
-        if earlier := records_of(self.record.get("merged")):
+        if earlier := self.record.get("merged"):
             return [dict(each) for each in earlier]
         shard = {} if self.shard is None else {"shard": str(self.shard)}
         return [{"run_id": self.record.get("run_id"), **shard, "path": str(self.path)}]
@@ -63,9 +61,7 @@ class Part:
     @property
     def shards(self) -> set[Shard]:
         """The shards that it consists of."""
-        numbers = (str(each.get("shard")).partition("/") for each in self.origins)
-        known = (Shard.in_record({"shard": {"number": number, "of": of}}) for number, _, of in numbers)
-        return {shard for shard in known if shard is not None}
+        return {Shard.read(each["shard"]) for each in self.origins if "shard" in each}
 
 
 def open_parts(paths: Sequence[str | PathLike[str]], stack: ExitStack) -> tuple[list[Part], list[str]]:
@@ -111,7 +107,7 @@ def open_parts(paths: Sequence[str | PathLike[str]], stack: ExitStack) -> tuple[
 
 
 def _place(part: Part) -> tuple[int, str, str]:
-    started = mapping_of(part.record.get("times")).get("started")
+    started = (part.record.get("times") or {}).get("started")
     return 0 if part.shard is None else part.shard.number, str(started), str(part.path)
 
 
@@ -167,13 +163,13 @@ def _differences(first: Part, part: Part, *, has_shards: bool) -> Iterator[tuple
 
 def _scorers_of(record: Mapping[str, Any]) -> dict[str, Any]:
     """Return the evaluators, matchers and models that scored a part."""
-    judges = mapping_of(record.get("judges"))
+    judges = record.get("judges") or {}
     kept = {key: judges.get(key) for key in ("engine", "generation", "embedding", "metrics")}
     return {
-        "the evaluator": {str(each.get("name")): each.get("function") for each in records_of(record.get("evaluators"))},
+        "the evaluator": {str(each.get("name")): each.get("function") for each in (record.get("evaluators") or [])},
         "the matcher": {
             json_text([each.get("name"), each.get("media_type")]): each.get("function")
-            for each in records_of(record.get("matchers"))
+            for each in (record.get("matchers") or [])
         },
         **({"judges": kept} if judges else {}),
     }

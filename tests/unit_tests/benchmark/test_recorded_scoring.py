@@ -79,7 +79,7 @@ def test_evaluators_may_be_functions_and_specs() -> None:
     Path("checks.py").write_text(MATCHERS)
     assert [function.__name__ for function in evaluators_of([len, "checks.py:is_short"])] == ["len", "is_short"]
     assert evaluators_of(None) == ()
-    with pytest.raises(AgentError, match="'is_short' is no spec of an evaluator"):
+    with pytest.raises(AgentError, match="'is_short' is not the spec of an evaluator"):
         evaluators_of(["is_short"])
 
 

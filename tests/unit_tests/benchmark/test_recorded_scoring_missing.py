@@ -167,19 +167,6 @@ def test_matcher_in_the_place_of_a_built_in_one_is_missed_too(tmp_path: Path, fo
         score_run(tmp_path, dataset=dataset)
 
 
-@pytest.mark.parametrize("broken", [{"matchers": 3, "evaluators": "x"}, {"matchers": [3], "evaluators": [None]}])
-def test_record_that_was_broken_by_hand_names_nothing(folder: Path, broken: dict[str, Any]) -> None:
-    (folder / "run.json").write_text(json.dumps({**record_in(folder), **broken}))
-    score_run(folder, dataset=DATASET)
-
-
-def test_record_with_values_of_other_types_is_told_as_text(folder: Path) -> None:
-    strange = {"matchers": [{"name": ["x"]}], "evaluators": [{"name": {"y": 1}, "metrics": [2]}]}
-    (folder / "run.json").write_text(json.dumps({**record_in(folder), **strange}))
-    with pytest.raises(RunFolderError, match=r"the matcher for \['x'\] \(None\) and the evaluator \{'y': 1\}"):
-        score_run(folder, dataset=DATASET)
-
-
 # --- going on with a run ---------------------------------------------------------------------------------------------
 
 

@@ -382,9 +382,10 @@ def test_steps_of_the_wrong_type_are_told(tmp_path: Path, scored: Scored, broken
 
 
 @pytest.mark.parametrize("record", [{"dataset": ["x"]}, {"dataset": "x"}, {"questions": [1]}, {"label": 7}])
-def test_run_json_of_another_form_is_no_matter(tmp_path: Path, scored: Scored, record: dict[str, Any]) -> None:
+def test_run_json_of_another_form_is_refused(tmp_path: Path, scored: Scored, record: dict[str, Any]) -> None:
     run = folder(tmp_path / "run", scored(*[1.0] * 10), **record)
-    assert compare_runs(run, run).warnings == ()
+    with pytest.raises(RunFolderError, match=f"key {next(iter(record))}.*the record of the run cannot be read"):
+        compare_runs(run, run)
 
 
 def test_broken_run_json_is_not_to_be_overwritten(tmp_path: Path, scored: Scored) -> None:

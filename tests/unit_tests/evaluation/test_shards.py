@@ -49,12 +49,6 @@ def test_what_is_no_shard_is_refused(text: object, part: str) -> None:
         Shard.read(text)
 
 
-def test_record_changed_by_hand_is_of_no_shard() -> None:
-    assert Shard.in_record({"shard": {"number": 3, "of": 16}}) == Shard(3, 16)
-    assert Shard.in_record({"shard": {"number": "x"}}) is None
-    assert Shard.in_record({"shard": "3/16"}) is None
-
-
 def test_limit_of_failures_is_divided_as_a_number_and_stays_as_a_share() -> None:
     assert str(FailureLimit.read(20).in_shard(Shard(1, 16))) == "2"
     assert str(FailureLimit.read(20).in_shard(Shard(5, 16))) == "1"

@@ -64,11 +64,10 @@ def test_questions_with_repeats_are_counted_once(runs: Path) -> None:
     assert (run.row()["questions"], run.row()["errors"]) == (4, 2)
 
 
-def test_record_with_other_types_is_told_as_unknown(runs: Path, change: Change) -> None:
-    change(runs / "a", git=1, times=[], dataset="qa.yaml", tags="x", totals=None)
-    (run,) = list_runs(runs / "a")
-    assert (run.commit, run.is_clean, run.started, run.dataset_digest, run.tags) == (None, None, None, None, [])
-    assert run.row()["dataset"] is None
+def test_record_with_other_types_is_refused(runs: Path, change: Change) -> None:
+    change(runs / "a", tags="x")
+    with pytest.raises(RunFolderError, match=r"run\.json, key tags: the record of the run cannot be read"):
+        list_runs(runs / "a")
 
 
 def test_latest_run_is_the_last_that_came_to_its_end(runs: Path, change: Change) -> None:

@@ -1,6 +1,5 @@
 """Parts of a run put together: what belongs together, what is kept, and what goes on with it."""
 
-import contextlib
 import json
 import shutil
 import stat
@@ -12,7 +11,7 @@ import pytest
 
 from graphrag_eval_lc import load_run, merge_runs, score_run
 from graphrag_eval_lc.benchmark.merging.merge_runs import plan_merge
-from graphrag_eval_lc.errors import GraphRAGEvalError, OptionError, RunFolderError
+from graphrag_eval_lc.errors import OptionError, RunFolderError
 from graphrag_eval_lc.run_folder import RunFolder
 
 Part = Callable[..., Path]
@@ -383,22 +382,6 @@ def test_other_commits_and_versions_are_told(shards: Shards) -> None:
     assert warnings[1].startswith("the parts were asked with langgraph ")
     sessions = record_of("night")["times"]["sessions"]
     assert [session.get("git") for session in sessions] == [None, {"commit": "b" * 40}]
-
-
-@pytest.mark.full
-@pytest.mark.parametrize("odd", [5, "x", ["a"], [[]], {"a": {"b": 1}}, [{"name": 1}]])
-def test_records_changed_by_hand_are_merged_or_refused(shards: Shards, odd: Any) -> None:
-    folders = shards(2)
-    records = [record_of(str(folder)) for folder in folders]
-    others = ["tags", "label", "git", "plugins", "judges", "stopped", "merged", "repeats", "selection", "agent_config"]
-    for key in (*records[0], *others):
-        for number in (1, 2):
-            for folder, record in zip(folders[:number], records, strict=False):
-                (folder / "run.json").write_text(json.dumps({**record, key: odd}))
-            with contextlib.suppress(GraphRAGEvalError):
-                merge_runs(folders, output_dir="night", overwrite=True, force=True)
-        for folder, record in zip(folders, records, strict=True):
-            (folder / "run.json").write_text(json.dumps(record))
 
 
 def test_merge_that_was_killed_is_not_gone_on_with_and_is_done_again(shards: Shards, part: Part) -> None:
