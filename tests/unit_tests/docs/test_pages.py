@@ -11,7 +11,9 @@ import yaml
 ROOT = Path(__file__).parents[3]
 README = ROOT / "README.md"
 EXTRAS = ROOT / "docs" / "start" / "install.md"
-PAGES = [README, *sorted((ROOT / "docs").rglob("*.md"))]
+FOR_CONTRIBUTORS = [ROOT / name for name in ("CONTRIBUTING.md", "SECURITY.md", "ARCHITECTURE.md", "CHANGELOG.md")]
+EXAMPLES = sorted((ROOT / "examples").rglob("*.md"))
+PAGES = [README, *FOR_CONTRIBUTORS, *EXAMPLES, *sorted((ROOT / "docs").rglob("*.md"))]
 MOST_LINES, LONGEST_LINE = 150, 120
 OPTION = re.compile(r"`(?:[^`\n]* )?(--[a-z][a-z-]+)")
 OF_EACH_COMMAND = {"--help", "--help-all", "--install-completion"}
