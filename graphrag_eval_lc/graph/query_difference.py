@@ -63,7 +63,7 @@ class Difference:
 
     Attributes:
         kind: What differs.
-        sentence: It in words, such as "asks cim:ratedU instead of cim:ratedS".
+        sentence: It in words, such as "uses cim:ratedU instead of cim:ratedS".
         expected: What the reference query has; None if it has nothing there.
         actual: What the query has; None if it has nothing there.
     """
@@ -235,7 +235,7 @@ class _Comparison:
         match kind:
             case "property":
                 old, new = words.term(expected.predicate), words.term(actual.predicate)
-                return Difference(kind, f"asks {new} instead of {old}", old, new)
+                return Difference(kind, f"uses {new} instead of {old}", old, new)
             case "inverse" | "direction":
                 old, new = words.pattern(expected), words.pattern(actual)
                 return Difference(kind, f"has {new} instead of {old}", old, new)

@@ -54,15 +54,15 @@ def diagnosis_of(
     nearest = _nearest_step(candidates, taken, before)
     reason, worth = candidates.reason(nearest), candidates.worth(nearest)
     if worth > 0:
-        fits = "fits" if worth == 1 or candidates[nearest].score > 0 else "fits in part"
+        matched_as = "matched" if worth == 1 or candidates[nearest].score > 0 else "matched in part"
         why = "another assignment scores higher"
         if nearest in taken:
-            why = "fulfils another reference step"
+            why = "used for another reference step"
         elif before is None:
-            why = "its group is not scored"
+            why = "group not scored"
         elif nearest >= before:
-            why = "comes after a step of a later group"
-        reason = f"{fits}, but {why}: {reason}"
+            why = "called after a step of a later group"
+        reason = f"{matched_as} ({why}): {reason}"
     else:
         reason = _with_hint(candidates, with_more(reason, f"{calls} {why_failed}") if failed else reason)
     return _compared_with(candidates, nearest, reason, matched=False)

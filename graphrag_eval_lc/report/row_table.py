@@ -1,4 +1,4 @@
-"""The rows of a query next to those of its reference: which are missing, too many and equal, with all columns."""
+"""The rows of a query next to those of its reference: which are missing, extra and equal, with all columns."""
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence

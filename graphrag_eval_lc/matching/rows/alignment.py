@@ -1,4 +1,4 @@
-"""One alignment of the rows of two results under chosen columns: which rows are missing, which are too many, and why.
+"""One alignment of the rows of two results under chosen columns: which rows are missing, which are extra, and why.
 
 Precision, recall, the reason, the near misses and the grade are all read from it. The grade is F1 over cells, times the
 order's share:

@@ -51,7 +51,7 @@ def _about_mismatch(aligned: Alignment, *, is_cut_off: bool) -> Iterator[str]:
         yield f"{of_rows} {are_missing}, e.g. {_in_brackets(aligned.terms, missing[0])}"
     if extra and found:
         example = near[1] if near and near[0] == missing[0] else extra[0]
-        yield f"{counted(len(extra), 'row')} too many, e.g. {_in_brackets(aligned.actual_terms, example)}"
+        yield f"{counted(len(extra), 'extra row')}, e.g. {_in_brackets(aligned.actual_terms, example)}"
     if not missing and not extra:
         yield _about_equal_rows(aligned, is_cut_off=is_cut_off)
     elif aligned.equal and aligned.order < 1.0:
@@ -76,7 +76,7 @@ def _about_columns(aligned: Alignment, *, is_cut_off: bool) -> Iterator[str]:
 
 
 def _near_rows(aligned: Alignment) -> tuple[int, int] | None:
-    """Return the first missing row that has a near one among those too many, and the first such one."""
+    """Return the first missing row that has a near one among the extra rows, and the first such one."""
     pairs = {pair.reference: pair for pair in reversed(aligned.pairs)}
     for at in aligned.missing:
         pair = pairs.get(aligned.rows[at])

@@ -34,9 +34,9 @@ def diagnosis(query: str, *, config: dict[str, Any] | None = None, **step: Any) 
 def test_difference_is_in_the_diagnosis() -> None:
     found = diagnosis(REFERENCE.replace(":kv", ":voltage"))
     assert found["query"]["cause"] == "property"
-    assert found["query"]["sentence"] == "The query asks :voltage instead of :kv."
+    assert found["query"]["sentence"] == "The query uses :voltage instead of :kv."
     assert found["query"]["differences"] == [
-        {"kind": "property", "sentence": "asks :voltage instead of :kv", "expected": ":kv", "actual": ":voltage"}
+        {"kind": "property", "sentence": "uses :voltage instead of :kv", "expected": ":kv", "actual": ":voltage"}
     ]
     assert found["reason"].startswith(f"{found['query']['sentence']} The actual results have no rows")
 

@@ -29,8 +29,8 @@ def test_diagnosis_has_the_grade_and_what_was_found_beside_it() -> None:
 @pytest.mark.parametrize(
     ("groups", "calls", "reason"),
     [
-        (["a", "a"], ["a"], "fits, but fulfils another reference step: it fits"),
-        (["a", "a"], [{"a": 0.5}], "fits in part, but fulfils another reference step: it does not fit."),
+        (["a", "a"], ["a"], "matched (used for another reference step): it fits"),
+        (["a", "a"], [{"a": 0.5}], "matched in part (used for another reference step): it does not fit."),
     ],
 )
 def test_steps_of_all_groups_count(groups: Any, calls: Any, reason: str) -> None:

@@ -15,14 +15,14 @@ KINDS = [
     ("the agent did not call a or b nor any other tool", "never sent", "a or b was never called"),
     ("3 calls of sparql_query failed: HTTPError: 400", "tool error", "sparql_query failed: HTTPError"),
     ("1 call of search failed: no row 7 of urn:x:1", "tool error", "search failed: no row … of …"),
-    ("fits, but its group is not scored: x", "right call, wrong place", "The right call, but its group is not scored"),
+    ("matched (group not scored): x", "right call, wrong place", "The right call: group not scored"),
     ("The actual results have no rows, the reference has 4.", "empty result", "The result is empty"),
     ("urn:uuid:1 is not in the output of search", "wrong entity", "Wrong entity: search did not find the IRI"),
     ("1 of 3 relevant documents in the top 5; e.g. x", "missed documents", "Relevant documents were not retrieved"),
     ("The rows are the same but in another order, from row 2 on: a.", "wrong order", "The rows are in another order"),
     ("No result column matches `x`; 1 of 1 row is missing.", "missing column", "A required column is missing"),
-    ("1 of 2 rows is missing; 2 rows too many.", "wrong rows", "Some rows are missing and others too many"),
-    ("1 row too many, e.g. (9); columns: `a`.", "extra rows", "Rows too many"),
+    ("1 of 2 rows is missing; 2 extra rows.", "wrong rows", "Some rows are missing, others are extra"),
+    ("1 extra row, e.g. (9); columns: `a`.", "extra rows", "Extra rows"),
     ("2 of 4 rows are missing, e.g. (300).", "missing rows", "Rows are missing"),
     ("another text: 1 instead of 2", "another output", "The output of step differs"),
     ("start is '1' instead of '2'; end is '3' instead of '4'", "wrong time", "Wrong time in step"),
@@ -66,7 +66,7 @@ def test_an_undecided_step_is_its_own_kind() -> None:
     assert kind == ("undecided", "step: it is not known whether it fits")
 
 
-DIFFERENCE = {"kind": "property", "sentence": "asks c:b instead of c:a", "expected": "c:a", "actual": "c:b"}
+DIFFERENCE = {"kind": "property", "sentence": "uses c:b instead of c:a", "expected": "c:a", "actual": "c:b"}
 FINDING = {"rule": "unknown_class", "what": "c:X is not a class of this graph", "hint": "nearest: c:Y"}
 
 
@@ -109,13 +109,13 @@ def failures_of(*results: Any, most: int = 10) -> Failures:
 def test_like_failures_are_a_group_and_the_largest_comes_first() -> None:
     failures = failures_of(
         failed("2 of 4 rows are missing, e.g. (300).", "a"),
-        failed("1 row too many, e.g. (9).", "b"),
-        failed("3 rows too many, e.g. (8).", "c"),
+        failed("1 extra row, e.g. (9).", "b"),
+        failed("3 extra rows, e.g. (8).", "c"),
         {"question_id": "right", "template_id": "t", "steps_score": 1.0},
     )
     groups = [(group.count, group.kind, group.keys, group.example) for group in failures.groups()]
     assert groups == [
-        (2, "extra rows", ("b", "c"), "step: 1 row too many, e.g. (9)."),
+        (2, "extra rows", ("b", "c"), "step: 1 extra row, e.g. (9)."),
         (1, "missing rows", ("a",), "step: 2 of 4 rows are missing, e.g. (300)."),
     ]
     assert failures.count == 3

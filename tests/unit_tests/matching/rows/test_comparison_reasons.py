@@ -39,28 +39,28 @@ REASONS: dict[str, tuple[Any, Any, dict[str, Any], str]] = {
         table("name power", ("OSLO T1", 110), ("OSLO T2", None), ("ASKER", 1)),
         table("n p", ("OSLO T2", None), ("ASKER", 1), ("ALTA", 2)),
         {},
-        "Columns: `name` as `n`, `power` as `p`; 1 of 3 rows is missing, e.g. (OSLO T1, 110); 1 row too many, "
+        "Columns: `name` as `n`, `power` as `p`; 1 of 3 rows is missing, e.g. (OSLO T1, 110); 1 extra row, "
         "e.g. (ALTA, 2); row F1 0.67.",
     ),
     "a near miss": (
         table("name ratedS", ("a", 110), ("b", 200), ("c", 315)),
         table("name ratedS", ("a", 110), ("b", 200), ("c", 300)),
         {},
-        "1 of 3 rows is missing, e.g. (c, 315); 1 row too many, e.g. (c, 300); "
+        "1 of 3 rows is missing, e.g. (c, 315); 1 extra row, e.g. (c, 300); "
         "row 3: `ratedS` 300 instead of 315; row F1 0.67; columns: `name`, `ratedS`.",
     ),
     "a near miss next to other rows": (
         table("t power", ("a", 1000), ("b", 1)),
         table("t power", ("b", 1), ("z", 5), ("a", 300), ("a", 420)),
         {},
-        "1 of 2 rows is missing, e.g. (a, 1000); 3 rows too many, e.g. (a, 300); "
+        "1 of 2 rows is missing, e.g. (a, 1000); 3 extra rows, e.g. (a, 300); "
         "row 1: `power` 300 instead of 1000; row F1 0.33; columns: `t`, `power`.",
     ),
     "columns of another name come first": (
         table("a b", ("x", 1), ("y", 2)),
         table("a p", ("x", 1), ("y", 3)),
         {},
-        "Columns: `b` as `p`, `a`; 1 of 2 rows is missing, e.g. (y, 2); 1 row too many, e.g. (y, 3); "
+        "Columns: `b` as `p`, `a`; 1 of 2 rows is missing, e.g. (y, 2); 1 extra row, e.g. (y, 3); "
         "row 2: `b` 3 instead of 2; row F1 0.50.",
     ),
     "no column": (
@@ -74,14 +74,14 @@ REASONS: dict[str, tuple[Any, Any, dict[str, Any], str]] = {
         table("b", ("x",)),
         {},
         "Only 1 column for 2 required; no result column matches `b`; columns: `a` as `b`; 1 of 1 row is missing, "
-        "e.g. (x, y); 1 row too many, e.g. (x, –); row 1: `b` no column instead of y.",
+        "e.g. (x, y); 1 extra row, e.g. (x, –); row 1: `b` no column instead of y.",
     ),
     "a column for two": (
         table("a b", ("1", "1"), ("2", "2")),
         table("c", ("1",), ("2",)),
         {},
         "Only 1 column for 2 required; no result column matches `b`; columns: `a` as `c`; 2 of 2 rows are missing, "
-        "e.g. (1, 1); 2 rows too many, e.g. (1, –); row 1: `b` no column instead of 1.",
+        "e.g. (1, 1); 2 extra rows, e.g. (1, –); row 1: `b` no column instead of 1.",
     ),
     "the order": (
         table("a", *"ABCD"),
@@ -100,7 +100,7 @@ REASONS: dict[str, tuple[Any, Any, dict[str, Any], str]] = {
         table("a", ("b\nc",)),
         {},
         "1 of 1 row is missing, e.g. (xxxxxxxxxxxxxxxxxxxx…yyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyy); "
-        "1 row too many, e.g. (b c); columns: `a`.",
+        "1 extra row, e.g. (b c); columns: `a`.",
     ),
     "no rows": (table("a", "x"), table("a"), {}, "The actual results have no rows, the reference has 1."),
     "rows for none": (table("a"), table("a", "x", "y"), {}, "The actual results have 2 rows, the reference has none."),
