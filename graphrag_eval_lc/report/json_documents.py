@@ -26,41 +26,41 @@ class _Document(BaseModel):
 
 
 class GateDocument(_Document):
-    """A gate: whether it was passed, and what was found."""
+    """A gate and its outcome."""
 
     state: Literal["passed", "failed", "not checked"]
-    """``not checked``: there was nothing to check it on."""
+    """``not checked``: it could not be compared."""
     text: str
     """What was found, for people."""
     run: str | None = None
     """The letter of the run, in a comparison."""
     metric: str | None = None
-    """What is bounded."""
+    """The metric that the gate limits."""
     template: str | None = None
-    """The template that the gate is about; null: all."""
+    """The template of the gate; null: all."""
     value: float | None = None
     """What the bound is compared with: a statistic, a drop, an increase or a number; null if it is not finite."""
     bound: float | None = None
-    """The greatest value that passes; of a least mean the least."""
+    """The highest value that passes; for a lowest mean, the lowest."""
 
 
 class ScoreDocument(_Document):
     """A score over all questions that have it."""
 
     mean: float
-    """The mean over all questions, failed ones as 0 (where less is better as the greatest value)."""
+    """The mean over all questions; failed ones count as 0 (if less is better, as the highest value)."""
     mean_answered: float | None
     """The mean over the questions that were answered."""
     mean_of_templates: float
     """The mean of the templates' means, failed questions as in ``mean``."""
     upper: float | None
-    """The mean if all undecided steps fitted; null where none is undecided."""
+    """The mean if all undecided steps matched; null if none is undecided."""
     low: float | None
-    """The lower end of the 95 % interval of ``mean``; null where it cannot be told."""
+    """The lower end of the 95 % interval of ``mean``; null if it cannot be computed."""
     high: float | None
     """The upper end."""
     interval_note: str | None
-    """Why there is no interval, or why it may be too narrow."""
+    """Why the interval is missing or may be too narrow."""
     questions: int
     """How many questions have the score."""
 
@@ -82,7 +82,7 @@ class FailureGroupDocument(_Document):
     kind: str
     """The kind, such as ``wrong property`` or ``error``."""
     title: str
-    """A sentence that tells groups of this kind apart, without values."""
+    """A sentence that distinguishes groups of this kind, without values."""
     count: int
     """How many samples failed so."""
     example: str
@@ -106,9 +106,9 @@ class RunDocument(_Document):
     """A run that was scored."""
 
     format_version: Literal[1] = 1
-    """Raised where a key goes or means something else; new keys may come at any time."""
+    """Increases if a key is removed or changes its meaning; new keys may be added at any time."""
     kind: Literal["run"] = "run"
-    """What the document is of."""
+    """The kind of the document."""
     path: str | None
     """The run's folder."""
     run_id: str | None
@@ -142,22 +142,22 @@ class RunDocument(_Document):
     passed: bool
     """Whether no gate failed, all could be checked, and the run was not stopped."""
     stopped: dict[str, Any] | None
-    """``reason``, ``message`` and ``left_out`` of a run that ended before its time."""
+    """``reason``, ``message`` and ``left_out`` of a run that ended early."""
     judges: dict[str, Any] | None
     """The judges' models and metrics, as in run.json."""
     warnings: list[str]
-    """What the user should know of the run."""
+    """What to know about the run."""
     notes: list[str]
-    """Which questions were scored, where these are not all."""
+    """Which questions were scored, if not all."""
 
 
 class ComparedRunDocument(_Document):
     """A run of a comparison."""
 
     letter: str
-    """What it is called there; A is the baseline."""
+    """The run's letter in the comparison; A is the baseline."""
     label: str
-    """Its label, else the name of its folder."""
+    """Its label, or the name of its folder."""
     path: str | None
     """Its folder."""
     number_of_questions: int
@@ -165,11 +165,11 @@ class ComparedRunDocument(_Document):
     number_of_samples: int
     """How many results it has."""
     number_of_errors: int
-    """How many of these failed."""
+    """How many of these samples failed."""
 
 
 class MetricDocument(_Document):
-    """A metric of a run beside the baseline."""
+    """A metric of a run, compared with the baseline."""
 
     metric: str
     """The metric."""
@@ -178,7 +178,7 @@ class MetricDocument(_Document):
     is_main: bool
     """Whether it is the main metric, which was chosen beforehand."""
     is_spent: bool
-    """Whether it says what was spent."""
+    """Whether it is tokens, time or cost."""
     lower_is_better: bool
     """Whether less of it is better."""
     number_of_questions: int
@@ -186,23 +186,23 @@ class MetricDocument(_Document):
     number_of_templates: int
     """How many templates these have."""
     left_out: int
-    """How many questions have it in one run alone."""
+    """How many questions have it in only one of the runs."""
     mean_a: float
     """The mean in A, failed questions as 0."""
     mean_b: float
     """The mean in the other run."""
     difference: float
-    """The other run's mean less that of A."""
+    """The other run's mean minus that of A."""
     low: float | None
     """The lower end of the difference's interval."""
     high: float | None
     """The upper end."""
     confidence: float
-    """The level of the interval; of metrics that are adjusted together it is higher than 0.95."""
+    """The level of the interval; higher than 0.95 for metrics that are adjusted together."""
     p_value: float
-    """The p-value of its own."""
+    """Its own p-value."""
     adjusted_p_value: float
-    """The p-value by which the verdict goes."""
+    """The p-value that decides the verdict."""
     can_tell: bool
     """Whether enough templates differ for a p-value below 0.05."""
     effect_size: float | None
@@ -214,19 +214,19 @@ class MetricDocument(_Document):
     losses: int
     """How many are worse."""
     verdict: Literal["better", "worse", "the same", "no evidence", "cannot tell"]
-    """What can be said of the other run."""
+    """The verdict on the other run."""
     power: float | None
-    """In which share of such comparisons a drop of 0.05 would be seen."""
+    """The share of such comparisons in which a drop of 0.05 would be detected."""
     questions_needed_low: int | None
-    """How many questions would tell the difference: the lower end of the range."""
+    """How many questions are needed to detect the difference: the lower end of the range."""
     questions_needed_high: int | None
-    """The upper end; null: more than can be said."""
+    """The upper end; null: unknown."""
     sentence: str
     """The same as a sentence."""
 
 
 class FlipDocument(_Document):
-    """A question of which the main metric changed."""
+    """A question whose main metric changed."""
 
     question_id: str
     """The question."""
@@ -239,7 +239,7 @@ class FlipDocument(_Document):
     score_b: float
     """Its score in the other run."""
     reason: str | None
-    """Why it did not score in full in the other run."""
+    """Why its score in the other run is not the best one."""
 
 
 class PairDocument(_Document):
@@ -250,7 +250,7 @@ class PairDocument(_Document):
     headline: str
     """The verdict for people: both means, and how many questions are broken and fixed."""
     number_of_questions: int
-    """How many questions both have; no others are compared."""
+    """How many questions both have; only these are compared."""
     number_of_templates: int
     """How many templates these have."""
     left_out_a: int
@@ -260,39 +260,39 @@ class PairDocument(_Document):
     metrics: list[MetricDocument]
     """The metrics that both have."""
     flips: list[FlipDocument]
-    """The questions of which the main metric changed, those that are wrong now first."""
+    """The questions whose main metric changed, broken ones first."""
 
 
 class ComparisonDocument(_Document):
     """Runs compared with a baseline."""
 
     format_version: Literal[1] = 1
-    """Raised where a key goes or means something else; new keys may come at any time."""
+    """Increases if a key is removed or changes its meaning; new keys may be added at any time."""
     kind: Literal["comparison"] = "comparison"
-    """What the document is of."""
+    """The kind of the document."""
     metric: str | None
     """The main metric."""
     runs: list[ComparedRunDocument]
     """The runs, the baseline first."""
     pairs: list[PairDocument]
-    """Each other run beside the baseline."""
+    """Each other run, compared with the baseline."""
     gates: list[GateDocument]
     """The gates that were checked."""
     passed: bool
     """Whether no gate failed and all could be checked."""
     warnings: list[str]
-    """What may make the runs hard to compare."""
+    """Differences that make the runs hard to compare."""
 
 
 class ProblemDocument(_Document):
     """A mistake in a dataset or in responses."""
 
     severity: Literal["error", "warning"]
-    """``error`` where what is meant cannot be evaluated, ``warning`` where it can."""
+    """``error`` if it cannot be evaluated as intended, otherwise ``warning``."""
     what: str
     """What is wrong."""
     hint: str
-    """How to put it right."""
+    """How to fix it."""
     path: str | None
     """The file."""
     line: int | None
@@ -304,12 +304,12 @@ class ProblemDocument(_Document):
 
 
 class ValidationDocument(_Document):
-    """What is wrong with a dataset, and with responses to it."""
+    """Mistakes in a dataset and in responses to it."""
 
     format_version: Literal[1] = 1
-    """Raised where a key goes or means something else; new keys may come at any time."""
+    """Increases if a key is removed or changes its meaning; new keys may be added at any time."""
     kind: Literal["validation"] = "validation"
-    """What the document is of."""
+    """The kind of the document."""
     errors: int
     """How many problems there are."""
     warnings: int
@@ -317,7 +317,7 @@ class ValidationDocument(_Document):
     problems: list[ProblemDocument]
     """All of them, in the order of the files."""
     note: str | None
-    """Which questions were checked, where these are not all."""
+    """Which questions were checked, if not all."""
 
 
 _DOCUMENTS: Mapping[str, type[_Document]] = {
@@ -413,7 +413,7 @@ def validation_document(problems: Iterable[Problem], note: str | None = None) ->
 
     Args:
         problems: What was found.
-        note: Which questions were checked, where these are not all.
+        note: Which questions were checked, if not all.
     """
     found = [ProblemDocument(**asdict(problem)) for problem in problems]
     warnings = sum(problem.severity == "warning" for problem in found)
