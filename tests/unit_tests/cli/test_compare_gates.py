@@ -164,7 +164,7 @@ def test_gate_of_another_version_is_one_error(exit_code: Command, capsys: Output
     folder("newer", [result(0, 1.0)], [{"metric": "steps_score", "max_regret": 0.1}])
     assert exit_code("compare", "good", "newer") == 2
     output = capsys.readouterr()
-    assert output.err.startswith("Error: newer/run.json, key config.gates.0.max_regret: there is no")
+    assert output.err.startswith("Error: newer/run.json, key config.gates.0.max_regret: unknown key")
     assert output.err.count("\n") == 1
     assert output.out == ""
     Path("none.yaml").write_text("gates: []\n")
