@@ -102,12 +102,4 @@ def _is_bound(value: Any) -> bool:
     return abs(value) <= sys.float_info.max  # which whole numbers can exceed
 
 
-CONDITIONS: Final = (
-    "under",
-    "over",
-    "max_drop",
-    "max_drop_per_template",
-    "max_lost",
-    "max_lost_per_template",
-    "regression",
-)
+CONDITIONS: Final = tuple(key for key in GateConfig.model_fields if key not in {"metric", "template", "confident"})

@@ -56,9 +56,10 @@ class RequestPlan:
 
     Example:
         >>> plan = RequestPlan(Pricing())
-        >>> plan.add("digest", "no-such-model", None, RequestSize(400, 100))
-        >>> plan.requests, plan.input_tokens, plan.output_tokens, plan.cost
-        (1, 100, 100, None)
+        >>> for _ in range(2):
+        ...     plan.add("digest", "no-such-model", None, RequestSize(400, 100))
+        >>> plan.requests, plan.known, plan.input_tokens, plan.output_tokens, plan.cost
+        (1, 1, 100, 100, None)
     """
 
     pricing: Pricing = field(repr=False)

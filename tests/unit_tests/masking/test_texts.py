@@ -173,6 +173,11 @@ def test_a_value_under_pwd_is_masked_unless_it_is_a_folder(mask: Callable[[Any],
     assert mask({"db_pwd": "swordfish", "passcode": "a1", **folders}) == {"db_pwd": "***", "passcode": "***", **folders}
 
 
+def test_items_of_a_list_in_data_are_masked_under_its_name() -> None:
+    data = {"password": ["swordfish", {"n": 1}], "api_keys": ["ex:Line", "k3jd9fLz0qWm81aXpR7t"]}
+    assert masked_secrets(data) == {"password": ["***", {"n": 1}], "api_keys": ["ex:Line", "***"]}
+
+
 def test_a_setting_with_dots_or_blanks_is_known_by_its_last_name() -> None:
     assert masked_values({"neo4j.password": "swordfish", " pwd ": "swordfish", "neo4j.user": "kg"}) == {
         "neo4j.password": "***",
