@@ -1,6 +1,6 @@
 """How a Cypher query differs from the reference query, and what of it the graph does not have.
 
-There is no parser: patterns, comparisons and clauses are found by their form. What has another form is not compared.
+Patterns, comparisons and clauses are found by their form, without a parser; anything in another form is not compared.
 """
 
 import re

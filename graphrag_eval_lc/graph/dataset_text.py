@@ -125,7 +125,7 @@ def _node_at(node: yaml.Node | None, location: Location) -> yaml.Node | None:
 
 
 def _span(key: yaml.Node, value: yaml.Node, lines: _Lines) -> tuple[int, int]:
-    """Return where a value is: an alias where it stands, else the value itself without its anchor and tag."""
+    """Return the place of a value: of an alias, else of the value itself without its anchor and tag."""
     after_key = lines.at(key.end_mark)
     colon = lines.text.index(":", after_key) + 1
     if (alias := _ALIAS.match(lines.text, colon)) is not None:
@@ -136,7 +136,7 @@ def _span(key: yaml.Node, value: yaml.Node, lines: _Lines) -> tuple[int, int]:
 
 
 def _last(node: yaml.Node) -> yaml.Node:
-    """Return the last part of a value, as the end of a block is only where the next thing begins."""
+    """Return the last part of a value, as a block only ends at the beginning of the next thing."""
     if isinstance(node, yaml.MappingNode | yaml.SequenceNode) and not node.flow_style and node.value:
         last = node.value[-1]
         return _last(last[1] if isinstance(last, tuple) else last)
@@ -144,7 +144,7 @@ def _last(node: yaml.Node) -> yaml.Node:
 
 
 def _rest_of_line(text: str, start: int, end: int) -> tuple[int, str]:
-    """Return where the line after a value begins, and the comment on the value's first or last line."""
+    """Return the beginning of the line after a value, and the comment on the value's first or last line."""
     is_block = text[start : start + 1] in ("|", ">")
     place = text.find("\n", start) if is_block else _line_end(text, end)
     found = _COMMENT.search(text[start if is_block else end : place].rstrip())

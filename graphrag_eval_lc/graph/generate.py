@@ -260,7 +260,7 @@ _REPEATED = re.compile(r"\{rows:((?:[^{}]|\{\w+\})*)\}")
 
 
 def _answer(answer: str, rows: Sequence[Row], row: Row, template_id: str) -> str:
-    """Return an answer with the rows of the last query and the values; what stands in rows is no placeholder."""
+    """Return an answer with the rows of the last query and the values; a text of a row is not a placeholder."""
     parts, end = [], 0
     for found in _REPEATED.finditer(answer):
         parts.append(filled(answer[end : found.start()].replace("{rows}", str(len(rows))), row, template_id))

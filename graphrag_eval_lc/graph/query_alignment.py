@@ -93,8 +93,10 @@ def _along_patterns(
 
 
 def _bonus(wanted: QueryForm, given: QueryForm, radius: Callable[[str, str], int]) -> Callable[[str, str], float]:
-    columns = {name: at for at, (name, _) in enumerate(wanted.select.columns)}
-    own_columns = {name: at for at, (name, _) in enumerate(given.select.columns)}
+    columns, own_columns = (
+        {value if is_variable(value) else name: at for at, (name, value) in enumerate(form.select.columns)}
+        for form in (wanted, given)
+    )
 
     def bonus(one: str, other: str) -> float:
         agreements = (

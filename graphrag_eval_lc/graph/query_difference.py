@@ -170,7 +170,7 @@ class _Comparison:
     def _modifiers(self, wanted: Select, given: Select, place: str, *, is_ordered: bool) -> Iterator[Difference]:
         """Compare the modifiers of the queries, or of two subqueries."""
         if place:
-            computed = {name for name, value in wanted.columns if value is not None}
+            computed = {name for name, value in wanted.columns if isinstance(value, tuple)}
             yield from self._computed(wanted, given, place, computed)
         yield from self._groups(wanted, given, place)
         order = self._order(given.order, self._names)

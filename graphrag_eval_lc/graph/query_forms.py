@@ -74,7 +74,7 @@ class Select:
 
     Attributes:
         where: The groups around its patterns; its own is the last one of a subquery.
-        columns: Variables, with the expression if they are computed. Terms of a DESCRIBE.
+        columns: Variables, with the expression, or the other variable, if they are computed. Terms of a DESCRIBE.
         distinct: DISTINCT or REDUCED.
         order: Direction (ASC, DESC) and expression.
         group: GROUP BY.
@@ -196,7 +196,7 @@ class _Reader:
         selects = tuple(
             replace(
                 each,
-                columns=tuple(_column(name, shown.get(name, value)) for name, value in each.columns),
+                columns=tuple((name, shown.get(name, value)) for name, value in each.columns),
                 order=tuple((direction, renamed(value, shown)) for direction, value in each.order),
                 group=tuple(renamed(value, shown) for value in each.group),
             )
@@ -374,11 +374,6 @@ def _with_computed(condition: Expression, computed: Mapping[str, Expression]) ->
     return renamed(condition, computed) if computed else condition
 
 
-def _column(name: str, value: Expression | None) -> tuple[str, Expression | None]:
-    """Return a column; one that is another variable under a new name is that variable."""
-    return (value, None) if isinstance(value, str) and value.startswith("?") else (name, value)
-
-
 def _is_of_groups(node: Any) -> bool:
     """Return whether a filter is HAVING: below it are only computed columns and groups."""
     while node is not None and node.name == "Extend":
@@ -396,7 +391,7 @@ def with_listed_values(form: QueryForm) -> QueryForm:
     conditions = [condition for condition, where in form.filters if not where]
     listed = {found[0]: found[1] for condition in conditions if (found := listed_values(condition))}
     needed: Sequence[Iterable[str]] = [
-        (name for name, _ in form.select.columns if len(listed.get(name, ())) > 1),
+        (name for name, value in form.select.columns if value is None and len(listed.get(name, ())) > 1),
         *(variables_in(value) for each in form.selects for _, value in each.columns if value is not None),
         *(variables_in(value) for each in form.selects for _, value in each.order),
         *(variables_in(value) for each in form.selects for value in each.group),

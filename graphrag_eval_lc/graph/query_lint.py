@@ -207,11 +207,11 @@ def _of_rdflib(message: str) -> QueryFinding:
 
 
 def _is_aggregated(form: QueryForm) -> bool:
-    return bool(form.select.group) or any(value is not None for _, value in form.select.columns)
+    return bool(form.select.group) or any(isinstance(value, tuple) for _, value in form.select.columns)
 
 
 def _unbound(form: QueryForm, words: Words) -> Iterator[QueryFinding]:
-    """Find columns that no pattern, BIND or VALUES ever gives a value."""
+    """Find columns that no pattern, BIND or VALUES ever binds."""
     if form.form != "SELECT":
         return
     bound = {term for each in form.patterns for term in (each.subject, each.predicate, each.object)}

@@ -102,7 +102,7 @@ def _follows(first: Pattern, second: Pattern) -> bool:
 
 
 def _shortened(term: str, prefix: str, namespace: str) -> str:
-    """Write each ``<namespace…>`` of a term or path with its prefix, unless the rest is no local name."""
+    """Write each ``<namespace…>`` of a term or path with its prefix, if the rest is a local name."""
     if f"<{namespace}" not in term:
         return term
     return re.sub(f"<{re.escape(namespace)}([^<>/#]*)>", lambda found: prefix + found[1], term)

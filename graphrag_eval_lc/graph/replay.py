@@ -180,7 +180,7 @@ class ReplayProxy:
 
     @property
     def url(self) -> str:
-        """The URL that stands for the endpoint: its path is the endpoint's."""
+        """The URL to use in place of the endpoint's; it has the same path."""
         path = "/sparql" if self._base is None else self._base.path
         return f"http://127.0.0.1:{self._server.server_address[1]}{path}"
 

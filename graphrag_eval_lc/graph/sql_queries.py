@@ -1,6 +1,6 @@
 """How a SQL query differs from the reference query, part by part. It needs sqlglot.
 
-Common table expressions, subqueries and aliases are replaced by what they stand for. If a table is joined several
+Common table expressions, subqueries and aliases are replaced by their meaning. If a table is joined several
 times, its aliases are matched with those of the reference so that the least differs.
 """
 
@@ -239,7 +239,7 @@ class _SqlQuery:
         return f"{self._text(self._meant(each.this, columns, aliases))} {'DESC' if each.args.get('desc') else 'ASC'}"
 
     def _meant(self, value: Any, columns: list[Any], aliases: Mapping[str, Any]) -> Any:
-        """Return the column that a number or an alias stands for in ORDER BY and GROUP BY."""
+        """Return the column that a number or an alias means in ORDER BY and GROUP BY."""
         if isinstance(value, self._exp.Literal) and value.is_int and 0 < int(value.name) <= len(columns):
             return columns[int(value.name) - 1]
         return aliases.get(value.name, value) if isinstance(value, self._exp.Column) else value
