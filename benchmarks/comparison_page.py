@@ -1,7 +1,7 @@
 """How large the page of a comparison is beside the report of one of its runs, and how long both take to open.
 
-Run it as ``python benchmarks/comparison_page.py``. Runs of 5,000 questions are made as in ``report.py``: A with some of
-the demo agent's mistakes, B with all of them, and C in which each question has the response to another one, so that
+Run it as ``python benchmarks/comparison_page.py``. Runs of 5,000 questions are made from the demo's: A with some of the
+demo agent's mistakes, B with all of them, and C in which each question has the response to another one, so that
 nearly all of them flip. Pages are opened in a headless Chromium (``chromium`` on the PATH), 1280 and 390 pixels wide:
 the elements in them, their height, and the seconds until the list of questions is there and the window is painted,
 medians. Without a Chromium only sizes and writing are measured. ``--quick`` takes a tenth of the questions.
@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 from unittest.mock import patch
 
 from playwright.sync_api import sync_playwright
-from report import PAINTED, many_questions
+from report import PAINTED
 
 from graphrag_eval_lc import compare_runs, load_dataset, run_benchmark, score_responses, write_report
 from graphrag_eval_lc.demo import DATASET_PATH
@@ -40,6 +40,25 @@ class Opened(NamedTuple):
     elements: int
     heights: tuple[int, ...]
     seconds: float
+
+
+def many_questions(templates: list[Any], responses: list[Any], number: int) -> tuple[list[Any], list[Any]]:
+    """Give the demo's dataset and responses, each question several times, up to a number of questions."""
+    known = {response["question_id"]: response for response in responses}
+    copies = -(-number // len(known))
+    left = number
+    dataset: list[Any] = []
+    answered: list[Any] = []
+    for template in templates:
+        questions = [
+            {**question, "id": f"{question['id']}_{copy:04}"}
+            for copy in range(copies)
+            for question in template["questions"]
+        ][:left]
+        left -= len(questions)
+        dataset.append({**template, "questions": questions})
+        answered += [{**known[question["id"][:-5]], "question_id": question["id"]} for question in questions]
+    return dataset, answered
 
 
 def make_runs(folder: Path, number: int) -> dict[str, Path]:

@@ -1,14 +1,15 @@
 """How large the report of a run is, how long it takes to write, and how long a browser takes to open it.
 
-Run it as ``python benchmarks/report.py``. Runs of 1,000 and 5,000 questions are made from the demo's questions and
-responses, each taken many times under new ids. A report is written in a process of its own; the memory is the peak over
-what the process had when the package was loaded. Opening it is measured in a headless Chromium (``chromium`` on the
-PATH), from the navigation until the list of questions is there and the window is painted, and so is opening one
-question: medians. Without a Chromium only size and writing are measured. ``--quick`` takes a tenth of the questions.
-The exit code is 1 where a goal is not met.
+Run it as ``python benchmarks/report.py``. Runs of 1,000 and 20,000 questions are made from the results of the demo,
+each taken many times under new ids. A report is written in a process of its own; the memory is the peak over what the
+process had when the package was loaded. Opening it is measured in a headless Chromium (``chromium`` on the PATH), from
+the navigation until the list of questions is there and the window is painted, and so is opening one question: medians.
+Without a Chromium only size and writing are measured. ``--quick`` takes a tenth of the questions. The exit code is 1 if
+a goal is not met: 8 seconds and 200 MB to write 20,000 questions, 1.5 seconds to the list.
 """
 
 import argparse
+import json
 import multiprocessing
 import resource
 import shutil
@@ -22,14 +23,15 @@ from typing import Any, NamedTuple
 
 from playwright.sync_api import sync_playwright
 
-from graphrag_eval_lc import load_dataset, run_benchmark, score_responses, write_report
+from graphrag_eval_lc import run_benchmark, write_report
 from graphrag_eval_lc.demo import DATASET_PATH
 from graphrag_eval_lc.demo.agent import create_demo_agent
 
-QUESTIONS = (1_000, 5_000)
-REPEATS = 5
-OPENING_GOAL_SEC = 2.0  # for 1,000 questions
-MEMORY_GOAL_MB = 500.0
+QUESTIONS = (1_000, 20_000)
+REPEATS = 3
+OPENING_GOAL_SEC = 1.5
+WRITING_GOAL_SEC = 8.0
+MEMORY_GOAL_MB = 200.0
 
 ROW_OF_TABLE = "{:>9}  {:>10}  {:>9}  {:>7}  {:>7}  {:>6}  {:>10}"
 
@@ -51,23 +53,17 @@ class Opened(NamedTuple):
     question_sec: float
 
 
-def many_questions(templates: list[Any], responses: list[Any], number: int) -> tuple[list[Any], list[Any]]:
-    """Give the demo's dataset and responses, each question several times, up to a number of questions."""
-    known = {response["question_id"]: response for response in responses}
-    copies = -(-number // len(known))
-    left = number
-    dataset: list[Any] = []
-    answered: list[Any] = []
-    for template in templates:
-        questions = [
-            {**question, "id": f"{question['id']}_{copy:04}"}
-            for copy in range(copies)
-            for question in template["questions"]
-        ][:left]
-        left -= len(questions)
-        dataset.append({**template, "questions": questions})
-        answered += [{**known[question["id"][:-5]], "question_id": question["id"]} for question in questions]
-    return dataset, answered
+def many_questions(demo: Path, folder: Path, number: int) -> None:
+    """Make the folder of a run with a number of questions from that of the demo."""
+    folder.mkdir()
+    shutil.copy(demo / "run.json", folder)
+    results = [json.loads(line) for line in (demo / "results.jsonl").open(encoding="utf-8")]
+    with (folder / "results.jsonl").open("w", encoding="utf-8") as file:
+        for place in range(number):
+            result = results[place % len(results)]
+            file.write(
+                json.dumps({**result, "question_id": f"{result['question_id']}_{place // len(results):04}"}) + "\n"
+            )
 
 
 def written(folder: Path) -> Written:
@@ -98,26 +94,21 @@ def opened(browser: Any, path: Path) -> Opened:
     return Opened(page_sec, question_sec)
 
 
-def measure(browser: Any, folder: Path, number: int, templates: list[Any], responses: list[Any]) -> list[str]:
+def measure(browser: Any, folder: Path, number: int) -> list[str]:
     """Print a row of the table; give the goals that are not met."""
-    dataset, answered = many_questions(templates, responses, number)
-    score_responses(dataset, answered, output_dir=folder)
     with ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("spawn")) as pool:
         report = pool.submit(written, folder).result()
     results_mb = (folder / "results.jsonl").stat().st_size / 1e6
     cells = [f"{number:,}", f"{results_mb:.1f}", f"{report.path.stat().st_size / 1e6:.1f}"]
     cells += [f"{report.seconds:.1f}", f"{report.memory_mb:.0f}"]
-    missed = []
-    if report.memory_mb > MEMORY_GOAL_MB:
-        missed.append(f"{number:,} questions: {report.memory_mb:.0f} MB, not {MEMORY_GOAL_MB:.0f}")
+    found = [(report.memory_mb, MEMORY_GOAL_MB, "MB to write"), (report.seconds, WRITING_GOAL_SEC, "s to write")]
     if browser is not None:
         times = [opened(browser, report.path) for _ in range(REPEATS)]
         page_sec = statistics.median(each.page_sec for each in times)
         cells += [f"{page_sec:.2f}", f"{statistics.median(each.question_sec for each in times):.2f}"]
-        if number <= min(QUESTIONS) and page_sec > OPENING_GOAL_SEC:
-            missed.append(f"{number:,} questions open in {page_sec:.2f} s, not {OPENING_GOAL_SEC:.2f} s")
+        found.append((page_sec, OPENING_GOAL_SEC, "s to the list"))
     print(ROW_OF_TABLE.format(*cells, *["-"] * (7 - len(cells))), flush=True)
-    return missed
+    return [f"{number:,} questions: {value:.2f} {what}, not {goal:g}" for value, goal, what in found if value > goal]
 
 
 def main() -> int:
@@ -125,15 +116,16 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--quick", action="store_true", help="a tenth of the questions")
     divisor = 10 if parser.parse_args().quick else 1
-    templates = load_dataset(DATASET_PATH)
-    responses = run_benchmark(create_demo_agent, templates, progress="off").responses
     chromium = shutil.which("chromium")
     missed = []
     print(ROW_OF_TABLE.format("questions", "results MB", "report MB", "write s", "peak MB", "open s", "question s"))
     with tempfile.TemporaryDirectory() as folder, sync_playwright() as playwright:
+        demo = Path(folder) / "demo"
+        run_benchmark(create_demo_agent, DATASET_PATH, output_dir=demo, progress="off", report=False)
         browser = playwright.chromium.launch(executable_path=chromium) if chromium else None
-        for number in QUESTIONS:
-            missed += measure(browser, Path(folder) / str(number), number // divisor, templates, responses)
+        for number in (each // divisor for each in QUESTIONS):
+            many_questions(demo, Path(folder) / str(number), number)
+            missed += measure(browser, Path(folder) / str(number), number)
         if browser is not None:
             browser.close()
     for goal in missed:

@@ -11,6 +11,7 @@ from graphrag_eval_lc.compare.runs import run_results
 from graphrag_eval_lc.errors import OptionError
 from graphrag_eval_lc.files.writing import replace_file
 from graphrag_eval_lc.report.question_notes import labels_csv, noted_dataset, notes_summary, read_notes
+from graphrag_eval_lc.texts import counted
 
 
 def notes(
@@ -56,4 +57,4 @@ def notes(
     if labels is not None:
         text, count = labels_csv(noted, results)
         replace_file(labels, [text.encode()])
-        say(f"Wrote {count:,} labels to {labels}. Next: graphrag-eval-lc judge agreement {labels} -c CONFIG")
+        say(f"Wrote {counted(count, 'label')} to {labels}. Next: graphrag-eval-lc judge agreement {labels} -c CONFIG")

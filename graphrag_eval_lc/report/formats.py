@@ -1,12 +1,10 @@
 """Names, texts and values as pages and terminal show them; formats.js does the same in the browser."""
 
-import json
 from collections.abc import Callable, Mapping
-from functools import lru_cache
 from typing import Any
 
 from graphrag_eval_lc.compare.metric_comparison import value_text
-from graphrag_eval_lc.json_values import json_text, parse_json
+from graphrag_eval_lc.json_values import json_text
 from graphrag_eval_lc.matching.rows.row_steps import CYPHER_QUERY, SPARQL_QUERY
 from graphrag_eval_lc.prices import dollars
 from graphrag_eval_lc.registry.metrics import is_built_in, metric_spec
@@ -100,8 +98,6 @@ def score_display(metric: str) -> dict[str, Any]:
 
 _HEAD, _TAIL = 15_000, 5_000
 _LONGEST = _HEAD + _TAIL
-# Longer JSON is not laid out, which would make it longer still.
-_LONGEST_LAID_OUT = 8_000
 
 
 def without_middle(shown: object) -> str:
@@ -124,46 +120,8 @@ def known_only(record: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def shown_value(value: Any) -> str:
-    """Return any value, such as an output, as text; short JSON is laid out over lines.
-
-    Example:
-        >>> print(shown_value('{"rows": [1, 2], "more": false}'))
-        {
-          "rows": [
-            1,
-            2
-          ],
-          "more": false
-        }
-    """
-    if not isinstance(value, str):
-        value = json_text(value)
-    is_short_json = len(value) <= _LONGEST_LAID_OUT and value.lstrip()[:1] in ("{", "[")
-    return without_middle(_laid_out(value) if is_short_json else value)
-
-
-@lru_cache(maxsize=32)  # what an agent got is often what was expected
-def _laid_out(text: str) -> str:
-    try:
-        value = parse_json(text)
-    except (ValueError, RecursionError):
-        return text
-    rows = _rows_laid_out(value)
-    return json_text(value, indent=2) if rows is None else rows
-
-
-def _rows_laid_out(value: Any) -> str | None:
-    """Return SPARQL results with a line for each row; None for other JSON."""
-    if not isinstance(value, dict) or not isinstance(value.get("results"), dict):
-        return None
-    bindings = value["results"].get("bindings")
-    if not isinstance(bindings, list) or len(value["results"]) > 1:
-        return None
-    rows = ",".join(f"\n  {json_text(row)}" for row in bindings)
-    other = {key: item for key, item in value.items() if key != "results"}
-    parts = [f"{json.dumps(key)}: {json_text(item)}" for key, item in other.items()]
-    parts.append(f'"results": {{"bindings": [{rows}{chr(10) if rows else ""}]}}')
-    return "{" + ",\n ".join(parts) + "}"
+    """Return any value, such as an output, as text; what is not a text as JSON."""
+    return without_middle(value if isinstance(value, str) else json_text(value))
 
 
 def args_text(args: Any) -> str:

@@ -83,6 +83,7 @@ class IndexRows:
         if failure is not None:
             row |= {
                 "r": failure.reason,
+                "v": round(verdict.rank[1], _DIGITS),
                 "g": self.groups.setdefault(failure.group, len(self.groups)),
                 **known_only({"e": failure.expected, "a": failure.received}),
             }

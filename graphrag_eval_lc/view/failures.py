@@ -148,6 +148,7 @@ _RULES: Final[tuple[tuple[re.Pattern[str], str, str], ...]] = tuple(
         (r"matched(?: in part)? \(([^)]+)\):", "right call, wrong place", "The right call: {0}"),
         (r"\d+ calls? of (.+?) failed: (.*)", "tool error", "{0} failed: {1}"),
         (r"The actual results have no rows", "empty result", "The result is empty"),
+        (r"another JSON value at results\.bindings\[0\]: nothing", "empty result", "{name} found nothing"),
         (r"(?:The output|the output).* (?:cannot be|is not) ", "unreadable output", "The output cannot be read"),
         (r"\S+ is not in the output of (.+)", "wrong entity", "Wrong entity: {0} did not find the IRI"),
         (r"\d+ of \d+ relevant (\w+)", "missed documents", "Relevant {0} were not retrieved"),

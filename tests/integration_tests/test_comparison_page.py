@@ -189,7 +189,7 @@ def test_filters_leave_the_questions_that_fit_and_stay_in_the_address(
 def test_headings_sort_the_list_both_ways(open_page: Open) -> None:
     opened = open_page()
     for order, is_first_worst in (("descending", False), ("ascending", True)):
-        opened.page.locator("table.list thead").get_by_role("button", name="Difference").click()
+        opened.page.locator("table.list > thead").get_by_role("button", name="Difference").click()
         expect(opened.page.locator("table.list th[aria-sort]")).to_have_attribute("aria-sort", order)
         texts = opened.rows.locator("td:nth-child(5)").all_inner_texts()
         values = [float(text.replace("−", "-")) for text in texts]
@@ -206,7 +206,7 @@ def test_another_run_has_rows_and_details_of_its_own(comparison: RunComparison, 
     assert opened.page.locator(".detail").count() == 0
     opened.rows.first.locator(".question-button").click()
     expect(opened.page.locator(".detail .sides h4").last).to_contain_text("C")
-    expect(opened.page.locator("table.list thead")).to_contain_text("C")
+    expect(opened.page.locator("table.list > thead")).to_contain_text("C")
 
 
 def test_buttons_of_changes_and_templates_show_their_questions(comparison: RunComparison, open_page: Open) -> None:

@@ -42,7 +42,7 @@ class ReportPage(OpenedPage):
 
     def column(self, name: str) -> list[str]:
         """Give the cells of a column of the list."""
-        headings = self.page.locator("table.list thead th").all_inner_texts()
+        headings = self.page.locator("table.list > thead th").all_inner_texts()
         position = [heading.strip() for heading in headings].index(name) + 1
         return self.rows.locator(f":scope > :nth-child({position})").locator("visible=true").all_inner_texts()
 
@@ -135,6 +135,7 @@ def test_each_group_of_failures_shows_its_questions_and_stays_in_the_address(
 ) -> None:
     opened = open_report(address="")
     for group in run.view().groups:
+        opened.page.locator("#why details").evaluate_all("all => all.forEach(each => { each.open = true })")
         opened.page.locator("#why").get_by_role("button", name=f"Show the questions: {group.title}", exact=True).click()
         expect(opened.rows).to_have_count(group.count)
         assert sorted(opened.keys()) == sorted(group.keys)
@@ -204,7 +205,7 @@ def test_search_in_a_field(words: str, keys: list[str], open_report: Open) -> No
     assert opened.keys() == keys
 
 
-def test_query_and_id_are_copied(open_report: Open) -> None:
+def test_query_id_and_the_command_that_asks_again_are_copied(open_report: Open, tmp_path: Path) -> None:
     opened = open_report(address="", permissions=["clipboard-read", "clipboard-write"])
     detail = opened.opened("transformers_kristiansand")
     detail.get_by_role("button", name="Copy id").click()
@@ -213,9 +214,11 @@ def test_query_and_id_are_copied(open_report: Open) -> None:
     detail.get_by_role("button", name="Copy query").last.click()
     assert "ratedU" in opened.page.evaluate("navigator.clipboard.readText()")
     detail.get_by_role("button", name="Copy command").click()
-    command = shlex.split(opened.page.evaluate("navigator.clipboard.readText()"))
-    assert command[:2] == ["graphrag-eval-lc", "run"]
-    assert command[-2:] == ["--question-id", "transformers_kristiansand"]
+    program, *command = shlex.split(opened.page.evaluate("navigator.clipboard.readText()"))
+    assert program == "graphrag-eval-lc"
+    planned = CliRunner().invoke(app, [*command, "-o", str(tmp_path / "again"), "--dry-run"], catch_exceptions=False)
+    assert "1 of 1 would be asked" in planned.stdout
+    assert "First: transformers_kristiansand." in planned.stdout
 
 
 # --- the list --------------------------------------------------------------------------------------------------------
@@ -231,7 +234,7 @@ def test_headings_sort_the_list_both_ways(run: BenchmarkRun, open_report: Open) 
     opened = open_report()
     by_time = [result["question_id"] for result in sorted(run.results, key=lambda result: -result["elapsed_sec"])]
     for order in ("descending", "ascending"):
-        opened.page.locator("table.list thead").get_by_role("button", name="Time").click()
+        opened.page.locator("table.list > thead").get_by_role("button", name="Time").click()
         expect(opened.page.locator("table.list th[aria-sort]")).to_have_attribute("aria-sort", order)
         expect(opened.page.locator("table.list th[aria-sort]")).to_have_text("Time")
         assert opened.keys() == by_time
@@ -241,10 +244,11 @@ def test_headings_sort_the_list_both_ways(run: BenchmarkRun, open_report: Open) 
 def test_templates_are_sorted_by_their_headings(open_report: Open) -> None:
     opened = open_report()
     table = opened.page.locator("#templates table")
-    table.get_by_role("button", name="Questions").first.click()
-    counts = [int(text) for text in table.locator("tbody td:nth-child(2)").all_inner_texts()]
-    assert counts == sorted(counts, reverse=True)
-    assert len(set(counts)) > 1
+    table.get_by_role("button", name="Right").first.click()
+    counts = [map(int, text.split(" of ")) for text in table.locator("tbody td:nth-child(2)").all_inner_texts()]
+    shares = [right / samples for right, samples in counts]
+    assert shares == sorted(shares, reverse=True)
+    assert len(set(shares)) > 1
 
 
 def test_filters_leave_the_questions_that_fit_and_stay_in_the_address(run: BenchmarkRun, open_report: Open) -> None:
@@ -354,7 +358,7 @@ def test_a_registered_score_of_which_less_is_better_has_its_unit_and_its_colours
     search.get_by_label("Score").select_option("detour")
     note = "way for nothing; less is better"
     assert search.locator("option[value=detour]").first.get_attribute("title") == note
-    assert opened.page.locator("table.list thead th", has_text="detour").get_attribute("title") == note
+    assert opened.page.locator("table.list > thead th", has_text="detour").get_attribute("title") == note
     shown = {text.strip() for text in opened.column("detour")}
     assert shown == {"✓ 0 km", "≈ 1.00 km", "≈ 2.00 km", "≈ 3.00 km", "✗ 4.00 km"}
     score = opened.page.locator("td.score:not(.side-column)")

@@ -92,13 +92,12 @@ function rawSection(detail) {
 function againButton(detail) {
   const { again } = storedJson("lists");
   if (!again) return [];
-  return copyButton("Copy command", `${again} --question-id '${detail.id.replaceAll("'", "'\\''")}'`, "The command that asks this question again");
+  return copyButton("Copy command", `${again} --question '${detail.id.replaceAll("'", "'\\''")}'`, "The command that asks this question again");
 }
 
 function detailParts(detail, row) {
   return [
     linkLine(detail.key, "", againButton(detail)),
-    traceLine(detail),
     detail.question === row.q ? [] : labelled("Question", foreignBlock(detail.question)),
     detail.error ? labelled("✗ Error", foreignBlock(detail.error), "bad") : [],
     stepsSection(detail, hasFailed(row)),
@@ -107,6 +106,7 @@ function detailParts(detail, row) {
     timelineSection(detail),
     detail.measures?.length ? section("Measures", [], measureTable(detail.measures, "Measures of the question")) : [],
     warningsSection(detail),
+    traceLine(detail),
     rawSection(detail),
   ].flat();
 }

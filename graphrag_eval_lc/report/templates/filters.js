@@ -134,21 +134,17 @@ const SORT_VALUES = {
 // dataset's order.
 function sortedRows(rows, sort, lists) {
   if (sort === "given") return rows;
-  if (!sort) return worstFirst(rows, lists);
+  if (!sort) return worstFirst(rows);
   const descending = sort.startsWith("-");
   const column = descending ? sort.slice(1) : sort;
   const value = SORT_VALUES[column] ?? ((row) => scoreOf(row, column, lists));
   return [...rows].sort((one, other) => compareValues(value(one), value(other), descending));
 }
 
-// Errors, then all others that are not right by their first score, then what is right; else in the dataset's order.
-function worstFirst(rows, lists) {
-  const [metric] = lists.metrics;
-  const { lower } = displayOf(metric, lists);
+// Errors, then all others that are not right by the score that decided, then what is right; else in the dataset's order.
+function worstFirst(rows) {
   const rank = (row) => (row.s === "error" ? 0 : hasFailed(row) ? 1 : 2);
-  const ranked = rows.map((row) => [row, rank(row), rank(row) === 1 && metric ? scoreOf(row, metric, lists) : null]);
-  ranked.sort(([, one, score], [, other, otherScore]) => one - other || compareValues(score, otherScore, lower));
-  return ranked.map(([row]) => row);
+  return [...rows].sort((one, other) => rank(one) - rank(other) || (one.v ?? 0) - (other.v ?? 0));
 }
 
 // Let the fields of the form say what the filters are, and which scores the chosen metric can have.
@@ -183,7 +179,7 @@ function filterForm(lists) {
   const turned = (way) => [way, `${way} (${countText(lists.sets[way].keys.length)})`, lists.sets[way].label];
   const bound = (name) => element("input", { type: "number", name, step: "any", inputmode: "decimal" });
   const fields = [
-    field("Search (or id:, tool:, why:, answer: …)", element("input", { type: "search", name: "text", autocomplete: "off", spellcheck: "false", dir: "auto" })),
+    field("Search", element("input", { type: "search", name: "text", placeholder: "also id: tool: why: answer:", autocomplete: "off", spellcheck: "false", dir: "auto" })),
     field("Status", choice("status", statusChoices(lists))),
     ...(lists.groups.length ? [field("Why", choice("group", [["", "all"], ...lists.groups.map(plain)]))] : []),
     field("Template", choice("template", [["", "all"], ...lists.templates.map(plain)])),

@@ -88,7 +88,7 @@ class QuestionList extends FilteredList {
       hasFailed(row) ? [" ", badge(`${sign} ${STATES[row.s]}`, kind)] : [],
       notes().byKey.has(row.k) ? [" ", badge("✎ note")] : [],
     );
-    const meta = element("div", { class: "meta" }, foreign(row.t), ` · ${countText(row.tok)} tokens · ${secondsText(row.sec)}`, isNumber(row.usd) ? ` · ${dollarsText(row.usd)}` : "");
+    const meta = element("div", { class: "meta" }, foreign(row.t), ` · ${countText(row.tok)} tokens · ${secondsText(row.sec)}`, this.lists.hasCost && isNumber(row.usd) ? ` · ${dollarsText(row.usd)}` : "");
     return element(
       "tr",
       { class: `question ${row.s}` },
@@ -105,11 +105,13 @@ class QuestionList extends FilteredList {
   whyLines(row) {
     if (!hasFailed(row)) return [];
     const line = (label, text) => (text ? element("div", { class: "reason" }, element("span", { class: "label" }, `${label} `), foreign(text)) : []);
-    return [
+    return element(
+      "div",
+      { class: "why-lines" },
       element("div", { class: "reason strong" }, foreign(this.lists.groups[row.g])),
       row.e ? [line("expected", row.e), line("answer", row.a ?? "none")] : [],
       line("why", row.r),
-    ];
+    );
   }
 
   // A sign and a colour where it is known which scores are good.

@@ -18,8 +18,8 @@ const TOKEN = new RegExp(
     String.raw`(?<variable>[?$][\p{L}_][\p{L}\p{N}_]*)`,
     String.raw`(?<name>(?:[\p{L}_](?:[\p{L}\p{N}_-]|\.(?=[\p{L}\p{N}_-]))*)?:(?:[\p{L}\p{N}_-]|\.(?=[\p{L}\p{N}_-]))+)`,
     String.raw`(?<declared>[\p{L}_][\p{L}\p{N}_-]*:(?=\s*<))`,
-    String.raw`(?<word>[\p{L}_](?:[\p{L}\p{N}_]|[.-](?=[\p{L}\p{N}_]))*)`,
-    String.raw`(?<number>\d+(?:\.\d+)?)`,
+    String.raw`(?<number>\d+(?:\.\d+)?(?![\p{L}\p{N}_-]))`,
+    String.raw`(?<word>[\p{L}\p{N}_](?:[\p{L}\p{N}_]|[.-](?=[\p{L}\p{N}_]))*)`,
     String.raw`(?<other>[\s\S])`,
   ].join("|"),
   "gu",
@@ -56,15 +56,15 @@ function tokenKey(shown, kind, prefixes) {
   return Object.hasOwn(prefixes, prefix) ? `<${prefixes[prefix]}${local}>` : shown;
 }
 
-// Give a text as coloured code, in which what another text does not have is marked.
-function coloured(text, other) {
+// Give a text as code, of a query coloured, in which what another text does not have is marked.
+function coloured(text, other, isQuery) {
   const tokens = tokensOf(text);
   const counted = tokens.filter(({ key }) => key !== null);
-  const others = other && other !== text ? tokensOf(other).filter(({ key }) => key !== null) : counted;
+  const others = typeof other === "string" && other !== text ? tokensOf(other).filter(({ key }) => key !== null) : counted;
   const isMarked = others !== counted && Math.max(counted.length, others.length) <= MOST_TOKENS;
   const shared = isMarked ? sharedTokens(counted, others) : null;
   return tokens.map((token) => {
-    const made = token.kind === "space" || token.kind === "other" ? token.shown : element("span", { class: `code-${token.kind}` }, token.shown);
+    const made = !isQuery || token.kind === "space" || token.kind === "other" ? token.shown : element("span", { class: `code-${token.kind}` }, token.shown);
     return shared && token.key !== null && !shared.has(token) ? element("mark", {}, made) : made;
   });
 }
@@ -109,11 +109,11 @@ function longestCommon(tokens, others) {
 // is marked.
 function callCode(call, title, other = {}) {
   const block = (text, another, label) => [
-    codeBlock(coloured(text, another), `${label}, ${title}`),
+    codeBlock(coloured(text, another, label === "Query"), `${label}, ${title}`),
     element("p", { class: "copy-line" }, copyButton(`Copy ${label.toLowerCase()}`, text)),
   ];
   return [
     call.query ? block(call.query, other.query, "Query") : [],
-    call.args ? block(call.args, other.args, "Arguments") : [],
+    call.args ? block(call.args, other.args ?? (other.query ? "" : null), "Arguments") : [],
   ].flat();
 }

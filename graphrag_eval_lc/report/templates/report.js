@@ -3,7 +3,7 @@
 function reportLists(rows) {
   const states = new Set(rows.map((row) => row.s));
   const noted = { label: "With a note", keys: [...notes().byKey.keys()] };
-  return { ...storedJson("lists"), sets: { ...storedJson("sets"), noted }, states, hasCost: rows.some((row) => isNumber(row.usd)) };
+  return { ...storedJson("lists"), sets: { ...storedJson("sets"), noted }, states, hasCost: rows.some((row) => row.usd > 0) };
 }
 
 // The keys that go from question to question, unless what has the focus needs them itself.

@@ -72,24 +72,59 @@ function rowsIn(text) {
   }
   const bindings = value?.results?.bindings;
   const rows = bindings ?? value;
-  if (!Array.isArray(rows) || !rows.length || !rows.every((row) => row && typeof row === "object" && !Array.isArray(row))) return null;
+  if (!Array.isArray(rows) || !(rows.length || bindings) || !rows.every((row) => row && typeof row === "object" && !Array.isArray(row))) return null;
   const names = [...new Set([...(value.head?.vars ?? []), ...rows.flatMap(Object.keys)])];
   const shown = (cell) => (bindings && cell && typeof cell === "object" ? cell.value : cell);
   const asText = (cell) => (cell === undefined || cell === null ? null : visible(typeof cell === "object" ? JSON.stringify(cell) : String(cell)));
   return { names: names.map(visible), rows: rows.map((row) => names.map((name) => asText(shown(row[name])))) };
 }
 
-// Give an output as a table if it has rows, with its text folded; else as text.
-function outputParts(text, title, prefixes) {
+const LONGEST_LAID_OUT = 8000;
+
+// Give short JSON over lines; what stands in it stays as it is written.
+function laidOut(text) {
+  if (text.length > LONGEST_LAID_OUT || !/^\s*[{[]/.test(text)) return text;
+  try {
+    JSON.parse(text);
+  } catch {
+    return text;
+  }
+  let depth = 0;
+  const line = () => `\n${"  ".repeat(depth)}`;
+  return text.replace(/"(?:[^"\\]|\\.)*"|[{[]\s*[}\]]|[{}[\],:]|\s+/g, (part) => {
+    if (/^\s/.test(part)) return "";
+    if (part === "{" || part === "[") depth += 1;
+    if (part === "}" || part === "]") {
+      depth -= 1;
+      return `${line()}${part}`;
+    }
+    return part === ":" ? ": " : ["{", "[", ","].includes(part) ? `${part}${line()}` : part;
+  });
+}
+
+function outputText(text, label) {
+  return [codeBlock(laidOut(text), label), element("p", { class: "copy-line" }, copyButton("Copy output", text))];
+}
+
+// Give an output as a table if it has rows, with its text folded; else as text. Of two lists of documents, those that
+// the other one does not have are marked.
+function outputParts(text, title, prefixes, other = null) {
   const found = rowsIn(text);
-  if (!found) return labelled("Output", codeBlock(text, `Output, ${title}`));
+  if (!found) return labelled("Output", outputText(text, `Output, ${title}`));
   const { names, rows } = found;
+  const [ids, otherIds] = [idsIn(found), other ? idsIn(rowsIn(other)) : null];
+  const isMarked = (at) => ids && otherIds && !otherIds.includes(ids[at]);
   const part = rows.length > ROWS_OF_OUTPUT ? `, the first ${ROWS_OF_OUTPUT} are shown` : "";
-  const lines = rows.slice(0, ROWS_OF_OUTPUT).map((cells) => element("tr", {}, cells.map((cell) => element("td", {}, cell === null ? element("span", { class: "muted" }, "unbound") : cellText(cell, prefixes)))));
-  const { button, body } = disclosure("The output as text", () => [codeBlock(text, `Output, ${title}`), element("p", { class: "copy-line" }, copyButton("Copy output", text))], { classes: "small" });
-  return [
-    tableOfRows(["Output ", element("small", {}, `${counted(rows.length, "row")}${part}`)], names.map((name) => element("th", { scope: "col" }, foreign(name))), element("tbody", {}, lines)),
-    button,
-    body,
-  ];
+  const cellOf = (cell) => element("td", {}, cell === null ? element("span", { class: "muted" }, "unbound") : cellText(cell, prefixes));
+  const lines = rows.slice(0, ROWS_OF_OUTPUT).map((cells, at) => element("tr", { class: isMarked(at) ? "row-extra" : null }, cells.map(cellOf)));
+  const { button, body } = disclosure("The output as text", () => outputText(text, `Output, ${title}`), { classes: "small" });
+  const marked = rows.some((_, at) => isMarked(at)) ? "; coloured: not on the other side" : "";
+  const heads = names.map((name) => element("th", { scope: "col" }, foreign(name)));
+  return [tableOfRows(["Output ", element("small", {}, `${counted(rows.length, "row")}${part}${marked}`)], heads, element("tbody", {}, lines)), button, body];
+}
+
+// The ids of documents, as retrievers give them; null for other rows.
+function idsIn(found) {
+  const place = found ? found.names.indexOf("id") : -1;
+  return place < 0 ? null : found.rows.map((cells) => cells[place]);
 }

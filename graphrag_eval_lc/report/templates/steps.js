@@ -10,15 +10,15 @@ const STEP_SIGNS = {
 };
 
 // The side of a step; what is not in the query or the arguments of the other side is marked.
-function stepSide(title, name, step, other, prefixes) {
+function stepSide(title, name, step, other, prefixes, more = []) {
   const parts = [element("h5", {}, title, " ", element("span", { class: "muted" }, foreign(name))), callCode(step, title, other)];
   if (step.error) parts.push(labelled("Error", foreignBlock(step.error), "bad"));
-  if (step.output) parts.push(outputParts(step.output, title, prefixes));
-  return element("div", { class: "side" }, parts);
+  if (step.output) parts.push(outputParts(step.output, title, prefixes, other.output));
+  return element("div", { class: "side" }, parts, more);
 }
 
 function referenceStep(step, group, place, detail, isOpen) {
-  const isPart = step.in_part && step.status === "matched";
+  const isPart = step.status === "matched" && step.score < 1;
   const [sign, word, kind] = STEP_SIGNS[isPart ? "part" : step.status] ?? STEP_SIGNS.unscored;
   const actual = step.actual === null || step.actual === undefined ? null : detail.timeline[step.actual];
   const head = [
@@ -31,14 +31,14 @@ function referenceStep(step, group, place, detail, isOpen) {
     head,
     () => {
       const prefixes = { ...datasetPrefixes(), ...prefixesIn(step.reference.query), ...prefixesIn(actual?.query) };
+      const canAccept = actual && step.status !== "matched" && actual.status !== "error" && actual.output && step.reference.output;
+      const accept = canAccept ? acceptBox(detail, group, place, step.actual) : [];
       const actualSide = actual
-        ? stepSide(step.status === "matched" ? "Actual" : "Nearest actual", actual.name, actual, step.reference, prefixes)
+        ? stepSide(step.status === "matched" ? "Actual" : "Nearest actual", actual.name, actual, step.reference, prefixes, accept)
         : element("div", { class: "side" }, element("h5", {}, "Actual"), element("p", { class: "muted" }, "No step comes near."));
       const parts = [];
       if (step.rows) parts.push(rowsTable(step.rows, prefixes));
       parts.push(element("div", { class: "sides" }, stepSide("Reference", step.name, step.reference, actual ?? {}, prefixes), actualSide));
-      const canAccept = actual && step.status !== "matched" && actual.status !== "error" && actual.output && step.reference.output;
-      if (canAccept) parts.push(element("p", {}, acceptBox(detail, group, place, step.actual)));
       return parts;
     },
     { classes: "step-head", isOpen },

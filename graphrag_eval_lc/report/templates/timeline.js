@@ -58,7 +58,7 @@ function eventBody(event) {
   if (event.tool_error) parts.push(labelled("The tool's own error, before the agent changed it", foreignBlock(event.tool_error), "warn"));
   if (event.tool_output) {
     const title = "The tool's own output, before the agent changed it";
-    parts.push(labelled(title, codeBlock(event.tool_output, `Own output of ${event.name}`)));
+    parts.push(labelled(title, codeBlock(laidOut(event.tool_output), `Own output of ${event.name}`)));
   }
   if (event.measures?.length) parts.push(measureTable(event.measures, "Measures of the step"));
   if (event.id) parts.push(element("p", { class: "muted small" }, "Call ", foreign(event.id)));
