@@ -1,6 +1,6 @@
 """A published dataset goes in; its questions, each read separately, and what its user should know of them come out."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from os import PathLike
 from pathlib import Path
@@ -88,6 +88,7 @@ def read_questions(
         what = f"QALD's JSON has no columns, so that the {columns.given[0]} column cannot be named"
         raise OptionError(what, hint="Leave the option out.")
     dataset = SourceDataset(source, columns, languages, is_step_named=is_step_named)
+    dataset.read(source.entries)
     if languages and not dataset.languages_seen and source.importer is not QALD:
         raise OptionError("the questions of this file are in no named language", hint="Leave --language out.")
     return dataset
@@ -114,17 +115,20 @@ class SourceDataset:
         self._accepts_any_language = not languages
         self._is_step_named = is_step_named
         self._notes: dict[tuple[str, str], list[str]] = {}
+        self._without_text: list[str] = []
         records = [record for _, _, record in source.entries if isinstance(record, Mapping)]
         self._fields = found_fields(source.names, records, columns, source.path, needs_all=not self._is_qald)
         for what, hint, row_line in source.problems:
             self.add_problem(what, hint, line=row_line)
-        without_text: list[str] = []
+
+    def read(self, entries: Iterable[tuple[int | None, str, Any]]) -> None:
+        """Add the records of a file as questions, and what is to be reported of them."""
         refused: dict[tuple[str, str], list[tuple[str, dict[str, Any]]]] = {}
-        for number, (line, key, record) in enumerate(source.entries, start=1):
+        for number, (line, key, record) in enumerate(entries, start=1):
             given = first_value(record, self._fields.ids)[1] if isinstance(record, Mapping) else None
             identifier = (str(given).strip() if isinstance(given, str | int | float) else "") or str(number)
             try:
-                self._read(identifier, record, line, without_text)
+                self._read(identifier, record, line)
             except UnknownShapeError as problem:
                 place = {"question_id": identifier, "line": line, "key": f"{key}.{problem.column}".rstrip(".")}
                 what = f"no {problem.role} can be read from {problem}"
@@ -134,7 +138,7 @@ class SourceDataset:
             hint = f"{_SHAPES[role]} Left out ({counted(len(ids), 'question')}): {listed(ids, 10)}."
             self.add_problem(problems[0][0], hint, **problems[0][1])
         seen = f"The languages of the dataset are {listed(sorted(self.languages_seen), 20) or 'none'}"
-        for identifier in without_text:
+        for identifier in self._without_text:
             what = f"No text in {listed(list(self._languages))}, and left out"
             self.note(what, identifier, f"{seen}; --language names others.")
 
@@ -153,12 +157,12 @@ class SourceDataset:
             for (what, hint), ids in self._notes.items()
         ]
 
-    def _read(self, identifier: str, record: Any, line: int | None, without_text: list[str]) -> None:
+    def _read(self, identifier: str, record: Any, line: int | None) -> None:
         """Add a record as a question; UnknownShapeError if one of its values has a shape that is not known."""
         with reading("question", ""):
             if not isinstance(record, Mapping):
                 raise UnknownShapeError(record)
-        text = self._text(identifier, record, line, without_text)
+        text = self._text(identifier, record, line)
         if text is None:
             return
         fields = self._fields
@@ -192,9 +196,7 @@ class SourceDataset:
             )
         )
 
-    def _text(
-        self, identifier: str, record: Mapping[str, Any], line: int | None, without_text: list[str]
-    ) -> str | None:
+    def _text(self, identifier: str, record: Mapping[str, Any], line: int | None) -> str | None:
         """Return the text in the first wanted language; None if the question is left out, which is reported."""
         column, value = first_value(record, self._fields.questions)
         with reading("question", column):
@@ -214,7 +216,7 @@ class SourceDataset:
             self.note(f"{first} language", identifier)
             return texts[0][1]
         if found is None:
-            without_text.append(identifier)
+            self._without_text.append(identifier)
         elif in_language(texts, self._languages[0]) is None:
             self.note(f"{first} of the languages", identifier)
         return found

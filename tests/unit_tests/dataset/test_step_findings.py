@@ -79,7 +79,7 @@ def test_rows_that_a_tool_of_ones_own_gave_to_a_query_and_that_are_not_compared_
         assert found(**step, output_media_type="application/json") == [("warning", what.format("JSON"), hint)]
     for kind in ("rows", "json", "text"):
         config = {"steps": {"kinds": {"ask_graph": kind}}}
-        assert "a query gave" not in str(validate_dataset(dataset(**step), config=config))
+        assert "a query returned" not in str(validate_dataset(dataset(**step), config=config))
     assert found(**{**step, "args": {"query": "Oslo"}}) == []
 
 
