@@ -216,7 +216,7 @@ class AgentCall:
         if has_runs:
             response = self._heard_response(handler, question, output, error)
         else:
-            sec = times.elapsed_sec
+            sec = times.seconds
             response = self._unheard_response(handler, question, config, given, output, error, sec)
         if error is None and self.answer_fn is not None:
             try:
@@ -421,7 +421,7 @@ class _Times(NamedTuple):
     """When an attempt began, in seconds since 1970, and how many seconds it took."""
 
     started_at: float
-    elapsed_sec: float
+    seconds: float
 
 
 def _clock() -> Callable[[], _Times]:
@@ -432,7 +432,7 @@ def _clock() -> Callable[[], _Times]:
 
 def _timed(response: Response, times: _Times) -> Response:
     """Return a response with the times of its attempt; the handler began later if the loop was blocked."""
-    own = {"started_at": utc_timestamp(times.started_at), ELAPSED_SEC: times.elapsed_sec}
+    own = {"started_at": utc_timestamp(times.started_at), ELAPSED_SEC: times.seconds}
     return cast("Response", {**response, **own})
 
 

@@ -12,7 +12,7 @@ from graphrag_eval_lc.capture.values import Outcome, to_plain, utc_timestamp
 from graphrag_eval_lc.errors import CaptureError
 from graphrag_eval_lc.masking import masked_text
 from graphrag_eval_lc.records import ActualStep, ModelCall, Response
-from graphrag_eval_lc.registry.metrics import TOKENS
+from graphrag_eval_lc.registry.metrics import ELAPSED_SEC, TOKENS
 from graphrag_eval_lc.texts import counted, error_text, listed, plural
 
 _MOST_LISTED = 5
