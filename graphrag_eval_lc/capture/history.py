@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from langchain_core.messages import AIMessage, RemoveMessage, ToolMessage
+from langchain_core.messages import AIMessage, ToolMessage
 
 from graphrag_eval_lc.capture.llm_calls import has_run_id
 from graphrag_eval_lc.capture.messages import USER_ROLES, as_message, id_of, role_and_content
@@ -33,8 +33,6 @@ class Reading(NamedTuple):
 
     new: Sequence[AIMessage | ToolMessage] = ()  # the messages of models and tools that are new in it, in order
     before: Any = None  # the known message before that
-    removed: Sequence[str | None] = ()  # the ids of messages that a state is to drop
-    passed_over: Sequence[Any] = ()  # the list, if no message was known and none is the run's own
 
 
 class History:
@@ -149,7 +147,7 @@ class History:
             own = self._end_of_input(messages)
             self._add_old(items[:own])
             if own is None:
-                return Reading(passed_over=items)
+                return Reading()
             before, items = items[own - 1] if own else before, items[own:]
         if start := _end_of(items, self._is_read) or 0:
             before, items = items[start - 1], items[start:]
@@ -161,8 +159,7 @@ class History:
             self._note(item, is_old=place < first)
         found = [as_message(item) for item in items[first:]]
         new = [message for message in found if isinstance(message, (AIMessage, ToolMessage))]
-        removed = [message.id for message in found if isinstance(message, RemoveMessage)]
-        return Reading(new, items[first - 1] if first else before, removed, items if first == len(items) else ())
+        return Reading(new, items[first - 1] if first else before)
 
     def _is_read(self, item: Any) -> bool:
         """Return whether this version of a message was read."""
@@ -178,15 +175,13 @@ class History:
     def _count_old(self, items: Sequence[Any]) -> int:
         """Return how many messages at the beginning of a list of unknown ones are older than the run.
 
-        The first of these decides: copies of the run's input, the question itself, the end of an earlier run, a
-        message that holds the question.
+        The first of these decides: copies of the run's input, the end of an earlier run, a message with the question.
         """
-        for end in (_end_of_copy(items, self._old), _end_of(items, lambda item: self._asks(item, exactly=True))):
-            if end is not None:
-                return end
+        if (end := _end_of_copy(items, self._old)) is not None:
+            return end
         start = self._end_of_earlier(items)
         rest = items[start:] or items  # a state that is nothing but an earlier one was kept for this question
-        asking = next((item for item in rest if self._asks(item, exactly=False)), None)
+        asking = next(filter(self._has_question, rest), None)
         if asking is None:
             return start
         return _end_of(items, lambda item: _is_copy(asking, item)) or start  # asked again in each turn
@@ -195,11 +190,11 @@ class History:
         """Return the place behind the end of an earlier run; 0 if there is none."""
         return _end_of(messages, lambda item: id_of(item) in self._ends) or 0
 
-    def _asks(self, item: Any, *, exactly: bool) -> bool:
-        """Return whether a user's message is the run's question, or has it in its text."""
+    def _has_question(self, item: Any) -> bool:
+        """Return whether a user's message has the run's question in its text."""
         role, content = role_and_content(item)
-        if role not in USER_ROLES or exactly or not self._question or not isinstance(content, str):
-            return role in USER_ROLES and exactly and content == self._question
+        if role not in USER_ROLES or not self._question or not isinstance(content, str):
+            return False
         return re.search(rf"(?<!\w){re.escape(self._question)}(?!\w)", content) is not None
 
 

@@ -33,12 +33,11 @@ from graphrag_eval_lc.capture.messages import (
     id_of,
     is_class_name,
     is_handoff_message,
-    last_of_model,
     schema_names,
     whole_answer,
 )
 from graphrag_eval_lc.capture.record import ModelRun, Record, Tree
-from graphrag_eval_lc.capture.responses import UNKNOWN_ERROR, CountedCall, Part, Step, WaitingCall, unfinished_text
+from graphrag_eval_lc.capture.responses import CountedCall, Part, Step, WaitingCall, unfinished_text
 from graphrag_eval_lc.capture.steps import AskedCall, Order, Steps
 from graphrag_eval_lc.capture.values import Outcome
 from graphrag_eval_lc.registry.metrics import ELAPSED_SEC
@@ -204,18 +203,9 @@ class _Interpretation:
             self._top, record.continues_thread = record, record.continues_thread or not record.has_input
         if record.is_top and not self._history.has_own:
             self._history.add_input(record.input_messages, self._tree.question)
-            passed_over: list[Sequence[Any]] = [messages.items for messages in record.input_messages]
         else:
-            readings = [self._history.read(each, is_input=True) for each in record.input_messages if each.items]
-            passed_over = [reading.passed_over for reading in readings]
-            self._take_in(readings, record)
-        for messages in passed_over:
-            message, answers = last_of_model(messages)
-            if message is not None and self._history.known(message).calls:  # those that a paused run left open
-                self._take_in([Reading(answers, message)], record)
-        loose = [call for call in record.loose_calls if not self.steps.with_id(call["id"], record)]
-        if loose:
-            self._ask(None, dict(enumerate(loose)), record)
+            lists = [each for each in record.input_messages if each.items]
+            self._take_in([self._history.read(each, is_input=True) for each in lists], record)
 
     def _read_output(self, record: Record) -> None:
         """Read a node's output, or a root's, for calls without a callback: they never ran, or ran out of sight."""
@@ -230,8 +220,6 @@ class _Interpretation:
         for reading in readings:
             asking = None if reading.before is None else as_message(reading.before)
             calls = self._calls_in(asking, record) if isinstance(asking, AIMessage) else []
-            for message_id in reading.removed:
-                self._withdraw(self._history.known({"id": message_id}).calls)
             for message in reading.new:
                 if isinstance(message, AIMessage):
                     calls = self._new_from_model(message, record)
@@ -374,9 +362,6 @@ class _Interpretation:
                 if step.status == "open" and record.tool is not None:
                     step.end(Outcome("error", unfinished_text(part.error)))
                     step.elapsed_sec, step.is_forced = tree.started + part.elapsed_sec - record.tool.started, True
-            root = step_of.get(tree.events[0][0]) if tree.events else None
-            if root is not None and part.error is not None:
-                part.error = root.text or UNKNOWN_ERROR  # cut as that of a step
         part.steps = in_order(self.steps.all)
 
     # --- the passes over the outputs: the answer, and what nobody answered ---

@@ -114,17 +114,6 @@ def loose_calls(value: Any) -> list[ToolCall]:
     return [cast("ToolCall", call) for call in found]
 
 
-def last_of_model(messages: Sequence[Any]) -> tuple[AIMessage | None, list[ToolMessage]]:
-    """Return the last model's message of a list, with the tool messages after it."""
-    answers: list[ToolMessage] = []
-    for message in map(as_message, reversed(messages)):
-        if isinstance(message, ToolMessage):
-            answers.insert(0, message)
-        elif isinstance(message, AIMessage):
-            return message, answers
-    return None, answers
-
-
 def is_interrupted(output: Any) -> bool:
     """Return whether a graph's output says that it is paused."""
     return isinstance(output, Mapping) and bool(output.get("__interrupt__"))
