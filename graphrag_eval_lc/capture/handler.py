@@ -4,6 +4,7 @@ import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
+from copy import copy
 from typing import Any, Unpack
 from uuid import uuid4
 
@@ -110,7 +111,10 @@ class GraphRAGEvalCallbackHandler(RunCallbacks):
         """
         with self._lock:
             runs = runs_of(runs_of_responses(self._records.trees), question_id)
-            parts = [self._part(tree if tree.has_ended else tree.ended_now(error)) for tree in runs]
+            trees = [tree if tree.has_ended else copy(tree) for tree in runs]
+            for tree in trees:
+                tree.close(error)
+            parts = list(map(self._part, trees))
         return response_from(parts, self._options)
 
     @property

@@ -101,10 +101,7 @@ class History:
     def is_old(self, item: Any) -> bool:
         """Return whether a message is older than the run."""
         known = self.known(item)
-        return known.is_old if known.is_read else self._is_among_old(item)
-
-    def _is_among_old(self, item: Any) -> bool:
-        return (id_of(item) or id(item)) in self._old_keys
+        return known.is_old if known.is_read else (id_of(item) or id(item)) in self._old_keys
 
     def add_input(self, lists: Sequence[MessageList], question: str | None) -> None:
         """Note the run's own input and its question."""
@@ -144,7 +141,8 @@ class History:
         """
         items, before = messages
         if is_input and not self.has_own:
-            own = self._end_of_input(messages)
+            # What follows the run's input in its first state comes from langgraph's cache.
+            own = None if self._may_replace else 0 if before is not None else _end_of_copy(items, self._old)
             self._add_old(items[:own])
             if own is None:
                 return Reading()
@@ -165,12 +163,6 @@ class History:
         """Return whether this version of a message was read."""
         known = self.known(item)
         return known.is_read and is_same_version(known.form, item)
-
-    def _end_of_input(self, messages: MessageList) -> int | None:
-        """Return the place behind the run's input in its first state; what follows comes from langgraph's cache."""
-        if self._may_replace:
-            return None
-        return 0 if messages.before is not None else _end_of_copy(messages.items, self._old)
 
     def _count_old(self, items: Sequence[Any]) -> int:
         """Return how many messages at the beginning of a list of unknown ones are older than the run.

@@ -147,7 +147,14 @@ class _Interpretation:
 
     def _read_start(self, record: Record) -> None:
         if (record.is_top or record.is_node) and record.kind == "chain":
-            self._read_input(record)
+            self._is_state = record.is_node
+            if record.is_top:
+                self._top, record.continues_thread = record, record.continues_thread or not record.has_input
+            if record.is_top and not self._history.has_own:
+                self._history.add_input(record.input_messages, self._tree.question)
+            else:
+                lists = [each for each in record.input_messages if each.items]
+                self._take_in([self._history.read(each, is_input=True) for each in lists], record)
         if record.model is not None:
             self._models.append((CountedCall({}), record.model, record.outer))
             for call, message in self.steps.answers_in(record.model.prompt, self._history.known):
@@ -195,17 +202,6 @@ class _Interpretation:
         if model.calls:
             asked = dict(enumerate(model.calls))
             self._ask(known, asked, record, is_reported=True, is_expected=not model.is_structured)
-
-    def _read_input(self, record: Record) -> None:
-        """Read the input of a root or a node: older messages, calls that wait for its tools, and what is new."""
-        self._is_state = record.is_node
-        if record.is_top:
-            self._top, record.continues_thread = record, record.continues_thread or not record.has_input
-        if record.is_top and not self._history.has_own:
-            self._history.add_input(record.input_messages, self._tree.question)
-        else:
-            lists = [each for each in record.input_messages if each.items]
-            self._take_in([self._history.read(each, is_input=True) for each in lists], record)
 
     def _read_output(self, record: Record) -> None:
         """Read a node's output, or a root's, for calls without a callback: they never ran, or ran out of sight."""
@@ -283,13 +279,10 @@ class _Interpretation:
                 source.calls.append(same)
             same.name, same.args, same.has_kept_args = call["name"], call["args"], False
             found.append(same)
-        self._withdraw(left)
+        for call_left in left:
+            if not call_left.steps:
+                self.steps.settle_call(call_left)
         return found + (self._ask(source, asked, record, is_expected=True) if asked else [])
-
-    def _withdraw(self, calls: Iterable[AskedCall]) -> None:
-        for call in calls:
-            if not call.steps:
-                self.steps.settle_call(call)
 
     def _new_from_model(self, message: AIMessage, record: Record) -> list[AskedCall]:
         """Note a model's message that is new in a list, perhaps one that no callback reported; return its calls."""

@@ -5,7 +5,7 @@ change is copied: arguments, outputs, and the new part of each list of messages.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from time import perf_counter, time
 from typing import Any, Literal, NamedTuple
 from uuid import UUID
@@ -236,11 +236,11 @@ class Tree:
         items: list[Any] = []
         before = None
         for item in reversed(messages):
-            if not self._knows(item):
-                items.append(item)
-            else:
+            known = item if self.known.get(id(item)) is item else self.known.get(id_of(item))
+            if known is not None and is_same_version(known, item):
                 before = item
                 break
+            items.append(item)
         items.reverse()
         self.note(items)
         for item in items:
@@ -248,12 +248,6 @@ class Tree:
             if (identifier := id_of(item)) is not None:
                 self.known[identifier] = item
         return MessageList(tuple(items), before)
-
-    def _knows(self, item: Any) -> bool:
-        if self.known.get(id(item)) is item:
-            return True
-        known = self.known.get(id_of(item))
-        return known is not None and is_same_version(known, item)
 
     def note(self, messages: Sequence[Any]) -> None:
         """Note what messages are now, if they are new."""
@@ -287,12 +281,6 @@ class Tree:
             self.error = error
             self.elapsed_sec = perf_counter() - self.started
             self.has_ended = True
-
-    def ended_now(self, error: str) -> "Tree":
-        """Return what the tree would be if it ended now."""
-        ended = replace(self)
-        ended.close(error)
-        return ended
 
     def drop_records(self) -> None:
         """Drop all records; only their interpretation is kept."""
