@@ -183,7 +183,8 @@ class Record:
         else:  # a function that is not a node, such as a @task, may answer calls
             given = outputs if isinstance(outputs, (list, tuple)) else (outputs,)
             if messages := tuple(message for message in given if isinstance(message, ToolMessage)):
-                tree.note(messages)
+                for message in messages:
+                    tree.note(message)
                 self.output_messages = [MessageList(messages)]
                 tree.ended(self)
 
@@ -242,18 +243,18 @@ class Tree:
                 break
             items.append(item)
         items.reverse()
-        self.note(items)
         for item in items:
             self.known[id(item)] = item
-            if (identifier := id_of(item)) is not None:
+            if (identifier := self.note(item)) is not None:
                 self.known[identifier] = item
         return MessageList(tuple(items), before)
 
-    def note(self, messages: Sequence[Any]) -> None:
-        """Note what messages are now, if they are new."""
-        for each in messages:
-            now = id_of(each), getattr(each, "content", None), getattr(each, "status", None)
-            self.first_seen.setdefault(id(each), now)
+    def note(self, message: Any) -> str | None:
+        """Note what a message is now, if it is new, and return its id."""
+        identifier = id_of(message)
+        now = identifier, getattr(message, "content", None), getattr(message, "status", None)
+        self.first_seen.setdefault(id(message), now)
+        return identifier
 
     def had_id(self, item: Any) -> bool:
         """Return whether a message had an id when it was first read."""
