@@ -61,11 +61,7 @@ def uncertainty_texts(
 ) -> list[str]:
     """Return a sentence on undecided steps and one on cut outputs, each only if there are any.
 
-    Args:
-        undecided: The number of undecided reference steps.
-        outputs_cut: The number of cut outputs.
-        score: The mean of ``steps_score``.
-        upper: The mean of ``steps_score_upper``.
+    ``score`` and ``upper`` are the means of ``steps_score`` and ``steps_score_upper``.
 
     Example:
         >>> uncertainty_texts(2, 0, 0.9, 0.95)
@@ -115,11 +111,7 @@ def grading_note(config: EvaluationConfig) -> str | None:
 
 
 def grading_change(before: Mapping[str, Any], now: Mapping[str, Any]) -> str | None:
-    """Say that steps were graded otherwise before; None if they were not.
-
-    Args:
-        before: The configuration of the earlier scoring, as run.json has it.
-        now: That of the present one.
+    """Say that the config of an earlier scoring, as run.json has it, graded steps otherwise; None if it did not.
 
     Example:
         >>> grading_change({"steps": {"scoring": "last_group"}}, {"steps": {"grading": "graded"}})

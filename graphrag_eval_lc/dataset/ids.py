@@ -116,13 +116,6 @@ def refuse_ids_as_written(
 ) -> None:
     """Refuse responses that miss their questions only because YAML changed an id on one side.
 
-    Args:
-        question_ids: The ids of the dataset, as they were read.
-        changed_questions: Those of them that YAML changed.
-        responses: The question ids of the responses, as they were read.
-        changed_responses: Those of them that YAML changed.
-        paths: The files of the dataset and of the responses.
-
     Raises:
         DatasetError: A response is to a question by the id that is written in the dataset, and read as another one.
         ResponsesError: A response was written with the id of a question, and is read as another one.

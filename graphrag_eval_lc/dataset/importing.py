@@ -191,12 +191,7 @@ def import_dataset(
 
 
 def imported(source: str | PathLike[str], options: ImportOptions, progress: Progress | None = None) -> Import:
-    """Import a dataset; see ``import_dataset``.
-
-    Args:
-        source: The file.
-        options: The options.
-        progress: Called with how many queries the endpoint has been asked, and of how many.
+    """Import a dataset; see ``import_dataset``. ``progress`` is called with the number of queries run, and of all.
 
     Raises:
         DatasetError: The file cannot be read, has another form, or lacks a column; or nothing answers at the endpoint.

@@ -121,13 +121,7 @@ RULES: Final[Mapping[str, Rule]] = {
 
 
 def found(rule: str, location: Location = (), *, line: int | None = None, **values: Any) -> Finding:
-    """Return what a rule finds.
-
-    Args:
-        rule: Its name.
-        location: The keys and indices that lead to the mistake.
-        line: The line, if it is known more exactly than by the location.
-        values: The values of the names in its texts.
+    """Return what a rule finds at a location or a line; the values are those of the names in its texts.
 
     Example:
         >>> found("near_key", (0, "ouput"), key="ouput", meant="output").hint

@@ -101,14 +101,9 @@ class Fields:
 def found_fields(
     names: Sequence[str], records: Sequence[Mapping[str, Any]], given: Columns, path: str, *, needs_all: bool
 ) -> Fields:
-    """Return the columns that there are, by the given names or the usual ones.
+    """Return the columns of each field, by the given names or the usual ones.
 
-    Args:
-        names: The names of all columns.
-        records: The records, whose values settle which of several columns holds queries.
-        given: The columns that the user names.
-        path: The file, for messages.
-        needs_all: Whether there must be a question, and something that a reference is made of.
+    With ``needs_all`` there must be a question, and something that a reference is made of.
 
     Raises:
         DatasetError: A given column is missing, a needed one is, or several may be the query's.

@@ -72,11 +72,8 @@ def read_questions(
 ) -> "SourceDataset":
     """Read the questions of a file; what is wrong with one is reported, and the others are read.
 
-    Args:
-        path: The file.
-        columns: The names of its columns.
-        languages: The languages of the questions' texts, the preferred one first; empty: English, else the first one.
-        is_step_named: Whether queries of unknown languages are read, as the user names the step that runs them.
+    Without languages a question's text is English, else its first one. Queries of unknown languages are read if the
+    user names the step that runs them.
 
     Raises:
         DatasetError: The file cannot be read, has another form, or lacks a column.

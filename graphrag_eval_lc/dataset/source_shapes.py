@@ -139,10 +139,7 @@ def in_language(texts: Sequence[tuple[str | None, str]], language: str) -> str |
 def query_of(value: Any, name: str, *, depth: int = 0) -> Query | None:
     """Return a query; None if there is none, or it is out of the scope of the dataset's graph.
 
-    Args:
-        value: The value.
-        name: The name of its column or key, which may name the language.
-        depth: How deep the value is in that of the column.
+    The name of its column or key may name the language.
 
     Raises:
         UnknownShapeError: It has another shape.
@@ -177,11 +174,7 @@ def is_out_of_scope(value: Any) -> bool:
 
 
 def answer_text(value: Any, languages: Sequence[str] = (DEFAULT_LANGUAGE,)) -> str | None:
-    """Return an answer in words, several joined with ``; ``; None if there is none.
-
-    Args:
-        value: The value.
-        languages: The languages of labels, the preferred one first.
+    """Return an answer in words, several joined with ``; ``; None if there is none. Labels are in the first language.
 
     Raises:
         UnknownShapeError: It has another shape.

@@ -15,9 +15,6 @@ def tools_in(runnable: object) -> dict[str, BaseTool]:
     The nodes of a graph and of its subgraphs are searched for LangGraph's ``ToolNode``. Tools that a function calls
     itself, and those of an agent on a server, are not visible.
 
-    Args:
-        runnable: A compiled graph or another Runnable.
-
     Example:
         >>> from langchain_core.tools import tool
         >>> from langgraph.prebuilt import ToolNode

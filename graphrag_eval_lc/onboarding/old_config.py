@@ -22,10 +22,7 @@ _NEEDED: Final = {_CUSTOM: _GENERATION, ANSWER_CORRECTNESS: _GENERATION, ANSWER_
 
 
 def moved_config(source: str | PathLike[str] | Mapping[str, Any] | None) -> tuple[dict[str, Any], list[str]]:
-    """Return graphrag-eval's config as sections of this one, and a sentence on each thing that its user should know.
-
-    Args:
-        source: A YAML or JSON file, its content, or None.
+    """Return graphrag-eval's config, a file or its content, as sections of ours, and sentences on what to know of it.
 
     Raises:
         ConfigError: The file cannot be read, or a section of it has another type.

@@ -83,11 +83,7 @@ _REFERENCE: Final = re.compile(r"\$\{\w+\}|os\.environ/(?P<name>\w+)")
 def moved_model(old: Mapping[str, Any], place: str) -> tuple[dict[str, Any] | None, list[str]]:
     """Return a model of graphrag-eval's config as it is written here, None if nothing replaces it, and sentences on it.
 
-    Keys are not copied: an environment variable replaces each.
-
-    Args:
-        old: The section ``llm.generation`` or ``llm.embedding``.
-        place: Its name, for the sentences.
+    Keys are not copied: an environment variable replaces each. ``place`` is the section's name, for the sentences.
 
     Example:
         >>> moved_model({"provider": "groq", "model": "llama-3.3-70b-versatile"}, "llm.generation")[0]["base_url"]

@@ -49,11 +49,9 @@ class Published:
 
 
 def read_published(published: Any, custom: Sequence[str]) -> Published:
-    """Read what graphrag-eval published.
+    """Read what graphrag-eval published: results or aggregates, each as a file or as values; or a list of both.
 
-    Args:
-        published: Results or aggregates, each as a file or as values; or a list of both.
-        custom: The keys of custom evaluations, which models judge.
+    ``custom`` has the keys of custom evaluations, which models judge.
 
     Raises:
         ComparisonError: A file cannot be read, or has no results and no aggregates.

@@ -74,9 +74,7 @@ class ToolFinding:
 def tool_findings(responses: Iterable[Mapping[str, Any]], tools: Mapping[str, str] | None = None) -> list[ToolFinding]:
     """Return what is known of each tool, in the order of their first calls; those that were not called last.
 
-    Args:
-        responses: Responses with their ``actual_steps``.
-        tools: The descriptions of the tools by name, if they are known.
+    ``tools`` has the descriptions of the tools by name, if they are known.
 
     Example:
         >>> rows = '{"head": {"vars": ["n"]}, "results": {"bindings": []}}'

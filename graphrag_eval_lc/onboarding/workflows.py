@@ -21,9 +21,7 @@ def repository_of(folder: Path) -> Path:
 def workflow(service: Service, folder: Path) -> tuple[Path, str, str]:
     """Return the file of a workflow, its text, and what the user still has to do.
 
-    Args:
-        service: The service that runs it.
-        folder: The folder of the project, whose files say how the agent's packages are installed.
+    Files in the project's folder say how the agent's packages are installed.
 
     Example:
         >>> path, text, _ = workflow("github", Path("."))

@@ -288,11 +288,7 @@ def step_kind_of(
 ) -> StepKind:
     """Return the most specific kind for a reference step, also by its further keys and by what can read its output.
 
-    Args:
-        name: Its name.
-        media_type: The media type that it means.
-        step: The step, whose keys may count.
-        is_read_by: Returns whether a function can parse the step's output.
+    ``is_read_by`` returns whether a function can parse the output.
 
     Example:
         >>> import graphrag_eval_lc.matching
@@ -336,11 +332,6 @@ def meant_media_type(name: str | None, media_type: str | None, is_read_by: Calla
     is meant for a kind that can read the output, and any other that ends with ``+json`` is JSON. A step without one
     whose name goes with a media type of this package
     (``sparql_query``) has that one, if the output can be read so. All else stays as it is.
-
-    Args:
-        name: The step's name.
-        media_type: Its ``output_media_type``; None if it has none.
-        is_read_by: Returns whether a ``parse`` of a kind can read the step's output.
 
     Example:
         >>> import graphrag_eval_lc.matching

@@ -30,12 +30,9 @@ _ZIPPED = b"\x1f\x8b"
 def read_calls(path: str | PathLike[str], warn: Callable[[str], object]) -> Iterator[list[TracedCall]]:
     """Yield the calls of each trace in a file, in the order of their starts; the trace that began first comes first.
 
-    The spans of a trace may be scattered over the file, which is read once. Memory holds one trace at a time, and the
-    largest single span or run.
-
-    Args:
-        path: A file of OTLP/JSON, of printed spans, or of LangSmith's runs; it may be zipped by gzip.
-        warn: Is called with each thing to know of the file, when all its traces were given.
+    The file has OTLP/JSON, printed spans or LangSmith's runs, and may be zipped by gzip. The spans of a trace may be
+    scattered over it; it is read once. Memory holds one trace at a time, and the largest single span or run. ``warn``
+    is called at the end with each thing to know of the file.
 
     Raises:
         ResponsesError: The file cannot be read, is not valid JSON, or has no traces.

@@ -34,10 +34,7 @@ def is_run(record: object) -> bool:
 
 
 def langsmith_calls(run: object) -> Iterator[TracedCall]:
-    """Yield the calls of a run: itself, and those of the runs inside it, if it holds them.
-
-    Args:
-        run: A run as LangSmith's client returns it, or as the dict of its JSON.
+    """Yield the calls of a run of LangSmith's client, or the dict of its JSON: itself, and the runs inside it.
 
     Raises:
         ResponsesError: It is not a run, or lacks its start.

@@ -19,9 +19,6 @@ _STEPS = ("tool", "retriever")
 def responses_of(calls: Sequence[TracedCall]) -> Iterator[Response]:
     """Yield the responses in a trace: one, or one for each call with a question id if these differ.
 
-    Args:
-        calls: The calls of one trace.
-
     Example:
         >>> calls = [
         ...     TracedCall(trace_id="t", id="1", parent_id=None, kind="agent", name="a", started=0, question="1 + 1?"),

@@ -32,11 +32,7 @@ class ToolOutput(NamedTuple):
 
 
 def tool_args(value: Any, parameters: Sequence[str] = ()) -> Any:
-    """Return a tool's arguments.
-
-    Args:
-        value: What the span has: a mapping or the text of one.
-        parameters: The names of the tool's parameters, for arguments that were given by place.
+    """Return a tool's arguments: a mapping, or the text of one. Those by place get the names of the parameters.
 
     Example:
         >>> tool_args('{"args": ["a"], "kwargs": {"k": 2}}', ["query", "k"])

@@ -27,7 +27,7 @@ MISTAKES = {
     "both.py": (
         '"qa.yaml", sample=1, seed=1, limit=1',
         "graphrag_ask",
-        "limit and sample exclude each other: limit takes",
+        "limit and sample exclude each other: limit selects",
     ),
     "fixture.py": ('"qa.yaml"', "", "does not take graphrag_question or graphrag_ask. Let it take one of them."),
     "typo.py": (
