@@ -373,7 +373,7 @@ class BenchmarkRun:
             return steps_table(self.iter_results())
         if kind == "aggregates":
             return aggregates_table(self.aggregates)
-        raise OptionError(f"there is no frame of kind {kind!r}", key="kind", hint=f"Give {', '.join(_KINDS)}.")
+        raise OptionError(f"unknown kind of frame {kind!r}", key="kind", hint=f"Give {', '.join(_KINDS)}.")
 
     def _missing(self, what: str, question_id: str, repeat: int) -> Any:
         known = dict.fromkeys(str(result["question_id"]) for result in self.results)

@@ -197,7 +197,7 @@ def _loaded(
         module = loaded_module(str(file.parent / place) if is_file else place, adds_folder=False)
     except AgentError as problem:
         hint = str(problem.hint)
-        if problem.what.startswith("there is no"):
+        if problem.what.endswith("was not found"):
             hint = "Files start from the folder of the JSON file; modules are looked for in dependencies and what is "
             hint += "installed."
         elif isinstance(problem.__cause__, ModuleNotFoundError):

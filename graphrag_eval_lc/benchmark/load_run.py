@@ -32,7 +32,7 @@ def load_run(path: str | PathLike[str]) -> BenchmarkRun:
     """
     folder = Path(path)
     if not folder.is_dir():
-        what = "this is a file, not the folder of a run" if folder.exists() else "there is no such folder"
+        what = "this is a file, not the folder of a run" if folder.exists() else "the folder does not exist"
         raise RunFolderError(what, path=folder, hint="Give the folder that run, score or demo wrote.")
     record, aggregates = read_run(folder), read_aggregates(folder)
     if record is None:

@@ -227,7 +227,7 @@ def plan_score_run(run_dir: str | PathLike[str], **options: Any) -> RequestPlan 
 def _run_to_score(run_dir: str | PathLike[str], given: CheckedScoreRunOptions) -> Iterator[_Scoring]:
     """Yield the run in a folder, which is locked meanwhile; ``score_run`` says what this raises."""
     if not Path(run_dir).is_dir():
-        raise RunFolderError("there is no such folder", path=run_dir, hint="Give the folder of a run.")
+        raise RunFolderError("the folder does not exist", path=run_dir, hint="Give the folder of a run.")
     display = progress_display(given.progress, done_by="result_scored")
     with RunOutput(run_dir, open_files=given.open_files) as output, display as observer:
         output.observers = [observer]

@@ -129,12 +129,12 @@ class KnownMetrics:
         if stem in self.measured:
             if ending in STATISTICS:  # and the name has one more
                 return f"{name} names two statistics of {stem}", f"Name one of them, such as {metric}."
-            return f"there is no statistic {ending or '(empty)'} of {stem}", nearest(ending, STATISTICS)
+            return f"unknown statistic {ending or '(empty)'} of {stem}", nearest(ending, STATISTICS)
         if self.open_functions:
             return None
         hint = nearest(_as_measured(metric), (*self.measured, *self.unmeasured))
         more = "" if hint.startswith("Did") else " Those of plugins and evaluators count where they are given."
-        return f"there is no metric {metric}", hint + more
+        return f"unknown metric {metric}", hint + more
 
     def doubt(self, name: str) -> str | None:
         """Return what is to be told of a metric that perhaps an evaluator gives; None where it is known."""
@@ -149,7 +149,7 @@ class KnownMetrics:
         members = [key for key in self.measured if metric_spec(key).family == family]
         if family == RETRIEVAL_TEXT:
             if members:
-                return f"there is no metric {metric}", nearest(metric, members)
+                return f"unknown metric {metric}", nearest(metric, members)
             return f"{metric} is not measured, as retrieval.text is off in the config", "Switch it on."
         what = f"{metric} is not measured, as retrieval.measures of the config (--measures) does not list it"
         return what, nearest(metric, members)

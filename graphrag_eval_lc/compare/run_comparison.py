@@ -153,7 +153,7 @@ class RunComparison:
         """
         if kind not in get_args(Kind):
             hint = f"Give {', '.join(get_args(Kind))}."
-            raise OptionError(f"there is no frame of kind {kind!r}", key="kind", hint=hint)
+            raise OptionError(f"unknown kind of frame {kind!r}", key="kind", hint=hint)
         return list(self._question_rows() if kind == "questions" else self._metric_rows())
 
     def to_dict(self) -> dict[str, Any]:

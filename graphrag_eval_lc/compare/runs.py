@@ -160,7 +160,7 @@ def _record_of(config: ConfigSource) -> dict[str, Any]:
 def _of_folder(folder: Path) -> RunResults:
     results = folder / RESULTS_FILE
     if not folder.is_dir():
-        what = "this is a file, not the folder of a run" if folder.exists() else "there is no such folder"
+        what = "this is a file, not the folder of a run" if folder.exists() else "the folder does not exist"
         raise RunFolderError(what, path=folder, hint="Give the folder that run, score or demo wrote.")
     if not results.is_file():
         hint = "Give the folder of a run; one that was killed is scored by: graphrag-eval-lc score RUN_DIR."

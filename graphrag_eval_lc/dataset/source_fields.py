@@ -112,7 +112,7 @@ def found_fields(
     taken = [getattr(given, role) for role in given.given]
     for name in taken:
         if name not in names:
-            raise DatasetError(f"there is no column {name}", path=path, line=1, hint=all_names)
+            raise DatasetError(f"found no column {name}", path=path, line=1, hint=all_names)
     plain = {plain_name(name): name for name in reversed(names) if name not in taken}
 
     def there(usual: Sequence[str], own: str | None = None) -> list[str]:
@@ -145,7 +145,7 @@ def found_fields(
     if needs_all and not (questions and (queries or results or gold or responses or relevant)):
         missing = "query" if questions else "question"
         hint = f"Name it: --{missing}-column NAME. {all_names}"
-        raise DatasetError(f"there is no column with the {missing}", path=path, line=1, hint=hint)
+        raise DatasetError(f"found no column with the {missing}", path=path, line=1, hint=hint)
     ids, templates = there(_IDS, given.id), there(_TEMPLATES, given.template)
     return Fields(
         questions, next(iter(queries), None), ids, templates, next(iter(results), None), gold, responses, relevant

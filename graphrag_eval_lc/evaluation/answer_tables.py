@@ -48,7 +48,7 @@ class AnswerTable:
         if missing:
             others = [column for column in self.columns if column and column not in found]
             raise ResponsesError(
-                f"there is no column {' and no column '.join(missing)}",
+                f"found no column {' and no column '.join(missing)}",
                 path=self.path,
                 line=1,
                 hint=_hint_of(missing[0], others),

@@ -42,7 +42,7 @@ class FolderLock:
                 self._lock = SoftFileLock(folder / SOFT_LOCK_FILE, timeout=0, thread_local=False, mode=mode)
                 self._lock.acquire()
         except Timeout as problem:
-            hint = "Wait for it to end, or give another folder."
+            hint = "Wait for it to end, or use another folder."
             raise RunFolderError("another run or command works in this folder", path=folder, hint=hint) from problem
         except OSError as problem:
             raise cannot_write(folder / LOCK_FILE, problem) from problem

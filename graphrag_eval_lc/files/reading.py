@@ -57,7 +57,7 @@ def read_text(source: Source, error: type[GraphRAGEvalError], *, what: str) -> T
         is_absent = isinstance(problem, FileNotFoundError)
         reason = "it is larger than the memory" if isinstance(problem, MemoryError) else problem.strerror or problem
         raise error(
-            f"the {what} cannot be read ({'there is no such file' if is_absent else reason})",
+            f"the {what} cannot be read ({'the file does not exist' if is_absent else reason})",
             path=path,
             hint="Mend the path." if is_absent else "Check the path and the permissions.",
         ) from problem

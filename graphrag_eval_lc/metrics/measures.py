@@ -122,7 +122,7 @@ def parse_measure(text: str) -> Measure:
         >>> parse_measure("nDGC@10")
         Traceback (most recent call last):
         ...
-        ValueError: there is no measure 'nDGC@10': did you mean nDCG@10?
+        ValueError: unknown measure 'nDGC@10': did you mean nDCG@10?
     """
     if not isinstance(text, str):
         raise TypeError(f"a measure is named by a text such as nDCG@10, not by {type(text).__name__}")
@@ -185,4 +185,4 @@ def _unknown(text: str, stem: str, tail: str) -> str:
     near = [letters] if letters in _NAMES else get_close_matches(_plain(stem), _NAMES, n=3, cutoff=0.5)
     names = [name if name == "Rprec" else name + tail for name in dict.fromkeys(_NAMES[alias] for alias in near)]
     advice = f"did you mean {' or '.join(names)}?" if names else f"the measures are {', '.join(MEASURES)}"
-    return f"there is no measure {text!r:.60}: {advice}"
+    return f"unknown measure {text!r:.60}: {advice}"

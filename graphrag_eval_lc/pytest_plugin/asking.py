@@ -193,7 +193,7 @@ def _refuse_unknown(options: Mapping[str, Any]) -> None:
         if name in RunOptions.model_fields:
             hint = f"graphrag_ask takes {', '.join(ASKING)}; the marker says how it is scored."
             raise OptionError(f"{name} is not an option of one question", key=name, hint=hint)
-        raise OptionError(f"there is no option {name}", hint=nearest(name, ASKING))
+        raise OptionError(f"unknown option {name}", hint=nearest(name, ASKING))
 
 
 def _named(agent: Any, config: pytest.Config) -> Any:

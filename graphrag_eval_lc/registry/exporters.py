@@ -148,7 +148,7 @@ def exporter(name: str) -> Exporter:
     """
     known = _BUILT_IN.get(name) or _of_users.get(name) or exporters().get(name)
     if known is None:
-        raise OptionError(f"there is no exporter {name!r}", hint=f"The exporters are {', '.join(exporters())}.")
+        raise OptionError(f"unknown exporter {name!r}", hint=f"The exporters are {', '.join(exporters())}.")
     return known
 
 

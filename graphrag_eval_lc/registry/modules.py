@@ -41,7 +41,7 @@ def loaded_module(
     except (Exception, SystemExit) as problem:
         missing = problem.name if isinstance(problem, ModuleNotFoundError) else None
         if missing and not is_file and f"{place}.".startswith(f"{missing}."):
-            raise AgentError(f"there is no module {place}", hint=hint) from problem
+            raise AgentError(f"the module {place} was not found", hint=hint) from problem
         what = f"loading {place} failed with {type(problem).__name__}: {problem}"
         raise AgentError(what, hint=where_it_failed(problem)) from problem
 
@@ -49,7 +49,7 @@ def loaded_module(
 def _module_of_file(place: str, hint: str) -> ModuleType:
     path = Path(place).resolve()
     if not path.is_file():
-        raise AgentError(f"there is no file {place}", hint=hint)
+        raise AgentError(f"the file {place} was not found", hint=hint)
     # Each file has its own module name, as two agents to compare often have files of the same name.
     name = f"{path.stem}_{hashlib.sha256(str(path).encode()).hexdigest()[:12]}"
     specification = importlib.util.spec_from_file_location(name, path)

@@ -99,7 +99,7 @@ class RunFolder:
             RunFolderError: It cannot be read, comes from another version of this package, or is missing next to other
                 files of a run.
         """
-        run = read_run(self.shown, otherwise=f"give another folder, or {_REPLACE}")
+        run = read_run(self.shown, otherwise=f"use another folder, or {_REPLACE}")
         if run is None:
             self._refuse_files_without_run()
         return run
@@ -196,7 +196,7 @@ class RunFolder:
                 raise RunFolderError(
                     f"the folder holds {name} but no {RUN_FILE}, so nothing says which run it belongs to",
                     path=self.shown,
-                    hint=f"Put {RUN_FILE} back, give another folder, or {_REPLACE}.",
+                    hint=f"Put {RUN_FILE} back, use another folder, or {_REPLACE}.",
                 )
 
 
@@ -290,7 +290,7 @@ def _checked_run(path: Path, text: str, otherwise: str) -> dict[str, Any]:
             f"the run has format {version}, and this version of graphrag-eval-lc reads format {FORMAT_VERSION} only, "
             "which 0.2.0 introduced",
             path=path,
-            hint="Open it with the version that wrote it, or give another folder.",
+            hint="Open it with the version that wrote it, or use another folder.",
         )
     if (wrong := wrong_key(run)) is not None:
         raise RunFolderError(

@@ -139,7 +139,7 @@ def _run_named(name: str, runs: Sequence[StoredRun]) -> StoredRun:
     found = paths or [run for run in runs if name in (run.label, run.path.name)]
     if not found:
         known = dict.fromkeys(each for run in runs for each in (run.label, run.path.name))
-        raise OptionError(f"there is no run {name}", hint=f"{named(list(known), name)}; or give first or best.")
+        raise OptionError(f"found no run {name}", hint=f"{named(list(known), name)}; or give first or best.")
     return found[-1]
 
 

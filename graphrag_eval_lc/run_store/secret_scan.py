@@ -86,7 +86,7 @@ def scan_secrets(path: str | PathLike[str], *, mask: bool = False) -> Scan:
     """
     top = Path(path)
     if not os.path.lexists(top):
-        raise OptionError("there is no such folder or file", path=top, hint="Give the folder of a run, or a file.")
+        raise OptionError("the folder or file does not exist", path=top, hint="Give the folder of a run, or a file.")
     scan = Scan(top)
     files = sorted(_files(top))
     with ExitStack() as locks:

@@ -197,7 +197,7 @@ def list_runs(folder: str | PathLike[str]) -> list[StoredRun]:
     root = Path(folder)
     if not root.is_dir():
         hint = "Give the folder in which runs are, such as runs/."
-        raise RunFolderError("there is no such folder", path=root, hint=hint)
+        raise RunFolderError("the folder does not exist", path=root, hint=hint)
     runs = [StoredRun(path, record) for path in _folders(root) if (record := read_run(path)) is not None]
     return sorted(runs, key=lambda run: (run.started or _UNKNOWN, run.path))
 

@@ -120,7 +120,7 @@ class RunTrend:
             OptionError: There is no such kind.
         """
         if kind not in ("runs", "templates"):
-            raise OptionError(f"there are no rows of kind {kind!r}", key="kind", hint="Give runs or templates.")
+            raise OptionError(f"unknown kind of rows {kind!r}", key="kind", hint="Give runs or templates.")
         return list(self._run_rows() if kind == "runs" else self._template_rows())
 
     def to_pandas(self, kind: Kind = "runs") -> "pd.DataFrame":

@@ -46,7 +46,7 @@ class Results(list[Result]):
             return questions_table(self)
         if kind == "steps":
             return steps_table(self)
-        raise OptionError(f"there is no frame of kind {kind!r}", key="kind", hint="Give questions or steps.")
+        raise OptionError(f"unknown kind of frame {kind!r}", key="kind", hint="Give questions or steps.")
 
     def to_pandas(self, kind: ResultsKind = "questions") -> "pd.DataFrame":
         """Return the results as a frame, with a row for each result or each call of the agent.

@@ -44,7 +44,7 @@ def read_calls(path: str | PathLike[str], warn: Callable[[str], object]) -> Iter
             spool.add(call)
             is_empty = False
         if is_empty:
-            raise ResponsesError("there are no traces in the file", path=path, hint=_HINT)
+            raise ResponsesError("found no traces in the file", path=path, hint=_HINT)
         for calls in spool.traces():
             if any(call.kind != "other" for call in calls):
                 yield whole.completed(calls)
@@ -106,7 +106,7 @@ def _opened(path: str | PathLike[str]) -> IO[str]:
     except OSError as problem:
         is_absent = isinstance(problem, FileNotFoundError)
         raise ResponsesError(
-            f"the traces cannot be read ({'there is no such file' if is_absent else problem.strerror or problem})",
+            f"the traces cannot be read ({'the file does not exist' if is_absent else problem.strerror or problem})",
             path=path,
             hint="Fix the path." if is_absent else "Check the path and the permissions.",
         ) from problem

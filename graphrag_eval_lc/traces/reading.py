@@ -115,7 +115,7 @@ def nothing_read(reading: TraceReading, source: TraceSource) -> ResponsesError:
     """Return the error that says why no response was read."""
     path = source if isinstance(source, str | PathLike) else None
     if not reading.number_of_traces:
-        return ResponsesError("there are no traces", path=path, hint="Give an export that has some.")
+        return ResponsesError("found no traces", path=path, hint="Give an export that has some.")
     found = counted(reading.number_of_traces, "trace")
     why = "; ".join(reading.warnings[-1:])
     return ResponsesError(

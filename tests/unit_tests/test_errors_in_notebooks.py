@@ -11,7 +11,7 @@ nbformat = pytest.importorskip("nbformat")
 SYNCHRONOUS = "import graphrag_eval_lc\ngraphrag_eval_lc.run_benchmark(lambda question: 'x', 'absent.yaml')"
 ASYNCHRONOUS = "await graphrag_eval_lc.arun_benchmark(lambda question: 'x', 'absent.yaml')"
 SWITCHED = "import os\nos.environ['GRAPHRAG_EVAL_LC_TRACEBACK'] = '1'\ngraphrag_eval_lc.load_dataset('absent.yaml')"
-SENTENCE = "DatasetError: absent.yaml: the reference dataset cannot be read (there is no such file)."
+SENTENCE = "DatasetError: absent.yaml: the reference dataset cannot be read (the file does not exist)."
 
 
 def errors_of(*sources: str) -> list[str]:

@@ -86,7 +86,7 @@ def open_parts(paths: Sequence[str | PathLike[str]], stack: ExitStack) -> tuple[
     left_out = []
     for path in reversed(folders.values()):
         if not path.is_dir():
-            what = "this is a file, not the folder of a run" if path.exists() else "there is no such folder"
+            what = "this is a file, not the folder of a run" if path.exists() else "the folder does not exist"
             raise RunFolderError(what, path=path, hint=_HINT)
         has_lock = (path / LOCK_FILE).exists()
         if has_lock and os.access(path, os.W_OK):  # else this process cannot lock it, and may still read it

@@ -98,7 +98,7 @@ def test_frames_are_of_questions_steps_or_aggregates(run: BenchmarkRun) -> None:
     assert run.to_pandas()[["question_id", "repeat"]].values.tolist() == [["q0", 1], ["q0", 2], ["q1", 1], ["q1", 2]]
     assert run.to_pandas("steps").empty
     assert set(run.to_pandas("aggregates")["scope"]) == {"template", "micro", "macro", "totals", "repeats"}
-    with pytest.raises(OptionError, match=r"no frame of kind 'answers'\. Give questions, steps, aggregates"):
+    with pytest.raises(OptionError, match=r"unknown kind of frame 'answers'\. Give questions, steps, aggregates"):
         run.to_pandas("answers")  # type: ignore[arg-type]
 
 

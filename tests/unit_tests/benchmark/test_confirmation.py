@@ -155,7 +155,7 @@ def test_without_confirm_the_gate_fails_at_once(tmp_path: Path) -> None:
 
 def test_a_baseline_that_cannot_be_read_is_refused_before_anything_is_asked(tmp_path: Path) -> None:
     agent = Agent()
-    with pytest.raises(RunFolderError, match="there is no such folder"):
+    with pytest.raises(RunFolderError, match="the folder does not exist"):
         run_of(tmp_path / "branch", agent, baseline=tmp_path / "main")
     with pytest.raises(OptionError, match="baseline and output_dir are the same folder"):
         run_of(tmp_path / "branch", agent, baseline=tmp_path / "x" / ".." / "branch")

@@ -285,7 +285,7 @@ def test_without_the_file_a_bare_name_is_no_spec(project: Path) -> None:
         "'agent' is not the spec of an agent, and the current folder has no langgraph.json. Write "
     )
     assert error_of("langgraph.json:agent") == (
-        "langgraph.json: the LangGraph configuration cannot be read (there is no such file). Mend the path."
+        "langgraph.json: the LangGraph configuration cannot be read (the file does not exist). Mend the path."
     )
 
 
@@ -312,8 +312,14 @@ def test_without_the_file_a_bare_name_is_no_spec(project: Path) -> None:
             "env is a file, such as",
         ),
         ('{"graphs": {"g": "./graphs.py:agnt"}}', "./graphs.py has no variable agnt. It has agent, "),
-        ('{"graphs": {"g": "./absent.py:g"}}', "key graphs.g: there is no file absent.py. Files start from the folder"),
-        ('{"graphs": {"g": "absent_of_the_test:g"}}', "key graphs.g: there is no module absent_of_the_test. Files"),
+        (
+            '{"graphs": {"g": "./absent.py:g"}}',
+            "key graphs.g: the file absent.py was not found. Files start from the folder",
+        ),
+        (
+            '{"graphs": {"g": "absent_of_the_test:g"}}',
+            "key graphs.g: the module absent_of_the_test was not found. Files",
+        ),
         ('{"graphs": {"g": "./graphs.py:number"}}', "./graphs.py:number gives int, which langgraph does not take"),
         ('{"graphs": {"g": "./graphs.py:keyed"}}', "langgraph.json:g takes question, but no messages. Pass input_fn"),
         ('{"graphs": {"g": "./graphs.py:fails"}}', "./graphs.py:fails failed with ConnectionError: no store"),

@@ -82,7 +82,7 @@ def test_plugin_of_the_run_is_not_needed(folder: Path) -> None:
 
 
 def test_folder_without_a_finished_run_is_refused(folder: Path, tmp_path: Path) -> None:
-    with pytest.raises(RunFolderError, match=r"absent: there is no such folder"):
+    with pytest.raises(RunFolderError, match=r"absent: the folder does not exist"):
         load_run(tmp_path / "absent")
     with pytest.raises(RunFolderError, match=r"this is a file"):
         load_run(folder / "run.json")

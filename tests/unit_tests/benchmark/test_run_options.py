@@ -203,7 +203,7 @@ def test_function_of_the_config_is_not_loaded_where_another_one_is_given(redacti
     [
         ("{path}:absent", "has no attribute absent. It has: clean."),
         ("{path}:nothing", "is int, not a function. Name a function that accepts a value"),
-        ("absent_module_of_the_test:clean", "there is no module absent_module_of_the_test"),
+        ("absent_module_of_the_test:clean", "the module absent_module_of_the_test was not found"),
     ],
 )
 def test_function_of_the_config_that_is_none_is_told_with_file_and_key(

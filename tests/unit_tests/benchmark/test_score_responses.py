@@ -242,7 +242,7 @@ def test_dataset_that_was_made_in_python_must_be_given(tmp_path: Path) -> None:
 
 
 def test_folder_without_a_run_is_told(tmp_path: Path) -> None:
-    with pytest.raises(RunFolderError, match="there is no such folder"):
+    with pytest.raises(RunFolderError, match="the folder does not exist"):
         score_run(tmp_path / "absent")
     assert not (tmp_path / "absent").exists()
     with pytest.raises(RunFolderError, match="the folder holds no run"):
@@ -290,7 +290,7 @@ def test_measures_of_a_run_may_be_others_when_it_is_scored_again(tmp_path: Path)
     assert [key for key in result["actual_steps"][0] if key.startswith("retrieval")] == ["retrieval_ids_precision@5"]
     assert record_in(tmp_path / "run")["config"]["retrieval"]["measures"] == ["P@5"]
     assert "retrieval_ids_precision@5" in score_run(tmp_path / "run").aggregates["micro"]
-    with pytest.raises(ConfigError, match="no measure"):
+    with pytest.raises(ConfigError, match="unknown measure"):
         score_run(tmp_path / "run", measures=["P@5", "many"])
 
 

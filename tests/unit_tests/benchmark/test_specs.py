@@ -73,9 +73,9 @@ def test_absent_attribute_is_told_with_those_that_are_there(agent_file: Path) ->
         ("agent", "'agent' is not the spec of an agent. Write package.module:attribute"),
         (":graph", "is not the spec of an agent"),
         ("agent.py:", "is not the spec of an agent"),
-        ("absent_module_of_the_test:graph", "there is no module absent_module_of_the_test"),
-        ("absent_package_of_the_test.module:graph", "there is no module absent_package_of_the_test.module"),
-        ("absent.py:graph", "there is no file absent.py"),
+        ("absent_module_of_the_test:graph", "the module absent_module_of_the_test was not found"),
+        ("absent_package_of_the_test.module:graph", "the module absent_package_of_the_test.module was not found"),
+        ("absent.py:graph", "the file absent.py was not found"),
     ],
 )
 def test_spec_that_leads_nowhere_says_why(spec: str, complaint: str, monkeypatch: pytest.MonkeyPatch) -> None:

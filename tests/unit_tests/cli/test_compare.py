@@ -218,7 +218,7 @@ def test_runs_without_a_common_question_are_nothing_to_compare(exit_code: Comman
     ("arguments", "complaint"),
     [
         (["worse"], "only one run is given to compare. Write: compare RUN_A RUN_B."),
-        (["worse", "absent"], "absent: there is no such folder"),
+        (["worse", "absent"], "absent: the folder does not exist"),
         (["worse", "better", "--metric", "f1"], "no result has the metric f1"),
         (["worse", "better", "--label", "one"], "1 labels for 2 runs"),
         (["worse", "better", "--fail-under", "0.9"], "'0.9' is not a value of --fail-under"),
@@ -288,11 +288,11 @@ def test_regression_is_the_way_that_the_metric_declares(
 @pytest.mark.parametrize(
     ("gate", "complaint"),
     [
-        ("step_score=0.9", "there is no metric step_score. Did you mean steps_score?"),
+        ("step_score=0.9", "unknown metric step_score. Did you mean steps_score?"),
         ("t0x/steps_score=0.9", "the runs have no template t0x. "),
         (
             "steps_score.avg=0.9",
-            "there is no statistic avg of steps_score. There are mean, median, p95, min, max, sum.",
+            "unknown statistic avg of steps_score. There are mean, median, p95, min, max, sum.",
         ),
     ],
 )

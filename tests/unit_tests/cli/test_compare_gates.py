@@ -113,13 +113,13 @@ def test_effect_that_decides_says_how_often_the_test_would_see_a_drop(exit_code:
 @pytest.mark.parametrize(
     ("options", "complaint"),
     [
-        (["--max-drop", "step_score=0.1"], "there is no metric step_score. Did you mean steps_score?"),
+        (["--max-drop", "step_score=0.1"], "unknown metric step_score. Did you mean steps_score?"),
         (["--max-lost", "1/notes"], "the runs have no template notes. There are t0, t1, t2, t3."),
         (["--fail-over", "total_token=+10%"], "Did you mean total_tokens?"),
         (["--fail-over", "total_tokens=10%"], "is not a value of --fail-over. Write"),
         (["--confident"], "--confident needs --max-drop or --max-drop-per-template or --fail-on-regression: it limits"),
         (["--max-drop", "0.1", "--max-drop", "0.2"], "--max-drop bounds the main metric twice"),
-        (["-c", "gates.yaml"], "gates.yaml, line 2, key gates.1.metric: there is no metric step_score"),
+        (["-c", "gates.yaml"], "gates.yaml, line 2, key gates.1.metric: unknown metric step_score"),
     ],
 )
 def test_names_are_checked_before_anything_is_printed(

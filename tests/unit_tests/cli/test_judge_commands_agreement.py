@@ -123,7 +123,7 @@ def test_labels_may_stand_in_another_column(stub: OpenAIStub, exit_code: Command
 @pytest.mark.parametrize(
     ("label", "text", "complaint"),
     [
-        ("label", "1", "there is no column Label. Rename label, if that is it, to Label."),
+        ("label", "1", "found no column Label. Rename label, if that is it, to Label."),
         ("Label", "perhaps", "line 2, key Label: 'perhaps' is no label."),
         ("Label", "", "no row has a label"),
     ],

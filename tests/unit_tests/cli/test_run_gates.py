@@ -31,10 +31,10 @@ async def sometimes(question):
 @pytest.mark.parametrize(
     ("gate", "complaint"),
     [
-        (["--fail-under", "step_score=0.9"], "there is no metric step_score. Did you mean steps_score?"),
+        (["--fail-under", "step_score=0.9"], "unknown metric step_score. Did you mean steps_score?"),
         (["--fail-under", "were/steps_score=0.9"], "the dataset has no template were. Did you mean where?"),
         (["--fail-under", "answer_f1=0.9"], "the config has no llm section"),
-        (["--fail-over", "elapsed_sec.p59=3"], "there is no statistic p59 of elapsed_sec. Did you mean p95?"),
+        (["--fail-over", "elapsed_sec.p59=3"], "unknown statistic p59 of elapsed_sec. Did you mean p95?"),
         (["--fail-over", "steps_score=0.9"], "Require a least mean: --fail-under steps_score=0.9."),
         (["--fail-under", "elapsed_sec=3"], "Bound it from above: --fail-over elapsed_sec=3."),
         (["--fail-over", "total_tokens=+10%"], "one run has no baseline. Compare two runs: compare RUN_A RUN_B"),
@@ -70,7 +70,7 @@ def test_wrong_name_in_the_config_is_told_with_its_line(
 ) -> None:
     Path("config.yaml").write_text(GATES + "- {metric: step_score, max_drop: 0.1}\n")
     assert exit_code(*command, "-c", "config.yaml") == 2
-    complaint = "config.yaml, line 7, key gates.5.metric: there is no metric step_score. Did you mean steps_score?"
+    complaint = "config.yaml, line 7, key gates.5.metric: unknown metric step_score. Did you mean steps_score?"
     assert complaint in capsys.readouterr().err
     assert not Path("run").exists()
 

@@ -413,7 +413,11 @@ def test_what_cannot_be_compared_is_told(runs: Any, options: dict[str, Any], com
 
 def test_folders_that_are_none_are_told(tmp_path: Path, scored: Scored) -> None:
     (tmp_path / "file").touch()
-    for name, complaint in (("absent", "no such folder"), ("file", "this is a file"), (".", "holds no results.jsonl")):
+    for name, complaint in (
+        ("absent", "the folder does not exist"),
+        ("file", "this is a file"),
+        (".", "holds no results.jsonl"),
+    ):
         with pytest.raises(RunFolderError, match=complaint):
             compare_runs(tmp_path / name, scored(1.0))
 
@@ -433,7 +437,7 @@ def test_rows_are_of_a_kind_that_there_is(tmp_path: Path, scored: Scored) -> Non
     comparison = compare_runs(scored(1.0), scored(1.0))
     kind: Any = "nope"
     for rows in (comparison.rows, comparison.to_pandas, lambda kind: comparison.to_csv(tmp_path / "rows.csv", kind)):
-        with pytest.raises(OptionError, match=r"no frame of kind 'nope'\. Give metrics, questions\."):
+        with pytest.raises(OptionError, match=r"unknown kind of frame 'nope'\. Give metrics, questions\."):
             rows(kind)
     assert not (tmp_path / "rows.csv").exists()
 

@@ -64,11 +64,11 @@ def test_metrics_that_a_run_may_have_are_known(gate: Any, config: Any) -> None:
 @pytest.mark.parametrize(
     ("gate", "config", "complaint"),
     [
-        ("step_score=0.9", None, r"there is no metric step_score\. Did you mean steps_score\?"),
-        ("total_token=9", None, r"there is no metric total_token\. Did you mean total_tokens\?"),
-        ("xyzzy=9", None, r"there is no metric xyzzy\. There are steps_score, .* plugins and evaluators"),
-        ("elapsed_sec.p99=9", None, r"there is no statistic p99 of elapsed_sec\. Did you mean p95\?"),
-        ("elapsed_sec.=9", None, r"there is no statistic \(empty\) of elapsed_sec\. There are mean, .*"),
+        ("step_score=0.9", None, r"unknown metric step_score\. Did you mean steps_score\?"),
+        ("total_token=9", None, r"unknown metric total_token\. Did you mean total_tokens\?"),
+        ("xyzzy=9", None, r"unknown metric xyzzy\. There are steps_score, .* plugins and evaluators"),
+        ("elapsed_sec.p99=9", None, r"unknown statistic p99 of elapsed_sec\. Did you mean p95\?"),
+        ("elapsed_sec.=9", None, r"unknown statistic \(empty\) of elapsed_sec\. There are mean, .*"),
         ("note/steps_score=0.9", None, r"the dataset has no template note\. Did you mean notes\?"),
         ("xyzzy/steps_score=0.9", None, r"the dataset has no template xyzzy\. There are notes, lines\."),
         ("answer_f1=0.9", None, r"answer_f1 is judged by a model, and the config has no llm section, so .* Add llm: "),
@@ -86,10 +86,10 @@ def test_metrics_that_a_run_may_have_are_known(gate: Any, config: Any) -> None:
             {"retrieval": {"text": {"enabled": False}}},
             r"as retrieval\.text is off in the config\. Switch it on",
         ),
-        ("retrieval_text_f2=1", None, r"there is no metric retrieval_text_f2\. Did you mean retrieval_text_f1"),
-        ("AP=1", None, r"there is no metric AP\. Did you mean retrieval_ids_average_precision\?"),
+        ("retrieval_text_f2=1", None, r"unknown metric retrieval_text_f2\. Did you mean retrieval_text_f1"),
+        ("AP=1", None, r"unknown metric AP\. Did you mean retrieval_ids_average_precision\?"),
         ("warmth=1", CUSTOM, r"Did you mean warm\?"),
-        ({"metric": "stepz", "max_drop": 0.1}, None, "there is no metric stepz"),
+        ({"metric": "stepz", "max_drop": 0.1}, None, "unknown metric stepz"),
     ],
 )
 def test_names_that_a_run_cannot_have_are_told_with_the_nearest(gate: Any, config: Any, complaint: str) -> None:
@@ -100,7 +100,7 @@ def test_names_that_a_run_cannot_have_are_told_with_the_nearest(gate: Any, confi
 
 def test_names_of_functions_are_known_as_far_as_they_tell_them() -> None:
     assert checked("plain=1", None, plain) == []
-    with pytest.raises(OptionError, match=r"there is no metric plian\. Did you mean plain\?"):
+    with pytest.raises(OptionError, match=r"unknown metric plian\. Did you mean plain\?"):
         checked("plian=1", None, plain)
     assert checked("anything=1", None, anything) == []
     assert checked("polite=1", None, anything, plain) == [
@@ -135,7 +135,7 @@ def test_bound_on_the_wrong_side_names_the_right_one(gate: Any, complaint: str) 
 
 def test_gates_of_the_config_are_told_with_their_keys() -> None:
     config = load_config({"gates": [{"under": 0.9}, {"metric": "step_score", "max_drop": 0.1}]})
-    with pytest.raises(ConfigError, match=r"key gates\.1\.metric: there is no metric step_score"):
+    with pytest.raises(ConfigError, match=r"key gates\.1\.metric: unknown metric step_score"):
         check_gates(config.gates, KnownMetrics.of(config), [], of_config=True)
     config = load_config({"gates": [{"metric": "total_tokens", "under": 9}]})
     with pytest.raises(ConfigError, match=r"key gates\.0\.under: .* Bound it from above: over: 9\."):
@@ -146,19 +146,19 @@ def test_names_of_finished_runs_are_those_that_they_measured_or_could_have_measu
     known = KnownMetrics.of_runs([load_config()], ["polite"])
     for text in ("polite=1", "answer_f1=1", "steps_score=1"):
         assert check_gates(read_gates([text]), known, [], of_config=False) == []
-    with pytest.raises(OptionError, match=r"there is no metric polte\. Did you mean polite\?"):
+    with pytest.raises(OptionError, match=r"unknown metric polte\. Did you mean polite\?"):
         check_gates(read_gates(["polte=1"]), known, [], of_config=False)
 
 
 @pytest.mark.parametrize(
     ("gate", "complaint"),
     [
-        ({"metric": "STEPS_SCORE", "under": 0.9}, r"there is no metric STEPS_SCORE\. Did you mean steps_score\?"),
+        ({"metric": "STEPS_SCORE", "under": 0.9}, r"unknown metric STEPS_SCORE\. Did you mean steps_score\?"),
         ({"template": "NOTES", "under": 0.9}, r"no template NOTES\. Did you mean notes\?"),
         ({"metric": "elapsed_sec.p95.p95", "over": 3}, r"names two statistics of elapsed_sec\. .* elapsed_sec\.p95\."),
         (
             {"metric": "elapsed_sec.p96.max", "over": 3},
-            r"there is no statistic p96 of elapsed_sec\. Did you mean p95\?",
+            r"unknown statistic p96 of elapsed_sec\. Did you mean p95\?",
         ),
     ],
 )

@@ -113,7 +113,7 @@ def test_text_of_another_form_is_refused_with_the_right_one(option: GateOption, 
 @pytest.mark.parametrize(
     ("gate", "problem"),
     [
-        ("--max-drop step_score=0.1", r"there is no metric step_score\. Did you mean steps_score\?"),
+        ("--max-drop step_score=0.1", r"unknown metric step_score\. Did you mean steps_score\?"),
         ("--max-drop t/steps_score=0.1", r"the runs have no template t\. "),
         ({"template": "t7", "max_lost": 1}, r"the runs have no template t7\. There are t0, t1, t2"),
         ("--max-drop steps_score.p95=0.1", r"max_drop is about the mean, and steps_score\.p95 names another statistic"),
@@ -262,7 +262,7 @@ def test_gates_of_a_configuration_are_checked_with_their_place() -> None:
     comparison = compare_runs(A, B)
     assert not comparison.gate_results(load_config({"gates": [{"max_drop": 0.1}]}))[0].has_passed
     config = load_config({"gates": [{"max_lost": 1}, {"metric": "step_score", "max_drop": 0.1}]})
-    with pytest.raises(ConfigError, match=r"key gates\.1\.metric: there is no metric step_score"):
+    with pytest.raises(ConfigError, match=r"key gates\.1\.metric: unknown metric step_score"):
         comparison.gate_results(config)
 
 

@@ -50,7 +50,7 @@ def test_tools_stand_for_the_steps_that_steps_names_calls_them() -> None:
 @pytest.mark.parametrize(
     ("section", "complaint"),
     [
-        ({"measures": ["P", "ndgc@10"]}, "retrieval.measures.1: there is no measure 'ndgc@10'. Did you mean nDCG"),
+        ({"measures": ["P", "ndgc@10"]}, "retrieval.measures.1: unknown measure 'ndgc@10'. Did you mean nDCG"),
         ({"measures": ["P@0"]}, "retrieval.measures.0: the cut-off of 'P@0'"),
         ({"measures": ["Rprec@5"]}, "Rprec takes no cut-off. Its own is the number of relevant ids."),
         ({"measures": [5]}, "retrieval.measures.0"),
@@ -80,7 +80,7 @@ def test_other_measures_leave_all_else_as_it_is() -> None:
     assert other.retrieval.measures == ["P@5"]
     assert with_measures(other, []).retrieval.model_copy(update={"measures": None}) == config.retrieval
     assert (other.steps, config.retrieval.measures) == (config.steps, None)
-    with pytest.raises(ConfigError, match=r"retrieval\.measures\.0: there is no measure"):
+    with pytest.raises(ConfigError, match=r"retrieval\.measures\.0: unknown measure"):
         with_measures(config, ["x"])
 
 

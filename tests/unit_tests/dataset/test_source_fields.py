@@ -65,10 +65,10 @@ def test_columns_are_named() -> None:
         (
             "ask,query",
             {},
-            "there is no column with the question. Name it: --question-column NAME. The columns are: ask",
+            "found no column with the question. Name it: --question-column NAME. The columns are: ask",
         ),
-        ("question,code", {}, "there is no column with the query. Name it: --query-column NAME."),
-        ("question,query", {"id": "key"}, "there is no column key. The columns are: question, query."),
+        ("question,code", {}, "found no column with the query. Name it: --query-column NAME."),
+        ("question,query", {"id": "key"}, "found no column key. The columns are: question, query."),
         ("question,sparql,cypher", {}, "the columns sparql, cypher may all hold the query."),
         ("question,query,query", {}, "two columns are called query. Rename one."),
     ],

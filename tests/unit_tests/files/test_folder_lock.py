@@ -57,7 +57,7 @@ def test_second_process_is_refused_in_one_sentence(tmp_path: Path) -> None:
         with pytest.raises(RunFolderError) as caught:
             FolderLock(tmp_path)
         assert str(caught.value) == (
-            f"{tmp_path}: another run or command works in this folder. Wait for it to end, or give another folder."
+            f"{tmp_path}: another run or command works in this folder. Wait for it to end, or use another folder."
         )
 
 

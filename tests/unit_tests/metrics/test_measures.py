@@ -64,7 +64,7 @@ def test_text_and_key_are_read_again(name: str, cutoff: int | None) -> None:
 @pytest.mark.parametrize(
     ("text", "advice"),
     [
-        ("nDGC@10", r"there is no measure 'nDGC@10': did you mean nDCG@10\?"),
+        ("nDGC@10", r"unknown measure 'nDGC@10': did you mean nDCG@10\?"),
         ("Sucess@5", r"did you mean Success@5\?"),
         ("recal", r"did you mean R\b"),
         ("P_5", r"did you mean P@5\?"),
@@ -123,7 +123,7 @@ def test_what_is_no_list_of_measures_is_an_error(measures: Any, message: str) ->
 
 
 def test_measure_of_an_unknown_name_or_a_wrong_cut_off_is_an_error() -> None:
-    with pytest.raises(ValueError, match=r"there is no measure 'ndcg': did you mean nDCG\?"):
+    with pytest.raises(ValueError, match=r"unknown measure 'ndcg': did you mean nDCG\?"):
         Measure("ndcg")
     with pytest.raises(ValueError, match="at least 1"):
         Measure("P", 0)

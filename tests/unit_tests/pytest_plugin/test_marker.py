@@ -18,7 +18,7 @@ MISTAKES = {
     "missing.py": (
         '"missing.yaml"',
         "graphrag_ask",
-        "the reference dataset cannot be read (there is no such file). Mend",
+        "the reference dataset cannot be read (the file does not exist). Mend",
     ),
     "template.py": ('"qa.yaml", templates="wher"', "graphrag_ask", "there is no template wher. Did you mean where"),
     "keyword.py": ('"qa.yaml", template="where"', "graphrag_ask", "takes no keyword template. Did you mean templates?"),
@@ -67,7 +67,7 @@ def test_a_question_without_a_dataset_is_one_too(told: str) -> None:
 
 
 def test_a_gate_on_a_metric_that_there_is_not_is_told_before_anything_is_asked(told: str) -> None:
-    assert "test_gate.py::test_it: there is no metric step_score. Did you mean steps_score?" in told
+    assert "test_gate.py::test_it: unknown metric step_score. Did you mean steps_score?" in told
 
 
 def test_the_plugin_loads_nothing_heavy_where_it_is_not_used() -> None:

@@ -262,7 +262,7 @@ def test_what_a_killed_session_left_is_scored_and_reported(tmp_path: Path, opene
     test_file.write_text(test_file.read_text().replace("qa.json", "other.json"))
     ended = run_in(folder, OUTPUT, "--graphrag-overwrite")
     assert ended.returncode == 0
-    assert "qa.json: the reference dataset cannot be read (there is no such file)" in ended.stdout
+    assert "qa.json: the reference dataset cannot be read (the file does not exist)" in ended.stdout
     (apart,) = (folder / "run").glob("killed-*")
     (folder / "other.json").rename(folder / "qa.json")
     told = line_of(opened_by, f"run/{apart.name}", folder=folder)
@@ -278,7 +278,7 @@ def test_the_folder_of_a_session_that_works_is_refused(six: Path) -> None:
     session.kill()
     session.wait()
     assert meanwhile.returncode == 4
-    assert "works in this folder. Wait for it to end, or give another folder." in meanwhile.stderr
+    assert "works in this folder. Wait for it to end, or use another folder." in meanwhile.stderr
 
 
 JUDGED = """\

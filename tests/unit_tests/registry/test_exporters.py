@@ -55,7 +55,7 @@ def test_a_registered_exporter_is_found_by_its_name(folder: Path) -> None:
 
 
 def test_names_that_are_taken_or_unknown_are_reported() -> None:
-    with pytest.raises(OptionError, match=r"no exporter 'pdf'. The exporters are report, csv, junit, summary\."):
+    with pytest.raises(OptionError, match=r"unknown exporter 'pdf'. The exporters are report, csv, junit, summary\."):
         exporter("pdf")
     with pytest.raises(OptionError, match=r"there is an exporter report already: graphrag_eval_lc\.report\.run_report"):
         register_exporter(name="report", file_name="report.html")(lambda run, path: path)

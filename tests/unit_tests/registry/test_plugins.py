@@ -95,8 +95,8 @@ def test_what_a_plugin_registers_of_others_is_its_own() -> None:
 @pytest.mark.parametrize(
     ("name", "text", "complaint"),
     [
-        ("absent_of_the_test", None, "the plugin absent_of_the_test cannot be used, as there is no module"),
-        ("absent.py", None, r"as there is no file absent\.py\. Write package\.module or path/to/file\.py"),
+        ("absent_of_the_test", None, "the plugin absent_of_the_test cannot be used, as the module"),
+        ("absent.py", None, r"as the file absent\.py was not found\. Write package\.module or path/to/file\.py"),
         ("broken.py", "1 / 0", r"broken\.py failed with ZeroDivisionError: division by zero"),
         ("empty.py", "", r"the plugin empty\.py registers nothing\. Let it call register_metric, register_step_kind"),
         ("empty.py:words", "", r"the plugin empty\.py:words names an attribute of a module\. Write empty\.py\."),
@@ -222,8 +222,8 @@ def test_a_plugin_that_cannot_be_loaded_is_reported_with_its_place() -> None:
     with pytest.raises(ConfigError) as caught:
         load_config("config.yaml")
     assert str(caught.value) == (
-        "config.yaml, line 3, key plugins.0: the plugin absent_of_the_test cannot be used, as there is no module "
-        "absent_of_the_test. Write package.module or path/to/file.py."
+        "config.yaml, line 3, key plugins.0: the plugin absent_of_the_test cannot be used, as the module "
+        "absent_of_the_test was not found. Write package.module or path/to/file.py."
     )
 
 

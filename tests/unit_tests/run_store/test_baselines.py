@@ -76,7 +76,7 @@ def test_run_that_is_not_in_the_folder_is_compared_with_all_in_it(store: Path, t
     run = write_run(tmp_path / "elsewhere", 1, [1.0] * 24)
     assert [each.path.name for each in baseline_in(store, run, "previous").runs] == ["last"]
     assert [each.path.name for each in baseline_in(store, run, "previous", but=[store / "last"]).runs] == ["part"]
-    with pytest.raises(OptionError, match=r"there is no run todya.*Did you mean today\?"):
+    with pytest.raises(OptionError, match=r"found no run todya.*Did you mean today\?"):
         baseline_in(store, run, "todya")
 
 

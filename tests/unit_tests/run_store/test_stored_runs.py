@@ -84,7 +84,7 @@ def test_folder_without_a_run_that_ended_is_refused(runs: Path, tmp_path: Path) 
         latest_run(tmp_path / "none")
     with pytest.raises(RunFolderError, match="the folder holds no other run"):
         latest_run(runs / "a", but=[runs / "a"])
-    with pytest.raises(RunFolderError, match="there is no such folder"):
+    with pytest.raises(RunFolderError, match="the folder does not exist"):
         list_runs(tmp_path / "absent")
 
 

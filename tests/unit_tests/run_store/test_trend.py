@@ -153,7 +153,7 @@ def test_rows_have_a_line_for_each_run_and_template(store: Path, tmp_path: Path)
     assert len(found.rows("templates")) == 12
     assert found.to_csv(tmp_path / "t.csv").read_text().count("\n") == 4
     assert list(found.to_pandas()["mean"]) == [0.5, 0.75, 0.25]
-    with pytest.raises(OptionError, match="there are no rows of kind 'x'"):
+    with pytest.raises(OptionError, match="unknown kind of rows 'x'"):
         found.rows("x")  # type: ignore[arg-type]
 
 
@@ -172,7 +172,7 @@ def test_wrong_names_are_refused_with_the_nearest(store: Path, tmp_path: Path) -
         trend(store, template_ids=["t9"])
     with pytest.raises(OptionError, match="none of the runs has these tags"):
         trend(store, tags=["absent"])
-    with pytest.raises(RunFolderError, match="there is no such folder"):
+    with pytest.raises(RunFolderError, match="the folder does not exist"):
         trend(tmp_path / "absent")
     (tmp_path / "empty").mkdir()
     with pytest.raises(OptionError, match="no run in the folder came to its end"):

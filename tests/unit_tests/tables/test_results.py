@@ -59,7 +59,7 @@ def test_files_are_of_questions_or_steps(results: Results, tmp_path: Path) -> No
 
 
 def test_other_kinds_are_refused(results: Results) -> None:
-    with pytest.raises(OptionError, match=r"no frame of kind 'answers'\. Give questions or steps"):
+    with pytest.raises(OptionError, match=r"unknown kind of frame 'answers'\. Give questions or steps"):
         results.to_pandas("answers")  # type: ignore[arg-type]
 
 

@@ -53,9 +53,9 @@ def test_traces_of_other_services_are_left_out_and_counted(tmp_path: Path) -> No
 @pytest.mark.parametrize(
     ("content", "what"),
     [
-        (b"", "there are no traces"),
-        (b"[]", "there are no traces"),
-        (b'{"resourceSpans": []}', "there are no traces"),
+        (b"", "found no traces"),
+        (b"[]", "found no traces"),
+        (b'{"resourceSpans": []}', "found no traces"),
         (b'{"traceEvents": [], "displayTimeUnit": "ms"}', "the keys traceEvents, displayTimeUnit"),
         (b'{"resourceSpans": [', "ends in the middle"),
         (b"\x0a\xff\xfe\x00", "not UTF-8"),
@@ -74,7 +74,7 @@ def test_what_has_no_traces_is_one_clear_error(tmp_path: Path, content: bytes, w
 
 
 def test_a_file_that_is_not_there_is_an_error(tmp_path: Path) -> None:
-    with pytest.raises(ResponsesError, match="there is no such file"):
+    with pytest.raises(ResponsesError, match="the file does not exist"):
         read(tmp_path / "no.json")
     with pytest.raises(ResponsesError, match="cannot be read"):
         read(tmp_path)

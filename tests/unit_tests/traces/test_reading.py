@@ -139,9 +139,9 @@ def test_traces_without_a_known_question_are_refused(tmp_path: Path) -> None:
         read_traces(run(3), DATASET)
     with pytest.raises(ResponsesError, match="1 trace tells no question id and is left out; a dataset"):
         read_traces(run(1))
-    with pytest.raises(ResponsesError, match="there are no traces"):
+    with pytest.raises(ResponsesError, match="found no traces"):
         read_traces([], DATASET)
-    with pytest.raises(ResponsesError, match=r"t\.json: there are no traces"):
+    with pytest.raises(ResponsesError, match=r"t\.json: found no traces"):
         read_traces(written(tmp_path / "t.json", []), DATASET)
 
 

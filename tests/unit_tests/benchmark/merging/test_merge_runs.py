@@ -332,7 +332,7 @@ def test_output_holds_no_other_run_and_is_none_of_the_parts(shards: Shards) -> N
     [
         ([], "no run to merge is given"),
         ("night-1-of-2", "the runs cannot be 'night-1-of-2'"),
-        (["absent"], "absent: there is no such folder"),
+        (["absent"], "absent: the folder does not exist"),
         (["qa.json"], "this is a file, not the folder of a run"),
         (["."], "the folder holds no run.json"),
     ],
