@@ -41,7 +41,7 @@ def row_table(reference: StepView, actual: StepView) -> dict[str, Any] | None:
         return None
     compared = compare_row_steps(reference, actual, options)
     # Rows that lack a partner under the columns that come nearest may have one under others that no search got to.
-    if compared.score or compared.is_undecided:
+    if compared.is_undecided:
         return None
     if (rows := compared.alignment) is not None:
         return _table(rows.reference, rows.actual, rows.columns, rows)

@@ -62,7 +62,6 @@ def _earlier_run(folder: Path | None, record: Mapping[str, Any]) -> StoredRun | 
         if each.started is not None
         and each.started < run.started
         and each.shard is None
-        and each.dataset_digest == run.dataset_digest
         and is_comparable(each, run)
         and each.is_finished
     ]

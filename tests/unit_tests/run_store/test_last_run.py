@@ -110,8 +110,8 @@ def test_run_with_a_baseline_says_so_in_its_record(run: Run, tmp_path: Path) -> 
 
 def test_question_asked_several_times_is_right_if_each_sample_is(tmp_path: Path) -> None:
     folders = [tmp_path / "runs" / name for name in ("monday", "tuesday")]
-    for folder, second in zip(folders, (True, False), strict=True):
-        responses = [response("a", True), {**response("a", second), "repeat": 2}]
+    for folder, first in zip(folders, (True, False), strict=True):
+        responses = [response("a", first), {**response("a", True), "repeat": 2}]
         score_responses(DATASET, responses, output_dir=folder, question_ids=["a"], progress="off")
     now = load_run(folders[1])
     assert said(now) == "1 broken, 0 fixed since monday"
