@@ -115,8 +115,11 @@ class ClaimTexts:
         """Return the numbers and codes of words, and some names, that a text and the question lack."""
         question = _Words("") if self._is_chosen else self._question
         absent = list[str]()
-        for token in () if words.has_vague_numbers or text.has_vague_numbers else words.tokens:
-            if (number := token.number) is not None and not any(map(number.is_same, question.values)):
+        for token in words.tokens:
+            number = token.number
+            if number is None or words.leaves_open(number) or text.leaves_open(number):
+                continue
+            if not any(map(number.is_same, question.values)):
                 of_same_noun = [other for other in text.values if number.noun and number.noun == other.noun]
                 if not any(map(number.is_same, of_same_noun or text.values)):
                     absent.append(token.text)
@@ -170,9 +173,11 @@ _OPENERS = word_set(
     "the a an it its this that these those there they he she we not both all each some any in on at of for from with "
     "by as to according based here also only and or but if when while st saint dr doctor prof professor mr mrs ms"
 )
-# Quantities in these words are for the model to compare, and times without a number or in two units.
-_VAGUE = word_set("half quarter quarters third thirds dozen hundred am pm mile miles foot feet inch inches")
-_VAGUE |= {word for word, unit in UNITS.items() if unit[0] == "s" and len(word) > 2} - {"second"}
+# Quantities in these words are for the model to compare: counts and lengths, and times.
+_VAGUE = re.compile(r"\b(?:half|quarters?|thirds?|dozen|hundred|miles?|foot|feet|inch(?:es)?)\b", re.IGNORECASE)
+_VAGUE_TIME = re.compile(
+    r"\b(?:an?|one) (?:second|minute|hour|day|week|month|year)\b|\band a half\b|\d ?[ap]m\b", re.IGNORECASE
+)
 _NEGATION = re.compile(
     r"\b(?:not|never|neither|no|none|cannot|\w+n['’]t|nicht|nie|kein\w*)\b(?! (?:only|just|more|less|fewer)\b)",
     re.IGNORECASE,
@@ -231,11 +236,13 @@ class _Words:
         numbers = (token.number for token in self.tokens if token.number is not None)
         return {*numbers, *(Number(frozenset({value})) for value in others)}
 
-    @cached_property
-    def has_vague_numbers(self) -> bool:
-        """Whether it has quantities that code does not read, such as "half an hour" or "2 hours and 15 minutes"."""
+    def leaves_open(self, number: Number) -> bool:
+        """Return whether a number cannot be compared by code, next to "half an hour" or "2 hours and 15 minutes"."""
+        if _VAGUE.search(self.text):
+            return number.quantity in {"", "s", "m"}
         scales = {token.number.scale for token in self.tokens if token.number and token.number.quantity == "s"}
-        return len(scales) > 1 or bool(self.all & _VAGUE)
+        is_time = number.quantity == "s" or not (number.quantity or number.noun)
+        return is_time and (len(scales) > 1 or _VAGUE_TIME.search(self.text) is not None)
 
     @cached_property
     def stems(self) -> set[str]:
