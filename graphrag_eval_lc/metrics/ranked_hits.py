@@ -6,6 +6,7 @@ two ids. Gains by id and groups as lists are never ambiguous.
 
 from bisect import bisect_right
 from collections.abc import Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import lru_cache
 from itertools import islice
 from math import isfinite, log2
@@ -16,6 +17,7 @@ from typing import Any, Literal, TypeAlias
 Normalize = Literal["relevant", "retrieved_relevant"]
 
 
+@dataclass(slots=True)
 class RankedHits:
     """The ranks of the relevant ids in a ranking of distinct ids, and each measure of them.
 
@@ -27,12 +29,9 @@ class RankedHits:
         number_relevant: How many distinct ids are relevant, retrieved or not; at least 1.
     """
 
-    __slots__ = ("hits", "number_relevant", "number_retrieved")
-
-    def __init__(self, hits: Sequence[int], number_retrieved: int, number_relevant: int) -> None:
-        self.hits = hits
-        self.number_retrieved = number_retrieved
-        self.number_relevant = number_relevant
+    hits: Sequence[int]
+    number_retrieved: int
+    number_relevant: int
 
     def precision(self, k: int | None) -> float:
         """Return the share of the top k, or of all retrieved ids, that is relevant."""
@@ -78,6 +77,7 @@ class RankedHits:
         return _number_within(self.hits, k)
 
 
+@dataclass(slots=True)
 class RankedGains(RankedHits):
     """A ranking with gains by id, which matter to nDCG alone.
 
@@ -86,16 +86,8 @@ class RankedGains(RankedHits):
         ideal_gains: Those of all relevant ids, descending. Both are shares of the highest.
     """
 
-    __slots__ = ("gains", "ideal_gains")
-
-    def __init__(
-        self, hits: Sequence[int], number_retrieved: int, gains: Iterable[float], gains_of_all: Sequence[float]
-    ) -> None:
-        super().__init__(hits, number_retrieved, len(gains_of_all))
-        # Sums of shares are finite, however high the gains.
-        highest = max(gains_of_all)
-        self.gains = [gain / highest for gain in gains]
-        self.ideal_gains = sorted((gain / highest for gain in gains_of_all), reverse=True)
+    gains: Sequence[float]
+    ideal_gains: Sequence[float]
 
     def ndcg(self, k: int | None) -> float:
         """Compare with the ids of the highest gains."""
@@ -106,6 +98,7 @@ class RankedGains(RankedHits):
         return min(1.0, gained / ideal)
 
 
+@dataclass(slots=True)
 class RankedGroups(RankedHits):
     """A ranking with groups of relevant ids, any one of which is enough: AutoRAG's ``retrieval_gt``.
 
@@ -114,12 +107,8 @@ class RankedGroups(RankedHits):
         number_of_group_ids: The sum of the groups' numbers of distinct ids.
     """
 
-    __slots__ = ("groups", "number_of_group_ids")
-
-    def __init__(self, groups: Sequence[Sequence[int]], number_retrieved: int, number_of_group_ids: int) -> None:
-        super().__init__(sorted({rank for ranks in groups for rank in ranks}), number_retrieved, len(groups))
-        self.groups = groups
-        self.number_of_group_ids = number_of_group_ids
+    groups: Sequence[Sequence[int]]
+    number_of_group_ids: int
 
     def reciprocal_rank(self, k: int | None) -> float:
         """Return the mean over the groups."""
@@ -238,7 +227,10 @@ def _ranked_gains(relevant: Mapping[Any, float], ranked: Iterable[Hashable]) -> 
         return None
     ranked = list(ranked)
     hits = [rank for rank, identifier in enumerate(ranked, start=1) if identifier in gains]
-    return RankedGains(hits, len(ranked), [gains[ranked[rank - 1]] for rank in hits], list(gains.values()))
+    highest = max(gains.values())  # sums of shares of it are finite, however high the gains
+    shares = [gains[ranked[rank - 1]] / highest for rank in hits]
+    ideal = sorted((gain / highest for gain in gains.values()), reverse=True)
+    return RankedGains(hits, len(ranked), len(gains), shares, ideal)
 
 
 def _check_gain(identifier: Hashable, gain: object) -> None:
@@ -258,7 +250,8 @@ def _ranked_groups(groups: Sequence[Iterable[Hashable]], ranked: Iterable[Hashab
     if not distinct:
         return None
     ranks = [sorted(rank_of[identifier] for identifier in ids if identifier in rank_of) for ids in distinct]
-    return RankedGroups(ranks, len(rank_of), sum(map(len, distinct)))
+    hits = sorted({rank for group in ranks for rank in group})
+    return RankedGroups(hits, len(rank_of), len(ranks), ranks, sum(map(len, distinct)))
 
 
 def _are_groups(relevant: Sequence[Any], ranked: Iterable[Hashable]) -> bool:
