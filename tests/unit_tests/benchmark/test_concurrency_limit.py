@@ -1,6 +1,7 @@
 """The places for attempts: halved at a rate limit, grown back, spread over the minute; on a clock of the test's own."""
 
 import asyncio
+import time
 from itertools import pairwise
 from typing import Any
 
@@ -201,6 +202,23 @@ async def test_attempts_at_the_same_time_are_spread_too() -> None:
 
     await asyncio.gather(*(work() for _ in range(5)))
     assert all(later - earlier >= 1 for earlier, later in pairwise(starts))
+
+
+async def test_requests_of_processes_that_are_ready_at_once_are_spread_too() -> None:
+    limit, starts = ConcurrencyLimit(3, 1_200, lambda limit, reason: None), list[float]()
+    running = asyncio.get_running_loop().create_future()
+
+    async def ask() -> None:
+        assert await limit.wait_for_pace(running)
+        starts.append(time.monotonic())
+
+    await asyncio.gather(*(ask() for _ in range(3)))
+    assert all(later - earlier > 0.045 for earlier, later in pairwise(starts))
+    limit.was_limited(0, 3600.0)
+    waiting = asyncio.create_task(limit.wait_for_pace(running))
+    await settle()
+    running.set_result(None)  # the run is abandoned
+    assert await asyncio.wait_for(waiting, 30) is False
 
 
 # --- the end ---------------------------------------------------------------------------------------------------------
