@@ -71,13 +71,13 @@ def dataset_of(earlier: Mapping[str, Any], folder: Path) -> str:
         raise RunFolderError(
             "run.json names no file of the dataset, as it was made in Python",
             path=folder,
-            hint="Give it: --dataset FILE (dataset=...).",
+            hint="Pass it: --dataset FILE (dataset=...).",
         )
     if not os.path.exists(path):  # noqa: PTH110 - a path that no system takes is not there
         raise RunFolderError(
             f"the dataset {shortened(path, 200)} of this run is not there, seen from the current folder",
             path=folder,
-            hint="Go to the folder where the run was started, or give it: --dataset FILE (dataset=...).",
+            hint="Go to the folder in which the run was started, or pass it: --dataset FILE (dataset=...).",
         )
     return path
 

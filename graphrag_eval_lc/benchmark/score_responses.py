@@ -303,7 +303,7 @@ def _selected(
     ids = {str(question["id"]) for _, question in selection.apply(templates)}
     selected = [pair for pair in questions if str(pair[1]["id"]) in ids]
     if not selected:
-        hint = "Select questions that it has; they stand in run.json, under questions."
+        hint = "Select questions that it has; they are in run.json, under questions."
         raise DatasetError("the run has none of the selected questions", path=folder, hint=hint)
     return selected
 

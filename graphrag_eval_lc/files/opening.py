@@ -202,7 +202,7 @@ def _check_opened(path: Path, opened: os.stat_result, *, is_written: bool) -> No
         refuse_odd(path)  # planted since the first look
     if is_written and opened.st_nlink > 1:
         raise RunFolderError(
-            f"this file has {opened.st_nlink} names (hard links), and what is written would stand in all of them",
+            f"this file has {opened.st_nlink} names (hard links), and what is written would be in all of them",
             path=path,
             hint="Make it a regular file: copy it, and move the copy to its place.",
         )

@@ -461,7 +461,7 @@ def _check_aliases(value: Any, file: TextFile, error: type[GraphRAGEvalError], w
         size = 1 + sum(sizes.get(id(child)) or 1 for child in children)
         if size > MAX_EXPANDED_VALUES:
             raise error(
-                f"the {what} has aliases that stand for more than {MAX_EXPANDED_VALUES:,} values",
+                f"the {what} has aliases that expand to more than {MAX_EXPANDED_VALUES:,} values",
                 path=file.path,
                 hint="Write the values out, or use fewer aliases of aliases.",
             )

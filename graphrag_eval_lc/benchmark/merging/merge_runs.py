@@ -305,7 +305,7 @@ class _Merge:
         lacking = "" if missing is None else f"; and {missing['message']}"
         responses = f"{counted(number, 'response')} {plural(number, 'was', 'were')}"
         message = (
-            f"{responses} not scored by the parts, and models or functions of yours score this run: graphrag-eval-lc "
+            f"{responses} not scored by the parts, and your models or functions score this run: graphrag-eval-lc "
             f"score {folder} does it, and asks again for nothing that is known"
         )
         left_out = 0 if missing is None else missing["left_out"]
