@@ -204,7 +204,7 @@ def _check_opened(path: Path, opened: os.stat_result, *, is_written: bool) -> No
         raise RunFolderError(
             f"this file has {opened.st_nlink} names (hard links), and what is written would be in all of them",
             path=path,
-            hint="Make it a regular file: copy it, and move the copy to its place.",
+            hint="Copy it, and move the copy to its place.",
         )
 
 

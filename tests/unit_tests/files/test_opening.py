@@ -79,7 +79,7 @@ def test_link_is_neither_read_nor_written_through(tmp_path: Path, target: str) -
     (tmp_path / "folder").mkdir()
     (tmp_path / "link").symlink_to(tmp_path / target)
     for flags in (os.O_RDONLY, WRITE, os.O_RDWR | os.O_CREAT | os.O_APPEND):
-        with pytest.raises(RunFolderError, match=r"link: this is a symbolic link, and only files of its own"):
+        with pytest.raises(RunFolderError, match=r"link: this is a symbolic link, and only regular files are used"):
             open_descriptor(tmp_path / "link", flags)
     assert (tmp_path / "there").read_text() == "secret"
     assert not (tmp_path / "nowhere").exists()
@@ -117,7 +117,7 @@ def test_file_with_another_name_is_read_and_not_written_in_place(tmp_path: Path)
     os.link(tmp_path / "file", tmp_path / "other")
     with open_to_read(tmp_path / "file") as file:
         assert file.read() == b"kept"
-    with pytest.raises(RunFolderError, match=r"has 2 names \(hard links\).* Make it a file of its own"):
+    with pytest.raises(RunFolderError, match=r"has 2 names \(hard links\).* Copy it, and move the copy"):
         open_descriptor(tmp_path / "file", WRITE)
     assert (tmp_path / "other").read_text() == "kept"
 
