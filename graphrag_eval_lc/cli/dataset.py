@@ -15,11 +15,11 @@ from graphrag_eval_lc.cli.project import Config
 from graphrag_eval_lc.config.loading import CONFIG_SCHEMA_PATH
 from graphrag_eval_lc.console import DataConsole
 from graphrag_eval_lc.dataset.drafting import draft as drafted_from
+from graphrag_eval_lc.dataset.import_columns import Columns
 from graphrag_eval_lc.dataset.importing import ImportOptions, imported, write_responses
 from graphrag_eval_lc.dataset.loading import SCHEMA_PATHS
 from graphrag_eval_lc.dataset.query_language import STEP_NAMES
 from graphrag_eval_lc.dataset.query_runs import STATE_SUFFIX
-from graphrag_eval_lc.dataset.source_fields import Columns
 from graphrag_eval_lc.errors import DatasetError, OptionError, ResponsesError
 from graphrag_eval_lc.files.writing import refuse_existing, replace_file
 from graphrag_eval_lc.report.json_documents import DOCUMENT_SCHEMA_PATHS

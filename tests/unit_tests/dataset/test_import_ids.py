@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from graphrag_eval_lc.dataset.source_questions import SourceQuestion, unique_ids
+from graphrag_eval_lc.dataset.import_questions import SourceQuestion, unique_ids
 
 
 @given(st.lists(st.sampled_from(["7", "7-2", "7-3", "7-2-2", "8"]), max_size=12))

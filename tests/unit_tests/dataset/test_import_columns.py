@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
+from graphrag_eval_lc.dataset.import_columns import Columns
+from graphrag_eval_lc.dataset.import_questions import SourceDataset, read_questions
 from graphrag_eval_lc.dataset.query_language import STEP_NAMES
-from graphrag_eval_lc.dataset.source_fields import Columns
-from graphrag_eval_lc.dataset.source_questions import SourceDataset, read_questions
 from graphrag_eval_lc.errors import DatasetError
 
 

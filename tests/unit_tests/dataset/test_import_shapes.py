@@ -11,7 +11,7 @@ from graphrag_eval_lc import load_responses, validate_dataset
 from graphrag_eval_lc.dataset.importing import Import, ImportOptions, imported, write_responses
 from graphrag_eval_lc.errors import DatasetError, RunFolderError
 
-SHAPES = yaml.safe_load(Path(__file__).with_name("published_shapes.yaml").read_text())
+SHAPES = yaml.safe_load(Path(__file__).with_name("import_shapes.yaml").read_text())
 QUERY = "SELECT ?x { ?x a :T }"
 
 

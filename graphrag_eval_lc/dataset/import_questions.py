@@ -7,10 +7,8 @@ from pathlib import Path
 from typing import Any, Final
 
 from graphrag_eval_lc.dataset.gold import BrokenGoldError, Gold, gold_of_value, is_sparql_results
-from graphrag_eval_lc.dataset.importers import QALD, Source, read_source
-from graphrag_eval_lc.dataset.query_language import STEP_NAMES, Language
-from graphrag_eval_lc.dataset.source_fields import Columns, first_value, found_fields, other_values
-from graphrag_eval_lc.dataset.source_shapes import (
+from graphrag_eval_lc.dataset.import_columns import Columns, first_value, found_fields, other_values
+from graphrag_eval_lc.dataset.import_shapes import (
     DEFAULT_LANGUAGE,
     Query,
     UnknownShapeError,
@@ -22,6 +20,8 @@ from graphrag_eval_lc.dataset.source_shapes import (
     question_texts,
     reading,
 )
+from graphrag_eval_lc.dataset.importers import QALD, Source, read_source
+from graphrag_eval_lc.dataset.query_language import STEP_NAMES, Language
 from graphrag_eval_lc.dataset.validation import Problem
 from graphrag_eval_lc.errors import OptionError
 from graphrag_eval_lc.texts import counted, listed

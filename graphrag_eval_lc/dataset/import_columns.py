@@ -4,8 +4,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Any, Final
 
+from graphrag_eval_lc.dataset.import_shapes import UnknownShapeError, is_blank, plain_name, query_of
 from graphrag_eval_lc.dataset.query_language import language_of
-from graphrag_eval_lc.dataset.source_shapes import UnknownShapeError, is_blank, plain_name, query_of
 from graphrag_eval_lc.errors import DatasetError
 from graphrag_eval_lc.matching.rows.row_steps import CYPHER_QUERY, SPARQL_QUERY
 from graphrag_eval_lc.texts import listed
