@@ -35,7 +35,7 @@ def compare_runs(
     way is better; more is, where nobody declared it. A failed sample's scores count as 0, or as the greatest value
     that there can be where less is better; what it spent counts as it is. A question that has a metric in one of the
     runs only is left out of that metric and counted. Intervals and p-values take templates as wholes, as their
-    questions succeed and fail together; where one template alone has a metric, and the runs have more, nothing can be
+    questions succeed and fail together; if one template alone has a metric, and the runs have more, nothing can be
     told of it.
 
     The main metric is chosen beforehand: its verdict is by its own p-value. The verdicts of all others are by
@@ -177,7 +177,7 @@ def _run_warnings(run: NamedRun) -> Iterable[str]:
         between = bounds_text(fsum(known) / len(known), upper)
         means = f": its {STEPS_SCORE} is {between}" if between else ""
         yield (
-            f"{run.letter} has undecided steps, which count 0{means}; where a question that has some flipped, that is "
+            f"{run.letter} has undecided steps, which count 0{means}; if a question that has some flipped, that is "
             "marked as undecided."
         )
 

@@ -37,7 +37,7 @@ class ShownStep:
         args: Its arguments as text.
         output: Its output or error; long texts are cut.
         status: ``success`` or ``error``.
-        elapsed_sec: Seconds; None where they are not known.
+        elapsed_sec: Seconds; None if they are not known.
         fulfils: Whether it fulfils a reference step.
     """
 
@@ -54,7 +54,7 @@ class StepPair:
     """A step of A beside one of the other run.
 
     Attributes:
-        a: The step of A; None where only the other run has it.
+        a: The step of A; None if only the other run has it.
         b: The step of the other run, likewise.
         is_same: Whether tool and arguments are the same.
     """
@@ -70,10 +70,10 @@ class QuestionSide:
 
     Attributes:
         repeat: Which sample that is; 1 where the question was asked once.
-        score: Its score; None where it failed.
+        score: Its score; None if it failed.
         status: ``success`` or ``error``.
-        reason: Why it did not score in full; empty where it did.
-        answer: Its answer; None where there is none.
+        reason: Why it did not score in full; empty if it did.
+        answer: Its answer; None if there is none.
         is_undecided: Whether the metric is of its steps, and some of these are undecided, which counts 0.
     """
 
@@ -93,14 +93,14 @@ class Flip:
         question_id: Its id.
         template_id: Its template.
         question_text: The question.
-        reference_answer: Its reference answer; None where there is none.
+        reference_answer: Its reference answer; None if there is none.
         direction: ``now wrong`` or ``now right`` where it is right in one of the runs only, which is to have the best
             value of the metric, such as 1.0; else ``worse`` or ``better``.
         score_a: The metric in A, the mean over repeats.
         score_b: The metric in the other run.
         a: The question in A.
         b: The question in the other run.
-        steps: The steps side by side; empty where too many questions flipped to show them all.
+        steps: The steps side by side; empty if too many questions flipped to show them all.
     """
 
     question_id: str

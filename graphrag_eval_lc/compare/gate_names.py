@@ -115,7 +115,7 @@ class KnownMetrics:
         return cls(tuple(dict.fromkeys([*measured, *known])), {})
 
     def why_not(self, name: str) -> tuple[str, str] | None:
-        """Return why there is no such metric, and a hint; None where there is, or may be."""
+        """Return why there is no such metric, and a hint; None if there is, or may be."""
         metric, _ = metric_and_statistic(name)
         if metric in self.measured:
             return None
@@ -137,7 +137,7 @@ class KnownMetrics:
         return f"unknown metric {metric}", hint + more
 
     def doubt(self, name: str) -> str | None:
-        """Return what is to be told of a metric that perhaps an evaluator gives; None where it is known."""
+        """Return what is to be told of a metric that perhaps an evaluator gives; None if it is known."""
         metric, _ = metric_and_statistic(name)
         if metric in self.measured or not self.open_functions:
             return None

@@ -102,7 +102,7 @@ class MetricComparison:
         mean_b: The mean of the other run.
         difference: The other run's mean minus that of A.
         interval: The interval of the difference, by the test of ``p_value`` (``stats.MeanDifference``): it holds 0
-            where, and only where, the verdict is ``no evidence``. None with one question, and where nothing differs in
+            where, and only where, the verdict is ``no evidence``. None with one question, and if nothing differs in
             what has no greatest value.
         confidence: The level of the interval: 0.95 for the main metric, for others as much more as the adjustment of
             their p-values asks.
@@ -115,7 +115,7 @@ class MetricComparison:
             not together make up for even the smallest of these: sign flips do not give less.
         is_tested: Whether it can be tested, and so counts in the adjustment: some question differs, and not all are
             of one template while the runs have more.
-        effect_size: Cohen's d_z; None where all questions differ alike.
+        effect_size: Cohen's d_z; None if all questions differ alike.
         wins: How many questions are better in the other run.
         ties: How many are the same.
         losses: How many are better in A.
@@ -129,13 +129,13 @@ class MetricComparison:
             fewer than 6 templates, with which no p-value is below 0.05. It is as unsure as the difference is small:
             people are told the range.
         questions_needed_low: The lower end of a range that holds the number for the true difference in some 80 of 100
-            comparisons, rounded down to one digit; None where ``questions_needed`` is.
+            comparisons, rounded down to one digit; None if ``questions_needed`` is.
         questions_needed_high: The upper end, rounded up; None, too, where the true difference may as well be 0.
         power: The chance that the test finds a drop of 0.05 (of a score between 0 and 1; of all else of 5 % of A's
             mean) at the 0.05 level, 0 to 1, given the measured standard error; of such a score at least that of 5 of
-            100 questions that turn wrong, also where nothing differs. 0 with fewer than 6 templates, with which no
-            p-value is below 0.05. None where it cannot be said: with one question, one template of several, a mean of
-            0 to take 5 % of, and where nothing differs in what has no greatest value.
+            100 questions that turn wrong, also if nothing differs. 0 with fewer than 6 templates, with which no
+            p-value is below 0.05. None if it cannot be said: with one question, one template of several, a mean of
+            0 to take 5 % of, and if nothing differs in what has no greatest value.
         sentence: All that for people.
         chosen_from: From how many runs A was chosen as the best, else 1; ``p_value`` and what follows from it, such as
             ``interval`` and ``power``, take it into account (Bonferroni).
@@ -187,7 +187,7 @@ class MetricComparison:
 
 
 def difference_of(pair: Pair) -> float:
-    """Return B − A; 0 where they differ by rounding only."""
+    """Return B − A; 0 if they differ by rounding only."""
     a, b = pair
     return 0.0 if isclose(a, b, rel_tol=1e-12, abs_tol=1e-12) else b - a
 

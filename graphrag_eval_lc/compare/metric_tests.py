@@ -97,7 +97,7 @@ def compared_metrics(
 
 
 def _mean_difference(values: MetricValues, number_of_templates: int) -> MeanDifference | None:
-    """Return the mean difference as it is tested; None where one of several templates has the metric alone."""
+    """Return the mean difference as it is tested; None if one of several templates has the metric alone."""
     by_template = values.differences()
     # One cluster's values would be taken as clusters of their own, which these are not where the runs have more.
     if len(by_template) == 1 < number_of_templates:

@@ -52,13 +52,13 @@ class PairComparison:
         number_of_questions: How many questions both have; no others are compared.
         number_of_templates: How many templates these have.
         errors_a: How many samples of these questions failed in A.
-        errors_b: How many in the other run. A failed sample's scores count as 0, where less is better as the greatest
+        errors_b: How many in the other run. A failed sample's scores count as 0, or if less is better as the greatest
             value that there can be.
         left_out_a: How many questions only A has.
         left_out_b: How many only the other run has.
         metrics: The metrics that both runs have, scores before what was spent.
         flips: The questions of which the comparison's ``metric`` changed: first those that are wrong now, then those
-            that are right now, then the others, the largest change first. Empty where it says what was spent.
+            that are right now, then the others, the largest change first. Empty if it says what was spent.
         questions: The common questions with their values.
     """
 
@@ -84,7 +84,7 @@ class PairComparison:
         return tuple(flip for flip in self.flips if flip.direction == "now wrong")
 
     def metric(self, name: str) -> MetricComparison | None:
-        """Return the comparison in one metric; None where it was not compared."""
+        """Return the comparison in one metric; None if it was not compared."""
         return next((metric for metric in self.metrics if metric.metric == name), None)
 
 

@@ -44,8 +44,8 @@ class RunComparison:
     Attributes:
         baseline: The first run, A.
         pairs: Each other run beside it.
-        metric: The main metric, chosen beforehand: it says whether there is a regression and, where it is a score,
-            which questions flipped. None where none is named and no runs have a score in common.
+        metric: The main metric, chosen beforehand: it says whether there is a regression and, if it is a score,
+            which questions flipped. None if none is named and no runs have a score in common.
         warnings: What may make the runs hard to compare.
         sources: Where the results of the runs are read again for gates; they are no part of the tables.
     """

@@ -39,7 +39,7 @@ class RunResults:
 
     Attributes:
         path: The run's folder; None where the results were given.
-        record: Its run.json; empty where there is none.
+        record: Its run.json; empty if there is none.
     """
 
     path: Path | None
@@ -75,12 +75,12 @@ class RunResults:
         return {key: each for key, each in told if isinstance(key, str) and isinstance(each, Mapping)}
 
     def section(self, name: str) -> Mapping[str, Any] | None:
-        """Return a section of run.json; None where it has none."""
+        """Return a section of run.json; None if it has none."""
         section = self.record.get(name)
         return section if isinstance(section, Mapping) else None
 
     def mappings_in(self, name: str) -> list[Mapping[str, Any]] | None:
-        """Return the mappings in a list of run.json; None where it has no such list."""
+        """Return the mappings in a list of run.json; None if it has no such list."""
         listed = self.record.get(name)
         return [each for each in listed if isinstance(each, Mapping)] if isinstance(listed, list) else None
 
@@ -213,7 +213,7 @@ class Pairing:
     def metrics(self) -> list[str]:
         """Return what is compared where no metrics are named: scores, the main one first, then what was spent.
 
-        The upper bound of a score is no score of its own, and is compared only where it is named.
+        The upper bound of a score is no score of its own, and is compared only if it is named.
         """
         known = [metric for metric in self._in_both() if metric not in UPPER_BOUNDS]
         scores = [metric for metric in known if not metric_spec(metric).is_spent]
@@ -306,7 +306,7 @@ def _all_failed(numbers: RunValues) -> bool:
 def _spent_by_agents(known: Sequence[str]) -> list[str]:
     """Return the metrics of what agents spend: those of this package, then users' own among the known ones.
 
-    What judges spend is not the agent's doing, and is compared only where a metric is named.
+    What judges spend is not the agent's doing, and is compared only if a metric is named.
     """
     built_in = [spec.key for spec in BUILT_IN if spec.spent_by == "agent" and spec.key in known]
     own = {metric: metric_spec(metric) for metric in known if not is_built_in(metric)}

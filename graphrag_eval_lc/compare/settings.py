@@ -141,7 +141,7 @@ def _setting(section: Mapping[str, Any], key: str) -> Any:
 
 
 def _matchers(results: RunResults) -> set[str] | None:
-    """Return the names and media types that users registered matchers for; None where run.json does not tell."""
+    """Return the names and media types that users registered matchers for; None if run.json does not tell."""
     matchers = results.mappings_in("matchers")
     if matchers is None:
         return None

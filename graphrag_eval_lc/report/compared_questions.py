@@ -50,7 +50,7 @@ class ComparedList:
             template), and in ``pairs`` by letter the rows of a run: ``i``, the place of the question; ``a`` and ``b``,
             its values; ``w``, the place of what became of it in ``TURNS``. Where there is anything to say, also ``c``,
             the chunk with its details, ``l``, by letter its key in the run's report where that is another one (None
-            where it is not in it), ``u``, that undecided steps count 0, and ``n``, why it cannot be compared.
+            if it is not in it), ``u``, that undecided steps count 0, and ``n``, why it cannot be compared.
         chunks: The details of the questions that flipped, packed.
         counts: By letter, how many questions there are of each of ``TURNS``.
     """

@@ -157,7 +157,7 @@ def _place(values: Sequence[float], widest: float) -> Place | None:
 
 
 def _values(metric: MetricComparison) -> list[float]:
-    """Return a difference and its interval's ends, relative to A if spent; empty where A spent nothing."""
+    """Return a difference and its interval's ends, relative to A if spent; empty if A spent nothing."""
     values = [metric.difference, *(metric.interval or ())]
     if not metric.is_spent:
         return values

@@ -67,9 +67,9 @@ def score_display(metric: str) -> dict[str, Any]:
     """Return how a score differs from the usual one on a page; empty for most.
 
     Returns:
-        ``unit``, where it is not ``score``. Of users' own metrics also, where it is declared: ``note`` (its title, and
+        ``unit``, if it is not ``score``. Of users' own metrics also, if it is declared: ``note`` (its title, and
         that less is better), ``lower`` (that less is better), ``best`` and ``worst`` (the ends of its range, None
-        where it has no end), and, where it is not 0, ``failed`` (what a failed question counts as, None where it does
+        if it has no end), and, if it is not 0, ``failed`` (what a failed question counts as, None if it does
         not count) and ``failure_note``.
 
     Example:
@@ -110,7 +110,7 @@ def without_middle(shown: object) -> str:
 
 
 def if_known(show: Callable[[Any], str], value: Any) -> str | None:
-    """Return a value as ``show`` shows it; None where it is None."""
+    """Return a value as ``show`` shows it; None if it is None."""
     return None if value is None else show(value)
 
 

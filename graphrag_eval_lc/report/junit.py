@@ -57,10 +57,10 @@ def write_junit(
 ) -> Path:
     """Write a run as JUnit's XML, for the views of tests of continuous integration.
 
-    A question is a test case, its template the class. It passes where its score ``repeats.metric`` of the
+    A question is a test case, its template the class. It passes if its score ``repeats.metric`` of the
     configuration (``steps_score``) reaches ``repeats.threshold`` (1), is a failure where it does not, an error where
-    the agent failed or gave no response, and skipped where it has no such score. One that was asked several times
-    passes where all of its samples pass; else it is what the worst of them is: an error, a failure, or skipped. A
+    the agent failed or gave no response, and skipped if it has no such score. One that was asked several times
+    passes if all of its samples pass; else it is what the worst of them is: an error, a failure, or skipped. A
     failure says the score and why it is no better; its text has all scores with the judges' reasons, and the answer.
     The gates are cases of a second suite. The file is valid for both of Jenkins' schemas.
 

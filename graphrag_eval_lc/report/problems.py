@@ -24,7 +24,7 @@ from graphrag_eval_lc.view.samples import ANSWER_THRESHOLD, Sample
 STAGES = ("IRI found", "query valid", "query non-empty", "rows right", "answer right")
 _ROWS, _ANSWER = STAGES.index("rows right"), STAGES.index("answer right")
 
-# Whether a question passes each stage; None where it has no reference for the stage.
+# Whether a question passes each stage; None if it has no reference for the stage.
 Outcomes = Sequence[bool | None]
 
 
@@ -58,7 +58,7 @@ class Funnel:
                     is_in = False
 
     def record(self) -> dict[str, Any] | None:
-        """Return the section ``funnel``; None where no question has a reference query.
+        """Return the section ``funnel``; None if no question has a reference query.
 
         Each sample that enters a stage passes, falls out, is passed over (it has no reference for the stage, or did
         not need it), at the rows is undecided or, at the answer, is not judged (there is a reference, but no judge gave
@@ -98,7 +98,7 @@ class _Stage:
 
 
 def _outcomes(sample: Sample, steps: SampleSteps) -> Outcomes | None:
-    """Return which stages a sample passes; None where it has no reference query."""
+    """Return which stages a sample passes; None if it has no reference query."""
     places = [
         (group, place, diagnosis)
         for group, (references, diagnosed) in enumerate(zip(steps.groups, steps.diagnoses, strict=False))
@@ -133,7 +133,7 @@ def _outcomes(sample: Sample, steps: SampleSteps) -> Outcomes | None:
 def _is_answered(
     steps: SampleSteps, queries: Sequence[tuple[int, int, Mapping[str, Any]]], valid: Sequence[int]
 ) -> bool | None:
-    """Return whether a query that succeeded gave rows or an answer; None where no reference query does."""
+    """Return whether a query that succeeded gave rows or an answer; None if no reference query does."""
     answering = [each for each in queries if _has_answer(reference_results, steps.reference(*each[:2]))]
     if not answering:
         return None
@@ -147,7 +147,7 @@ def _is_answered(
 
 
 def _all(passed: Iterable[bool]) -> bool | None:
-    """Return whether all passed; None where there are none."""
+    """Return whether all passed; None if there are none."""
     known = list(passed)
     return all(known) if known else None
 
@@ -190,7 +190,7 @@ class Matrix:
             self._left_out += 1
 
     def record(self) -> dict[str, Any] | None:
-        """Return the section ``matrix``; None where no answer was judged."""
+        """Return the section ``matrix``; None if no answer was judged."""
         if not self._is_judged:
             return None
         right = f"Steps are right where {STEPS_SCORE} is 1, an answer where {ANSWER_F1} is at least"

@@ -174,7 +174,7 @@ def detail_of(sample: Sample, steps: SampleSteps, measured: MeasuredKeys) -> dic
 
 
 def _claims(result: Mapping[str, Any]) -> dict[str, Any] | None:
-    """Return the claims of the answers as a judge sorted them; None where none did."""
+    """Return the claims of the answers as a judge sorted them; None if none did."""
     if not any(isinstance(result.get(key), list) for key in _CLAIMS.values()):
         return None
     claims = {name: [without_middle(claim) for claim in result.get(key) or ()] for name, key in _CLAIMS.items()}

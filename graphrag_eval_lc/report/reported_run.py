@@ -40,7 +40,7 @@ class ReportedRun:
 
     Attributes:
         folder: Its folder; None for a run in memory.
-        record: The content of run.json; empty where there is none.
+        record: The content of run.json; empty if there is none.
         config: The configuration that it was scored with, without the models.
         results: Its results.
         warnings: What a reader must know of it.
@@ -285,7 +285,7 @@ def _merged(origins: object) -> str | None:
 
 
 def part_of(record: Mapping[str, Any], key: str) -> Mapping[str, Any]:
-    """Return a section of run.json; empty where it has none."""
+    """Return a section of run.json; empty if it has none."""
     part = record.get(key)
     return part if isinstance(part, Mapping) else {}
 

@@ -14,7 +14,7 @@ _VERSION = "graphrag-eval-lc"
 
 
 def changes_between(before: StoredRun, after: StoredRun) -> list[str]:
-    """Return what changed, each as a short sentence without a full stop; where nothing is known nothing is told.
+    """Return what changed, each as a short sentence without a full stop; if nothing is known nothing is told.
 
     Args:
         before: A run.
@@ -85,7 +85,7 @@ def _evaluator_changes(before: Mapping[str, Any], after: Mapping[str, Any]) -> I
 
 
 def _names(records: object) -> list[str] | None:
-    """Return the names of evaluators or matchers in a run.json; None where it does not tell them."""
+    """Return the names of evaluators or matchers in a run.json; None if it does not tell them."""
     if not isinstance(records, list):
         return None
     told = (_mapping(each) for each in records)

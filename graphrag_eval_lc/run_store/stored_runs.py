@@ -51,7 +51,7 @@ class StoredRun:
 
     @property
     def started(self) -> datetime | None:
-        """When its first session began; None where run.json does not tell it."""
+        """When its first session began; None if run.json does not tell it."""
         try:
             time = datetime.fromisoformat(str(_mapping(self.record.get("times")).get("started")))
             return time.astimezone(UTC) if time.tzinfo else time.replace(tzinfo=UTC)
@@ -60,13 +60,13 @@ class StoredRun:
 
     @property
     def commit(self) -> str | None:
-        """The commit of git from which the run was started; None where it is not known."""
+        """The commit of git from which the run was started; None if it is not known."""
         commit = _mapping(self.record.get("git")).get("commit")
         return None if commit is None else str(commit)
 
     @property
     def is_clean(self) -> bool | None:
-        """Whether the work tree of that commit had no changes; None where it is not known."""
+        """Whether the work tree of that commit had no changes; None if it is not known."""
         clean = _mapping(self.record.get("git")).get("clean")
         return clean if isinstance(clean, bool) else None
 
@@ -100,7 +100,7 @@ class StoredRun:
     def means(self, metrics: Iterable[str]) -> dict[str, ScoreMean]:
         """Return the means of scores, as the report shows them: failed questions count as 0 in the first of each.
 
-        The results are read only where some questions failed, as the aggregates tell the means of the answered ones.
+        The results are read only if some questions failed, as the aggregates tell the means of the answered ones.
 
         Args:
             metrics: The scores; those that the run does not have are left out.

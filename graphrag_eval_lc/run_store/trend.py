@@ -42,10 +42,10 @@ class TrendValue:
 
     Attributes:
         mean: The mean, failed questions as 0 (where less is better as the greatest value).
-        answered: The mean over the questions that were answered; None where there is none.
-        low: The lower end of the 95 % interval of ``mean``; None where it cannot be told.
+        answered: The mean over the questions that were answered; None if there is none.
+        low: The lower end of the 95 % interval of ``mean``; None if it cannot be told.
         high: The upper end.
-        note: Why the interval is too narrow; None where it is not.
+        note: Why the interval is too narrow; None if it is not.
         number_of_questions: How many questions have the score.
     """
 
@@ -67,9 +67,9 @@ class TrendPoint:
         number_of_errors: How many of its samples failed.
         values: The scores over all questions, by metric; a metric that the run does not have is absent.
         templates: The scores by metric, then by template.
-        spent: The means of tokens, cost in USD and seconds a question, by metric; absent where not known.
+        spent: The means of tokens, cost in USD and seconds a question, by metric; absent if not known.
         changes: What else changed since the run before, as short sentences.
-        differences: How the run differs from its baseline, by metric; absent where they cannot be compared.
+        differences: How the run differs from its baseline, by metric; absent if they cannot be compared.
         baseline: What it is compared with: the run before, or what ``against`` says. None if there is nothing.
     """
 

@@ -58,7 +58,7 @@ def label_of(text: str) -> str:
 
 
 def more_rows(left_out: int, noun: str) -> str:
-    """Return the end of a title that says how many rows were left out; empty where none were."""
+    """Return the end of a title that says how many rows were left out; empty if none were."""
     return f" ({left_out:,} more {noun} left out)" if left_out else ""
 
 
@@ -204,7 +204,7 @@ def plot_trend(rows: Sequence[Row], metric: str = MAIN_METRIC, *, ax: "Axes | No
     """Draw a score's means over runs with their 95 % intervals, the first run on top.
 
     Args:
-        rows: The rows of a trend: ``label``, ``metric``, ``mean``, and where they are known ``low`` and ``high``.
+        rows: The rows of a trend: ``label``, ``metric``, ``mean``, and if they are known ``low`` and ``high``.
         metric: The score.
         ax: Where to draw; new axes by default.
 

@@ -30,7 +30,7 @@ def questions_frame(results: Iterable[Mapping[str, Any]]) -> "pd.DataFrame":
 def questions_table(results: Iterable[Mapping[str, Any]]) -> Table:
     """Return results as a table with a row for each.
 
-    Its columns are ``question_id``, ``repeat`` (1 where a question was asked once), ``template_id`` and ``status``,
+    Its columns are ``question_id``, ``repeat`` (1 if a question was asked once), ``template_id`` and ``status``,
     then each number that any result has, then each text. Lists and dicts only give these numbers: ``steps_total``
     (calls of the agent), ``steps_extra``, ``steps_repeated``, ``steps_failed``, ``steps_undecided`` and
     ``steps_outputs_cut`` of ``steps_counts``, ``llm_calls`` and ``capture_warnings`` (how many), and for each

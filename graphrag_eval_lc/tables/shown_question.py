@@ -60,7 +60,7 @@ class _Call:
 
 @dataclass(frozen=True, slots=True)
 class _Reference:
-    """A reference step: its group, from 1, its score, and why it has that; both None and empty where none is known."""
+    """A reference step: its group, from 1, its score, and why it has that; both None and empty if none is known."""
 
     group: int
     name: str

@@ -160,7 +160,7 @@ def scores(table: Table) -> list[str]:
 
 
 def value_in(row: Row, metric: str) -> float | None:
-    """Return a row's number of a metric; where it lacks an upper bound, what that bounds.
+    """Return a row's number of a metric; if it lacks an upper bound, what that bounds.
 
     Example:
         >>> value_in({"steps_score": 0.5}, "steps_score_upper"), value_in({"steps_score": 0.5}, "answer_f1")
