@@ -153,33 +153,25 @@ def runs_of(responses: Sequence[Sequence[Tree]], question_id: object) -> Sequenc
     Raises:
         CaptureError: There is no such response, or several may be meant.
     """
-    known = dict.fromkeys(map(_question_id, responses))
+    wanted = None if question_id is None else str(question_id)
+    found = [runs for runs in responses if wanted in (None, _question_id(runs))]
+    known = [identifier for identifier in dict.fromkeys(map(_question_id, responses)) if identifier is not None]
+    is_clear = wanted is not None or len(found) == 1 or {*map(_question_id, found)} == {*known[:1]}
+    if found and is_clear:
+        return found[-1]
+    in_run = 'config={"metadata": {"question_id": ...}}'
     if not responses:
-        raise CaptureError(
-            "No run was recorded",
-            question_id=None if question_id is None else str(question_id),
-            hint='Pass the handler to the agent: config={"callbacks": [handler]}. RemoteGraph.invoke calls no handler: '
-            "after it, call handler.add_run(inputs, output).",
-        )
-    if question_id is None and len(known) == 1 and (len(responses) == 1 or None not in known):
-        return responses[-1]
-    if question_id is None:
-        raise CaptureError(
-            f"{len(responses)} runs were recorded, so it is not clear which one you want",
-            hint='Give each run config={"metadata": {"question_id": ...}}, or use responses().',
-        )
-    for runs in reversed(responses):
-        if _question_id(runs) == str(question_id):
-            return runs
-    ids = [identifier for identifier in known if identifier is not None]
-    raise CaptureError(
-        f"No recorded run has this question id (recorded ids: {', '.join(ids)[:500] or 'none'})",
-        question_id=str(question_id),
-        hint='Ask for one of these, or put the id into the run: config={"metadata": {"question_id": ...}}.'
-        if ids
-        else 'Put the id into the run: config={"metadata": {"question_id": ...}}, or into '
-        "capture_run(question_id=...); without ids, use response().",
-    )
+        text = "No run was recorded"
+        hint = 'Pass the handler to the agent: config={"callbacks": [handler]}. RemoteGraph.invoke calls no handler: '
+        hint += "after it, call handler.add_run(inputs, output)."
+    elif wanted is None:
+        text = f"{len(responses)} runs were recorded, so it is not clear which one you want"
+        hint = f"Give each run {in_run}, or use responses()."
+    else:
+        text = f"No recorded run has this question id (recorded ids: {', '.join(known)[:500] or 'none'})"
+        hint = f"Put the id into the run: {in_run}, or into capture_run(question_id=...); without ids, use response()."
+        hint = f"Ask for one of these, or put the id into the run: {in_run}." if known else hint
+    raise CaptureError(text, question_id=wanted, hint=hint)
 
 
 # --- the response ---
