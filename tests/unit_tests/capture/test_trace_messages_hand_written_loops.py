@@ -23,16 +23,11 @@ HI = HumanMessage("hi")
 
 def lookup(query: str) -> str:
     """Find something, without a callback."""
-    if query == "broken":
-        raise ValueError("no such thing")
     return f"found {query}"
 
 
 def answer_to(call: dict[str, Any]) -> ToolMessage:
-    try:
-        return ToolMessage(lookup(**call["args"]), tool_call_id=call["id"])
-    except ValueError as error:
-        return ToolMessage(str(error), tool_call_id=call["id"], status="error")
+    return ToolMessage(lookup(**call["args"]), tool_call_id=call["id"])
 
 
 def conversation(model: Any, messages: list[Any]) -> list[Any]:
@@ -55,14 +50,14 @@ def lambda_with_all(model: Any) -> Any:
     return RunnableLambda(lambda state: {"messages": conversation(model, state["messages"])})
 
 
-def quickstart(model: Any, *, returns: str = "all", messages_in_tasks: bool = True) -> Any:
+def tasks_with_all(model: Any) -> Any:
     @task
     def call_llm(messages: list[BaseMessage]) -> Any:
         return model.invoke(messages)
 
     @task
     def call_tool(call: dict[str, Any]) -> Any:
-        return answer_to(call) if messages_in_tasks else answer_to(call).content
+        return answer_to(call)
 
     @entrypoint()
     def agent(state: dict[str, Any]) -> Any:
@@ -70,21 +65,11 @@ def quickstart(model: Any, *, returns: str = "all", messages_in_tasks: bool = Tr
         answer = call_llm(messages).result()
         while answer.tool_calls:
             futures = [call_tool(call) for call in answer.tool_calls]
-            results = [future.result() for future in futures]
-            if not messages_in_tasks:
-                results = [
-                    ToolMessage(text, tool_call_id=call["id"], status="error" if text.startswith("no ") else "success")
-                    for text, call in zip(results, answer.tool_calls, strict=True)
-                ]
-            messages = add_messages(messages, [answer, *results])
+            messages = add_messages(messages, [answer, *(future.result() for future in futures)])
             answer = call_llm(messages).result()
-        return add_messages(messages, answer) if returns == "all" else answer
+        return add_messages(messages, answer)
 
     return agent
-
-
-def tasks_with_all(model: Any) -> Any:
-    return quickstart(model)
 
 
 def brief(response: dict[str, Any]) -> list[tuple[Any, ...]]:
