@@ -133,7 +133,7 @@ class KnownMetrics:
         if self.open_functions:
             return None
         hint = nearest(_as_measured(metric), (*self.measured, *self.unmeasured))
-        more = "" if hint.startswith("Did") else " Those of plugins and evaluators count where they are given."
+        more = "" if hint.startswith("Did") else " Names of plugins and evaluators count if these are loaded."
         return f"unknown metric {metric}", hint + more
 
     def doubt(self, name: str) -> str | None:

@@ -132,7 +132,7 @@ def draft(
     notes += _missing_step_kinds(run)
     if keep_references and templates is None:
         raise DatasetError(
-            "there is no dataset whose references could be kept",
+            "the dataset whose references should be kept is missing",
             hint="Give --dataset FILE (dataset=…), or leave --keep-references (keep_references) out.",
         )
     if config is None and folder is not None:

@@ -207,7 +207,7 @@ def _gold_of_ask(value: Any) -> Gold:
     if isinstance(word, str):
         word = {"true": True, "false": False}.get(word)
     if not isinstance(word, bool):
-        raise BrokenGoldError(f"boolean is {shortened(json_text(value), 40)}, neither true nor false")
+        raise BrokenGoldError(f"boolean is {shortened(json_text(value), 40)}, not true or false")
     return Gold(json_text({"head": {}, "boolean": word}, is_compact=True), SPARQL_RESULTS, None, False, "boolean")
 
 

@@ -257,7 +257,7 @@ def _list_in(value: Any, path: str) -> tuple[str, list[Any]]:
         is_columns = len(lists) == len(whole) and len(set(map(len, lists.values()))) == 1
         columns = zip(*lists.values(), strict=True) if is_columns else ()
         return "", [dict(zip(lists, row, strict=True)) for row in columns] or [whole]
-    what = "this is neither QALD's JSON nor a list of records"
+    what = "this is not QALD's JSON or a list of records"
     hint = "QALD's JSON is an object with `questions`; other questions are a list of objects, or CSV."
     raise DatasetError(what, path=path, hint=hint)
 

@@ -36,7 +36,7 @@ RULES: Final[Mapping[str, Rule]] = {
         "error", "an empty group of reference steps", "Remove it, or add the steps that belong to it."
     ),
     "switch": Rule(
-        "error", "{key} is {value}, which is neither true nor false", "Write {key}: {meant}, without quotes."
+        "error", "{key} is {value}, which is not true or false", "Write {key}: {meant}, without quotes."
     ),
     "output_number": Rule(
         "error", "the output is {value}, and texts are compared", "{quote}, or add output_media_type: " + f"{_JSON}."
@@ -48,7 +48,7 @@ RULES: Final[Mapping[str, Rule]] = {
     ),
     "no_media_type": Rule(
         "warning",
-        "there is no output_media_type, and the output is compared as {title}",
+        "output_media_type is missing, so the output is compared as {title}",
         "Add output_media_type: {meant}.",
     ),
     "other_media_type": Rule(
@@ -101,11 +101,11 @@ RULES: Final[Mapping[str, Rule]] = {
     "unknown_tool": Rule("error", "{what}", "{hint}"),
     "status_read_as": Rule("warning", "the status {status} is read as {meant}", "Write {meant}."),
     "unknown_status": Rule(
-        "warning", "the status {status} is neither success nor error, and is not read", "Write success or error."
+        "warning", "the status {status} is not success or error, and is not read", "Write success or error."
     ),
     "unknown_step_status": Rule(
         "error",
-        "the status {status} is neither success nor error, so that the step counts as failed",
+        "the status {status} is not success or error, so that the step counts as failed",
         "Write success or error.",
     ),
     "args_type": Rule(

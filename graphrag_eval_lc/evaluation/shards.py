@@ -46,9 +46,9 @@ class Shard:
         number, of = (int(each) for each in found.groups())
         if number == 0 < of:
             hint = f"The first is 1/{of}: where parts are counted from 0, add 1."
-            raise OptionError(f"there is no shard 0/{of}", key="shard", hint=hint)
+            raise OptionError(f"unknown shard 0/{of}", key="shard", hint=hint)
         if not 1 <= number <= of:
-            raise OptionError(f"there is no shard {number}/{of}", key="shard", hint=_HINT)
+            raise OptionError(f"unknown shard {number}/{of}", key="shard", hint=_HINT)
         return cls(number, of)
 
     @classmethod

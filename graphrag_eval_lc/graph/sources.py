@@ -66,7 +66,7 @@ class GraphFile:
         except (SyntaxError, ValueError, RuntimeError, OSError) as problem:
             raise EndpointError(str(problem)) from problem
         except TypeError:  # CONSTRUCT and DESCRIBE have other formats
-            raise EndpointError("it is neither SELECT nor ASK") from None
+            raise EndpointError("it is not SELECT or ASK") from None
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +93,7 @@ class GraphSource:
             MissingExtraError: A file needs pyoxigraph, which is not installed.
         """
         if (self.endpoint is None) == (self.file is None):
-            what = "there is no graph to ask" if self.endpoint is None else "there is an endpoint and a file"
+            what = "no graph is named" if self.endpoint is None else "there is an endpoint and a file"
             raise OptionError(what, hint="Give one: --endpoint URL or --graph FILE, or graph: in the configuration.")
         if self.file is not None:
             yield GraphFile(self.file)

@@ -214,7 +214,7 @@ def load_vocabulary(path: Path) -> Vocabulary:
         hint = (
             "Save what CALL db.schema.nodeTypeProperties() and relTypeProperties() return as a JSON array of objects."
         )
-        raise ConfigError("it is neither a vocabulary nor a schema of Neo4j", path=path, hint=hint) from problem
+        raise ConfigError("it is not a vocabulary or a schema of Neo4j", path=path, hint=hint) from problem
 
 
 def _of_property_graph(rows: list[Any], source: str) -> Vocabulary:

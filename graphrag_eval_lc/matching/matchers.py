@@ -101,7 +101,7 @@ class StepView(Mapping[str, Any]):
     def _read_by(self, parse: Callable[[Any], Parsed]) -> Parsed:
         declared = self.declared
         if declared is not None and declared.artifact and self._step.get("artifact") is None:
-            raise UnreadableOutput("there is no artifact, which is read in place of the output (steps.outputs)")
+            raise UnreadableOutput("the artifact is missing, which is read instead of the output (steps.outputs)")
         output = self._step.get("artifact" if declared is not None and declared.artifact else "output")
         try:
             value = parse(output if declared is None or declared.path is None else value_at(output, declared.path))

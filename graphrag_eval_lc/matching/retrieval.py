@@ -186,7 +186,7 @@ def parse_relevant_ids(value: Any) -> RelevantIds:
         [['doc-1', 'doc-1b'], ['doc-2']]
     """
     if not isinstance(value, Collection) or isinstance(value, str | bytes):
-        raise UnreadableOutput(f"relevant_ids is {value!r:.40}, neither a list nor a mapping")
+        raise UnreadableOutput(f"relevant_ids is {value!r:.40}, not a list or a mapping")
     groups = [
         entry for entry in value if isinstance(entry, Collection) and not isinstance(entry, str | bytes | Mapping)
     ]

@@ -243,8 +243,8 @@ def _refuse_unknown(metrics: Iterable[str], runs: Sequence[StoredRun]) -> None:
         if metric in known:
             continue
         if metric_spec(metric).is_spent:
-            hint = "Name a score. What was spent stands beside it: tokens, cost and seconds."
-            raise OptionError(f"{metric} says what was spent, and is no score", hint=hint)
+            hint = "Name a score. Tokens, cost and seconds are shown next to it."
+            raise OptionError(f"{metric} is not a score", hint=hint)
         hint = f"{named(known, metric)}." if known else "Score the runs with references."
         raise OptionError(f"none of the runs has the score {metric}", hint=hint)
 

@@ -82,7 +82,7 @@ class Results(list[Result]):
             if (str(result["question_id"]), repeat_of(result)) == (question_id, repeat):
                 return ShownQuestion(result)
         known = [str(result["question_id"]) for result in self]
-        what = f"there is no result for repeat {repeat} of the question {question_id!r}"
+        what = f"found no result for repeat {repeat} of the question {question_id!r}"
         raise OptionError(what, key="question_id", hint=f"Give one of {listed(known)}.")
 
     def plot_scores(self, metric: str = MAIN_METRIC, *, ax: "Axes | None" = None) -> "Axes":

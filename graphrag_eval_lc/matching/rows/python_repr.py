@@ -195,7 +195,7 @@ class _Reader:
             return self._object()
         items, named = self._items({"[": "]", "(": ")", "{": "}"}[token])
         if named and items:
-            raise UnreadableOutput("a Python value that is neither a dict nor a set")
+            raise UnreadableOutput("a Python value that is not a dict or a set")
         if token == "{" and not items:
             return named
         return tuple(items) if token == "(" else items if token == "[" else sorted(items, key=repr)

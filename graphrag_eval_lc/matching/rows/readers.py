@@ -213,7 +213,7 @@ def _read_repr(text: str, read_text: ReadText) -> SparqlResults:
         value = python_value(text)
     except CutOutput:
         if re.match(r"[^'\"(<A-Z]*['(<A-Z]", text) is None:  # rather JSON, which is known not to break off
-            raise UnreadableOutput("neither JSON nor a Python value") from None
+            raise UnreadableOutput("not JSON or a Python value") from None
         raise
     results = results_in(value, read_text)
     return replace(results, form=f"{results.form} as Python shows it")

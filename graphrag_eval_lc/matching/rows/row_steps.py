@@ -245,7 +245,7 @@ def comparison_options(reference: StepView) -> dict[str, Any]:
     options |= {key: given for key in options if (given := reference.get(key)) is not None}
     for key, given in options.items():
         if not isinstance(given, bool):
-            raise ValueError(f"`{key}` is neither true nor false")
+            raise ValueError(f"`{key}` is not true or false")
     tolerance, values, rows = reference.get("tolerance"), reference.get("values"), reference.rows or RowsConfig()
     try:
         options["tolerance"] = tolerance if isinstance(tolerance, Mapping | None) else relative_tolerance(tolerance)

@@ -63,7 +63,7 @@ def test_run_is_linted(tmp_path: Path) -> None:
     ("arguments", "error"),
     [
         (("dataset", "lint", "missing.yaml", *GRAPH), "cannot be read"),
-        (("dataset", "refresh", str(DATASET_PATH)), "there is no graph to ask"),
+        (("dataset", "refresh", str(DATASET_PATH)), "no graph is named"),
         (("dataset", "lint", str(DATASET_PATH), "--endpoint", "http://127.0.0.1:9/"), "cannot be reached"),
         (("proxy",), "exclude each other"),
         (("proxy", "--replay", "missing.jsonl"), "Record calls first"),

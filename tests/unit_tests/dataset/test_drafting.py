@@ -79,7 +79,7 @@ def test_references_stay_where_only_the_results_have_them(tmp_path: Path) -> Non
 
 
 def test_no_references_can_be_kept_without_a_dataset() -> None:
-    with pytest.raises(DatasetError, match="no dataset whose references could be kept"):
+    with pytest.raises(DatasetError, match="the dataset whose references should be kept is missing"):
         draft_dataset([response("a")], keep_references=True)  # type: ignore[list-item]
 
 
@@ -200,7 +200,7 @@ def test_wrong_input_is_reported_with_its_place(tmp_path: Path) -> None:
     write_lines(folder / "responses.jsonl", response("a", elapsed_sec=-1))
     with pytest.raises(ResponsesError, match=r"responses\.jsonl, line 1, question a, key .*elapsed_sec: -1 is"):
         draft_dataset(folder)
-    with pytest.raises(ConfigError, match="no key stepps"):
+    with pytest.raises(ConfigError, match="unknown key stepps"):
         draft_dataset([], config={"stepps": {}})
 
 

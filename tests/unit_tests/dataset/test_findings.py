@@ -120,7 +120,7 @@ def test_switch_that_is_a_text_or_a_number_is_found(key: str, value: Any, hint: 
     ((severity, what, told),) = found(dataset({**STEP, key: value}))
     assert (severity, told) == ("error", hint)
     assert what.startswith(f"{key} is ")
-    assert what.endswith(", which is neither true nor false")
+    assert what.endswith(", which is not true or false")
 
 
 @pytest.mark.parametrize("key", ["ordered", "ignore_duplicates", "strict"])
@@ -190,7 +190,7 @@ def test_answers_that_are_numbers_are_warnings() -> None:
             {"status": "done"},
             (
                 "error",
-                "the status done is neither success nor error, so that the step counts as failed",
+                "the status done is not success or error, so that the step counts as failed",
                 "Write success or error.",
             ),
         ),
@@ -219,7 +219,7 @@ def test_list_as_the_name_of_an_actual_step_is_one_finding() -> None:
     ("status", "what"),
     [
         ("Error", "the status Error is read as error"),
-        ("done", "the status done is neither success nor error, and is not read"),
+        ("done", "the status done is not success or error, and is not read"),
     ],
 )
 def test_status_of_a_response_is_a_warning(status: str, what: str) -> None:

@@ -54,7 +54,7 @@ def test_columns_are_those_that_a_row_binds_whatever_the_head_says(value: Any, c
         ({"head": {}, "results": {"bindings": []}}, True, False),
         ({"head": {}, "boolean": False}, True, False),
         ({"head": {}}, True, "they have no boolean and no results"),
-        (results(["x"], {"x": URI}), True, 'boolean is "urn:oslo", neither true nor false'),
+        (results(["x"], {"x": URI}), True, 'boolean is "urn:oslo", not true or false'),
         (results(["__ASK_RETVAL"], *[{"__ASK_RETVAL": {"value": "1"}}] * 2), True, "an ASK is answered with 2 values"),
     ],
 )
@@ -119,7 +119,7 @@ def test_yes_and_no_are_read_as_they_are_meant(given: Any, meant: bool) -> None:
     ("value", "text"),
     [
         ([], "SPARQL results are a JSON object, not []"),
-        ({"boolean": "maybe"}, 'boolean is "maybe", neither true nor false'),
+        ({"boolean": "maybe"}, 'boolean is "maybe", not true or false'),
         ({"results": {"bindings": "all"}}, "bindings are not a list of rows"),
         ({"results": {"bindings": ["all"]}}, "bindings are not a list of rows"),
         (results(["x"], {"x": "urn:oslo"}), 'a cell of x is not an RDF term with a value: "urn:oslo"'),

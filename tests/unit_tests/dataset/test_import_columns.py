@@ -121,7 +121,7 @@ def test_records_have_the_keys_of_columns() -> None:
 
 @pytest.mark.parametrize("records", [{"data": []}, 7, "text"])
 def test_other_json_is_an_error(records: Any) -> None:
-    with pytest.raises(DatasetError, match="neither QALD's JSON nor a list of records"):
+    with pytest.raises(DatasetError, match="not QALD's JSON or a list of records"):
         read_records(records)
 
 

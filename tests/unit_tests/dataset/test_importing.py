@@ -196,7 +196,7 @@ def test_json_lines_are_records(folder: Path) -> None:
         ("absent.json", None, {}, "absent.json: the dataset to import cannot be read"),
         ("qald.json", "", {}, "qald.json: the dataset to import is empty"),
         ("qald.json", '{"questions": ', {}, "qald.json, line 1: the dataset to import is not valid JSON"),
-        ("qald.json", "{}", {}, "qald.json: this is neither QALD's JSON nor a list of records."),
+        ("qald.json", "{}", {}, "qald.json: this is not QALD's JSON or a list of records."),
         ("lines.jsonl", '{"question": "a"}\n{', {}, "lines.jsonl, line 2: the dataset to import is not valid JSON"),
         ("qa.yaml", "- template_id: t", {}, "qa.yaml: YAML is not imported."),
         (

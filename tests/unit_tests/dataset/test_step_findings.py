@@ -40,7 +40,7 @@ def test_missing_media_type_of_a_query_is_a_warning() -> None:
     assert found() == [
         (
             "warning",
-            "there is no output_media_type, and the output is compared as SPARQL results",
+            "output_media_type is missing, so the output is compared as SPARQL results",
             f"Add output_media_type: {SPARQL}.",
         )
     ]

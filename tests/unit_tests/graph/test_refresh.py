@@ -194,7 +194,7 @@ def test_endpoint_is_asked_again_and_failures_are_of_one_reference(tmp_path: Pat
 
 def test_no_graph_and_no_endpoint(tmp_path: Path) -> None:
     dataset = dataset_of(tmp_path, results())
-    with pytest.raises(OptionError, match="no graph to ask"):
+    with pytest.raises(OptionError, match="no graph is named"):
         refreshed(dataset, GraphSource())
     with pytest.raises(DatasetError, match="cannot be reached"):
         refreshed(dataset, GraphSource("http://127.0.0.1:9/sparql"))

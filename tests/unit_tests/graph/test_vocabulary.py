@@ -139,5 +139,5 @@ def test_schema_of_neo4j(tmp_path: Path) -> None:
         found = lint_cypher(query, schema)
         assert [str(each)[: len(what)] for each, what in zip(found, findings, strict=True)] == findings
     path.write_text('[{"name": "kv"}]', encoding="utf-8")
-    with pytest.raises(ConfigError, match="neither a vocabulary nor a schema of Neo4j"):
+    with pytest.raises(ConfigError, match="not a vocabulary or a schema of Neo4j"):
         load_vocabulary(path)

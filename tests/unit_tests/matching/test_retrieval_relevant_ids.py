@@ -57,8 +57,8 @@ def test_ids_groups_and_gains_are_relevant_ids(value: Any) -> None:
         ({"a": True}, "has the gain True for 'a'"),
         ({"a": float("nan")}, "has the gain nan for 'a'"),
         ({"a": 0}, "no gain above 0"),
-        ("a", "neither a list nor a mapping"),
-        (5, "neither a list nor a mapping"),
+        ("a", "not a list or a mapping"),
+        (5, "not a list or a mapping"),
     ],
 )
 def test_all_else_is_refused(value: Any, complaint: str) -> None:

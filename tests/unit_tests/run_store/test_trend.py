@@ -166,7 +166,7 @@ def test_plot_has_a_point_for_each_run(store: Path) -> None:
 def test_wrong_names_are_refused_with_the_nearest(store: Path, tmp_path: Path) -> None:
     with pytest.raises(OptionError, match=r"none of the runs has the score step_score\. Did you mean steps_score\?"):
         trend(store, ["step_score"])
-    with pytest.raises(OptionError, match="total_tokens says what was spent"):
+    with pytest.raises(OptionError, match="total_tokens is not a score"):
         trend(store, ["total_tokens"])
     with pytest.raises(OptionError, match=r"none of the runs has the template t9\. Did you mean t"):
         trend(store, template_ids=["t9"])
