@@ -125,7 +125,7 @@ def test_one_file_may_be_given(run: Path) -> None:
 
 
 def test_what_is_not_there_is_told(tmp_path: Path) -> None:
-    with pytest.raises(OptionError, match="no such folder"):
+    with pytest.raises(OptionError, match="does not exist"):
         scan_secrets(tmp_path / "away")
 
 
