@@ -21,50 +21,7 @@ REPEATS = "repeats"
 LIMITS = "limits"
 DIGESTS = "agent_digests"
 KEPT = "keep_answers"
-_CAPTURE = "capture"
 _AGENT = {"agent": "the agent", "agent_source": "what it stands for", "agent_config": "the agent's config"}
-_OF_MACHINE = ("max_concurrency",)  # a smaller machine asks fewer at once
-
-
-# --- parts of one run ------------------------------------------------------------------------------------------------
-
-
-def identity(record: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what all shards of a run have in common, by its name.
-
-    These are the dataset's digest, the agent with its source, the digests of its files and its config, how it is
-    captured, the selection, the repeats, the limits without those of one machine, and the configuration.
-
-    Args:
-        record: A run.json.
-    """
-    repeats = record.get(REPEATS)
-    limits = {key: value for key, value in (record.get(LIMITS) or {}).items() if key not in _OF_MACHINE}
-    return {
-        DATASET: (record.get(DATASET) or {}).get("sha256"),
-        **{key: record.get(key) for key in _AGENT},
-        DIGESTS: digests_in(record) or None,
-        _CAPTURE: {**CaptureConfig().model_dump(), **(record.get(_CAPTURE) or {})},
-        SELECTION: record.get(SELECTION) or {},
-        REPEATS: 1 if repeats is None else repeats,
-        LIMITS: limits,
-        CONFIG: record.get(CONFIG),
-    }
-
-
-def differences(before: Any, after: Any, name: str = "") -> Iterator[tuple[str, Any, Any]]:
-    """Yield the values that differ, each by its dotted name; mappings are compared key by key.
-
-    Example:
-        >>> list(differences({"a": {"b": 1, "c": 2}}, {"a": {"b": 1, "c": 3}}))
-        [('a.c', 2, 3)]
-    """
-    if isinstance(before, Mapping) and isinstance(after, Mapping):
-        for key in dict.fromkeys((*before, *after)):
-            inner = f"{name}.{key}" if name else str(key)
-            yield from differences(before.get(key), after.get(key), inner)
-    elif before != after:
-        yield name, before, after
 
 
 # --- questions, agent and capture ------------------------------------------------------------------------------------
@@ -72,8 +29,8 @@ def differences(before: Any, after: Any, name: str = "") -> Iterator[tuple[str, 
 
 def changed_questions(earlier: Run, now: Run) -> frozenset[str]:
     """Return the ids of the questions whose text is another one now."""
-    before = _questions(earlier)
-    return frozenset(key for key, digest in _questions(now).items() if before.get(key, digest) != digest)
+    before = earlier.get("questions") or {}
+    return frozenset(key for key, digest in (now.get("questions") or {}).items() if before.get(key, digest) != digest)
 
 
 def refuse_changes(earlier: Run, now: Run, folder: Path, *, is_other_agent_fine: bool = False) -> None:
@@ -129,7 +86,7 @@ def question_warnings(earlier: Run, now: Run) -> Iterator[str]:
     """Say which questions of a run have another text now, and which the dataset has no more."""
     if changed := sorted(changed_questions(earlier, now)):
         yield f"{counted(len(changed), 'question')} with another text than was asked: {listed(changed)}"
-    if gone := _gone(_questions(earlier), _questions(now)):
+    if gone := [key for key in earlier.get("questions") or () if key not in (now.get("questions") or ())]:
         yield f"{counted(len(gone), 'question')} of the run no longer in the dataset: {listed(gone)}"
 
 
@@ -153,24 +110,15 @@ def _capture_changes(earlier: Run, now: Run) -> Iterator[str]:
 
 def _question_changes(earlier: Run, now: Run) -> Iterator[str]:
     changed = changed_questions(earlier, now)
-    before, after = _questions(earlier), _questions(now)
+    before, after = earlier.get("questions") or {}, now.get("questions") or {}
     kinds = {
         "with another text": [key for key in after if key in changed],
         "added": [key for key in after if key not in before],
-        "left out": _gone(before, after),
+        "left out": [key for key in before if key not in after],
     }
     for kind, ids in kinds.items():
         if ids:
             yield f"{counted(len(ids), 'question')} {kind}: {listed(ids)}"
-
-
-def _gone(before: Run, after: Run) -> list[str]:
-    """Return the ids that are there no more."""
-    return [key for key in before if key not in after]
-
-
-def _questions(run: Run) -> Run:
-    return run.get("questions") or {}
 
 
 # --- answers of an agent whose source changed -------------------------------------------------------------------------
@@ -186,7 +134,7 @@ def source_changes(earlier: Mapping[str, Any], now: Mapping[str, Any]) -> list[s
     Returns:
         A phrase such as ``agent.py changed``, or nothing.
     """
-    before, after = digests_in(earlier), digests_in(now)
+    before, after = earlier.get(DIGESTS) or {}, now.get(DIGESTS) or {}
     changed = [name for name in before if after.get(name) != before[name]]
     files = [name for name in changed if ":" not in name]  # functions change with their files
     return [f"{listed(sorted(files or changed))} changed"] if changed else []
@@ -212,7 +160,7 @@ def refuse_other_source(answers: Mapping[str, Any], folder: Path) -> NoReturn:
 
 def kept_notes(record: Mapping[str, Any]) -> Iterator[str]:
     """Yield a sentence for each time that answers were kept although the agent changed, from a run.json."""
-    for kept in kept_in(record):
+    for kept in record.get(KEPT) or []:
         yield f"{_answers(kept)} kept although the agent changed since: {kept.get('changes')}"
 
 
@@ -245,13 +193,3 @@ def _answers(kept: Mapping[str, Any]) -> str:
     number, asked_at = kept.get("answers"), kept.get("asked")
     answers = counted(number, "answer") if isinstance(number, int) else "answers"
     return f"{answers} of {asked_at}" if asked_at else answers
-
-
-def kept_in(record: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    """Return what run.json says of kept answers, for each time that the agent changed and they were kept."""
-    return record.get(KEPT) or []
-
-
-def digests_in(record: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return the digests in a run.json."""
-    return record.get(DIGESTS) or {}

@@ -15,7 +15,6 @@ from graphrag_eval_lc.benchmark.run_identity import (
     KEPT,
     agent_changes,
     capture_warnings,
-    kept_in,
     kept_notes,
     local_minute,
     refuse_changes,
@@ -210,7 +209,7 @@ class RunOutput(AbstractContextManager["RunOutput"]):
             kept = {"answers": len(reused), "asked": self.asked_at(reused), "changes": "; ".join(changes)}
             if not options.keep_answers and not of_spec:
                 refuse_other_source(kept, folder.shown)
-            self.record = {**self.record, KEPT: [*kept_in(earlier), kept]}
+            self.record = {**self.record, KEPT: [*(earlier.get(KEPT) or []), kept]}
         self.notes += kept_notes(self.record)
         if not is_dry:
             folder.write_run(self.record)

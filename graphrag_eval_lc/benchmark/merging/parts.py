@@ -11,11 +11,12 @@ from typing import Any
 from graphrag_eval_lc.benchmark.run_identity import (
     CONFIG,
     DATASET,
+    DIGESTS,
+    LIMITS,
     REPEATS,
     SELECTION,
-    differences,
-    identity,
 )
+from graphrag_eval_lc.config import CaptureConfig
 from graphrag_eval_lc.errors import OptionError, RunFolderError
 from graphrag_eval_lc.evaluation.shards import Shard
 from graphrag_eval_lc.files.folder_lock import LOCK_FILE, FolderLock
@@ -24,6 +25,7 @@ from graphrag_eval_lc.json_values import json_text
 from graphrag_eval_lc.run_folder import RESPONSES_FILE, RUN_FILE, read_run
 from graphrag_eval_lc.texts import shortened
 
+_OF_MACHINE = ("max_concurrency",)  # a smaller machine asks fewer at once
 _MOST_DIFFERENCES = 4
 _LONGEST_VALUE = 60
 _HINT = "Give the folders of one run: its shards, or runs of parts of its questions."
@@ -147,16 +149,16 @@ def refuse_unrelated(parts: Sequence[Part], *, force: bool) -> list[str]:
 
 def _differences(first: Part, part: Part, *, has_shards: bool) -> Iterator[tuple[str, str]]:
     """Yield what differs between two parts: its kind, and a text."""
-    before, after = identity(first.record), identity(part.record)
+    before, after = _identity(first.record), _identity(part.record)
     for kind in before:
         if kind != SELECTION or has_shards:
-            for name, was, now in differences(before[kind], after[kind], kind):
+            for name, was, now in _different_values(before[kind], after[kind], kind):
                 yield kind, f"{'dataset.sha256' if kind == DATASET else name} is {_value(now)} and not {_value(was)}"
     numbers = [sorted({shard.of for shard in each.shards}) for each in (first, part)]
     if all(numbers) and numbers[0] != numbers[1]:
         yield SELECTION, f"it is one of {numbers[1][0]} shards and not of {numbers[0][0]}"
     scorers = [_scorers_of(each.record) for each in (first, part)]
-    for name, was, now in differences(scorers[0], scorers[1]):
+    for name, was, now in _different_values(scorers[0], scorers[1]):
         if not name.startswith("judges") or all("judges" in each for each in scorers):  # a part may have judged nothing
             yield CONFIG, f"{name} is {_value(now)} and not {_value(was)}"
 
@@ -177,3 +179,32 @@ def _scorers_of(record: Mapping[str, Any]) -> dict[str, Any]:
 
 def _value(value: object) -> str:
     return "none" if value is None else shortened(value if isinstance(value, str) else json_text(value), _LONGEST_VALUE)
+
+
+def _identity(record: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what all parts of a run have in common, by its name, from a run.json."""
+    limits = record.get(LIMITS) or {}
+    return {
+        DATASET: (record.get(DATASET) or {}).get("sha256"),
+        **{key: record.get(key) for key in ("agent", "agent_source", "agent_config", DIGESTS)},
+        "capture": {**CaptureConfig().model_dump(), **(record.get("capture") or {})},
+        SELECTION: record.get(SELECTION) or {},
+        REPEATS: record.get(REPEATS) or 1,
+        LIMITS: {key: value for key, value in limits.items() if key not in _OF_MACHINE},
+        CONFIG: record.get(CONFIG),
+    }
+
+
+def _different_values(before: Any, after: Any, name: str = "") -> Iterator[tuple[str, Any, Any]]:
+    """Yield the values that differ, each by its dotted name; mappings are compared key by key.
+
+    Example:
+        >>> list(_different_values({"a": {"b": 1, "c": 2}}, {"a": {"b": 1, "c": 3}}))
+        [('a.c', 2, 3)]
+    """
+    if isinstance(before, Mapping) and isinstance(after, Mapping):
+        for key in dict.fromkeys((*before, *after)):
+            inner = f"{name}.{key}" if name else str(key)
+            yield from _different_values(before.get(key), after.get(key), inner)
+    elif before != after:
+        yield name, before, after
