@@ -102,7 +102,7 @@ def query_differences(
         >>> reference = "PREFIX c: <urn:c#> SELECT ?s { ?t a c:Transformer; c:ratedS ?s FILTER(?s > 10) }"
         >>> for each in query_differences(reference, "SELECT ?u { ?x a c:Transformer; c:ratedU ?u }"):
         ...     print(each.kind, "-", each.sentence)
-        property - asks c:ratedU instead of c:ratedS
+        property - uses c:ratedU instead of c:ratedS
         missing_filter - lacks the filter 10 < ?s
     """
     if is_too_large(reference) or is_too_large(actual):

@@ -17,7 +17,8 @@ function takePage(made) {
   kept.before(...parts.slice(0, place));
   kept.after(...parts.slice(place + 1));
   document.querySelector(".top nav").replaceChildren(...made.querySelector(".top nav").children);
-  scrollBy({ top: kept.getBoundingClientRect().top - top, behavior: "instant" });
+  // Whoever reads the list stays where they are; whoever looks at the first screen does, too.
+  if (top < innerHeight / 2) scrollBy({ top: kept.getBoundingClientRect().top - top, behavior: "instant" });
 }
 
 async function takeNews(list) {
