@@ -43,7 +43,7 @@ async def of_endpoint(url: str, sec: float = SHORT, **options: Any) -> Any:
 async def of_judge(url: str, sec: float) -> Any:
     settings = GenerationConfig(model="m", base_url=f"{url}/v1", api_key=KEY, default_headers={"x-own-key": KEY})
     judge = as_judge_model(settings, timeout=sec, max_retries=0)
-    return (await judge.aask("You judge.", "secret question", Verdict)).values[0].verdict == 1
+    return (await judge.aask("You judge.", "secret question", Verdict)).value.verdict == 1
 
 
 async def of_azure(url: str, sec: float) -> Any:
@@ -51,7 +51,7 @@ async def of_azure(url: str, sec: float) -> Any:
         provider="azure_openai", model="m", api_key=KEY, azure_endpoint=url, api_version="2024-10-21", max_retries=0
     )
     judge = as_judge_model(settings, timeout=sec, max_retries=0)
-    return (await judge.aask("You judge.", "secret question", Verdict)).values[0].verdict == 1
+    return (await judge.aask("You judge.", "secret question", Verdict)).value.verdict == 1
 
 
 async def of_check(url: str, sec: float) -> Any:
