@@ -277,6 +277,23 @@ def test_an_ask_that_a_store_answers_with_a_row_is_gold(folder: Path, rows: list
     assert not any("empty" in note for note in found.notes)
 
 
+def test_import_that_was_stopped_resumes(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sparql_endpoint, "_RETRIES", RetryPolicy(first_wait=0))
+    asked: list[str] = []
+
+    def answer(query: str) -> Answer:
+        asked.append(query)
+        return (500, "", {}) if query == "two" and len(asked) < 5 else (200, json.dumps(FOUND), {})
+
+    questions = [question(number, query=query) for number, query in enumerate(("one", "two", "one"))]
+    options = {"state": folder / "qa.yaml.refresh.jsonl"}
+    with answering(answer) as url:
+        first = of_qald(*questions, endpoint=url, **options)
+        second = of_qald(*questions, endpoint=url, **options)
+    assert [len(each.problems) for each in (first, second)] == [1, 0]
+    assert asked.count("one") == 1
+
+
 def test_where_an_endpoint_goes_away_what_it_gave_is_kept(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sparql_endpoint, "_RETRIES", RetryPolicy(first_wait=0))
     replies: list[Any] = []

@@ -1,11 +1,15 @@
 """The vocabulary of a graph: by counting, from VoID, from an ontology, from a file of its own."""
 
+import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 pytest.importorskip("rdflib")
 pytest.importorskip("pyoxigraph")
+
+import pyoxigraph
 
 from graphrag_eval_lc.errors import ConfigError
 from graphrag_eval_lc.graph.cypher_queries import lint_cypher
@@ -68,6 +72,34 @@ async def test_classes_in_named_graphs_are_known(tmp_path: Path) -> None:
     path.write_text("<urn:g> { <urn:a> a <urn:grid#Line> ; <urn:grid#length> 3 }", encoding="utf-8")
     vocabulary = await read_vocabulary(GraphFile(path))
     assert (set(vocabulary.classes), vocabulary.uses is None) == ({"urn:grid#Line"}, False)
+
+
+class StoreOfGraphs:
+    """A store whose default graph has the triples of all graphs, as in Virtuoso and GraphDB."""
+
+    name = "store"
+
+    def __init__(self, trig: str) -> None:
+        self.store = pyoxigraph.Store()
+        self.store.load(trig.encode(), format=pyoxigraph.RdfFormat.TRIG)
+
+    async def results(self, query: str) -> Any:
+        found = self.store.query(query, use_default_graph_as_union=True)
+        return json.loads(found.serialize(format=pyoxigraph.QueryResultsFormat.JSON))
+
+
+async def test_triples_of_named_graphs_are_counted_once() -> None:
+    grid = "<urn:g> { <urn:a> a <urn:grid#Line> ; <urn:grid#length> 3 . <urn:b> a <urn:grid#Line> }"
+    vocabulary = await read_vocabulary(StoreOfGraphs(grid))
+    assert vocabulary.classes == {"urn:grid#Line": 2}
+    assert vocabulary.properties["urn:grid#length"] == 1
+
+
+@pytest.mark.parametrize(("number", "is_whole"), [(999, True), (1_000, False), (1_001, True)])
+async def test_list_that_a_server_may_have_cut_is_not_whole(number: int, is_whole: bool) -> None:
+    lines = " ".join(f"<urn:{at}> a <urn:grid#C{at}> ." for at in range(number))
+    vocabulary = await read_vocabulary(StoreOfGraphs(lines))
+    assert (vocabulary.complete, vocabulary.uses is not None) == (is_whole, is_whole)
 
 
 async def test_ontology_adds_terms_without_instances(tmp_path: Path, grid: Path) -> None:
