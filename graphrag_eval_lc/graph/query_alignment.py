@@ -4,10 +4,10 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from heapq import heapify, heappop, heappush
-from itertools import combinations, product
+from itertools import chain, combinations, product
 from typing import TypeAlias
 
-from graphrag_eval_lc.graph.query_expressions import is_variable, renamed, variables_in
+from graphrag_eval_lc.graph.query_expressions import Expression, is_variable, renamed, variables_in
 from graphrag_eval_lc.graph.query_forms import Pattern, QueryForm, Where, kinds_of
 from graphrag_eval_lc.matching.assignment import best_assignment
 
@@ -174,10 +174,12 @@ def _without_numbers(pattern: Pattern) -> Pattern:
 
 def _variables(form: QueryForm) -> list[str]:
     of_patterns = (term for each in form.patterns for term in (each.subject, each.predicate, each.object))
+    others: list[Expression] = [condition for condition, _ in form.filters]
+    for each in form.selects:
+        others += [name if value is None else value for name, value in each.columns]
+        others += [*each.group, *(value for _, value in each.order)]
     names = dict.fromkeys(term for term in of_patterns if is_variable(term))
-    for condition, _ in form.filters:
-        names.update(dict.fromkeys(variables_in(condition)))
-    return list(names)
+    return list(names | dict.fromkeys(chain.from_iterable(map(variables_in, others))))
 
 
 def _ends(name: str, form: QueryForm) -> list[_End]:

@@ -111,11 +111,14 @@ def query_differences(
     known |= declared_prefixes(actual) | declared_prefixes(reference)
     required = None if required_columns is None else {f"?{name.removeprefix('?')}" for name in required_columns}
     words = Words(STANDARD_PREFIXES | known)
-    forms = [with_listed_values(read_query(query, known)) for query in (reference, actual)]
-    merged = [with_merged_branches(form) for form in forms]
-    attempts = [merged, forms] if merged != forms else [forms]
-    found = [list(_Comparison(wanted, given, words).differences(required, ordered)) for wanted, given in attempts]
-    shortest = min(found, key=len)
+    try:
+        forms = [with_listed_values(read_query(query, known)) for query in (reference, actual)]
+        merged = [with_merged_branches(form) for form in forms]
+        attempts = [merged, forms] if merged != forms else [forms]
+        found = [list(_Comparison(wanted, given, words).differences(required, ordered)) for wanted, given in attempts]
+        shortest = min(found, key=len)
+    except RecursionError as problem:  # of a long condition
+        raise TooLargeQueryError("it is too large to be compared") from problem
     least = dict.fromkeys(map(_within_limits, shortest))
     return sorted(least, key=lambda each: _KINDS.index(each.kind))
 

@@ -135,12 +135,15 @@ def lint_query(
         if _store() is None:
             return [*found, _of_rdflib(str(problem))]
         return found if wrong is None else [wrong]
-    words = Words(known | declared)
-    found += chain.from_iterable(rule(form, words) for rule in (_unbound, _disconnected))
-    if needs_limit and form.form == "SELECT" and form.select.limit is None and not _is_aggregated(form):
-        found.append(QueryFinding("no_limit", "it has no LIMIT"))
-    if vocabulary is not None:
-        found += chain.from_iterable(rule(form, words, vocabulary) for rule in _OF_VOCABULARY)
+    try:
+        words = Words(known | declared)
+        found += chain.from_iterable(rule(form, words) for rule in (_unbound, _disconnected))
+        if needs_limit and form.form == "SELECT" and form.select.limit is None and not _is_aggregated(form):
+            found.append(QueryFinding("no_limit", "it has no LIMIT"))
+        if vocabulary is not None:
+            found += chain.from_iterable(rule(form, words, vocabulary) for rule in _OF_VOCABULARY)
+    except RecursionError:  # of a long condition
+        found.append(_TOO_LARGE)
     return sorted(dict.fromkeys(found), key=lambda each: RULES.index(each.rule))
 
 

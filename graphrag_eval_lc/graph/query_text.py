@@ -32,11 +32,16 @@ _SERVICES = (
 )
 _ESCAPE = re.compile(r"\\([_~.\-!$&'()*+,;=/?#@%])")
 
-# Reading takes about 3 ms for each statement, and comparing grows with their square. Parsers recurse into brackets.
+# Reading takes about 3 ms for each statement, and comparing grows with their square. Parsers recurse into brackets and
+# long conditions.
 _MOST_CHARACTERS = 100_000
 _MOST_STATEMENTS = 200
+_MOST_OPERATORS = 800
+_MOST_VARIABLES = 2_000
 _MOST_NESTED = 60
-_STATEMENT_END = re.compile(r"[;,.](?=[\s}\])?$<\"'_:\[(]|$)|[{}]")
+_LIST = re.compile(r"\([^(){}]*\)")
+_STATEMENT_END = re.compile(r"[;,.](?=[\s}\])?$<\"'_:\[(]|$)|[{}/]")  # or a step of a path
+_OPERATOR = re.compile(r"\|\||&&|[|+*!^=-]|[<>]=?|,")
 
 
 def declared_prefixes(query: str) -> dict[str, str]:
@@ -95,12 +100,17 @@ def is_too_large(query: str) -> bool:
     """
     if len(query) > _MOST_CHARACTERS:
         return True
-    plain = NO_NAMES.sub(" <> ", query)
+    plain = NO_NAMES.sub(" ", query)
     depth = deepest = 0
     for bracket in re.findall(r"[(){}\[\]]", plain):
         depth += 1 if bracket in "({[" else -1
         deepest = max(deepest, depth)
-    return deepest > _MOST_NESTED or len(_STATEMENT_END.findall(plain)) > _MOST_STATEMENTS
+    return (
+        deepest > _MOST_NESTED
+        or len(_OPERATOR.findall(plain)) > _MOST_OPERATORS
+        or plain.count("?") + plain.count("$") > _MOST_VARIABLES
+        or len(_STATEMENT_END.findall(_LIST.sub("()", plain))) > _MOST_STATEMENTS
+    )
 
 
 def _without_comments(query: str) -> str:

@@ -76,6 +76,10 @@ LARGE = {
     "nested parentheses": f"SELECT * {{ ?a <urn:p> ?b FILTER({'(' * 25}?b > 3{')' * 25}) }}",
     "thousands of parentheses": f"SELECT * {{ ?a <urn:p> ?b FILTER({'(' * 50_000}?b > 3{')' * 50_000}) }}",
     "groups": "SELECT * { " + "{ ?a <urn:p> ?b } " * 300 + "}",
+    "a long condition": f"SELECT * {{ ?a <urn:p> ?b FILTER({'?b = 1 || ' * 8_000}?b = 2) }}",
+    "columns": f"SELECT {'?a ' * 20_000} {{ ?a <urn:p> ?b }}",
+    "a long path": f"SELECT * {{ ?a {'<urn:p>/' * 300}<urn:p> ?b }}",
+    "a long list": f"SELECT * {{ ?a <urn:p> ?b FILTER(?b IN ({'1, ' * 20_000}2)) }}",
     "values": "SELECT * { VALUES ?a { " + "<urn:entity> " * 20_000 + "} ?a <urn:p> ?b }",
     "a text": f"SELECT * {{ ?a <urn:p> '{'x' * 2_000_000}' }}",
 }
@@ -100,6 +104,20 @@ def test_largest_query_is_compared_soon() -> None:
     assert not query_differences(reference, reference.replace("?a", "?other"))
     assert query_differences(reference, reference.replace("urn:q", "urn:s").replace("?b", "?y"))
     assert time.process_time() - started < 10
+
+
+def test_sum_that_has_more_parts_than_python_can_nest_is_refused() -> None:
+    query = f"ASK {{ ?a <urn:p> ?b FILTER({'?b + ' * 600}?b > 2) }}"
+    with pytest.raises(TooLargeQueryError):
+        query_differences(query, "ASK { ?a <urn:p> ?b }")
+
+
+@pytest.mark.parametrize("condition", ["?b IN (1{0})", "?b = 1{1}"])
+def test_lists_and_conditions_of_hundreds_of_values_are_compared(condition: str) -> None:
+    in_list = "".join(f", {n}" for n in range(2, 350))
+    one_by_one = "".join(f" || ?b = {n}" for n in range(2, 350))
+    query = f"SELECT * {{ ?a <urn:p> ?b FILTER({condition.format(in_list, one_by_one)}) }}"
+    assert not query_differences(query, query.replace("?b", "?c"))
 
 
 def test_long_chain_of_the_same_properties_is_equal() -> None:
