@@ -10,7 +10,7 @@ from graphrag_eval_lc.config import EvaluationConfig, RepeatsConfig
 from graphrag_eval_lc.registry import MetricSpec
 from graphrag_eval_lc.registry.metrics import RegisteredMetric, metrics_of_users
 from graphrag_eval_lc.view import RunView, run_view
-from graphrag_eval_lc.view.run_view import Changes, GateLine
+from graphrag_eval_lc.view.run_view import Earlier, GateLine
 from graphrag_eval_lc.view.samples import verdict_of
 
 
@@ -82,8 +82,10 @@ def test_headline_says_what_there_is_and_no_more() -> None:
 
 
 def test_headline_says_what_changed() -> None:
-    changes = Changes("runs/main", broken=("a", "b"), fixed=("c",))
-    assert headline_of(asked("q", 1.0), changes=changes).endswith(" · 2 broken, 1 fixed since runs/main")
+    now = [asked("a", 0.0), asked("b", **ERROR), asked("c", 1.0), asked("d", 1.0), asked("new", 0.0)]
+    earlier = Earlier("runs/main", {"a": True, "b": True, "c": False, "d": True, "gone": True})
+    assert headline_of(*now, earlier=earlier).endswith(" · 2 broken, 1 fixed since runs/main")
+    assert headline_of(now[3], earlier=earlier).endswith(" · nothing broken or fixed since runs/main")
 
 
 def test_templates_hold_counts_scores_and_what_was_spent() -> None:
@@ -114,11 +116,12 @@ def test_templates_without_any_response_are_hidden_only_if_they_are_most() -> No
 def test_all_of_it_is_json_and_results_are_read_once() -> None:
     results: list[Any] = [asked("a", 0.0, repeat=1), asked("a", 1.0, repeat=2, agent_cost=0.5), asked("b", **ERROR)]
     gates = [GateLine("failed", "steps_score 0.5 falls short of 0.9")]
-    view = run_view(iter(results), EvaluationConfig(), gates=gates, changes=Changes("A", ("a",), ()))
+    view = run_view(iter(results), EvaluationConfig(), gates=gates, earlier=Earlier("A", {"a": True}))
     assert isinstance(view, RunView)
     found = json.loads(json.dumps(view.as_dict(), allow_nan=False))
     assert found["gates"] == [{"state": "failed", "text": "steps_score 0.5 falls short of 0.9"}]
     assert [failure["key"] for failure in found["failures"]] == ["b", "a"]
+    assert found["headline"]["changes"] == {"run": "A", "broken": ["a"], "fixed": []}
 
 
 def test_what_was_expected_and_what_came_are_beside_the_reason() -> None:
