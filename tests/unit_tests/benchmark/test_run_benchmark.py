@@ -521,18 +521,6 @@ def test_share_of_failures_is_of_all_questions(agent: Agent) -> None:
     assert run.aggregates["micro"]["number_of_error_samples"] == 4
 
 
-@pytest.mark.full
-def test_time_that_is_over_ends_the_run(tmp_path: Path) -> None:
-    async def agent(question: str) -> str:
-        await asyncio.sleep(0 if question == "a" else 3600)
-        return "yes"
-
-    run = run_benchmark(agent, dataset_of(*"abcd"), output_dir=tmp_path, max_time=2, max_concurrency=1)
-    assert run.stopped is not None
-    assert (run.stopped["reason"], run.stopped["left_out"]) == ("max_time", 2)
-    assert [result["status"] for result in run.results] == ["success", "error"]
-
-
 def spending_agent() -> Any:
     from langchain_core.language_models.fake_chat_models import GenericFakeChatModel
 
