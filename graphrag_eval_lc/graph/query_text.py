@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Callable, Mapping
-from functools import partial
 
 STANDARD_PREFIXES = {
     "rdf": "http://www.w3.org/1999/02/22-rdf-syntax-ns#",
@@ -25,11 +24,7 @@ NO_NAMES = re.compile(
     r"#[^\n]*|<[^<>\s]*>|\"\"\".*?\"\"\"|'''.*?'''|\"(?:[^\"\\\n]|\\.)*\"|'(?:[^'\\\n]|\\.)*'", re.DOTALL
 )
 """Comments, IRIs and texts of a query, in which nothing is a prefixed name."""
-# rdflib reads SERVICE only after a dot, and on a line without a # before it.
-_SERVICES = (
-    (re.compile(r"(?i)(^|[^\s{}.;])\s+(?=SERVICE\b)"), r"\1 .\n"),
-    (re.compile(r"(?i)(?<=[{}.;\s])(?=SERVICE\b)"), "\n"),
-)
+_SERVICE = re.compile(r"(?i)(?<=[{}.;\s])(?=SERVICE\b)")
 _ESCAPE = re.compile(r"\\([_~.\-!$&'()*+,;=/?#@%])")
 
 # Reading takes about 3 ms for each statement, and comparing grows with their square. Parsers recurse into brackets and
@@ -76,9 +71,7 @@ def expanded(query: str, prefixes: Mapping[str, str]) -> str:
         return f"<{namespace}{local}>"
 
     plain = outside_texts(_DECLARATION.sub(" ", _without_comments(query)), lambda part: PREFIXED_NAME.sub(iri, part))
-    for pattern, replacement in _SERVICES:
-        plain = outside_texts(plain, partial(pattern.sub, replacement))
-    return plain
+    return outside_texts(plain, lambda part: _SERVICE.sub("\n", part))  # rdflib refuses it after a # in the same line
 
 
 def outside_texts(query: str, change: Callable[[str], str]) -> str:
