@@ -135,6 +135,11 @@ def test_a_cluster_of_its_own_ends_with_the_run() -> None:
     assert not ray.is_initialized()
 
 
+def test_a_cluster_of_its_own_lasts_longer_than_an_idle_thread() -> None:
+    Path("slow.py").write_text("import time\ndef agent(question):\n    time.sleep(14)\n    return question\n")
+    assert successes(by_ray("one", agent="slow.py:agent")) == 1
+
+
 def test_ctrl_c_in_a_terminal_reaches_a_cluster_of_its_own_too(run_on_disk: Any) -> None:
     run = run_on_disk(NOTED.format(folder=str(Path.cwd())), 60)
     process = run.start(run.command("-j", "4", "--engine", "ray", "--workers", "2"), before=os.setsid)

@@ -12,6 +12,7 @@ import socket
 import sys
 import threading
 from collections.abc import Awaitable, Iterable, Iterator
+from concurrent.futures import Future
 from dataclasses import replace
 from pathlib import Path
 from time import perf_counter, time
@@ -182,6 +183,8 @@ class RayWorkers:
         self._job = packed(job)
         self._size = min(workers or places, places)
         self._slots = slots
+        self._opened: Future[int] = Future()
+        self._is_over = threading.Event()
         self._preparing: dict[asyncio.Future[None], Any] = {}
         self._ready = asyncio.Semaphore(0)  # one for each process that has loaded the agent and asks nothing
 
@@ -192,7 +195,8 @@ class RayWorkers:
             GraphRAGEvalError: It cannot be reached.
             KeyboardInterrupt: The run is stopped before.
         """
-        processors = await _unless_stopped(asyncio.to_thread(self._cluster.open), stop)
+        threading.Thread(target=self._keep_cluster, daemon=True).start()
+        processors = await _unless_stopped(asyncio.wrap_future(self._opened), stop)
         ray = self._cluster.ray
         folder, paths = places_of_code()
         self._code = (None if self._cluster.folder is not None else folder, paths)
@@ -205,6 +209,15 @@ class RayWorkers:
             preparing = asyncio.ensure_future(answer_of(reference))
             preparing.add_done_callback(self._prepared)
             self._preparing[preparing] = reference
+
+    def _keep_cluster(self) -> None:
+        """Open the cluster, and wait for the end: Ray's processes are killed with the thread that started them."""
+        try:
+            self._opened.set_result(self._cluster.open())
+        except BaseException as problem:
+            self._opened.set_exception(problem)
+        else:
+            self._is_over.wait()
 
     def _prepared(self, preparing: "asyncio.Future[None]") -> None:
         self._ready.release()
@@ -257,6 +270,7 @@ class RayWorkers:
                 preparing.cancel()
                 self._cluster.ray.cancel(reference, force=True)
         await asyncio.to_thread(self._cluster.close)
+        self._is_over.set()
 
 
 _worker: Worker | None = None
