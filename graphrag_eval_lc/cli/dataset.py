@@ -184,6 +184,9 @@ def import_dataset(
     template_column: Annotated[str | None, _column("--template-column", "The template ids.")] = None,
     results_column: Annotated[str | None, _column("--results-column", "The results of the queries.")] = None,
     answer_column: Annotated[str | None, _column("--answer-column", "The reference answers.")] = None,
+    refresh: Annotated[
+        bool, option("--refresh", "Query it for all results, not only for missing ones.", panel=_ENDPOINT)
+    ] = False,
     timeout: Annotated[float, option("--timeout", "The longest time for a query, in seconds.", "SEC", _ENDPOINT)] = 60,
     max_bytes: Annotated[
         int,
@@ -215,7 +218,7 @@ def import_dataset(
         refuse_existing(path, overwrite=overwrite)
     columns = Columns(question_column, query_column, id_column, template_column, results_column, answer_column)
     languages = comma_separated(language or ())
-    asking = (endpoint, timeout, max_bytes, follow_redirects)
+    asking = (endpoint, refresh, timeout, max_bytes, follow_redirects)
     state = None if endpoint is None else refresh_state(output)
     options = ImportOptions(languages, step_name, template_id, keep_empty, columns, *asking, retrieval_step, state)
     with showing_progress("Queries asked") as show:

@@ -55,6 +55,7 @@ class ImportOptions:
     keep_empty: bool = False
     columns: Columns = field(default_factory=Columns)
     endpoint: str | None = None
+    refresh: bool = False
     timeout: float = DEFAULT_TIMEOUT
     max_bytes: int = DEFAULT_MAX_BYTES
     follow_redirects: bool = False
@@ -104,6 +105,7 @@ def import_dataset(
     retrieval_step: str | None = None,
     responses: str | PathLike[str] | None = None,
     endpoint: str | None = None,
+    refresh: bool = False,
     timeout: float = DEFAULT_TIMEOUT,
     max_bytes: int = DEFAULT_MAX_BYTES,
     follow_redirects: bool = False,
@@ -138,6 +140,7 @@ def import_dataset(
             these are not imported.
         responses: The file to which answers of a model are written, for ``score``; it must not exist.
         endpoint: The URL of a SPARQL endpoint, which is asked for the gold that the dataset lacks, or has without rows.
+        refresh: Whether the endpoint is asked for all gold.
         timeout: The longest time for a query of the endpoint, in seconds, from the first byte to the last.
         max_bytes: The size of the largest results that the endpoint may send, after decompression.
         follow_redirects: Whether the endpoint may redirect queries to another host.
@@ -177,6 +180,7 @@ def import_dataset(
         keep_empty=keep_empty,
         columns=Columns(question_column, query_column, id_column, template_column, results_column, answer_column),
         endpoint=endpoint,
+        refresh=refresh,
         timeout=timeout,
         max_bytes=max_bytes,
         follow_redirects=follow_redirects,
@@ -197,6 +201,8 @@ def imported(source: str | PathLike[str], options: ImportOptions, progress: Prog
         DatasetError: The file cannot be read, has another form, or lacks a column; or nothing answers at the endpoint.
         OptionError: An option does not go with the file, or has a wrong value.
     """
+    if options.refresh and options.endpoint is None:
+        raise OptionError("--refresh needs an endpoint", hint="Add --endpoint URL.")
     if options.template_id is not None and options.columns.template is not None:
         what = "one template id is that of all questions, and a template column has one for each"
         raise OptionError(what, hint="Leave one of --template-id and --template-column out.")
@@ -254,7 +260,9 @@ async def _ask(dataset: SourceDataset, options: ImportOptions, progress: Progres
     places = [
         place
         for place, question in enumerate(dataset.questions)
-        if question.query and question.language in _ASKED and (question.gold is None or question.gold.is_empty)
+        if question.query
+        and question.language in _ASKED
+        and (options.refresh or question.gold is None or question.gold.is_empty)
     ]
     async with SparqlEndpoint(
         options.endpoint or "", options.timeout, options.max_bytes, follows_redirects=options.follow_redirects

@@ -55,6 +55,11 @@ def test_broken_questions_are_findings_and_the_others_are_written(
         (("--language", "fr"), "Error: qald.json: there is nothing to import: no question is left."),
         (("--query-column", "sparql"), "Error: QALD's JSON has no columns"),
         (("--endpoint", "foo"), "Error: the endpoint foo is not an HTTP URL."),
+        (("--refresh",), "Error: --refresh needs an endpoint."),
+        (
+            ("--endpoint", "http://127.0.0.1:1/", "--refresh"),
+            "Error: the endpoint http://127.0.0.1:1/ cannot be reached",
+        ),
         (("--endpoint", "http://127.0.0.1:1/", "--timeout", "0"), "Error: timeout is above 0 seconds, not 0."),
         (("--endpoint", "http://127.0.0.1:1/", "--max-bytes", "0"), "Error: max_bytes is above 0, not 0."),
     ],

@@ -206,6 +206,7 @@ def test_json_lines_are_records(folder: Path) -> None:
             "the questions of this file are in no named language.",
         ),
         ("a.csv", "question,cypher\na,b\n", {"endpoint": "http://localhost/"}, "an endpoint answers SPARQL"),
+        ("a.csv", "question,query\na,b\n", {"refresh": True}, "--refresh needs an endpoint."),
         (
             "a.csv",
             "question,query,kind\na,b,c\n",
@@ -265,6 +266,9 @@ def test_an_endpoint_is_asked_for_what_is_missing(folder: Path) -> None:
             f"qald.json, question 4: {url} returns no results: status 400: no such thing. Fix the query, or ask later. "
             "It has no reference steps."
         ]
+        again = of_qald(*questions, endpoint=url, refresh=True)
+    assert sorted(asked[3:]) == ["broken", "one", "three", "two"]
+    assert questions_in(again)["1"]["reference_steps"][0][0]["required_columns"] == ["y"]
 
 
 @pytest.mark.parametrize("rows", [[{"__ASK_RETVAL": {"type": "typed-literal", "value": "1"}}], []])
