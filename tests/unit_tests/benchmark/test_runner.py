@@ -48,7 +48,7 @@ class Session:
         with RunOutput(None) as output:
             output.prepare(self.options)
             output.observers = [self.note]
-            output.resume(begun_record("agent", templates, templates, questions, self.options, None), self.options)
+            output.resume(begun_record("agent", templates, templates, questions, self.options, None), self.options, {})
             run = await asyncio.wait_for(Runner(self.options, output, self.stop).arun(agent, templates, questions), 60)
         self.responses = {
             (response["question_id"], response.get("repeat", 1)): dict(response) for response in run.responses
