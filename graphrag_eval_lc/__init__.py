@@ -1,4 +1,4 @@
-"""Find out how good a LangGraph agent over a knowledge graph is, which step went wrong, and what it costs.
+"""Find out how well an agent answers questions from a knowledge graph, which step went wrong, and what it costs.
 
 Names are loaded when they are first used, so that importing the package costs next to nothing.
 """

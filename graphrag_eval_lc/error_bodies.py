@@ -29,7 +29,7 @@ def body_of(error: BaseException) -> str:
 
 
 def words_of(error: BaseException) -> str:
-    """Return the message of an exception, with all texts in the body of its response.
+    """Return the message of an exception, followed by all strings in the body of its HTTP response.
 
     Example:
         >>> error = ValueError("Error code: 422")

@@ -11,13 +11,13 @@ _DOCS = _ROOT / "docs"
 _HEAD = """\
 # graphrag_eval_lc
 
-> Python library and command line that find out how good a LangChain or LangGraph agent over a knowledge graph is,
-> which step went wrong, what it costs, and whether a change made it better.
+> Python library and command line that find out how well a LangChain or LangGraph agent answers questions from a
+> knowledge graph, which step went wrong, what it costs, and whether a change made it better.
 
 - Run a dataset: `graphrag-eval-lc run questions.yaml --agent my_agent.py:agent -o runs/first`, or
   `run_benchmark(agent, "questions.yaml", output_dir="runs/first")`.
 - Record an agent: `agent.invoke(…, config={"callbacks": [GraphRAGEvalCallbackHandler()]})`.
-- Formats of datasets and responses are graphrag-eval's. Exit codes: 0 good, 1 findings, 2 wrong usage, 3 nothing to
+- Formats of datasets and responses are graphrag-eval's. Exit codes: 0 success, 1 failure, 2 wrong usage, 3 nothing to
   compare.
 """
 

@@ -67,7 +67,7 @@ class ScoreValues:
         return ScoreMean(mean_of(self.all_values()), mean_of(self.answered_values()))
 
     def mean_of_templates(self) -> ScoreMean:
-        """Return the means of the templates' means."""
+        """Return the mean of the template means, over all questions and over the answered ones."""
         return ScoreMean(*(mean_of([fmean(group) for group in by.values()]) for by in (self.every, self.answered)))
 
     def of_template(self, template_id: str) -> "ScoreValues":

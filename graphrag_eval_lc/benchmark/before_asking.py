@@ -64,11 +64,11 @@ def check_gates_of(options: ScoredBy, templates: Sequence[Template], source: obj
 
 
 def shard_notes(options: CheckedOptions, questions: Sequence[tuple[Template, Question]]) -> list[str]:
-    """Return one sentence on a shard; nothing of a whole run.
+    """Return one sentence about a shard, or nothing if the run has no shards.
 
     Args:
         options: The options of the whole run.
-        questions: The questions that it selects.
+        questions: The questions that the options select.
     """
     shard = options.shard
     if shard is None:

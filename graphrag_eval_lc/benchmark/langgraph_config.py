@@ -56,8 +56,8 @@ async def aopen_graph(
     """Load a graph, and keep open what it needs.
 
     A factory is called once, as the config is the same for all questions, and what it opens stays open until the end;
-    LangGraph's server calls it for each run. As there, a graph that is not compiled is compiled, and one without a
-    store gets one in memory.
+    LangGraph's server calls it for each run. As on the server, a graph that is not compiled is compiled, and one
+    without a store gets one in memory.
 
     Args:
         spec: ``path/to/langgraph.json:graph``, or the bare name of a graph in the ``langgraph.json`` of the current

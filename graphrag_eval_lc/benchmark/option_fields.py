@@ -13,13 +13,13 @@ ProgressMode = Literal["auto", "bar", "lines", "off"]
 
 # The panels of --help, in their order.
 SELECTION = "Which questions"
-ASKING = "How they are asked"
-ENGINE = "Which engine runs them"
-CAPTURE = "What is recorded of the agent's steps"
-ENDING = "When the run ends early"
-GATES = "When the command fails"
-FOLDER = "The run's folder"
-DISPLAY = "What is shown"
+ASKING = "Asking the questions"
+ENGINE = "Execution engine"
+CAPTURE = "Recording the agent's steps"
+ENDING = "Limits that end the run early"
+GATES = "Gates: when the command exits with 1"
+FOLDER = "The run folder"
+DISPLAY = "Output"
 MORE = "More"
 PANELS = (None, SELECTION, ASKING, ENGINE, CAPTURE, ENDING, GATES, FOLDER, DISPLAY, MORE)
 

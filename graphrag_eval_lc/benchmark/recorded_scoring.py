@@ -248,12 +248,12 @@ def scoring_warnings(earlier: Run, now: Run, judges: Run | None, missing: Sequen
 
 
 def judging_warnings(earlier: Run, now: Run | None, *, is_told: bool = False) -> list[str]:
-    """Say what another configuration does to judged scores: metrics that go, and models that are others now.
+    """Say how a changed config affects judged scores: metrics that are no longer computed, and models that changed.
 
     Args:
         earlier: The run.json of the run.
-        now: What the judges of now are; None if nobody judges.
-        is_told: Whether missing scorers are reported already; then metrics are not.
+        now: The current judges; None if there are none.
+        is_told: Whether missing scorers were already reported; if so, missing metrics are not.
     """
     before, after = (earlier.get("judges") or {}), now or {}
     warnings = [

@@ -73,9 +73,9 @@ class RunOptions(FolderOptions):
         Shard | str | None,
         checked_by(lambda value: None if value is None else Shard.read(value)),
         Field(
-            description="Ask a fixed part of the samples, such as 3/16 (the third of sixteen), into a separate folder. "
-            "It has its part of ``requests_per_minute``, ``max_tokens``, ``max_cost`` and ``max_failures``; merge "
-            "(``merge_runs``) joins the parts."
+            description="Ask only one fixed shard of the samples, such as 3/16 (the third of sixteen), and write it to "
+            "a separate folder. Each shard gets its share of ``requests_per_minute``, ``max_tokens``, ``max_cost`` and "
+            "``max_failures``; merge (``merge_runs``) joins the shards."
         ),
         Cli(panel=SELECTION, metavar="K/N"),
     ] = None
@@ -83,7 +83,7 @@ class RunOptions(FolderOptions):
         int,
         Field(
             ge=1,
-            description="How many questions are asked concurrently. A rate limit halves it for a while.",
+            description="How many questions are asked concurrently. A rate limit temporarily halves this number.",
         ),
         Cli(short="-j", panel=ASKING, metavar="N", is_common=True),
         Recorded(LIMITS),
@@ -112,8 +112,8 @@ class RunOptions(FolderOptions):
         int,
         Field(
             ge=0,
-            description="How often a question is retried after a rate limit, a lost connection or a failing server. "
-            "The waits grow, with jitter, or last as long as Retry-After says.",
+            description="How many times a question is retried after a rate limit, a lost connection or a server error. "
+            "The waits grow, with jitter, unless a Retry-After header sets them.",
         ),
         Cli(panel=ASKING),
         Recorded(LIMITS),
@@ -132,9 +132,14 @@ class RunOptions(FolderOptions):
         Field(
             ge=1,
             le=MOST_REPEATS,
-            description="How often each question is asked, such as for pass@k; see ``repeats`` in the aggregates.",
+            description="How many times each question is asked, such as for pass@k; see ``repeats`` in the aggregates.",
         ),
-        Cli(help="How often each question is asked, such as for pass@k.", panel=ASKING, metavar="N", is_common=True),
+        Cli(
+            help="How many times each question is asked, for example to compute pass@k.",
+            panel=ASKING,
+            metavar="N",
+            is_common=True,
+        ),
         Recorded(writes=lambda number: number if number > 1 else None),
     ] = 1
     isolate: Annotated[
@@ -152,7 +157,7 @@ class RunOptions(FolderOptions):
         Field(
             description="A function, or its spec, that makes the agent's input from a question (a dict with all its "
             "keys). Default: a messages state; the question's text for functions and for Runnables whose input is a "
-            "text."
+            "string."
         ),
         Cli(metavar="SPEC", panel=ASKING),
     ] = None
@@ -161,14 +166,17 @@ class RunOptions(FolderOptions):
         checked_by(checked_function),
         Field(
             description="A function, or its spec, that makes the answer from the agent's output. Default: the last "
-            "model message, otherwise ``structured_response``, ``answer`` or ``output``, otherwise the text itself."
+            "model message, otherwise ``structured_response``, ``answer`` or ``output``, otherwise the whole output."
         ),
         Cli(metavar="SPEC", panel=ASKING),
     ] = None
     agent_config: Annotated[
         Mapping[str, Any] | None,
         checked_by(checked_mapping),
-        Field(description='More of LangChain\'s config, such as ``{"recursion_limit": 50}``.', validate_default=True),
+        Field(
+            description='Extra LangChain config for the agent, such as ``{"recursion_limit": 50}``.',
+            validate_default=True,
+        ),
         Cli(type=str, metavar="JSON", panel=ASKING),
     ] = None
     agent_key_env: Annotated[
@@ -182,7 +190,10 @@ class RunOptions(FolderOptions):
     max_failures: Annotated[
         str | int | None,
         checked_by(lambda value: None if value is None else FailureLimit.read(value)),
-        Field(description="End the run when more questions failed than this number, or this share such as 5%."),
+        Field(
+            description="End the run when more than this number of questions have failed, or more than this share, "
+            "such as 5%."
+        ),
         Cli(metavar="N|N%", panel=ENDING),
         Recorded(LIMITS, writes=str),
     ] = None
@@ -199,7 +210,10 @@ class RunOptions(FolderOptions):
     max_time: Annotated[
         float | timedelta | None,
         checked_by(checked_seconds),
-        Field(description="End the run after this many seconds, or a timedelta. Questions in flight are given up."),
+        Field(
+            description="End the run after this many seconds (in Python also a timedelta). Questions in flight are "
+            "abandoned."
+        ),
         Cli(panel=ENDING),
         Recorded(LIMITS),
     ] = None
@@ -207,8 +221,8 @@ class RunOptions(FolderOptions):
         float | None,
         Field(
             gt=0,
-            description="End the run when this many USD are spent. Agent and judges count. It is checked before each "
-            "question and each request of a model. Requests in flight are completed and may exceed it.",
+            description="End the run when this many USD are spent. The agent and the judges count. The limit is "
+            "checked before each question and each model request. Requests in flight are completed and may exceed it.",
         ),
         Cli(panel=ENDING, metavar="USD", is_common=True),
         Recorded(LIMITS),
@@ -217,7 +231,8 @@ class RunOptions(FolderOptions):
         float,
         Field(
             ge=0,
-            description="Seconds for questions in flight to end after Ctrl-C; a second Ctrl-C ends the run at once.",
+            description="How many seconds questions in flight have to finish after Ctrl-C; a second Ctrl-C ends the "
+            "run at once.",
         ),
         Cli(panel=ENDING),
     ] = 30.0
@@ -227,7 +242,7 @@ class RunOptions(FolderOptions):
     keep_answers: Annotated[
         bool,
         Field(
-            description="Keep the answers in the folder although the agent's source changed, and ask only the rest; "
+            description="Keep the answers in the folder even if the agent's source changed, and ask only the rest; "
             "run.json and the report record it."
         ),
         Cli(panel=FOLDER),
@@ -235,7 +250,7 @@ class RunOptions(FolderOptions):
     force: Annotated[
         bool,
         Field(
-            description="Resume the folder's run although its questions, the agent's name or config, or the capture "
+            description="Resume the folder's run even if its questions, the agent's name or config, or the capture "
             "settings changed, or a plugin, a matcher, an evaluator or a model that scored it is missing."
         ),
         Cli(panel=FOLDER),
@@ -370,7 +385,7 @@ class RunOptions(FolderOptions):
 
 
 class CheckedOptions(RunOptions):
-    """The options of ``run_benchmark``, checked: for type checkers what each field is then."""
+    """The options of ``run_benchmark`` after validation. Tells type checkers the type that each field then has."""
 
     if TYPE_CHECKING:
         config: EvaluationConfig

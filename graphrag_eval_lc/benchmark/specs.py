@@ -15,7 +15,7 @@ MOST_NAMED = 20
 
 
 def named_by(spec: str, what: str = "an agent") -> Any:
-    """Return what a spec names.
+    """Import and return the object that a spec names.
 
     Args:
         spec: ``package.module:attribute`` (also looked up in the current folder) or ``path/to/file.py:attribute``.

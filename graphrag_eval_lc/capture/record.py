@@ -277,7 +277,7 @@ class Tree:
         return self.question_id == other.question_id
 
     def close(self, error: str | None = None) -> None:
-        """End the run, with its error as it is kept."""
+        """End the run, with its error in the form in which it is stored."""
         if not self.has_ended:
             self.error = error
             self.elapsed_sec = perf_counter() - self.started
@@ -444,7 +444,10 @@ def calling_run_id() -> UUID | None:
 
 
 def is_same_version(known: Any, item: Any) -> bool:
-    """Return whether two messages with one id have the same content and calls; states make messages of dicts."""
+    """Return whether two messages with one id have the same content and calls.
+
+    A dict and a message count as the same, because states turn dicts into messages.
+    """
     if known is item or isinstance(known, BaseMessage) is not isinstance(item, BaseMessage):
         return True
     if isinstance(known, BaseMessage):

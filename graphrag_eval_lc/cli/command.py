@@ -76,7 +76,7 @@ def _is_rare(option: Any) -> bool:
 
 def _help_all(rare: int) -> list[Any]:
     """Return the option ``--help-all`` of a command with rare options; of another one, none."""
-    shown = f"Show all options in full, {rare} more."
+    shown = f"Show every option in full, including {rare} less common ones."
 
     def command(
         help_all: Annotated[

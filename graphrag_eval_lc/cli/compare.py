@@ -37,7 +37,7 @@ def compare(
         Path | None,
         option(
             "--baseline",
-            "The run to compare with, or a folder of runs: its last completed run. Default: the first run.",
+            "The run to compare with, or a folder of runs, whose last completed run is used. Default: the first run.",
             "DIR",
         ),
     ] = None,
@@ -73,7 +73,7 @@ def compare(
         ),
     ] = None,
     fail_under: FailUnder = None,
-    html: Annotated[Path | None, option("--html", "Write the comparison as a page.", "FILE")] = None,
+    html: Annotated[Path | None, option("--html", "Write the comparison as an HTML page.", "FILE")] = None,
     as_json: JsonRows = False,
     against: Annotated[
         str | None,
@@ -133,7 +133,7 @@ def compare(
         list[str] | None,
         option(
             "--fail-over",
-            "Exit with 1 if a metric of which less is better is above this number, such as elapsed_sec.p95=30, or "
+            "Exit with 1 if a lower-is-better metric is above this number, such as elapsed_sec.p95=30, or "
             "above that of RUN_A by more than this increase, over the questions that both have, such as "
             "total_tokens=+10% or agent_cost=+0.05. METRIC.median, .p95, .min, .max and .sum are over samples; "
             "TEMPLATE/METRIC is for one template. May be repeated.",
@@ -150,9 +150,9 @@ def compare(
     """Compare runs question by question: is a difference more than chance?
 
     Questions are paired by their ids. For each metric: the means, the difference with its interval, a p-value, the
-    effect size, wins, ties and losses. Failed samples score 0. Intervals and p-values treat the questions of a template
-    together. The main metric is judged by its own p-value, all others by p-values adjusted together by Holm's method.
-    Needs the extra `graphrag-eval-lc[stats]`.
+    effect size, wins, ties and losses. Failed samples score 0. Intervals and p-values are clustered by template. The
+    verdict on the main metric uses its own p-value; those on all other metrics use Holm-adjusted p-values. Needs the
+    `graphrag-eval-lc[stats]` extra.
 
     For example:
 

@@ -56,7 +56,7 @@ def init(
     yes: Annotated[bool, option("--yes -y", "Do not prompt for missing options.")] = False,
     overwrite: Overwrite = False,
 ) -> None:
-    """Begin a project: write a project file and a first dataset for your agent.
+    """Start a project: write a project file and a first dataset for your agent.
 
     Writes `graphrag_eval.yaml` (agent, dataset, how steps are compared, gates, output folder), which the other commands
     find automatically, and `questions.yaml`, a first dataset drafted from what the agent did. In a terminal it prompts

@@ -25,15 +25,15 @@ from graphrag_eval_lc.texts import visible
 _COMMANDS: Final = {
     "Start": {
         "demo": ("run:demo", "Run the built-in agent over a Nordic power grid and show which steps fail."),
-        "init": ("init:init", "Begin a project: write a project file and a first dataset for your agent."),
+        "init": ("init:init", "Start a project: write a project file and a first dataset for your agent."),
         "doctor": ("doctor:doctor", "Check what a run needs: versions, config, agent, dataset, gates, models."),
     },
     "Run": {
         "run": ("run:run", "Run a dataset through an agent and score its responses."),
         "score": ("score:score", "Score recorded responses without calling an agent."),
-        "merge": ("merge:merge", "Join the parts of one run: its shards, or runs of parts of its questions."),
+        "merge": ("merge:merge", "Merge shards, or runs over different questions, into one run."),
     },
-    "Look": {
+    "Inspect": {
         "report": ("report:report", "Write the HTML report of a run: scores, failures, and each question's steps."),
         "compare": ("compare:compare", "Compare runs question by question: is a difference more than chance?"),
         "runs": ("runs:runs", "List the runs in a folder, or show the trend of their scores and costs."),
@@ -44,14 +44,17 @@ _COMMANDS: Final = {
         "dataset import": ("dataset:import_dataset", "Import a published dataset of questions and queries."),
         "dataset lint": ("graph:lint", "Find mistakes in the SPARQL queries of a dataset or a run."),
         "dataset refresh": ("graph:refresh", "Run the reference queries again, and list references that are stale."),
-        "dataset notes": ("notes:notes", "List what readers of a report noted, and accept outputs as references."),
+        "dataset notes": (
+            "notes:notes",
+            "List the notes that readers made in a report, and accept outputs as references.",
+        ),
         "dataset generate": ("graph:generate", "Make a dataset from templates and the values in a graph."),
         "dataset schema": ("dataset:schema", "Print the JSON Schema of a format, for editors that check files."),
         "proxy": ("graph:proxy", "Record the calls of a SPARQL endpoint, or replay them."),
         "import-traces": ("import_traces:import_traces", "Convert traces of other tools to responses, to score them."),
         "migrate": (
             "migrate:migrate",
-            "Migrate from graphrag-eval: convert its config, and check that you get its figures.",
+            "Migrate from graphrag-eval: convert its config, and check that you get the same scores.",
         ),
     },
     "Judge": {
@@ -60,8 +63,9 @@ _COMMANDS: Final = {
     },
 }
 _GROUPS: Final = {
-    "dataset": "Draft, import, generate, check, correct or refresh a reference dataset; schemas of the formats.",
-    "judge": "Judge answers in a table, or compare the judge with people.",
+    "dataset": "Draft, import, generate, lint, correct or refresh a reference dataset, or print the JSON Schema of a "
+    "format.",
+    "judge": "Judge a table of answers, or measure how well the judge agrees with people.",
 }
 # graphrag-eval's name of a command.
 _ALIASES: Final = {"answer-correctness": "judge:answers"}
@@ -131,9 +135,10 @@ def _visible_usage_errors() -> Iterator[None]:
 app = typer.Typer(
     cls=Commands,
     name="graphrag-eval-lc",
-    help="Find out how good a LangGraph agent over a knowledge graph is, which step went wrong, and what it costs.",
-    epilog="Exit codes: 0 good, 1 findings (no question was answered, the run ended early, or a gate failed), 2 wrong "
-    "usage or input, 3 nothing could be compared, 130 interrupted by Ctrl-C, 143 by SIGTERM, 129 by SIGHUP.",
+    help="Find out how well a LangGraph agent answers questions from a knowledge graph, which step went wrong, and "
+    "what it costs.",
+    epilog="Exit codes: 0 success, 1 failure (no question was answered, the run ended early, or a gate failed), 2 "
+    "wrong usage or input, 3 nothing could be compared, 130 interrupted by Ctrl-C, 143 by SIGTERM, 129 by SIGHUP.",
     no_args_is_help=True,
     rich_markup_mode="markdown",
     pretty_exceptions_enable=False,

@@ -60,7 +60,7 @@ def merge(
     summary: Summary = None,
     junit: JUnit = None,
 ) -> None:
-    """Join the parts of one run: its shards, or runs of parts of its questions.
+    """Merge shards, or runs over different questions, into one run.
 
     Dataset, agent, capture, config, repeats and limits must be the same. The result is a run like any other: run
     resumes it, and score, report and compare accept it. The parts are not changed. Results are copied. Responses that

@@ -30,7 +30,7 @@ def migrate(
     worst: Annotated[int, option("--worst", "How many differences to show.", min=0)] = 20,
     as_json: JsonRows = False,
 ) -> None:
-    """Migrate from graphrag-eval: convert its config, and check that you get its figures.
+    """Migrate from graphrag-eval: convert its config, and check that you get the same scores.
 
     Writes the config with the two settings that reproduce graphrag-eval's figures, its models and its custom
     evaluations. Scores its old responses with these settings, and compares the scores and aggregates with the

@@ -32,7 +32,7 @@ def notes(
         Path | None, option("--run", "The folder of the run. Default: the folder that the notes name.", "DIR")
     ] = None,
 ) -> None:
-    """List what readers of a report noted, and accept outputs as references.
+    """List the notes that readers made in a report, and accept outputs as references.
 
     In a report, mark a reference or a judge as wrong, write a note, or accept the output of a step as the reference;
     then export the notes. This command lists them with the lines of the dataset. With --write it replaces each

@@ -61,8 +61,8 @@ Measures = Annotated[
     list[str] | None,
     option(
         "--measures",
-        f"Retrieval measures by ids, instead of the config's: {', '.join(MEASURES)}, most of them with a cut-off, "
-        "such as P@5,nDCG@10; may be repeated.",
+        f"Retrieval measures on document ids, instead of those in the config: {', '.join(MEASURES)}. Most of them "
+        "accept a cut-off, such as P@5,nDCG@10. May be repeated.",
         "NAMES",
         MORE,
         autocompletion=complete_measure,
@@ -104,9 +104,9 @@ FailOver = Annotated[
     list[str] | None,
     option(
         "--fail-over",
-        "Exit with 1 if the mean of a metric of which less is better is above this number, such as total_tokens=5000. "
+        "Exit with 1 if the mean of a lower-is-better metric is above this number, such as total_tokens=5000. "
         "METRIC.median, .p95, .min, .max and .sum are over samples, one for each repeat of a question (.sum includes "
-        "failed attempts), such as elapsed_sec.p95=30. Failed questions count with what they spent. May be "
+        "failed attempts), such as elapsed_sec.p95=30. Failed questions count with what they used. May be "
         "repeated.",
         "[TEMPLATE/]METRIC[.STATISTIC]=NUMBER",
         GATES,
@@ -126,8 +126,9 @@ JUnit = Annotated[
     Path | None,
     option(
         "--junit",
-        "Write a test case for each question as JUnit's XML: a failure if its score `repeats.metric` is below "
-        "`repeats.threshold` of the config (steps_score and 1) in any of its repeats; an error if the agent failed.",
+        "Write a test case for each question as JUnit XML: a failure if its score `repeats.metric` is below "
+        "`repeats.threshold` of the config (by default steps_score and 1) in any of its repeats; an error if the agent "
+        "failed.",
         "FILE",
         DISPLAY,
     ),

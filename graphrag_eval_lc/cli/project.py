@@ -55,7 +55,7 @@ Config = Annotated[
 Dataset = Annotated[
     Path | None,
     typer.Argument(
-        help="The reference dataset (YAML, JSON or JSON Lines), by default that of graphrag_eval.yaml.",
+        help="The reference dataset (YAML, JSON or JSON Lines). Default: the one named in graphrag_eval.yaml.",
         show_default=False,
     ),
 ]

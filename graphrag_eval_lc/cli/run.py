@@ -43,9 +43,9 @@ def run(
         option(
             "--agent -a",
             "The agent: FILE.py:NAME, package.module:NAME, langgraph.json:GRAPH, or an address. NAME is a compiled "
-            "graph or another Runnable, a function of a question, or a function that returns one of these. An address "
-            "is that of an assistant on a LangGraph server, such as http://127.0.0.1:2024/assistant. Default: that of "
-            "graphrag_eval.yaml.",
+            "graph or another Runnable, a function that takes a question, or a function that returns one of these. An "
+            "address names an assistant on a LangGraph server, such as http://127.0.0.1:2024/assistant. Default: the "
+            "agent in graphrag_eval.yaml.",
             "SPEC",
         ),
     ] = None,
@@ -70,7 +70,7 @@ def run(
         option(
             "--retrieval-documents",
             "Keep the documents of this retriever tool as its output, as JSON with ids, instead of the text that the "
-            "model reads; all: of every tool; may be repeated. Needed to score retrieval.",
+            "model reads; 'all' does this for every retriever tool. May be repeated. Needed to score retrieval.",
             "TOOL|all",
             CAPTURE,
         ),
@@ -130,7 +130,7 @@ def run(
         bool,
         option(
             "--serve",
-            "Show the report while it grows, at an address on this machine that is printed first. Needs the extra "
+            "Serve the report live during the run, at a local address that is printed first. Needs the extra "
             "graphrag-eval-lc[report].",
             panel=DISPLAY,
         ),
@@ -140,7 +140,7 @@ def run(
         bool,
         option(
             "--fail-on-regression",
-            "Exit with 1 if the run is worse than --baseline in the main metric, by the rule of compare.",
+            "Exit with 1 if the run is worse than --baseline in the main metric, by the same rule as `compare`.",
             panel=GATES,
         ),
     ] = False,
@@ -152,9 +152,10 @@ def run(
 ) -> None:
     """Run a dataset through an agent and score its responses.
 
-    Writes responses.jsonl (one line as each response ends), run.json, results.jsonl, aggregates.yaml and report.html,
-    and prints why questions failed and the scores by template. A question that fails becomes an error sample. After
-    an interruption or a crash, the same command resumes the run: answered questions are not asked again.
+    Writes responses.jsonl (one line for each response, written when it is complete), run.json, results.jsonl,
+    aggregates.yaml and report.html, and prints why questions failed and the scores by template. A question that fails
+    is recorded as an error. After an interruption or a crash, the same command resumes the run: answered questions are
+    not asked again.
 
     For example:
 

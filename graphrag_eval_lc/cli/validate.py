@@ -43,13 +43,14 @@ def validate(
 ) -> None:
     """Find everything that is wrong with a dataset, and how to fix it.
 
-    Responses are checked too: their keys, and tools whose names no reference step has although reference steps are not
-    matched. `steps: {names: …}` in the config maps these names; with a run's folder its own config is used, unless you
-    name another.
+    With `--responses`, the responses are checked too: for unknown keys, and for tool names that no reference step uses
+    while reference steps stay unmatched. `steps: {names: …}` in the config maps these names. For a run folder, the
+    config of the run is used unless you name another.
 
-    Problems cannot be evaluated as intended: misspelt keys, values of a wrong type, repeated ids, outputs that cannot
-    be read or are cut, responses without a question. Warnings can be evaluated, but may surprise: ids that YAML changed
-    (0123 is 83 without quotes), references without rows, or whose order another store may change.
+    A problem means that something cannot be evaluated as intended: misspelt keys, values of the wrong type, repeated
+    ids, outputs that cannot be read or are cut, responses without a question. A warning means that the result may
+    surprise you: ids that YAML changed (0123 without quotes is read as 83), references without rows, or references
+    whose row order a different store may change.
 
     Exit code 0: no problems, perhaps warnings; 1: problems; 2: a file cannot be read.
 

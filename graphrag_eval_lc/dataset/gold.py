@@ -58,10 +58,10 @@ class Gold:
 
 
 def gold_of_value(value: Any) -> Gold | None:
-    r"""Return the gold of a cell: SPARQL results in JSON or several of them, rows, or any text; None if it is empty.
+    r"""Return the gold answer in a cell: one or several SPARQL JSON results, rows, or any text; None if it is empty.
 
     Raises:
-        BrokenGoldError: It begins as SPARQL results and breaks the format, or begins as rows and breaks off.
+        BrokenGoldError: The cell begins like SPARQL results but breaks the format, or begins like rows but is cut off.
 
     Example:
         >>> gold_of_value([{"head": {}, "boolean": False}]).answer_type, gold_of_value('[{"n": 6}]').columns

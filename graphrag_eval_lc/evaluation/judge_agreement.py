@@ -142,7 +142,7 @@ def verdict_in(cells: Cells, metric: str, threshold: float) -> bool | None:
     Args:
         cells: The judge's cells.
         metric: The score that decides, ``answer_f1`` or ``answer_recall``.
-        threshold: The least score of a correct answer, 0 to 1.
+        threshold: The lowest score that counts as correct, 0 to 1.
 
     Returns:
         None if the answer was not judged or has no claims.
@@ -156,7 +156,7 @@ def verdict_in(cells: Cells, metric: str, threshold: float) -> bool | None:
 
 
 def verdict_text(verdict: bool | None) -> str:
-    """Return a label or verdict in words.
+    """Return the word for a label or verdict.
 
     Example:
         >>> verdict_text(True), verdict_text(False), verdict_text(None)

@@ -308,7 +308,7 @@ class LineIndex:
         return node.start_mark.line + 1 if node is not None and node.start_mark else None
 
     def written(self, location: Sequence[str | int]) -> str | None:
-        """Return how the value at ``location`` is written, if that is without quotes and YAML does not read it as text.
+        """Return the source text of the value at ``location`` if it is unquoted and YAML does not read it as a string.
 
         Example:
             >>> LineIndex(TextFile("- id: 0123", None, "yaml")).written((0, "id"))

@@ -196,7 +196,9 @@ def write_data(path: Path, value: Any, *, overwrite: bool = False) -> None:
 
 
 def refuse_existing(path: Path, *, overwrite: bool) -> None:
-    """Refuse a file that exists, unless it may be replaced; for what takes long before it writes.
+    """Refuse an existing file, unless it may be replaced.
+
+    Call this before slow work whose result is written at the end.
 
     Raises:
         RunFolderError: It exists and may not be replaced.

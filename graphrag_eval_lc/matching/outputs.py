@@ -168,7 +168,7 @@ def parsed_json(text: str) -> Any:
 
 
 def printable(text: str) -> str:
-    """Return a text without halves of characters (lone surrogates), which cannot be written."""
+    """Return a string with lone surrogates replaced, because they cannot be encoded."""
     return text if text.isascii() else text.encode("utf-8", "replace").decode()
 
 

@@ -66,7 +66,7 @@ class Proposal:
         return {name: section for name, section in sections.items() if section}
 
     def text(self) -> str:
-        """Return the project file: YAML with a comment on each part."""
+        """Return the text of the project file: YAML with a comment on each part."""
         run = {"agent": self.agent, "dataset": DATASET_FILE, "output": RUNS_FOLDER, **self.run}
         about = {each.tool: each.about for each in self.findings}
         lines = [_HEAD, *_yaml_of(RUN_SECTION, run, {"output": "each run gets a new folder in it"})]

@@ -18,13 +18,13 @@ _MOST_SHOWN = 3
 class QuestionIds:
     """Gives responses the ids of the questions that they answer.
 
-    A question that several traces answer has a repeat for each, in the order in which they are given.
+    If several traces answer the same question, each becomes one repeat, in the order given.
 
     Args:
         templates: The dataset; None: only the ids in the traces are known.
 
     Attributes:
-        unknown: The questions of traces that no question of the dataset has, None if a trace has none.
+        unknown: The questions in the traces that are not in the dataset; None for a trace without a question.
 
     Example:
         >>> dataset = [{"template_id": "t", "questions": [{"id": "q1", "question_text": "How many lines?"}]}]

@@ -108,7 +108,7 @@ class Spent:
         )
 
     def note(self) -> str:
-        """Say what is in the totals alone, not in means and percentiles; empty if that is nothing."""
+        """Say what only the totals include, not the means and percentiles; empty if there is nothing."""
         count = self._totals.summary().get("number_of_failed_attempts")
         return f"totals include {counted(count, 'failed attempt')}" if count else ""
 

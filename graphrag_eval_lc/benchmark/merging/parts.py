@@ -1,4 +1,4 @@
-"""The folders that are to be merged: each a part of one run, locked while it is read, and never written."""
+"""The folders to merge: each holds part of one run, is locked while it is read, and is never written to."""
 
 import os
 from collections.abc import Iterator, Mapping, Sequence

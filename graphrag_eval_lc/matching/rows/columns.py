@@ -39,7 +39,7 @@ class Budget:
         self.spent = 0
 
     def spend(self, steps: int) -> None:
-        """Count some steps."""
+        """Add to the count of steps; raise ``SearchBoundError`` above ``MAX_STEPS``."""
         self.spent += steps
         if self.spent > MAX_STEPS:
             raise SearchBoundError(

@@ -349,7 +349,7 @@ class GraphKeys(NamedTuple):
     key_of_term: Callable[[Term | Triple], Hashable]
 
     def key(self, value: GraphValue) -> Hashable:
-        """Return the key of a value: values are equal, as far as both sides have their details, if their keys are."""
+        """Return the key of a value: two are equal, in the details that both sides have, if their keys are."""
         match value:
             case Term(text=text, shape=(_, datatype, _)):  # times and decimals inside values rarely have a type
                 return self._scalar(text) if datatype in _BY_VALUE else self.key_of_term(value)

@@ -40,11 +40,11 @@ def test_help_lists_the_commands_in_panels_in_the_order_of_work(shown: Callable[
     assert listed == {
         "Start": ["demo", "init", "doctor"],
         "Run": ["run", "score", "merge"],
-        "Look": ["report", "compare", "runs"],
+        "Inspect": ["report", "compare", "runs"],
         "Data": ["validate", "dataset", "proxy", "import-traces", "migrate"],
         "Judge": ["judge"],
     }
-    assert "Exit codes: 0 good" in text
+    assert "Exit codes: 0 success" in text
     assert "143 by SIGTERM" in text.replace("\n ", "")
 
 
@@ -77,7 +77,10 @@ def test_help_of_run_has_the_ten_most_used_options_and_says_how_many_more_there_
         "max-cost",
     ]
     assert options_in(short) == {f"--{name}" for name in (*most_used, "help", "help-all")}
-    assert f"Show all options in full, {len(options_in(full) - options_in(short))} more." in " ".join(short.split())
+    assert (
+        f"Show every option in full, including {len(options_in(full) - options_in(short))} less common ones."
+        in " ".join(short.replace("│", " ").split())
+    )
     assert "Which questions" in full
     assert "Which questions" not in short
     assert options_in(full.partition("─ Which questions")[0]) == options_in(short)
