@@ -245,7 +245,7 @@ def is_error(record: Mapping[str, Any]) -> bool:
 
 
 class StepsSummary(TypedDict, total=False):
-    """How often each tool was called, by tool name; a part that would be empty is absent."""
+    """How many times each tool was called, by tool name; a part that would be empty is absent."""
 
     total: dict[str, int]
     once_per_sample: dict[str, int]

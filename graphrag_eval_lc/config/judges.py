@@ -47,7 +47,7 @@ class JudgesConfig(Section):
 
     Attributes:
         max_concurrency: The most requests at once, over all questions and metrics of a run.
-        max_retries: How often a request is sent again after rate limits, server errors and timeouts.
+        max_retries: How many times a request is sent again after rate limits, server errors and timeouts.
         timeout: The longest wait for an answer, in seconds.
         engine: ``native``, or ``ragas`` to let ragas compute the context metrics and answer relevance.
         batch: How many contexts one request judges, for context precision and utilization; 1 as in ragas.

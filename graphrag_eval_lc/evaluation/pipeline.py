@@ -78,7 +78,7 @@ class Pipeline:
     Args:
         config: The configuration.
         templates: The dataset.
-        repeats: How often each question is asked.
+        repeats: How many times each question is asked.
         pricing: The prices of model calls.
         judges: Who judges the results; None: nobody.
         file: Where results go; None keeps them in memory.

@@ -69,7 +69,7 @@ def samples_of(questions: Sequence[QuestionWithTemplate], repeats: int, shard: S
 
     Args:
         questions: The questions with their templates, in the dataset's order.
-        repeats: How often each is asked.
+        repeats: How many times each is asked.
         shard: The part of the samples that is meant, which stand where they would in the whole run; None: all.
     """
     return [

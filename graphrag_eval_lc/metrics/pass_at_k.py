@@ -11,7 +11,7 @@ def pass_at_k(number_of_samples: int, number_passed: int, k: int) -> float:
     (arXiv:2107.03374). It never falls as k grows; for k = 1 it is c / n.
 
     Args:
-        number_of_samples: How often the question was asked, at least 1.
+        number_of_samples: How many times the question was asked, at least 1.
         number_passed: How many of the answers passed, 0 to ``number_of_samples``.
         k: How many answers there are to choose from, 1 to ``number_of_samples``.
 
@@ -38,7 +38,7 @@ def pass_hat_k(number_of_samples: int, number_passed: int, k: int) -> float:
     Domains" (arXiv:2406.12045). It never grows with k; for k = 1 it is c / n.
 
     Args:
-        number_of_samples: How often the question was asked, at least 1.
+        number_of_samples: How many times the question was asked, at least 1.
         number_passed: How many of the answers passed, 0 to ``number_of_samples``.
         k: How many answers must pass, 1 to ``number_of_samples``.
 

@@ -94,7 +94,7 @@ class Headline:
     Attributes:
         questions: The number of questions.
         samples: The number of samples: the same, unless questions were repeated.
-        repeats: How often each question was sent at most.
+        repeats: How many times each question was sent at most.
         templates: The number of templates.
         states: How many samples are right, partly right, wrong, undecided, errors, and not scored.
         metric: The main score; None if nothing was scored.

@@ -114,6 +114,6 @@ def test_options_that_were_not_given_are_left_to_python() -> None:
 
 def test_help_of_measures_names_all_that_exist() -> None:
     (declared,) = Measures.__metadata__
-    named = declared.help.partition(": ")[2].partition(", most of them")[0].split(", ")
+    named = declared.help.partition(": ")[2].partition(". Most of them")[0].split(", ")
     assert named == list(MEASURES)
     assert [parse_measure(name).name for name in named] == named
