@@ -1,6 +1,6 @@
 """Sentences about scores: why a question scored less than in full, what is undecided, and how steps are graded."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from graphrag_eval_lc.aggregation.sample_values import number
@@ -9,7 +9,7 @@ from graphrag_eval_lc.records import is_error
 from graphrag_eval_lc.registry.metrics import STEPS_F1, STEPS_PRECISION, STEPS_SCORE
 from graphrag_eval_lc.texts import counted, shortened
 
-_SHOWN_ERROR = 120
+_SHOWN_CAUSE = 180
 _SHOWN_REASON = 270
 _MOST_DIGITS = 9
 
@@ -17,8 +17,8 @@ _MOST_DIGITS = 9
 def reason_of(result: Mapping[str, Any]) -> str:
     """Say in one line why a question did not score in full.
 
-    That is its error, else the diagnosis of the first unfulfilled reference step of the last group that has one, else,
-    if steps are graded, that there were more calls than it takes.
+    That is its error, else the diagnosis of the step that ``unfulfilled_step`` returns, else, if steps are graded, that
+    there were more calls than it takes.
 
     Example:
         >>> reason_of({"status": "error", "error": "TimeoutError: no answer in 600 s"})
@@ -28,16 +28,17 @@ def reason_of(result: Mapping[str, Any]) -> str:
     """
     if is_error(result):
         error = str(result.get("error") or "failed without a message")
-        query = (unfulfilled_step(result) or ({}, {}))[1].get("query")
-        if query is not None:  # an agent that gets no rows may ask again until it fails
-            error = f"{shortened(error, _SHOWN_ERROR)} {query['sentence']}"
+        step, diagnosis = unfulfilled_step(result) or ({}, {})
+        if (query := diagnosis.get("query")) is not None:  # an agent that gets no rows may ask again until it fails
+            error = f"{step['name']}: {shortened(query['sentence'], _SHOWN_CAUSE)} The run failed: {error}"
         return shortened(error, _SHOWN_REASON)
     if (found := unfulfilled_step(result)) is not None:
         step, diagnosis = found
-        about = [f"nearest: {diagnosis['nearest']}"] if "nearest" in diagnosis else []
-        about += ["undecided"] if diagnosis.get("outcome") == "undecided" else []
-        more = f" ({', '.join(about)})" if about else ""
-        return shortened(f"{step['name']}{more}: {diagnosis['reason']}", _SHOWN_REASON)
+        last = next(_unfulfilled(result))[0]
+        about = ", undecided" if diagnosis.get("outcome") == "undecided" else ""
+        after = "" if step is last else f"; {last['name']} was not called"
+        reason = f"{step['name']}{about}: {diagnosis['reason']}"
+        return f"{shortened(reason, _SHOWN_REASON - len(after))}{after}"
     score, precision = number(result.get(STEPS_SCORE)), number(result.get(STEPS_PRECISION))
     if score is not None and score < 1 and precision is not None and precision < 1:  # only if steps are graded
         return f"all is fulfilled, by more calls than it takes: {STEPS_PRECISION} is {precision:.2f}"
@@ -47,13 +48,22 @@ def reason_of(result: Mapping[str, Any]) -> str:
 def unfulfilled_step(result: Mapping[str, Any]) -> tuple[Mapping[str, Any], Mapping[str, Any]] | None:
     """Return the reference step that explains a score below 1, with its diagnosis; None if all are fulfilled.
 
-    That is the first unfulfilled step of the last group that has one.
+    That is the first unfulfilled step of the last group that has one. If nothing was called for it, it is the one
+    before it for which a call was made in vain, if there is one: without its result the agent could not go on.
     """
+    found = list(_unfulfilled(result))
+    if not found or "nearest" in found[0][1]:
+        return found[0] if found else None
+    compared = (each for each in found if "nearest" in each[1] and each[1]["outcome"] == "mismatch")
+    return next((each for each in compared if not each[1]["score"]), found[0])
+
+
+def _unfulfilled(result: Mapping[str, Any]) -> Iterator[tuple[Mapping[str, Any], Mapping[str, Any]]]:
+    """Yield the unfulfilled reference steps with their diagnoses, those of the last group first."""
     for group, diagnoses in reversed(list(enumerate(result.get("steps_diagnosis", ())))):
         for index, diagnosis in enumerate(diagnoses):
             if not (diagnosis["matched"] and diagnosis["score"] == 1.0):
-                return result["reference_steps"][group][index], diagnosis
-    return None
+                yield result["reference_steps"][group][index], diagnosis
 
 
 def uncertainty_texts(

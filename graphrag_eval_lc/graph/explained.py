@@ -16,8 +16,8 @@ from graphrag_eval_lc.graph.sql_queries import sql_differences
 from graphrag_eval_lc.graph.vocabulary import Vocabulary, load_vocabulary
 
 _LESS_TELLING: tuple[LintRule, ...] = ("unbound_variable", "disconnected_patterns", "no_limit")
-_MOST_DIFFERENCES = 6
-"""A query with more differences is another one, which no single difference explains."""
+_MOST_DIFFERENCES = 3
+"""No single difference explains a query with more of them."""
 _TOO_LARGE = "The query, or the reference query, is too large to be compared."
 
 

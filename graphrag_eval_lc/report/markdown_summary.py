@@ -13,13 +13,14 @@ from graphrag_eval_lc.errors import OptionError
 from graphrag_eval_lc.files.writing import replace_file
 from graphrag_eval_lc.registry.custom_metrics import recorded_only_here
 from graphrag_eval_lc.registry.exporters import REPORT, SUMMARY
-from graphrag_eval_lc.registry.metrics import MAIN_METRIC, metric_spec
+from graphrag_eval_lc.registry.metrics import metric_spec
 from graphrag_eval_lc.report.comparison_markdown import comparison_blocks, gates_block, gates_verdict
 from graphrag_eval_lc.report.formats import amount_text
 from graphrag_eval_lc.report.markdown import Block, fitted, md_code, md_table, md_text
 from graphrag_eval_lc.report.reported_run import ReportedRun, part_of, reported_run, title_of
 from graphrag_eval_lc.texts import counted
 from graphrag_eval_lc.view import RunView
+from graphrag_eval_lc.view.failures import lines_of
 from graphrag_eval_lc.view.run_view import TemplateLine
 from graphrag_eval_lc.view.scores import ScoreLine, whole_scores
 
@@ -158,8 +159,8 @@ def _interval_of(line: ScoreLine) -> str:
 
 def _groups_block(view: RunView) -> Block:
     rows = [
-        (f"{group.count:,}", md_text(group.title), f"{md_code(group.keys[0])}<br>{md_text(group.example)}")
-        for group in view.groups[:_MOST_ROWS]
+        (count, md_text(title), "" if group is None else f"{md_code(group.keys[0])}<br>{md_text(group.example)}")
+        for count, title, group in lines_of(view.parts, _MOST_ROWS)[0]
     ]
     head, lines = md_table(("Count", "Why", "For example"), rows, left=3)
     return Block(["### Why questions failed", "", *head], lines)
@@ -196,14 +197,7 @@ def _templates_block(view: RunView) -> Block:
         failed = "A failed question counts as 0 in scores; tokens, seconds and cost are means with the failed ones."
         notes = ["", failed]
     if len(shown) > _MOST_TEMPLATES:
-        main = columns[0] if columns else MAIN_METRIC
-        is_lower_better = metric_spec(main).lower_is_better
-
-        def worth(line: TemplateLine) -> float:
-            score = line.scores.get(main)
-            return float("inf") if score is None else -score.mean if is_lower_better else score.mean
-
-        shown = sorted(shown, key=worth)[:_MOST_TEMPLATES]
+        shown = shown[:_MOST_TEMPLATES]
         notes += ["", f"The {_MOST_TEMPLATES} worst of {len(view.templates):,} templates."]
     has_cost = any(line.usd is not None for line in shown)
     rows = [

@@ -21,7 +21,7 @@ from graphrag_eval_lc.texts import one_line
 from graphrag_eval_lc.view.failures import kind_of, without_particulars
 from graphrag_eval_lc.view.samples import ANSWER_THRESHOLD, Sample
 
-STAGES = ("IRI found", "query valid", "query non-empty", "rows right", "answer right")
+STAGES = ("IRI found", "a query ran", "a query had rows", "rows right", "answer right")
 _ROWS, _ANSWER = STAGES.index("rows right"), STAGES.index("answer right")
 
 # Whether a question passes each stage; None if it has no reference for the stage.

@@ -25,12 +25,13 @@ from graphrag_eval_lc.report.fitted_table import Column, FittedTable, Shortened
 from graphrag_eval_lc.report.formats import amount_text, score_display
 from graphrag_eval_lc.texts import counted, listed, plural, shortened
 from graphrag_eval_lc.view import RunView
+from graphrag_eval_lc.view.failures import lines_of
 from graphrag_eval_lc.view.run_view import TemplateLine
 from graphrag_eval_lc.view.scores import ScoreLine
 
 _SPENT: Final = {"Tokens": "tokens", "Seconds": "seconds", "Cost": "the agent's cost"}
 _SHOWN_TEXT = 90
-_MOST_GROUPS = 15
+_MOST_GROUPS = 20
 # The judged metrics that have a column; recall and precision are in their f1.
 _JUDGED = tuple(spec.key for judge in JUDGES for spec in judge.metrics if not spec.is_part)
 
@@ -86,11 +87,11 @@ def _groups_table(view: RunView) -> Table:
     table.add_column("", justify="right", no_wrap=True)
     table.add_column("Why", overflow="fold", ratio=3)
     table.add_column("For example", overflow="fold", ratio=2)
-    for group in view.groups[:_MOST_GROUPS]:
-        table.add_row(f"{group.count:,}", data_text(group.title), Shortened(group.keys[0]))
-    if rest := view.groups[_MOST_GROUPS:]:
-        count = sum(group.count for group in rest)
-        table.add_row(f"{count:,}", data_text(f"in {counted(len(rest), 'smaller group')}"), Text())
+    lines, rest = lines_of(view.parts, _MOST_GROUPS)
+    for count, title, group in lines:
+        table.add_row(count, data_text(title), Text() if group is None else Shortened(group.keys[0]))
+    if rest:
+        table.add_row("", data_text(f"and {counted(rest, 'smaller group')}"), Text())
     return table
 
 

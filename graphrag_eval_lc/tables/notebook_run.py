@@ -4,16 +4,15 @@ from collections.abc import Sequence
 from typing import Final
 
 from graphrag_eval_lc.aggregation.score_means import mean_text
-from graphrag_eval_lc.registry.metrics import metric_spec
 from graphrag_eval_lc.tables.notebook_html import LONGEST_TEXT, Cell, Column, Share, facts_html, page_html, rows_html
 from graphrag_eval_lc.texts import counted, plural
 from graphrag_eval_lc.view import RunView
-from graphrag_eval_lc.view.run_view import TemplateLine
+from graphrag_eval_lc.view.failures import lines_of
 
 # More of them make no small table.
 _MOST_MEANS: Final = 12
 _MOST_TEMPLATES: Final = 12
-_MOST_GROUPS: Final = 8
+_MOST_GROUPS: Final = 12
 _MOST_QUESTIONS: Final = 5
 _MOST_GATES: Final = 5
 
@@ -67,8 +66,8 @@ def _mean_rows(view: RunView) -> list[tuple[str, str]]:
 def _groups_html(view: RunView) -> str:
     if not view.groups:
         return ""
-    rows = [(f"{group.count:,}", group.title, group.keys[0]) for group in view.groups[:_MOST_GROUPS]]
-    left_out = len(view.groups) - len(rows)
+    lines, left_out = lines_of(view.parts, _MOST_GROUPS)
+    rows = [(count, title, "" if group is None else group.keys[0]) for count, title, group in lines]
     more = f"and {counted(left_out, 'smaller group')}" if left_out else ""
     return rows_html("Why questions failed", _GROUPS, rows, more)
 
@@ -90,10 +89,7 @@ def _templates_html(view: RunView) -> str:
     if view.main is None:
         return ""
     metric, (low, high) = view.main.metric, view.main.range
-    worst_first = sorted(
-        (line for line in view.templates if metric in line.scores),
-        key=lambda line: _order(line, metric),
-    )
+    scored = [line for line in view.templates if metric in line.scores]
     has_failed = any(line.errors for line in view.templates)
     columns = [
         Column("template"),
@@ -110,13 +106,8 @@ def _templates_html(view: RunView) -> str:
             f"{line.scores[metric].mean:.3f}",
             Share((line.scores[metric].mean - low) / (high - low) if high > low else 1.0),
         ]
-        for line in worst_first[:_MOST_TEMPLATES]
+        for line in scored[:_MOST_TEMPLATES]
     ]
-    left_out = len(worst_first) - len(rows)
+    left_out = len(scored) - len(rows)
     more = f"and {left_out:,} better {plural(left_out, 'template')}" if left_out else ""
     return rows_html("Templates, the worst first", columns, rows, more)
-
-
-def _order(line: TemplateLine, metric: str) -> float:
-    mean = line.scores[metric].mean
-    return -mean if metric_spec(metric).lower_is_better else mean

@@ -5,7 +5,7 @@ A group is named by what differs (a property, a tool, a kind of error), never by
 
 import heapq
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Final, NamedTuple
 
@@ -76,8 +76,8 @@ class FailureGroup:
         kind: The kind, such as ``wrong property``.
         title: A sentence, such as "Wrong property: `ratedU` for `ratedS`".
         count: How many samples failed so.
-        example: The reason of the first one.
-        keys: The keys of all of them.
+        example: The reason of the worst one.
+        keys: The keys of all of them, the worst first.
     """
 
     kind: str
@@ -85,6 +85,51 @@ class FailureGroup:
     count: int
     example: str
     keys: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class FailurePart:
+    """The groups of failures in one part of the agent's work, such as its queries.
+
+    Attributes:
+        title: What failed, such as ``Wrong query``; the title of the group if there is only one.
+        count: How many samples failed so.
+        groups: The groups, the largest first.
+    """
+
+    title: str
+    count: int
+    groups: tuple[FailureGroup, ...]
+
+
+def parts_of(groups: Iterable[FailureGroup]) -> tuple[FailurePart, ...]:
+    """Return groups by the part of the agent's work that they are about, the part with most failures first."""
+    by_title: dict[str, list[FailureGroup]] = {}
+    for group in groups:
+        by_title.setdefault(_PARTS.get(group.kind, group.title), []).append(group)
+    parts = [
+        FailurePart(title if len(each) > 1 else each[0].title, sum(group.count for group in each), tuple(each))
+        for title, each in by_title.items()
+    ]
+    return tuple(sorted(parts, key=lambda part: -part.count))
+
+
+def lines_of(parts: Sequence[FailurePart], most: int) -> tuple[list[tuple[str, str, FailureGroup | None]], int]:
+    """Return the lines of a table of parts and their groups, and how many groups do not fit into it.
+
+    Each line has a count, a title and the group that it is about; a part with several groups has a line without a group
+    and then one without a count for each of them.
+    """
+    lines: list[tuple[str, str, FailureGroup | None]] = []
+    for part in parts:
+        if len(part.groups) == 1:
+            lines.append((f"{part.count:,}", part.title, part.groups[0]))
+            continue
+        lines.append((f"{part.count:,}", f"{part.title}:", None))
+        for group in part.groups:
+            count = f" ({group.count:,})" if group.count > 1 else ""
+            lines.append(("", f"· {group.title}{count}", group))
+    return lines[:most], sum(group is not None for _, _, group in lines[most:])
 
 
 def why(result: Mapping[str, Any], verdict: Verdict) -> str:
@@ -148,9 +193,9 @@ _RULES: Final[tuple[tuple[re.Pattern[str], str, str], ...]] = tuple(
         (r"matched(?: in part)? \(([^)]+)\):", "right call, wrong place", "The right call: {0}"),
         (r"\d+ calls? of (.+?) failed: (.*)", "tool error", "{0} failed: {1}"),
         (r"The actual results have no rows", "empty result", "The result is empty"),
-        (r"another JSON value at results\.bindings\[0\]: nothing", "empty result", "{name} found nothing"),
+        (r"another JSON value at results\.bindings\[0\]: nothing", "nothing found", "{name} found nothing"),
         (r"(?:The output|the output).* (?:cannot be|is not) ", "unreadable output", "The output cannot be read"),
-        (r"\S+ is not in the output of (.+)", "wrong entity", "Wrong entity: {0} did not find the IRI"),
+        (r"\S+ is not in the output of (.+)", "nothing found", "{0} did not find the IRI"),
         (r"\d+ of \d+ relevant (\w+)", "missed documents", "Relevant {0} were not retrieved"),
         (r".*\bin another order", "wrong order", "The rows are in another order"),
         (
@@ -188,10 +233,19 @@ _CAUSES: Final[Mapping[str, tuple[str, str]]] = {
     "group": ("wrong group", "A pattern is optional or required, unlike in the reference"),
     "aggregate": ("wrong aggregate", "Wrong aggregate or grouping"),
     "columns": ("missing column", "A required column is missing"),
-    "order": ("wrong order", "The rows are sorted differently"),
+    "order": ("wrong order", "The query sorts differently"),
     "limit": ("wrong limit", "The limit differs"),
-    "distinct": ("duplicates", "DISTINCT is missing or not needed"),
+    "distinct": ("duplicates", "The query {sentence}"),
     "form": ("wrong form", "A different form of query"),
+}
+_SEVERAL: Final = Kind("other query", "The query differs in several ways")
+# The parts of the agent's work with several kinds of failures; each other kind is a part of its own.
+_PARTS: Final[Mapping[str, str]] = {
+    **dict.fromkeys((kind for kind, _ in _CAUSES.values()), "Wrong query"),
+    **dict.fromkeys(("wrong rows", "extra rows", "missing rows", "empty result", _SEVERAL.name), "Wrong query"),
+    "nothing found": "Nothing found",
+    **dict.fromkeys(("wrong time", "wrong argument"), "Wrong arguments"),
+    **dict.fromkeys(("error", "tool error"), "Errors"),
 }
 _ARGUMENT = re.compile(r"(?:^|; )(\w+) is (?:missing|.*? instead of )")
 
@@ -218,23 +272,28 @@ def _kind_of_step(step: Mapping[str, Any], diagnosis: Mapping[str, Any]) -> Kind
 
 def _kind_of_query(query: Mapping[str, Any]) -> Kind | None:
     """Return the kind that the cause of a failed query is; None if nothing in it explains the failure."""
-    name, title = _CAUSES.get(str(query.get("cause")), (None, ""))
+    cause, differences = query.get("cause"), query.get("differences") or ()
+    name, title = _CAUSES.get(str(cause), (None, ""))
     if name is None:
-        return None
-    first: Mapping[str, Any] = next(iter(query.get("findings") or query.get("differences") or ()), {})
-    parts = {"what": first.get("what", ""), "expected": first.get("expected"), "actual": first.get("actual")}
+        return _SEVERAL if cause is None and differences else None
+    about = (
+        each for each in (*(query.get("findings") or ()), *differences) if cause in (each.get("rule"), each.get("kind"))
+    )
+    first: Mapping[str, Any] = next(about, {})
+    parts = {key: first.get(key, "") for key in ("what", "sentence", "expected", "actual")}
     return Kind(name, one_line(title.format(**parts), _KIND))
 
 
 @dataclass(slots=True)
 class _Group:
     kind: Kind
-    example: str
-    keys: list[str] = field(default_factory=list)
+    worst: tuple["_Rank", str]  # with its reason
+    keys: list[tuple["_Rank", str]] = field(default_factory=list)
 
 
 # Errors first, then by score, then in the order of the results; negative, as a heap gives away its least.
-_Ranked = tuple[tuple[int, float, int], Failure]
+_Rank = tuple[int, float, int]
+_Ranked = tuple[_Rank, Failure]
 _FEW: Final = 10  # samples without a response that are shown like others
 
 
@@ -264,12 +323,12 @@ class Failures:
             return None
         self.count += 1
         failure = _failure_of(sample, verdict)
-        group = self._groups.get(failure.group)
-        if group is None:
-            group = self._groups[failure.group] = _Group(Kind(failure.kind, failure.group), failure.reason)
-        group.keys.append(sample.key)
         is_not_error, score = verdict.rank
-        ranked = (-int(is_not_error), -score, -place), failure
+        ranked = rank, _ = (-int(is_not_error), -score, -place), failure
+        kind = Kind(failure.kind, failure.group)
+        group = self._groups.setdefault(failure.group, _Group(kind, (rank, failure.reason)))
+        group.worst = max(group.worst, (rank, failure.reason))
+        group.keys.append((rank, sample.key))
         if sample.result.get("error") == NO_RESPONSE:
             self._unanswered += 1
             if len(self._without_response) < self._most:
@@ -293,8 +352,8 @@ class Failures:
                 kind=each.kind.name,
                 title=masked_text(each.kind.title),
                 count=len(each.keys),
-                example=masked_text(each.example),
-                keys=tuple(each.keys),
+                example=masked_text(each.worst[1]),
+                keys=tuple(key for _, key in sorted(each.keys, reverse=True)),
             )
             for each in groups
         )

@@ -21,9 +21,10 @@ from graphrag_eval_lc.registry.metrics import (
     STEPS_SCORE,
     TOTAL_TOKENS,
     UNDECIDED,
+    metric_spec,
 )
 from graphrag_eval_lc.texts import counted
-from graphrag_eval_lc.view.failures import Failure, FailureGroup, Failures
+from graphrag_eval_lc.view.failures import Failure, FailureGroup, FailurePart, Failures, parts_of
 from graphrag_eval_lc.view.samples import Sample, State, Verdict, seen_samples, verdict_of
 from graphrag_eval_lc.view.scores import Repeats, ScoreLine, TemplateScore, score_lines, shown_scores, template_scores
 from graphrag_eval_lc.view.spent import Extreme, Extremes, Spent, SpentLine
@@ -229,7 +230,7 @@ class RunView:
         groups: The failures in groups, the largest first.
         failures: The worst failures, the worst first; as many as were wanted.
         scores: The scores, the main one first.
-        templates: The templates, in the order of the results.
+        templates: The templates, the worst by the main score first.
         spent: What was spent.
         spent_note: What only its totals include; empty if that is nothing.
         totals: What the run spent, as in aggregates.yaml.
@@ -264,6 +265,11 @@ class RunView:
     notes: tuple[str, ...]
     grading_note: str | None
     is_mostly_unanswered: bool
+
+    @property
+    def parts(self) -> tuple[FailurePart, ...]:
+        """The groups by the part of the agent's work that they are about."""
+        return parts_of(self.groups)
 
     @property
     def main(self) -> ScoreLine | None:
@@ -380,14 +386,15 @@ class RunSummary:
         number_of_questions = len(self._numbers.questions)
         scores = score_lines(values, number_of_questions)
         steps = next((line for line in scores if line.metric == STEPS_SCORE), None)
+        main = next((line for line in scores if not line.is_part), None)
         spent, totals = self._spent.lines(), self._spent.totals()
         return RunView(
-            headline=self._headline(scores, spent, totals, changes),
+            headline=self._headline(main, spent, totals, changes),
             gates=tuple(gates),
             groups=self._failures.groups(),
             failures=self._failures.worst(),
             scores=scores,
-            templates=self._template_lines(template_scores(values)),
+            templates=self._template_lines(template_scores(values), main),
             spent=spent,
             spent_note=self._spent.note(),
             totals=totals,
@@ -409,12 +416,11 @@ class RunSummary:
 
     def _headline(
         self,
-        scores: Sequence[ScoreLine],
+        main: ScoreLine | None,
         spent: Sequence[SpentLine],
         totals: Mapping[str, Any],
         changes: Changes | None,
     ) -> Headline:
-        main = next((line for line in scores if not line.is_part), None)
         costs = [totals[key] for key in (AGENT_COST, JUDGES_COST) if key in totals]
         return Headline(
             questions=len(self._numbers.questions),
@@ -432,7 +438,9 @@ class RunSummary:
             changes=changes,
         )
 
-    def _template_lines(self, scores: Mapping[str, Mapping[str, TemplateScore]]) -> tuple[TemplateLine, ...]:
+    def _template_lines(
+        self, scores: Mapping[str, Mapping[str, TemplateScore]], main: ScoreLine | None
+    ) -> tuple[TemplateLine, ...]:
         questions = Counter(question.template_id for question in self._numbers.questions.values())
         lines = []
         for template_id, seen in self._templates.items():
@@ -451,4 +459,11 @@ class RunSummary:
                 missing=seen.missing,
             )
             lines.append(line)
-        return tuple(lines)
+        return tuple(sorted(lines, key=lambda line: _worth(line, main)))
+
+
+def _worth(line: TemplateLine, main: ScoreLine | None) -> float:
+    score = None if main is None else line.scores.get(main.metric)
+    if main is None or score is None:
+        return float("inf")
+    return -score.mean if metric_spec(main.metric).lower_is_better else score.mean

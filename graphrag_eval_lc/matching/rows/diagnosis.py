@@ -40,28 +40,23 @@ def _about_mismatch(aligned: Alignment, *, is_cut_off: bool) -> Iterator[str]:
     missing, extra, actual, found = aligned.missing, aligned.extra, aligned.actual, aligned.found
     yield from _about_columns(aligned, is_cut_off=is_cut_off)
     yield from map(actual.fault_of, list(actual.faults)[:_SHOWN_FAULTS])
-    renamed = [f"`{name}` as `{other}`" for name, other in found.items() if name != other]
-    columns = f"columns: {listed([*renamed, *(f'`{name}`' for name, other in found.items() if name == other)])}"
-    if renamed:  # perhaps the cause
-        yield columns
+    if renamed := [f"`{other}` for `{name}`" for name, other in found.items() if name != other]:
+        yield f"the result has {listed(renamed)}"  # perhaps the cause
     near = _near_rows(aligned)
     if missing:
         of_rows = f"{len(missing)} of {aligned.total} {plural(aligned.total, 'row')}"
-        are_missing = f"{plural(len(missing), 'is', 'are')} missing"
-        yield f"{of_rows} {are_missing}, e.g. {_in_brackets(aligned.terms, missing[0])}"
+        text = (
+            f"{of_rows} {plural(len(missing), 'is', 'are')} missing" if aligned.total > 1 else "the only row is missing"
+        )
+        yield f"{text}{_example(aligned.terms, near[0] if near else missing[0], len(missing))}"
     if extra and found:
-        example = near[1] if near and near[0] == missing[0] else extra[0]
-        yield f"{counted(len(extra), 'extra row')}, e.g. {_in_brackets(aligned.actual_terms, example)}"
+        one = "one like it" if len(extra) > 1 else "like it"
+        example = f", {one} but with {_unlike_cells(aligned, *near)}" if near else ""
+        yield f"{counted(len(extra), 'extra row')}{example or _example(aligned.actual_terms, extra[0], len(extra))}"
     if not missing and not extra:
         yield _about_equal_rows(aligned, is_cut_off=is_cut_off)
     elif aligned.equal and aligned.order < 1.0:
         yield "the rows that both have are in another order"
-    if near:
-        yield _about_cells(aligned, *near)
-    if aligned.equal and (missing or extra):
-        yield f"row F1 {_shown(2 * sum(aligned.equal.values()) / (aligned.total + aligned.actual_total))}"
-    if found and not renamed:
-        yield columns
 
 
 def _about_columns(aligned: Alignment, *, is_cut_off: bool) -> Iterator[str]:
@@ -96,15 +91,15 @@ def _unlike(aligned: Alignment, at: int, other: int) -> list[int]:
     return [column for column, (key, other_key) in enumerate(cells) if key != other_key]
 
 
-def _about_cells(aligned: Alignment, at: int, other: int) -> str:
-    """Say which cells of two rows differ."""
+def _unlike_cells(aligned: Alignment, at: int, other: int) -> str:
+    """Say what the cells are in which the second of two rows differs."""
     parts, names = [], list(aligned.columns)
     for column in _unlike(aligned, at, other):
         expected, found = aligned.terms[column], aligned.actual_terms[column]
         actual = "no column" if found is None else _shown_cell(found, other)
         near = _how_near(expected, at, found, other)
         parts.append(f"`{names[column]}` {near or f'{actual} instead of {_shown_cell(expected, at)}'}")
-    return f"row {at + 1}: {', '.join(parts)}"
+    return listed(parts)
 
 
 def _how_near(expected: TermColumn, at: int, found: TermColumn | None, other: int) -> str | None:
@@ -113,9 +108,9 @@ def _how_near(expected: TermColumn, at: int, found: TermColumn | None, other: in
         return None
     text, actual = expected.texts[at], found.texts[other]
     if text == actual:
-        return f"{actual!r:.60} has another datatype, language tag or kind"
+        return f"{actual!r:.60} in another datatype, language tag or kind"
     is_near = " ".join(text.split()).casefold() == " ".join(actual.split()).casefold()
-    return f"{actual!r:.60} instead of {text!r:.60} differs in case or spaces only" if is_near else None
+    return f"{actual!r:.60} instead of {text!r:.60}, another case or other spaces" if is_near else None
 
 
 def _about_equal_rows(aligned: Alignment, *, is_cut_off: bool) -> str:
@@ -133,6 +128,10 @@ def _about_equal_rows(aligned: Alignment, *, is_cut_off: bool) -> str:
 def shown_rows(columns: Sequence[TermColumn | None], rows: Sequence[int]) -> list[ShownRow]:
     """Return the first few of some rows as texts."""
     return [tuple(_shown_text(column, at) for column in columns) for at in rows[:_SHOWN_ROWS]]
+
+
+def _example(columns: Sequence[TermColumn | None], at: int, count: int) -> str:
+    return f"{', e.g. ' if count > 1 else ': '}{_in_brackets(columns, at)}"
 
 
 def _in_brackets(columns: Sequence[TermColumn | None], at: int) -> str:

@@ -37,9 +37,38 @@ def test_reason_of_an_error_is_one_short_line() -> None:
     assert len(reason_of(result_of(error="x" * 1000))) == 271
 
 
-def test_reason_names_the_nearest_step() -> None:
-    step = {"name": "lookup", "id": "c7", "args": {}, "status": "success", "output": "3"}
-    assert reason_of(result_of(actual_steps=[step])) == "lookup (nearest: c7): another text: 3 instead of 2"
+def test_reason_is_the_step_in_vain_after_which_nothing_was_called() -> None:
+    vain = {"score": 0.0, "outcome": "mismatch", "matched": False, "reason": "it found nothing", "nearest": "c1"}
+    uncalled = {"score": 0.0, "outcome": "mismatch", "matched": False, "reason": "no call"}
+    fitting = vain | {"score": 1.0, "outcome": "match"}
+    for before, reason in {
+        "vain": "search: it found nothing; query was not called",
+        "fitting": "query: no call",
+        "uncalled": "query: no call",
+    }.items():
+        diagnosis = {"vain": vain, "fitting": fitting, "uncalled": uncalled}[before]
+        result = {
+            "reference_steps": [[{"name": "search"}], [{"name": "query"}]],
+            "steps_diagnosis": [[diagnosis], [uncalled]],
+        }
+        assert reason_of(result) == reason
+
+
+def test_of_a_failed_run_its_last_query_is_the_reason_before_the_error() -> None:
+    diagnosis = {
+        "score": 0.0,
+        "outcome": "mismatch",
+        "matched": False,
+        "reason": "x",
+        "query": {"sentence": "It asks a."},
+    }
+    result = {
+        "reference_steps": [[{"name": "query"}]],
+        "steps_diagnosis": [[diagnosis]],
+        "status": "error",
+        "error": "E: 1",
+    }
+    assert reason_of(result) == "query: It asks a. The run failed: E: 1"
 
 
 def test_surplus_calls_are_the_reason_where_every_reference_step_is_fulfilled() -> None:

@@ -78,7 +78,7 @@ def test_flips_have_both_scores_reasons_and_answers() -> None:
     assert (question.score_a, question.score_b) == (1.0, 0.0)
     assert (question.question_text, question.reference_answer) == ("Where is OSLO?", "In NO1.")
     assert (question.a.reason, question.a.answer) == ("", "Here.")
-    assert question.b.reason == "lookup (nearest: urn:bergen): another text: urn:bergen instead of urn:oslo"
+    assert question.b.reason == "lookup: another text: urn:bergen instead of urn:oslo"
 
 
 def test_same_calls_stand_side_by_side_and_others_between_them() -> None:

@@ -82,10 +82,8 @@ def test_failure_says_why_with_the_diagnosis_and_the_judges_reasons(tmp_path: Pa
         "answer_correctness_reason": "A claim is wrong.",
     }
     failure = case(written([result], tmp_path), "q")[0]
-    assert failure.get("message") == (
-        "steps_score 0.000 (≥ 1 passes): sparql_query (nearest: call_1): 2 rows are missing"
-    )
-    assert "Why: sparql_query (nearest: call_1): 2 rows are missing" in failure.text
+    assert failure.get("message") == ("steps_score 0.000 (≥ 1 passes): sparql_query: 2 rows are missing")
+    assert "Why: sparql_query: 2 rows are missing" in failure.text
     assert failure.text.count("answer_correctness: A claim is wrong.") == 1
 
 

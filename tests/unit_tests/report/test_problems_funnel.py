@@ -39,7 +39,7 @@ def test_each_question_falls_out_where_it_fails_first() -> None:
         sample(FOUND, step("sparql_query", wrong)),
         sample(FOUND, step("sparql_query", right), answer_f1=0.4),
         sample(FOUND, step("sparql_query", right), answer_f1=0.5),
-    ) == {"IRI found": 1, "query valid": 2, "query non-empty": 1, "rows right": 1, "answer right": 1}
+    ) == {"IRI found": 1, "a query ran": 2, "a query had rows": 1, "rows right": 1, "answer right": 1}
 
 
 def test_the_stages_pass_on_who_did_not_fall_out() -> None:
@@ -95,7 +95,7 @@ def test_tools_of_other_names_are_those_of_the_config() -> None:
 
 @pytest.mark.parametrize("output", ['{"head": {}, "boolean": false}', "no JSON"])
 def test_an_answer_of_ask_is_an_answer_and_a_text_is_none(output: str) -> None:
-    assert fallen(sample(FOUND, step("sparql_query", output)))["query non-empty"] == ("boolean" not in output)
+    assert fallen(sample(FOUND, step("sparql_query", output)))["a query had rows"] == ("boolean" not in output)
 
 
 def test_the_matrix_sets_steps_against_answers() -> None:
@@ -126,8 +126,8 @@ def test_query_of_another_name_is_told_by_the_media_type_of_its_reference() -> N
         sample(step("run_sparql", table("T1")), reference_steps=[[reference]], steps_diagnosis=[[diagnosis]])
     )
     assert [(stage["name"], stage["passed"]) for stage in record["stages"]] == [
-        ("query valid", 1),
-        ("query non-empty", 1),
+        ("a query ran", 1),
+        ("a query had rows", 1),
         ("rows right", 1),
     ]
 
@@ -152,6 +152,6 @@ def test_queries_of_any_language_go_through_the_funnel_and_show_their_rows(name:
     for output in ("[]", '[{"x": "T1"}, {"x": "T3"}]', '[{"x": "T2"}, {"x": "T1"}]'):
         [found] = seen_samples([result_of(output)], Metrics(settings))
         fallen_at[output] = [stage for stage, count in fallen(found, config=config).items() if count]
-    assert list(fallen_at.values()) == [["query non-empty"], ["rows right"], []]
+    assert list(fallen_at.values()) == [["a query had rows"], ["rows right"], []]
     [[shown]] = step_groups(SampleSteps(result_of('[{"x": "T1"}, {"x": "T3"}]'), settings))
     assert shown["rows"]["unlike"] == [["missing", ["T2"], []], ["extra", ["T3"], []]]

@@ -20,7 +20,7 @@ def test_a_row_holds_what_the_list_shows_and_filters() -> None:
     found = row_of(
         sample(step("lookup", "x"), step("sparql_query", table("T1")), elapsed_sec=1.23456789, agent_cost=0.25)
     )
-    assert found["r"].startswith("sparql_query (nearest: call_sparql_query): 1 of 2 rows is missing")
+    assert found["r"].startswith("sparql_query: 1 of 2 rows is missing")
     assert (found["g"], found["e"], found["a"]) == (0, "T1 and T2.", "T1.")
     assert {key: found[key] for key in "kqtsmc"} == {
         "k": "q",

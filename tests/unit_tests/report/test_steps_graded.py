@@ -36,4 +36,4 @@ def test_question_with_calls_too_many_says_so() -> None:
         == "all is fulfilled, by more calls than it takes: steps_precision is 0.50"
     )
     assert reason_of(result_of(["a"], "a")) == ""
-    assert reason_of(result_of(["a"], {"a": 0.5})) == "look (nearest: c0): it does not fit. Worth 0.5, so it says."
+    assert reason_of(result_of(["a"], {"a": 0.5})) == "look: it does not fit. Worth 0.5, so it says."

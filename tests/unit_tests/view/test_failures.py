@@ -6,7 +6,7 @@ import pytest
 
 from graphrag_eval_lc.aggregation.sample_values import Metrics
 from graphrag_eval_lc.config import EvaluationConfig, RepeatsConfig
-from graphrag_eval_lc.view.failures import Failures, kind_of, kind_of_failure
+from graphrag_eval_lc.view.failures import Failures, kind_of, kind_of_failure, lines_of, parts_of
 from graphrag_eval_lc.view.samples import Verdict, seen_samples, verdict_of
 
 # What a diagnosis says, the kind that it is, and the sentence of its group, which has no values in it.
@@ -17,12 +17,12 @@ KINDS = [
     ("1 call of search failed: no row 7 of urn:x:1", "tool error", "search failed: no row … of …"),
     ("matched (group not scored): x", "right call, wrong place", "The right call: group not scored"),
     ("The actual results have no rows, the reference has 4.", "empty result", "The result is empty"),
-    ("urn:uuid:1 is not in the output of search", "wrong entity", "Wrong entity: search did not find the IRI"),
+    ("urn:uuid:1 is not in the output of search", "nothing found", "search did not find the IRI"),
     ("1 of 3 relevant documents in the top 5; e.g. x", "missed documents", "Relevant documents were not retrieved"),
     ("The rows are the same but in another order, from row 2 on: a.", "wrong order", "The rows are in another order"),
     ("No result column matches `x`; 1 of 1 row is missing.", "missing column", "A required column is missing"),
     ("1 of 2 rows is missing; 2 extra rows.", "wrong rows", "Some rows are missing, others are extra"),
-    ("1 extra row, e.g. (9); columns: `a`.", "extra rows", "Extra rows"),
+    ("1 extra row: (9).", "extra rows", "Extra rows"),
     ("2 of 4 rows are missing, e.g. (300).", "missing rows", "Rows are missing"),
     ("another text: 1 instead of 2", "another output", "The output of step differs"),
     ("start is '1' instead of '2'; end is '3' instead of '4'", "wrong time", "Wrong time in step"),
@@ -79,7 +79,7 @@ FINDING = {"rule": "unknown_class", "what": "c:X is not a class of this graph", 
             ("wrong class", FINDING["what"]),
         ),
         ({"cause": "missing_filter", "differences": [{}]}, ("missing filter", "A filter is missing")),
-        ({"differences": [DIFFERENCE] * 7}, ("missing rows", "Rows are missing")),
+        ({"differences": [DIFFERENCE] * 7}, ("other query", "The query differs in several ways")),
         ({"cause": "of another version"}, ("missing rows", "Rows are missing")),
     ],
 )
@@ -119,6 +119,35 @@ def test_like_failures_are_a_group_and_the_largest_comes_first() -> None:
         (1, "missing rows", ("a",), "step: 2 of 4 rows are missing, e.g. (300)."),
     ]
     assert failures.count == 3
+
+
+def test_the_worst_of_a_group_is_its_example() -> None:
+    scores = {"b": 0.5, "w": 0.2, "c": 0.2}
+    failures = failures_of(*(failed(f"1 extra row: ({name}).", name, score) for name, score in scores.items()))
+    (group,) = failures.groups()
+    assert (group.keys, group.example) == (("w", "c", "b"), "step: 1 extra row: (w).")
+
+
+def test_groups_of_one_part_of_the_work_stand_together_under_their_count() -> None:
+    failures = failures_of(
+        *(failed("1 of 3 relevant documents", f"d{at}") for at in range(2)),
+        failed("1 extra row: (9).", "q0"),
+        failed("the agent did not call step nor any other tool", "n"),
+        *(failed("2 of 4 rows are missing.", f"m{at}") for at in range(2)),
+        failed("granularity is '1h' instead of '15m'", "a"),
+    )
+    parts = parts_of(failures.groups())
+    lines, rest = lines_of(parts, most=6)
+    assert [(count, title, "" if group is None else group.keys[0]) for count, title, group in lines] == [
+        ("3", "Wrong query:", ""),
+        ("", "· Rows are missing (2)", "m0"),
+        ("", "· Extra rows", "q0"),
+        ("2", "Relevant documents were not retrieved", "d0"),
+        ("1", "step was never called", "n"),
+        ("1", "Wrong argument of step: granularity", "a"),
+    ]
+    assert rest == 0
+    assert lines_of(parts, most=4)[1] == 2
 
 
 def test_the_worst_come_errors_first_then_by_score_then_in_their_order() -> None:

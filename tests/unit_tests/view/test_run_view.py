@@ -128,7 +128,7 @@ def test_what_was_expected_and_what_came_are_beside_the_reason() -> None:
     wrong = sample(step("sparql_query", table("T1")), reference_answer=QUESTION["reference_answer"]).result
     (failure,) = run_view([wrong]).failures
     assert (failure.expected, failure.received) == ("T1 and T2.", "T1.")
-    assert failure.reason.startswith("sparql_query (nearest: call_sparql_query): 1 of 2 rows is missing")
+    assert failure.reason.startswith("sparql_query: 1 of 2 rows is missing")
     assert (failure.kind, failure.state) == ("missing rows", "wrong")
 
 

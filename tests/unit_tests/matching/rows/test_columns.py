@@ -139,7 +139,7 @@ def test_what_is_not_decided_is_undecided_and_no_mismatch(monkeypatch: pytest.Mo
     assert found.steps > 20_000
     assert found.reason.startswith(
         "Undecided: the search for matching columns and rows ended at its bound of 20,000 steps, before it was known "
-        "whether the actual results hold the required rows; nearest: columns: "
+        "whether the actual results hold the required rows; nearest: "
     )
     assert 0.0 < found.closeness < 1.0
     assert 0.0 <= found.grade < 1.0
@@ -166,7 +166,7 @@ def test_columns_of_graphs_match_by_their_names_only() -> None:
     assert compare_sparql_results(graph("a", "p", "b"), graph("a", "p", "b")).outcome == "match"
     turned = compare_sparql_results(graph("a", "p", "b"), graph("b", "p", "a"))
     assert turned.outcome == "mismatch"
-    assert turned.reason.endswith("; columns: `subject`, `predicate`, `object`.")
+    assert turned.reason.endswith("like it but with `subject` b instead of a, `object` a instead of b.")
 
 
 SCRIPT = """
