@@ -5,7 +5,7 @@ from typing import Any
 
 
 def only_public(names: Mapping[str, Any], *, packages: Collection[str] = ()) -> Callable[[], list[str]]:
-    """Make the ``__dir__`` of a module: the names in its ``__all__``, and those that Python gives each module.
+    """Make the ``__dir__`` of a module: the names in its ``__all__``, and those that Python adds to each module.
 
     Args:
         names: The module's ``globals()``.

@@ -43,7 +43,7 @@ class ActualStep(TypedDict):
     ``output`` or ``error`` is what the model saw. If the agent changed the tool's own result, that one is in
     ``tool_output`` or ``tool_error``. ``cached`` is true if LangGraph's node cache answered and no tool ran.
     In results, retrieval steps also have metrics: ``retrieval_ids_…`` and ``retrieval_text_…``; ``comparison_error``
-    says why an output cannot be compared, and ``output_cut`` where an output was cut off.
+    says why an output cannot be compared, and ``output_cut`` at which place an output was cut off.
     """
 
     name: str

@@ -358,7 +358,7 @@ def _passes_with_time(error: BaseException, groups: dict[int, bool]) -> bool:
 
 
 def _judgement_of(error: BaseException) -> bool | None:
-    """Return whether an exception by itself is worth a retry; None if it does not tell."""
+    """Return whether an exception by itself is worth a retry; None if it does not say."""
     if not isinstance(error, Exception) or isinstance(error, RecursionError) or _says_quota_used_up(error):
         return False
     if getattr(error, "is_question_timeout", False) is True:

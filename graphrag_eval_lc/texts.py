@@ -224,7 +224,7 @@ def text_of(value: object) -> str:
 
 
 def error_text(error: object) -> str:
-    """Return ``ExceptionType: message``; only the type if there is no message, so it is never empty.
+    """Return ``ExceptionType: message``; only the type without a message, so it is never empty.
 
     Example:
         >>> error_text(KeyError("x")), error_text(TimeoutError())

@@ -217,7 +217,7 @@ def compute_aggregates(results: Iterable[Sample], config: ConfigSource = None) -
     ``undecided`` counts the reference steps of which it is not known whether a step fulfils them, and ``outputs_cut``
     the outputs that end before their end. ``steps_score_upper``, next to ``steps_score`` and over the same questions,
     is what that would be if all undecided steps fitted: a question without such steps counts with its ``steps_score``.
-    All three are absent if there are no such steps or outputs, and in results that do not have them.
+    All three are absent without such steps or outputs, and in results that do not have them.
 
     Numbers and booleans of custom evaluations are metrics too; texts are not. Costs are in USD.
 

@@ -44,7 +44,7 @@ class QuestionValues:
     Attributes:
         question_id: The question.
         template_id: Its template.
-        text_digest: A digest of its text but for white space; None if the text is not known.
+        text_digest: A digest of its text, whatever its white space; None if the text is not known.
         samples: The number of its samples.
         errors: The number of those that failed.
     """

@@ -80,7 +80,7 @@ class ScoreValues:
 
 
 def mean_of(values: Sequence[float]) -> float | None:
-    """Return the mean; None if there are no values."""
+    """Return the mean; None without values."""
     return fmean(values) if values else None
 
 

@@ -103,7 +103,7 @@ def planned_judging(
     Nothing is asked and nothing written. Answers that the folder's cache has are not asked for again.
 
     Args:
-        output: Where the run goes.
+        output: The output of the run.
         options: What scores it.
         samples: The samples.
         response_of: Returns the response to a sample; None for one that failed or is left out.

@@ -158,4 +158,4 @@ class _Runtime:
         Raises:
             PermissionError: Always.
         """
-        raise PermissionError("there is no authenticated user in a benchmark")
+        raise PermissionError("a benchmark has no authenticated user")

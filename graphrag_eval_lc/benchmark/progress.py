@@ -32,7 +32,7 @@ class UnfailingStream:
     """Hand text on to a stream, and drop what cannot be written: the terminal is gone, the disk is full, it is closed.
 
     Args:
-        stream: Where the text goes. Letters that its encoding lacks are escaped.
+        stream: The stream of the text. Letters that its encoding lacks are escaped.
     """
 
     def __init__(self, stream: TextIO) -> None:
@@ -69,7 +69,7 @@ class _Display(Progress):
     """An observer that counts what happens in a task of rich, and prints messages and failures at once.
 
     Args:
-        stream: Where it is shown.
+        stream: The stream that shows it.
         done_by: The event by which a question is done.
         **options: The options of rich's ``Progress``.
     """
@@ -293,7 +293,7 @@ def progress_display(
     Args:
         mode: "bar"; "lines" (plain ones, now and then); "off" (nothing at all, warnings neither); "auto": a bar in a
             terminal, a line in a notebook, lines elsewhere.
-        file: Where it is shown; None for standard error.
+        file: The stream that shows it; None for standard error.
         done_by: The event by which a question is done.
 
     Example:

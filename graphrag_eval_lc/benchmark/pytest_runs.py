@@ -195,7 +195,7 @@ def recover_killed_session(folder: Path, *, is_apart: bool = False, is_private: 
         is_private: Whether what is made is for its owner alone.
 
     Returns:
-        Sentences that say where they are; none if nothing was left.
+        Sentences that name their places; none if nothing was left.
 
     Raises:
         RunFolderError: The session still works there, or a file cannot be read or written.

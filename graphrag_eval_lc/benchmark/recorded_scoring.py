@@ -92,7 +92,7 @@ def register_recorded(record: Mapping[str, Any]) -> None:
 
 
 def _measured_elsewhere(question: Question, response: Response) -> None:
-    """Replace a function that was called where the agent was asked."""
+    """Replace a function that was called during the run."""
 
 
 # --- what run.json says of it -----------------------------------------------------------------------------------------

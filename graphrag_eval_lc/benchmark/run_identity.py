@@ -21,7 +21,7 @@ REPEATS = "repeats"
 LIMITS = "limits"
 DIGESTS = "agent_digests"
 KEPT = "keep_answers"
-_AGENT = {"agent": "the agent", "agent_source": "what it stands for", "agent_config": "the agent's config"}
+_AGENT = {"agent": "the agent", "agent_source": "what it resolves to", "agent_config": "the agent's config"}
 
 
 # --- questions, agent and capture ------------------------------------------------------------------------------------
@@ -41,7 +41,7 @@ def refuse_changes(earlier: Run, now: Run, folder: Path, *, is_other_agent_fine:
     Args:
         earlier: The run.json of the run.
         now: The same as this session would write it.
-        folder: Where the run is.
+        folder: The run folder.
         is_other_agent_fine: Whether the answers of another agent are kept.
 
     Raises:
@@ -145,7 +145,7 @@ def refuse_other_source(answers: Mapping[str, Any], folder: Path) -> NoReturn:
 
     Args:
         answers: How many there are (``answers``), from when (``asked``), and what changed since (``changes``).
-        folder: Where they are.
+        folder: The run folder.
 
     Raises:
         RunFolderError: With what changed since which answers, and the two ways on.

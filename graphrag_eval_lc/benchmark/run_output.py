@@ -1,4 +1,4 @@
-"""Where a run goes: its folder with lock, journal and results, what an earlier run left there, and the end of all."""
+"""The output of a run: its folder with lock, journal and results, what an earlier run left there, and its end."""
 
 import time
 from collections.abc import Iterable, Mapping, Sequence
@@ -47,7 +47,7 @@ class RunOutput(AbstractContextManager["RunOutput"]):
 
     Args:
         output_dir: The run's folder; None keeps all in memory.
-        at: Where that is from the root, known before an agent could change the current folder; None to look now.
+        at: Its absolute path, known before an agent could change the current folder; None to look now.
         open_files: Whether the umask decides who may read what is made, and not its owner alone.
 
     Attributes:
@@ -59,7 +59,7 @@ class RunOutput(AbstractContextManager["RunOutput"]):
         observers: Who hears what happens.
         warnings: What the user should know of the run, in order.
         notes: Which questions are scored, if these are not all of the dataset or the run; that steps are graded,
-            where they are.
+            if they are.
 
     Raises:
         RunFolderError: The folder cannot be made or written.

@@ -51,7 +51,7 @@ class Runner:
 
     Args:
         options: The options of the run.
-        output: Where the run goes, resumed.
+        output: The output of the run, resumed.
         stop: Ends the session before its time.
     """
 

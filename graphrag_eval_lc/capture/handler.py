@@ -93,7 +93,7 @@ class GraphRAGEvalCallbackHandler(RunCallbacks):
                 handler recorded one question only, or one run without an id.
 
         Raises:
-            CaptureError: There is no such run, or several may be meant.
+            CaptureError: No run matches, or several may be meant.
         """
         with self._lock:
             runs = runs_of(runs_of_responses(self._records.trees), question_id)
@@ -107,7 +107,7 @@ class GraphRAGEvalCallbackHandler(RunCallbacks):
             error: The error with which they would end, and whatever is under way in them.
 
         Raises:
-            CaptureError: There is no such run.
+            CaptureError: No run matches.
         """
         with self._lock:
             runs = runs_of(runs_of_responses(self._records.trees), question_id)

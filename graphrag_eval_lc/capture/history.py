@@ -56,7 +56,7 @@ class History:
         self._old_keys: set[Any] = set()  # their ids, or else objects
 
     def known(self, item: Any) -> KnownMessage:
-        """Return the message of which an item is a form: by its id, which langgraph may give later, or the object."""
+        """Return the message of which an item is a form: by its id, which langgraph may add later, or the object."""
         key = id_of(item) or id(item)
         known = self._known.get(key)
         if known is None:
@@ -196,7 +196,7 @@ def _end_of(messages: Sequence[Any], is_last: Callable[[Any], bool]) -> int | No
 
 
 def _end_of_copy(messages: Sequence[Any], given: Sequence[Sequence[Any]]) -> int | None:
-    """Return the place behind the last copy of a given list, or else of the user's message at its end."""
+    """Return the place behind the last copy of a given list, otherwise of the user's message at its end."""
     for old in given:
         for end in range(len(messages), len(old) - 1, -1):
             if all(map(_is_copy, reversed(old), reversed(messages[end - len(old) : end]))):

@@ -151,7 +151,7 @@ def runs_of(responses: Sequence[Sequence[Tree]], question_id: object) -> Sequenc
     """Return the runs of one question's last response.
 
     Raises:
-        CaptureError: There is no such response, or several may be meant.
+        CaptureError: No response matches, or several may be meant.
     """
     wanted = None if question_id is None else str(question_id)
     found = [runs for runs in responses if wanted in (None, _question_id(runs))]

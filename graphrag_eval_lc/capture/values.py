@@ -25,7 +25,7 @@ _CLEAR_TYPES = frozenset({str, bool, type(None)})
 def to_plain(value: Any) -> Any:
     """Return a deep copy of any value as plain JSON values. Never raises.
 
-    Floats without a JSON form become "NaN", "Infinity" and "-Infinity", bytes their UTF-8 text or else base64, sets
+    Floats without a JSON form become "NaN", "Infinity" and "-Infinity", bytes their UTF-8 text, otherwise base64, sets
     lists, documents ``{"id", "text"}``, objects with fields dicts, and everything else its text.
 
     Example:

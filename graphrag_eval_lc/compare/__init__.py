@@ -1,4 +1,4 @@
-"""Runs beside each other: which agent is better, by how much, and where."""
+"""Comparing runs: which agent is better, by how much, and where."""
 
 from graphrag_eval_lc.compare.compare_runs import compare_runs
 from graphrag_eval_lc.compare.flips import Flip, QuestionSide, ShownStep, StepPair

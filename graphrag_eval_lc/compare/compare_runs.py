@@ -32,17 +32,17 @@ def compare_runs(
     """Compare runs with the first one, question by question.
 
     Questions are paired by their ids; of one that was asked several times the mean is taken. A metric declares which
-    way is better; more is, where nobody declared it. A failed sample's scores count as 0, or as the greatest value
-    that there can be where less is better; what it spent counts as it is. A question that has a metric in one of the
+    way is better; by default higher is. A failed sample's scores count as 0, or as the greatest possible value if
+    lower is better; what it spent counts as it is. A question that has a metric in one of the
     runs only is left out of that metric and counted. Intervals and p-values take templates as wholes, as their
-    questions succeed and fail together; if one template alone has a metric, and the runs have more, nothing can be
-    told of it.
+    questions succeed and fail together; if one template alone has a metric, and the runs have more, there is no
+    verdict on it.
 
     The main metric is chosen beforehand: its verdict is by its own p-value. The verdicts of all others are by
     p-values that Holm's method adjusts for all metrics of a run that can be tested, scores and what was spent
-    together. Where fewer than 6 templates differ no p-value is below 0.05, so that the test cannot tell; gates
-    (``RunComparison.gate_results``) then go by the effect. Intervals come from the same test: one holds 0 where, and
-    only where, there is no evidence of a difference; that of the main metric is at 95 %, others may be at more.
+    together. If fewer than 6 templates differ, no p-value is below 0.05, so the test cannot decide; gates
+    (``RunComparison.gate_results``) then go by the effect. Intervals come from the same test: one holds 0 if, and
+    only if, there is no evidence of a difference; that of the main metric is at 95 %, others may be at more.
 
     Args:
         a: The baseline: the folder of a run, a BenchmarkRun, or a list of results. If it is the best of several runs
@@ -54,14 +54,14 @@ def compare_runs(
             which says which questions flipped; without a score it is the first metric. None takes all scores that
             both runs have, with steps_score as the main one where A has it, and what the agent spent: tokens, time
             and cost.
-        config: The configuration of runs without a folder, which have no run.json that tells it.
+        config: The configuration of runs without a folder, which have no run.json that has it.
         labels: A name for each run; None takes those in run.json, else those of the folders.
 
     Returns:
         The comparison. Of the results in a folder it keeps only what is shown of the questions that flipped.
 
     Raises:
-        ComparisonError: The runs have no question or no metric in common, or something given is no run or no result.
+        ComparisonError: The runs have no question or no metric in common, or an argument is neither a run nor a result.
         RunFolderError: A folder cannot be read.
         MissingExtraError: scipy is not installed.
         OptionError: There are not as many labels as runs, or no metric is named.
@@ -200,7 +200,7 @@ def _metric_warnings(pairing: Pairing, wanted: Sequence[str] | None) -> Iterable
 
 
 def _one_template_warnings(pair: PairComparison) -> Iterable[str]:
-    """Name the metrics that one of several templates has alone, so that nothing can be told of them."""
+    """Name the metrics that only one of several templates has, so that they have no verdict."""
     if pair.number_of_templates == 1:
         return
     alone = [metric.metric for metric in pair.metrics if metric.number_of_templates == 1]

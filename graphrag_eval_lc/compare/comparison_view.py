@@ -65,7 +65,7 @@ class MetricRow:
         interval: Its interval.
         p: The p-value that decides.
         counts: How many questions are better, the same and worse.
-        verdict: A word of ``verdict_word``; empty if ``PairView.doubt`` says for all metrics that nothing can be told.
+        verdict: A word of ``verdict_word``; empty if ``PairView.doubt`` says that no metric has a verdict.
         reason: The verdict in words, with what is missing; empty likewise.
     """
 
@@ -89,7 +89,7 @@ class PairView:
         pair: The comparison.
         main: That in the main metric; None if the runs do not both have it.
         headline: The verdict, both means, and how many questions are broken and fixed.
-        doubt: Why no test can tell anything, as there are too few templates; empty if one can.
+        doubt: Why no test can find anything, as there are too few templates; empty if one can.
         rows: The metrics.
         templates: The templates in the main metric, that with the largest drop first.
     """
@@ -134,7 +134,7 @@ class ComparisonView:
         gates: The gates as they were checked.
         warnings: What may make the runs hard to compare, such as settings that differ.
         note: Which p-values decide, and what the intervals are of.
-        sources: Where the results of the runs are read again.
+        sources: The results of the runs, to be read again.
     """
 
     runs: tuple[RunSummary, ...]
@@ -163,7 +163,7 @@ def comparison_view(
         metric: The main metric.
         warnings: What may make the runs hard to compare.
         gates: The gates as they were checked.
-        sources: Where the results of the runs are read again.
+        sources: The results of the runs, to be read again.
     """
     shown = {each.metric: each for pair in pairs for each in pair.metrics}
     return ComparisonView(

@@ -51,7 +51,7 @@ class ShownStep:
 
 @dataclass(frozen=True, slots=True)
 class StepPair:
-    """A step of A beside one of the other run.
+    """A step of A next to one of the other run.
 
     Attributes:
         a: The step of A; None if only the other run has it.
@@ -69,7 +69,7 @@ class QuestionSide:
     """A question in one run: with repeats, the sample with the worst score.
 
     Attributes:
-        repeat: Which sample that is; 1 where the question was asked once.
+        repeat: The number of the sample; 1 if the question was asked once.
         score: Its score; None if it failed.
         status: ``success`` or ``error``.
         reason: Why it did not score in full; empty if it did.
@@ -94,8 +94,8 @@ class Flip:
         template_id: Its template.
         question_text: The question.
         reference_answer: Its reference answer; None if there is none.
-        direction: ``now wrong`` or ``now right`` where it is right in one of the runs only, which is to have the best
-            value of the metric, such as 1.0; else ``worse`` or ``better``.
+        direction: ``now wrong`` or ``now right`` if it is right in only one of the runs (right: it has the best value
+            of the metric, such as 1.0); otherwise ``worse`` or ``better``.
         score_a: The metric in A, the mean over repeats.
         score_b: The metric in the other run.
         a: The question in A.
@@ -212,7 +212,7 @@ def _seen_questions(
 
 
 def _side_by_side(a: Sequence[ShownStep], b: Sequence[ShownStep]) -> tuple[StepPair, ...]:
-    """Set the steps of two runs beside each other: equal calls on one line, and between them the others in order.
+    """Set the steps of two runs side by side: equal calls on one line, and between them the others in order.
 
     Example:
         >>> def step(args):

@@ -52,7 +52,7 @@ class KnownMetrics:
     Attributes:
         measured: Those that it may have.
         unmeasured: What is to be done about those that it cannot have, by metric: why, and a hint.
-        open_functions: The evaluators of which it is not known which keys they give.
+        open_functions: The evaluators whose keys are not known.
     """
 
     measured: Sequence[str]
@@ -115,7 +115,7 @@ class KnownMetrics:
         return cls(tuple(dict.fromkeys([*measured, *known])), {})
 
     def why_not(self, name: str) -> tuple[str, str] | None:
-        """Return why there is no such metric, and a hint; None if there is, or may be."""
+        """Return why the metric does not exist, and a hint; None if it exists, or may exist."""
         metric, _ = metric_and_statistic(name)
         if metric in self.measured:
             return None
@@ -137,7 +137,7 @@ class KnownMetrics:
         return f"unknown metric {metric}", hint + more
 
     def doubt(self, name: str) -> str | None:
-        """Return what is to be told of a metric that perhaps an evaluator gives; None if it is known."""
+        """Return a warning about a metric that an evaluator may return; None if it is known."""
         metric, _ = metric_and_statistic(name)
         if metric in self.measured or not self.open_functions:
             return None
@@ -190,10 +190,10 @@ def check_gates(
         known: The metrics that the run will have.
         templates: The ids of the templates.
         of_config: Whether the gates are those of the config's section, for messages.
-        where: What has the templates, for messages.
+        where: The name of what has the templates, for messages.
 
     Returns:
-        Warnings about names that only evaluators can give.
+        Warnings about names that only evaluators can return.
 
     Raises:
         ConfigError: A gate of the config names an unknown metric or template, or bounds a metric on the wrong side.
@@ -325,7 +325,7 @@ def _wanted(config: EvaluationConfig, *, has_embeddings: bool) -> set[str]:
 
 
 def _is_known(function: CustomFunction) -> bool:
-    """Return whether an evaluator gives its own name alone: a metric, or a function that is annotated so."""
+    """Return whether an evaluator returns its own name alone: a metric, or a function that is annotated so."""
     if function.spec is not None:
         return True
     try:

@@ -1,4 +1,4 @@
-"""One metric of two runs: what came of the comparison, and how it is told in words."""
+"""One metric of two runs: the outcome of the comparison, and its words."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ _DIGITS, _MOST_DECIMALS = 3, 6
 
 
 def value_text(value: float, unit: Unit) -> str:
-    """Return a mean as text; a unit of a user's own stands behind the number.
+    """Return a mean as text; a unit that a user declared follows the number.
 
     Example:
         >>> value_text(0.71254, "score"), value_text(5297.4, "tokens"), value_text(0.0036, "usd")
@@ -95,14 +95,14 @@ class MetricComparison:
         unit: ``score``, ``tokens``, ``seconds``, ``usd`` or ``count``, or the text of a user's own.
         is_proportion: Whether it is a score with all values between 0 and 1, and none could be above 1.
         number_of_questions: How many questions are compared.
-        number_of_templates: How many templates these have. Where it is one, but the two runs have more in common,
+        number_of_templates: How many templates these have. If it is one, but the two runs have more in common,
             there is neither an interval nor a verdict.
         left_out: How many common questions have the metric in one of the runs only.
         mean_a: The mean of A. Each question counts once, with the mean of its repeats; a failed sample's score as 0.
         mean_b: The mean of the other run.
         difference: The other run's mean minus that of A.
         interval: The interval of the difference, by the test of ``p_value`` (``stats.MeanDifference``): it holds 0
-            where, and only where, the verdict is ``no evidence``. None with one question, and if nothing differs in
+            if, and only if, the verdict is ``no evidence``. None with one question, and if nothing differs in
             what has no greatest value.
         confidence: The level of the interval: 0.95 for the main metric, for others as much more as the adjustment of
             their p-values asks.
@@ -111,7 +111,7 @@ class MetricComparison:
         adjusted_p_value: The same adjusted by Holm's method for all metrics that can be tested, scores and what was
             spent together.
         can_tell: Whether ``p_value`` could have fallen below 0.05, however large the differences are. It could not
-            where fewer than 6 templates differ, nor where fewer than 6 go the way of the difference and the others do
+            if fewer than 6 templates differ, or if fewer than 6 go the way of the difference and the others do
             not together make up for even the smallest of these: sign flips do not give less.
         is_tested: Whether it can be tested, and so counts in the adjustment: some question differs, and not all are
             of one template while the runs have more.
@@ -119,18 +119,18 @@ class MetricComparison:
         wins: How many questions are better in the other run.
         ties: How many are the same.
         losses: How many are better in A.
-        templates_better: How many templates have the better mean in the other run. Where all questions are of one
+        templates_better: How many templates have the better mean in the other run. If all questions are of one
             template, questions are counted, as each then counts for itself.
         templates_worse: How many have it in A.
-        verdict: Whether the other run is ``better`` or ``worse``, where the deciding p-value is below 0.05; else
-            ``no evidence``, which says little where the test cannot tell (``can_tell``).
+        verdict: Whether the other run is ``better`` or ``worse`` if the deciding p-value is below 0.05; otherwise
+            ``no evidence``, which says little if the test cannot decide (``can_tell``).
         questions_needed: How many questions it takes to see a difference of this size, at a level of 0.05 for the
             main metric and of 0.05 / m for each other of m that are tested; None without a difference, and with
             fewer than 6 templates, with which no p-value is below 0.05. It is as unsure as the difference is small:
-            people are told the range.
+            messages show the range.
         questions_needed_low: The lower end of a range that holds the number for the true difference in some 80 of 100
             comparisons, rounded down to one digit; None if ``questions_needed`` is.
-        questions_needed_high: The upper end, rounded up; None, too, where the true difference may as well be 0.
+        questions_needed_high: The upper end, rounded up; None, too, if the true difference may as well be 0.
         power: The chance that the test finds a drop of 0.05 (of a score between 0 and 1; of all else of 5 % of A's
             mean) at the 0.05 level, 0 to 1, given the measured standard error; of such a score at least that of 5 of
             100 questions that turn wrong, also if nothing differs. 0 with fewer than 6 templates, with which no
@@ -180,7 +180,7 @@ class MetricComparison:
 
     @property
     def direction_note(self) -> str:
-        """Which way is better, where it differs from other scores or from what else is spent; else empty."""
+        """Which way is better, if it differs from other scores or from what else is spent; otherwise empty."""
         if self.lower_is_better is self.is_spent:
             return ""
         return "less is better" if self.lower_is_better else "more is better"
@@ -219,7 +219,7 @@ def means_text(metric: MetricComparison) -> str:
 
 
 def interval_text(metric: MetricComparison) -> str:
-    """Return the interval of the difference as text; a dash where there is none."""
+    """Return the interval of the difference as text; a dash if there is none."""
     if metric.interval is None:
         return "–"
     return f"{change_text(metric.interval.low, metric.unit)} to {change_text(metric.interval.high, metric.unit)}"
@@ -306,7 +306,7 @@ def sentence_text(metric: MetricComparison, letter: str) -> str:
 
 
 def too_few_text(metric: MetricComparison) -> str:
-    """Say why the test cannot tell a difference, where ``can_tell`` is false."""
+    """Say why the test cannot find a difference, if ``can_tell`` is false."""
     return f"{_too_few(metric)}, and with fewer than {_fewest(metric)} no p-value is below {SIGNIFICANT}"
 
 

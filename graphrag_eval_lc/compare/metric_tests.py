@@ -47,7 +47,7 @@ class MetricValues:
     def are_proportions(self) -> bool:
         """Return whether values are shares of 1, so that a difference in points says how large it is.
 
-        Where the range does not tell, as of a metric that nobody declared, the values do.
+        If the range does not show it, as for a metric that nobody declared, the values do.
         """
         spec, greatest = self.spec, self.spec.range[1]
         may_be = spec.unit == "score" and (spec.range == (None, None) if greatest is None else greatest <= 1)
@@ -61,8 +61,8 @@ def compared_metrics(
 ) -> tuple[MetricComparison, ...]:
     """Compare two runs in metrics that are tested together.
 
-    Those that only take ``steps_score`` apart are adjusted among themselves: they say again what it says, and are no
-    reason to doubt the others more.
+    Those that only take ``steps_score`` apart are adjusted among themselves: they repeat what it says, so they
+    do not make the others less certain.
 
     Args:
         metrics: Their values.

@@ -1,4 +1,4 @@
-"""One run beside the baseline: what is known of both, their questions with both values, and the flips."""
+"""One run and the baseline: what is known of both, their questions with both values, and the flips."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ class RunSummary:
     Attributes:
         letter: What it is called in the comparison; A is the baseline.
         label: Its given name, else that of its folder, else its letter.
-        path: Its folder; None where the results were given.
+        path: Its folder; None if the results were given.
         number_of_questions: How many questions it has.
         number_of_samples: How many results it has, which is more with repeats.
         number_of_errors: How many of these failed.
@@ -45,7 +45,7 @@ class ComparedQuestion:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PairComparison:
-    """A run beside the baseline A.
+    """A run compared with the baseline A.
 
     Attributes:
         run: The run that is compared with A.
@@ -91,7 +91,8 @@ class PairComparison:
 def verdict_word(metric: MetricComparison) -> str:
     """Return the verdict as tables show it: ``better``, ``worse``, ``the same``, ``no evidence`` or ``cannot tell``.
 
-    Of ``MetricComparison.verdict`` it tells apart where no question differs and where the test could not tell.
+    ``no evidence`` of ``MetricComparison.verdict`` is ``the same`` if no question differs, and ``cannot tell`` if the
+    test could not decide.
     """
     if is_same(metric):
         return "the same"

@@ -1,4 +1,4 @@
-"""The outcome of a comparison: a baseline, the runs that are compared with it, and where they differ."""
+"""The outcome of a comparison: a baseline, the runs that are compared with it, and their differences."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, field, replace
@@ -39,15 +39,15 @@ _METRIC_COLUMNS: Final = (
 
 @dataclass(frozen=True, slots=True, repr=False)
 class RunComparison:
-    """Runs beside each other.
+    """A comparison of runs.
 
     Attributes:
         baseline: The first run, A.
-        pairs: Each other run beside it.
+        pairs: Each other run, compared with it.
         metric: The main metric, chosen beforehand: it says whether there is a regression and, if it is a score,
             which questions flipped. None if none is named and no runs have a score in common.
         warnings: What may make the runs hard to compare.
-        sources: Where the results of the runs are read again for gates; they are no part of the tables.
+        sources: The results of the runs, read again for gates; the tables do not contain them.
     """
 
     baseline: RunSummary
@@ -83,7 +83,7 @@ class RunComparison:
             gates: Texts as options of the command (``--max-drop steps_score=0.05``, ``--max-drop-per-template 0.2``,
                 ``--max-lost 2/template``, ``--fail-over total_tokens=+10%``, ``--fail-on-regression``) or as
                 ``gate_results`` accepts them (``steps_score=0.9``), mappings as in the config's section ``gates``, or
-                a configuration that has it. None: for each run the gates of its own configuration.
+                a configuration that has it. None: for each run the gates of its configuration.
 
         Returns:
             The gates, run by run.
@@ -149,7 +149,7 @@ class RunComparison:
                 for each run, question and metric.
 
         Raises:
-            OptionError: There is no such kind.
+            OptionError: The kind is unknown.
         """
         if kind not in get_args(Kind):
             hint = f"Give {', '.join(get_args(Kind))}."
@@ -190,7 +190,7 @@ class RunComparison:
 
         Args:
             spent: Whether to draw what was spent, in percent of the baseline, in place of the scores.
-            ax: Where to draw; new axes by default.
+            ax: The axes to draw on; new ones by default.
 
         Raises:
             MissingExtraError: matplotlib is not installed.
@@ -203,7 +203,7 @@ class RunComparison:
 
         Args:
             metric: The metric that is drawn; ``RunComparison.metric`` by default.
-            ax: Where to draw; new axes by default.
+            ax: The axes to draw on; new ones by default.
 
         Raises:
             MissingExtraError: matplotlib is not installed.

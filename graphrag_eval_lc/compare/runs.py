@@ -1,4 +1,4 @@
-"""The runs of a comparison: where their results come from, and which of their questions pair."""
+"""The runs of a comparison: the sources of their results, and which of their questions pair."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -38,7 +38,7 @@ class RunResults:
     """The results of a run, which can be read several times.
 
     Attributes:
-        path: The run's folder; None where the results were given.
+        path: The run's folder; None if the results were given.
         record: Its run.json; empty if there is none.
     """
 
@@ -50,7 +50,7 @@ class RunResults:
         """Yield the results.
 
         Raises:
-            ComparisonError: One of them is no result of a question.
+            ComparisonError: One of them is not the result of a question.
             RunFolderError: The file of results cannot be read.
         """
         for result in self._read():
@@ -105,7 +105,7 @@ class RunResults:
         """Return the values of the metrics of the run's questions.
 
         Args:
-            metrics: Further metrics beside those of the configuration: keys of the results.
+            metrics: Metrics in addition to those of the configuration: keys of the results.
             only: Whether no others are read.
         """
         numbers = RunValues(self.config(), metrics, only=only)
@@ -118,7 +118,7 @@ def run_results(source: RunSource, config: ConfigSource = None) -> RunResults:
     """Return the results of a run.
 
     Declarations of plugins' metrics in run.json hold from then on in the ``recorded_only_here`` around the call, so
-    that the metrics are compared and shown right where the plugin is not installed.
+    that the metrics are compared and shown right if the plugin is not installed.
 
     Args:
         source: The folder of a run, a BenchmarkRun (or what else has ``iter_results`` or ``results``), or results.
@@ -211,9 +211,9 @@ class Pairing:
         return {a.question_id: a.template_id for a, _ in self.questions()}
 
     def metrics(self) -> list[str]:
-        """Return what is compared where no metrics are named: scores, the main one first, then what was spent.
+        """Return what is compared if no metrics are named: scores, the main one first, then what was spent.
 
-        The upper bound of a score is no score of its own, and is compared only if it is named.
+        The upper bound of a score is compared only if it is named.
         """
         known = [metric for metric in self._in_both() if metric not in UPPER_BOUNDS]
         scores = [metric for metric in known if not metric_spec(metric).is_spent]

@@ -24,7 +24,7 @@ _MOST_NAMED = 4
 def setting_warnings(a: NamedRun, b: NamedRun, metrics: Sequence[str]) -> list[str]:
     """Say which settings of two runs differ, and which of the compared metrics may not be comparable for it.
 
-    Settings that touch none of them are not told. Metrics of users hang on no section of the config.
+    Settings that affect none of them are left out. Metrics of users depend on no section of the config.
 
     Args:
         a: The baseline.
@@ -45,7 +45,7 @@ def changed_settings(before: Mapping[str, Any], after: Mapping[str, Any]) -> lis
 
 
 def _config_warnings(a: NamedRun, b: NamedRun, metrics: Sequence[str]) -> Iterable[str]:
-    """Name the settings that differ; those that touch the same metrics stand in one sentence."""
+    """Name the settings that differ; those that affect the same metrics are in one sentence."""
     sections = [run.results.section("config") for run in (a, b)]
     if sections[0] is None or sections[1] is None:
         return
@@ -123,7 +123,7 @@ def _custom_metrics(config: Mapping[str, Any]) -> set[str]:
 
 
 def _differing(a: Mapping[str, Any], b: Mapping[str, Any], key: str) -> list[str]:
-    """Return the names of the settings that differ, such as ``steps.grading``; none where they score alike."""
+    """Return the names of the settings that differ, such as ``steps.grading``; none if they score alike."""
     one, other = _setting(a, key), _setting(b, key)
     if one == other:
         return []
@@ -141,7 +141,7 @@ def _setting(section: Mapping[str, Any], key: str) -> Any:
 
 
 def _matchers(results: RunResults) -> set[str] | None:
-    """Return the names and media types that users registered matchers for; None if run.json does not tell."""
+    """Return the names and media types that users registered matchers for; None if run.json does not say."""
     matchers = results.mappings_in("matchers")
     if matchers is None:
         return None

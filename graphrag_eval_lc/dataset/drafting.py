@@ -93,7 +93,7 @@ def draft_dataset(
         The templates, with a question for each response that did not fail.
 
     Raises:
-        ResponsesError: The responses cannot be read, are neither a mapping nor a list of responses with question ids,
+        ResponsesError: The responses cannot be read, are not a mapping or a list of responses with question ids,
             or break the format.
         RunFolderError: The folder holds no responses, or its run.json cannot be read.
         DatasetError: The dataset cannot be read or breaks the format; or there is none whose references could be kept.

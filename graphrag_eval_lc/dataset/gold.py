@@ -34,8 +34,8 @@ class Gold:
     Attributes:
         output: The reference output.
         media_type: Its media type; None if the output is compared as a text.
-        columns: The columns that an answer needs; None if there are none, as of ASK or a text.
-        is_empty: Whether there are no rows, or none that binds anything.
+        columns: The columns that an answer needs; None if it needs none, as of ASK or a text.
+        is_empty: Whether it has no rows, or none that binds anything.
         answer_type: ``boolean``, ``number``, ``date``, ``resource``, ``string`` or ``table``, as QALD has them.
         notes: What was corrected.
     """

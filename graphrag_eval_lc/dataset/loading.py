@@ -20,7 +20,7 @@ from graphrag_eval_lc.run_folder.journal import journal_lines, key_of
 DatasetSource = str | PathLike[str] | Sequence[Template]
 Responses = Mapping[str, Response] | Iterable[Response]
 
-_RUN_HINT = "It is a run's folder: give the dataset first, then the run, as in score DATASET RUN_DIR."
+_RUN_HINT = "It is a run folder: name the dataset first, then the run, as in score DATASET RUN_DIR."
 
 _ORDER: Final = "If both are given, the dataset comes first: score DATASET RESPONSES."
 _OF_RESPONSES: Final = ("question_id", "actual_answer", "actual_steps")
@@ -140,7 +140,7 @@ def read_responses(responses: Responses | Source) -> LoadedResponses:
     """Return responses as a list with notes, read from their path or file; those of Python have question ids.
 
     Raises:
-        ResponsesError: The file cannot be read or breaks the format, or they are neither a mapping nor a list of
+        ResponsesError: The file cannot be read or breaks the format, or they are not a mapping or a list of
             responses with question ids.
     """
     if not is_source(responses):

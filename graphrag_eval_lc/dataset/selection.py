@@ -56,7 +56,7 @@ class Selection:
 
     @property
     def is_all(self) -> bool:
-        """Whether there is no filter."""
+        """Whether nothing is filtered out."""
         return not self.as_dict()
 
     def apply(self, templates: Iterable[Template]) -> list[QuestionWithTemplate]:
@@ -138,7 +138,7 @@ class Selection:
                 others = f" (and {len(unknown) - 1} more that were named)" if len(unknown) > 1 else ""
                 first = ", ".join(list(known)[:10]) + (", …" if len(known) > 10 else "")
                 hint = f"Did you mean {' or '.join(near)}?" if near else f"{where} has: {first or 'none'}."
-                raise error(f"there is no {kind} {unknown[0]}{others}", hint=hint)
+                raise error(f"unknown {kind} {unknown[0]}{others}", hint=hint)
 
     def as_dict(self) -> dict[str, Any]:
         """Return the filters that were given, as run.json has them; ``{}`` for all questions."""

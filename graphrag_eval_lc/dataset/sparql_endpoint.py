@@ -92,7 +92,7 @@ class SparqlEndpoint:
         """Return the results of a query as parsed JSON. What passes with time is tried again.
 
         Raises:
-            EndpointError: There are no results.
+            EndpointError: The endpoint returned no results.
             DatasetError: Nothing at all answers at the URL, so that no other query is worth a try.
         """
         attempt = 1

@@ -1,4 +1,4 @@
-"""A stand-in for OpenAI's models, for trying judges out without a key: a server in this process that compares words.
+"""A substitute for OpenAI's models, for trying judges out without a key: a server in this process that compares words.
 
 It judges by the words that two texts share. It does not judge, but it answers in the forms that judges ask for, at once
 and always the same.

@@ -93,7 +93,7 @@ class TimeSeriesIndex:
         """
         if external_id not in self._by_id:
             raise TimeSeriesError(
-                f"There is no time series {external_id!r:.80}. Take the external_id from retrieve_time_series."
+                f"Unknown time series {external_id!r:.80}. Take the external_id from retrieve_time_series."
             )
         return self._by_id[external_id]
 

@@ -41,7 +41,7 @@ class AnswerTable:
         """Return the indexes of columns, also under the names that datasets and responses have for them.
 
         Raises:
-            ResponsesError: A column is missing or stands there twice.
+            ResponsesError: A column is missing or occurs twice.
         """
         found = [name if name in self.columns else _KEYS_OF_COLUMNS.get(name, name) for name in names]
         missing = [name for name, each in zip(names, found, strict=True) if each not in self.columns]
@@ -205,7 +205,7 @@ def score_in(cells: Cells, metric: str) -> float | None:
             ``#Matching / #Reference``.
 
     Returns:
-        0 to 1; None if there are no claims to count.
+        0 to 1; None without claims to count.
 
     Example:
         >>> score_in({"#Reference": "3", "#PTarget": "3", "#Matching": "2"}, "answer_f1")

@@ -50,24 +50,24 @@ def run_evaluation(
             ``repeat``, if a question was asked several times).
         config: A path, a dict or an EvaluationConfig; None for the defaults. With an ``llm`` section answers and
             retrieved contexts are judged by a language model.
-        evaluators: Functions of your own, async or not: ``(question, response) -> float | str | bool | dict``, or with
+        evaluators: Your functions, async or not: ``(question, response) -> float | str | bool | dict``, or with
             keywords ``(inputs, outputs, reference_outputs) -> {key, score, comment}``. Registered metrics and
             evaluators (``register_metric``, ``register_evaluator``) are called too.
         llm: A LangChain chat model or JudgeModel that judges, in place of that of the config.
         embeddings: LangChain embeddings or an EmbeddingModel, likewise.
         template_ids: Only the questions of these templates.
         question_ids: Only the questions with these ids.
-        answered_only: Only the questions that have a response; the others are no error samples.
+        answered_only: Only the questions that have a response; the others do not count as errors.
 
     Returns:
-        One result for each question, in the dataset's order, or for each of its repeats, with ``repeat``, where a list
-        has several: a list that also gives frames and plots. A question without a response, or whose response cannot
+        One result for each question, in the dataset's order, or for each of its repeats, with ``repeat``, if a list
+        has several: a list that also has DataFrames and plots. A question without a response, or whose response cannot
         be used, is an error sample; it never ends the evaluation.
 
     Raises:
         DatasetError: The dataset cannot be read, breaks the format, lacks an id that was selected, or has no selected
             question (with a response, if only these are scored).
-        ResponsesError: The file cannot be read, or the responses are neither a mapping nor a list of responses with
+        ResponsesError: The file cannot be read, or the responses are not a mapping or a list of responses with
             question ids.
         ConfigError: The config has a key or value that does not exist.
 

@@ -78,7 +78,7 @@ _NAMES = frozenset({"question_id", "run_id", "status"})
 class EventLog:
     """An observer that appends each event to a file: one JSON object a line, with `time`, `event` and its fields.
 
-    Where the file cannot be written any more, the log stops, the run goes on, and `problem` says why. Secrets in texts
+    If the file can no longer be written, the log stops, the run continues, and `problem` says why. Secrets in texts
     are masked; question ids are not.
 
     Args:

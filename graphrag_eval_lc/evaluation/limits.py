@@ -24,7 +24,7 @@ class FailureLimit:
 
     @classmethod
     def read(cls, value: object) -> "FailureLimit":
-        """Return the limit that a whole number such as ``20`` or a share such as ``5%`` stands for.
+        """Return the limit that a whole number such as ``20`` or a share such as ``5%`` means.
 
         Raises:
             OptionError: It is neither.

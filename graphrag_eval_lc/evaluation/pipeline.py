@@ -43,7 +43,7 @@ class Compared(NamedTuple):
     Attributes:
         sample: The sample.
         response: Its response, priced; None if there is none.
-        result: What ``evaluate_question`` gives for it.
+        result: What ``evaluate_question`` returns for it.
     """
 
     sample: Sample
@@ -81,7 +81,7 @@ class Pipeline:
         repeats: How many times each question is asked.
         pricing: The prices of model calls.
         judges: Who judges the results; None: nobody.
-        file: Where results go; None keeps them in memory.
+        file: The file of the results; None keeps them in memory.
         tell: Told each result.
         budget: What the judges may spend.
         comparer: Compares responses that are added all at once with their references; None: this process does.
@@ -172,7 +172,7 @@ class Pipeline:
         self._workers = Workers(self._awork, places=places, room=room, goes_on=True)
 
     async def aadd(self, sample: Sample, response: Response) -> None:
-        """Have a priced response scored and judged soon, beside the event loop; wait if too many wait already.
+        """Have a priced response scored and judged soon, outside of the event loop; wait if too many wait already.
 
         A failure is reported at once and raised by ``aclose``. What follows is not scored, but the agent is asked on:
         responses are paid for, and can be scored again.
@@ -206,7 +206,7 @@ class Pipeline:
             raise
 
     def _report_failure(self, problem: Exception) -> None:
-        message = f"The scoring failed: {problem} The asking goes on, and the run can be scored again."
+        message = f"The scoring failed: {problem} The run continues, and can be scored again."
         if self._workers.problem is None:
             with contextlib.suppress(Exception):  # an observer that fails is the problem itself
                 self._tell(RunEvent("warning", {"message": message}))
@@ -305,7 +305,7 @@ class Pipeline:
         return self._aggregates
 
     def kept(self) -> list[Result]:
-        """Return the results in order, if there is no file for them."""
+        """Return the results in order, if no file has them."""
         return [result for _, result in sorted(self._kept.items())]
 
     def warnings(self, *, wants_costs: bool = False) -> list[str]:

@@ -77,8 +77,8 @@ def evaluate_question(
 
     Returns:
         The result, of shallow copies. Its keys are graphrag-eval's; those of ``Result``; on steps of retrieval
-        ``retrieval_ids_…`` and ``retrieval_text_…``, on any step ``output_cut`` and ``comparison_error`` (where an
-        output ends before its end, and why it cannot be compared); ``steps_diagnosis`` (for each reference step the
+        ``retrieval_ids_…`` and ``retrieval_text_…``, on any step ``output_cut`` and ``comparison_error`` (at which
+        place an output ends early, and why it cannot be compared); ``steps_diagnosis`` (for each reference step the
         nearest actual step, the reason and the outcome: match, mismatch or undecided); ``steps_counts`` (steps that
         fit no reference step, repeated identical calls and failed calls, none of which changes the score; undecided
         reference steps, cut outputs); then further keys of the question and the response.

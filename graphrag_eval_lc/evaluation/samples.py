@@ -44,7 +44,7 @@ class RunPlan:
         to_ask: The samples to ask, repeat by repeat.
         done: The answered ones, in the order of results.
         errors: How many of those failed.
-        notes: Which part of the run this is, where it is one.
+        notes: Which part of the run this is, if it is one.
         warnings: What the user should know of the dataset.
         judging: What the judges would ask about all samples; None if no model judges.
         agent_cost: About what the agent will cost in USD, by the answers that are there; None if none has a cost.
@@ -70,7 +70,7 @@ def samples_of(questions: Sequence[QuestionWithTemplate], repeats: int, shard: S
     Args:
         questions: The questions with their templates, in the dataset's order.
         repeats: How many times each is asked.
-        shard: The part of the samples that is meant, which stand where they would in the whole run; None: all.
+        shard: The part of the samples, in the same order as in the whole run; None: all.
     """
     return [
         Sample(index * repeats + repeat - 1, template, question, repeat)

@@ -17,7 +17,7 @@ _HINT = "Write it as 3/16, the third of sixteen parts; the first is 1/16."
 class Shard:
     """One of several parts of a run.
 
-    Which part a sample belongs to hangs on its question id and repeat alone: on no order, and on no other question.
+    The question id and the repeat alone decide which part a sample belongs to, not the order or other questions.
 
     Attributes:
         number: Which part, from 1.
@@ -33,10 +33,10 @@ class Shard:
 
     @classmethod
     def read(cls, value: object) -> "Shard":
-        """Return the shard that a text such as ``3/16`` stands for.
+        """Return the shard that a text such as ``3/16`` means.
 
         Raises:
-            OptionError: It stands for none.
+            OptionError: It is not a shard.
         """
         if isinstance(value, cls):
             return value
@@ -45,7 +45,7 @@ class Shard:
             raise OptionError(f"shard cannot be {value!r:.80}", key="shard", hint=_HINT)
         number, of = (int(each) for each in found.groups())
         if number == 0 < of:
-            hint = f"The first is 1/{of}: where parts are counted from 0, add 1."
+            hint = f"The first is 1/{of}: if your parts are counted from 0, add 1."
             raise OptionError(f"unknown shard 0/{of}", key="shard", hint=hint)
         if not 1 <= number <= of:
             raise OptionError(f"unknown shard {number}/{of}", key="shard", hint=_HINT)
@@ -77,7 +77,7 @@ class Shard:
 def shard_number(key: Key, of: int) -> int:
     """Return which of so many parts a sample belongs to, from 1.
 
-    This must never change: a shard goes on with another version of this package.
+    This must never change: a shard is resumed with another version of this package.
 
     Example:
         >>> [shard_number((f"q{number}", 1), 3) for number in range(9)]

@@ -12,12 +12,12 @@ StopReason = Literal["interrupted", "max_failures", "max_tokens", "max_time", "m
 
 
 class StopSignal:
-    """Whether a run shall stop asking, and give up the questions in flight.
+    """Whether a run shall stop asking, and abandon the questions in flight.
 
     ``request`` and ``abandon`` may be called from any thread and from signal handlers.
 
     Attributes:
-        reason: Why it stops; None while it goes on.
+        reason: Why it stops; None while it continues.
         message: The same for people.
         is_abandoned: Whether the questions in flight are given up.
         is_at_once: Whether it waits for nothing any more, not even for answers to be written.
@@ -92,8 +92,8 @@ def _stopping() -> list[signal.Signals]:
 def stopped_by_signals(stop: StopSignal) -> Generator[None, None, None]:
     """Let the first Ctrl-C or SIGTERM stop a run in order, and the second at once.
 
-    Where the run stops already for another reason, the first gives up the questions in flight. SIGHUP, as when the
-    terminal is closed, stops it in order however often it comes, and stays ignored where it is (``nohup``). Only the
+    If the run stops already for another reason, the first abandons the questions in flight. SIGHUP, as when the
+    terminal is closed, stops it in order however often it comes, and stays ignored if it is (``nohup``). Only the
     main thread gets signals; in another one nothing is changed.
     """
     if threading.current_thread() is not threading.main_thread():

@@ -71,7 +71,7 @@ class Workers(Generic[Item]):
         """Have an item worked on soon; wait where too many wait already.
 
         Raises:
-            BaseException: The first failure, unless the others go on.
+            BaseException: The first failure, unless the others continue.
         """
         self._waiting.append(item)
         if len(self._tasks) < self._places:

@@ -37,8 +37,8 @@ class StallWatch:
     """Watches the running event loop while its context lasts.
 
     What blocks it for half a second is reported while it does, once for each function, at most three functions. Module
-    imports, debuggers, garbage collection and a suspended process are not reported, nor are compiled code that keeps
-    other threads from running and other loops than asyncio's.
+    imports, debuggers, garbage collection and a suspended process are not reported. Neither are compiled code that
+    keeps other threads from running, and other loops than asyncio's.
 
     Args:
         warn: Called with a sentence that names the function, file and line, in a thread of the watch. What it raises is

@@ -44,7 +44,7 @@ def open_descriptor(path: Path, flags: int, *, is_private: bool = True) -> int:
 
     Raises:
         RunFolderError: A link, a named pipe, a socket or a device is there; or it is to be written in place and
-            has other names (hard links), where the writing would be seen too.
+            has other names (hard links), which the writing would change too.
         OSError: It cannot be opened.
     """
     if not _LEAVES_LINKS:

@@ -122,7 +122,7 @@ def parse_json_at(text: str, error: type[GraphRAGEvalError], *, what: str, path:
         line: The line of the file on which the text begins.
 
     Raises:
-        GraphRAGEvalError: Of the class ``error``; with the line where the parser stopped.
+        GraphRAGEvalError: Of the class ``error``; with the line at which the parser stopped.
     """
     try:
         return parse_json(text)
@@ -254,7 +254,7 @@ def parse_yaml(file: TextFile, error: type[GraphRAGEvalError], *, what: str) -> 
         what: What the file holds, for messages: "reference dataset".
 
     Raises:
-        GraphRAGEvalError: Of the class ``error``; with the line where the parser stopped. Also if the text is
+        GraphRAGEvalError: Of the class ``error``; with the line at which the parser stopped. Also if the text is
             nested too deeply, or its aliases expand to more than memory holds.
     """
     return parse_yaml_noting_keys(file, error, what=what)[0]

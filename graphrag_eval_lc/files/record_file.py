@@ -52,7 +52,7 @@ class Finding:
 
 
 class RecordFile:
-    """Records and where they come from.
+    """Records and their source.
 
     Attributes:
         values: What the file holds; a list if the format is kept.

@@ -30,7 +30,7 @@ class NewOutput:
     Attributes:
         step: The place of the step.
         output: The text.
-        source: Where it comes from: endpoint, date and digest.
+        source: Its origin: endpoint, date and digest.
     """
 
     step: Location

@@ -53,7 +53,7 @@ class TooLargeQueryError(UnreadableQueryError):
 
 @dataclass(frozen=True, order=True)
 class Pattern:
-    """A triple pattern, and where it is.
+    """A triple pattern, and its place.
 
     Attributes:
         subject: A term; "{<a> <b>}" if it may only be one of these.
@@ -114,7 +114,7 @@ class QueryForm:
 
 
 def kinds_of(where: Where) -> Where:
-    """Return groups without the numbers that tell them apart.
+    """Return groups without the numbers that distinguish them.
 
     Example:
         >>> kinds_of(("optional 1", "not exists 2", "graph <urn:g>"))
@@ -150,7 +150,7 @@ def read_query(query: str, prefixes: Mapping[str, str] | None = None) -> QueryFo
 
     Raises:
         TooLargeQueryError: Reading or comparing it could take longer than a few seconds.
-        UnreadableQueryError: It is not such a query; the text says where it breaks off.
+        UnreadableQueryError: It is not such a query; the text says at which place it breaks off.
 
     Example:
         >>> one = read_query("SELECT ?n {?l a <urn:Line>; <urn:from>/<urn:name> ?n FILTER(?n > 3 && ?n != 5)}")

@@ -169,7 +169,7 @@ def _guessed_namespaces(undeclared: Mapping[str, set[str]], vocabulary: Vocabula
 
 @cache
 def _store() -> Any:
-    """Return an empty store of pyoxigraph, whose parser is fast and says where an error is; None without it."""
+    """Return an empty store of pyoxigraph, whose parser is fast and says the place of an error; None without it."""
     try:
         return import_module("pyoxigraph").Store()
     except ImportError:

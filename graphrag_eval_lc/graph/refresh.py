@@ -31,7 +31,7 @@ class ReferenceQuery:
 
     Attributes:
         question_id: Its question.
-        location: Where it is in the dataset.
+        location: Its place in the dataset.
         line: The line of its output in the file; None for a dataset without one.
         query_line: The line of its query.
         query: The query.
@@ -100,7 +100,7 @@ class Refresh:
         return self.number("same") == len(self.references)
 
     def new_text(self) -> str:
-        """Return the dataset with the results of now, where they are others; comments, order and anchors stay.
+        """Return the dataset with the current results, if they differ; comments, order and anchors stay.
 
         An output that has become empty, or whose query failed, stays as it is.
 

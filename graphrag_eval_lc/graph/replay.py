@@ -143,7 +143,7 @@ class ReplayProxy:
 
     Args:
         calls: The file of recorded calls, in JSON Lines.
-        endpoint: Where calls are sent on to; None to answer only what is recorded.
+        endpoint: The endpoint that calls are sent on to; None to answer only what is recorded.
         replays: Whether calls are answered as recorded if they are; if not, each is sent on and recorded.
         port: The port; 0 for any that is free.
 

@@ -71,7 +71,7 @@ class GraphFile:
 
 @dataclass(frozen=True, slots=True)
 class GraphSource:
-    """Where a graph is.
+    """The place of a graph.
 
     Attributes:
         endpoint: The URL of a SPARQL endpoint.

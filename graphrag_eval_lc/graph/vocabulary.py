@@ -170,7 +170,7 @@ async def read_vocabulary(graph: Graph, *, most: int = MOST_TERMS) -> Vocabulary
 
 
 def _counts(lists: Iterable[Iterable[Row]], name: str) -> dict[str, int | None]:
-    """Return how often a term is there, by its IRI: in the default graph or in named graphs, where there are more."""
+    """Return the number of each term by its IRI: in the default graph or in named graphs, whichever has more."""
     counts: dict[str, int | None] = {}
     for row in chain.from_iterable(lists):
         if name in row:

@@ -168,7 +168,7 @@ def hint_of(secret: str, token: str = "") -> str:
 
     Args:
         secret: The secret.
-        token: The text that it ends; where that is one word, it is shown from its beginning.
+        token: The text that it ends; if that is one word, it is shown from its beginning.
 
     Example:
         >>> hint_of("k3jd9fLz0qWm81aX"), hint_of("pa55")

@@ -53,7 +53,7 @@ def _heaviest_matching(weights: Sequence[Mapping[int, int]]) -> list[int | None]
     """Return the column of each row, or None, so that the sum of the weights is the highest.
 
     This is the Hungarian method (Kuhn, 1955): row after row is matched along the cheapest alternating path. The
-    potential of a row and the price of a column add up to at least their weight, and to no more where they are
+    potential of a row and the price of a column add up to at least their weight, and to no more if they are
     matched. A path ends at a free column, or at a row that stays without one.
     """
     prices = {column: 0 for row in weights for column in row}
@@ -121,7 +121,7 @@ def _in_order(worths: Sequence[Mapping[int, int]], column_of: list[int | None]) 
 
 
 def order_share(matched: Sequence[tuple[int, int]]) -> float:
-    """Return the share of the pairs from different groups that are in order; 1 if there is no pair.
+    """Return the share of the pairs from different groups that are in order; 1 without pairs.
 
     Each is given by its group, or its place in the reference, and its actual place.
 

@@ -142,7 +142,7 @@ def match_iri_discovery_steps(reference: StepView, actual: StepView) -> StepScor
     if not isinstance(iri, str) or not iri:
         return explained(0.0, "the reference step names no IRI as its output")
     if actual.get("output") is None and actual.declared is None:
-        return explained(0.0, "there is no output")
+        return explained(0.0, "the output is missing")
     tool = actual.tool or actual.get("name")
     missing = explained(0.0, f"{iri} is not in the output of {tool}")
     text = actual.once(_text_of)

@@ -22,10 +22,10 @@ def parse_json_output(output: Any) -> Any:
 
     Raises:
         CutOutput: It is JSON that breaks off before its end.
-        UnreadableOutput: There is no output, or it is not JSON.
+        UnreadableOutput: The output is missing, or it is not JSON.
     """
     if output is None:
-        raise UnreadableOutput("there is no output")
+        raise UnreadableOutput("the output is missing")
     if not isinstance(output, str):
         return output
     try:
@@ -158,7 +158,7 @@ def match_texts(reference: StepView, actual: StepView) -> StepScore:
     if expected is None:
         return explained(0.0, "the reference step has no output to compare with")
     if found is None:
-        return explained(0.0, "there is no output")
+        return explained(0.0, "the output is missing")
     if expected == found or have_same_text(reference, actual):
         return explained(1.0, "the same text")
     cut = actual.cut_by_capture

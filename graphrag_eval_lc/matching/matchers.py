@@ -234,7 +234,7 @@ def register_matcher(
     Args:
         name: The step name, such as ``sparql_query``; None for every name.
         media_type: The reference step's ``output_media_type``; None for every one.
-        fulfilled_by: The names of the steps that may fulfil a reference step of this name, in place of its own: a
+        fulfilled_by: The names of the steps that may fulfil a reference step of this name, instead of this name: a
             search or a query fulfils ``iri_discovery``.
         reads: What it compares: the ``output`` of the steps or, as for ``retrieve_time_series``, only their ``args``;
             then a reference step needs no output. None: what was compared of these steps without it, else the output.
@@ -243,7 +243,7 @@ def register_matcher(
         A decorator.
 
     Raises:
-        MatcherError: Neither a name nor a media type is given, or ``fulfilled_by`` without a name; or ``reads`` has
+        MatcherError: No name and no media type is given, or ``fulfilled_by`` without a name; or ``reads`` has
             another value.
 
     Example:

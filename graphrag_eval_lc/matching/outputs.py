@@ -119,7 +119,7 @@ _SPLIT_TOKEN: Final = re.compile(r"-|\.|[eE][+-]?|t(?:ru?)?|f(?:a(?:ls?)?)?|n(?:
 
 
 def _is_json_beginning(text: str, *, or_whole: bool = False) -> bool:
-    """Return whether a text begins a JSON value that has not ended where the text ends, or is a whole one."""
+    """Return whether a text begins a JSON value that has not ended at the end of the text, or is a whole one."""
     text = text.lstrip("\ufeff \t\r\n").rstrip()
     try:
         json.loads(text)

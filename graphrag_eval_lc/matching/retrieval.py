@@ -229,7 +229,7 @@ def relevant_ids(reference: StepView) -> RelevantIds:
 def found_ids(relevant: RelevantIds, actual: StepView) -> tuple[RelevantIds, list[str]]:
     """Return the relevant ids and those that the actual step retrieved, by rank, both as texts, which compare.
 
-    In SPARQL results these are the cells of the id column or, if there is no column of that name, of the column that
+    In SPARQL results these are the cells of the id column or, without a column of that name, of the column that
     holds most of the relevant ids.
 
     Raises:

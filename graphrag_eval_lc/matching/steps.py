@@ -58,7 +58,7 @@ class StepsMatch:
     """The outcome of ``match_steps``.
 
     Attributes:
-        steps_score: 0 to 1; None if there are no reference steps to score.
+        steps_score: 0 to 1; None without reference steps to score.
         matches: The matches of the scored groups, by group and reference step.
         undecided: How many reference steps of the scored groups are fulfilled by no step but may be by one, as their
             comparison is undecided. Groups that were not reached, as a later one is not matched in full, do not count.
@@ -141,7 +141,7 @@ class StepsMatch:
 
     @cached_property
     def quality(self) -> StepsQuality | None:
-        """Recall, precision, F1 and order of all groups; None if there are no reference steps to score."""
+        """Recall, precision, F1 and order of all groups; None without reference steps to score."""
         if self._is_graded:
             actual_of = self._actual_of
         else:
@@ -206,7 +206,7 @@ def match_steps(
 
     Raises:
         DatasetError: The name of a reference step is a list or a mapping.
-        ConfigError: There is no such kind, or several for the same steps.
+        ConfigError: The kind is unknown, or several for the same steps.
 
     Example:
         >>> actual = {"name": "add", "args": {"a": 1, "b": 2}, "id": "c1", "status": "success", "output": "3"}

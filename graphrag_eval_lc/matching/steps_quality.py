@@ -26,7 +26,7 @@ class StepsQuality:
         precision: The sum of their grades ÷ the number of successful calls that could fulfil some reference step, by
             their names; 0 without such a call.
         order: Of the pairs of matched steps from different groups the share that is in the order of the reference;
-            1 if there is no pair.
+            1 without pairs.
     """
 
     recall: float

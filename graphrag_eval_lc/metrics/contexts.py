@@ -57,7 +57,7 @@ def id_context_recall(
         reference_context_ids: In any order; repeated ones count once.
 
     Returns:
-        0 to 1; 0 if nothing was retrieved, None if there are no references.
+        0 to 1; 0 if nothing was retrieved, None without references.
 
     Raises:
         TypeError: One of them is not an iterable of ids.

@@ -287,8 +287,8 @@ class MeanDifference:
 def _in_order(groups: Sequence[list[float]]) -> list[list[float]]:
     """Return clusters in an order that is the same whichever they come in, and whichever run is called A.
 
-    Some choices of clusters are drawn by their places. Those that differ by as much in both directions stand in the
-    order in which the mean goes; where it is 0, in that of the cluster whose counterpart is missing.
+    Some choices of clusters are drawn by their places. Those that differ by as much in both directions are in the
+    order in which the mean goes; if it is 0, in that of the cluster whose counterpart is missing.
     """
     plain = sorted((abs(total := fsum(values)), len(values), total) for values in groups)
     mirrored = sorted((size, number, -total) for size, number, total in plain)

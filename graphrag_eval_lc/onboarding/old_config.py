@@ -22,7 +22,7 @@ _NEEDED: Final = {_CUSTOM: _GENERATION, ANSWER_CORRECTNESS: _GENERATION, ANSWER_
 
 
 def moved_config(source: str | PathLike[str] | Mapping[str, Any] | None) -> tuple[dict[str, Any], list[str]]:
-    """Return graphrag-eval's config, a file or its content, as sections of ours, and sentences on what to know of it.
+    """Return graphrag-eval's config, a file or its content, as our sections, and sentences on what to know of it.
 
     Raises:
         ConfigError: The file cannot be read, or a section of it has another type.

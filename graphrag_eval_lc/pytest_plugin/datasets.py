@@ -150,7 +150,7 @@ def asked_question(request: pytest.FixtureRequest) -> AskedQuestion:
     """Return the question of a test, from its fixture."""
     question = getattr(request, "param", None)
     if not isinstance(question, AskedQuestion):
-        pytest.fail(f"there is no question: write {_EXAMPLE} before the test, which takes the fixture", pytrace=False)
+        pytest.fail(f"no question was passed: write {_EXAMPLE} before the test, which takes the fixture", pytrace=False)
     return question
 
 

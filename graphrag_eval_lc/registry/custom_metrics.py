@@ -118,7 +118,7 @@ def register_metric(
         kind: ``score`` says how good an answer is, ``spent`` what it took, ``count`` how often something happened.
         unit: ``score``, ``tokens``, ``seconds``, ``usd`` or ``count``; any other text is written behind the values.
         lower_is_better: Whether less of it is better; always so of what is ``spent``.
-        range: The least and the greatest value, None if there is no bound; by default 0 to 1 for what has no unit,
+        range: The least and the greatest value, None if unbounded; by default 0 to 1 for what has no unit,
             else without bounds. A failed question counts as a score's worst value: 0 or the least below it, or the
             greatest if less is better, if there is one.
         requires: What it needs, in words for people.

@@ -29,7 +29,7 @@ class Exporter:
         title: A few words on what it writes, for people.
         file_name: The file or folder in a run's folder that it writes by default.
         function: ``(run, path) -> path``, or its ``module:attribute``, loaded when it is used. It writes a run, in
-            memory or its folder, to a path (None for ``file_name`` in the folder), and returns where it wrote.
+            memory or its folder, to a path (None for ``file_name`` in the folder), and returns the path that it wrote.
 
     Example:
         >>> exporter("report").file_name
@@ -46,10 +46,10 @@ class Exporter:
 
         Args:
             run: The folder of a run, or what ``run_benchmark`` or ``score_run`` returned.
-            path: Where to; None for ``file_name`` in the run's folder.
+            path: The path to write to; None for ``file_name`` in the run's folder.
 
         Returns:
-            Where it was written.
+            The path that was written.
 
         Raises:
             GraphRAGEvalError: The run cannot be read, it cannot be written there, or a package is missing.
@@ -167,7 +167,7 @@ def written_report(folder: Path) -> tuple[Path | None, str | None]:
     try:
         return exporter(REPORT).export(folder), None
     except MissingExtraError as problem:
-        return None, f"There is no report: {problem}"
+        return None, f"No report was written: {problem}"
     except GraphRAGEvalError as problem:
         return None, f"Warning: the report could not be written: {problem}"
     except Exception as problem:  # the run is paid for, and all of it is in its folder

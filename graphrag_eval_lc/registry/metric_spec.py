@@ -47,7 +47,7 @@ class MetricSpec:
         kind: ``score`` says how good an answer is; ``spent`` what it took; ``count`` how often something happened.
         unit: ``score``, ``tokens``, ``seconds``, ``usd`` or ``count``; any other text is written behind the values.
         lower_is_better: Whether less of it is better; always so of what is spent.
-        range: The least and the greatest value, None if there is no bound.
+        range: The least and the greatest value, None if unbounded.
         usual_range: The range over which its values are shown as long as all lie in it; None: ``range``.
         over: What its mean is over: ``questions``, or ``steps`` for a metric of single steps.
         needs: What a question must have to be measured; None: nothing.

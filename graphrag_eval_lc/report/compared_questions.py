@@ -48,8 +48,8 @@ class ComparedList:
         templates: The templates of the questions, in A's order.
         index: What the list shows: ``questions`` (of each ``k``, its key in this page, ``q``, its text, and ``t``, its
             template), and in ``pairs`` by letter the rows of a run: ``i``, the place of the question; ``a`` and ``b``,
-            its values; ``w``, the place of what became of it in ``TURNS``. Where there is anything to say, also ``c``,
-            the chunk with its details, ``l``, by letter its key in the run's report where that is another one (None
+            its values; ``w``, the place of what became of it in ``TURNS``. If there is anything to say, also ``c``,
+            the chunk with its details, ``l``, by letter its key in the run's report if that is another one (None
             if it is not in it), ``u``, that undecided steps count 0, and ``n``, why it cannot be compared.
         chunks: The details of the questions that flipped, packed.
         counts: By letter, how many questions there are of each of ``TURNS``.
@@ -184,7 +184,7 @@ def _questions_of(results: Any) -> dict[str, _SeenQuestion]:
 
 
 def _other_keys(sides: Mapping[str, _SeenQuestion | None], key: str, flip: Flip | None) -> dict[str, str | None]:
-    """Return by letter the keys in the runs' reports, where they are others than that in this page."""
+    """Return by letter the keys in the runs' reports, if they differ from that in this page."""
     found: dict[str, str | None] = {}
     for (letter, seen), side in zip(sides.items(), (None, None) if flip is None else (flip.a, flip.b), strict=True):
         in_report = None if seen is None else seen.keys.get(side.repeat, seen.key) if side is not None else seen.key

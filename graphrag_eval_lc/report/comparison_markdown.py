@@ -79,7 +79,7 @@ def comparison_blocks(view: ComparisonView, most_questions: int) -> Iterator[Blo
 
 
 def _metrics_blocks(view: PairView) -> Iterator[Block]:
-    """Yield the metrics: first those that are no part of another one, the parts folded after them."""
+    """Yield the metrics: first those that are not part of another one, the parts folded after them."""
     letter, pair = view.letter, view.pair
     is_part = {
         row.metric.metric: metric_spec(row.metric.metric).is_part and not row.metric.is_main for row in view.rows

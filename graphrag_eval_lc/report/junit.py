@@ -58,10 +58,10 @@ def write_junit(
     """Write a run as JUnit's XML, for the views of tests of continuous integration.
 
     A question is a test case, its template the class. It passes if its score ``repeats.metric`` of the
-    configuration (``steps_score``) reaches ``repeats.threshold`` (1), is a failure where it does not, an error where
-    the agent failed or gave no response, and skipped if it has no such score. One that was asked several times
+    configuration (``steps_score``) reaches ``repeats.threshold`` (1), is a failure if it does not, an error if
+    the agent failed or returned no response, and skipped if it has no such score. One that was asked several times
     passes if all of its samples pass; else it is what the worst of them is: an error, a failure, or skipped. A
-    failure says the score and why it is no better; its text has all scores with the judges' reasons, and the answer.
+    failure says the score and why it is not better; its text has all scores with the judges' reasons, and the answer.
     The gates are cases of a second suite. The file is valid for both of Jenkins' schemas.
 
     Args:
@@ -111,7 +111,7 @@ class _Question:
         template_id: Its template.
         state: What came of its worst sample.
         seconds: How long its samples took.
-        places: Where the texts of its samples stand in the file of texts.
+        places: The places of its samples' texts in the file of texts.
     """
 
     name: str
@@ -194,7 +194,7 @@ class _Cases:
         return one_line(f"{said} ({passing}){f': {reason}' if reason else ''}", _MESSAGE)
 
     def _text(self, sample: Sample, state: int, verdict: Verdict) -> str:
-        """Return what is told of a sample; of one that passed its scores alone."""
+        """Return the text on a sample; on one that passed, only its scores."""
         result = sample.result
         scores = list(_score_lines(sample))
         if state == PASSED:

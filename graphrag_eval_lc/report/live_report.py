@@ -61,7 +61,7 @@ class LiveReport(AbstractContextManager["LiveReport"]):
         folder: The run's folder.
 
     Attributes:
-        address: Where the report is; it has a token that is made for this run.
+        address: The URL of the report; it has a token that is made for this run.
 
     Example:
         >>> with LiveReport(Path("runs/now")) as live:

@@ -83,7 +83,7 @@ _RESERVED: Final = 400
 
 
 def fitted(blocks: Iterable[Block], most_bytes: int) -> str:
-    """Return blocks as a document of at most so many bytes; what is left out is told.
+    """Return blocks as a document of at most so many bytes; a note says what is left out.
 
     Rows are left out from the end, and blocks that do not fit; the first block should.
 

@@ -93,7 +93,7 @@ def summary_text(
         run: As for ``write_summary``.
         gates: The gates as they were checked; None: of a run those of its configuration.
         most_questions: How many questions are shown at most.
-        most_bytes: Its size in UTF-8 at most; what does not fit is left out, which is told.
+        most_bytes: Its size in UTF-8 at most; what does not fit is left out, with a note.
 
     Raises:
         RunFolderError: The run cannot be read.

@@ -198,7 +198,7 @@ def _source(name: str) -> str:
 
 
 def _joined(names: Sequence[str]) -> str:
-    """Return scripts as one, in a scope of its own."""
+    """Return scripts as one, in a separate scope."""
     return "\n".join(["(() => {", '"use strict";', *(_source(name) for name in names), "})();"])
 
 

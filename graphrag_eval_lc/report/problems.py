@@ -61,8 +61,8 @@ class Funnel:
         """Return the section ``funnel``; None if no question has a reference query.
 
         Each sample that enters a stage passes, falls out, is passed over (it has no reference for the stage, or did
-        not need it), at the rows is undecided or, at the answer, is not judged (there is a reference, but no judge gave
-        a score).
+        not need it), at the rows is undecided or, at the answer, is not judged (there is a reference, but no judge
+        returned a score).
         """
         if not self._inside:
             return None
@@ -133,7 +133,7 @@ def _outcomes(sample: Sample, steps: SampleSteps) -> Outcomes | None:
 def _is_answered(
     steps: SampleSteps, queries: Sequence[tuple[int, int, Mapping[str, Any]]], valid: Sequence[int]
 ) -> bool | None:
-    """Return whether a query that succeeded gave rows or an answer; None if no reference query does."""
+    """Return whether a query that succeeded returned rows or an answer; None if no reference query does."""
     answering = [each for each in queries if _has_answer(reference_results, steps.reference(*each[:2]))]
     if not answering:
         return None
@@ -158,7 +158,7 @@ def _is_used(iri: Any, queries: Iterable[Mapping[str, Any]]) -> bool:
 
 
 def _gives_answer(actual: StepView, references: Iterable[StepView]) -> bool:
-    """Return whether a step gave rows or the answer to an ASK query, in an evident form or that of some reference."""
+    """Return whether a step returned rows or an answer to ASK, in an evident form or that of some reference."""
     return any(_has_answer(partial(actual_results, reference=reference), actual) for reference in references)
 
 
@@ -223,7 +223,7 @@ class Problems:
     Args:
         config: The configuration, for the names of custom evaluations.
         functions: The names of the functions that judged.
-        reference_names: The names of the dataset's reference steps, beside those that the samples have.
+        reference_names: The names of the dataset's reference steps, in addition to those in the samples.
     """
 
     def __init__(

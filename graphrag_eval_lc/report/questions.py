@@ -114,7 +114,7 @@ class MeasuredKeys:
         self._places: dict[str, list[int]] = {}  # of the metrics that a key of results tells of
 
     def of(self, result: Mapping[str, Any]) -> Iterator[tuple[str, str, str, str]]:
-        """Yield each metric that a result tells of, with the keys of its error, its reason and its cost.
+        """Yield each metric in a result, with the keys of its error, its reason and its cost.
 
         Metrics of what was spent are left out.
         """
@@ -226,7 +226,7 @@ _MOST_WAITING = 4  # chunks that are not yet packed, of some 150 KB each
 class DetailChunks:
     r"""Details packed into chunks: each is the base64 of the gzip of a JSON object of details by key.
 
-    A thread packs them, beside the reading of the questions after them.
+    A thread packs them while the next questions are read.
 
     Example:
         >>> chunks = DetailChunks()

@@ -1,4 +1,4 @@
-"""The run that a report shows: its samples with their keys, and what run.json tells of it."""
+"""The run that a report shows: its samples with their keys, and what run.json says of it."""
 
 import re
 import shlex
@@ -115,7 +115,7 @@ def reported_run(source: RunSource, selection: Selection = _ALL) -> ReportedRun:
         selection: Which of its questions are shown.
 
     Raises:
-        RunFolderError: It is no folder of a run that is scored, or was written by a newer version.
+        RunFolderError: It is not the folder of a scored run, or was written by a newer version.
         ComparisonError: It is none of these.
         OptionError: It has none of the selected questions, or lacks an id that was selected.
     """

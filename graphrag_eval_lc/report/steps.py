@@ -1,4 +1,4 @@
-"""The agent's steps beside the reference steps, and the rows in which their results differ."""
+"""The agent's steps next to the reference steps, and the rows in which their results differ."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -108,7 +108,7 @@ def uses_of(groups: Sequence[Sequence[Mapping[str, Any]]]) -> dict[int, str]:
 
 
 def extra_steps(groups: Sequence[Sequence[Mapping[str, Any]]], actual_steps: Sequence[Step]) -> list[int]:
-    """Return the indices of the successful steps that fit no reference step, nor may fit one."""
+    """Return the indices of the successful steps that do not fit a reference step, and cannot fit one."""
     fitting = {
         step["actual"]
         for group in groups

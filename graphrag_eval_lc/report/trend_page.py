@@ -84,7 +84,7 @@ def _comparison_pages(trend: RunTrend, target: Path) -> Iterator[tuple[Path, Pat
 
 
 def _name(runs: Sequence[StoredRun]) -> str:
-    """Return the name of a comparison's file: those of both runs, told apart where others are called the same."""
+    """Return the name of a comparison's file: the names of both runs, and a digest of their paths."""
     names = [_NOT_IN_NAMES.sub("_", run.path.resolve().name)[:40] for run in (runs[0], runs[-1])]
     paths = "\0".join(str(run.path.resolve()) for run in runs)
     return f"{'__'.join(names)}-{hashlib.sha256(paths.encode('utf-8', 'surrogatepass')).hexdigest()[:8]}.html"

@@ -48,7 +48,7 @@ class RunFolder:
 
     Args:
         path: The folder; it is made if it is missing, for its owner alone (0700). The mode of one that is there stays.
-        at: Where that is from the root, known before an agent could change the current folder; None to look now.
+        at: Its absolute path, known before an agent could change the current folder; None to look now.
         is_private: Whether what is made is for its owner alone, whatever the umask: the folder 0700, its files 0600.
 
     Attributes:

@@ -63,7 +63,7 @@ def baseline_of(
         mean_of: Returns a run's mean of that score; by default that in its folder, failed questions as 0.
 
     Raises:
-        OptionError: There is no run of that name.
+        OptionError: No run has that name.
     """
     at = next((index for index, each in enumerate(runs) if _is_same(each, run)), len(runs))
     if against == PREVIOUS:
@@ -100,9 +100,9 @@ def baseline_in(
         but: Runs that are not meant.
 
     Raises:
-        RunFolderError: There is no such folder, or the run is that of the name.
+        RunFolderError: The folder does not exist, or the run is that of the name.
         NothingToCompareError: No run in the folder can be compared with the run.
-        OptionError: There is no run of that name.
+        OptionError: No run has that name.
 
     Example:
         >>> baseline = baseline_in("runs/", "runs/today", "best")  # doctest: +SKIP
@@ -139,7 +139,7 @@ def _run_named(name: str, runs: Sequence[StoredRun]) -> StoredRun:
     found = paths or [run for run in runs if name in (run.label, run.path.name)]
     if not found:
         known = dict.fromkeys(each for run in runs for each in (run.label, run.path.name))
-        raise OptionError(f"found no run {name}", hint=f"{named(list(known), name)}; or give first or best.")
+        raise OptionError(f"found no run {name}", hint=f"{named(list(known), name)}; or write first or best.")
     return found[-1]
 
 

@@ -1,4 +1,4 @@
-"""What changed from one run to the next, as their records tell it: dataset, settings, judges, agent, capture."""
+"""What changed from one run to the next, according to their records: dataset, settings, judges, agent, capture."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -9,12 +9,12 @@ from graphrag_eval_lc.texts import listed
 
 _SHORT = 8  # of a digest, as people see it
 _JUDGES = {"generation": "the judge", "embedding": "the judge's embeddings", "prompts": "the judges' prompts"}
-_AGENT = {"agent": "the agent", "agent_source": "what the agent stands for", "agent_config": "the agent's config"}
+_AGENT = {"agent": "the agent", "agent_source": "what the agent resolves to", "agent_config": "the agent's config"}
 _VERSION = "graphrag-eval-lc"
 
 
 def changes_between(before: StoredRun, after: StoredRun) -> list[str]:
-    """Return what changed, each as a short sentence without a full stop; if nothing is known nothing is told.
+    """Return what changed, each as a short sentence without a full stop; nothing if nothing is known.
 
     Args:
         before: A run.
@@ -85,7 +85,7 @@ def _evaluator_changes(before: Mapping[str, Any], after: Mapping[str, Any]) -> I
 
 
 def _names(records: object) -> list[str] | None:
-    """Return the names of evaluators or matchers in a run.json; None if it does not tell them."""
+    """Return the names of evaluators or matchers in a run.json; None if it does not have them."""
     if not isinstance(records, list):
         return None
     told = (_mapping(each) for each in records)

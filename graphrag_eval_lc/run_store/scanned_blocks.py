@@ -46,11 +46,11 @@ class Block:
 
 
 def blocks_of(file: BinaryIO, path: Path) -> Iterator[Block]:
-    """Read a file of text part by part; bytes that are no UTF-8 stay as they are.
+    """Read a file of text part by part; bytes that are not UTF-8 stay as they are.
 
     Args:
         file: The file, open for reading.
-        path: Its path, which tells a journal.
+        path: Its path, by which a journal is recognised.
     """
     if ".jsonl" in path.name:
         for number, line in enumerate(file, start=1):

@@ -48,7 +48,7 @@ class Scan:
         path: The folder or the file.
         files: How many files were looked into.
         secrets: The secrets, file by file.
-        masked: The files that were written anew without them.
+        masked: The files that were rewritten without them.
         unread: Files that were not looked into, each with the reason.
     """
 
@@ -66,12 +66,12 @@ def scan_secrets(path: str | PathLike[str], *, mask: bool = False) -> Scan:
 
     Args:
         path: The folder or the file.
-        mask: Whether the files are written anew with the secrets masked. Each is replaced as a whole, and keeps its
+        mask: Whether the files are rewritten with the secrets masked. Each is replaced as a whole, and keeps its
             mode; the lines of journals stay JSON and keep their question ids, so that the run can be resumed, scored
             and reported as before.
 
     Raises:
-        OptionError: There is no such folder or file.
+        OptionError: The folder or file does not exist.
         RunFolderError: A file cannot be read or written; or with ``mask`` another process works in a run's folder,
             of which nothing is changed then.
 

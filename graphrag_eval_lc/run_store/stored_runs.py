@@ -1,4 +1,4 @@
-"""The runs in a folder, as their records tell of them; no result is read."""
+"""The runs in a folder, read from their records; no result is read."""
 
 import os
 from collections.abc import Iterable, Iterator, Mapping
@@ -51,7 +51,7 @@ class StoredRun:
 
     @property
     def started(self) -> datetime | None:
-        """When its first session began; None if run.json does not tell it."""
+        """When its first session began; None if run.json does not say."""
         try:
             time = datetime.fromisoformat(str(_mapping(self.record.get("times")).get("started")))
             return time.astimezone(UTC) if time.tzinfo else time.replace(tzinfo=UTC)
@@ -100,7 +100,7 @@ class StoredRun:
     def means(self, metrics: Iterable[str]) -> dict[str, ScoreMean]:
         """Return the means of scores, as the report shows them: failed questions count as 0 in the first of each.
 
-        The results are read only if some questions failed, as the aggregates tell the means of the answered ones.
+        The results are read only if some questions failed, because the aggregates have the means of the answered ones.
 
         Args:
             metrics: The scores; those that the run does not have are left out.
@@ -188,7 +188,7 @@ def list_runs(folder: str | PathLike[str]) -> list[StoredRun]:
         folder: The folder; it may be that of a single run.
 
     Raises:
-        RunFolderError: There is no such folder, or a run.json in it cannot be read.
+        RunFolderError: The folder does not exist, or a run.json in it cannot be read.
 
     Example:
         >>> list_runs("runs/")  # doctest: +SKIP
@@ -203,7 +203,7 @@ def list_runs(folder: str | PathLike[str]) -> list[StoredRun]:
 
 
 def _folders(root: Path) -> Iterator[Path]:
-    """Yield the folders with a run.json, each once though links lead to it; inside of one there are no others.
+    """Yield the folders with a run.json, each once even if links lead to it; a run folder contains no others.
 
     Raises:
         RunFolderError: A folder cannot be read.

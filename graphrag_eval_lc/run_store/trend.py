@@ -41,9 +41,9 @@ class TrendValue:
     """A score in one run, over all questions or those of a template.
 
     Attributes:
-        mean: The mean, failed questions as 0 (where less is better as the greatest value).
+        mean: The mean, failed questions as 0 (if lower is better, as the greatest value).
         answered: The mean over the questions that were answered; None if there is none.
-        low: The lower end of the 95 % interval of ``mean``; None if it cannot be told.
+        low: The lower end of the 95 % interval of ``mean``; None if it is not known.
         high: The upper end.
         note: Why the interval is too narrow; None if it is not.
         number_of_questions: How many questions have the score.
@@ -89,7 +89,7 @@ class RunTrend:
     """Runs in the order in which they began.
 
     Attributes:
-        folder: Where they are.
+        folder: The folder that they are in.
         metrics: The scores that are shown, the main one first.
         points: The runs.
         warnings: What is to be known, such as runs that are left out.
@@ -117,7 +117,7 @@ class RunTrend:
             kind: ``runs``: one for each run and metric. ``templates``: one for each run, metric and template.
 
         Raises:
-            OptionError: There is no such kind.
+            OptionError: The kind is unknown.
         """
         if kind not in ("runs", "templates"):
             raise OptionError(f"unknown kind of rows {kind!r}", key="kind", hint="Give runs or templates.")
@@ -128,7 +128,7 @@ class RunTrend:
 
         Raises:
             MissingExtraError: pandas is not installed.
-            OptionError: There is no such kind.
+            OptionError: The kind is unknown.
         """
         return Table.of(self.rows(kind)).to_pandas()
 
@@ -137,7 +137,7 @@ class RunTrend:
 
         Raises:
             RunFolderError: The file cannot be written.
-            OptionError: There is no such kind.
+            OptionError: The kind is unknown.
         """
         return Table.of(self.rows(kind)).to_csv(path)
 
@@ -146,7 +146,7 @@ class RunTrend:
 
         Args:
             metric: The score; the first one by default.
-            ax: Where to draw; new axes by default.
+            ax: The axes to draw on; new ones by default.
 
         Raises:
             MissingExtraError: matplotlib is not installed.
@@ -200,9 +200,9 @@ def trend(
             commit that are otherwise alike are pooled, except with ``previous``.
 
     Raises:
-        RunFolderError: There is no such folder, or a file of a run cannot be read.
+        RunFolderError: The folder does not exist, or a file of a run cannot be read.
         OptionError: The folder has no such run that came to its end; or none of the runs has a score or a template that
-            is named; or a metric says what was spent; or there is no run as ``against`` says.
+            is named; or a metric says what was spent; or no run matches ``against``.
         MissingExtraError: scipy is not installed.
 
     Example:

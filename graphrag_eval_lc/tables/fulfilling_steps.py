@@ -49,11 +49,11 @@ def named_step(
     """Return the index of the actual step that a match or a diagnosis names.
 
     Args:
-        name: The step's id; its index where it has none.
+        name: The step's id; its index if it has none.
         reference: The reference step that it fulfils or is nearest to.
         actual_steps: The steps of the agent.
         fits: Of several steps with the same id it is the last one that fits, and of those one that succeeded.
-        taken: The indices of steps that are only named where no other is.
+        taken: The indices of steps that are only named if no other is.
     """
 
     def rank(at: int) -> tuple[bool, bool, bool, int]:

@@ -1,7 +1,7 @@
 """HTML for notebooks: small tables that read in light and dark themes, and in which all data is text.
 
-There is no script in it, and no colour of a text or behind one: those are the theme's. Whatever a text holds, it is cut
-before it is escaped, so that what is shown stays small.
+It has no script, and sets no colour of a text or behind one: those are the theme's. Every text is cut before it is
+escaped, so that what is shown stays small.
 """
 
 import re
@@ -94,10 +94,10 @@ def rows_html(caption: str, columns: Sequence[Column], rows: Iterable[Sequence[C
     """Return a table with a line for each row.
 
     Args:
-        caption: What stands above it.
+        caption: The text above it.
         columns: Its columns.
         rows: A cell for each column.
-        more: What stands below it, such as how many rows were left out.
+        more: The text below it, such as how many rows were left out.
 
     Example:
         >>> "<td>" in rows_html("Tools", [Column("name")], [["search"]])
@@ -147,7 +147,7 @@ def page_html(*parts: str) -> str:
 
 
 def never_raising(html_of: Callable[[T], str]) -> Callable[[T], str]:
-    """Make a method that gives HTML say what went wrong where it fails, as a cell is no place for our traceback."""
+    """Make a method that returns HTML show its error as a line, so that a cell has no traceback of this package."""
 
     @wraps(html_of)
     def html(self: T) -> str:

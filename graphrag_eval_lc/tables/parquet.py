@@ -19,7 +19,7 @@ def write_parquet(table: Table, path: str | PathLike[str]) -> Path:
     """Write a table as a Parquet file; absent cells are null.
 
     A column is of booleans, of 64-bit integers, of doubles (also if integers and floats are mixed, or an integer is
-    larger) or of texts. Where it holds several of these, or lists and objects, all its cells are texts, the latter as
+    larger) or of texts. If it holds several of these, or lists and objects, all its cells are texts, the latter as
     JSON.
 
     Returns:

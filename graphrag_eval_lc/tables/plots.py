@@ -81,13 +81,13 @@ def plot_scores(rows: Iterable[Row], metric: str = MAIN_METRIC, *, ax: "Axes | N
     """Draw how the values of a metric are distributed, by template, the best template on top.
 
     Scores from 0 to 1 fall into the classes 1, at least 0.5, above 0, and 0; values of another range into its
-    quarters; the best class stands first. Failed questions are a class of their own. Each repeat of a question counts.
+    quarters; the best class comes first. Failed questions are a separate class. Each repeat of a question counts.
     Of more than 50 templates the worst are drawn.
 
     Args:
         rows: The rows of ``questions_table``.
         metric: The column.
-        ax: Where to draw; new axes by default.
+        ax: The axes to draw on; new ones by default.
 
     Raises:
         MissingExtraError: matplotlib is not installed.
@@ -165,11 +165,11 @@ def plot_templates(
     Args:
         values: A value for each question, by template.
         metric: Its name.
-        ax: Where to draw; new axes by default.
+        ax: The axes to draw on; new ones by default.
 
     Raises:
         MissingExtraError: matplotlib or scipy is not installed.
-        OptionError: There are no values.
+        OptionError: ``values`` is empty.
     """
     means = {template_id: fmean(group) for template_id, group in values.items() if group}
     if not means:
@@ -206,7 +206,7 @@ def plot_trend(rows: Sequence[Row], metric: str = MAIN_METRIC, *, ax: "Axes | No
     Args:
         rows: The rows of a trend: ``label``, ``metric``, ``mean``, and if they are known ``low`` and ``high``.
         metric: The score.
-        ax: Where to draw; new axes by default.
+        ax: The axes to draw on; new ones by default.
 
     Raises:
         MissingExtraError: matplotlib is not installed.
@@ -229,7 +229,7 @@ def plot_trend(rows: Sequence[Row], metric: str = MAIN_METRIC, *, ax: "Axes | No
 
 
 def _limit_to_range(ax: "Axes", spec: MetricSpec, values: Collection[float]) -> None:
-    """Begin the axis at the least value that there can be, such as 0, and end it at the greatest, where one is known.
+    """Begin the axis at the least possible value, such as 0, and end it at the greatest, if one is known.
 
     The axis is that of the usual range where all values lie in it, else of the whole range.
     """
@@ -250,7 +250,7 @@ def plot_times(rows: Iterable[Row], *, ax: "Axes | None" = None) -> "Axes":
 
     Args:
         rows: The rows of ``questions_table``.
-        ax: Where to draw; new axes by default.
+        ax: The axes to draw on; new ones by default.
 
     Raises:
         MissingExtraError: matplotlib is not installed.
@@ -294,13 +294,13 @@ _COLORS = {"better": BETTER, "worse": WORSE}
 def plot_differences(rows: Iterable[Mapping[str, Any]], *, spent: bool = False, ax: "Axes | None" = None) -> "Axes":
     """Draw each metric's difference from the baseline with its interval: a forest plot.
 
-    Blue is better, orange worse; grey is no evidence of a difference, or too few templates that differ to tell. A
-    label says where less of a score is better.
+    Blue is better, orange worse; grey means no evidence of a difference, or too few templates that differ. A
+    label marks scores for which lower is better.
 
     Args:
         rows: The rows of a comparison's metrics.
         spent: Whether to draw what was spent, in percent of the baseline, in place of the scores.
-        ax: Where to draw; new axes by default.
+        ax: The axes to draw on; new ones by default.
 
     Raises:
         MissingExtraError: matplotlib is not installed.
@@ -351,7 +351,7 @@ def plot_questions(
         rows: The rows of a comparison's questions, of all metrics.
         metric: The metric that is drawn.
         lower_is_better: Whether less of it is better; None for what its declaration says.
-        ax: Where to draw; new axes by default.
+        ax: The axes to draw on; new ones by default.
 
     Raises:
         MissingExtraError: matplotlib is not installed.

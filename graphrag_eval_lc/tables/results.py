@@ -40,7 +40,7 @@ class Results(list[Result]):
         """Return a row for each result (``questions``) or for each call of the agent (``steps``).
 
         Raises:
-            OptionError: There is no such kind.
+            OptionError: The kind is unknown.
         """
         if kind == "questions":
             return questions_table(self)
@@ -53,7 +53,7 @@ class Results(list[Result]):
 
         Raises:
             MissingExtraError: pandas is not installed.
-            OptionError: There is no such kind.
+            OptionError: The kind is unknown.
         """
         return self.table(kind).to_pandas()
 
@@ -61,7 +61,7 @@ class Results(list[Result]):
         """Write the results as comma-separated values, with a row for each result or each call of the agent.
 
         Raises:
-            OptionError: There is no such kind.
+            OptionError: The kind is unknown.
             RunFolderError: The file cannot be written.
         """
         return self.table(kind).to_csv(path)
@@ -70,7 +70,7 @@ class Results(list[Result]):
         """Return one question for a notebook or ``print``: what was asked, answered and done, and why it scored so.
 
         Raises:
-            OptionError: There is no result of it.
+            OptionError: It has no result.
 
         Example:
             >>> result = {"question_id": "q", "template_id": "t", "question_text": "1 + 1?", "actual_answer": "2"}
@@ -95,7 +95,7 @@ class Results(list[Result]):
         return plot_scores(self.table().rows, metric, ax=ax)
 
     def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
-        """Print one line in a notebook or IPython, where a list would stand with all that it holds."""
+        """Print one line in a notebook or IPython, instead of a list with all its content."""
         failed = sum(map(is_error, self))
         printer.text(f"<Results: {len(self) - failed:,} answered, {failed:,} failed>")
 

@@ -164,7 +164,7 @@ def aggregates_table(aggregates: Mapping[str, Any]) -> Table:
     """Return aggregates as a table with a row for each statistic.
 
     Its columns are ``scope`` (template, micro, macro, totals or repeats), ``template_id`` (of the scope template
-    only), ``metric``, ``statistic`` (sum, mean, …; "value" where a metric has a single number) and ``value``. How
+    only), ``metric``, ``statistic`` (sum, mean, …; "value" if a metric has a single number) and ``value``. How
     often a tool was called is the metric ``steps.TOOL``; pass@k has k as its statistic.
 
     Args:

@@ -144,7 +144,7 @@ class ShownQuestion:
         return [*rows, *self._scores()]
 
     def _scores(self) -> list[tuple[str, str]]:
-        """Return the scores that are no part of others: of steps, of judges and users' own."""
+        """Return the scores that are not part of others: of steps, of judges and users' own."""
         row = question_row(self.result)
         found = [key for key in scores(Table.of([row])) if not metric_spec(key).is_part]
         return [(key, f"{float(row[key]):.3f}") for key in found[:_MOST_SCORES]]

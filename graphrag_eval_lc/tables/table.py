@@ -47,7 +47,7 @@ class Table:
 
         Args:
             rows: The cells by column.
-            first: Columns that come before all others, even where no row has them.
+            first: Columns that come before all others, even if no row has them.
         """
         kept = list(rows)
         return cls(tuple(dict.fromkeys([*first, *(column for row in kept for column in row)])), kept)

@@ -27,7 +27,7 @@ _TIMES: Final = frozenset(("start", "end"))
 
 
 class Kind(NamedTuple):
-    """A kind of failure: its name, and a sentence that tells groups of this kind apart."""
+    """A kind of failure: its name, and a sentence that distinguishes groups of this kind."""
 
     name: str
     title: str

@@ -58,7 +58,7 @@ class ScoreLine(TemplateScore):
         without: How many questions of the run do not have it.
         low: The lower end of the 95 % interval of ``mean``; None if it is not known.
         high: The upper end.
-        interval_note: Why there is no interval, or why it may be too narrow; empty if there is nothing to say.
+        interval_note: Why the interval is missing or may be too narrow; empty if neither is so.
     """
 
     metric: str

@@ -198,7 +198,7 @@ def test_assistant_has_a_name_an_id_and_versions(url: str, tmp_path: Path) -> No
     assert record["agent"] == f"{url}/Fast%20agent"
     assert record["agent_source"] == f"graph of_config, assistant {identifier}, version 1"
     client.assistants.update(identifier, config={"configurable": {"model": "another"}})
-    with pytest.raises(RunFolderError, match=r"what it stands for was .*version 1 and is .*version 2"):
+    with pytest.raises(RunFolderError, match=r"what it resolves to was .*version 1 and is .*version 2"):
         answers(f"{url}/Fast%20agent", output_dir=tmp_path / "run")
 
 

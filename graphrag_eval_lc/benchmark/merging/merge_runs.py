@@ -184,7 +184,7 @@ def _merge(
 
 
 def _difference_warnings(parts: Sequence[Part]) -> Iterator[str]:
-    """Say where the code or the packages of the parts differ, which may change answers."""
+    """Say how the code or the packages of the parts differ, which may change answers."""
     known = ((part.record.get("git") or {}).get("commit") for part in parts)
     commits = list(dict.fromkeys(str(commit)[:12] for commit in known if commit is not None))
     if len(commits) > 1:

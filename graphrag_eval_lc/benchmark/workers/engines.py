@@ -28,7 +28,7 @@ async def workers_of(
     Args:
         agent: The agent, as it was given; workers load it for themselves.
         options: The options of the run.
-        output: Where the run goes, resumed.
+        output: The output of the run, resumed.
         stop: Ends the waiting for a cluster.
         slots: The limit of requests, which each keeps to once a process is ready.
 

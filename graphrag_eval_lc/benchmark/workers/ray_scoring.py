@@ -35,7 +35,7 @@ class Comparison:
         config: The sections of the configuration that comparing needs; what judges need stays at the driver.
         kinds: The step kinds of users.
         folder: The folder of the driver.
-        paths: Where the driver finds modules.
+        paths: The driver's ``sys.path``.
     """
 
     config: EvaluationConfig

@@ -141,7 +141,7 @@ def places_of_code() -> tuple[str, list[str]]:
 
 
 def use_code_in(folder: str | None, paths: Iterable[str]) -> None:
-    """Work in the driver's folder, and find modules where it finds them, on a machine that has these places."""
+    """Work in the driver's folder, and add its ``sys.path``, on a machine that has these places."""
     sys.path.extend(path for path in paths if path not in sys.path and Path(path).exists())
     if folder is not None:
         with contextlib.suppress(OSError):

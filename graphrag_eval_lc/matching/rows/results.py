@@ -150,7 +150,7 @@ class SparqlResults:
 
     @property
     def is_headless(self) -> bool:
-        """Whether nothing names the columns: there are no rows, and the form has no header, as ``[]``."""
+        """Whether nothing names the columns: it has no rows, and the form has no header, as ``[]``."""
         return not self.columns and not self.row_count and self.boolean is None and self.form != SPARQL_JSON
 
     def fault_of(self, name: str) -> str:

@@ -72,7 +72,7 @@ def _is_of_sql(step: StepView) -> bool:
 
 
 def _read_sql_output(output: Any, format: OutputFormat | None = None) -> SparqlResults:
-    """Read an output of LangChain's SQL tool, whose empty text means that there are no rows."""
+    """Read an output of LangChain's SQL tool, whose empty text means no rows."""
     if isinstance(output, str) and not output.strip():
         form = f"an empty text, as {SQL_DB_QUERY} returns for no rows"
         return SparqlResults({}, 0, form=form, is_untyped=True)

@@ -1,6 +1,6 @@
 """Reads results in texts that are not JSON: CSV, TSV, tables that tools draw, and W3C XML.
 
-Every table becomes a grid, the rows of its cells with the names first; a form says only where the rows are, what is
+Every table becomes a grid, the rows of its cells with the names first; a form says only which lines are rows, what is
 between cells and how they are quoted. ``looks_like_…`` is true only if a text that nothing declares can be taken for
 the form, so that prose never is. ``read_…`` raises `CutOutput` if the text ends too early, else `UnreadableOutput`.
 """

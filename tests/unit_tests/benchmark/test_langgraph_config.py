@@ -255,7 +255,7 @@ def test_run_goes_on_with_the_same_graph_only(project: Path) -> None:
     run_benchmark("g", DATASET, output_dir="run", progress="off")
     run_benchmark("langgraph.json:g", DATASET, output_dir="run", progress="off")
     write(project, {"g": "./graphs.py:uncompiled"})
-    changed = r"what it stands for was ./graphs\.py:agent and is ./graphs\.py:uncompiled"
+    changed = r"what it resolves to was ./graphs\.py:agent and is ./graphs\.py:uncompiled"
     with pytest.raises(RunFolderError, match=changed):
         run_benchmark("g", DATASET, output_dir="run", progress="off")
     with pytest.raises(RunFolderError, match=changed):

@@ -103,6 +103,6 @@ def test_report_that_cannot_be_written_is_one_note(tmp_path: Path, monkeypatch: 
         monkeypatch.delattr(f"graphrag_eval_lc.report.{module}", raising=False)  # which an import sets again
     run = run_benchmark(answer, DATASET, output_dir=tmp_path, progress="off")
     [note] = run.notes
-    assert note.startswith("There is no report: ")
+    assert note.startswith("No report was written: ")
     assert note.endswith("Run: pip install 'graphrag-eval-lc[report]'")
     assert run.results[0]["status"] == "success"

@@ -96,8 +96,8 @@ def test_folder_keeps_the_responses_to_all_questions(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"template_ids": ["node"]}, "there is no template node. Did you mean nodes?"),
-        ({"question_ids": ["l4", "zz"]}, r"there is no question l4 \(and 1 more that were named\). Did you mean l3"),
+        ({"template_ids": ["node"]}, "unknown template node. Did you mean nodes?"),
+        ({"question_ids": ["l4", "zz"]}, r"unknown question l4 \(and 1 more that were named\). Did you mean l3"),
         ({"template_ids": ["nodes"], "question_ids": ["l1"]}, "no question is left by the selection"),
         ({"template_ids": ["nodes"], "answered_only": True}, "none of 2 questions has a response. Check that the"),
     ],
@@ -216,7 +216,7 @@ def test_matcher_of_a_question_that_is_not_selected_is_missed_when_all_are_score
     ("options", "message"),
     [
         ({"question_ids": ["n1"]}, "the run has none of the selected questions"),
-        ({"question_ids": ["l9"]}, "there is no question l9. Did you mean l"),
+        ({"question_ids": ["l9"]}, "unknown question l9. Did you mean l"),
     ],
 )
 def test_what_a_run_did_not_ask_cannot_be_scored_and_its_folder_stays(

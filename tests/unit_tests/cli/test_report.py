@@ -70,6 +70,6 @@ def test_without_jinja2_a_line_says_how_to_get_it(
     assert exit_code(*SCORE) == 0
     (line,) = capsys.readouterr().err.splitlines()
     assert line == (
-        "There is no report: A report needs the package jinja2, which is not installed. "
+        "No report was written: A report needs the package jinja2, which is not installed. "
         "Run: pip install 'graphrag-eval-lc[report]'"
     )

@@ -85,7 +85,7 @@ def test_id_that_is_not_there_is_wrong_usage_with_the_nearest(
     dev_split: None, exit_code: Command, capsys: Output, command: tuple[str, ...]
 ) -> None:
     assert exit_code(*command, "--template", "t-30") == 2
-    assert "there is no template t-30. Did you mean t30" in capsys.readouterr().err
+    assert "unknown template t-30. Did you mean t30" in capsys.readouterr().err
     assert not Path("run").exists()
 
 

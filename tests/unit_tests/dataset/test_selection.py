@@ -85,9 +85,9 @@ def test_record_names_what_was_given_and_makes_the_selection_again() -> None:
 @pytest.mark.parametrize(
     ("filters", "message"),
     [
-        ({"question_ids": ("l4",)}, "there is no question l4. Did you mean l3 or l2 or l1?"),
-        ({"question_ids": ("zz", "l1", "yy")}, r"there is no question zz \(and 1 more.*\). The dataset has: l1, l2"),
-        ({"template_ids": ("node",)}, "there is no template node. Did you mean nodes?"),
+        ({"question_ids": ("l4",)}, "unknown question l4. Did you mean l3 or l2 or l1?"),
+        ({"question_ids": ("zz", "l1", "yy")}, r"unknown question zz \(and 1 more.*\). The dataset has: l1, l2"),
+        ({"template_ids": ("node",)}, "unknown template node. Did you mean nodes?"),
         ({"template_ids": ("empty",)}, "no question is left"),
         ({"template_ids": ("nodes",), "question_ids": ("l1",)}, "no question is left"),
     ],

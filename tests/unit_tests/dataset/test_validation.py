@@ -398,7 +398,7 @@ def test_a_run_is_checked_by_its_own_config_unless_another_is_given(tmp_path: Pa
 def test_folders_are_no_files(tmp_path: Path) -> None:
     score_responses(dataset({"name": "add", "output": "3"}), [], output_dir=tmp_path / "run")
     with pytest.raises(
-        DatasetError, match=r"run: this is a folder, not a reference dataset\. It is a run's folder: give the dataset"
+        DatasetError, match=r"run: this is a folder, not a reference dataset\. It is a run folder: name the dataset"
     ):
         whats(tmp_path / "run")
     with pytest.raises(ResponsesError, match=r"The responses of this run are in .*run/responses\.jsonl\."):

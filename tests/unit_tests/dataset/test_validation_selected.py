@@ -115,9 +115,9 @@ def test_repeated_keys_are_mistakes_of_the_file_whatever_is_selected(tmp_path: P
 
 
 def test_ids_that_the_dataset_does_not_have_are_one_error_with_the_nearest() -> None:
-    with pytest.raises(DatasetError, match=r"there is no template node. Did you mean nodes?"):
+    with pytest.raises(DatasetError, match=r"unknown template node. Did you mean nodes?"):
         validate_dataset(DATASET, template_ids=["node"])
-    with pytest.raises(DatasetError, match=r"there is no question n2. Did you mean n1"):
+    with pytest.raises(DatasetError, match=r"unknown question n2. Did you mean n1"):
         validate_dataset(DATASET, question_ids=["n2"])
 
 

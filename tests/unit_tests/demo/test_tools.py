@@ -71,7 +71,7 @@ def test_now_stands_still(tools):
         ("autocomplete_search", {"query": "OSLO", "limit": 0}, "limit is 0, but must be from 1 to 50"),
         ("retrieve_time_series", {"mrid": f"urn:uuid:{FEDA_EEMSHAVEN}"}, "without urn:uuid: before it"),
         ("retrieve_time_series", {"mrid": "FEDA"}, "mrid is 'FEDA', but must be a UUID"),
-        ("retrieve_data_points", {"external_id": "x", "start": "2h-ago", "end": "now"}, "There is no time series 'x'"),
+        ("retrieve_data_points", {"external_id": "x", "start": "2h-ago", "end": "now"}, "Unknown time series 'x'"),
         ("retrieve_data_points", {"external_id": "flow-2001", "start": "now", "end": "now"}, "is not before end"),
         ("retrieve_data_points", {"external_id": "flow-2001", "start": "2h-ago"}, "validation error"),
         ("retrieval", {"query": "ice", "k": 51}, "k is 51, but must be from 1 to 50"),

@@ -39,7 +39,7 @@ def test_all_repeats_of_answered_questions_are_scored() -> None:
 
 
 def test_what_the_dataset_does_not_have_is_an_error() -> None:
-    with pytest.raises(DatasetError, match=r"there is no question a3. Did you mean a"):
+    with pytest.raises(DatasetError, match=r"unknown question a3. Did you mean a"):
         run_evaluation(DATASET, RESPONSES, question_ids=["a3"])
     with pytest.raises(DatasetError, match="none of 4 questions has a response"):
         run_evaluation(DATASET, {}, answered_only=True)

@@ -37,7 +37,7 @@ def test_samples_are_spread_evenly() -> None:
     ("text", "part"),
     [
         ("3", "cannot be '3'. Write it as 3/16"),
-        ("0/16", "unknown shard 0/16. The first is 1/16: where parts are counted from 0, add 1"),
+        ("0/16", "unknown shard 0/16. The first is 1/16: if your parts are counted from 0, add 1"),
         ("17/16", "unknown shard 17/16"),
         ("0/0", "unknown shard 0/0"),
         ("-1/16", "cannot be '-1/16'"),

@@ -20,7 +20,7 @@ MISTAKES = {
         "graphrag_ask",
         "the reference dataset cannot be read (the file does not exist). Mend",
     ),
-    "template.py": ('"qa.yaml", templates="wher"', "graphrag_ask", "there is no template wher. Did you mean where"),
+    "template.py": ('"qa.yaml", templates="wher"', "graphrag_ask", "unknown template wher. Did you mean where"),
     "keyword.py": ('"qa.yaml", template="where"', "graphrag_ask", "takes no keyword template. Did you mean templates?"),
     "config.py": ('"qa.yaml", config={"stps": {}}', "graphrag_ask", "unknown key stps. Did you mean steps?"),
     "sample.py": ('"qa.yaml", sample=1', "graphrag_ask", "a sample needs a seed. Add seed=1"),

@@ -63,8 +63,8 @@ def test_run_in_memory_is_reported_in_part() -> None:
 @pytest.mark.parametrize(
     ("selection", "message"),
     [
-        ({"template_ids": ["node"]}, "there is no template node. Did you mean nodes?"),
-        ({"question_ids": ["7"]}, "there is no question 7. The run has: lines1, lines2, nodes1, nodes2."),
+        ({"template_ids": ["node"]}, "unknown template node. Did you mean nodes?"),
+        ({"question_ids": ["7"]}, "unknown question 7. The run has: lines1, lines2, nodes1, nodes2."),
         ({"template_ids": ["lines"], "question_ids": ["nodes1"]}, "the run has none of the selected questions"),
     ],
 )
