@@ -19,6 +19,7 @@ from graphrag_eval_lc.evaluation.answer_tables import ANSWER_COLUMNS
 from graphrag_eval_lc.files.reading import TextFile
 from graphrag_eval_lc.graph.dataset_text import Location, NewOutput, result_text, with_new_outputs
 from graphrag_eval_lc.json_values import json_text
+from graphrag_eval_lc.masking import MASK
 from graphrag_eval_lc.registry.metrics import ANSWER_F1
 from graphrag_eval_lc.texts import counted, one_line
 from graphrag_eval_lc.view.samples import ANSWER_THRESHOLD, repeat_of
@@ -147,7 +148,8 @@ def noted_dataset(notes: Notes, dataset: Path, results: Iterable[Mapping[str, An
     for note in notes.notes:
         by_question.setdefault(note.question_id, []).append(note)
     seen = {each: result for each, result in _by_key(results) if each[0] in by_question}
-    places = []
+    places: list[NotedPlace] = []
+    new_outputs: dict[Location, str] = {}
     for location, question in _questions(records.values):
         for note in by_question.pop(str(question.get("id")), ()):
             places.append(NotedPlace(records.line_of(location), f"{note.question_id}: {note.says}"))
@@ -155,6 +157,13 @@ def noted_dataset(notes: Notes, dataset: Path, results: Iterable[Mapping[str, An
                 at = (*location, "reference_steps", accepted.group, accepted.step)
                 result = seen.get((note.question_id, _repeat_in(note)))
                 outcome = _replacement(notes, accepted, at, _step_at(question, accepted), result)
+                if not isinstance(outcome, str) and at in new_outputs:
+                    is_same = new_outputs[at] == outcome.output
+                    outcome = (
+                        f"{'accepted already' if is_same else 'not replaced'}: another repeat's output is accepted"
+                    )
+                if not isinstance(outcome, str):
+                    new_outputs[at] = outcome.output
                 step = f"{note.question_id}, group {accepted.group + 1} step {accepted.step + 1}"
                 text = outcome if isinstance(outcome, str) else f"the output of {outcome.source['step']} is accepted"
                 places.append(
@@ -214,8 +223,10 @@ def _replacement(
     if step.get("status") != "success" or step.get("output") is None or step.get("output_cut") is not None:
         return "not replaced: the call has no complete output"
     text = _output_text(step["output"])
+    if MASK in text:
+        return "not replaced: a part of the output is masked"
     source = {
-        "run": notes.run_id or str(notes.folder),
+        "run": notes.run_id or str(notes.folder or "unknown"),
         "step": str(step.get("id", accepted.actual)),
         "date": datetime.now(UTC).date().isoformat(),
         "sha256": hashlib.sha256(text.encode()).hexdigest(),
@@ -229,7 +240,8 @@ def _output_text(output: Any) -> str:
         value = json.loads(output) if isinstance(output, str) else output
     except ValueError:
         return str(output)
-    is_rows = isinstance(value, Mapping) and isinstance(value.get("head"), Mapping) and "results" in value
+    is_rows = isinstance(value, Mapping) and isinstance(value.get("head"), Mapping)
+    is_rows = is_rows and isinstance(value.get("results"), Mapping)
     return result_text(value) if is_rows else output if isinstance(output, str) else json_text(value)
 
 

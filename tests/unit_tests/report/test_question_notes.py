@@ -133,6 +133,33 @@ def test_note_of_a_repeat_means_its_own_steps(tmp_path: Path, dataset: Path, res
     assert '"narvik"' in noted_dataset(notes, dataset, [*results, second]).new_text()
 
 
+@pytest.mark.parametrize(
+    ("output", "text"),
+    [
+        ("narvik", "not replaced: another repeat's output is accepted"),
+        ("bergen", "accepted already: another repeat's output is accepted"),
+        ("the key is ***", "not replaced: a part of the output is masked"),
+    ],
+)
+def test_one_output_of_a_step_is_accepted(
+    output: str, text: str, tmp_path: Path, dataset: Path, results: list[Any]
+) -> None:
+    second = {**results[0], "repeat": 2, "actual_steps": [{"name": "find", "status": "success", "output": output}]}
+    notes = notes_of(tmp_path, accepted("q1", 1), {**accepted("q1", 0), "key": "q1 #2"})
+    found = noted_dataset(notes, dataset, [*results, second])
+    assert found.places[-1].text == f"q1, group 1 step 1: {text}"
+    assert 'output: "bergen"  # by hand' in found.new_text()
+
+
+@pytest.mark.parametrize("rows", [None, []])
+def test_accepted_rows_that_are_broken_are_a_text(rows: Any, tmp_path: Path, dataset: Path, results: list[Any]) -> None:
+    output = json.dumps({"head": {"vars": ["c"]}, "results": rows})
+    steps = [{"name": "find", "status": "success", "output": output}]
+    notes = notes_of(tmp_path, accepted("q1", 0))
+    new = noted_dataset(notes, dataset, [{**results[0], "actual_steps": steps}]).new_text()
+    assert yaml.safe_load(new)[0]["questions"][0]["reference_steps"][0][0]["output"] == output
+
+
 def test_labels_feed_the_agreement_with_the_judge(tmp_path: Path, results: list[Any]) -> None:
     notes = notes_of(
         tmp_path,
