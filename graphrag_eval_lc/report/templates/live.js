@@ -8,6 +8,7 @@ function takePage(made) {
   document.querySelectorAll(DATA).forEach((part) => part.remove());
   document.body.append(...made.querySelectorAll(DATA));
   chunks.clear();
+  prefixesOfDataset = null;
   const kept = document.getElementById("questions");
   const top = kept.getBoundingClientRect().top;
   const parts = [...made.querySelector("main").children];

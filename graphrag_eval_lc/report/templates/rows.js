@@ -73,7 +73,8 @@ function rowsIn(text) {
   const bindings = value?.results?.bindings;
   const rows = bindings ?? value;
   if (!Array.isArray(rows) || !(rows.length || bindings) || !rows.every((row) => row && typeof row === "object" && !Array.isArray(row))) return null;
-  const names = [...new Set([...(value.head?.vars ?? []), ...rows.flatMap(Object.keys)])];
+  const vars = Array.isArray(value.head?.vars) ? value.head.vars.map(String) : [];
+  const names = [...new Set([...vars, ...rows.flatMap(Object.keys)])];
   const shown = (cell) => (bindings && cell && typeof cell === "object" ? cell.value : cell);
   const asText = (cell) => (cell === undefined || cell === null ? null : visible(typeof cell === "object" ? JSON.stringify(cell) : String(cell)));
   return { names: names.map(visible), rows: rows.map((row) => names.map((name) => asText(shown(row[name])))) };
