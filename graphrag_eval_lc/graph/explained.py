@@ -90,7 +90,7 @@ class QueryExplainer:
             record["differences"] = [
                 {
                     key: value
-                    for key in ("kind", "sentence", "expected", "actual")
+                    for key in ("kind", "sentence", "expected", "actual", "column")
                     if (value := getattr(each, key)) is not None
                 }
                 for each in differences

@@ -4,7 +4,7 @@ Right queries differ too: a difference says what to look at, not that the query 
 """
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import product
 from typing import Literal, TypeAlias, get_args
 
@@ -66,12 +66,14 @@ class Difference:
         sentence: It in words, such as "uses cim:ratedU instead of cim:ratedS".
         expected: What the reference query has; None if it has nothing there.
         actual: What the query has; None if it has nothing there.
+        column: The column of the reference that has the values of its property; None if that is not what differs.
     """
 
     kind: DifferenceKind
     sentence: str
     expected: str | None = None
     actual: str | None = None
+    column: str | None = None
 
 
 def query_differences(
@@ -126,7 +128,7 @@ def query_differences(
 def _within_limits(found: Difference) -> Difference:
     """Return a difference with shortened texts, as a list of values may have thousands."""
     expected, actual = (None if each is None else shortened(each, _LONGEST) for each in (found.expected, found.actual))
-    return Difference(found.kind, shortened(found.sentence, 2 * _LONGEST), expected, actual)
+    return replace(found, sentence=shortened(found.sentence, 2 * _LONGEST), expected=expected, actual=actual)
 
 
 def in_words(differences: Sequence[Difference], most: int = 3) -> str:
@@ -238,7 +240,9 @@ class _Comparison:
         match kind:
             case "property":
                 old, new = words.term(expected.predicate), words.term(actual.predicate)
-                return Difference(kind, f"uses {new} instead of {old}", old, new)
+                is_column = (expected.object, None) in self._wanted.select.columns
+                column = expected.object.removeprefix("?") if is_column else None
+                return Difference(kind, f"uses {new} instead of {old}", old, new, column)
             case "inverse" | "direction":
                 old, new = words.pattern(expected), words.pattern(actual)
                 return Difference(kind, f"has {new} instead of {old}", old, new)

@@ -1,6 +1,6 @@
 """The agent's steps next to the reference steps, and the rows in which their results differ."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from graphrag_eval_lc.config import EvaluationConfig
@@ -98,24 +98,21 @@ def step_groups(steps: SampleSteps) -> list[list[dict[str, Any]]]:
 
 
 def uses_of(groups: Sequence[Sequence[Mapping[str, Any]]]) -> dict[int, str]:
-    """Name the reference step that each actual step fulfils, by the actual step's index."""
-    return {
-        step["actual"]: f"group {at} step {place}"
-        for at, group in enumerate(groups, start=1)
-        for place, step in enumerate(group, start=1)
-        if step["status"] == "matched" and step["actual"] is not None
-    }
+    """Say which reference step each actual step fulfils, or comes nearest to, by the actual step's index."""
+    signs = {False: ("✓", "≈ nearest:"), True: ("✓", "≈ in part:")}
+    uses: dict[int, str] = {}
+    for is_matched, (whole, part) in signs.items():  # what a call fulfils says more than what it comes nearest to
+        for at, group in enumerate(groups, start=1):
+            for place, step in enumerate(group, start=1):
+                if step["actual"] is not None and (step["status"] == "matched") == is_matched:
+                    uses[step["actual"]] = f"{whole if step['score'] == 1.0 else part} group {at} step {place}"
+    return uses
 
 
 def extra_steps(groups: Sequence[Sequence[Mapping[str, Any]]], actual_steps: Sequence[Step]) -> list[int]:
-    """Return the indices of the successful steps that do not fit a reference step, and cannot fit one."""
-    fitting = {
-        step["actual"]
-        for group in groups
-        for step in group
-        if step.get("may_fit") or (step["score"] > 0 and (step["status"] == "matched" or not step.get("in_part")))
-    }
-    return [at for at, step in enumerate(actual_steps) if step.get("status") == "success" and at not in fitting]
+    """Return the indices of the successful steps that no reference step is compared with."""
+    compared = {step["actual"] for group in groups for step in group}
+    return [at for at, step in enumerate(actual_steps) if step.get("status") == "success" and at not in compared]
 
 
 def _step_record(steps: SampleSteps, group: int, place: int, diagnosis: Step, actual: int | None) -> dict[str, Any]:
@@ -139,7 +136,8 @@ def _step_record(steps: SampleSteps, group: int, place: int, diagnosis: Step, ac
     if actual is not None and score < 1.0 and not is_undecided:
         rows = _rows_of(steps, group, place, actual)
         if rows is not None:
-            record["rows"] = rows
+            notes = list(_doubts(rows, diagnosis))
+            record["rows"] = rows | ({"notes": notes} if notes else {})
     return record
 
 
@@ -151,6 +149,16 @@ def _rows_of(steps: SampleSteps, group: int, place: int, at: int) -> dict[str, A
     if steps.kind_of(group, place).shown_as != "rows":
         return None
     return row_table(steps.reference(group, place), steps.actual_view(at))
+
+
+def _doubts(rows: Mapping[str, Any], diagnosis: Step) -> Iterator[str]:
+    """Say of which columns equal values may be equal by chance, as the query has them from another property."""
+    for each in (diagnosis.get("query") or {}).get("differences") or () if rows["equal"] else ():
+        if each.get("column") is not None:
+            yield (
+                f"Rows may be equal by chance: {each['column']} has the values of {each['actual']}, "
+                f"not those of {each['expected']}."
+            )
 
 
 def step_views(config: EvaluationConfig) -> StepViews:

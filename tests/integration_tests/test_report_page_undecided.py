@@ -41,7 +41,7 @@ def test_marks_of_undecided_and_near_steps_are_told_apart(opened: OpenedPage) ->
         row.locator(".question-button").click()
         expect(mark).to_have_count(0)
     texts = {key: text for key, (text, _) in marks.items()}
-    assert texts == {"t_right": "✓ matched", "t_doubt": "? undecided", "t_cut": "? undecided", "t_wrong": "≈ near"}
+    assert texts == {"t_right": "✓ matched", "t_doubt": "? undecided", "t_cut": "? undecided", "t_wrong": "✗ differs"}
     assert marks["t_doubt"][1] == marks["t_cut"][1] != marks["t_wrong"][1]
 
 

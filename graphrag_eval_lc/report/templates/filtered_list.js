@@ -51,7 +51,7 @@ class FilteredList {
     this.current = null; // the row that was opened last
     this.form = this.makeForm();
     this.chips = element("p", { class: "chips" });
-    this.count = element("p", { role: "status", class: "count-line" });
+    this.count = element("p", { role: "status", class: "count-line", tabindex: "-1" });
     this.table = element("table", { class: "list" }, element("caption", { class: "unseen" }, "Questions"));
     this.more = element("button", { type: "button", class: "more" });
     place.append(this.form, this.chips, this.count, this.table, this.more);

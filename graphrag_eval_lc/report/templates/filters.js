@@ -170,7 +170,7 @@ function sortChoices(lists) {
     ["sec", "time"],
     ...(lists.hasCost ? [["usd", "cost"]] : []),
   ];
-  return [["", "the worst first"], ["given", "dataset's order"], ...named.flatMap(([value, name]) => [[value, `${name}, rising`], [`-${value}`, `${name}, falling`]])];
+  return [["", "worst first"], ["given", "dataset's order"], ...named.flatMap(([value, name]) => [[value, `${name}, rising`], [`-${value}`, `${name}, falling`]])];
 }
 
 // Give the form; its fields are named as the filters.
@@ -179,7 +179,7 @@ function filterForm(lists) {
   const turned = (way) => [way, `${way} (${countText(lists.sets[way].keys.length)})`, lists.sets[way].label];
   const bound = (name) => element("input", { type: "number", name, step: "any", inputmode: "decimal" });
   const fields = [
-    field("Search", element("input", { type: "search", name: "text", placeholder: "also id: tool: why: answer:", autocomplete: "off", spellcheck: "false", dir: "auto" })),
+    field("Search", element("input", { type: "search", name: "text", placeholder: "words, or why:filter, tool:name", autocomplete: "off", spellcheck: "false", dir: "auto" })),
     field("Status", choice("status", statusChoices(lists))),
     ...(lists.groups.length ? [field("Why", choice("group", [["", "all"], ...lists.groups.map(plain)]))] : []),
     field("Template", choice("template", [["", "all"], ...lists.templates.map(plain)])),

@@ -62,24 +62,30 @@ function coloured(text, other, isQuery) {
   const counted = tokens.filter(({ key }) => key !== null);
   const others = typeof other === "string" && other !== text ? tokensOf(other).filter(({ key }) => key !== null) : counted;
   const isMarked = others !== counted && Math.max(counted.length, others.length) <= MOST_TOKENS;
-  const shared = isMarked ? sharedTokens(counted, others) : null;
+  const marked = new Set(isMarked ? markedTokens(counted, others) : []);
   return tokens.map((token) => {
     const made = !isQuery || token.kind === "space" || token.kind === "other" ? token.shown : element("span", { class: `code-${token.kind}` }, token.shown);
-    return shared && token.key !== null && !shared.has(token) ? element("mark", {}, made) : made;
+    return marked.has(token) ? element("mark", {}, made) : made;
   });
 }
 
-// Give the tokens that both lists have in the same order; of variables those that stand for the same one.
-function sharedTokens(tokens, others) {
+// What stands between the parts of a query: like the names of variables it says nothing where it differs alone.
+const SEPARATORS = new Set([".", ";", ",", "/", "(", ")", "{", "}", "[", "]"]);
+
+// Give the tokens that the other list does not have, neither in the same order nor moved, and the variables beside them.
+function markedTokens(tokens, others) {
   const pairs = longestCommon(tokens, others);
-  const counts = new Map();
-  for (const [token, other] of pairs) {
-    if (token.kind !== "variable") continue;
-    const known = counts.get(token.shown) ?? new Map();
-    counts.set(token.shown, known.set(other.shown, (known.get(other.shown) ?? 0) + 1));
+  const shared = new Set(pairs.flat());
+  const moved = others.filter((token) => !shared.has(token)).map(({ key }) => key);
+  const isTelling = (token) => token.kind !== "variable" && !SEPARATORS.has(token.shown);
+  const runs = [[]];
+  for (const token of tokens) {
+    const place = shared.has(token) || !isTelling(token) ? -1 : moved.indexOf(token.key);
+    if (place >= 0) moved.splice(place, 1);
+    if (place >= 0 || shared.has(token)) runs.push([]);
+    else runs.at(-1).push(token);
   }
-  const partner = new Map([...counts].map(([name, known]) => [name, [...known].sort(([, one], [, two]) => two - one)[0][0]]));
-  return new Set(pairs.filter(([token, other]) => token.kind !== "variable" || partner.get(token.shown) === other.shown).map(([token]) => token));
+  return runs.filter((run) => run.some(isTelling)).flat().filter((token) => !SEPARATORS.has(token.shown));
 }
 
 // Give the pairs of the longest run of tokens with equal keys that both lists have in the same order.

@@ -22,7 +22,7 @@ function followKeys(list) {
 function showQuestions(list, filters) {
   list.change({ ...list.noFilters(), ...filters });
   document.getElementById("questions").scrollIntoView();
-  list.form.elements.text.focus({ preventScroll: true });
+  list.count.focus({ preventScroll: true });
 }
 
 // Bring to life what the page came with, apart from the list.

@@ -30,7 +30,7 @@ function rowsTable(rows, prefixes) {
   const [missing, extra, equal] = rows.counts;
   const heads = rows.columns.map(([reference, actual, isRequired]) => {
     const names = reference === null ? foreign(actual) : [foreign(reference), reference === actual || (actual === null && !isRequired) ? [] : [" ↔ ", foreign(actual ?? "none")]];
-    return element("th", { scope: "col", class: isRequired ? null : "optional" }, names, isRequired ? [] : element("small", {}, " not required"));
+    return element("th", { scope: "col", class: isRequired ? null : "optional" }, names, isRequired ? [] : element("small", {}, " (not required)"));
   });
   const line = (kind, cells, differing = []) =>
     element(
@@ -48,7 +48,8 @@ function rowsTable(rows, prefixes) {
   const caption = ["Rows ", element("small", {}, `${countText(missing)} missing, ${countText(extra)} extra, ${countText(equal)} equal${shown}`)];
   const equalRows = element("tbody", { hidden: true }, rows.equal.map((cells) => line("equal", cells)));
   const table = tableOfRows(caption, [element("td"), heads], [element("tbody", {}, rows.unlike.map(([kind, cells, differing]) => line(kind, cells, differing))), equalRows]);
-  return rows.equal.length ? [table, foldButton(equalRows, rows.equal.length < equal ? `first ${rows.equal.length} of ${countText(equal)} equal rows` : counted(equal, "equal row"))] : [table];
+  const notes = (rows.notes ?? []).map((text) => element("p", { class: "warn small" }, icon("⚠"), " ", foreign(text)));
+  return rows.equal.length ? [table, notes, foldButton(equalRows, rows.equal.length < equal ? `first ${rows.equal.length} of ${countText(equal)} equal rows` : counted(equal, "equal row"))] : [table];
 }
 
 // A button that shows a part of a table, and hides it again.

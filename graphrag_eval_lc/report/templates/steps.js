@@ -3,10 +3,11 @@
 const STEP_SIGNS = {
   matched: ["✓", "matched", "good"],
   part: ["≈", "in part", "warn"],
-  near: ["≈", "near", "warn"],
+  near: ["✗", "differs", "bad"],
   undecided: ["?", "undecided", "undecided"],
   missing: ["✗", "missing", "bad"],
   unscored: ["·", "not scored", ""],
+  vain: ["✗", "failed, not scored", "bad"],
 };
 
 // The side of a step; what is not in the query or the arguments of the other side is marked.
@@ -19,11 +20,12 @@ function stepSide(title, name, step, other, prefixes, more = []) {
 
 function referenceStep(step, group, place, detail, isOpen) {
   const isPart = step.status === "matched" && step.score < 1;
-  const [sign, word, kind] = STEP_SIGNS[isPart ? "part" : step.status] ?? STEP_SIGNS.unscored;
+  const status = isPart ? "part" : step.status === "unscored" && isVain(step) ? "vain" : step.status;
+  const [sign, word, kind] = STEP_SIGNS[status] ?? STEP_SIGNS.unscored;
   const actual = step.actual === null || step.actual === undefined ? null : detail.timeline[step.actual];
   const head = [
     element("span", { class: `status ${kind}` }, icon(sign), ` ${word}`),
-    element("span", { class: "strong" }, `${place + 1} `, foreign(step.name)),
+    element("span", { class: "strong" }, `Step ${place + 1}: `, foreign(step.name)),
     isNumber(step.score) ? element("span", { class: "number" }, scoreText(step.score)) : [],
     step.reason ? element("span", { class: "why" }, foreign(step.reason)) : [],
   ];
@@ -46,10 +48,16 @@ function referenceStep(step, group, place, detail, isOpen) {
   return element("li", { class: `step ${step.status}` }, button, body);
 }
 
-// The step that explains a failure: the first of the last group that has one that is not fulfilled.
+// A call was made for the step, and it is worth nothing.
+function isVain(step) {
+  return isNumber(step.actual) && step.score === 0 && !step.may_fit;
+}
+
+// The step that explains a failure: the first of the last group that has one that is not fulfilled; if nothing was called
+// for it, one before it for which a call was made in vain.
 function wrongStep(detail) {
-  const isWrong = (step) => step.status !== "matched" || step.score < 1;
-  return detail.groups.findLast((steps) => steps.some(isWrong))?.find(isWrong);
+  const wrong = [...detail.groups].reverse().flatMap((steps) => steps.filter((step) => step.score < 1 || (step.scored && step.status !== "matched")));
+  return isNumber(wrong[0]?.actual) ? wrong[0] : (wrong.find(isVain) ?? wrong[0]);
 }
 
 function stepsSection(detail, hasFailed) {
@@ -69,7 +77,7 @@ function stepsSection(detail, hasFailed) {
     const count = extra.filter((other) => other === name).length;
     return [index ? ", " : "", foreign(name), count > 1 ? ` ×${count}` : ""];
   });
-  if (names.length) groups.push(element("p", { class: "muted" }, "Calls that no reference step asked for: ", names));
+  if (names.length) groups.push(element("p", { class: "muted" }, "Calls that stand for no reference step: ", names));
   if (detail.counts?.repeated) groups.push(element("p", { class: "muted" }, `${counted(detail.counts.repeated, "call")} repeated an earlier one.`));
   return section("Reference steps", [], groups);
 }

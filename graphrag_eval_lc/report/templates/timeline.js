@@ -31,7 +31,7 @@ function timelineBadges(event) {
   if (event.attempts > 1) badges.push(badge(`${countText(event.attempts)} tries`, "warn"));
   if (event.cached) badges.push(badge("cached"));
   if (event.finish && UNUSUAL_ENDS.test(event.finish)) badges.push(badge(event.finish, "warn"));
-  if (event.used_for) badges.push(badge(`✓ ${event.used_for}`, "good"));
+  if (event.used_for) badges.push(badge(event.used_for, event.used_for.startsWith("✓") ? "good" : "warn"));
   return badges;
 }
 
@@ -77,7 +77,7 @@ function timelineNote(detail, end) {
   if (detail.timeline_note) return foreign(detail.timeline_note);
   const outside = isNumber(detail.total_sec) && end !== null ? detail.total_sec - end : 0;
   if (outside <= 0.01 * detail.total_sec) return [];
-  return `The axis starts with the first call and ends with the last; ${secondsText(outside)} of the ${secondsText(detail.total_sec)} lies outside of it.`;
+  return `Of the ${secondsText(detail.total_sec)}, ${secondsText(outside)} passed before the first call and after the last one.`;
 }
 
 // All calls in the order in which they began; what has no time stays where it is.

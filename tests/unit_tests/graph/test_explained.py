@@ -36,7 +36,13 @@ def test_difference_is_in_the_diagnosis() -> None:
     assert found["query"]["cause"] == "property"
     assert found["query"]["sentence"] == "The query uses :voltage instead of :kv."
     assert found["query"]["differences"] == [
-        {"kind": "property", "sentence": "uses :voltage instead of :kv", "expected": ":kv", "actual": ":voltage"}
+        {
+            "kind": "property",
+            "sentence": "uses :voltage instead of :kv",
+            "expected": ":kv",
+            "actual": ":voltage",
+            "column": "kv",
+        }
     ]
     assert found["reason"].startswith(f"{found['query']['sentence']} The actual results have no rows")
 

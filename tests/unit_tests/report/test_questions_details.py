@@ -21,7 +21,7 @@ def test_the_question_its_answers_and_its_steps_are_there() -> None:
     found = detail(result(step("lookup", "x"), step("sparql_query", table("T1", "T2")), elapsed_sec=2.5))
     assert (found["key"], found["template"], found["status"], found["total_sec"]) == ("q", "t", "success", 2.5)
     assert (found["reference_answer"], found["actual_answer"]) == ("T1 and T2.", "T1.")
-    assert found["timeline"][1]["used_for"] == "group 2 step 1"
+    assert found["timeline"][1]["used_for"] == "✓ group 2 step 1"
     assert found["extra_steps"] == [0]
     assert found["counts"] == {"extra": 1, "repeated": 0, "failed": 0, "undecided": 0, "outputs_cut": 0}
     assert not {"claims", "error"} & found.keys()

@@ -17,7 +17,7 @@ def groups_of(result: Any, config: Any = None) -> Any:
 def test_a_matched_step_names_the_call_and_the_call_its_use() -> None:
     groups = groups_of(result(step("lookup", "x"), step("sparql_query", table("T2", "T1"))))
     assert (groups[1][0]["status"], groups[1][0]["actual"]) == ("matched", 1)
-    assert uses_of(groups) == {1: "group 2 step 1"}
+    assert uses_of(groups)[1] == "✓ group 2 step 1"
     assert "rows" not in groups[1][0]
 
 
@@ -67,7 +67,7 @@ def test_of_calls_with_one_id_each_fulfils_another_reference() -> None:
         "actual_steps": [step("lookup", "x", id="c"), step("lookup", "y", id="c")],
         "steps_diagnosis": [[diagnosis, diagnosis]],
     }
-    assert uses_of(groups_of(scored)) == {0: "group 1 step 1", 1: "group 1 step 2"}
+    assert uses_of(groups_of(scored)) == {0: "✓ group 1 step 1", 1: "✓ group 1 step 2"}
 
 
 def test_calls_without_an_id_are_named_by_their_place() -> None:
@@ -81,10 +81,19 @@ def test_a_failed_call_that_comes_nearest_has_no_rows() -> None:
     assert "rows" not in found
 
 
-def test_extra_calls_are_those_that_fit_nothing() -> None:
+def test_extra_calls_are_those_that_no_reference_step_is_compared_with() -> None:
     scored = result(step("lookup", "x"), step("broken"), step("sparql_query", table("T1", "T2")))
     assert extra_steps(groups_of(scored), scored["actual_steps"]) == [0]
     assert scored["steps_counts"]["extra"] == 1
+
+
+def test_rows_that_another_property_gives_may_be_equal_by_chance() -> None:
+    scored = result(step("sparql_query", table("T1", "T9")))
+    difference = {"kind": "property", "expected": "c:a", "actual": "c:b", "column": "name"}
+    note = "Rows may be equal by chance: name has the values of c:b, not those of c:a."
+    for known, notes in ((difference, [note]), ({**difference, "column": None}, None)):
+        scored["steps_diagnosis"][1][0]["query"] = {"differences": [known]}
+        assert groups_of(scored)[1][0]["rows"].get("notes") == notes
 
 
 def test_results_without_a_diagnosis_still_have_their_references() -> None:
@@ -158,15 +167,16 @@ def test_a_graded_step_that_brings_a_part_is_matched_in_part() -> None:
     step_of = groups[1][0]
     assert (step_of["status"], step_of["score"], step_of["in_part"]) == ("matched", 0.5, True)
     assert step_of["rows"]["unlike"] == [["missing", ["T2"], []]]
-    assert uses_of(groups) == {1: "group 2 step 1"}
+    assert uses_of(groups)[1] == "≈ in part: group 2 step 1"
     assert extra_steps(groups, found["actual_steps"]) == [0]
 
 
-def test_a_graded_step_that_is_worth_something_and_not_matched_is_extra() -> None:
+def test_the_nearest_call_says_so_and_is_not_extra() -> None:
     found = graded(is_matched=False)
     groups = groups_of(found)
     assert (groups[1][0]["status"], groups[1][0]["in_part"]) == ("near", True)
-    assert extra_steps(groups, found["actual_steps"]) == [0, 1]
+    assert uses_of(groups)[1] == "≈ nearest: group 2 step 1"
+    assert extra_steps(groups, found["actual_steps"]) == [0]
 
 
 def test_a_step_that_fits_is_none_in_part() -> None:

@@ -27,7 +27,7 @@ def test_steps_of_earlier_groups_are_scored() -> None:
         ("matched", 1.0, True),
         ("near", 0.0, True),
     ]
-    assert uses_of(groups) == {0: "group 1 step 1", 1: "group 2 step 1"}
+    assert uses_of(groups) == {0: "≈ in part: group 1 step 1", 1: "✓ group 2 step 1"}
 
 
 def test_question_with_calls_too_many_says_so() -> None:
