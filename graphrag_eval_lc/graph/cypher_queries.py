@@ -189,7 +189,7 @@ def _relationships(query: str, comparisons: list[tuple[str, str]]) -> Iterator[s
             )
             for name, own, entries in ((found[1], found[2], found[3]), (found[9], found[10], found[11]))
         )
-        back, types, length, forward = found[4], found[5], found[6], found[8]
+        back, types, length, forward = found[4], found[5] or "", found[6] or "", found[8]
         kind = "|".join(sorted(_NAME.findall(types)))
         link = f"-[{':' if kind else ''}{kind}{length}]-"
         if back and not forward:

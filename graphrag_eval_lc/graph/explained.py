@@ -1,5 +1,6 @@
 """Explain failed steps by their queries: what the graph does not have, and how a query differs from the reference."""
 
+import logging
 from collections.abc import Mapping
 from functools import lru_cache
 from pathlib import Path
@@ -7,7 +8,6 @@ from typing import Any
 
 from graphrag_eval_lc.config import GraphConfig
 from graphrag_eval_lc.dataset.query_language import Language, language_of
-from graphrag_eval_lc.errors import MissingExtraError
 from graphrag_eval_lc.graph.cypher_queries import cypher_differences, lint_cypher
 from graphrag_eval_lc.graph.query_difference import Difference, in_words, query_differences
 from graphrag_eval_lc.graph.query_forms import TooLargeQueryError
@@ -15,6 +15,7 @@ from graphrag_eval_lc.graph.query_lint import LintRule, QueryFinding, lint_query
 from graphrag_eval_lc.graph.sql_queries import sql_differences
 from graphrag_eval_lc.graph.vocabulary import Vocabulary, load_vocabulary
 
+_log = logging.getLogger(__name__)
 _LESS_TELLING: tuple[LintRule, ...] = ("unbound_variable", "disconnected_patterns", "no_limit")
 _MOST_DIFFERENCES = 3
 """No single difference explains a query with more of them."""
@@ -63,21 +64,21 @@ class QueryExplainer:
             return {}
         language = language_of(query)
         findings: list[QueryFinding] = []
-        if language == "SPARQL":
-            was_answered = actual.get("status") == "success"
-            findings = lint_query(query, self._vocabulary, prefixes=self._prefixes, was_answered=was_answered)
-        elif language == "Cypher" and self._vocabulary is not None:
-            findings = lint_cypher(query, self._vocabulary)
-        findings = [each for each in findings if each.rule != "too_large"]
         differences: list[Difference] = []
         too_large = ""
-        if expected is not None and language == language_of(expected):
-            try:
+        try:
+            if language == "SPARQL":
+                was_answered = actual.get("status") == "success"
+                findings = lint_query(query, self._vocabulary, prefixes=self._prefixes, was_answered=was_answered)
+            elif language == "Cypher" and self._vocabulary is not None:
+                findings = lint_cypher(query, self._vocabulary)
+            findings = [each for each in findings if each.rule != "too_large"]
+            if expected is not None and language == language_of(expected):
                 differences = self._differences(language, expected, query, reference)
-            except TooLargeQueryError:
-                too_large = _TOO_LARGE
-            except (ValueError, MissingExtraError):
-                pass  # of a query that cannot be read a finding says so; without sqlglot SQL is not compared
+        except TooLargeQueryError:
+            too_large = _TOO_LARGE
+        except Exception as problem:  # a query that cannot be read, a missing sqlglot, or a defect of a comparison
+            _log.debug("The queries are not compared: %r", problem, exc_info=True)
         sentence = " ".join(filter(None, [*(f"{each}." for each in findings[:2]), in_words(differences), too_large]))
         if not sentence:
             return {}

@@ -313,7 +313,7 @@ def _limits(query: Any, place: str) -> Iterator[str]:
     for name in ("limit", "offset"):
         if (found := query.args.get(name)) is not None:
             number = found.args.get("expression") or found.args.get("count")
-            yield f"{name.upper()} {number.sql()}{place}"
+            yield f"{name.upper()} {1 if number is None else number.sql()}{place}"  # FETCH FIRST ROW is one
 
 
 def _last_selects(tree: Any, exp: Any) -> Iterator[Any]:

@@ -13,6 +13,8 @@ pytest.importorskip("pyoxigraph")
 
 from graphrag_eval_lc import run_benchmark, run_evaluation
 from graphrag_eval_lc.errors import ConfigError
+from graphrag_eval_lc.graph import explained
+from graphrag_eval_lc.graph.query_difference import Difference
 from graphrag_eval_lc.graph.sources import GraphFile
 from graphrag_eval_lc.graph.vocabulary import read_vocabulary, save_vocabulary
 
@@ -68,6 +70,20 @@ def test_large_query_is_said_to_be_too_large() -> None:
 def test_failed_query() -> None:
     found = diagnosis("SELECT ?name { ?s :name ?name ", status="error", error="400 Bad Request", output=None)
     assert found["query"]["cause"] in ("syntax", "undeclared_prefix")
+
+
+def test_comparison_that_breaks_never_ends_the_evaluation(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def parse(*_: object, **__: object) -> list[Difference]:
+        raise KeyError("a defect of the parser")
+
+    monkeypatch.setattr(explained, "query_differences", parse)
+    with caplog.at_level("DEBUG", logger=explained.__name__):
+        found = diagnosis(REFERENCE.replace(":kv", ":voltage"))
+    assert found["outcome"] == "mismatch"
+    assert "query" not in found
+    assert "a defect of the parser" in caplog.text
 
 
 @pytest.mark.parametrize(
