@@ -49,7 +49,7 @@ def unfulfilled_step(result: Mapping[str, Any]) -> tuple[Mapping[str, Any], Mapp
     """Return the reference step that explains a score below 1, with its diagnosis; None if all are fulfilled.
 
     That is the first unfulfilled step of the last group that has one. If nothing was called for it, it is the one
-    before it for which a call was made in vain, if there is one: without its result the agent could not go on.
+    before it for which a call was made in vain, if there is one: without its result the agent could not continue.
     """
     found = list(_unfulfilled(result))
     if not found or "nearest" in found[0][1]:
