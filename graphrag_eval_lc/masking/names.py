@@ -3,7 +3,7 @@
 import re
 
 from graphrag_eval_lc.masking.randomness import looks_random
-from graphrag_eval_lc.masking.rules import ENDS_TEXT, MASK, Rule, joined
+from graphrag_eval_lc.masking.rules import ENDS_TEXT, MASK, Rule, after_prefix, joined
 
 # --- names that say it: whatever stands there is a secret ------------------------------------------------------------
 
@@ -35,23 +35,26 @@ _QUOTED = rf"""
     )
 """
 _SCHEMES = "(?i:bearer|basic|token|apikey|negotiate|ntlm|bot|gdb|ssws|sharedkey|splunk|key|gitlab)"
-# Schemes with parameters, which have their own rule.
-_PARAMETER_SCHEME = re.compile("digest|oauth|hawk|signature|aws4-hmac-sha256|goog4-rsa-sha256", re.IGNORECASE)
+# Schemes with one credential, or with parameters, which have their own rule.
+_EITHER = "(?i:oauth|hawk|signature)"
+# What may stand under these two names and is no secret: a scheme with parameters; token = new Token().
+_SAYING = ("token", "authorization")
+_NO_SECRET = re.compile(rf"{_EITHER}|(?i:new|digest|aws4-hmac-sha256|goog4-rsa-sha256)")
 _BARE = rf"""
     (?P<bare>
         (?! [\[{{] )
-        (?: {_SCHEMES} [ ]{{1,3}} )?
+        (?: {_SCHEMES} [ ]{{1,3}} | {_EITHER} [ ]{{1,3}} (?! [A-Za-z_*-]{{1,40}}[ ]?=[ ]?[\w"'\\] ) )?
         (?: \$\{{\w+\}} | [^\s"'&;<>\\,)\]}}$]++ | \$ | \\(?![nrt"'\\])
             | [,)\]}}](?=[A-Za-z0-9])(?!\w{{1,30}}["']?[:=]) )++
     )
 """
 _PAIR = rf"{_HEAD} (?: {_QUOTED} | {_BARE} )"
 _VALUE_GROUPS = ("double_quoted", "single_quoted", "escaped_double", "escaped_single", "doubled", "of_entities", "bare")
-_NO_SECRETS = frozenset({"none", "null", "true", "false", "undefined", "new"})  # token = new Token()
+_NO_SECRETS = frozenset({"none", "null", "true", "false", "undefined"})
 # ${NAME}, and how an expression of GitHub's workflows begins.
 _REFERENCE = re.compile(r"(?:[A-Za-z]+ )?\$\{(?:\w+\}|\{.*)", re.ASCII)
 _CALL = re.compile(r"[A-Za-z_][\w.]*\(", re.ASCII)
-_SCHEME = re.compile(rf"{_SCHEMES} +", re.ASCII)
+_SCHEME = re.compile(rf"(?:{_SCHEMES}|{_EITHER}) +", re.ASCII)
 _IRI = re.compile(r"https?://[^\s@?]+|urn:[a-z][a-z0-9-]{1,31}:[^\s@?]+")
 _OPAQUE = re.compile(r"(?=.{8,})(?:(?=[^A-Za-z]*[A-Za-z])(?=[^0-9]*[0-9])|(?=.{20,}))[\w./+=~-]+", re.ASCII)
 # With these words messages go on behind a name and a colon: "api_key: environment variable X is not set".
@@ -85,7 +88,7 @@ def _masked_pair(match: re.Match[str]) -> str | None:
     value = match[group]
     if (
         is_no_secret(value)
-        or _PARAMETER_SCHEME.fullmatch(value)
+        or (match["name"].lower() in _SAYING and _NO_SECRET.fullmatch(value))
         or is_iri(value)
         or is_folder(match["name"].lower(), value)
         or _is_about_tokens(match, value)
@@ -158,6 +161,26 @@ def _is_about_tokens(match: re.Match[str], value: str) -> bool:
     return is_prose and (not match["separator"].endswith(" ") or _OPAQUE.fullmatch(value) is None)
 
 
+# --- lists of secrets ------------------------------------------------------------------------------------------------
+
+_TEXT = r"""(?: "(?:[^"\\\n]|\\[^\n])*+" | '(?:[^'\\\n]|\\[^\n])*+' )"""
+_LIST = rf"""
+    (?P<head> (?! (?i:token) ) {_STRICT} s? ["'] {_SEPARATOR} \[ \s{{0,40}} )  # not the tokens of a text
+    (?P<items> {_TEXT} (?: \s{{0,40}} , \s{{0,40}} {_TEXT} )*+ )
+    (?= \s*+ \] )
+"""
+_ITEM = re.compile(_TEXT, re.VERBOSE | re.ASCII)
+
+
+def _masked_list(match: re.Match[str]) -> str:
+    return match["head"] + _ITEM.sub(_masked_item, match["items"])
+
+
+def _masked_item(item: re.Match[str]) -> str:
+    quote = item[0][0]
+    return item[0] if is_no_secret(item[0][1:-1]) else quote + MASK + quote
+
+
 # --- names that say it only where the value looks like one -----------------------------------------------------------
 
 _SOFT = (
@@ -208,18 +231,25 @@ def is_soft_name(name: str) -> bool:
 
 _SAID = r"""
     (?P<head> (?i: api[ _-]?key | (?: access | api | auth(?:entication)? )[ ]token | secret[ ]key )
-        (?: [ ][a-z]{1,12} ){0,2} (?: [ ]?[:=] )? [ ]{1,2} [\(<\[]? (?: \\{0,7}["'`] )? )
+        (?P<verb> [ ] (?i: provided | given | received | used | supplied | sent | was | is | value ) (?: [ ]?[:=] )? )?
+        [ ]{1,2} [\(<\[]? (?: \\{0,7}["'`] )? )
     (?P<value> (?!sk-) [A-Za-z0-9+/_.~-]{11,512} [A-Za-z0-9+/_~-] ={0,3} )
 """
+_HEX = re.compile("[0-9a-f-]+")
 
 
 def _masked_said(match: re.Match[str]) -> str | None:
-    return match["head"] + MASK if looks_random(match["value"]) or _OPAQUE.fullmatch(match["value"]) else None
+    is_sure = match["verb"] or _HEX.fullmatch(match["value"])
+    is_secret = looks_random(match["value"]) or (is_sure and is_opaque(match["value"]))
+    return match["head"] + MASK if is_secret else None
 
 
+_NEO4J = rf"(?P<prefix> (?i:neo4j_auth) ['\"]? {_SEPARATOR} ['\"]? [^\s/'\"$]+/ ) (?!\$) [^\s'\"&;<>\\,]+"
 _NAMES = ("authorization", "passw", "passphrase", "passcode", "pwd", "secret", "token", "credential", "key")
 RULES = (
     Rule("value of a secret name", _NAMES, _PAIR, _masked_pair),
+    Rule("list of a secret name", _NAMES, _LIST, _masked_list),
+    Rule("password of Neo4j", ("neo4j_auth",), _NEO4J, after_prefix),
     Rule("random value of a name", _SOFT, _SOFT_PAIR, _masked_random),
     Rule("key in a message", ("api", "access token", "auth", "secret key"), _SAID, _masked_said),
 )
