@@ -86,9 +86,9 @@ class FailureGroupDocument(_Document):
     count: int
     """How many samples failed so."""
     example: str
-    """The reason of the first one."""
+    """The reason of the worst one."""
     questions: list[str]
-    """Their question ids, with `` #`` and the repeat from the second on."""
+    """Their question ids, the worst first, with `` #`` and the repeat from the second on."""
 
 
 class ChangesDocument(_Document):

@@ -57,7 +57,10 @@ class FilteredList {
     place.append(this.form, this.chips, this.count, this.table, this.more);
     addEventListener("beforeprint", () => this.spanDetails(this.table.tHead.querySelectorAll("th:not(.meta-column)").length));
     addEventListener("afterprint", () => this.spanDetails());
-    this.form.addEventListener("submit", (event) => event.preventDefault());
+    this.form.addEventListener("submit", (event) => {
+      event.preventDefault();
+      this.body.querySelector(".question-button")?.focus();
+    });
     this.form.addEventListener("input", (event) => this.change({ [event.target.name]: event.target.value }));
     this.more.addEventListener("click", () => this.showMore());
     this.render();
