@@ -251,7 +251,7 @@ def _run_to_score(run_dir: str | PathLike[str], given: CheckedScoreRunOptions) -
         output.warn(*loaded.notes, *doubts)
         output.prepare(options)
         # The text of a question may have changed since it was asked; its answer counts unless the run asked it again.
-        of_run = earlier.get("questions") or {}
+        of_run = (earlier.get("questions") or {}) if "agent" in earlier else {}
         texts = {str(question["id"]): question["question_text"] for _, question in questions}
         journal = output.open_journal(
             {key: text for key, text in texts.items() if of_run.get(key) == text_digest(text)}

@@ -31,14 +31,17 @@ class _Config(_Part):
 
 
 class _Shard(_Part):
-    number: int
-    of: int
+    number: int = Field(ge=1)
+    of: int = Field(ge=1)
 
 
-class _Times(_Part):
+class _Session(_Part):
     started: str | None = None
     elapsed_sec: float | None = None
-    sessions: list[Object] = []
+
+
+class _Times(_Session):
+    sessions: list[_Session] = []
 
 
 class _RunRecord(_Part):

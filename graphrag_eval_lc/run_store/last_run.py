@@ -1,6 +1,7 @@
 """What changed since the run before: which of its right questions are broken now, and which others are fixed."""
 
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from itertools import islice
 from operator import itemgetter
 from pathlib import Path
@@ -49,8 +50,9 @@ def earlier_of(folder: Path | None, record: Mapping[str, Any], config: Evaluatio
 def _earlier_run(folder: Path | None, record: Mapping[str, Any]) -> StoredRun | None:
     if (baseline := record.get("baseline")) is not None:
         path = Path(str(baseline))
-        if (known := read_run(path)) is not None:
-            return StoredRun(path, known)
+        with suppress(GraphRAGEvalError, OSError):
+            if (known := read_run(path)) is not None:
+                return StoredRun(path, known)
     if folder is None or not record:
         return None
     run = StoredRun(folder, record)
@@ -73,5 +75,6 @@ def _next_to(folder: Path) -> Iterator[StoredRun]:
     this = folder.resolve()
     files = [file for file in this.parent.glob(f"*/{RUN_FILE}") if file.parent != this]
     for file in islice(sorted(files, key=lambda file: -file.stat().st_mtime), _MOST_READ):
-        if (record := read_run(file.parent)) is not None:
-            yield StoredRun(file.parent, record)
+        with suppress(GraphRAGEvalError, OSError):  # another run's
+            if (record := read_run(file.parent)) is not None:
+                yield StoredRun(file.parent, record)

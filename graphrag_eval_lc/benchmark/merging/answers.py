@@ -1,6 +1,6 @@
 """The responses of several journals as one: which of them counts for each sample."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -16,8 +16,8 @@ class Answers:
     are a conflict, of which a success counts, else the first.
 
     Args:
-        paths: The journals, in the order in which their responses are returned; a missing one has none.
-        texts: The texts of questions, by their ids: a response to another text does not count.
+        texts_by_path: The journals, in the order in which their responses are returned; a missing one has none. Each
+            with the texts of questions, by their ids: a response to another text does not count.
 
     Attributes:
         journals: The journals.
@@ -27,8 +27,8 @@ class Answers:
         RunFolderError: A file cannot be read.
     """
 
-    def __init__(self, paths: Sequence[Path], texts: Mapping[str, str] | None = None) -> None:
-        self.journals = [Journal(path, texts=texts, writes=False) for path in paths]
+    def __init__(self, texts_by_path: Mapping[Path, Mapping[str, str]]) -> None:
+        self.journals = [Journal(path, texts=texts, writes=False) for path, texts in texts_by_path.items()]
         self.conflicts: dict[Key, tuple[int, int]] = {}
         self._numbers: dict[Key, int] = {}
         for number, journal in enumerate(self.journals):

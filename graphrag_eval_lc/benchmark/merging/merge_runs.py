@@ -27,7 +27,7 @@ from graphrag_eval_lc.benchmark.run_identity import (
     LIMITS,
     REPEATS,
 )
-from graphrag_eval_lc.benchmark.run_manifest import dataset_record, new_run_id
+from graphrag_eval_lc.benchmark.run_manifest import dataset_record, new_run_id, text_digest
 from graphrag_eval_lc.compare import read_gates
 from graphrag_eval_lc.compare.gates import Gates
 from graphrag_eval_lc.config import EvaluationConfig, load_config
@@ -176,11 +176,17 @@ def _merge(
             what = "run.json names no question that the dataset has"
             raise RunFolderError(what, path=first.path, hint="Put its questions back, or leave this run out.")
         texts = {str(each["id"]): each["question_text"] for _, each in questions_of(loaded.templates)}
-        answers = Answers([part.path / RESPONSES_FILE for part in parts], texts)
+        answers = Answers({part.path / RESPONSES_FILE: _asked_texts(part, texts) for part in parts})
         warnings = [*left_out, *loaded.notes, *accepted, *_difference_warnings(parts)]
         merge = _Merge(parts, loaded.templates, digests, samples, answers, repeats, warnings)
         merge.check_lines_and_conflicts(force=force)
         yield merge
+
+
+def _asked_texts(part: Part, texts: Mapping[str, str]) -> dict[str, str]:
+    """Return the texts of questions that a part asked as they are now; of corrected ones, any answer counts."""
+    asked = part.record.get("questions") or {}
+    return {key: text for key, text in texts.items() if asked.get(key) == text_digest(text)}
 
 
 def _difference_warnings(parts: Sequence[Part]) -> Iterator[str]:
@@ -229,7 +235,7 @@ class _Merge:
 
     def refuse_to_lose(self, folder: RunFolder) -> None:
         """Refuse to replace a merged run that was resumed: its answers are paid for, and no part has them."""
-        existing = Answers([folder.path / RESPONSES_FILE])
+        existing = Answers({folder.path / RESPONSES_FILE: {}})
         keys = [sample.key for sample in self.samples if existing.is_answered(sample.key)]
         lost = [key[0] for key in keys if not self.answers.is_answered(key)]
         if lost:

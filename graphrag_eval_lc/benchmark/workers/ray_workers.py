@@ -195,7 +195,8 @@ class RayWorkers:
             GraphRAGEvalError: It cannot be reached.
             KeyboardInterrupt: The run is stopped before.
         """
-        threading.Thread(target=self._keep_cluster, daemon=True).start()
+        self._keeping = threading.Thread(target=self._keep_cluster, daemon=True)
+        self._keeping.start()
         processors = await _unless_stopped(asyncio.wrap_future(self._opened), stop)
         ray = self._cluster.ray
         folder, paths = places_of_code()
@@ -212,12 +213,14 @@ class RayWorkers:
 
     def _keep_cluster(self) -> None:
         """Open the cluster, and wait for the end: Ray's processes are killed with the thread that started them."""
+        self._opened.set_running_or_notify_cancel()  # it cannot be cancelled from here on
         try:
             self._opened.set_result(self._cluster.open())
         except BaseException as problem:
             self._opened.set_exception(problem)
-        else:
-            self._is_over.wait()
+            return
+        self._is_over.wait()
+        self._cluster.close()  # also one that was opened after the run had ended
 
     def _prepared(self, preparing: "asyncio.Future[None]") -> None:
         self._ready.release()
@@ -269,8 +272,9 @@ class RayWorkers:
             if not preparing.done():  # a cluster does not end while a process is prepared
                 preparing.cancel()
                 self._cluster.ray.cancel(reference, force=True)
-        await asyncio.to_thread(self._cluster.close)
         self._is_over.set()
+        if self._opened.done():  # else its thread closes it, when it is open
+            await asyncio.to_thread(self._keeping.join)
 
 
 _worker: Worker | None = None

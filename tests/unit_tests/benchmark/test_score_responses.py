@@ -48,6 +48,13 @@ def test_recorded_responses_are_scored_into_the_same_folder_as_a_runs(tmp_path: 
     assert yaml.safe_load((tmp_path / "run" / "aggregates.yaml").read_text()) == run.aggregates
 
 
+def test_recorded_responses_count_again_whatever_text_their_agent_was_sent(tmp_path: Path) -> None:
+    responses = responses_to("q0", question_text="Today is Monday. text 0")
+    score_responses(dataset_of("1"), responses, output_dir=tmp_path / "run")
+    [result] = score_run(tmp_path / "run", dataset=dataset_of("1")).results
+    assert (result["status"], result["steps_score"]) == ("success", 1.0)
+
+
 def test_responses_may_be_a_file_a_list_or_a_mapping(tmp_path: Path) -> None:
     path = tmp_path / "responses.jsonl"
     path.write_text("".join(json.dumps(response) + "\n" for response in responses_to("q0", "q1")))

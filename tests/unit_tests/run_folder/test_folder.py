@@ -87,6 +87,8 @@ def test_broken_run_json_is_one_sentence(tmp_path: Path, text: str) -> None:
         ("questions", 5, "key questions: the record of the run cannot be read: input should be a valid dictionary"),
         ("questions", {"q1": 7}, "key questions.q1: "),
         ("tags", "a", "key tags: "),
+        ("shard", {"number": 0, "of": 0}, "key shard.number: "),
+        ("times", {"sessions": [{"elapsed_sec": "x"}]}, "key times.sessions.0.elapsed_sec: "),
         ("times", [], "key times: "),
         ("times", {"sessions": [1]}, "key times.sessions.0: "),
         ("shard", {"number": "3", "of": 16}, "key shard.number: "),

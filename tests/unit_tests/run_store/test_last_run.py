@@ -118,6 +118,14 @@ def test_question_asked_several_times_is_right_if_each_sample_is(tmp_path: Path)
     assert page_data(report_html(now))["sets"]["broken"]["keys"] == ["a", "a #2"]
 
 
+@pytest.mark.parametrize("text", ["{", '{"format_version": 1}', "[]"])
+def test_neighbour_that_cannot_be_read_is_passed_over(text: str, run: Run, tmp_path: Path) -> None:
+    run("monday", right="abcd")
+    (tmp_path / "runs" / "broken").mkdir()
+    (tmp_path / "runs" / "broken" / "run.json").write_text(text)
+    assert said(run("tuesday", right="abc")) == "1 broken, 0 fixed since monday"
+
+
 def test_run_before_that_cannot_be_read_is_none(run: Run, tmp_path: Path) -> None:
     run("monday", right="abcd")
     (tmp_path / "runs" / "monday" / "results.jsonl").unlink()

@@ -17,7 +17,7 @@ def answers(tmp_path: Path) -> Any:
         paths = [tmp_path / f"{number}.jsonl" for number in range(len(journals))]
         for path, records in zip(paths, journals, strict=True):
             path.write_text("".join(each if isinstance(each, str) else f"{json.dumps(each)}\n" for each in records))
-        return Answers(paths, texts)
+        return Answers(dict.fromkeys(paths, texts or {}))
 
     return made
 
@@ -88,5 +88,5 @@ def test_journals_are_not_changed_and_lines_that_cannot_be_read_are_told(answers
     (sentence,) = known.journals[0].unreadable
     assert sentence.startswith(f"Line 2 of {tmp_path / '0.jsonl'} (24 bytes) was cut off")
     assert (tmp_path / "0.jsonl").read_text().endswith(torn)
-    assert not list(Answers([tmp_path / "absent.jsonl"]))
+    assert not list(Answers({tmp_path / "absent.jsonl": {}}))
     assert sorted(path.name for path in tmp_path.iterdir()) == ["0.jsonl", "1.jsonl"]

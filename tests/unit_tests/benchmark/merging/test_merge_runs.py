@@ -195,6 +195,19 @@ def test_dataset_that_has_changed_since_is_refused(shards: Shards) -> None:
     assert merge_runs(folders, output_dir="mended").stopped is None
 
 
+def test_answers_to_questions_whose_text_was_corrected_are_kept(shards: Shards) -> None:
+    folders = shards()
+    dataset = json.loads(Path("qa.json").read_text())
+    for question in dataset[0]["questions"]:
+        question["question_text"] += " Please."
+    Path("qa.json").write_text(json.dumps(dataset))
+    for folder in folders:
+        score_run(folder)
+    merged = merge_runs(folders, output_dir="night")
+    assert merged.stopped is None
+    assert journal_of("night").keys() == set(ALL)
+
+
 def test_two_answers_to_one_question_are_refused_and_one_is_kept_with_force(part: Part) -> None:
     part("a")
     shutil.copytree("a", "b")
