@@ -1,13 +1,14 @@
 """How a Cypher query differs from the reference query, and what of it the graph does not have.
 
 Patterns, comparisons and clauses are found by their form, without a parser; anything in another form is not compared.
+With OR, or functions of variables in WHERE, conditions, properties and values are not compared.
 """
 
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from graphrag_eval_lc.graph.query_difference import Difference
+from graphrag_eval_lc.graph.query_difference import Difference, without_equal
 from graphrag_eval_lc.graph.query_lint import LintRule, QueryFinding
 from graphrag_eval_lc.graph.query_parts import Part, part_differences, refuse_too_large
 from graphrag_eval_lc.graph.vocabulary import Vocabulary
@@ -28,9 +29,21 @@ _COMPARISON = re.compile(
 )
 _MIRRORED = re.compile(rf"({_LITERAL})\s*(=|<>|<=|>=|<|>)\s*(\w+)\.(\w+)(?!\s*\()", re.IGNORECASE)
 _MIRROR = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
+_NEGATED = {"=": "<>", "<>": "=", "<": ">=", "<=": ">", ">": "<=", ">=": "<"}
+_BETWEEN = re.compile(rf"({_LITERAL}\s*[<>]=?)\s*(\w+\.\w+)\s*(?=[<>])", re.IGNORECASE)
+_LABEL_TEST = re.compile(r"\b(?:WHERE|AND|X?OR|NOT)\b[\s(]*(\w+)\s*((?::\s*[\w`|&!]+)+)", re.IGNORECASE)
+_RELATIONSHIP_ENTRIES = re.compile(r"-\s*\[[^\[\]{}]*(\{[^{}()]*\})")
+_NOT_COMPARED = re.compile(
+    r"\bX?OR\b"
+    r"|\bNOT\s*\(\s*\w+\."
+    r"|\b(?!(?:count|sum|avg|min|max|collect|stdev|percentile\w+)\()\w+\(\s*\w+\."
+    r"|\bWHERE\b(?:(?!\b(?:RETURN|WITH|MATCH|ORDER)\b).)*?\b\w+\((?=\s*[A-Za-z_])",
+    re.IGNORECASE | re.DOTALL,
+)
 _MAP_ENTRY = re.compile(rf"(\w+)\s*:\s*({_LITERAL})", re.IGNORECASE)
 _NUMBER = re.compile(r"(?<![\w.*·$])-?\d+(?:\.\d+)?(?![\w.·])")
 _AGGREGATE = re.compile(r"\b(count|sum|avg|min|max|collect|stdev|percentile\w+)\s*\(\s*(distinct\b)?", re.IGNORECASE)
+_OF_CONDITIONS: tuple[Part, ...] = ("condition", "property", "value")
 _OF_RELATIONSHIPS: tuple[Part, ...] = ("label", "relationship type")
 _LIMIT = re.compile(r"\b(LIMIT|SKIP)\s+(\d+|\$\w+)", re.IGNORECASE)
 _HOPS = re.compile(r"\*\s*\d*(?:\.\.\d*)?")
@@ -53,10 +66,11 @@ def cypher_differences(reference: str, actual: str) -> list[Difference]:
         uses the property km instead of length
     """
     refuse_too_large(reference, actual)
-    wanted, given = _parts(reference), _parts(actual)
+    is_compared = not any(_NOT_COMPARED.search(_without_texts(each)[0]) for each in (reference, actual))
+    wanted, given = (_parts(each, with_conditions=is_compared) for each in (reference, actual))
     if any(sorted(wanted[part]) != sorted(given[part]) for part in _OF_RELATIONSHIPS):
         wanted, given = ({**each, "relationship": []} for each in (wanted, given))
-    return list(part_differences(wanted, given, _is_pair))
+    return without_equal(part_differences(wanted, given, _is_pair))
 
 
 def lint_cypher(query: str, vocabulary: Vocabulary) -> list[QueryFinding]:
@@ -107,15 +121,21 @@ class _Node:
         return f"({' '.join(filter(None, (self.labels, conditions)))})"
 
 
-def _parts(query: str) -> dict[Part, list[str]]:
+def _without_texts(query: str) -> tuple[str, list[str]]:
+    """Return a query without comments and with marks for its texts, and the texts."""
     texts: list[str] = []
 
     def kept(found: re.Match[str]) -> str:
         texts.append(f"'{found[1] if found[1] is not None else found[2]}'")
         return f"·{len(texts) - 1}·"
 
-    plain = _TEXT.sub(kept, _COMMENT.sub(" ", query))
-    comparisons = list(_comparisons(plain))
+    return _TEXT.sub(kept, _COMMENT.sub(" ", query.replace("·", "."))), texts
+
+
+def _parts(query: str, *, with_conditions: bool = True) -> dict[Part, list[str]]:
+    plain, texts = _without_texts(query)
+    plain = _BETWEEN.sub(r"\1 \2 AND \2 ", plain)
+    comparisons = list(_comparisons(plain)) if with_conditions else []
     without = plain
     for pattern in (_COMPARISON, _MIRRORED, _JOIN, _MAP_ENTRY, _LIMIT, _DIRECTION, _HOPS):
         without = pattern.sub(" ", without)
@@ -126,8 +146,8 @@ def _parts(query: str) -> dict[Part, list[str]]:
     aggregates = [
         f"{name.lower()}{' of different values' if distinct else ''}" for name, distinct in _AGGREGATE.findall(plain)
     ]
-    labels = [name for _, found, _ in _NODES.findall(plain) for name in _NAME.findall(found)]
-    return {
+    labels = [name for _, found in _labels(plain) for name in _NAME.findall(found)]
+    parts: dict[Part, list[str]] = {
         "label": [name.strip("`") for name in labels],
         "relationship type": [name.strip("`") for found in _TYPES.findall(plain) for name in _NAME.findall(found)],
         "relationship": [shown(each) for each in _relationships(plain, comparisons)],
@@ -140,20 +160,33 @@ def _parts(query: str) -> dict[Part, list[str]]:
         "limit": [f"{clause.upper()} {number}" for clause, number in _LIMIT.findall(plain)],
         "distinct": ["DISTINCT" for _ in re.findall(r"\b(?:RETURN|WITH)\s+DISTINCT\b", plain, re.IGNORECASE)],
     }
+    return parts if with_conditions else parts | {part: [] for part in _OF_CONDITIONS}
+
+
+def _labels(query: str) -> Iterator[tuple[str, str]]:
+    """Yield what patterns and WHERE say of labels: variable and labels."""
+    yield from ((name, found) for name, found, _ in _NODES.findall(query))
+    yield from _LABEL_TEST.findall(_NODES.sub(" ", query))
 
 
 def _comparisons(query: str) -> Iterator[tuple[str, str]]:
     """Yield the comparisons of properties with constants, in WHERE and in patterns: variable and text."""
     for negated, name, key, operator, value in _COMPARISON.findall(query):
-        yield name, f"{'NOT ' if negated else ''}{key} {' '.join(operator.upper().split())} {value}"
+        sign = " ".join(operator.upper().split())
+        if negated:
+            sign, key = (_NEGATED[sign], key) if sign in _NEGATED else (sign, f"NOT {key}")
+        yield name, f"{key} {sign} {value}"
     for value, operator, name, key in _MIRRORED.findall(_COMPARISON.sub(" ", query)):
         yield name, f"{key} {_MIRROR.get(operator, operator)} {value}"
     for _, key, operator, _, other in _JOIN.findall(query):
-        keys = sorted((key, other)) if operator in ("=", "<>") else [key, other]
-        yield "", f" {operator} ".join(keys)
+        sign = _MIRROR.get(operator, operator) if key > other or (key == other and ">" in operator) else operator
+        yield "", f" {sign} ".join(sorted((key, other)))
     for name, _, entries in _NODES.findall(query):
         for text in _entries(entries):
             yield name, text
+    for entries in _RELATIONSHIP_ENTRIES.findall(query):
+        for text in _entries(entries):
+            yield "", text
 
 
 def _orders(query: str) -> Iterator[str]:
@@ -178,14 +211,19 @@ def _entries(entries: str) -> Iterator[str]:
 def _relationships(query: str, comparisons: list[tuple[str, str]]) -> Iterator[str]:
     """Yield the relationships, from left to right, with what the query says of their ends."""
     labels: dict[str, str] = {}
-    for name, found, _ in _NODES.findall(query):
-        if name and found.strip():
-            labels[name] = " ".join(sorted(_NAME.findall(found)))
+    for name, own in _labels(query):
+        if name and own.strip():
+            labels[name] = " ".join(sorted({*labels.get(name, "").split(), *_NAME.findall(own)}))
     for found in _LINKS.finditer(query):
         left, right = (
             _Node(
                 labels.get(name, " ".join(sorted(_NAME.findall(own)))),
-                tuple(sorted({text for of, text in comparisons if of == name != ""} | set(_entries(entries)))),
+                tuple(
+                    sorted(
+                        {text for of, text in comparisons if of == name != ""}
+                        | set(_entries(entries) if comparisons else ())
+                    )
+                ),
             )
             for name, own, entries in ((found[1], found[2], found[3]), (found[9], found[10], found[11]))
         )

@@ -3,6 +3,7 @@
 Right queries differ too: a difference says what to look at, not that the query is wrong. It needs rdflib.
 """
 
+import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
@@ -54,6 +55,7 @@ DifferenceKind: TypeAlias = Literal[
 
 _KINDS: tuple[DifferenceKind, ...] = get_args(DifferenceKind)
 _LONGEST = 200
+_ALTERNATIVES = re.compile(r"\(\^?<[^<>]*>(?:\|\^?<[^<>]*>)+\)")
 _FILTER = "the filter "
 
 
@@ -121,7 +123,7 @@ def query_differences(
         shortest = min(found, key=len)
     except RecursionError as problem:  # of a long condition
         raise TooLargeQueryError("it is too large to be compared") from problem
-    least = dict.fromkeys(map(_within_limits, shortest))
+    least = without_equal(dict.fromkeys(map(_within_limits, shortest)))
     return sorted(least, key=lambda each: _KINDS.index(each.kind))
 
 
@@ -129,6 +131,23 @@ def _within_limits(found: Difference) -> Difference:
     """Return a difference with shortened texts, as a list of values may have thousands."""
     expected, actual = (None if each is None else shortened(each, _LONGEST) for each in (found.expected, found.actual))
     return replace(found, sentence=shortened(found.sentence, 2 * _LONGEST), expected=expected, actual=actual)
+
+
+def without_equal(differences: Iterable[Difference]) -> list[Difference]:
+    """Return the differences without those whose texts are the same in both queries, as these would say nothing.
+
+    Example:
+        >>> without_equal([Difference("columns", "returns ?x instead of ?x", "?x", "?x")])
+        []
+    """
+    found = list(differences)
+    missing = {each.expected for each in found if each.actual is None}
+    equal = (missing & {each.actual for each in found if each.expected is None}) - {None}
+    return [
+        each
+        for each in found
+        if (each.expected is None or each.expected != each.actual) and not {each.expected, each.actual} & equal
+    ]
 
 
 def in_words(differences: Sequence[Difference], most: int = 3) -> str:
@@ -201,8 +220,10 @@ class _Comparison:
         missing, extra = list(self._wanted.patterns), []
         for pattern in self._given.patterns:
             as_wanted = with_names(pattern, self._names)
-            if as_wanted in missing:
-                missing.remove(as_wanted)
+            if (
+                same := next((each for each in (as_wanted, _backwards(as_wanted)) if each in missing), None)
+            ) is not None:
+                missing.remove(same)
             else:
                 extra.append(as_wanted)
         for is_pair in _PAIRS:
@@ -260,8 +281,8 @@ class _Comparison:
         """Return the difference that something is in another group."""
         old, new = self._words.groups(expected) or "required", self._words.groups(actual) or "required"
         if old == new:
-            sentence = f"has {what} in another {old} group"
-        elif not actual:
+            return Difference("group", f"has {what} in another {old} group")
+        if not actual:
             sentence = f"has {what} outside of {old}"
         else:
             sentence = f"has {what} in {new} instead of {f'in {old}' if expected else old}"
@@ -307,6 +328,8 @@ class _Comparison:
         for column in expected:
             if column in returned:
                 continue
+            if column in [name for name, value in given.columns if value is None]:
+                continue  # the same name of what has another role
             old, is_computed = self._words.expression(column), not isinstance(column, str)
             if extra:
                 new = self._words.expression(renamed(extra.pop(0), self._own_names))
@@ -335,6 +358,14 @@ class _Comparison:
 
     def _order_text(self, order: Iterable[tuple[str, Expression]]) -> str:
         return " ".join(f"{direction}({self._words.expression(value)})" for direction, value in order)
+
+
+def _backwards(pattern: Pattern) -> Pattern:
+    """Return a pattern of alternatives, such as ``?x (p|^q) ?y``, as it is from its other end."""
+    if not _ALTERNATIVES.fullmatch(pattern.predicate):
+        return pattern
+    turned = (each[1:] if each[0] == "^" else f"^{each}" for each in pattern.predicate[1:-1].split("|"))
+    return Pattern(pattern.object, f"({'|'.join(sorted(turned))})", pattern.subject, pattern.where)
 
 
 def _other_property(expected: Pattern, actual: Pattern) -> DifferenceKind | None:

@@ -32,8 +32,10 @@ def read_expression(raw: Any, aggregates: Mapping[str, Expression]) -> Expressio
         return str(raw)
     match raw.name:
         case "ConditionalAndExpression" | "ConditionalOrExpression":
-            name = "&&" if raw.name == "ConditionalAndExpression" else "||"
-            return (name, *(read_expression(each, aggregates) for each in (raw.expr, *raw.other)))
+            parts = [read_expression(each, aggregates) for each in (raw.expr, *raw.other)]
+            if raw.name == "ConditionalAndExpression":
+                return ("&&", *parts)
+            return _one_of(parts) or ("||", *parts)
         case "RelationalExpression":
             return _relation(raw, aggregates)
         case "AdditiveExpression" | "MultiplicativeExpression":
@@ -59,11 +61,24 @@ def _relation(raw: Any, aggregates: Mapping[str, Expression]) -> Expression:
     left, operator = read_expression(raw.expr, aggregates), str(raw.op)
     if operator in ("IN", "NOT IN"):
         values = raw.other if isinstance(raw.other, list) else ()  # of IN () rdflib makes rdf:nil
-        return (operator.lower(), left, *sorted((read_expression(each, aggregates) for each in values), key=str))
+        others = sorted((read_expression(each, aggregates) for each in values), key=str)
+        if operator == "IN" or not others:
+            return (operator.lower(), left, *others)
+        unequal: list[Expression] = [("!=", left, each) for each in others]
+        return ("&&", *unequal) if len(unequal) > 1 else unequal[0]
     right = read_expression(raw.other, aggregates)
     if operator in (">", ">="):
         return (operator.replace(">", "<"), right, left)
     return (operator, left, right)
+
+
+def _one_of(parts: list[Expression]) -> Expression | None:
+    """Return alternatives as IN, if each of them lists constants that one variable may be; None for others."""
+    lists = [listed_values(each) for each in parts]
+    names = {each[0] for each in lists if each is not None}
+    if None in lists or len(names) != 1:
+        return None
+    return ("in", names.pop(), *sorted({value for each in lists if each is not None for value in each[1]}))
 
 
 def term_text(term: Any) -> str:

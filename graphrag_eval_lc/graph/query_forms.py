@@ -443,12 +443,14 @@ def with_merged_branches(form: QueryForm) -> QueryForm:
 
 
 def _merged(patterns: Sequence[Pattern], where: Where) -> Pattern | None:
-    """Return one pattern for some that differ in one constant end, or in the predicate; None for others."""
+    """Return one pattern for some that differ in one constant end, or in path and direction; None for others."""
     subjects, predicates, objects = (
         sorted({getattr(each, part) for each in patterns}) for part in ("subject", "predicate", "object")
     )
     if len(subjects) == len(predicates) == 1 and len(objects) > 1 and not any(map(is_variable, objects)):
         return replace(patterns[0], object=f"{{{' '.join(objects)}}}", where=where)
-    if len(subjects) == len(objects) == 1 and len(predicates) > 1 and not any(map(is_variable, predicates)):
-        return replace(patterns[0], predicate=f"({'|'.join(predicates)})", where=where)
-    return None
+    if any(map(is_variable, predicates)) or len({frozenset((each.subject, each.object)) for each in patterns}) > 1:
+        return None
+    first = patterns[0]
+    paths = {f"{'' if each.subject == first.subject else '^'}{each.predicate}" for each in patterns}
+    return replace(first, predicate=f"({'|'.join(sorted(paths))})", where=where) if len(paths) > 1 else None

@@ -12,12 +12,13 @@ from itertools import islice, permutations, product
 from typing import Any
 
 from graphrag_eval_lc.errors import MissingExtraError
-from graphrag_eval_lc.graph.query_difference import Difference
+from graphrag_eval_lc.graph.query_difference import Difference, without_equal
 from graphrag_eval_lc.graph.query_forms import TooLargeQueryError
 from graphrag_eval_lc.graph.query_parts import Part, Parts, part_differences, refuse_too_large
 
 _DIALECTS = ("", "sqlite", "postgres", "mysql", "tsql")  # the first one that reads a query
 _TABLE = re.compile("·[a-z]\\d+·")  # a table of one of the queries
+_EQUAL_COLUMNS = re.compile(r"([A-Za-z_][\w.]*) (=|<>) ([A-Za-z_][\w.]*)")
 _WORD = re.compile(r"'[^']*'|\b[a-z_]\w*")
 _MOST_MATCHINGS = 120
 _SIGNS = {"EQ": "=", "NEQ": "<>", "LT": "<", "LTE": "<=", "GT": ">", "GTE": ">="}
@@ -56,15 +57,19 @@ def sql_differences(reference: str, actual: str) -> list[Difference]:
     labels = wanted.labels()
     own_labels = labels | {names[mark]: label for mark, label in given.labels().items()}
     shown = (_shown(labels, wanted.written), _shown(own_labels, given.written))
-    return list(part_differences(theirs, ours, _is_pair, shown))
+    return without_equal(part_differences(theirs, ours, _is_pair, shown))
 
 
 def _shown(labels: Mapping[str, str], written: Mapping[str, str]) -> Callable[[str], str]:
     """Return what shows a text with the names as its query writes them."""
 
     def shown(text: str) -> str:
-        with_tables = _TABLE.sub(lambda table: labels[table[0]], text)
-        return _WORD.sub(lambda word: written.get(word[0], word[0]), with_tables)
+        with_tables = _TABLE.sub(lambda table: labels.get(table[0], table[0]), text)
+        shown_text = _WORD.sub(lambda word: written.get(word[0], word[0]), with_tables)
+        if found := _EQUAL_COLUMNS.fullmatch(shown_text):
+            left, right = sorted((found[1], found[3]))
+            return f"{left} {found[2]} {right}"
+        return shown_text
 
     return shown
 
@@ -148,7 +153,7 @@ class _SqlQuery:
                 self._write_using(join, scope)
             for column in list(scope.find_all(self._exp.Column)):
                 if (source := self._source_of(column, scope, known)) is not None:
-                    self._replace(column, source)
+                    self._replace(column, source, known)
 
     def _write_using(self, join: Any, scope: Any) -> None:
         """Write ``USING (a)`` as the condition that it is."""
@@ -185,13 +190,17 @@ class _SqlQuery:
         ]
         return having[0] if len(having) == 1 else None
 
-    def _replace(self, column: Any, source: Any) -> None:
+    def _replace(self, column: Any, source: Any, known: list[tuple[str, str]]) -> None:
         if isinstance(source, self._exp.Table):
             column.set("table", self._exp.Identifier(this=self._marks[id(source)], quoted=False))
             return
         selects = getattr(source.expression, "selects", ())
         found = next((each for each in selects if each.alias_or_name == column.name), None)
-        if found is not None and column.parent is not None:
+        if found is None and any(each.is_star for each in selects):
+            column.set("table", None)
+            if (inner := self._source_of(column, source, known)) is not None:
+                self._replace(column, inner, known)
+        elif found is not None and column.parent is not None:
             computed = found.unalias().copy()
             is_column = isinstance(computed, self._exp.Column | self._exp.Func)
             alias = column.parent if isinstance(column.parent, self._exp.Alias) else None
@@ -210,7 +219,7 @@ class _SqlQuery:
         order = last[0].args.get("order") or tree.args.get("order")
         joins = list(tree.find_all(exp.Join))
         # Tables with a comma between them are joined, and a condition of an inner join is one of WHERE.
-        conditions = [each.this for each in tree.find_all(exp.Where, exp.Having)]
+        conditions = [self._without_aliases(each).this for each in tree.find_all(exp.Where, exp.Having)]
         conditions += [each.args["on"] for each in joins if each.args.get("on") is not None]
         groups = (
             [self._text(self._meant(each, columns, aliases)) for each in group.expressions]
@@ -243,6 +252,15 @@ class _SqlQuery:
         if isinstance(value, self._exp.Literal) and value.is_int and 0 < int(value.name) <= len(columns):
             return columns[int(value.name) - 1]
         return aliases.get(value.name, value) if isinstance(value, self._exp.Column) else value
+
+    def _without_aliases(self, clause: Any) -> Any:
+        """Return a condition; in HAVING what is computed replaces its alias."""
+        if isinstance(clause, self._exp.Having):
+            computed = {each.alias: each.unalias() for each in clause.parent.expressions if each.alias}
+            for column in list(clause.find_all(self._exp.Column)):
+                if column.name in computed:
+                    column.replace(computed[column.name].copy())
+        return clause
 
     def _conjuncts(self, condition: Any) -> Iterator[Any]:
         exp = self._exp
