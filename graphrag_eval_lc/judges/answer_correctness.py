@@ -64,9 +64,9 @@ class AnswerCorrectness:
     that the answer makes, the supported claims replace them.
 
     Claims are compared with the texts. Numbers, codes and names of a true positive must be in both answers, those of a
-    covered claim too, those of a false negative in the reference. If a claim does not fit, the model is asked once
-    more; then such a true positive counts as a false positive, such a covered claim does not count, and the reason
-    says so.
+    covered claim too, those of a false negative in the reference. None of these texts may have the claim's words with
+    a negation on one side only, or its number for another name. If a claim does not fit, the model is asked once more;
+    then such a true positive counts as a false positive, such a covered claim does not count, and the reason says so.
 
     Args:
         llm: The model: all that ``as_judge_model`` takes.

@@ -1,10 +1,12 @@
 """Whether claims are made of the words of the texts that they come from: what code can check, no model is asked.
 
-Numbers, codes such as ``NO5`` and names must be in the texts. Other words need not, as meaning counts: whether a text
-denies a claim, or says it of another thing, is the model's decision.
+Numbers, codes such as ``NO5`` and names must be in the texts. Other words need not, as meaning counts. What a text
+denies in the same words, or the number that it gives for another name in the same words, is not in it; all else is the
+model's decision.
 """
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -39,13 +41,14 @@ class ClaimTexts:
         self._has_names = is_one_language and not (self._answer.is_german or self._reference.is_german)
 
     def not_in_reference(self, claim: str) -> str:
-        """Return which numbers, codes and names of a claim the reference lacks, in a sentence; else ``""``."""
+        """Return what of a claim the reference lacks, denies or says of another name, in a sentence; else ``""``."""
         words = _core(claim)
         names = words.names | (words.first if self._is_replaced else words.first & self._names)
-        return _problem(self._absent(words, names, self._reference), "reference answer")
+        absent = self._absent(words, names, self._reference)
+        return _problem(absent, _Words(claim), self._reference, "reference answer")
 
     def not_in_answer(self, claim: str) -> str:
-        """Return which numbers, codes and names of a claim the answer lacks, in a sentence; else ``""``.
+        """Return what of a claim the answer lacks, denies or says of another name, in a sentence; else ``""``.
 
         Names count only if the answer has others instead, or lists some of them: a reference may name more than an
         answer must.
@@ -56,7 +59,7 @@ class ClaimTexts:
             listed.is_list_of_names and of_answer & (listed.names | listed.first) for listed in (words, self._reference)
         )
         names = words.names | words.first if self._is_replaced or is_list else set[str]()
-        return _problem(self._absent(words, names, self._answer), "actual answer")
+        return _problem(self._absent(words, names, self._answer), _Words(claim), self._answer, "actual answer")
 
     def reference_states(self, claim: str) -> bool:
         """Return whether a claim is a sentence of the reference, whatever its case, spaces and last point."""
@@ -124,7 +127,8 @@ class ClaimTexts:
                 if not any(map(number.is_same, of_same_noun or text.values)):
                     absent.append(token.text)
         known = text.all | question.all
-        for word in sorted(words.codes | names if self._has_names else words.codes):
+        codes = words.codes if text.codes & _CURRENCIES else words.codes - _CURRENCIES
+        for word in sorted(codes | names if self._has_names else codes):
             folded = word.casefold()
             is_known = bool({folded, folded.removesuffix("s"), f"{folded}s"} & known)
             is_month = any(MONTHS.get(folded) in number.readings for number in text.values)
@@ -139,8 +143,36 @@ class ClaimTexts:
         return 2 * missing <= len(found.stems) - (0 if found.codes or found.numbers else min(1, len(found.stems)))
 
 
-def _problem(absent: list[str], name: str) -> str:
-    return f"the {name} does not have {', '.join(absent)}" if absent else ""
+def _problem(absent: list[str], claim: "_Words", text: "_Words", name: str) -> str:
+    if absent:
+        return f"the {name} does not have {', '.join(absent)}"
+    if any(_is_denied(clause, text.clauses) for clause in claim.clauses):
+        return f"the {name} says the opposite"
+    if any(_is_of_another(clause, text.clauses) for clause in claim.clauses):
+        return f"the {name} says it the other way round"
+    return ""
+
+
+def _is_denied(claim: "_Clause", clauses: "Sequence[_Clause]") -> bool:
+    """Return whether a text has all words of a clause, but with a negation, or without the one of the clause."""
+    found = {clause.is_denial for clause in clauses if clause.stems == claim.stems}
+    return len(claim.stems) > 1 and claim.is_denial is not None and found - {None} == {not claim.is_denial}
+
+
+def _is_of_another(claim: "_Clause", clauses: "Sequence[_Clause]") -> bool:
+    """Return whether a text has a clause with another number, and this number in the same clause of another name."""
+    differences = [clause.difference(claim) for clause in clauses]
+    if [] in differences:
+        return False
+    for place in claim.numbers:
+        with_number = [clause for clause in clauses if claim.words[place] in clause.words]
+        has_another = any(
+            places == [place] and place in clause.numbers for clause, places in zip(clauses, differences, strict=True)
+        )
+        is_of_other = any(len(clause.difference(claim) or ()) == 1 for clause in with_number)
+        if has_another and is_of_other and all(clause.names - claim.names for clause in with_number):
+            return True
+    return False
 
 
 def _core(claim: str) -> "_Words":
@@ -155,7 +187,7 @@ def _core(claim: str) -> "_Words":
 
 def _may_be_short_for(word: str, words: "_Words", text: "_Words") -> bool:
     """Return whether a text may have a word in its short or long form, such as UN or USA. A model decides then."""
-    codes = {code for code in text.codes if code.isalpha() and len(code) <= _LONGEST_CODE}
+    codes = {code for code in text.codes - _CURRENCIES if code.isalpha() and len(code) <= _LONGEST_CODE}
     if word.isupper() and word.isalpha() and len(word) <= _LONGEST_CODE:
         is_prefix = any(code.startswith(word) or word.startswith(code) for code in codes)
         return is_prefix or (not codes and word in text.initials)
@@ -171,17 +203,29 @@ _COMMON = word_set("there their these those which where about between located ca
 # Words that begin a sentence with a capital and are not names, and titles; "yes" and "no" are answers.
 _OPENERS = word_set(
     "the a an it its this that these those there they he she we not both all each some any in on at of for from with "
-    "by as to according based here also only and or but if when while st saint dr doctor prof professor mr mrs ms"
+    "by as to according based here also only and or but if when while st saint dr doctor prof professor mr mrs ms "
+    "mt mount"
 )
 # Quantities in these words are for the model to compare: counts and lengths, and times.
-_VAGUE = re.compile(r"\b(?:half|quarters?|thirds?|dozen|hundred|miles?|foot|feet|inch(?:es)?)\b", re.IGNORECASE)
+_VAGUE = re.compile(
+    r"\b(?:half|quarters?|thirds?|dozen|hundred|inch(?:es)?|(?<!\d)(?<!\d[ -])(?:miles?|foot|feet))\b", re.IGNORECASE
+)
 _VAGUE_TIME = re.compile(
     r"\b(?:an?|one) (?:second|minute|hour|day|week|month|year)\b|\band a half\b|\d ?[ap]m\b", re.IGNORECASE
 )
 _NEGATION = re.compile(
-    r"\b(?:not|never|neither|no|none|cannot|\w+n['’]t|nicht|nie|kein\w*)\b(?! (?:only|just|more|less|fewer)\b)",
+    r"\b(?:not|never|neither|(?!(?-i:NO))no(?!\.? ?\d)|none|cannot|\w+n['’]t|nicht|nie|kein\w*)\b"
+    r"(?! (?:only|just|more|less|fewer)\b)",
     re.IGNORECASE,
 )
+# Words that a clause has or lacks without saying anything else.
+_EMPTY = word_set(
+    "a an the is are was were be been has have had do does did can will could would it its of there yes but and ist "
+    "sind hat haben der die das ein eine"
+)
+_CURRENCIES = word_set("EUR USD GBP NOK SEK DKK CHF JPY CNY INR AUD CAD NZD PLN CZK")
+_SIGNS = {"€": " EUR ", "£": " GBP ", "$": " USD "}
+_SIGN = re.compile(r"[€£]|(?<!\w)(?:US ?)?\$(?=\s?\d)|(?<=\d)\s?\$(?!\w)")
 _GERMAN = word_set("der die das den ist sind und von mit ein eine einer hat haben wird nicht auf für bei")
 _TOKEN = re.compile(
     r"(?P<number>\d{1,3}(?:[ ,.'\u00a0\u202f]\d{3})+(?!\d)(?:[.,]\d+)?|\d+(?:[.,]\d+)?)|(?P<word>[^\W_]+)"
@@ -189,11 +233,13 @@ _TOKEN = re.compile(
 _UNIT = re.compile(r"[ \u00a0-]?([^\W\d_]+)(?!\d)")
 _DOTTED_DATE = re.compile(r"\b(\d\d?)\.(\d\d?)\.(\d{4})\b")
 _ABBREVIATION = re.compile(r"\b(?:[A-Z]\.)+[A-Z]\b\.?")
-_BULLET = re.compile(r"^\s*(?:[-*•>#|]+\s*|\d{1,3}[.)]\s+)+", re.MULTILINE)
+_BULLET = re.compile(r"^\s*(?:-+(?!\d)\s*|[*•>#|]+\s*|\d{1,3}[.)]\s+)+", re.MULTILINE)
 _SENTENCE_END = re.compile(r"(?<=[.!?])\s+|\n+")
 _IDENTIFIER = re.compile(
     r"<?(?:https?://|urn:)[^\s<>()\[\],;]+>?|\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f-]{22,27}\b", re.IGNORECASE
 )
+_CLAUSE_END = re.compile(r"[,;]\s|\b(?:and|but|while|whereas|und|aber|og)\b", re.IGNORECASE)
+_YEAR = re.compile(r"(?:19|20)\d\d")
 _ITEM_END = re.compile(r"[,;|&\n]|\b(?:and|und|og|et|y)\b")
 _AND = re.compile(r"\b(?:and|und|og|et|y)\b|&")
 _LAST_SCRIPT_WITH_SPACES = "\u058f"
@@ -212,12 +258,50 @@ class _Token:
     number: Number | None = None
 
 
+@dataclass(frozen=True)
+class _Clause:
+    """The words of a clause that say something, without negations; at which places the numbers are; and the names.
+
+    ``is_denial`` is None if it is not known, as another clause of the sentence has a negation.
+    """
+
+    words: list[str]
+    numbers: list[int]
+    names: set[str]
+    is_denial: bool | None
+
+    @cached_property
+    def stems(self) -> set[str]:
+        """The beginnings of the words."""
+        return set(map(_stem, self.words))
+
+    def difference(self, other: "_Clause") -> list[int] | None:
+        """Return the places at which the words of two clauses differ; None if one has more words."""
+        if len(self.words) != len(other.words):
+            return None
+        pairs = zip(self.words, other.words, strict=True)
+        return [place for place, (one, two) in enumerate(pairs) if one != two]
+
+
+def _clause(text: str, sentence: str) -> _Clause:
+    tokens = [token for token in _tokens_of(_NEGATION.sub(" ", text)) if token.text.casefold() not in _EMPTY]
+    names = (token.text for token in tokens if token.kind in {"code", "name", "first"} or _YEAR.fullmatch(token.text))
+    is_denial = _NEGATION.search(text) is not None
+    return _Clause(
+        [token.text.casefold() for token in tokens],
+        [place for place, token in enumerate(tokens) if token.number],
+        {name.casefold() for name in names},
+        is_denial if is_denial or not _NEGATION.search(sentence) else None,
+    )
+
+
 class _Words:
     """The words of one text: a claim, a question or an answer."""
 
     def __init__(self, text: str) -> None:
         text = _DOTTED_DATE.sub(r"\1 \2 \3", with_digits(text))
         text = _ABBREVIATION.sub(lambda match: match[0].replace(".", ""), text)
+        text = _SIGN.sub(lambda match: _SIGNS[match[0][-1]], text)
         self.text = _BULLET.sub("", text)
         self.tokens = _tokens_of(self.text)
         self.all = {token.text.casefold() for token in self.tokens}
@@ -235,6 +319,13 @@ class _Words:
         others = {*weak, *(float(count) for count in counts if count > 1)}
         numbers = (token.number for token in self.tokens if token.number is not None)
         return {*numbers, *(Number(frozenset({value})) for value in others)}
+
+    @cached_property
+    def clauses(self) -> list[_Clause]:
+        """Its sentences, and their clauses."""
+        sentences = _SENTENCE_END.split(self.text)
+        parts = ((part, sentence) for sentence in sentences for part in {sentence, *_CLAUSE_END.split(sentence)})
+        return [clause for part, sentence in parts if (clause := _clause(part, sentence)).words]
 
     def leaves_open(self, number: Number) -> bool:
         """Return whether a number cannot be compared by code, next to "half an hour" or "2 hours and 15 minutes"."""

@@ -47,6 +47,8 @@ for _quantity, _scale, _names in (
     ("s", 604_800.0, "week weeks"),
     ("s", 2_629_746.0, "month months"),
     ("s", 31_556_952.0, "year years"),
+    ("m", 1609.344, "mi mile miles mph"),
+    ("m", 0.3048, "ft foot feet"),
     ("count", 1e3, "thousand"),
     ("count", 1e6, "million"),
     ("count", 1e9, "billion bn"),
@@ -97,8 +99,11 @@ class Number:
             factors = _UNKNOWN_SCALES
         else:
             factors = (1.0, *(_PER_CENT if min(*self.readings, *other.readings) < 1 else ()))
+        is_converted = self.quantity == other.quantity == "m" and len({self.scale, other.scale} & _FOREIGN) == 1
         return any(
-            _is_rounded(one * factor, two) or _is_rounded(two / factor, one)
+            (is_converted and isclose(one * factor, two, rel_tol=_MOST_CONVERTED))
+            or _is_rounded(one * factor, two)
+            or _is_rounded(two / factor, one)
             for one in self.readings
             for two in other.readings
             for factor in factors
@@ -108,6 +113,8 @@ class Number:
 _UNKNOWN_SCALES = tuple(10.0**power for power in (0, 3, 6, 9, -3, -6, -9))
 _PER_CENT = (0.01, 100.0)
 _MOST_ROUNDED = 0.2  # of the value
+_FOREIGN = {1609.344, 0.3048}  # miles and feet
+_MOST_CONVERTED = 0.02  # of the value, where one text has miles or feet and the other one metres
 
 
 def _is_rounded(precise: float, rounded: float) -> bool:

@@ -41,8 +41,29 @@ def test_claims_that_a_reference_may_have_are_left_to_the_model(question: str, r
 
 
 @pytest.mark.parametrize(("reference", "answer"), rows("left_to_the_model"))
-def test_what_a_text_denies_or_says_of_another_thing_is_left_to_the_model(reference: str, answer: str) -> None:
+def test_what_other_words_deny_or_say_of_another_name_is_left_to_the_model(reference: str, answer: str) -> None:
     assert ClaimTexts("What is it?", reference, answer).not_in_reference(answer) == ""
+
+
+@pytest.mark.parametrize(
+    ("reference", "claim", "problem"),
+    [
+        ("Hasle is in NO1.", "Hasle is not in NO1.", "the reference answer says the opposite"),
+        ("Hasle is not in NO1 and Arendal is in NO2.", "Arendal is in NO2.", ""),
+        ("Hasle has 300 kV; Arendal 420 kV.", "Hasle has 420 kV.", "the reference answer says it the other way round"),
+        ("Hasle has 300 kV, 420 kV; Arendal 420 kV.", "Hasle has 420 kV.", ""),
+    ],
+)
+def test_same_words_with_a_negation_or_the_number_of_another_name_are_no_support(
+    reference: str, claim: str, problem: str
+) -> None:
+    assert ClaimTexts("What is it?", reference, reference).not_in_reference(claim) == problem
+
+
+@pytest.mark.parametrize(("text", "plain"), [("- 5 °C", "5 °C"), ("-- Bergen", "Bergen"), ("-5 °C", "-5 °C")])
+def test_a_minus_before_a_digit_is_no_bullet(text: str, plain: str) -> None:
+    assert sentences_in(text) == [plain]
+    assert ClaimTexts("What is it?", text, text).reference_states(plain)
 
 
 README = [part for part in (ROOT / "README.md").read_text(encoding="utf-8").split("\n\n") if part.strip()]
