@@ -34,7 +34,7 @@ _BETWEEN = re.compile(rf"({_LITERAL}\s*[<>]=?)\s*(\w+\.\w+)\s*(?=[<>])", re.IGNO
 _LABEL_TEST = re.compile(r"\b(?:WHERE|AND|X?OR|NOT)\b[\s(]*(\w+)\s*((?::\s*[\w`|&!]+)+)", re.IGNORECASE)
 _RELATIONSHIP_ENTRIES = re.compile(r"-\s*\[[^\[\]{}]*(\{[^{}()]*\})")
 _NOT_COMPARED = re.compile(
-    r"\bX?OR\b"
+    r"\bX?OR\b|\bCASE\b"
     r"|\bNOT\s*\(\s*\w+\."
     r"|\b(?!(?:count|sum|avg|min|max|collect|stdev|percentile\w+)\()\w+\(\s*\w+\."
     r"|\bWHERE\b(?:(?!\b(?:RETURN|WITH|MATCH|ORDER)\b).)*?\b\w+\((?=\s*[A-Za-z_])",
@@ -66,8 +66,12 @@ def cypher_differences(reference: str, actual: str) -> list[Difference]:
         uses the property km instead of length
     """
     refuse_too_large(reference, actual)
-    is_compared = not any(_NOT_COMPARED.search(_without_texts(each)[0]) for each in (reference, actual))
+    is_compared = all(_is_compared(_without_texts(each)[0]) for each in (reference, actual))
     wanted, given = (_parts(each, with_conditions=is_compared) for each in (reference, actual))
+    theirs, ours = (_used(each) for each in (reference, actual))
+    for parts, others in ((wanted, ours), (given, theirs)):
+        for part in ("property", "value"):
+            parts[part] = [each for each in parts[part] if each not in others]
     if any(sorted(wanted[part]) != sorted(given[part]) for part in _OF_RELATIONSHIPS):
         wanted, given = ({**each, "relationship": []} for each in (wanted, given))
     return without_equal(part_differences(wanted, given, _is_pair))
@@ -130,6 +134,19 @@ def _without_texts(query: str) -> tuple[str, list[str]]:
         return f"·{len(texts) - 1}·"
 
     return _TEXT.sub(kept, _COMMENT.sub(" ", query.replace("·", "."))), texts
+
+
+def _is_compared(query: str) -> bool:
+    """Return whether all conditions are of properties and all of them hold."""
+    names = "|".join(re.findall(r"\w\.\w+\s+AS\s+(\w+)", query, re.IGNORECASE))
+    compared_name = rf"(?<![.\w])(?:{names})\s*(?:[=<>]|\b(?:IN|CONTAINS|STARTS|ENDS)\b)"
+    return not _NOT_COMPARED.search(query) and not (names and re.search(compared_name, query, re.IGNORECASE))
+
+
+def _used(query: str) -> set[str]:
+    """Return the properties and values that a query has anywhere."""
+    plain, texts = _without_texts(query)
+    return {*texts, *_NUMBER.findall(plain), *(one or other for one, other in _PROPERTY.findall(plain))}
 
 
 def _parts(query: str, *, with_conditions: bool = True) -> dict[Part, list[str]]:

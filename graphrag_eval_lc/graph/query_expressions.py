@@ -44,7 +44,7 @@ def read_expression(raw: Any, aggregates: Mapping[str, Expression]) -> Expressio
                 value = (str(operator), value, read_expression(other, aggregates))
             return value
         case "UnaryNot":
-            return ("!", read_expression(raw.expr, aggregates))
+            return _negated(read_expression(raw.expr, aggregates))
         case "UnaryMinus":
             return ("-", read_expression(raw.expr, aggregates))
         case "Function":
@@ -64,8 +64,7 @@ def _relation(raw: Any, aggregates: Mapping[str, Expression]) -> Expression:
         others = sorted((read_expression(each, aggregates) for each in values), key=str)
         if operator == "IN" or not others:
             return (operator.lower(), left, *others)
-        unequal: list[Expression] = [("!=", left, each) for each in others]
-        return ("&&", *unequal) if len(unequal) > 1 else unequal[0]
+        return _negated(("in", left, *others))
     right = read_expression(raw.other, aggregates)
     if operator in (">", ">="):
         return (operator.replace(">", "<"), right, left)
@@ -79,6 +78,20 @@ def _one_of(parts: list[Expression]) -> Expression | None:
     if None in lists or len(names) != 1:
         return None
     return ("in", names.pop(), *sorted({value for each in lists if each is not None for value in each[1]}))
+
+
+def _negated(value: Expression) -> Expression:
+    """Return what holds if a condition does not, without ``!`` if it is a comparison."""
+    match value:
+        case ("=" | "!=" as operator, left, right):
+            return ("!=" if operator == "=" else "=", left, right)
+        case ("<" | "<=" as operator, left, right):
+            return ("<=" if operator == "<" else "<", right, left)
+        case ("in", left, other):
+            return ("!=", left, other)
+        case ("in", left, *others) if others:
+            return ("&&", *(("!=", left, each) for each in others))
+    return ("!", value)
 
 
 def term_text(term: Any) -> str:
