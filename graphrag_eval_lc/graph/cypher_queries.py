@@ -21,7 +21,7 @@ _LINK = r"(<?)-\s*(?:\[\s*\w*\s*((?::\s*[\w`|:! ]+)?)\s*(\*?[\d.]*)\s*((?:\{[^{}
 _NODES = re.compile(_NODE)
 _LINKS = re.compile(rf"(?={_NODE}\s*{_LINK}\s*{_NODE})")
 _TYPES = re.compile(r"\[\s*\w*\s*:\s*([\w`|:! ]+)")
-_PROPERTY = re.compile(r"(?<=[\w)\]])\.([A-Za-z_]\w*+)(?!\s*[(.])|[{,]\s*(\w+)\s*:")
+_PROPERTY = re.compile(r"(?<=[\w)\]{,\s])\.([A-Za-z_]\w*+)(?!\s*[(.])|[{,]\s*(\w+)\s*:")
 _LITERAL = r"(?:·\d+·|-?\d+(?:\.\d+)?\b|true\b|false\b|\$\w+|\[[^\[\]]*\])"
 _COMPARISON = re.compile(
     rf"(\bNOT\s+)?\b(\w+)\.(\w+)\s*(=~|=|<>|<=|>=|<|>|\bCONTAINS\b|\bSTARTS\s+WITH\b|\bENDS\s+WITH\b|\bIN\b)\s*({_LITERAL})",
@@ -35,7 +35,7 @@ _LABEL_TEST = re.compile(r"\b(?:WHERE|AND|X?OR|NOT)\b[\s(]*(\w+)\s*((?::\s*[\w`|
 _RELATIONSHIP_ENTRIES = re.compile(r"-\s*\[[^\[\]{}]*(\{[^{}()]*\})")
 _NOT_COMPARED = re.compile(
     r"\bX?OR\b|\bCASE\b"
-    r"|\bNOT\s*\(\s*\w+\."
+    r"|\bNOT\s*\(\s*\w+\.|\bNOT\s+\w+\.\w+\s+IN\b"
     r"|\b(?!(?:count|sum|avg|min|max|collect|stdev|percentile\w+)\()\w+\(\s*\w+\."
     r"|\bWHERE\b(?:(?!\b(?:RETURN|WITH|MATCH|ORDER)\b).)*?\b\w+\((?=\s*[A-Za-z_])",
     re.IGNORECASE | re.DOTALL,

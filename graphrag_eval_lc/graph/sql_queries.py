@@ -277,6 +277,9 @@ class _SqlQuery:
                 yield from self._conjuncts(each)
         elif isinstance(condition, exp.Paren):
             yield from self._conjuncts(condition.this)
+        elif isinstance(condition, exp.Not) and isinstance(either := condition.this.unnest(), exp.Or):
+            for each in either.flatten():
+                yield from self._conjuncts(exp.Not(this=each.copy()))
         elif isinstance(condition, exp.Between):
             yield exp.GTE(this=condition.this.copy(), expression=condition.args["low"].copy())
             yield exp.LTE(this=condition.this.copy(), expression=condition.args["high"].copy())
