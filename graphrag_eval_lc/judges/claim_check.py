@@ -86,7 +86,7 @@ class ClaimTexts:
         found: dict[str, str] = {}
         for sentence in sentences_in(self._answer_text):
             words = _Words(sentence)
-            things = {*words.numbers, *words.codes, *words.names, *words.first}
+            things = {*words.numbers, *words.codes, *words.names, *words.first} - _CURRENCIES
             absent = set(self._absent(words, words.names | words.first, self._reference))
             if any(self._is_of_reference(thing) for thing in things - absent):
                 problem = self.not_in_reference(sentence)
@@ -154,9 +154,9 @@ def _problem(absent: list[str], claim: "_Words", text: "_Words", name: str) -> s
 
 
 def _is_denied(claim: "_Clause", clauses: "Sequence[_Clause]") -> bool:
-    """Return whether a text has all words of a clause, but with a negation, or without the one of the clause."""
-    found = {clause.is_denial for clause in clauses if clause.stems == claim.stems}
-    return len(claim.stems) > 1 and claim.is_denial is not None and found - {None} == {not claim.is_denial}
+    """Return whether a text has the words of a clause, but with a negation, or without the one of the clause."""
+    found = {clause.is_denial for clause in clauses if clause.singular == claim.singular}
+    return len(claim.words) > 1 and claim.is_denial is not None and found - {None} == {not claim.is_denial}
 
 
 def _is_of_another(claim: "_Clause", clauses: "Sequence[_Clause]") -> bool:
@@ -271,9 +271,9 @@ class _Clause:
     is_denial: bool | None
 
     @cached_property
-    def stems(self) -> set[str]:
-        """The beginnings of the words."""
-        return set(map(_stem, self.words))
+    def singular(self) -> list[str]:
+        """The words without the s of a plural or a verb."""
+        return [word.removesuffix("s") for word in self.words]
 
     def difference(self, other: "_Clause") -> list[int] | None:
         """Return the places at which the words of two clauses differ; None if one has more words."""

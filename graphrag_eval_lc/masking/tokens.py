@@ -35,13 +35,14 @@ _FORMS = (
     _rule(
         "nvapi- tvly- tgp_v1_ jina_ pcsk_ sbp_ pscale_tkn_ pscale_pw_ pscale_oauth_ lsv2_pt_ lsv2_sk_ ls__ "
         "glc_ glsa_ sntrys_ sntryu_ ghs_ github_pat_ gldt- glrt- glrtr- glcbt- glptt- glft- glsoat- glimt- glagent- "
-        "gloas- glffct- glwt- glpat- pypi-Ag dckr_oat_ sgp_ CCIPAT_ CCIPRJ_ hvs. "
+        "gloas- glffct- glwt- pypi-Ag dckr_oat_ sgp_ CCIPAT_ CCIPRJ_ hvs. "
         "hvb. hvr. ops_eyJ tskey- fo1_ fm1_ fm2_ HRKU- sha256~ whsec_ sq0atp- sq0csp- xkeysib- xsmtpsib- ATATT3 ATCTT3 "
         "figo_ PMAK- NRAK- NRJS- NRII- dt0c01. dt0s01. tfp_",
         r"(?=[A-Za-z_-]*[0-9])[A-Za-z0-9_-]{16,}(?:[A-Za-z0-9_.+/~-]*[A-Za-z0-9])?={0,2}",
     ),
-    # Of these about one in a hundred has no digit.
+    # Of these some have no digit: one in a hundred.
     _rule("AIza ya29. GOCSPX- 1//0 sb_secret_ dckr_pat_ figd_", "[A-Za-z0-9_.-]{23,}[A-Za-z0-9_-]"),
+    _rule("glpat-", "[A-Za-z0-9_.-]{19,}[A-Za-z0-9_-]"),
     _rule("sk_live_ sk_test_ rk_live_ rk_test_ sk_prod_ rk_prod_", "[A-Za-z0-9]{10,}"),
     _rule("sk_", "[0-9a-f]{40,}"),
     _rule("dapi dose dkea", "[0-9a-f]{32}(?:-[0-9]{1,2})?"),

@@ -50,6 +50,9 @@ def test_what_other_words_deny_or_say_of_another_name_is_left_to_the_model(refer
     [
         ("Hasle is in NO1.", "Hasle is not in NO1.", "the reference answer says the opposite"),
         ("Hasle is not in NO1 and Arendal is in NO2.", "Arendal is in NO2.", ""),
+        ("Hasle supplies Arendal. Arendal does not supply Hasle.", "Hasle supplies Arendal.", ""),
+        ("Arendal does not feed Hasle.", "Hasle feeds Arendal.", ""),
+        ("Hasle is not internal.", "Hasle is international.", ""),
         ("Hasle has 300 kV; Arendal 420 kV.", "Hasle has 420 kV.", "the reference answer says it the other way round"),
         ("Hasle has 300 kV, 420 kV; Arendal 420 kV.", "Hasle has 420 kV.", ""),
     ],
@@ -111,3 +114,4 @@ def test_names_that_are_added_to_an_answer_of_the_reference_are_found() -> None:
 
 def test_remarks_on_how_an_answer_was_found_add_nothing() -> None:
     assert ClaimTexts("Where is it?", "It is in NO1.", "I asked 3 tools of DBpedia. It is in NO1.").added() == {}
+    assert ClaimTexts("What does it cost?", "It costs $5.", "I spent $2 on tools. It costs $5.").added() == {}

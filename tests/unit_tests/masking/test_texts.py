@@ -34,6 +34,7 @@ OPENAI_KEY = "sk-proj-" + "aB3" * 16
         ("sb_secret_" + "aB-_" * 7, "sb_secret_***"),
         ("dckr_pat_" + "aB-" * 9, "dckr_pat_***"),
         ("figd_" + "aB-_" * 10, "figd_***"),
+        ("glpat-" + "aB-_" * 5, "glpat-***"),
         ("xoxb-123456789012-abcdef", "xoxb-***"),
         ("AKIAIOSFODNN7EXAMPLE", "AKIA***"),
         ("eyJhbGciOiJI.eyJzdWIi.c2ln-_x", "eyJ***"),
