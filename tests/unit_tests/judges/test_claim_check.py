@@ -51,6 +51,7 @@ def test_what_other_words_deny_or_say_of_another_name_is_left_to_the_model(refer
         ("Hasle is in NO1.", "Hasle is not in NO1.", "the reference answer says the opposite"),
         ("Hasle is not in NO1 and Arendal is in NO2.", "Arendal is in NO2.", ""),
         ("Hasle supplies Arendal. Arendal does not supply Hasle.", "Hasle supplies Arendal.", ""),
+        ("It is not so that Hasle is old and Arendal is new.", "Arendal is not new.", ""),
         ("Arendal does not feed Hasle.", "Hasle feeds Arendal.", ""),
         ("Hasle is not internal.", "Hasle is international.", ""),
         ("Hasle has 300 kV; Arendal 420 kV.", "Hasle has 420 kV.", "the reference answer says it the other way round"),
