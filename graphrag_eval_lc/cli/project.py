@@ -55,7 +55,7 @@ Config = Annotated[
 Dataset = Annotated[
     Path | None,
     typer.Argument(
-        help="The reference dataset (YAML, JSON or JSON Lines). Default: the one named in graphrag_eval.yaml.",
+        help="The reference dataset (YAML, JSON or JSON Lines), by default the one that graphrag_eval.yaml names.",
         show_default=False,
     ),
 ]

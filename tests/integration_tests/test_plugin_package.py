@@ -127,6 +127,7 @@ def test_installed_plugin_is_used_summed_up_compared_shown_and_recorded(site: Pa
     done(*RUN, "runs/b", path=site)
     check_run("runs/a")
     (plugin,) = record_in("runs/a")["plugins"]
+    assert len(plugin.pop("sha256")) == 64
     assert plugin == {
         "name": "acme_checks",
         "via": "entry point",
@@ -160,7 +161,10 @@ def test_another_version_is_told(site: Path) -> None:
     record = dict(record_in("runs/a"))
     record["plugins"][0]["version"] = "1.1.0"
     Path("runs/a/run.json").write_text(json.dumps(record))
-    now, before = (f"acme_checks (acme-agent-checks {version})" for version in ("1.2.0", "1.1.0"))
+    now, before = (
+        f"acme_checks (acme-agent-checks {version} sha256 {record['plugins'][0]['sha256'][:12]})"
+        for version in ("1.2.0", "1.1.0")
+    )
     told = command("score", "runs/a", path=site).stderr
     assert f"scored with the plugin {now} now, and with {before} before" in told
 

@@ -140,7 +140,7 @@ def test_folder_without_digests_is_gone_on_with(project: Path) -> None:
     run_benchmark("agent.py:agent", DATASET, output_dir="run", progress="off")
     record = json.loads(Path("run/run.json").read_text())
     assert record.pop("agent_digests")
-    for digests in (None, [], {"/dev/zero": 1, "agent.py": []}):
+    for digests in (None, {}, {"/dev/zero": 1, "agent.py": []}):
         changed = {} if digests is None else {"agent_digests": digests}
         Path("run/run.json").write_text(json.dumps({**record, **changed}))
         with pytest.raises(RunFolderError, match="changed since it gave the 3 answers") if digests else nullcontext():
@@ -161,7 +161,7 @@ def test_parts_of_other_source_are_not_merged(project: Path) -> None:
     for part in (1, 2):
         command("--agent", "agent.py:agent", "--shard", f"{part}/2", "--output", f"part-{part}")
         (project / "pack/inner.py").write_text('ANSWER = "2"\n')
-    with pytest.raises(RunFolderError, match=r"no parts of one run: .*agent_digests\.pack/inner\.py is "):
+    with pytest.raises(RunFolderError, match=r"not parts of one run: .*agent_digests\.pack/inner\.py is "):
         merge_runs(["part-1", "part-2"], output_dir="whole")
 
 

@@ -120,7 +120,7 @@ def test_sample_needs_a_seed_that_all_shards_share() -> None:
 
 
 def test_gates_of_the_whole_run_are_refused() -> None:
-    with pytest.raises(OptionError, match="Give the gates to merge_runs"):
+    with pytest.raises(OptionError, match="Pass the gates to merge_runs"):
         CheckedOptions(shard="1/2", gates=["steps_score=0.9"])
 
 

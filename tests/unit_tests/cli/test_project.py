@@ -70,7 +70,7 @@ def test_help_marks_nothing_as_required_that_the_project_file_can_name(
     assert exit_code(command, "--help") == 0
     shown = " ".join(capsys.readouterr().out.replace("│", "").split())
     assert "required" not in shown
-    assert "by default that of graphrag_eval.yaml" in shown
+    assert "by default the one that graphrag_eval.yaml names" in shown
 
 
 def test_demo_and_files_of_other_folders_are_left_alone(

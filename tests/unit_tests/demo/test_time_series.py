@@ -39,6 +39,6 @@ def test_a_thing_without_time_series_has_none(time_series):
 
 def test_an_unknown_id_is_an_error_that_says_where_ids_are_found(time_series):
     with pytest.raises(
-        TimeSeriesError, match=r"no time series 'oslo'\. Take the external_id from retrieve_time_series"
+        TimeSeriesError, match=r"Unknown time series 'oslo'\. Take the external_id from retrieve_time_series"
     ):
         time_series.with_id("oslo")
