@@ -14,6 +14,7 @@ from graphrag_eval_lc.graph.query_forms import TooLargeQueryError
 from graphrag_eval_lc.graph.query_lint import LintRule, QueryFinding, lint_query
 from graphrag_eval_lc.graph.sql_queries import sql_differences
 from graphrag_eval_lc.graph.vocabulary import Vocabulary, load_vocabulary
+from graphrag_eval_lc.texts import error_text, visible
 
 _log = logging.getLogger(__name__)
 _LESS_TELLING: tuple[LintRule, ...] = ("unbound_variable", "disconnected_patterns", "no_limit")
@@ -78,7 +79,7 @@ class QueryExplainer:
         except TooLargeQueryError:
             too_large = _TOO_LARGE
         except Exception as problem:  # a query that cannot be read, a missing sqlglot, or a defect of a comparison
-            _log.debug("The queries are not compared: %r", problem, exc_info=True)
+            _log.debug("The queries are not compared: %s", visible(error_text(problem)))
         sentence = " ".join(filter(None, [*(f"{each}." for each in findings[:2]), in_words(differences), too_large]))
         if not sentence:
             return {}
