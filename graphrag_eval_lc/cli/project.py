@@ -104,9 +104,7 @@ def new_run_folder(config: Path | None, shard: str | None = None) -> Path:
     """
     parent = None if config is None else run_section(config).get(_OUTPUT)
     if parent is None:
-        raise OptionError(
-            "the folder to write to is missing", hint="Add --output DIR, or run: {output: runs} to the config."
-        )
+        raise OptionError("no output folder is given", hint="Add --output DIR, or run: {output: runs} to the config.")
     of_shard = "" if shard is None else f"-{shard.replace('/', '-of-')}"
     folder = Path(str(parent)) / f"{datetime.now().strftime(_FOLDER_NAME)}{of_shard}"
     taken = (folder.with_name(f"{folder.name}-{number}") for number in count(2))

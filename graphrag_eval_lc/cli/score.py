@@ -94,7 +94,7 @@ def score(
             show_run(score_run(dataset, **given), shown)
         return
     if output is None:
-        raise OptionError("the folder to write to is missing", hint="Add --output DIR.")
+        raise OptionError("no output folder is given", hint="Add --output DIR.")
     if reference is not None:
         _refuse(["--dataset"], "with responses, whose dataset is the first argument")
     _refuse_others("with responses, which nothing has scored yet", options, ScoreOptions)

@@ -207,7 +207,7 @@ def _one_template_warnings(pair: PairComparison) -> Iterable[str]:
     if alone:
         which = f"{alone[0]} is" if len(alone) == 1 else f"{len(alone)} metrics, such as {alone[0]}, are"
         them = plural(len(alone), "it", "them")
-        yield f"{which} measured in one template only, so that nothing can be told of {them}."
+        yield f"{which} measured in one template only, so no conclusion is possible about {them}."
 
 
 def _pair(

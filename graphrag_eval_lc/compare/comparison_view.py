@@ -182,7 +182,7 @@ def _pair_view(pair: PairComparison, metric: str | None) -> PairView:
     number, doubt = pair.number_of_templates, ""
     if 1 < number < FEWEST_FOR_A_VERDICT:
         doubt = (
-            f"With {number} templates no test can tell a difference from chance: with fewer than "
+            f"With {number} templates no test can distinguish a difference from chance: with fewer than "
             f"{FEWEST_FOR_A_VERDICT} no p-value is below 0.05."
         )
     return PairView(

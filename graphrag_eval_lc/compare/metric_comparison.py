@@ -301,7 +301,7 @@ def sentence_text(metric: MetricComparison, letter: str) -> str:
     if metric.verdict != "no evidence":
         return f"{letter} is {metric.verdict} {in_numbers}."
     what = _undecided(metric, letter)
-    more = _what_is_missing(metric, "it would take {} to tell")
+    more = _what_is_missing(metric, "it would take {} to decide")
     return f"{what[0].upper()}{what[1:]} {in_numbers}{f'; {more}' if more else ''}."
 
 

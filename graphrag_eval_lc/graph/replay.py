@@ -157,7 +157,7 @@ class ReplayProxy:
 
     def __init__(self, calls: Path, *, endpoint: str | None = None, replays: bool = False, port: int = 0) -> None:
         if endpoint is None and not replays:
-            raise OptionError("the endpoint to record is missing", hint="Give --endpoint URL.")
+            raise OptionError("no endpoint to record is given", hint="Add --endpoint URL.")
         self._base = None if endpoint is None else httpx.URL(endpoint)
         if self._base is not None and (self._base.scheme not in ("http", "https") or not self._base.host):
             raise OptionError(f"the endpoint {shortened(str(endpoint), 80)} is not a URL of HTTP")

@@ -46,7 +46,7 @@ _WORDS: Final = {ERROR: "failed", FAILURE: "did not pass", SKIPPED: "was not mea
 _MESSAGE, _PART, _LINE = 400, 2_000, 600
 # GitLab takes files of less than 30 MB.
 _MOST_BYTES_OF_TEXTS = 12_000_000
-_LEFT_OUT = "The text is left out, as the file would be too large; the question stands in results.jsonl."
+_LEFT_OUT = "The text is left out, as the file would be too large; the question is in results.jsonl."
 # What XML 1.0 forbids beside what ``visible`` shows by its code.
 _FORBIDDEN = re.compile("[\ufffe\uffff]")
 

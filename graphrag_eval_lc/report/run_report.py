@@ -70,7 +70,7 @@ def write_report(
         _check_writable(Path(path))  # before the results are read, which may take long
     elif not selection.is_all:
         what = "a report of some questions does not take the place of that of the whole run"
-        raise OptionError(what, hint="Give it a file of its own: --output FILE (path=...).")
+        raise OptionError(what, hint="Choose another file: --output FILE (path=...).")
     reported = reported_run(run, selection)
     target = Path(path) if path is not None else reported.file_of(REPORT)
     replace_file(target, (piece.encode("utf-8") for piece in _page(reported)))

@@ -60,7 +60,7 @@ def test_no_evidence_is_told_with_the_questions_that_it_takes(exit_code: Command
     text = " ".join(capsys.readouterr().out.split())
     assert "Cannot tell whether B is better in steps_score: 0.500 → 0.575" in text
     assert "only 2 templates differ, and with fewer than 6 no p-value is below 0.05" in text
-    assert "; it would take at least 20 questions to tell." in text
+    assert "; it would take at least 20 questions to decide." in text
     assert re.search(r"│ cannot tell │ ≥ 20 ", text)
     noisy = [0.1, 0.2, 0.1, 0.3, 0.1, 0.2, 0.7, 0.9, 0.8, 0.9, 1.0, 0.9]
     folder(Path("noisy"), [result(index, score) for index, score in enumerate(noisy)])

@@ -143,7 +143,7 @@ def test_report_of_a_part_needs_a_file_of_its_own(dev_split: None, exit_code: Co
     whole = Path("run/report.html").read_bytes()
     capsys.readouterr()
     assert exit_code("report", "run", "--answered-only") == 2
-    assert "does not take the place of that of the whole run. Give it a file of its own: --output" in (
+    assert "does not take the place of that of the whole run. Choose another file: --output" in (
         capsys.readouterr().err
     )
     assert exit_code("report", "run", "--answered-only", "-o", "part.html") == 0

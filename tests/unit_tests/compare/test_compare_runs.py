@@ -69,7 +69,7 @@ def test_small_difference_is_no_evidence_and_says_how_many_questions_it_takes(sc
     assert metric.questions_needed > 12
     assert metric.sentence.startswith("No evidence of a difference in steps_score: 0.500 → ")
     assert (metric.questions_needed_low, metric.questions_needed_high) == (20, None)
-    assert metric.sentence.endswith("; it would take at least 20 questions to tell.")
+    assert metric.sentence.endswith("; it would take at least 20 questions to decide.")
 
 
 def test_errors_count_as_0_and_are_counted(scored: Scored) -> None:
@@ -200,7 +200,7 @@ def test_metric_that_only_one_template_has_gets_no_verdict(scored: Scored) -> No
     assert metric.sentence.endswith(
         "10 questions); only one template has it, and with fewer than 6 no p-value is below 0.05."
     )
-    assert comparison.warnings == ("polite is measured in one template only, so that nothing can be told of it.",)
+    assert comparison.warnings == ("polite is measured in one template only, so no conclusion is possible about it.",)
 
 
 def test_metrics_that_only_one_template_has_are_told_together(scored: Scored) -> None:
@@ -210,7 +210,7 @@ def test_metrics_that_only_one_template_has_are_told_together(scored: Scored) ->
     (warning,) = compare_runs(*runs).warnings
     assert (
         warning
-        == "2 metrics, such as answer_f1, are measured in one template only, so that nothing can be told of them."
+        == "2 metrics, such as answer_f1, are measured in one template only, so no conclusion is possible about them."
     )
 
 
@@ -225,7 +225,7 @@ def test_templates_are_taken_as_wholes(scored: Scored) -> None:
     assert metric_of(comparison).p_value == 0.5
     assert comparison.warnings == ()
     assert [pair.doubt for pair in comparison.view().pairs] == [
-        "With 2 templates no test can tell a difference from chance: with fewer than 6 no p-value is below 0.05."
+        "With 2 templates no test can distinguish a difference from chance: with fewer than 6 no p-value is below 0.05."
     ]
 
 
@@ -534,7 +534,7 @@ def test_difference_that_the_test_could_have_told_says_what_would_tell(scored: S
     comparison = compare_runs(a, b)
     assert metric_of(comparison).can_tell
     assert metric_of(comparison).sentence.startswith("No evidence of a difference in steps_score: 0.143 → 0.857")
-    assert metric_of(comparison, "answer_f1").sentence.endswith("; it would take up to 20 questions to tell.")
+    assert metric_of(comparison, "answer_f1").sentence.endswith("; it would take up to 20 questions to decide.")
 
 
 def test_large_difference_of_many_questions_in_few_templates_says_that_templates_are_missing(scored: Scored) -> None:

@@ -99,7 +99,7 @@ def test_endpoint_that_does_not_answer(tmp_path: Path) -> None:
 
 def test_wrong_use(tmp_path: Path) -> None:
     calls = tmp_path / "calls.jsonl"
-    with pytest.raises(OptionError, match="the endpoint to record is missing"):
+    with pytest.raises(OptionError, match="no endpoint to record is given"):
         ReplayProxy(calls)
     with pytest.raises(OptionError, match="not a URL"):
         ReplayProxy(calls, endpoint="ftp://host/")

@@ -59,7 +59,7 @@ def test_verdict_comes_first_and_how_sure_it_is_last() -> None:
 
 def test_with_few_templates_one_sentence_replaces_the_verdicts() -> None:
     html = page()
-    assert html.count("With 2 templates no test can tell a difference from chance") == 1
+    assert html.count("With 2 templates no test can distinguish a difference from chance") == 1
     assert '<th scope="col">Verdict</th>' not in html
 
 

@@ -229,7 +229,7 @@ def test_texts_are_left_out_where_the_file_would_be_too_large(tmp_path: Path, mo
     root = written(results, tmp_path)
     texts = [each.text for each in root.iter("failure")]
     assert "(7,000 characters left out)" in texts[0]
-    assert texts[-1] == "The text is left out, as the file would be too large; the question stands in results.jsonl."
+    assert texts[-1] == "The text is left out, as the file would be too large; the question is in results.jsonl."
     assert all(each.get("message") for each in root.iter("failure"))
 
 

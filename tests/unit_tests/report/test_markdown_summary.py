@@ -139,7 +139,9 @@ def test_comparison_has_metrics_with_verdicts_and_lost_and_fixed_questions() -> 
     assert "**B is as good in the mean: steps_score 0.540 → 0.540; 1 broken, 1 fixed, 2 better or worse.**" in text
     row = next(line for line in text.splitlines() if line.startswith("| steps_score |"))
     assert row.split(" | ")[1:4] == ["0.540", "0.540", "0.000"]
-    assert text.index("With 5 templates no test can tell a difference from chance") > text.index("How sure is this?")
+    assert text.index("With 5 templates no test can distinguish a difference from chance") > text.index(
+        "How sure is this?"
+    )
     lost, fixed = text.index("#### Broken: right in A, not right in B (1 of 1)"), text.index("#### Fixed: ")
     assert "<code>q0</code>" in text[lost:fixed]
     assert "<code>q2</code>" in text[fixed:]

@@ -48,7 +48,7 @@ def test_report_of_a_part_has_its_numbers_alone_and_says_so_first(
 def test_report_of_a_part_does_not_take_the_place_of_that_of_the_whole_run(run: Path, tmp_path: Path) -> None:
     whole = write_report(run)
     before = whole.read_bytes()
-    with pytest.raises(OptionError, match=r"does not take the place of that of the whole run. Give it a file of its"):
+    with pytest.raises(OptionError, match=r"does not take the place of that of the whole run. Choose another file"):
         write_report(run, template_ids=["nodes"])
     assert write_report(run, tmp_path / "part.html", template_ids=["nodes"]).name == "part.html"
     assert whole.read_bytes() == before
