@@ -31,9 +31,10 @@ NOT_RECORDED = 504
 _QUERY_PARAMETERS = ("query", "update")
 _KEPT_REQUEST_HEADERS = ("accept", "authorization", "content-type", "user-agent")
 _KEPT_RESPONSE_HEADERS = ("content-type", "retry-after", "location")
-# Texts, IRIs and comments of SPARQL; white space outside them says nothing.
+# Texts, IRIs and comments of SPARQL; white space outside them says nothing. A quote without its other one is none of
+# these: the rest of its line stays as it is, so that it never begins a text in the folded query.
 _OPAQUE = re.compile(
-    r'("""[\s\S]*?"""|\'\'\'[\s\S]*?\'\'\'|"(?:[^"\\\n]|\\.)*"|\'(?:[^\'\\\n]|\\.)*\'|<[^<>"{}|^`\\\s]*>)|#[^\n]*'
+    r'("""[\s\S]*?"""|\'\'\'[\s\S]*?\'\'\'|"(?:[^"\\\n]|\\.)*"|\'(?:[^\'\\\n]|\\.)*\'|<[^<>"{}|^`\\\s]*>|["\'][^\n]*\n?)|#[^\n]*'
 )
 _CHANGING = re.compile(r"\b(NOW|RAND|UUID|STRUUID)\s*\(|\b(SERVICE)\b", re.IGNORECASE)
 _LARGEST_BODY = 100_000_000

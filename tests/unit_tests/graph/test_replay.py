@@ -5,7 +5,7 @@ from pathlib import Path
 
 import httpx
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from graphrag_eval_lc.errors import GraphRAGEvalWarning, OptionError, RunFolderError
@@ -143,6 +143,7 @@ def test_what_a_call_is_known_by() -> None:
 
 
 @given(st.text(alphabet="?x{} \n\t#'\"<>a", max_size=40))
+@example("'\n'#'")
 def test_folding_twice_changes_nothing(text: str) -> None:
     once = folded_query(text)
     assert folded_query(once) == once
