@@ -108,7 +108,7 @@ def test_costs_are_those_of_the_requests(ragas_python: Path, stub: OpenAIStub) -
     one = 1000 * 0.15e-6 + 100 * 0.6e-6
     assert result["retrieval_answer_recall_cost"] == pytest.approx(one)
     assert result["retrieval_utilization_cost"] == pytest.approx(5 * one)
-    assert result["answer_relevance_cost"] == pytest.approx(one + 2 * 50 * 0.02e-6)
+    assert result["answer_relevance_cost"] == pytest.approx(3 * one + 2 * 50 * 0.02e-6)
 
 
 def test_a_request_without_usage_is_unpriced(ragas_python: Path, stub: OpenAIStub) -> None:
