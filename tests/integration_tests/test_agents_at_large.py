@@ -24,17 +24,12 @@ graph = graph_of(answer)
 """
 # What agents do, when they are loaded or asked.
 DEEDS = {
-    "closes stdout": "sys.stdout.close()",
-    "closes stderr": "sys.stderr.close()",
-    "closes both": "sys.stdout.close(); sys.stderr.close()",
-    "closes descriptor 1": "os.close(1) if is_first else None",
+    "prints and closes both": "print('from the agent'); sys.stdout.close(); sys.stderr.close()",
     "closes descriptors 0 to 2": "[os.close(each) for each in (0, 1, 2)] if is_first else None",
     "takes descriptor 1": "(os.close(1), os.open(os.devnull, os.O_RDONLY)) if is_first else None",
-    "replaces stdout": "setattr(sys, 'stdout', io.StringIO())",
     "replaces stdout by None": "setattr(sys, 'stdout', None); setattr(sys, 'stderr', None)",
     "replaces stdout by what fails": "setattr(sys, 'stdout', Failing())",
     "points descriptor 1 elsewhere": "os.dup2(os.open(os.devnull, os.O_WRONLY), 1)",
-    "prints and closes": "print('from the agent'); sys.stdout.close()",
     "changes the folder": "os.chdir('/')",
     "changes into a removed folder": "gone = tempfile.mkdtemp(); os.chdir(gone); os.rmdir(gone)",
 }
@@ -59,7 +54,7 @@ LOADED = "\nmisbehave()\ndef misbehave(): pass\n"
 
 
 WHILE_LOADED = (
-    "closes both",
+    "prints and closes both",
     "closes descriptors 0 to 2",
     "replaces stdout by what fails",
     "changes into a removed folder",

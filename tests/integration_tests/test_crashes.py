@@ -31,7 +31,7 @@ async def answer(state, config: RunnableConfig):
 
 graph = graph_of(answer)
 """
-KILLED_RUNS = int(os.environ.get("GRAPHRAG_EVAL_LC_KILLED_RUNS", "12"))  # `make test-kills` has 50
+KILLED_RUNS = int(os.environ.get("GRAPHRAG_EVAL_LC_KILLED_RUNS", "8"))  # `make test-kills` has 50
 QUESTIONS = 200
 FAILING = QUESTIONS // 20
 

@@ -213,8 +213,9 @@ def as_node_of_a_thread(remote: Any, thread: Any) -> Any:
     return RunnableLambda(lambda question: chat.invoke({"messages": [("user", question)]}, thread))
 
 
-@pytest.mark.parametrize("questions", [["word0 please", "word1 please", "word2 please"], ["word please"] * 3])
-@pytest.mark.parametrize("shared", [True, False])
+@pytest.mark.parametrize(
+    ("questions", "shared"), [(["word0 please", "word1 please", "word2 please"], False), (["word please"] * 3, True)]
+)
 @pytest.mark.parametrize("shape", [as_text, as_chain, as_rewritten, as_node, as_node_of_a_thread])
 def test_each_turn_on_a_thread_has_its_own_steps(shape: Any, shared: bool, questions: list[str], url: str) -> None:
     agent = shape(RemoteGraph("agent", url=url), {"configurable": {"thread_id": str(uuid4())}})
