@@ -136,6 +136,10 @@ def _without_texts(query: str) -> tuple[str, list[str]]:
     return _TEXT.sub(kept, _COMMENT.sub(" ", query.replace("·", "."))), texts
 
 
+def _shown(text: str, texts: list[str]) -> str:
+    return re.sub(r"·(\d+)·", lambda found: texts[int(found[1])], text)
+
+
 def _is_compared(query: str) -> bool:
     """Return whether all conditions are of properties and all of them hold."""
     names = "|".join(re.findall(r"\w\.\w+\s+AS\s+(\w+)", query, re.IGNORECASE))
@@ -152,14 +156,10 @@ def _used(query: str) -> set[str]:
 def _parts(query: str, *, with_conditions: bool = True) -> dict[Part, list[str]]:
     plain, texts = _without_texts(query)
     plain = _BETWEEN.sub(r"\1 \2 AND \2 ", plain)
-    comparisons = list(_comparisons(plain)) if with_conditions else []
+    comparisons = list(_comparisons(plain, texts)) if with_conditions else []
     without = plain
     for pattern in (_COMPARISON, _MIRRORED, _JOIN, _MAP_ENTRY, _LIMIT, _DIRECTION, _HOPS):
         without = pattern.sub(" ", without)
-
-    def shown(text: str) -> str:
-        return re.sub(r"·(\d+)·", lambda found: texts[int(found[1])], text)
-
     aggregates = [
         f"{name.lower()}{' of different values' if distinct else ''}" for name, distinct in _AGGREGATE.findall(plain)
     ]
@@ -167,10 +167,10 @@ def _parts(query: str, *, with_conditions: bool = True) -> dict[Part, list[str]]
     parts: dict[Part, list[str]] = {
         "label": [name.strip("`") for name in labels],
         "relationship type": [name.strip("`") for found in _TYPES.findall(plain) for name in _NAME.findall(found)],
-        "relationship": [shown(each) for each in _relationships(plain, comparisons)],
+        "relationship": [_shown(each, texts) for each in _relationships(plain, comparisons)],
         "property": [one or other for one, other in _PROPERTY.findall(without)],
-        "condition": [shown(text) for _, text in comparisons],
-        "value": [shown(each) for each in re.findall(r"·\d+·", without)] + _NUMBER.findall(without),
+        "condition": [_shown(text, texts) for _, text in comparisons],
+        "value": [_shown(each, texts) for each in re.findall(r"·\d+·", without)] + _NUMBER.findall(without),
         "join": ["OPTIONAL MATCH" for _ in re.findall(r"\bOPTIONAL\s+MATCH\b", plain, re.IGNORECASE)],
         "aggregate": aggregates,
         "order": list(_orders(plain)),
@@ -186,12 +186,15 @@ def _labels(query: str) -> Iterator[tuple[str, str]]:
     yield from _LABEL_TEST.findall(_NODES.sub(" ", query))
 
 
-def _comparisons(query: str) -> Iterator[tuple[str, str]]:
+def _comparisons(query: str, texts: list[str]) -> Iterator[tuple[str, str]]:
     """Yield the comparisons of properties with constants, in WHERE and in patterns: variable and text."""
     for negated, name, key, operator, value in _COMPARISON.findall(query):
         sign = " ".join(operator.upper().split())
         if negated:
             sign, key = (_NEGATED[sign], key) if sign in _NEGATED else (sign, f"NOT {key}")
+        if sign == "IN" and value.startswith("["):
+            values = sorted((each.strip() for each in value[1:-1].split(",")), key=lambda each: _shown(each, texts))
+            sign, value = ("=", values[0]) if len(values) == 1 and values[0] else (sign, f"[{', '.join(values)}]")
         yield name, f"{key} {sign} {value}"
     for value, operator, name, key in _MIRRORED.findall(_COMPARISON.sub(" ", query)):
         yield name, f"{key} {_MIRROR.get(operator, operator)} {value}"

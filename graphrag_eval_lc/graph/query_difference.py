@@ -196,7 +196,10 @@ class _Comparison:
         if place:
             computed = {name for name, value in wanted.columns if isinstance(value, tuple)}
             yield from self._computed(wanted, given, place, computed)
-        yield from self._groups(wanted, given, place)
+        each_once, given_once = _columns_without_duplicates(wanted, {}), _columns_without_duplicates(given, self._names)
+        is_alike = each_once is not None and each_once == given_once
+        if not is_alike:
+            yield from self._groups(wanted, given, place)
         order = self._order(given.order, self._names)
         if is_ordered and order != self._order(wanted.order, {}):
             expected, actual = self._order_text(wanted.order), self._order_text(given.order)
@@ -213,7 +216,7 @@ class _Comparison:
                 instead = f" instead of {expected_number}" if is_there and expected_number else ""
                 old, new = (None if each is None else str(each) for each in (expected_number, number))
                 yield Difference("limit", has + instead + place, old, new)
-        if wanted.distinct != given.distinct:
+        if wanted.distinct != given.distinct and not is_alike:
             yield Difference("distinct", f"{'lacks' if wanted.distinct else 'adds'} DISTINCT{place}")
 
     def _patterns(self) -> Iterator[Difference]:
@@ -358,6 +361,17 @@ class _Comparison:
 
     def _order_text(self, order: Iterable[tuple[str, Expression]]) -> str:
         return " ".join(f"{direction}({self._words.expression(value)})" for direction, value in order)
+
+
+def _columns_without_duplicates(select: Select, names: Mapping[str, str]) -> set[Expression] | None:
+    """Return the columns of a query whose rows differ, by DISTINCT or as GROUP BY names just them; None for others."""
+    columns, groups = (
+        {renamed(each, names) for each in of} for of in ([name for name, _ in select.columns], select.group)
+    )
+    is_plain = all(value is None for _, value in select.columns) and all(isinstance(each, str) for each in groups)
+    return (
+        columns if is_plain and (groups == columns or (select.distinct and (not groups or columns <= groups))) else None
+    )
 
 
 def _backwards(pattern: Pattern) -> Pattern:

@@ -227,7 +227,8 @@ class _Reader:
             else:
                 break
             node = node.p
-        outer, self._groups = self._groups, []
+        outer = self._groups, self._aggregates
+        self._groups, self._aggregates = [], {}  # rdflib numbers the aggregates of each subquery from 1
         if node is not None:
             self._read(node, where)
         values = {name: value for name, raw in computed.items() if (value := self._expression(raw)) != name}
@@ -238,7 +239,7 @@ class _Reader:
         self._filters += ((self._expression(raw), where) for raw in having)
         order = tuple((direction, self._expression(raw)) for direction, raw in found.pop("order", ()))
         self._selects[at] = Select(where, columns, order=order, group=tuple(self._groups), **found)
-        self._groups = outer
+        self._groups, self._aggregates = outer
 
     def _read(self, node: Any, where: Where) -> None:
         """Read a group of the algebra into patterns and filters."""

@@ -17,7 +17,7 @@ from graphrag_eval_lc.graph.query_forms import TooLargeQueryError
 from graphrag_eval_lc.graph.query_parts import Part, Parts, part_differences, refuse_too_large
 
 _DIALECTS = ("", "sqlite", "postgres", "mysql", "tsql")  # the first one that reads a query
-_TABLE = re.compile("·[a-z]\\d+·")  # a table of one of the queries
+_TABLE = re.compile("(·[a-z]\\d+·)(\\w?)")  # a table of one of the queries, and the column that follows
 _EQUAL_COLUMNS = re.compile(r"([A-Za-z_][\w.]*) (=|<>) ([A-Za-z_][\w.]*)")
 _WORD = re.compile(r"'[^']*'|\b[a-z_]\w*")
 _MOST_MATCHINGS = 120
@@ -50,7 +50,8 @@ def sql_differences(reference: str, actual: str) -> list[Difference]:
         theirs = wanted.parts({})
         matchings = islice(_matchings(wanted, given), _MOST_MATCHINGS)
         attempts = [(names, given.parts(names)) for names in matchings]
-        names, ours = min(attempts, key=lambda attempt: len(list(part_differences(theirs, attempt[1], _is_pair))))
+        names, _ = min(attempts, key=lambda attempt: len(list(part_differences(theirs, attempt[1], _is_pair))))
+        ours = given.parts(names)
     except ImportError as problem:
         raise MissingExtraError("Comparing SQL queries", "sql", "sqlglot") from problem
     except RecursionError as problem:
@@ -60,15 +61,19 @@ def sql_differences(reference: str, actual: str) -> list[Difference]:
         theirs, ours = ({**each, "column": ()} for each in (theirs, ours))  # what * returns is not known
     labels = wanted.labels()
     own_labels = labels | {names[mark]: label for mark, label in given.labels().items()}
-    shown = (_shown(labels, wanted.written), _shown(own_labels, given.written))
+    shown = (_shown(labels, wanted.written | wanted.turned), _shown(own_labels, given.written | given.turned))
     return without_equal(part_differences(theirs, ours, _is_pair, shown))
 
 
 def _shown(labels: Mapping[str, str], written: Mapping[str, str]) -> Callable[[str], str]:
     """Return what shows a text with the names as its query writes them."""
 
+    def named(table: re.Match[str]) -> str:
+        label = labels.get(table[1], table[1])
+        return f"{label}{'.' if label and table[2] else ''}{table[2]}"
+
     def shown(text: str) -> str:
-        with_tables = _TABLE.sub(lambda table: labels.get(table[0], table[0]), text)
+        with_tables = _TABLE.sub(named, written.get(text, text))
         shown_text = _WORD.sub(lambda word: written.get(word[0], word[0]), with_tables)
         if found := _EQUAL_COLUMNS.fullmatch(shown_text):
             left, right = sorted((found[1], found[3]))
@@ -110,6 +115,7 @@ class _SqlQuery:
         tables: The name of each table of the query, by a mark that replaces its alias.
         aliases: What the query calls each.
         written: How the query writes a name, by the name in lower case.
+        turned: How the query writes a join that its parts have from the other side.
     """
 
     def __init__(self, query: str, side: str) -> None:
@@ -123,19 +129,27 @@ class _SqlQuery:
         self._scopes = import_module("sqlglot.optimizer.scope").traverse_scope(self._tree)
         self.tables: dict[str, str] = {}
         self.aliases: dict[str, str] = {}
+        self.turned: dict[str, str] = {}
         self._marks: dict[int, str] = {}
         for scope in self._scopes:
             for alias, source in scope.sources.items():
                 if isinstance(source, self._exp.Table) and id(source) not in self._marks:
                     mark = self._marks[id(source)] = f"·{side}{len(self.tables)}·"
                     self.tables[mark], self.aliases[mark] = source.name, alias
+        for scope in self._scopes:
+            for node, source in scope.selected_sources.values():
+                at = source
+                while at is not None and not isinstance(at, self._exp.Table):  # a subquery of one table is as this one
+                    inner = list(at.selected_sources.values())
+                    at = inner[0][1] if len(inner) == 1 else None
+                node.meta["mark"] = "" if at is None else self._marks[id(at)]
 
     def labels(self) -> dict[str, str]:
         """Return how tables are shown: by name, by alias if there are several of that name, not at all if it is one."""
         if len(self.tables) == 1:
             return dict.fromkeys(self.tables, "")
         numbers = Counter(self.tables.values())
-        return {mark: f"{self.aliases[mark] if numbers[name] > 1 else name}." for mark, name in self.tables.items()}
+        return {mark: self.aliases[mark] if numbers[name] > 1 else name for mark, name in self.tables.items()}
 
     def has_subqueries(self) -> bool:
         """Return whether it has more than one SELECT."""
@@ -226,6 +240,7 @@ class _SqlQuery:
         aliases = {each.alias: each.unalias() for each in last[0].expressions if each.alias}
         order = last[0].args.get("order") or tree.args.get("order")
         joins = list(tree.find_all(exp.Join))
+        self.turned = {}
         # Tables with a comma between them are joined, and a condition of an inner join is one of WHERE.
         conditions = [self._without_aliases(each).this for each in tree.find_all(exp.Where, exp.Having)]
         conditions += [each.args["on"] for each in joins if each.args.get("on") is not None]
@@ -239,7 +254,7 @@ class _SqlQuery:
             "aggregate": [self._text(each) for each in columns if each.find(exp.AggFunc)],
             "column": [self._text(each) for each in columns if not each.find(exp.AggFunc)],
             "condition": [self._text(part) for each in conditions for part in self._conjuncts(each)],
-            "join": [f"{each.side or each.method} JOIN" for each in joins if each.side or each.method],
+            "join": [self._outer_join(each, names) for each in joins if each.side or each.method],
             "group": [", ".join(sorted(group)) for group in groups],
             "order": [", ".join(self._order(each, columns, aliases) for each in order.expressions)] if order else [],
             "limit": [
@@ -251,6 +266,19 @@ class _SqlQuery:
                 *("DISTINCT in a subquery" for each in inner if each.args.get("distinct")),
             ],
         }
+
+    def _outer_join(self, join: Any, names: Mapping[str, str]) -> str:
+        """Return a join with the table whose rows may be missing; two tables as LEFT JOIN, whichever comes first."""
+        if join.side not in ("LEFT", "RIGHT"):
+            return f"{join.side or join.method} JOIN"
+        select = join.parent
+        first = select.args.get("from_") or select.args.get("from")
+        marks = (each.this.unnest().meta.get("mark", "") for each in (first, join))
+        left, right = (f" {names.get(mark, mark)}".rstrip() for mark in marks)
+        if join.side == "LEFT" or len(select.args["joins"]) > 1:
+            return f"{join.side} JOIN{right}"
+        self.turned[f"LEFT JOIN{left}"] = f"RIGHT JOIN{right}"
+        return f"LEFT JOIN{left}"
 
     def _order(self, each: Any, columns: list[Any], aliases: Mapping[str, Any]) -> str:
         return f"{self._text(self._meant(each.this, columns, aliases))} {'DESC' if each.args.get('desc') else 'ASC'}"
