@@ -13,7 +13,7 @@ Expression: TypeAlias = str | tuple["Expression", ...]
 """A term ("?x", "<iri>", '"text"'), or an operator and its operands."""
 
 _XSD_STRING = f"^^<{STANDARD_PREFIXES['xsd']}string>"
-_COMMUTATIVE = ("=", "!=", "+", "*", "&&", "||", "in", "not in")
+_COMMUTATIVE = ("=", "!=", "+", "*", "&&", "||", "in", "not in", "values")
 
 
 def read_expression(raw: Any, aggregates: Mapping[str, Expression]) -> Expression:
@@ -152,7 +152,7 @@ def renamed(expression: Expression, names: Mapping[str, str] | Mapping[str, Expr
         return names.get(expression, expression)
     parts = [renamed(each, names) for each in expression]
     if parts and parts[0] in _COMMUTATIVE:
-        first = 2 if parts[0] in ("in", "not in") else 1  # what is looked for stays in front of the list
+        first = 2 if parts[0] in ("in", "not in", "values") else 1  # what is looked for stays in front of the list
         parts[first:] = sorted(parts[first:], key=str)
     return tuple(parts)
 

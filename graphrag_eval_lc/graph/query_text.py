@@ -24,6 +24,11 @@ NO_NAMES = re.compile(
     r"#[^\n]*|<[^<>\s]*>|\"\"\".*?\"\"\"|'''.*?'''|\"(?:[^\"\\\n]|\\.)*\"|'(?:[^'\\\n]|\\.)*'", re.DOTALL
 )
 """Comments, IRIs and texts of a query, in which nothing is a prefixed name."""
+MARK = re.compile(r'<[az]:\d{3}>|"s:\d{3}"')
+"""What ``with_marks`` puts in place of a term."""
+_PLAIN_TERM = re.compile(r"<[^<>\"{}|^`\\\s]*>|[\"']([^\"'\\\n\r]*)[\"']")
+_BASE = re.compile(r"(?i)\bBASE\s*<")
+_MOST_MARKS = 999
 _SERVICE = re.compile(r"(?i)(?<=[{}.;\s])(?=SERVICE\b)")
 _ESCAPE = re.compile(r"\\([_~.\-!$&'()*+,;=/?#@%])")
 
@@ -72,6 +77,35 @@ def expanded(query: str, prefixes: Mapping[str, str]) -> str:
 
     plain = outside_texts(_DECLARATION.sub(" ", _without_comments(query)), lambda part: PREFIXED_NAME.sub(iri, part))
     return outside_texts(plain, lambda part: _SERVICE.sub("\n", part))  # rdflib refuses it after a # in the same line
+
+
+def with_marks(query: str) -> tuple[str, dict[str, str]]:
+    """Return an expanded query with marks for its IRIs and texts, and what they stand for.
+
+    Marks are sorted like their terms. A typed text, one with an escape, and rdf:type are left as they are.
+
+    Example:
+        >>> with_marks("ASK { ?x <urn:b> <urn:a>, 'Oslo'@no }")
+        ('ASK { ?x <z:002> <z:001>, "s:000"@no }', {'"s:000"': '"Oslo"', '<z:001>': '<urn:a>', '<z:002>': '<urn:b>'})
+    """
+    found: dict[tuple[int, int], str] = {}
+    for token in NO_NAMES.finditer(query):
+        is_typed = query[token.start() - 2 : token.start()] == "^^" or query[token.end() : token.end() + 2] == "^^"
+        plain = _PLAIN_TERM.fullmatch(token[0])
+        if plain is not None and not is_typed and token[0] != RDF_TYPE:
+            found[token.span()] = token[0] if plain[1] is None else f'"{plain[1]}"'
+    terms = sorted(set(found.values()))
+    if len(terms) > _MOST_MARKS or _BASE.search(query):
+        return query, {}
+    marks = {
+        term: f'"s:{at:03}"' if term[0] == '"' else f"<{'a' if term < RDF_TYPE else 'z'}:{at:03}>"
+        for at, term in enumerate(terms)
+    }
+    marked, end = "", 0
+    for (start, after), term in found.items():
+        marked += query[end:start] + marks[term]
+        end = after
+    return marked + query[end:], {mark: term for term, mark in marks.items()}
 
 
 def outside_texts(query: str, change: Callable[[str], str]) -> str:

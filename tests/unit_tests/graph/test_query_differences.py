@@ -64,6 +64,22 @@ def test_names_and_order_say_nothing(patterns: list[str], random: Any) -> None:
     assert not kinds
 
 
+conditions = st.sampled_from(
+    ["?a = <urn:j>", "?b IN ('u', <urn:i>, \"t\"@en, 7)", "regex(?x1, 't', \"i\")", "?line != 't' || ?line != <urn:r>"]
+)
+
+
+@given(triples, conditions)
+def test_queries_that_differ_in_terms_only_are_parsed_once_and_read_as_alone(
+    patterns: list[str], condition: str
+) -> None:
+    for other in ("<urn:a>", "<urn:z>", "<http://www.w3.org/1999/02/22-rdf-syntax-ns#type>"):
+        query = f"ASK {{ {' . '.join(patterns)} FILTER({condition}) }}".replace("<urn:p>", other).replace("'u'", other)
+        alone = f"BASE <urn:base:> {query}"  # a query with relative IRIs has no marks
+        assert not query_differences(query, alone)
+        assert read_query(query).patterns == read_query(alone).patterns
+
+
 @given(triples)
 def test_a_pattern_less_is_missing(patterns: list[str]) -> None:
     reference = f"ASK {{ {' . '.join([*patterns, '<urn:new> <urn:only> 99'])} }}"
