@@ -1,0 +1,347 @@
+"""Reads an answer: its lines and records, and the values in them that can be looked up."""
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any, Final, Literal
+
+from graphrag_eval_lc.json_values import json_text
+from graphrag_eval_lc.judges.answer_forms import content_text
+from graphrag_eval_lc.judges.claim_numbers import MONTHS, UNITS, readings_of
+
+ValueKind = Literal["iri", "number", "date", "name"]
+
+
+def answer_text(answer: Any) -> str:
+    """Return the text of an answer: of content blocks their texts, of other values their JSON.
+
+    Example:
+        >>> answer_text([{"type": "text", "text": "Oslo, "}, {"type": "text", "text": "Bergen"}]), answer_text(5)
+        ('Oslo, Bergen', '5')
+    """
+    if answer is None or isinstance(answer, str):
+        return answer or ""
+    return (content_text(answer) if isinstance(answer, list) else "") or json_text(answer)
+
+
+def plain(text: str) -> str:
+    """Return a text in lower case with single spaces, as names and IRIs are looked up.
+
+    Example:
+        >>> plain("HALDEN   420 LSC1")
+        'halden 420 lsc1'
+    """
+    return " ".join(text.casefold().split())
+
+
+@dataclass(slots=True)
+class AnswerValue:
+    """A value that stands in an answer.
+
+    Attributes:
+        text: As it is written there.
+        kind: What it is.
+        line: The index of its line.
+        start: Its place in the line.
+        end: The place after it.
+        keys: What it is looked up by, the most specific first: plain texts of an IRI or a name.
+        readings: What a number may be: 1,500 is 1500 or 1.5.
+        decimals: How many decimals a number has.
+        unit: What is written behind a number, as far as it is a known unit or a per cent sign.
+        when: The point in time of a date, without a zone in UTC; None for other kinds.
+        has_time: Whether a date has a time of day.
+        is_quoted: Whether a name stands in quotation marks or as code.
+        is_doubtful: Whether it stands in a sentence that denies, offers or estimates something.
+        has_weight: Whether finding it says something: a number of one or two digits is in most results by chance, and
+            a class is in those of most questions.
+    """
+
+    text: str
+    kind: ValueKind
+    line: int
+    start: int
+    end: int
+    keys: tuple[str, ...] = ()
+    readings: frozenset[float] = frozenset()
+    decimals: int = 0
+    unit: str = ""
+    when: datetime | None = None
+    has_time: bool = False
+    is_quoted: bool = False
+    is_doubtful: bool = False
+    has_weight: bool = True
+
+
+@dataclass(slots=True)
+class AnswerLine:
+    """A line of an answer.
+
+    Attributes:
+        text: The line, without its line break.
+        record: The number of the record that it belongs to: a table row, or a list item with what is indented beneath.
+        is_row: Whether it is a row of a table or of CSV.
+        is_denied: Whether the sentence that introduces its list denies something.
+        is_offer: Whether it offers what the agent could do next, or asks back.
+        taken: The parts of the line that are values already.
+    """
+
+    text: str
+    record: int
+    is_row: bool = False
+    is_denied: bool = False
+    is_offer: bool = False
+    taken: list[tuple[int, int]] = field(default_factory=list)
+
+    def is_free(self, start: int, end: int) -> bool:
+        """Return whether no value has a part of these characters."""
+        return all(end <= before or start >= after for before, after in self.taken)
+
+
+_ITEM: Final = re.compile(r"(\s*)(?:[-*+•]|\d{1,3}[.)])\s+")
+_FENCE: Final = re.compile(r"\s*(?:```|~~~)")
+_RULE: Final = re.compile(r"[\s|:+=-]+")
+_ROW: Final = re.compile(r"\s*\{.*\}\s*,?\s*|(?:[^,;\t]+[,;\t]){1,30}[^,;\t]*|\S+(?: \S+)*(?: {2,}\S+(?: \S+)*)+")
+_DENIAL: Final = re.compile(
+    r"\b(?:[Nn]o|[Nn]ot|NOT|[Nn]one|[Nn]ever|[Nn]othing|[Nn]either|[Nn]or|[Ww]ithout|[Mm]issing|[Cc]annot|[Uu]nable|[Aa]bsent"
+    r"|[Ll]acks?|[Ll]acking|[Ii]nvalid)\b|n['’]t\b"
+)
+_SENTENCE_END: Final = re.compile(r"(?<=[.!?;])[\s*_]+(?=\S)")
+_OFFER: Final = re.compile(
+    r"\A[\s>*_#]*(?:if (?:you|that|this|\*\*)|would you|do you|let me know|please|next,)\b"
+    r"|\bI (?:can|could|will|'ll|’ll) (?:also|next|help|then|instead|tell|show|list|do|try|check|look|provide|return|run|find)\b",
+    re.IGNORECASE,
+)
+_ESTIMATE: Final = re.compile(
+    r"(?:[~≈<>≤≥]|\b(?:about|around|approx\w*\.?|roughly|nearly|almost|over|than|least|most|circa|ca\.|up to|under"
+    r"|above|below|some))[\s*`]*$",
+    re.IGNORECASE,
+)
+
+
+def lines_of(text: str) -> list[AnswerLine]:
+    """Return the lines of an answer with their records.
+
+    A Markdown table, rows in a code fence, and list items with what is indented beneath them are records.
+    """
+    lines: list[AnswerLine] = []
+    in_fence = denied_list = is_offer = False
+    record, indent = 0, -1
+    for raw in text.split("\n"):
+        item = _ITEM.match(raw)
+        depth = len(raw) - len(raw.lstrip())
+        is_blank = not raw.strip()
+        if _FENCE.match(raw):
+            in_fence = not in_fence
+        is_table = raw.lstrip().startswith("|") and not _RULE.fullmatch(raw)
+        is_row = is_table or (in_fence and not is_blank and _ROW.fullmatch(raw) is not None)
+        is_beneath = indent >= 0 and depth > indent and not is_row
+        if not is_blank and not is_beneath:
+            record += 1
+            indent = len(item[1]) if item else -1
+        if not is_blank and item is None and not is_row and not is_beneath:
+            is_offer, denied_list = _OFFER.search(raw) is not None, False
+        lines.append(AnswerLine(raw, record, is_row, denied_list, is_offer))
+        if not is_blank and not is_row and raw.rstrip(" *_").endswith(":"):
+            denies = _DENIAL.search(_SENTENCE_END.split(raw)[-1]) is not None
+            denied_list = denies or (denied_list and item is not None)
+    return lines
+
+
+_UUID: Final = r"[0-9a-fA-F]{8}-(?:[0-9a-fA-F]{4}-){3}[0-9a-fA-F]{12}"
+_MONTH: Final = rf"(?:{'|'.join(sorted(MONTHS, key=len, reverse=True))})"
+_CLOCK: Final = r"\d{1,2}:\d\d(?::\d\d(?:\.\d{1,9})?)?"
+_ZONE: Final = r"(?:\s?(?:Z|UTC|GMT|[+-]\d\d:?\d\d))?"
+_PATTERN: Final = rf"""(?P<iri>(?:https?://|urn:)[^\s<>"'`{{}}|\\^,;()\[\]*]+)
+    |(?<![\w-])(?P<id>(?:[\w.]+-)??{_UUID}[\w.-]*|(?=[a-f]*\d)(?=\d*[a-f])[0-9a-f]{{8}})(?![\w-])
+    |(?<![\w:/.-])(?P<date>\d{{4}}[-/.]\d\d?[-/.]\d\d?(?:(?:[T\s]|,\s|\sat\s){_CLOCK}{_ZONE})?
+        |\d{{1,2}}(?:st|nd|rd|th)?\s+{_MONTH}\.?,?\s+\d{{4}}(?:(?:,?\s|\sat\s){_CLOCK}{_ZONE})?
+        |{_MONTH}\.?\s+\d{{1,2}}(?:st|nd|rd|th)?,?\s+\d{{4}}(?:(?:,?\s|\sat\s){_CLOCK}{_ZONE})?
+        |\d{{1,2}}[./]\d{{1,2}}[./]\d{{4}}(?:(?:,?\s){_CLOCK}{_ZONE})?|{_CLOCK}{_ZONE})(?![\w:])
+    |(?<![\w:/.-])(?P<curie>[A-Za-z][\w-]{{0,30}}:[A-Za-z][\w-]*(?:\.[\w-]+)*)(?![\w:/])
+    |(?<![\w/.])(?<!\d:)(?P<number>[-−+]?NUMBER(?:[eE][+-]?\d{{1,3}})?)(?P<unit>\s?(?:%|°[CF]?|[A-Za-zµΩ]+))?
+    """
+_GROUPED: Final = r"(?:\d{1,3}(?:[,'\u00a0\u202f]\d{3})+(?!\d)(?:\.\d+)?|\d{1,3}(?:\.\d{3})+,\d+|\d+(?:[.,]\d+)?)"
+_VALUE: Final = re.compile(_PATTERN.replace("NUMBER", _GROUPED), re.VERBOSE | re.IGNORECASE)
+_VALUE_OF_CSV: Final = re.compile(_PATTERN.replace("NUMBER", r"\d+(?:\.\d+)?"), re.VERBOSE | re.IGNORECASE)  # commas divide
+_QUOTED: Final = re.compile(r"`([^`\n]{2,120})`|\"([^\"\n]{2,120})\"|“([^”\n]{2,120})”|«([^»\n]{2,120})»|\*\*([^*\n]{2,120})\*\*")
+_AMOUNT: Final = re.compile(r"[-−+]?\d[\d.,]*(?:\s*[%°]|\s+[a-zµΩ]|\s?[kMGT]?(?:V|W|A|Hz|VAr|VA|Wh)\b|\Z)")
+_END: Final = ".:!?*_"
+
+
+def values_in(text: str, labels: Iterable[str] = ()) -> tuple[list[AnswerValue], list[AnswerLine]]:
+    """Return the values of an answer in reading order, and its lines.
+
+    Args:
+        text: The answer.
+        labels: Plain texts that are names; they are found without quotation marks too.
+
+    Example:
+        >>> [(value.text, value.kind) for value in values_in("`Fu16` is rated 1,250.5 kV since 2 May 2024.")[0]]
+        [('Fu16', 'name'), ('1,250.5 kV', 'number'), ('2 May 2024', 'date')]
+    """
+    lines = lines_of(text)
+    known = sorted(labels, key=len, reverse=True)
+    found: list[AnswerValue] = []
+    for at, line in enumerate(lines):
+        if line.text.strip() and not _RULE.fullmatch(line.text):
+            values = [*_names_in(line, at, known), *_quoted_names(line, at), *_plain_values(line, at)]
+            found += sorted(values, key=lambda value: value.start)
+    return found, lines
+
+
+def _names_in(line: AnswerLine, at: int, labels: Iterable[str]) -> Iterator[AnswerValue]:
+    """Yield the known names of a line, the longest first."""
+    lower = line.text.casefold()
+    if len(lower) != len(line.text):
+        lower = line.text.lower()
+    flat, places = lower, range(len(lower))
+    if "  " in lower.strip() or "\t" in lower:
+        kept = [place for place, sign in enumerate(lower) if not sign.isspace() or not lower[place - 1 : place].isspace()]
+        flat, places = "".join(" " if lower[place].isspace() else lower[place] for place in kept), kept  # type: ignore[assignment]
+    for label in labels:
+        place = flat.find(label)
+        while place >= 0:
+            end = place + len(label)
+            is_whole = not (flat[place - 1 : place].isalnum() or flat[end : end + 1].isalnum())
+            is_whole = is_whole and flat[place - 1 : place] not in ("_", "-") and flat[end : end + 1] not in ("_", "-")
+            start, stop = places[place], places[end - 1] + 1
+            if is_whole and line.is_free(start, stop):
+                line.taken.append((start, stop))
+                yield _value(line, at, start, stop, "name", keys=(label,))
+            place = flat.find(label, place + 1)
+
+
+def _plain_values(line: AnswerLine, at: int) -> Iterator[AnswerValue]:
+    """Yield the IRIs, dates and numbers of a line."""
+    item = _ITEM.match(line.text)
+    place = item.end() if item else 0
+    pattern = _VALUE_OF_CSV if line.is_row and "|" not in line.text else _VALUE
+    while match := pattern.search(line.text, place):
+        place = match.end()
+        start, kind = match.start(), match.lastgroup or ""
+        value = None
+        if not line.is_free(start, match.end()):
+            place = next((after for before, after in line.taken if before <= start < after), match.end())
+            if place <= start:
+                place = start + 1
+            continue
+        if kind == "iri":
+            text = match[0].rstrip(_END)
+            value = _value(line, at, start, start + len(text), "iri", keys=_iri_keys(text))
+        elif kind == "id":
+            text = match[0].rstrip(_END + "-")
+            value = _value(line, at, start, start + len(text), "iri", keys=_iri_keys(text))
+        elif kind == "curie":
+            keys = (plain(match[0]), plain(match[0].split(":")[1]))  # without a digit it is a class or a property
+            has_weight = any(map(str.isdigit, keys[1]))
+            value = _value(line, at, start, match.end(), "iri", keys=keys, has_weight=has_weight)
+        elif kind == "date":
+            value = _date(line, at, match)
+        else:
+            value = _number(line, at, match)
+        if value is not None:
+            line.taken.append((value.start, value.end))
+            yield value
+
+
+def _quoted_names(line: AnswerLine, at: int) -> Iterator[AnswerValue]:
+    """Yield what stands in quotation marks, as code or in bold, and has no other value in it but perhaps numbers."""
+    for match in _QUOTED.finditer(line.text):
+        start, end = match.span(match.lastindex or 0)
+        text = line.text[start:end]
+        inner = {found.lastgroup for found in _VALUE.finditer(text)}
+        is_name = inner <= {"number", "unit"} and not _AMOUNT.match(text) and any(map(str.isalpha, text))
+        if is_name and line.is_free(start, end):
+            line.taken.append((start, end))
+            keys = dict.fromkeys(map(plain, (text, re.split(r"\s*[=:]\s", text)[0])))
+            yield _value(line, at, start, end, "name", keys=tuple(keys), is_quoted=match[5] is None)
+
+
+def _value(line: AnswerLine, at: int, start: int, end: int, kind: ValueKind, **more: Any) -> AnswerValue:
+    before, after = _SENTENCE_END.split(line.text[:start])[-1], _SENTENCE_END.split(line.text[end:])[0]
+    is_doubtful = line.is_denied or line.is_offer or _DENIAL.search(f"{before} {after}") is not None
+    is_doubtful = is_doubtful or _ESTIMATE.search(before[-20:]) is not None
+    return AnswerValue(line.text[start:end], kind, at, start, end, is_doubtful=is_doubtful, **more)
+
+
+def _iri_keys(text: str) -> tuple[str, ...]:
+    """Return the keys of an IRI or id: the whole, and of ``urn:uuid:`` the id alone."""
+    whole = plain(text)
+    return (whole, whole.removeprefix("urn:uuid:")) if whole.startswith("urn:uuid:") else (whole,)
+
+
+def _number(line: AnswerLine, at: int, match: re.Match[str]) -> AnswerValue | None:
+    digits, behind = match["number"], match["unit"] or ""
+    unit = behind.strip()
+    is_unit = unit in UNITS or unit in ("%", "°C", "°F", "°", "Ω", "MVAr", "EUR", "NOK", "USD")
+    is_glued = bool(unit) and not behind[:1].isspace()
+    next_sign = line.text[match.end() : match.end() + 1]
+    if (is_glued and not is_unit) or (is_unit and next_sign.isalnum()) or (not unit and next_sign in ("_", "/")):
+        return None
+    if not unit and (next_sign.isalnum() or line.text[match.end() : match.end() + 2].strip()[:1] == "-" and digits.isdigit() and next_sign == "-"):
+        return None
+    sign = -1.0 if digits[0] in "-−" else 1.0
+    exponent = 1.0
+    mantissa = digits.lstrip("-−+")
+    if power := re.search(r"[eE]([+-]?\d+)$", mantissa):
+        exponent, mantissa = 10.0 ** int(power[1]), mantissa[: power.start()]
+    readings = frozenset(sign * each * exponent for each in readings_of(mantissa))
+    tail = re.search(r"[.,](\d+)$", mantissa)
+    whole = re.sub(r"\D", "", mantissa[: tail.start()] if tail else mantissa).lstrip("0")
+    decimals = tail[1] if tail else ""
+    weight = len((whole + decimals.rstrip("0")).lstrip("0")) if decimals else len(whole)
+    end = match.end() if is_unit else match.end("number")
+    return _value(
+        line,
+        at,
+        match.start(),
+        end,
+        "number",
+        readings=readings,
+        decimals=len(decimals),
+        unit=unit if is_unit else "",
+        has_weight=weight > 2,
+    )
+
+
+def _date(line: AnswerLine, at: int, match: re.Match[str]) -> AnswerValue | None:
+    text = match["date"]
+    when = date_of(text)
+    if when is None and re.fullmatch(_CLOCK + _ZONE, text) is None:
+        return None
+    has_time = ":" in text
+    return _value(line, at, match.start(), match.end(), "date", when=when, has_time=has_time, has_weight=when is not None)
+
+
+_DATE_PARTS: Final = re.compile(
+    rf"(?P<y>\d{{4}})[-/.](?P<m>\d\d?)[-/.](?P<d>\d\d?)|(?P<d2>\d{{1,2}})(?:st|nd|rd|th)?\s+(?P<n>{_MONTH})\.?,?\s+(?P<y2>\d{{4}})"
+    rf"|(?P<n3>{_MONTH})\.?\s+(?P<d3>\d{{1,2}})(?:st|nd|rd|th)?,?\s+(?P<y3>\d{{4}})"
+    r"|(?P<d4>\d{1,2})[./](?P<m4>\d{1,2})[./](?P<y4>\d{4})",
+    re.IGNORECASE,
+)
+
+
+def date_of(text: str) -> datetime | None:
+    """Return the point in time that a text writes, in UTC without a zone; None if there is no such day.
+
+    Example:
+        >>> date_of("2 May 2024, 14:30").isoformat(), date_of("2024-05-02T14:30:00+02:00").isoformat()
+        ('2024-05-02T14:30:00', '2024-05-02T12:30:00')
+    """
+    found = _DATE_PARTS.match(text)
+    if found is None:
+        return None
+    part: Mapping[str, str] = {name[:1]: each for name, each in found.groupdict().items() if each is not None}
+    month = int(part["m"]) if "m" in part else int(MONTHS[part["n"].casefold()])
+    day = int(part["d"])
+    if month > 12 and found["m4"]:
+        month, day = day, month
+    clock = re.search(r"(\d{1,2}:\d\d(?::\d\d(?:\.\d{1,6})?)?)\d*\s?(Z|UTC|GMT|[+-]\d\d:?\d\d)?$", text[found.end() :])
+    time, zone = (clock[1].zfill(5) if clock[1].index(":") == 2 else "0" + clock[1], clock[2] or "") if clock else ("00:00", "")
+    try:
+        when = datetime.fromisoformat(f"{part['y']}-{month:02d}-{day:02d}T{time}{zone if zone[:1] in '+-' else ''}")
+    except ValueError:
+        return None
+    offset = when.utcoffset()
+    return when if offset is None else when.replace(tzinfo=None) - offset

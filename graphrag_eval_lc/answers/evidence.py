@@ -1,0 +1,292 @@
+"""The results of an agent's successful steps, in which the values of its answer are looked up."""
+
+import re
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import UTC, datetime
+from functools import cached_property
+from itertools import chain
+from math import fsum, isfinite
+from typing import Any, Final, NamedTuple
+
+from graphrag_eval_lc.answers.answer_text import AnswerValue, plain
+from graphrag_eval_lc.json_values import json_text
+from graphrag_eval_lc.matching.iri_discovery import place_of, readable_text
+from graphrag_eval_lc.matching.matchers import StepView
+from graphrag_eval_lc.matching.outputs import UnreadableOutput
+from graphrag_eval_lc.matching.rows.numbers_and_times import NUMBER_KINDS, VALUE_READERS, XSD, numbers_by_kind
+from graphrag_eval_lc.matching.rows.results import SparqlResults, TermColumn
+from graphrag_eval_lc.matching.rows.row_steps import step_results
+
+
+class Place(NamedTuple):
+    """A cell: the index of its step, its row from 0, and its column."""
+
+    step: int
+    row: int
+    column: str
+
+
+_TIMES: Final = {None, *(XSD + name for name in ("dateTime", "dateTimeStamp", "date"))}
+_NUMBER: Final = re.compile(r"(?<![\w.-])-?\d{1,18}(?:\.\d{1,18})?(?![\w-]|\.\d)", re.ASCII)
+_MOST_PLACES: Final = 5_000
+_UUID_LENGTH: Final = 36
+
+
+class StepRows:
+    """The rows of one step, with what finds values in them; each index is made when it is needed.
+
+    Attributes:
+        step: The index of the step.
+        results: Its rows.
+    """
+
+    def __init__(self, step: int, results: SparqlResults) -> None:
+        self.step, self.results = step, results
+
+    @cached_property
+    def _sorted(self) -> tuple[dict[str, list[tuple[float, int]]], dict[str, Mapping[str, datetime]], list[str]]:
+        """The numbers of each column with their rows, its points in time by text, and the columns that have texts."""
+        numbers: dict[str, list[tuple[float, int]]] = {}
+        times: dict[str, Mapping[str, datetime]] = {}
+        textual: list[str] = []
+        for name, column in self.results.columns.items():
+            of_column = _numbers_of(column)
+            if of_column:
+                numbers[name] = of_column
+            if len(of_column) == len(column.texts):
+                continue
+            found = _times_of(column)
+            if found:
+                times[name] = found
+            if not found or any(text and text not in found for text in column.texts):
+                textual.append(name)
+        return numbers, times, textual
+
+    @property
+    def numbers(self) -> dict[str, list[tuple[float, int]]]:
+        """The numbers of each column, sorted, each with its row."""
+        return self._sorted[0]
+
+    @cached_property
+    def texts(self) -> dict[str, list[Place]]:
+        """The places of texts by what they are looked up by: IRIs also by their last part, UUIDs by their first."""
+        found: dict[str, list[Place]] = {}
+        for name in self._sorted[2]:
+            column = self.results.columns[name]
+            keys: dict[str, tuple[str, ...]] = {}
+            for row, text in enumerate(column.texts):
+                if text not in keys:
+                    keys[text] = tuple(_keys_of(text)) if text else ()
+                place = Place(self.step, row, name)
+                for key in keys[text]:
+                    found.setdefault(key, []).append(place)
+        return found
+
+    @cached_property
+    def labels(self) -> set[str]:
+        """The plain texts that are names: literals that are written like one, with a capital or a digit."""
+        found: set[str] = set()
+        for name in self._sorted[2]:
+            column = self.results.columns[name]
+            for row, text in enumerate(column.texts):
+                if _is_label(text) and column.kind(row) != "uri":
+                    found.add(plain(text))
+        return found
+
+    def times_at(self, value: AnswerValue) -> Iterator[Place]:
+        """Yield the cells with a point in time, or on a day if the value has no time of day."""
+        when = value.when
+        if when is None:
+            return
+        for name, times in self._sorted[1].items():
+            fitting = {
+                text
+                for text, each in times.items()
+                if each == when or (not value.has_time and each.date() == when.date())
+                or (value.has_time and not value_has_seconds(value) and each.replace(second=0, microsecond=0) == when)
+            }
+            if fitting:
+                for row, text in enumerate(self.results.columns[name].texts):
+                    if text in fitting:
+                        yield Place(self.step, row, name)
+
+    def numbers_near(self, least: float, greatest: float) -> Iterator[tuple[Place, float]]:
+        """Yield the cells with numbers from the least to the greatest."""
+        for name, numbers in self.numbers.items():
+            start = bisect_left(numbers, (least, -1))
+            stop = bisect_right(numbers, (greatest, self.results.row_count))
+            for number, row in numbers[start : min(stop, start + _MOST_PLACES)]:
+                yield Place(self.step, row, name), number
+
+    @cached_property
+    def counts(self) -> dict[int, str]:
+        """What counts: the number of rows, and of different values in each column."""
+        found = {len(set(column.texts) - {""}): f"different {name}" for name, column in self.results.columns.items()}
+        return {**found, self.results.row_count: "rows"}
+
+    @cached_property
+    def aggregates(self) -> list[tuple[float, str]]:
+        """The sum, mean, median, least and greatest number of each column of numbers."""
+        found: list[tuple[float, str]] = []
+        for name, numbers in self.numbers.items():
+            values = [number for number, _ in numbers if isfinite(number)]
+            if len(values) > 1:
+                total = fsum(values)
+                middle = (values[(len(values) - 1) // 2] + values[len(values) // 2]) / 2
+                found += [(total, f"sum of {name}"), (total / len(values), f"mean of {name}")]
+                found += [(middle, f"median of {name}"), (values[-1] - values[0], f"range of {name}")]
+        return found
+
+
+def value_has_seconds(value: AnswerValue) -> bool:
+    """Return whether a time of day is written with seconds."""
+    return value.text.count(":") > 1
+
+
+class Evidence:
+    """What the agent's successful steps returned.
+
+    Args:
+        steps: The steps, as the configuration says to read them.
+    """
+
+    def __init__(self, steps: Sequence[StepView]) -> None:
+        self._steps = [(at, step) for at, step in enumerate(steps) if step.get("status") == "success"]
+        self._ids = [str(step["id"]) if step.get("id") is not None else str(at) for at, step in enumerate(steps)]
+
+    @cached_property
+    def tables(self) -> list[StepRows]:
+        """The steps with rows, the last one first."""
+        found: list[StepRows] = []
+        for at, step in reversed(self._steps):
+            try:
+                results = step_results(step)
+            except UnreadableOutput:
+                continue
+            if results.columns:
+                found.append(StepRows(at, results))
+        return found
+
+    @cached_property
+    def labels(self) -> set[str]:
+        """The names that the rows have."""
+        return set().union(*(table.labels for table in self.tables))
+
+    @cached_property
+    def _outputs(self) -> list[tuple[int, str]]:
+        return [(at, plain(readable_text(step.get("output")))) for at, step in reversed(self._steps)]
+
+    @cached_property
+    def _numbers_in_texts(self) -> list[tuple[float, int]]:
+        """The numbers in outputs without rows, sorted, each with the index of its step."""
+        with_rows = {table.step for table in self.tables}
+        texts = ((at, text) for at, text in self._outputs if at not in with_rows)
+        return sorted((float(each), at) for at, text in texts for each in _NUMBER.findall(text))
+
+    def number_in_text(self, readings: Iterable[float], decimals: int) -> int | None:
+        """Return the index of a step without rows whose text has a number, perhaps with more decimals."""
+        half = 0.5 * 10.0**-decimals
+        for reading in readings:
+            at = bisect_left(self._numbers_in_texts, (reading - half, -1))
+            if at < len(self._numbers_in_texts) and self._numbers_in_texts[at][0] <= reading + half:
+                return self._numbers_in_texts[at][1]
+        return None
+
+    @cached_property
+    def arguments(self) -> str:
+        """What the agent passed to its tools, as a plain text."""
+        return plain(readable_text("\n".join(json_text(step.get("args")) for _, step in self._steps)))
+
+    def address(self, place: Place) -> str:
+        """Return the address of a cell for people: the step's id, its row from 1, and its column."""
+        return f"{self._ids[place.step]}/row {place.row + 1}/{place.column}"
+
+    def address_in(self, step: int, what: str) -> str:
+        """Return the address of what a step returned as a whole."""
+        return f"{self._ids[step]}/{what}"
+
+    def texts_at(self, keys: Sequence[str]) -> list[Place]:
+        """Return the cells that one of the keys names; the first key that names any counts."""
+        for key in keys:
+            found = list(chain.from_iterable(table.texts.get(key, ()) for table in self.tables))
+            if found:
+                return found
+        return []
+
+    def text_of(self, keys: Sequence[str]) -> int | None:
+        """Return the index of the last step whose output has a key as a whole term; None if none has it."""
+        return next((at for at, text in self._outputs for key in keys if _has_term(text, key)), None)
+
+
+def has_term(text: str, keys: Sequence[str]) -> bool:
+    """Return whether a plain text has one of the keys as a whole term."""
+    return any(_has_term(text, key) for key in keys)
+
+
+def _has_term(text: str, key: str) -> bool:
+    if key not in text:
+        return False
+    if ":" in key and place_of(text, key) is not None:
+        return True
+    place = text.find(key)
+    while place >= 0:
+        before, after = text[place - 1 : place], text[place + len(key) : place + len(key) + 1]
+        if not (before.isalnum() or after.isalnum() or (before == "-" and key[:1].isalnum()) or after == "-"):
+            return True
+        place = text.find(key, place + 1)
+    return False
+
+
+def _numbers_of(column: TermColumn) -> list[tuple[float, int]]:
+    """Return the numbers of a column with their rows, sorted."""
+    by_text: dict[str, float] = {}
+    shapes = {column.shapes} if not isinstance(column.shapes, list) else set(column.shapes)
+    for kind, datatype, language in shapes:
+        if kind in ("literal", "typed-literal") and not language and (datatype is None or datatype in NUMBER_KINDS):
+            for numbers in numbers_by_kind(column.texts, datatype).values():
+                by_text |= {text: float(number) for text, number in numbers.items() if number != "NaN"}
+    if not by_text:
+        return []
+    return sorted((by_text[text], row) for row, text in enumerate(column.texts) if text in by_text)
+
+
+def _times_of(column: TermColumn) -> dict[str, datetime]:
+    """Return the points in time of a column by their texts, in UTC without a zone."""
+    found: dict[str, datetime] = {}
+    shapes = {column.shapes} if not isinstance(column.shapes, list) else set(column.shapes)
+    readers = [VALUE_READERS[datatype][1] for _, datatype, _ in shapes if datatype in _TIMES]
+    texts = [text for text in dict.fromkeys(column.texts) if text[4:5] == "-" and text[:4].isdigit()]
+    for text in texts if readers else ():
+        value = next((value for read in (*readers, VALUE_READERS[XSD + "date"][1]) if (value := read(text))), None)
+        if value is not None and isinstance(value[1], datetime):
+            when = value[1]
+            found[text] = when if when.tzinfo is None else when.astimezone(UTC).replace(tzinfo=None)
+    return found
+
+
+def _keys_of(text: str) -> Iterator[str]:
+    """Yield what a cell is looked up by."""
+    whole = plain(text)
+    yield whole
+    if ":" in text and " " not in whole:
+        last = max(whole.rfind(sign) for sign in "#/:") + 1
+        if 0 < last < len(whole):
+            yield whole[last:]
+            whole = whole[last:]
+    if len(whole) >= _UUID_LENGTH and whole[8:9] == whole[13:14] == whole[18:19] == "-":
+        yield whole[:8]
+
+
+def _is_label(text: str) -> bool:
+    """Return whether a text is written like a name: short, with a capital letter or a digit, and no IRI or id."""
+    if not 1 < len(text) <= 120 or "\n" in text or "://" in text or text.startswith("urn:"):
+        return False
+    if not any(sign.isupper() or sign.isdigit() for sign in text) or not any(map(str.isalpha, text)):
+        return False
+    return not (len(text) >= _UUID_LENGTH and text.count("-") >= 4 and " " not in text)
+
+
+def args_of(step: Mapping[str, Any]) -> str:
+    """Return the arguments of a step as a plain text."""
+    return plain(json_text(step.get("args")))

@@ -1,0 +1,182 @@
+"""Whether an answer follows from what the agent found: each of its values, and the row that it comes from."""
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import combinations
+from typing import Any, Final, Literal
+
+from graphrag_eval_lc.answers.answer_text import AnswerLine, AnswerValue, answer_text, plain, values_in
+from graphrag_eval_lc.answers.evidence import Evidence, Place, StepRows, has_term
+
+Verdict = Literal["row", "rounded", "count", "aggregate", "question", "undecided", "none"]
+_FOUND: Final = frozenset({"row", "rounded", "count", "aggregate"})
+_MOST_PLACES: Final = 2_000
+
+
+@dataclass(slots=True)
+class GroundedValue:
+    """A value of an answer with where it comes from.
+
+    Attributes:
+        value: The value.
+        verdict: What was found.
+        at: The address of what it comes from; empty without one.
+        places: All cells that have it.
+    """
+
+    value: AnswerValue
+    verdict: Verdict
+    at: str = ""
+    places: list[Place] = field(default_factory=list)
+
+    @property
+    def counts(self) -> bool:
+        """Whether it counts for or against the answer."""
+        return self.value.has_weight and (self.verdict in _FOUND or self.verdict == "none")
+
+
+class Grounding:
+    """The values of an answer, looked up in the steps of its run.
+
+    Args:
+        answer: The answer: a text, content blocks, or any other value as its JSON.
+        question: The question, whose values prove nothing.
+        evidence: What the steps returned.
+    """
+
+    def __init__(self, answer: Any, question: str, evidence: Evidence) -> None:
+        self.text = answer_text(answer)
+        self.evidence = evidence
+        self._question = plain(question)
+        found, self._lines = values_in(self.text, evidence.labels & _near(self.text, evidence.labels))
+        of_question = [value for value in values_in(question)[0] if value.kind in ("number", "date")]
+        self._asked = {reading for value in of_question for reading in value.readings}
+        self._asked_days = {value.when for value in of_question if value.when is not None}
+        self.values = [each for value in found if (each := self._grounded(value)) is not None]
+
+    def _grounded(self, value: AnswerValue) -> GroundedValue | None:
+        """Return a value with its verdict; None for words that are marked and are no name."""
+        of_kind = {"iri": self._text_value, "name": self._text_value, "date": self._date, "number": self._number}
+        grounded = of_kind[value.kind](value)
+        if grounded is None or grounded.verdict != "none":
+            return grounded
+        is_id = value.kind == "iri" and _ID.search(value.text) is not None  # nobody makes one up to deny it
+        is_doubtful = (value.is_doubtful and not is_id) or not value.has_weight
+        if is_doubtful or has_term(self.evidence.arguments, value.keys or (plain(value.text),)):
+            grounded.verdict = "undecided"
+        return grounded
+
+    def _text_value(self, value: AnswerValue) -> GroundedValue | None:
+        places = self.evidence.texts_at(value.keys)
+        if has_term(self._question, value.keys) or any(
+            len(key) == _SHORT_ID and f"{key}-" in self._question for key in value.keys
+        ):
+            return GroundedValue(value, "question", places=places)
+        if places:
+            return self._at(value, "row", places)
+        step = self.evidence.text_of(value.keys)
+        if step is not None:
+            return GroundedValue(value, "row", self.evidence.address_in(step, "text"))
+        if value.kind == "name" and not (value.is_quoted and _NAME.match(value.text)):
+            return None
+        return GroundedValue(value, "none")
+
+    def _date(self, value: AnswerValue) -> GroundedValue | None:
+        places = [place for table in self.evidence.tables for place in table.times_at(value)]
+        if plain(value.text) in self._question or value.when in self._asked_days:
+            return GroundedValue(value, "question", places=places)
+        if places:
+            return self._at(value, "row", places)
+        step = self.evidence.text_of((plain(value.text),))
+        if step is not None:
+            return GroundedValue(value, "row", self.evidence.address_in(step, "text"))
+        return GroundedValue(value, "none")
+
+    def _number(self, value: AnswerValue) -> GroundedValue | None:
+        exact: list[Place] = []
+        rounded: list[Place] = []
+        for reading in _scaled(value):
+            half = 0.5 * 10.0**-value.decimals + abs(reading) * _FLOAT
+            for table in self.evidence.tables:
+                for place, number in table.numbers_near(reading - half, reading + half):
+                    (exact if abs(number - reading) <= _FLOAT * abs(reading) else rounded).append(place)
+        if value.readings & self._asked:
+            return GroundedValue(value, "question", places=exact + rounded)
+        if exact:
+            return self._at(value, "row", exact, rounded)
+        if rounded and value.has_weight:
+            return self._at(value, "rounded", rounded)
+        for table in self.evidence.tables:
+            for reading in value.readings:
+                what = table.counts.get(int(reading)) if reading >= 0 and reading == int(reading) else None
+                if what is not None:
+                    return GroundedValue(value, "count", self.evidence.address_in(table.step, what))
+        if value.has_weight:
+            step = self.evidence.text_of((plain(value.text), plain(value.text.removesuffix(value.unit))))
+            step = self.evidence.number_in_text(value.readings, value.decimals) if step is None else step
+            if step is not None:
+                return GroundedValue(value, "row", self.evidence.address_in(step, "text"))
+            for table in self.evidence.tables:
+                for number, what in table.aggregates:
+                    if any(_is_near(number, reading, value.decimals) for reading in value.readings):
+                        return GroundedValue(value, "aggregate", self.evidence.address_in(table.step, what))
+        return GroundedValue(value, "none")
+
+    def _at(self, value: AnswerValue, verdict: Verdict, places: list[Place], more: Iterable[Place] = ()) -> GroundedValue:
+        return GroundedValue(value, verdict, self.evidence.address(places[0]), [*places, *more])
+
+    def share(self) -> float | None:
+        """Return the share of the values that count which were found; None if no value counts."""
+        counted = [each for each in self.values if each.counts]
+        return sum(each.verdict != "none" for each in counted) / len(counted) if counted else None
+
+    def lines_in_one_row(self) -> float | None:
+        """Return the share of the answer's records whose values stand in one row; None if no record has several."""
+        by_record: dict[int, list[GroundedValue]] = {}
+        for each in self.values:
+            if 0 < len(each.places) <= _MOST_PLACES:
+                by_record.setdefault(self._lines[each.value.line].record, []).append(each)
+        outcomes = [outcome for of_record in by_record.values() if (outcome := self._is_one_row(of_record)) is not None]
+        return sum(outcomes) / len(outcomes) if outcomes else None
+
+    def _is_one_row(self, values: Sequence[GroundedValue]) -> bool | None:
+        """Return whether the values of a record stand in one row; None if that cannot be said."""
+        outcome: bool | None = None
+        for one, other in combinations(values, 2):
+            line = self._lines[one.value.line]
+            if not (line.is_row or one.value.has_weight and other.value.has_weight):
+                continue
+            columns, others = {(p.step, p.column) for p in one.places}, {(p.step, p.column) for p in other.places}
+            if columns & others or not {step for step, _ in columns} & {step for step, _ in others}:
+                continue
+            rows = {(p.step, p.row) for p in one.places} & {(p.step, p.row) for p in other.places}
+            if not rows:
+                return False
+            outcome = True
+        return outcome
+
+
+_NAME: Final = re.compile(r"(?!\d+\s?\w{1,3}\Z)(?:.*\d|.*[A-Z].*[A-Z])")
+
+
+def _near(text: str, labels: Iterable[str]) -> set[str]:
+    """Return the labels that an answer has, so that only these are looked for in its lines."""
+    flat = plain(text)
+    return {label for label in labels if label in flat}
+
+
+_ID: Final = re.compile(r"://|urn:|[0-9a-f]{8}", re.IGNORECASE)
+_SHORT_ID: Final = 8
+_FLOAT: Final = 2.3e-16  # what a float has of its size
+_FACTORS: Final[Mapping[str, tuple[float, ...]]] = {"%": (1.0, 0.01)}
+_UNIT_FACTORS: Final = (1.0, 1e3, 1e6, 1e-3, 1e-6)
+
+
+def _scaled(value: AnswerValue) -> list[float]:
+    factors = _FACTORS.get(value.unit, _UNIT_FACTORS) if value.unit and value.has_weight else (1.0,)
+    return [reading * factor for factor in factors[:1] for reading in value.readings]
+
+
+def _is_near(number: float, reading: float, decimals: int) -> bool:
+    return abs(number - reading) <= 0.5 * 10.0**-decimals + 1e-9 * abs(number)
