@@ -13,6 +13,7 @@ Run it as ``python benchmarks/answer_grounding.py``; it takes a minute. It reads
 """
 
 import argparse
+import itertools
 import os
 import random
 import re
@@ -31,8 +32,13 @@ from graphrag_eval_lc.matching.step_views import StepViews
 
 OTHERS, CHANGES = 15, 3
 MOST_ALARMS, MOST_WHOLE, LEAST_CAUGHT, LEAST_SWAPPED, MOST_MS = 0.02, 0.03, 0.97, 0.95, 5.0
-# Of the answers that are reported, those whose values are in what the agent found after all, as people read them.
-FALSE_ALARMS: frozenset[str] = frozenset()
+# The reported answers of which people found that they say what the agent did not find; every other alarm is false.
+RIGHT_ALARMS = frozenset(
+    {
+        "question_2b577dbeb7d8284f17092cbf67c9a11e",  # calls a zone NO3 that no step names so
+        "question_c18ba423e25a573ad88f0616d24105ff",  # counts 669 values, and has 670
+    }
+)
 
 
 class Sample(NamedTuple):
@@ -88,9 +94,12 @@ _ROW_NUMBER = re.compile(r"(?<![\w.:-])(-?\d+\.\d+)(?=[^\d.]*$)")
 def swapped_rows(text: str, draw: random.Random) -> str | None:
     """Return an answer in which two neighbouring rows of a table have each other's last number."""
     lines = text.split("\n")
-    rows = [(at, found) for at, line in enumerate(lines) if len(re.findall(r"\d{4}-\d\d-\d\d", line)) == 1
-            and (found := _ROW_NUMBER.search(line))]
-    pairs = [(one, two) for one, two in zip(rows, rows[1:], strict=False) if one[1][0] != two[1][0]]
+    rows = [
+        (at, found)
+        for at, line in enumerate(lines)
+        if len(re.findall(r"\d{4}-\d\d-\d\d", line)) == 1 and (found := _ROW_NUMBER.search(line))
+    ]
+    pairs = [(one, two) for one, two in itertools.pairwise(rows) if one[1][0] != two[1][0]]
     if not pairs:
         return None
     (one, number), (two, other) = draw.choice(pairs)
@@ -142,19 +151,18 @@ def main() -> int:
     print(Counter((each.value.kind, each.verdict) for one in groundings for each in one.values))
     for at in sorted({*alarms, *in_lines}):
         missing = [each.value.text for each in groundings[at].values if each.counts and each.verdict == "none"]
-        mark = "false alarm" if samples[at].id in FALSE_ALARMS else "alarm"
-        print(f"  {mark} {samples[at].id}: {groundings[at].share()}, {groundings[at].lines_in_one_row()}: {missing[:5]}")
+        mark = "right alarm" if samples[at].id in RIGHT_ALARMS else "false alarm"
+        print(
+            f"  {mark} {samples[at].id}: {groundings[at].share()}, {groundings[at].lines_in_one_row()}: {missing[:5]}"
+        )
 
     whole = tried = 0
-    WH=[]
     for at in with_values:
         sample = samples[at]
         others = [each for each in samples if each.run == sample.run and each.template != sample.template]
         for other in draw.sample(others, OTHERS):
             share = Grounding(sample.answer, sample.question, other.evidence()).share()
             tried, whole = tried + 1, whole + (share == 1)
-            if share==1: WH.append((sample.id,[(e.value.text,e.verdict) for e in Grounding(sample.answer, sample.question, other.evidence()).values if e.counts]))
-    for w in WH[::4]: print('   WHOLE',w)
     changed: Counter[tuple[str, str, bool]] = Counter()
     swapped: Counter[tuple[str, bool]] = Counter()
     for at in with_values:
@@ -172,7 +180,6 @@ def main() -> int:
         for name, text_of in (("rows", swapped_rows(sample.answer, draw)), ("items", swapped_items(sample.answer))):
             if text_of is not None:
                 after = Grounding(text_of, sample.question, evidence).lines_in_one_row()
-                if not(before is not None and after is not None and after < before): print("  SWAP missed",name,sample.id,before,after)
                 swapped[name, before is not None and after is not None and after < before] += 1
 
     def caught(*key: str) -> tuple[int, int]:
@@ -182,12 +189,15 @@ def main() -> int:
     all_changed = sum(n for each, n in changed.items() if each[-1]), sum(changed.values())
     rows = swapped["rows", True], swapped["rows", True] + swapped["rows", False]
     items = swapped["items", True], swapped["items", True] + swapped["items", False]
-    false = len([at for at in {*alarms, *in_lines} if samples[at].id in FALSE_ALARMS])
+    false = len([at for at in {*alarms, *in_lines} if samples[at].id not in RIGHT_ALARMS])
     table = [
-        ("answers with a false alarm, as read", false, len(with_values), MOST_ALARMS, False),
+        ("answers with a false alarm", false, len(with_values), MOST_ALARMS, False),
         ("grounded whole in another template's steps", whole, tried, MOST_WHOLE, False),
         ("changed digits caught", *all_changed, LEAST_CAUGHT, True),
-        *((f"  of {run}, {kind}", *caught(run, kind), None, True) for run, kind in sorted({each[:2] for each in changed})),
+        *(
+            (f"  of {run}, {kind}", *caught(run, kind), None, True)
+            for run, kind in sorted({each[:2] for each in changed})
+        ),
         ("swapped values of table rows caught", *rows, LEAST_SWAPPED, True),
         ("swapped IRIs of list items caught", *items, None, True),
     ]
@@ -196,14 +206,21 @@ def main() -> int:
         share = hits / of if of else 0.0
         missed = goal is not None and (share < goal if is_least else share > goal)
         is_missed |= missed
-        wanted = "" if goal is None else f"  (goal: at {'least' if is_least else 'most'} {goal:.0%}{', MISSED' if missed else ''})"
+        wanted = (
+            ""
+            if goal is None
+            else f"  (goal: at {'least' if is_least else 'most'} {goal:.0%}{', MISSED' if missed else ''})"
+        )
         print(f"{what:<46} {hits:>5} of {of:>5}  {share:7.2%}{wanted}")
     mean, ordered = sum(took) / len(took), sorted(took)
-    print(f"milliseconds an answer: mean {mean:.2f}, median {ordered[len(ordered) // 2]:.2f}, greatest {ordered[-1]:.1f}"
-          f"  (goal: a mean of at most {MOST_MS:g})")
-    for at, each in draw.sample([(at, each) for at, one in enumerate(groundings) for each in one.values], options.verdicts):
-        line = groundings[at].text.split("\n")[each.value.line].strip()
-        print(f"{at:>3} {each.verdict:<9} {each.value.kind:<6} {each.value.text!r:<50.60} {each.at}\n      {line:.150}")
+    print(
+        f"milliseconds an answer: mean {mean:.2f}, median {ordered[len(ordered) // 2]:.2f}, greatest {ordered[-1]:.1f}"
+        f"  (goal: a mean of at most {MOST_MS:g})"
+    )
+    every = [(at, each) for at, one in enumerate(groundings) for each in one.values]
+    for at, found in draw.sample(every, options.verdicts):
+        value, context = found.value, groundings[at].text.split("\n")[found.value.line].strip()
+        print(f"{at:>3} {found.verdict:<9} {value.kind:<6} {value.text!r:<50.60} {found.at}\n      {context:.150}")
     return int(is_missed or mean > MOST_MS)
 
 

@@ -46,6 +46,15 @@ def step(name, output):
     return {"name": name, "args": {}, "output": output}
 
 
+def answered(answer, *outputs):
+    question = {"id": "q", "question_text": "?", "reference_steps": [[step("sql", outputs[-1])]]}
+    steps = [{"id": str(n), "status": "success", **step("sql", output)} for n, output in enumerate(outputs)]
+    response = {"question_id": "q", "actual_steps": steps, "actual_answer": answer}
+    config = {"answer_grounding": {"enabled": True}, "steps": {"kinds": {"sql": "rows"}}}
+    return run_evaluation([{"template_id": "t", "questions": [question]}], [response], config)[0]
+
+
+PRICES = '[{"zone": "NO1", "price": 107.41}, {"zone": "NO2", "price": 98.05}]'
 GRADED = {"steps": {"grading": "graded"}}
 relevant, retrieved = {"a", "b", "c"}, ["a", "x", "b"]
 """
@@ -85,6 +94,30 @@ FACTS: Final = {
         "without a pair",
         'scored([[step(n, n)] for n in "abc"], [step(n, n) for n in "bac"], GRADED)["steps_order"]',
         "0.667",
+    ),
+    "answer_grounded": Facts(
+        "the values of the answer that some successful step returned ÷ those that count: IRIs, dates, names that rows "
+        "have or that stand in quotation marks, and numbers of three digits or more. Values of the question, and those "
+        "in a sentence that denies or estimates something, do not count",
+        'answered("NO1 costs 107.41, NO2 costs 98.50.", PRICES)["answer_grounded"]',
+        "0.75",
+    ),
+    "answer_ungrounded": Facts(
+        "the number of values that count and that no successful step returned",
+        'answered("NO1 costs 107.41, NO2 costs 98.50.", PRICES)["answer_ungrounded"]',
+        "1",
+    ),
+    "answer_lines_in_one_row": Facts(
+        "the list items and table rows of which each two values stand in one row of a result that has both ÷ those of "
+        "which that can be said; swapped values are in no such row",
+        'answered("- NO1: 98.05\\n- NO2: 98.05", PRICES)["answer_lines_in_one_row"]',
+        "0.5",
+    ),
+    "answer_row_coverage": Facts(
+        "the rows of the last matched query that the answer mentions ÷ all; 1 if it says that there are more, or how "
+        "many there are",
+        'answered("NO1 costs 107.41.", PRICES)["answer_row_coverage"]',
+        "0.5",
     ),
     "answer_recall": Facts(_CLAIMS + "TP ÷ (TP + FN), in claims of the reference answer. With TP 2 and FN 1: 0.667"),
     "answer_precision": Facts(_CLAIMS + "TP ÷ (TP + FP), in claims of the answer. With TP 2 and FP 2: 0.5"),

@@ -81,6 +81,7 @@ class AnswerLine:
         text: The line, without its line break.
         record: The number of the record that it belongs to: a table row, or a list item with what is indented beneath.
         is_row: Whether it is a row of a table or of CSV.
+        is_item: Whether it is a list item, or beneath one.
         is_denied: Whether the sentence that introduces its list denies something.
         is_offer: Whether it offers what the agent could do next, or asks back.
         taken: The parts of the line that are values already.
@@ -89,6 +90,7 @@ class AnswerLine:
     text: str
     record: int
     is_row: bool = False
+    is_item: bool = False
     is_denied: bool = False
     is_offer: bool = False
     taken: list[tuple[int, int]] = field(default_factory=list)
@@ -109,7 +111,8 @@ _DENIAL: Final = re.compile(
 _SENTENCE_END: Final = re.compile(r"(?<=[.!?;])[\s*_]+(?=\S)")
 _OFFER: Final = re.compile(
     r"\A[\s>*_#]*(?:if (?:you|that|this|\*\*)|would you|do you|let me know|please|next,)\b"
-    r"|\bI (?:can|could|will|'ll|’ll) (?:also|next|help|then|instead|tell|show|list|do|try|check|look|provide|return|run|find)\b",
+    r"|\bI (?:can|could|will|'ll|’ll) (?:also|next|help|then|instead|tell|show|list|do|try|check|look|provide|return"
+    r"|run|find)\b",
     re.IGNORECASE,
 )
 _ESTIMATE: Final = re.compile(
@@ -141,7 +144,7 @@ def lines_of(text: str) -> list[AnswerLine]:
             indent = len(item[1]) if item else -1
         if not is_blank and item is None and not is_row and not is_beneath:
             is_offer, denied_list = _OFFER.search(raw) is not None, False
-        lines.append(AnswerLine(raw, record, is_row, denied_list, is_offer))
+        lines.append(AnswerLine(raw, record, is_row, item is not None or is_beneath, denied_list, is_offer))
         if not is_blank and not is_row and raw.rstrip(" *_").endswith(":"):
             denies = _DENIAL.search(_SENTENCE_END.split(raw)[-1]) is not None
             denied_list = denies or (denied_list and item is not None)
@@ -163,8 +166,12 @@ _PATTERN: Final = rf"""(?P<iri>(?:https?://|urn:)[^\s<>"'`{{}}|\\^,;()\[\]*]+)
     """
 _GROUPED: Final = r"(?:\d{1,3}(?:[,'\u00a0\u202f]\d{3})+(?!\d)(?:\.\d+)?|\d{1,3}(?:\.\d{3})+,\d+|\d+(?:[.,]\d+)?)"
 _VALUE: Final = re.compile(_PATTERN.replace("NUMBER", _GROUPED), re.VERBOSE | re.IGNORECASE)
-_VALUE_OF_CSV: Final = re.compile(_PATTERN.replace("NUMBER", r"\d+(?:\.\d+)?"), re.VERBOSE | re.IGNORECASE)  # commas divide
-_QUOTED: Final = re.compile(r"`([^`\n]{2,120})`|\"([^\"\n]{2,120})\"|“([^”\n]{2,120})”|«([^»\n]{2,120})»|\*\*([^*\n]{2,120})\*\*")
+# Commas are between the cells.
+_VALUE_OF_CSV: Final = re.compile(_PATTERN.replace("NUMBER", r"\d+(?:\.\d+)?"), re.VERBOSE | re.IGNORECASE)
+_QUOTED: Final = re.compile(
+    r"`([^`\n]{2,120})`|\"([^\"\n]{2,120})\"|“([^”\n]{2,120})”|«([^»\n]{2,120})»|\*\*([^*\n]{2,120})\*\*"
+)
+_MORE_UNITS: Final = frozenset({"%", "°C", "°F", "°", "Ω", "MVAr", "EUR", "NOK", "USD"})
 _AMOUNT: Final = re.compile(r"[-−+]?\d[\d.,]*(?:\s*[%°]|\s+[a-zµΩ]|\s?[kMGT]?(?:V|W|A|Hz|VAr|VA|Wh)\b|\Z)")
 _END: Final = ".:!?*_"
 
@@ -195,10 +202,10 @@ def _names_in(line: AnswerLine, at: int, labels: Iterable[str]) -> Iterator[Answ
     lower = line.text.casefold()
     if len(lower) != len(line.text):
         lower = line.text.lower()
-    flat, places = lower, range(len(lower))
-    if "  " in lower.strip() or "\t" in lower:
-        kept = [place for place, sign in enumerate(lower) if not sign.isspace() or not lower[place - 1 : place].isspace()]
-        flat, places = "".join(" " if lower[place].isspace() else lower[place] for place in kept), kept  # type: ignore[assignment]
+    flat, places = lower, list(range(len(lower)))
+    if "  " in lower or "\t" in lower:  # names are looked up with single spaces
+        places = [at for at in places if not (lower[at].isspace() and lower[at - 1 : at].isspace())]
+        flat = "".join(" " if lower[at].isspace() else lower[at] for at in places)
     for label in labels:
         place = flat.find(label)
         while place >= 0:
@@ -274,12 +281,11 @@ def _iri_keys(text: str) -> tuple[str, ...]:
 def _number(line: AnswerLine, at: int, match: re.Match[str]) -> AnswerValue | None:
     digits, behind = match["number"], match["unit"] or ""
     unit = behind.strip()
-    is_unit = unit in UNITS or unit in ("%", "°C", "°F", "°", "Ω", "MVAr", "EUR", "NOK", "USD")
-    is_glued = bool(unit) and not behind[:1].isspace()
+    is_unit = unit in UNITS or unit in _MORE_UNITS
     next_sign = line.text[match.end() : match.end() + 1]
-    if (is_glued and not is_unit) or (is_unit and next_sign.isalnum()) or (not unit and next_sign in ("_", "/")):
+    if unit and not is_unit and not behind[:1].isspace():  # as in 420HALDEN
         return None
-    if not unit and (next_sign.isalnum() or line.text[match.end() : match.end() + 2].strip()[:1] == "-" and digits.isdigit() and next_sign == "-"):
+    if (next_sign.isalnum() and (is_unit or not unit)) or (not unit and next_sign in ("_", "/", "-")):
         return None
     sign = -1.0 if digits[0] in "-−" else 1.0
     exponent = 1.0
@@ -311,7 +317,8 @@ def _date(line: AnswerLine, at: int, match: re.Match[str]) -> AnswerValue | None
     if when is None and re.fullmatch(_CLOCK + _ZONE, text) is None:
         return None
     has_time = ":" in text
-    return _value(line, at, match.start(), match.end(), "date", when=when, has_time=has_time, has_weight=when is not None)
+    has_weight = when is not None  # a time of day alone is in most results
+    return _value(line, at, *match.span(), "date", when=when, has_time=has_time, has_weight=has_weight)
 
 
 _DATE_PARTS: Final = re.compile(
@@ -338,9 +345,10 @@ def date_of(text: str) -> datetime | None:
     if month > 12 and found["m4"]:
         month, day = day, month
     clock = re.search(r"(\d{1,2}:\d\d(?::\d\d(?:\.\d{1,6})?)?)\d*\s?(Z|UTC|GMT|[+-]\d\d:?\d\d)?$", text[found.end() :])
-    time, zone = (clock[1].zfill(5) if clock[1].index(":") == 2 else "0" + clock[1], clock[2] or "") if clock else ("00:00", "")
+    time, zone = (clock[1], clock[2] or "") if clock else ("00:00", "")
+    time, zone = time if time.index(":") > 1 else f"0{time}", zone if zone[:1] in "+-" else ""
     try:
-        when = datetime.fromisoformat(f"{part['y']}-{month:02d}-{day:02d}T{time}{zone if zone[:1] in '+-' else ''}")
+        when = datetime.fromisoformat(f"{part['y']}-{month:02d}-{day:02d}T{time}{zone}")
     except ValueError:
         return None
     offset = when.utcoffset()

@@ -2,18 +2,18 @@
 
 import re
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Sequence
 from datetime import UTC, datetime
 from functools import cached_property
 from itertools import chain
 from math import fsum, isfinite
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from graphrag_eval_lc.answers.answer_text import AnswerValue, plain
 from graphrag_eval_lc.json_values import json_text
 from graphrag_eval_lc.matching.iri_discovery import place_of, readable_text
 from graphrag_eval_lc.matching.matchers import StepView
-from graphrag_eval_lc.matching.outputs import UnreadableOutput
+from graphrag_eval_lc.matching.outputs import CutOutput, UnreadableOutput
 from graphrag_eval_lc.matching.rows.numbers_and_times import NUMBER_KINDS, VALUE_READERS, XSD, numbers_by_kind
 from graphrag_eval_lc.matching.rows.results import SparqlResults, TermColumn
 from graphrag_eval_lc.matching.rows.row_steps import step_results
@@ -45,71 +45,62 @@ class StepRows:
         self.step, self.results = step, results
 
     @cached_property
-    def _sorted(self) -> tuple[dict[str, list[tuple[float, int]]], dict[str, Mapping[str, datetime]], list[str]]:
-        """The numbers of each column with their rows, its points in time by text, and the columns that have texts."""
-        numbers: dict[str, list[tuple[float, int]]] = {}
-        times: dict[str, Mapping[str, datetime]] = {}
-        textual: list[str] = []
-        for name, column in self.results.columns.items():
-            of_column = _numbers_of(column)
-            if of_column:
-                numbers[name] = of_column
-            if len(of_column) == len(column.texts):
-                continue
-            found = _times_of(column)
-            if found:
-                times[name] = found
-            if not found or any(text and text not in found for text in column.texts):
-                textual.append(name)
-        return numbers, times, textual
-
-    @property
     def numbers(self) -> dict[str, list[tuple[float, int]]]:
-        """The numbers of each column, sorted, each with its row."""
-        return self._sorted[0]
+        """The numbers of each column that has some, sorted, each with its row."""
+        found = {name: _numbers_of(column) for name, column in self.results.columns.items()}
+        return {name: numbers for name, numbers in found.items() if numbers}
+
+    @cached_property
+    def _textual(self) -> list[str]:
+        """The columns that have other cells than numbers and points in time."""
+        found: list[str] = []
+        for name, column in self.results.columns.items():
+            are_times = all(map(_may_be_time, column.texts[:1] + column.texts[-1:]))
+            if not are_times and len(self.numbers.get(name, ())) < len(column.texts):
+                found.append(name)
+        return found
 
     @cached_property
     def texts(self) -> dict[str, list[Place]]:
         """The places of texts by what they are looked up by: IRIs also by their last part, UUIDs by their first."""
         found: dict[str, list[Place]] = {}
-        for name in self._sorted[2]:
-            column = self.results.columns[name]
+        for name in self._textual:
             keys: dict[str, tuple[str, ...]] = {}
-            for row, text in enumerate(column.texts):
+            for row, text in enumerate(self.results.columns[name].texts):
                 if text not in keys:
                     keys[text] = tuple(_keys_of(text)) if text else ()
-                place = Place(self.step, row, name)
                 for key in keys[text]:
-                    found.setdefault(key, []).append(place)
+                    found.setdefault(key, []).append(Place(self.step, row, name))
         return found
 
     @cached_property
     def labels(self) -> set[str]:
         """The plain texts that are names: literals that are written like one, with a capital or a digit."""
-        found: set[str] = set()
-        for name in self._sorted[2]:
-            column = self.results.columns[name]
-            for row, text in enumerate(column.texts):
-                if _is_label(text) and column.kind(row) != "uri":
-                    found.add(plain(text))
+        columns = [self.results.columns[name] for name in self._textual]
+        return {plain(text) for column in columns for text in set(column.texts) if _is_label(text)}
+
+    @cached_property
+    def times(self) -> dict[Hashable, list[Place]]:
+        """The places of points in time by themselves, by their minute and by their day."""
+        found: dict[Hashable, list[Place]] = {}
+        for name, column in self.results.columns.items():
+            times = _times_of(column)
+            for row, text in enumerate(column.texts) if times else ():
+                if (when := times.get(text)) is not None:
+                    place = Place(self.step, row, name)
+                    found.setdefault(when, []).append(place)
+                    found.setdefault(when.date(), []).append(place)
+                    if when.second or when.microsecond:
+                        found.setdefault(when.replace(second=0, microsecond=0), []).append(place)
         return found
 
-    def times_at(self, value: AnswerValue) -> Iterator[Place]:
-        """Yield the cells with a point in time, or on a day if the value has no time of day."""
-        when = value.when
-        if when is None:
-            return
-        for name, times in self._sorted[1].items():
-            fitting = {
-                text
-                for text, each in times.items()
-                if each == when or (not value.has_time and each.date() == when.date())
-                or (value.has_time and not value_has_seconds(value) and each.replace(second=0, microsecond=0) == when)
-            }
-            if fitting:
-                for row, text in enumerate(self.results.columns[name].texts):
-                    if text in fitting:
-                        yield Place(self.step, row, name)
+    def times_at(self, value: AnswerValue) -> Sequence[Place]:
+        """Return the cells with a point in time, or on a day if the value has no time of day."""
+        if value.when is None:
+            return ()
+        if not value.has_time:
+            return self.times.get(value.when.date(), ())
+        return self.times.get(value.when, ())
 
     def numbers_near(self, least: float, greatest: float) -> Iterator[tuple[Place, float]]:
         """Yield the cells with numbers from the least to the greatest."""
@@ -139,19 +130,18 @@ class StepRows:
         return found
 
 
-def value_has_seconds(value: AnswerValue) -> bool:
-    """Return whether a time of day is written with seconds."""
-    return value.text.count(":") > 1
-
-
 class Evidence:
     """What the agent's successful steps returned.
 
     Args:
         steps: The steps, as the configuration says to read them.
+
+    Attributes:
+        is_cut: Whether some output is cut, so that it may have had more; known once ``tables`` are read.
     """
 
     def __init__(self, steps: Sequence[StepView]) -> None:
+        self.is_cut = False
         self._steps = [(at, step) for at, step in enumerate(steps) if step.get("status") == "success"]
         self._ids = [str(step["id"]) if step.get("id") is not None else str(at) for at, step in enumerate(steps)]
 
@@ -162,7 +152,11 @@ class Evidence:
         for at, step in reversed(self._steps):
             try:
                 results = step_results(step)
+            except CutOutput:
+                self.is_cut = True
+                continue
             except UnreadableOutput:
+                self.is_cut |= step.cut_by_capture is not None
                 continue
             if results.columns:
                 found.append(StepRows(at, results))
@@ -256,13 +250,16 @@ def _times_of(column: TermColumn) -> dict[str, datetime]:
     found: dict[str, datetime] = {}
     shapes = {column.shapes} if not isinstance(column.shapes, list) else set(column.shapes)
     readers = [VALUE_READERS[datatype][1] for _, datatype, _ in shapes if datatype in _TIMES]
-    texts = [text for text in dict.fromkeys(column.texts) if text[4:5] == "-" and text[:4].isdigit()]
-    for text in texts if readers else ():
+    for text in filter(_may_be_time, dict.fromkeys(column.texts)) if readers else ():
         value = next((value for read in (*readers, VALUE_READERS[XSD + "date"][1]) if (value := read(text))), None)
         if value is not None and isinstance(value[1], datetime):
             when = value[1]
             found[text] = when if when.tzinfo is None else when.astimezone(UTC).replace(tzinfo=None)
     return found
+
+
+def _may_be_time(text: str) -> bool:
+    return text[4:5] == "-" and text[7:8] == "-" and text[:4].isdigit()
 
 
 def _keys_of(text: str) -> Iterator[str]:
@@ -285,8 +282,3 @@ def _is_label(text: str) -> bool:
     if not any(sign.isupper() or sign.isdigit() for sign in text) or not any(map(str.isalpha, text)):
         return False
     return not (len(text) >= _UUID_LENGTH and text.count("-") >= 4 and " " not in text)
-
-
-def args_of(step: Mapping[str, Any]) -> str:
-    """Return the arguments of a step as a plain text."""
-    return plain(json_text(step.get("args")))

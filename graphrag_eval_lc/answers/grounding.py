@@ -1,13 +1,21 @@
 """Whether an answer follows from what the agent found: each of its values, and the row that it comes from."""
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from itertools import combinations
 from typing import Any, Final, Literal
 
-from graphrag_eval_lc.answers.answer_text import AnswerLine, AnswerValue, answer_text, plain, values_in
+from graphrag_eval_lc.answers.answer_text import AnswerValue, answer_text, plain, values_in
 from graphrag_eval_lc.answers.evidence import Evidence, Place, StepRows, has_term
+from graphrag_eval_lc.matching.matchers import StepView
+from graphrag_eval_lc.registry.metrics import (
+    ANSWER_COVERAGE,
+    ANSWER_GROUNDED,
+    ANSWER_LINES,
+    ANSWER_UNGROUNDED,
+    ANSWER_VALUES,
+)
 
 Verdict = Literal["row", "rounded", "count", "aggregate", "question", "undecided", "none"]
 _FOUND: Final = frozenset({"row", "rounded", "count", "aggregate"})
@@ -29,6 +37,11 @@ class GroundedValue:
     verdict: Verdict
     at: str = ""
     places: list[Place] = field(default_factory=list)
+
+    def record(self) -> dict[str, str]:
+        """Return the value as results have it."""
+        found = {"text": self.value.text, "kind": self.value.kind, "verdict": self.verdict}
+        return {**found, "at": self.at} if self.at else found
 
     @property
     def counts(self) -> bool:
@@ -62,7 +75,7 @@ class Grounding:
         if grounded is None or grounded.verdict != "none":
             return grounded
         is_id = value.kind == "iri" and _ID.search(value.text) is not None  # nobody makes one up to deny it
-        is_doubtful = (value.is_doubtful and not is_id) or not value.has_weight
+        is_doubtful = (value.is_doubtful and not is_id) or not value.has_weight or self.evidence.is_cut
         if is_doubtful or has_term(self.evidence.arguments, value.keys or (plain(value.text),)):
             grounded.verdict = "undecided"
         return grounded
@@ -96,7 +109,7 @@ class Grounding:
     def _number(self, value: AnswerValue) -> GroundedValue | None:
         exact: list[Place] = []
         rounded: list[Place] = []
-        for reading in _scaled(value):
+        for reading in value.readings:
             half = 0.5 * 10.0**-value.decimals + abs(reading) * _FLOAT
             for table in self.evidence.tables:
                 for place, number in table.numbers_near(reading - half, reading + half):
@@ -104,7 +117,7 @@ class Grounding:
         if value.readings & self._asked:
             return GroundedValue(value, "question", places=exact + rounded)
         if exact:
-            return self._at(value, "row", exact, rounded)
+            return self._at(value, "row", exact + rounded)
         if rounded and value.has_weight:
             return self._at(value, "rounded", rounded)
         for table in self.evidence.tables:
@@ -123,8 +136,13 @@ class Grounding:
                         return GroundedValue(value, "aggregate", self.evidence.address_in(table.step, what))
         return GroundedValue(value, "none")
 
-    def _at(self, value: AnswerValue, verdict: Verdict, places: list[Place], more: Iterable[Place] = ()) -> GroundedValue:
-        return GroundedValue(value, verdict, self.evidence.address(places[0]), [*places, *more])
+    def _at(self, value: AnswerValue, verdict: Verdict, places: Sequence[Place]) -> GroundedValue:
+        return GroundedValue(value, verdict, self.evidence.address(places[0]), list(places))
+
+    @property
+    def ungrounded(self) -> list[GroundedValue]:
+        """The values that count and were not found."""
+        return [each for each in self.values if each.counts and each.verdict == "none"]
 
     def share(self) -> float | None:
         """Return the share of the values that count which were found; None if no value counts."""
@@ -135,8 +153,9 @@ class Grounding:
         """Return the share of the answer's records whose values stand in one row; None if no record has several."""
         by_record: dict[int, list[GroundedValue]] = {}
         for each in self.values:
-            if 0 < len(each.places) <= _MOST_PLACES:
-                by_record.setdefault(self._lines[each.value.line].record, []).append(each)
+            line = self._lines[each.value.line]
+            if (line.is_row or line.is_item) and 0 < len(each.places) <= _MOST_PLACES:
+                by_record.setdefault(line.record, []).append(each)
         outcomes = [outcome for of_record in by_record.values() if (outcome := self._is_one_row(of_record)) is not None]
         return sum(outcomes) / len(outcomes) if outcomes else None
 
@@ -145,7 +164,7 @@ class Grounding:
         outcome: bool | None = None
         for one, other in combinations(values, 2):
             line = self._lines[one.value.line]
-            if not (line.is_row or one.value.has_weight and other.value.has_weight):
+            if not (line.is_row or (one.value.has_weight and other.value.has_weight)):
                 continue
             columns, others = {(p.step, p.column) for p in one.places}, {(p.step, p.column) for p in other.places}
             if columns & others or not {step for step, _ in columns} & {step for step, _ in others}:
@@ -156,7 +175,72 @@ class Grounding:
             outcome = True
         return outcome
 
+    def row_coverage(self, rows: StepRows) -> float | None:
+        """Return the share of a step's rows that the answer mentions; 1 if it says that there are more.
 
+        Rows with the same value in the column that has the most different ones count once. A value mentions them if it
+        is in this column, or in one with at least half as many different values. None without rows.
+        """
+        texts = {name: column.texts for name, column in rows.results.columns.items()}
+        different = {name: len(set(of_column)) for name, of_column in texts.items()}
+        if not rows.results.row_count:
+            return None
+        most = max(different, key=lambda name: different[name])
+        identifying = {name for name, number in different.items() if 2 * number >= different[most]}
+        said = "\n".join(line.text for line in self._lines if not line.is_offer)
+        stated = {reading for each in self.values for reading in each.value.readings}
+        if different[most] > 1 and (_MORE.search(said) or stated & {different[most], rows.results.row_count}):
+            return 1.0
+        weighty = [place for each in self.values if each.value.has_weight for place in each.places]
+        mentioned = {texts[most][p.row] for p in weighty if p.step == rows.step and p.column in identifying}
+        return len(mentioned) / different[most]
+
+
+def grounding_record(
+    answer: Any, question: str, steps: Sequence[StepView], matched: Sequence[int] = ()
+) -> dict[str, Any]:
+    """Return the keys of a result that say whether its answer follows from what the agent found.
+
+    Args:
+        answer: The answer.
+        question: The question.
+        steps: The agent's steps, as the configuration says to read them.
+        matched: The indices of the steps that fulfil a reference step, the last one last.
+
+    Returns:
+        ``answer_values``: for each value its text, its kind (iri, number, date or name), the verdict, and at what
+        address it was found. ``answer_grounded``, ``answer_ungrounded``, ``answer_lines_in_one_row`` and
+        ``answer_row_coverage``, those that can be measured.
+
+    Example:
+        >>> output = '[{"zone": "NO1", "price": "107.41"}]'
+        >>> step = StepView({"id": "call_1", "name": "sql", "status": "success", "output": output})
+        >>> record = grounding_record("NO1 costs 107.14.", "What does power cost?", [step])
+        >>> record["answer_grounded"], [value["verdict"] for value in record["answer_values"]]
+        (0.5, ['row', 'none'])
+    """
+    grounding = Grounding(answer, question, Evidence(steps))
+    record: dict[str, Any] = {ANSWER_VALUES: [each.record() for each in grounding.values]}
+    share, lines = grounding.share(), grounding.lines_in_one_row()
+    if share is not None:
+        record |= {ANSWER_GROUNDED: share, ANSWER_UNGROUNDED: len(grounding.ungrounded)}
+    if lines is not None:
+        record[ANSWER_LINES] = lines
+    tables = {table.step: table for table in grounding.evidence.tables}
+    last = next((tables[at] for at in reversed(matched) if at in tables), None)
+    if last is not None and (coverage := grounding.row_coverage(last)) is not None:
+        record[ANSWER_COVERAGE] = coverage
+    return record
+
+
+_MORE: Final = re.compile(
+    r"\b(?:and|plus|with)\s+(?:about |over |some )?[\d,]+\s+(?:more|others?|further)\b"
+    r"|\b(?:first|last|top)\s+(?:few|\d+)\b"
+    r"|\b(?:many|more|other|further) (?:rows|results|entries|items|values|datapoints|data points|matches|others)\b"
+    r"|\btoo (?:many|large|long)\b|\bvery large\b|\b(?:full|complete|whole|entire) (?:list|table|result|set|series)\b"
+    r"|\b(?:for example|e\.g\.|such as|including|a sample|truncated|abbreviated)\b",
+    re.IGNORECASE,
+)
 _NAME: Final = re.compile(r"(?!\d+\s?\w{1,3}\Z)(?:.*\d|.*[A-Z].*[A-Z])")
 
 
@@ -169,13 +253,6 @@ def _near(text: str, labels: Iterable[str]) -> set[str]:
 _ID: Final = re.compile(r"://|urn:|[0-9a-f]{8}", re.IGNORECASE)
 _SHORT_ID: Final = 8
 _FLOAT: Final = 2.3e-16  # what a float has of its size
-_FACTORS: Final[Mapping[str, tuple[float, ...]]] = {"%": (1.0, 0.01)}
-_UNIT_FACTORS: Final = (1.0, 1e3, 1e6, 1e-3, 1e-6)
-
-
-def _scaled(value: AnswerValue) -> list[float]:
-    factors = _FACTORS.get(value.unit, _UNIT_FACTORS) if value.unit and value.has_weight else (1.0,)
-    return [reading * factor for factor in factors[:1] for reading in value.readings]
 
 
 def _is_near(number: float, reading: float, decimals: int) -> bool:

@@ -7,14 +7,24 @@ from graphrag_eval_lc.compare.runs import NamedRun, RunResults
 from graphrag_eval_lc.config import JudgesConfig
 from graphrag_eval_lc.registry import metric_spec
 from graphrag_eval_lc.registry.custom_metrics import changed_since
-from graphrag_eval_lc.registry.metrics import JUDGES
+from graphrag_eval_lc.registry.metrics import ANSWER_GROUNDING, JUDGES
 
 # What a metric may hang on beside sections of the config.
 _CUSTOM = "custom_evaluations"
 # Sections that are compared part by part, as some of their parts touch other metrics.
 _BY_PARTS = ("steps", "llm")
 _EMBEDDING = "llm.embedding"
-_SECTIONS = ("steps", "sparql", "llm", "judges", *(judge.key for judge in JUDGES), _CUSTOM, "retrieval", "prices")
+_SECTIONS = (
+    "steps",
+    "sparql",
+    "llm",
+    "judges",
+    *(judge.key for judge in JUDGES),
+    _CUSTOM,
+    "retrieval",
+    "prices",
+    ANSWER_GROUNDING,
+)
 _RECORDED_BY = ("step_names", "retrieval_documents", "max_output_chars", "redact")
 # What is recorded otherwise changes what is made of steps and of the documents that they retrieved.
 _OF_RECORDED = frozenset({"steps", "retrieval"})

@@ -15,6 +15,7 @@ from graphrag_eval_lc.config.judges import (
 )
 from graphrag_eval_lc.config.loading import ConfigSource, load_config, locate, with_measures
 from graphrag_eval_lc.config.sections import (
+    AnswerGroundingConfig,
     CaptureConfig,
     Grading,
     OutputConfig,
@@ -32,6 +33,7 @@ from graphrag_eval_lc.public_names import only_public
 from graphrag_eval_lc.registry.custom_metrics import is_reserved_key
 
 __all__ = [
+    "AnswerGroundingConfig",
     "CaptureConfig",
     "ConfigSource",
     "CustomEvaluationConfig",

@@ -166,6 +166,21 @@ class SparqlConfig(Section):
         return {**self.model_dump(exclude={"values"}), "values": self.values}
 
 
+class AnswerGroundingConfig(Section):
+    """Whether answers are held against the rows that they came from, without a model.
+
+    Attributes:
+        enabled: Whether each IRI, number, date and name of an answer is looked up in the outputs of the agent's
+            successful steps: ``answer_grounded`` and the keys next to it.
+
+    Example:
+        >>> AnswerGroundingConfig(enabled=True).enabled
+        True
+    """
+
+    enabled: bool = False
+
+
 class AggregatesConfig(Section):
     """What the statistics are taken over.
 

@@ -8,6 +8,7 @@ from typing import Any, cast
 
 from pydantic import ValidationError
 
+from graphrag_eval_lc.answers.grounding import grounding_record
 from graphrag_eval_lc.config import EvaluationConfig, GraphConfig, RetrievalConfig
 from graphrag_eval_lc.files.opening import absolute_path
 from graphrag_eval_lc.matching import StepDiagnosis, StepsMatch
@@ -26,6 +27,8 @@ from graphrag_eval_lc.records import (
     step_status,
 )
 from graphrag_eval_lc.registry.metrics import (
+    ANSWER_GROUNDING,
+    ANSWER_VALUES,
     BUILT_IN,
     JUDGES,
     OUTPUTS_CUT,
@@ -49,6 +52,8 @@ _NOT_HANDED_THROUGH = frozenset(
         "error",
         "custom_metrics",
         *(spec.key for spec in BUILT_IN if spec.kind == "count" and spec.counted_in is None),
+        *(spec.key for spec in BUILT_IN if ANSWER_GROUNDING in spec.settings),
+        ANSWER_VALUES,
         *(spec.key for spec in BUILT_IN if spec.needs == "reference_steps" and spec.key != STEPS_SCORE),
         *_MEASURED,
         *(key for judge in JUDGES if judge.over == "questions" for key in judge.keys),
@@ -119,6 +124,10 @@ def evaluate_question(
             UNDECIDED: matched.undecided,
             OUTPUTS_CUT: len(matched.cut),
         }
+    if config.answer_grounding.enabled and error is None and response.get("actual_answer") is not None:
+        steps = matched.actual_steps if matched is not None else [views.actual_view(step) for step in actual_steps]
+        last = [match.actual for match in matched.matches] if matched is not None else []
+        result.update(grounding_record(response["actual_answer"], question["question_text"], steps, last))
     _hand_through(result, question, response)
     if repeat is not None:
         result["repeat"] = repeat

@@ -65,13 +65,14 @@ class StepsMatch:
             If steps are graded, those that an undecided step fulfils in part count too.
         steps_score_upper: What ``steps_score`` would be if each undecided comparison were a match in full; never below
             ``steps_score``. None if that could change nothing and no reference step is undecided.
+        actual_steps: The actual steps as matchers read them.
         repeated: The indices of the steps that call the same tool with the same arguments as an earlier one.
         failed: The indices of the steps that failed.
     """
 
     def __init__(self, candidates: list[list[Candidates]], actual_steps: list[StepView], steps: StepsConfig) -> None:
         self._candidates = candidates
-        self._actual_steps = actual_steps
+        self.actual_steps = actual_steps
         self._is_graded = steps.grading == "graded"
         self._groups = scored_groups(candidates, steps.counted)
         self.steps_score: float | None
@@ -103,7 +104,7 @@ class StepsMatch:
             quality = steps_quality(self._candidates, {}, best_total(self._candidates, of_undecided=1.0))
             upper = 0.0 if quality is None else quality.f1
         else:
-            upper = _walk(self._candidates, self._groups, len(self._actual_steps), of_undecided=1.0)[0] or 0.0
+            upper = _walk(self._candidates, self._groups, len(self.actual_steps), of_undecided=1.0)[0] or 0.0
         return max(upper, score) if self.undecided or upper > score else None
 
     @cached_property
@@ -122,7 +123,7 @@ class StepsMatch:
     def unreadable(self) -> dict[int, str]:
         """By index of the actual step: why its output could not be compared with any, although the call succeeded."""
         made = self._made()
-        read = {index for index, step in enumerate(self._actual_steps) if step.is_read}
+        read = {index for index, step in enumerate(self.actual_steps) if step.is_read}
         read |= {index for index, each, of_step in made if each.score > 0 and not of_step.finds_iris}
         why = {index: each.unreadable for index, each, _ in reversed(made) if each.unreadable}
         return {index: why[index] for index in sorted(why) if index not in read}
@@ -156,7 +157,7 @@ class StepsMatch:
             for place, candidates in enumerate(self._candidates[group]):
                 if candidates.is_retrieval:
                     actual = self._actual_of.get((group, place))
-                    step = None if actual is None else self._actual_steps[actual]
+                    step = None if actual is None else self.actual_steps[actual]
                     yield RetrievalPair(candidates.reference, step, actual)
 
     @property
@@ -166,7 +167,7 @@ class StepsMatch:
             step.nearest for group in self.diagnosis for step in group if step.matched or step.outcome != "mismatch"
         }
         failed = set(self.failed)
-        return [index for index in range(len(self._actual_steps)) if index not in fitting and index not in failed]
+        return [index for index in range(len(self.actual_steps)) if index not in fitting and index not in failed]
 
 
 def match_steps(

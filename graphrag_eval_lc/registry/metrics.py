@@ -31,6 +31,12 @@ ANSWER_PRECISION: Final = "answer_precision"
 ANSWER_F1: Final = "answer_f1"
 ANSWER_CORRECTNESS: Final = "answer_correctness"
 ANSWER_RELEVANCE: Final = "answer_relevance"
+ANSWER_GROUNDING: Final = "answer_grounding"
+ANSWER_GROUNDED: Final = "answer_grounded"
+ANSWER_LINES: Final = "answer_lines_in_one_row"
+ANSWER_UNGROUNDED: Final = "answer_ungrounded"
+ANSWER_COVERAGE: Final = "answer_row_coverage"
+ANSWER_VALUES: Final = "answer_values"
 RETRIEVAL_ANSWER: Final = "retrieval_answer"
 RETRIEVAL_CONTEXT: Final = "retrieval_context"
 RETRIEVAL_UTILIZATION: Final = "retrieval_utilization"
@@ -222,6 +228,33 @@ BUILT_IN: Final = (
             (STEPS_F1, "the harmonic mean of recall and precision of the steps", STEPS_SCORE),
             (STEPS_ORDER, "the share of matched steps that are in the reference's order", STEPS_SCORE),
         )
+    ),
+    *(
+        MetricSpec(
+            key=key,
+            title=title,
+            requires="`answer_grounding: {enabled: true}`",
+            part_of=part_of,
+            settings=(ANSWER_GROUNDING, "steps"),
+            source="this project",
+        )
+        for key, title, part_of in (
+            (ANSWER_GROUNDED, "the answer's values that the agent's steps returned", None),
+            (ANSWER_LINES, "the answer's list items and table rows whose values stand in one row", ANSWER_GROUNDED),
+            (ANSWER_COVERAGE, "the rows of the last matched query that the answer mentions", ANSWER_GROUNDED),
+        )
+    ),
+    MetricSpec(
+        key=ANSWER_UNGROUNDED,
+        title="values of the answer that no step returned",
+        kind="count",
+        unit="count",
+        lower_is_better=True,
+        range=(0.0, None),
+        part_of=ANSWER_GROUNDED,
+        requires="`answer_grounding: {enabled: true}`",
+        settings=(ANSWER_GROUNDING, "steps"),
+        source="this project",
     ),
     _tokens(INPUT_TOKENS, "Input tokens", "tokens that the agent's models read", part_of=TOTAL_TOKENS),
     _tokens(OUTPUT_TOKENS, "Output tokens", "tokens that the agent's models wrote", part_of=TOTAL_TOKENS),

@@ -4,6 +4,7 @@ import re
 from collections.abc import Mapping, Sequence, Set, Sized
 from dataclasses import replace
 from functools import lru_cache
+from math import isfinite
 from types import NoneType
 from typing import Any, Final, TypeGuard
 
@@ -19,6 +20,7 @@ from graphrag_eval_lc.matching.outputs import (
 )
 from graphrag_eval_lc.matching.rows.graph_values import STRUCTURES, GraphReader, is_entity, readable
 from graphrag_eval_lc.matching.rows.results import (
+    LITERAL_SHAPE,
     UNBOUND,
     ReadText,
     SparqlResults,
@@ -422,6 +424,9 @@ def _of_table(names: Sequence[Any], rows: Sequence[Sequence[Any]], form: str) ->
     reader, columns = GraphReader(), dict.fromkeys(names, TermColumn([], []))
     faults: dict[str, str] = {}
     for name, column in zip(names, zip(*rows, strict=True), strict=False):
+        if (texts_of_column := _plain_texts(column)) is not None:  # as most of the large ones
+            columns[name] = TermColumn(texts_of_column, LITERAL_SHAPE)
+            continue
         structures: dict[int, Any] = {}
         terms: list[Term | Triple] = []
         for row, cell in enumerate(column):
@@ -447,6 +452,17 @@ def _of_table(names: Sequence[Any], rows: Sequence[Sequence[Any]], form: str) ->
     return SparqlResults(columns, len(rows), faults=faults, form=form, is_untyped=is_untyped)
 
 
+def _plain_texts(column: Sequence[Any]) -> list[str] | None:
+    """Return the texts of a column of only texts, or of only finite numbers; None for any other column."""
+    kinds = set(map(type, column))
+    if kinds == {str}:
+        joined = "\n".join(column)
+        return list(column) if joined.isascii() and not (joined.startswith("_:") or "\n_:" in joined) else None
+    are_numbers = kinds and kinds <= {int, float} and (kinds == {float} or max(map(abs, column)) < _LARGE)
+    return list(map(str, column)) if are_numbers and all(map(isfinite, column)) else None
+
+
+_LARGE: Final = 10**15
 _TURTLE: Final = re.compile(r'<[a-zA-Z][\w+.-]*:[^<>\s"]*>|"(?:[^"\\]|\\.)*"(?:@[\w-]+|\^\^<[^<>\s"]+>)?|_:\S+')
 _PLAIN: Final = (str, int, float, NoneType)
 _TERM_TYPES: Final = ("uri", "literal", "typed-literal", "bnode", "triple")
