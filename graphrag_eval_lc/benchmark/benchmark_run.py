@@ -359,6 +359,7 @@ class BenchmarkRun:
                 metrics=own_metrics(self.aggregates["micro"]),
                 gates=gates,
                 earlier=earlier_of(results.path, results.record, results.config()),
+                judges=self.judges,
                 most_failures=most_failures,
             )
         return self._views[most_failures]

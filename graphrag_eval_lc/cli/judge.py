@@ -1,4 +1,4 @@
-"""The commands of ``judge``: answers in a table judged, and the judge compared with people."""
+"""The commands of ``judge``: answers in a table judged, the judge compared with people, and its certificate."""
 
 from enum import StrEnum
 from functools import partial
@@ -7,15 +7,30 @@ from typing import Annotated
 
 import typer
 
+from graphrag_eval_lc import __version__
 from graphrag_eval_lc.benchmark.option_fields import DISPLAY, QUIET
-from graphrag_eval_lc.cli.judged_tables import judged_table, tell_cost, tell_errors
+from graphrag_eval_lc.cli.judged_tables import certified, judged_table, tell_cost, tell_errors
 from graphrag_eval_lc.cli.options import option
+from graphrag_eval_lc.cli.outcome import show_judging_plan
 from graphrag_eval_lc.cli.printing import output_console, say
+from graphrag_eval_lc.cli.project import Config, Dataset, needed_dataset
+from graphrag_eval_lc.config import load_config
+from graphrag_eval_lc.dataset.loading import load_dataset
 from graphrag_eval_lc.evaluation.answer_tables import read_table
 from graphrag_eval_lc.evaluation.judge_agreement import JudgeAgreement, labels_in, verdict_in, verdict_text
+from graphrag_eval_lc.evaluation.judge_certificate import (
+    asks_of,
+    certificate_of,
+    references_of,
+    write_certificate,
+)
 from graphrag_eval_lc.evaluation.judged_tables import answer_judge, answers_in
+from graphrag_eval_lc.judges.altered_answers import altered_answers
+from graphrag_eval_lc.judges.request_plan import RequestPlan
+from graphrag_eval_lc.prices import Pricing
 from graphrag_eval_lc.registry.metrics import ANSWER_F1, ANSWER_RECALL
 from graphrag_eval_lc.report.agreement_table import agreement_tables
+from graphrag_eval_lc.report.certificate_table import certificate_tables
 from graphrag_eval_lc.texts import counted
 
 # The longer names are graphrag-eval's.
@@ -150,3 +165,69 @@ def agreement(
         say(f"Written to {output}.")
     tell_cost(judged, judge)
     tell_errors(judged)
+
+
+def certify(
+    dataset: Dataset = None,
+    config: Config = None,
+    output: Annotated[
+        Path,
+        option("--output -o", "The file to write. The judge's answers are cached next to it.", "FILE"),
+    ] = Path("judge_certificate.json"),
+    per_kind: Annotated[int, option("--per-kind", "How many answers of each kind to judge.", "N", min=1)] = 20,
+    max_cost: Annotated[
+        float | None, option("--max-cost", "The most USD that the judge may cost.", "USD", min=0.0)
+    ] = None,
+    dry_run: Annotated[bool, option("--dry-run", "Only show what would be asked, with tokens and USD.")] = False,
+    threshold: Annotated[
+        float,
+        option(
+            "--threshold",
+            "The lowest answer_f1 of an answer that the judge calls right. At 1, no claim may be wrong or missing.",
+            min=0,
+            max=1,
+        ),
+    ] = 1.0,
+    asks: Annotated[int, option("--asks", "How many times an answer is judged for the self-agreement.", min=1)] = 3,
+    repeated: Annotated[
+        int, option("--repeated", "How many answers of each kind are judged that often.", "N", min=0)
+    ] = 5,
+    seed: Annotated[int, option("--seed", "Which questions are chosen.", min=0)] = 0,
+    overwrite: Annotated[bool, option("--overwrite", "Ask everything again, also what is cached.")] = False,
+    quiet: Quiet = False,
+) -> None:
+    """Measure what the judge notices: judge answers that are known to be wrong or right, made from your references.
+
+    Wrong answers lack a value or row, have two values exchanged, another digit or unit, a negation, an invented row or
+    the wrong order, refuse, or answer another question, also with polite words or with a demand for full marks. Right
+    answers are the reference itself, reordered, as a table, with IRIs next to names, short, with polite words, or with
+    such a demand.
+
+    Prints for each kind how many wrong answers are caught and right ones pass, with 95 % intervals, in how many answers
+    the judge agrees with itself, and what length, order and demands change. Writes a certificate: name it in the
+    config (judges: {certificate: FILE}), and reports show it next to the judged scores.
+
+    For example:
+
+    `graphrag-eval-lc judge certify qa.yaml --max-cost 2`
+    """
+    dataset = needed_dataset(config, dataset)
+    references = references_of(load_dataset(dataset))
+    answers = altered_answers(references, per_kind=per_kind, seed=seed)
+    wanted = asks_of(answers, asks=asks, repeated=repeated)
+    plan = RequestPlan(Pricing(load_config(config).prices)) if dry_run else None
+    certifying, judge = certified(
+        config, references, wanted, output, max_cost=max_cost, plan=plan, overwrite=overwrite, is_quiet=quiet
+    )
+    if plan is not None:
+        say(f"{counted(len(answers), 'answer')} of {counted(len({each.kind for each in answers}), 'kind')}.")
+        show_judging_plan(plan)
+        return
+    certificate = certificate_of(
+        certifying.judged, judge, dataset=dataset, questions=len(references), threshold=threshold, version=__version__
+    )
+    write_certificate(certificate, output)
+    console = output_console()
+    for each in certificate_tables(certificate):
+        console.print(each)
+    say(f"Written to {output}. To show it in reports, add to the config: judges: {{certificate: {output}}}")

@@ -1,15 +1,23 @@
-"""Judging a table with its progress, and what the judging commands print."""
+"""Judging a table or altered answers with their progress, and what the judging commands print."""
 
+from collections.abc import Sequence
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import typer
 
 from graphrag_eval_lc.benchmark.progress import progress_display
+from graphrag_eval_lc.budget import Budget
 from graphrag_eval_lc.cli.printing import EXIT_FINDINGS, EXIT_INTERRUPTED, say, tell
+from graphrag_eval_lc.errors import cannot_write
 from graphrag_eval_lc.evaluation.answer_tables import AnswerTable, is_judged
 from graphrag_eval_lc.evaluation.events import Observer, RunEvent
-from graphrag_eval_lc.evaluation.judged_tables import AnswerJudge, JudgedTable, judge_table
+from graphrag_eval_lc.evaluation.judge_certificate import Ask, Certifying, check_complete
+from graphrag_eval_lc.evaluation.judged_tables import AnswerJudge, JudgedTable, answer_judge, judge_table
+from graphrag_eval_lc.judges.altered_answers import Reference
+from graphrag_eval_lc.judges.cache import JudgeCache
+from graphrag_eval_lc.judges.request_plan import RequestPlan
 from graphrag_eval_lc.prices import dollars, unpriced_warning
 from graphrag_eval_lc.registry.metrics import TOTAL_TOKENS
 from graphrag_eval_lc.texts import counted
@@ -34,6 +42,53 @@ def judged_table(
     if judged.outdated:
         tell(f"Warning: judged answers that are no longer in the input were left out of {output}: {judged.outdated:,}.")
     return judged
+
+
+def certified(
+    config: Path | None,
+    references: Sequence[Reference],
+    asks: Sequence[Ask],
+    output: Path,
+    *,
+    max_cost: float | None,
+    plan: RequestPlan | None,
+    overwrite: bool,
+    is_quiet: bool,
+) -> tuple[Certifying, AnswerJudge]:
+    """Judge altered answers and show the progress; what was judged is cached next to the output.
+
+    With a plan nothing is asked or written.
+
+    Raises:
+        OptionError: The budget was spent, or the model refused everything, before the end.
+        NothingToCompareError: No answer could be judged.
+        typer.Exit: With code 130 if it was interrupted.
+    """
+    path = output.with_name(f"{output.name}.cache.jsonl")
+    if plan is None:
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            if overwrite:
+                path.unlink(missing_ok=True)
+        except OSError as problem:
+            raise cannot_write(path, problem) from problem
+    with closing(JudgeCache(path)) as cache:
+        budget = Budget(max_cost)
+        if max_cost is not None:
+            budget.spend(cache.spent())
+        judge = answer_judge(config, cache=cache, budget=budget, plan=plan)
+        try:
+            with progress_display("off" if is_quiet or plan is not None else "auto") as observer:
+                certifying = Certifying(judge, references, _Progress(observer, judge.max_concurrency))
+                certifying.run(asks)
+        except KeyboardInterrupt:
+            tell("Stopped. Judged answers are kept. Run the same command to resume.")
+            raise typer.Exit(EXIT_INTERRUPTED) from None
+    if plan is None:
+        check_complete(certifying)
+        if judge.pricing.unpriced:
+            tell(f"Warning: {unpriced_warning(judge.pricing.unpriced)}")
+    return certifying, judge
 
 
 def tell_cost(judged: JudgedTable, judge: AnswerJudge) -> None:

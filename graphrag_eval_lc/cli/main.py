@@ -60,12 +60,13 @@ _COMMANDS: Final = {
     "Judge": {
         "judge answers": ("judge:answers", "Compare the answers in a table with their reference answers, by claims."),
         "judge agreement": ("judge:agreement", "Measure how often the judge agrees with people who labelled answers."),
+        "judge certify": ("judge:certify", "Measure what the judge notices, with answers made from your references."),
     },
 }
 _GROUPS: Final = {
     "dataset": "Draft, import, generate, lint, correct or refresh a reference dataset, or print the JSON Schema of a "
     "format.",
-    "judge": "Judge a table of answers, or measure how well the judge agrees with people.",
+    "judge": "Judge a table of answers, or measure how good the judge is.",
 }
 # graphrag-eval's name of a command.
 _ALIASES: Final = {"answer-correctness": "judge:answers"}

@@ -16,7 +16,12 @@ from graphrag_eval_lc.errors import ConfigError, OptionError
 
 _OF_DOCTOR = ("agent", "dataset", "output", "agent_key_env", "input_fn")
 # Which options of a command are looked up in the section; None: all of them.
-_LOOKED_UP: Mapping[str, Collection[str] | None] = {"run": None, "validate": ("dataset",), "doctor": _OF_DOCTOR}
+_LOOKED_UP: Mapping[str, Collection[str] | None] = {
+    "run": None,
+    "validate": ("dataset",),
+    "certify": ("dataset",),
+    "doctor": _OF_DOCTOR,
+}
 _OUTPUT = "output"
 _ONLY_ON_THE_COMMAND_LINE = ("config", "help", "help_all", "dry_run", "overwrite", "force")
 _FOLDER_NAME = "%Y-%m-%dT%H-%M-%S"

@@ -42,34 +42,6 @@ class AnswerRelevanceConfig(Section):
     enabled: bool = True
 
 
-class JudgesConfig(Section):
-    """How judges ask.
-
-    Attributes:
-        max_concurrency: The most requests at once, over all questions and metrics of a run.
-        max_retries: How many times a request is sent again after rate limits, server errors and timeouts.
-        timeout: The longest wait for an answer, in seconds.
-        engine: ``native``, or ``ragas`` to let ragas compute the context metrics and answer relevance.
-        batch: How many contexts one request judges, for context precision and utilization; 1 as in ragas.
-        metrics: Judges to compute, such as ``answer_correctness``; None: all that can be.
-        cache: Whether answers are kept in the run's folder, so that another scoring asks only what is new.
-    """
-
-    max_concurrency: int = Field(default=16, ge=1)
-    max_retries: int = Field(default=3, ge=0)
-    timeout: float = Field(default=120.0, gt=0.0, allow_inf_nan=False)
-    engine: Literal["native", "ragas"] = "native"
-    batch: int = Field(default=1, ge=1)
-    metrics: list[Annotated[str, AfterValidator(_known_judge)]] | None = None
-    cache: bool = True
-
-    @model_validator(mode="after")
-    def _batch_fits_engine(self) -> Self:
-        if self.engine == "ragas" and self.batch > 1:
-            raise mistake("ragas judges one context in a request", "Leave batch out, or engine.", "batch")
-        return self
-
-
 class PriceConfig(Section):
     """The price of a model in USD per million tokens.
 
@@ -191,6 +163,40 @@ class GenerationConfig(_ModelConfig):
     model: str = Field(default="gpt-4o-mini", min_length=1)
     temperature: float | None = Field(default=0.0, ge=0.0, le=2.0)
     max_tokens: int | None = Field(default=None, ge=1)
+
+
+class JudgesConfig(Section):
+    """How judges ask.
+
+    Attributes:
+        max_concurrency: The most requests at once, over all questions and metrics of a run.
+        max_retries: How many times a request is sent again after rate limits, server errors and timeouts.
+        timeout: The longest wait for an answer, in seconds.
+        engine: ``native``, or ``ragas`` to let ragas compute the context metrics and answer relevance.
+        batch: How many contexts one request judges, for context precision and utilization; 1 as in ragas.
+        metrics: Judges to compute, such as ``answer_correctness``; None: all that can be.
+        cache: Whether answers are kept in the run's folder, so that another scoring asks only what is new.
+        votes: How many times the model decides on each claim of answer correctness. The majority counts.
+        voters: More models that decide on each claim, once each.
+        certificate: The file that ``judge certify`` wrote of this judge, which reports show next to judged scores.
+    """
+
+    max_concurrency: int = Field(default=16, ge=1)
+    max_retries: int = Field(default=3, ge=0)
+    timeout: float = Field(default=120.0, gt=0.0, allow_inf_nan=False)
+    engine: Literal["native", "ragas"] = "native"
+    batch: int = Field(default=1, ge=1)
+    metrics: list[Annotated[str, AfterValidator(_known_judge)]] | None = None
+    cache: bool = True
+    votes: int = Field(default=1, ge=1)
+    voters: list[GenerationConfig] = Field(default_factory=list)
+    certificate: str | None = Field(default=None, min_length=1)
+
+    @model_validator(mode="after")
+    def _batch_fits_engine(self) -> Self:
+        if self.engine == "ragas" and self.batch > 1:
+            raise mistake("ragas judges one context in a request", "Leave batch out, or engine.", "batch")
+        return self
 
 
 class EmbeddingConfig(_ModelConfig):

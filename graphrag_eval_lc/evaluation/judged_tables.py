@@ -7,7 +7,7 @@ from contextlib import nullcontext
 from dataclasses import dataclass, field
 from itertools import compress
 from pathlib import Path
-from typing import Protocol
+from typing import Protocol, Unpack
 
 from graphrag_eval_lc.config import ConfigSource, expanded, load_config
 from graphrag_eval_lc.errors import ConfigError, JudgeError, OptionError, ResponsesError, RunFolderError, cannot_write
@@ -26,6 +26,7 @@ from graphrag_eval_lc.event_loop.loop import run_sync
 from graphrag_eval_lc.files.writing import replace_file
 from graphrag_eval_lc.judges.answer_correctness import AnswerCorrectness
 from graphrag_eval_lc.judges.cache import JudgeCache
+from graphrag_eval_lc.judges.model import AskingOptions
 from graphrag_eval_lc.judges.model_interface import NotAskedError, cost_of, total_cost
 from graphrag_eval_lc.judges.models import run_models
 from graphrag_eval_lc.judges.scores import JudgeScore, correctness_record
@@ -51,12 +52,13 @@ class AnswerJudge:
     pricing: Pricing
 
 
-def answer_judge(config: ConfigSource) -> AnswerJudge:
+def answer_judge(config: ConfigSource, **options: Unpack[AskingOptions]) -> AnswerJudge:
     """Return the judge of a config.
 
     Args:
         config: Its ``llm``, ``judges``, ``prices`` and ``answer_correctness.prompt`` are used; None is ``llm: {}``,
             OpenAI's default model.
+        **options: How the model is asked; see ``run_models``. Its prices are those of the config.
 
     Raises:
         ConfigError: The config cannot be read, has no ``llm`` section, or its prompt or model cannot be used.
@@ -64,7 +66,9 @@ def answer_judge(config: ConfigSource) -> AnswerJudge:
     """
     settings = load_config({"llm": {}} if config is None else config)
     pricing = Pricing(settings.prices)
-    model = run_models(settings, needs_embeddings=False, pricing=pricing).generation
+    options["pricing"] = pricing
+    models = run_models(settings, needs_embeddings=False, **options)
+    model = models.generation
     if model is None:
         raise ConfigError(
             "a model to judge with is missing",
@@ -73,7 +77,8 @@ def answer_judge(config: ConfigSource) -> AnswerJudge:
         )
     section = settings.answer_correctness
     prompt = expanded(section.prompt, "answer_correctness.prompt") if section is not None else None
-    return AnswerJudge(AnswerCorrectness(model, prompt), model.name, settings.judges.max_concurrency, pricing)
+    judge = AnswerCorrectness(model, prompt, votes=settings.judges.votes, voters=models.voters)
+    return AnswerJudge(judge, model.name, settings.judges.max_concurrency, pricing)
 
 
 Answer = tuple[str, str, str]

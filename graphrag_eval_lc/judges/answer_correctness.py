@@ -1,13 +1,19 @@
 """Answer correctness: the claims of an answer against those of the reference answer."""
 
+import json
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from hashlib import sha256
 from typing import Annotated, Any
+from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, Field
 
-from graphrag_eval_lc.errors import JudgeError
+from graphrag_eval_lc.errors import JudgeError, OptionError
 from graphrag_eval_lc.event_loop.loop import run_sync
 from graphrag_eval_lc.judges.claim_check import ClaimTexts
+from graphrag_eval_lc.judges.claim_votes import Election, aelected, voters_of
+from graphrag_eval_lc.judges.model import AskedModel
 from graphrag_eval_lc.judges.model_interface import (
     ClosedAnswer,
     NotAskedError,
@@ -73,14 +79,21 @@ class AnswerCorrectness:
         prompt: Your own prompt, as graphrag-eval's ``answer_correctness.prompt``: with the placeholders ``{question}``,
             ``{reference_answer}`` and ``{actual_answer}``, and literal braces doubled. The form of the model's answer
             stays the same.
+        votes: How many times the model decides on each claim, at least 1: once as it finds them, then on the same
+            claims again. More than half must say that a claim agrees.
+        voters: More models, which vote on the same claims once each: all that ``as_judge_model`` takes.
 
     Raises:
         ConfigError: The prompt has another placeholder, lacks one of the two answers, or cannot be read.
+        OptionError: ``votes`` is below 1.
     """
 
-    def __init__(self, llm: Any, prompt: str | None = None) -> None:
+    def __init__(self, llm: Any, prompt: str | None = None, *, votes: int = 1, voters: Sequence[Any] = ()) -> None:
+        if votes < 1:
+            raise OptionError(f"votes is at least 1, not {votes}")
         self._prompt = load_prompt(ANSWER_CORRECTNESS) if prompt is None else _own_prompt(prompt)
         self._llm = as_judge_model(llm)
+        self._voters = voters_of(self._llm, votes, [as_judge_model(voter) for voter in voters])
 
     async def ascore(self, *, user_input: str, reference: str, response: str) -> JudgeScore:
         """Return the score.
@@ -93,7 +106,9 @@ class AnswerCorrectness:
         Returns:
             The value is F1, from 0 to 1. ``details``: ``true_positives``, ``false_positives``, ``covered_claims``
             (if the model listed them), ``false_negatives`` (lists of texts), ``precision`` (None if the answer makes
-            no claim), ``recall`` (None if the reference makes none) and ``f1``.
+            no claim), ``recall`` (None if the reference makes none) and ``f1``. With votes also ``agreement`` (the mean
+            share of votes for what the majority says, above 0.5 to 1) and ``votes`` (of each claim ``claim``, ``of``,
+            ``agrees`` and ``votes``).
 
         Raises:
             JudgeError: The question or the reference is blank, or the model returns no usable answer.
@@ -107,13 +122,30 @@ class AnswerCorrectness:
         message = self._prompt.message(
             question=question, reference_answer=expected, actual_answer=given_text("response", response)
         )
+        texts = ClaimTexts(question, expected, response)
+        lists, problems, costs = await self._asorted(message, texts)
+        if not self._voters or not (own := _votes_in(lists)):
+            return _score(lists, total_cost(costs), problems)
+        try:
+            election = await aelected(self._voters, message, own)
+        except NotAskedError as problem:
+            raise paid_error(problem, costs) from problem
+        if not election.is_planned:
+            lists, problems = _elected(lists, election, texts, problems)
+        score = _score(lists, total_cost([*costs, *election.costs]), problems)
+        reason = "\n".join([str(score.reason), *(f"A vote is missing: {why}" for why in election.failed)])
+        return replace(
+            score, reason=reason, details={**score.details, "agreement": election.agreement, "votes": election.record}
+        )
+
+    async def _asorted(self, message: str, texts: ClaimTexts) -> tuple[ClaimLists, Sequence[str], list[float | None]]:
+        """Return the claims as the model sorts them and code checks them, what was wrong with them, and the costs."""
         asked = await self._llm.aask(self._prompt.system, message, ClaimLists)
         if asked.is_planned:
-            return _score(asked.value, asked.cost)
-        texts = ClaimTexts(question, expected, response)
+            return asked.value, (), [asked.cost]
         lists, problems = checked(asked.value, texts)
         if not problems:
-            return _score(lists, asked.cost)
+            return lists, problems, [asked.cost]
         message += _complaint(asked.value, problems)
         try:
             again = await self._llm.aask(self._prompt.system, message, ClaimLists)
@@ -121,11 +153,28 @@ class AnswerCorrectness:
             raise paid_error(problem, [asked.cost]) from problem
         except JudgeError as problem:  # the first answer has been corrected
             paid_in_vain = problem.cost if isinstance(problem, UnusableAnswerError) else None
-            return _score(lists, total_cost([asked.cost, paid_in_vain]), problems)
+            return lists, problems, [asked.cost, paid_in_vain]
         better, left = checked(again.value, texts)
         if len(left) <= len(problems):
             lists, problems = better, left
-        return _score(lists, total_cost([asked.cost, again.cost]), problems)
+        return lists, problems, [asked.cost, again.cost]
+
+    def describe(self) -> dict[str, Any]:
+        """Return ``digest`` of all that its verdicts depend on, and ``model``, ``temperature`` and ``prompt`` of it."""
+        settings = dict(self._llm.described.settings) if isinstance(self._llm, AskedModel) else {}
+        if isinstance(address := settings.get("base_url"), str):  # a local server may have another port each time
+            settings["base_url"] = urlsplit(address).hostname
+        parts = [self._prompt, *([load_prompt("answer_correctness_vote")] if self._voters else [])]
+        prompt = sha256("\n".join(f"{part.system}\n{part.user}" for part in parts).encode()).hexdigest()
+        votes = [voter.model.name for voter in self._voters]
+        all_of_it = [self._llm.name, prompt, votes, sorted((key, repr(value)) for key, value in settings.items())]
+        return {
+            "digest": sha256(json.dumps(all_of_it).encode()).hexdigest(),
+            "model": self._llm.name,
+            "temperature": settings.get("temperature"),
+            "prompt": prompt,
+            "votes": [self._llm.name, *votes],
+        }
 
     def score(self, *, user_input: str, reference: str, response: str) -> JudgeScore:
         """Do as ``ascore``, from synchronous code."""
@@ -226,6 +275,41 @@ _NO_CLAIMS = frozenset({*ClaimLists.model_fields, "none", "n/a", "null", "-", "[
 def _claims(texts: Iterable[str]) -> list[str]:
     """Return claims without the names of fields and words for an empty list, which some models write."""
     return [text for text in texts if _same(text).strip(" :\"'`") not in _NO_CLAIMS]
+
+
+def _votes_in(lists: ClaimLists) -> dict[tuple[str, str], bool]:
+    """Return of each claim, by its side and its text, whether the lists say that the other answer agrees."""
+    sides = {
+        "answer": (lists.true_positives, lists.false_positives),
+        "reference": (lists.covered_claims, lists.false_negatives),
+    }
+    return {
+        (side, claim): agrees
+        for side, both in sides.items()
+        for agrees, claims in zip((True, False), both, strict=True)
+        for claim in claims
+    }
+
+
+def _elected(
+    lists: ClaimLists, election: Election, texts: ClaimTexts, problems: Sequence[str]
+) -> tuple[ClaimLists, Sequence[str]]:
+    """Return claims sorted as the majority says, as far as the texts allow it, and what they do not allow."""
+    if all(_votes_in(lists)[claim] is agrees for claim, agrees in election.agrees.items()):
+        return lists, problems
+    sides = {
+        (side, agrees): [claim for (of, claim), said in election.agrees.items() if of == side and said is agrees]
+        for side in ("answer", "reference")
+        for agrees in (True, False)
+    }
+    elected = {
+        "reason": lists.reason,
+        "true_positives": sides["answer", True],
+        "false_positives": sides["answer", False],
+        "false_negatives": sides["reference", False],
+        **({"covered_claims": sides["reference", True]} if _has_covered(lists) or sides["reference", True] else {}),
+    }
+    return checked(ClaimLists.model_validate(elected), texts)
 
 
 def _complaint(given: ClaimLists, problems: Sequence[str]) -> str:

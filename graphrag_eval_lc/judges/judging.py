@@ -11,6 +11,7 @@ from graphrag_eval_lc.errors import JudgeError, OptionError
 from graphrag_eval_lc.json_values import document_text, json_text, parse_json
 from graphrag_eval_lc.judges.answer_correctness import AnswerCorrectness
 from graphrag_eval_lc.judges.answer_forms import content_text
+from graphrag_eval_lc.judges.certificates import certificate_record
 from graphrag_eval_lc.judges.custom_evaluation import CustomEvaluation
 from graphrag_eval_lc.judges.custom_functions import CustomFunction, Evaluator, all_functions
 from graphrag_eval_lc.judges.model import AskingOptions
@@ -56,7 +57,12 @@ def scorers_of(config: EvaluationConfig, models: RunModels) -> dict[str, Any]:
     llm = models.generation
     prompt = config.answer_correctness.prompt if config.answer_correctness is not None else None
     makers: dict[str, Callable[[Any, dict[str, Any]], Any]] = {
-        ANSWER_CORRECTNESS: lambda _, batch: AnswerCorrectness(llm, expanded(prompt, f"{ANSWER_CORRECTNESS}.prompt")),
+        ANSWER_CORRECTNESS: lambda _, batch: AnswerCorrectness(
+            llm,
+            expanded(prompt, f"{ANSWER_CORRECTNESS}.prompt"),
+            votes=config.judges.votes,
+            voters=models.voters,
+        ),
         ANSWER_RELEVANCE: lambda engine, batch: engine.AnswerRelevance(llm, models.embedding),
         RETRIEVAL_ANSWER: lambda engine, batch: (engine.ContextRecall(llm), engine.ContextPrecision(llm, **batch)),
         RETRIEVAL_CONTEXT: lambda engine, batch: (engine.ContextRecall(llm), engine.ContextPrecision(llm, **batch)),
@@ -81,6 +87,9 @@ class Judges:
         custom: The custom evaluations of the config.
         functions: The functions that were registered or passed in Python.
 
+    Raises:
+        ConfigError: The certificate that the config names cannot be read.
+
     Attributes:
         max_concurrency: How many results may be judged at once: as many as requests, of which each takes some.
     """
@@ -97,6 +106,10 @@ class Judges:
         self._retrieving = config.retrieval.document_step_names(config.steps.names)
         self._tool_names = {**dict.fromkeys((step.name for step in config.retrieval.steps), RETRIEVAL), **self._names}
         self._engine = config.judges.engine
+        self._certificate: Record | None = None
+        if config.judges.certificate is not None and ANSWER_CORRECTNESS in scorers:
+            digest = scorers[ANSWER_CORRECTNESS].describe()["digest"]
+            self._certificate = certificate_record(config.judges.certificate, digest)
         self._models = models
         self._scorers = scorers
         self._custom = custom
@@ -222,6 +235,8 @@ class Judges:
                 "metrics": [judge.key for judge in JUDGES if judge.key in self._scorers],
                 "prompts": digests(),
             }
+        if self._certificate is not None:
+            described["certificate"] = self._certificate
         if self._custom:
             described["custom_evaluations"] = [evaluation.name for evaluation in self._custom]
         if self._functions:

@@ -4,6 +4,7 @@ import asyncio
 import logging
 import time
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from contextvars import ContextVar
 from dataclasses import dataclass
 from itertools import count
 from typing import Any, TypedDict, TypeVar, Unpack
@@ -50,6 +51,9 @@ from graphrag_eval_lc.texts import visible
 Outcome = TypeVar("Outcome")
 
 _log = logging.getLogger(__name__)
+
+# The how-manieth time the same is asked: from the second on the cache has a separate answer for each.
+ask_number: ContextVar[int] = ContextVar("ask_number", default=1)
 
 FIRST_WAIT_SEC = 0.5
 _DEFAULT_CONCURRENCY = 16
@@ -152,7 +156,9 @@ class AskedModel:
         ``asked`` is all that the answer depends on, next to the model's settings. ``read`` returns the answer in a
         record, ``request`` a new record with its answer, and ``planned`` an example in place of a request.
         """
-        digest = request_digest(self.name, {**asked, "settings": self.described.settings})
+        number = ask_number.get()
+        again = {} if number == 1 else {"ask_number": number}
+        digest = request_digest(self.name, {**asked, **again, "settings": self.described.settings})
         known = self._known(digest, read)
         if known is not None:
             return known

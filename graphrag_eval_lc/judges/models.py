@@ -115,17 +115,20 @@ class RunModels:
     Attributes:
         generation: The chat model; None: nothing is asked.
         embedding: The embedding model; None: answer relevance is off.
+        voters: More chat models, which vote on the claims that the first one finds.
         own: Those of them that were made here, to be closed with the judges.
     """
 
     generation: JudgeModel | None = None
     embedding: EmbeddingModel | None = None
+    voters: tuple[JudgeModel, ...] = ()
     own: tuple[Any, ...] = ()
 
-    def names(self) -> dict[str, str]:
+    def names(self) -> dict[str, str | list[str]]:
         """Return the models' names by what they are for."""
         models = {"generation": self.generation, "embedding": self.embedding}
-        return {purpose: model.name for purpose, model in models.items() if model is not None}
+        names = {purpose: model.name for purpose, model in models.items() if model is not None}
+        return {**names, **({"voters": [model.name for model in self.voters]} if self.voters else {})}
 
 
 def run_models(
@@ -171,6 +174,7 @@ def run_models(
     embedded = None
     if needs_embeddings and embedding is not None:
         embedded = as_embedding_model(embedding, **shared)
+    voters = tuple(as_judge_model(each, **shared) for each in expanded(config.judges.voters, "judges.voters"))
     for model in (asked, embedded):
         if budget is not None and budget.max_cost is not None and not isinstance(model, AskedModel | None):
             raise OptionError(
@@ -178,8 +182,8 @@ def run_models(
                 key="max_cost",
                 hint="Leave max_cost out, or pass a chat model of LangChain.",
             )
-    own = [model for model in (asked, embedded) if model is not None and model is not llm and model is not embeddings]
-    return RunModels(asked, embedded, tuple(own))
+    made = [model for model in (asked, embedded, *voters) if model is not None]
+    return RunModels(asked, embedded, voters, tuple(each for each in made if each not in (llm, embeddings)))
 
 
 def _named_settings(name: str) -> dict[str, str]:

@@ -11,6 +11,7 @@ from graphrag_eval_lc.judges.model_interface import GivenUpError, NotAskedError,
 from graphrag_eval_lc.masking import masked_text
 from graphrag_eval_lc.registry.metric_spec import cost_key, error_key, reason_key
 from graphrag_eval_lc.registry.metrics import (
+    ANSWER_AGREEMENT,
     ANSWER_CORRECTNESS,
     ANSWER_F1,
     ANSWER_PRECISION,
@@ -69,6 +70,8 @@ async def correctness_record(scoring: Awaitable[JudgeScore]) -> dict[str, Any]:
             ANSWER_F1: details["f1"],
             reason_key(ANSWER_CORRECTNESS): score.reason,
             cost_key(ANSWER_CORRECTNESS): score.cost,
+            ANSWER_AGREEMENT: details.get("agreement"),
+            "answer_claim_votes": details.get("votes"),
         }
     )
 

@@ -1,6 +1,12 @@
 """Ids, numbers and texts go in; measures, and intervals and tests of their means come out: pure functions."""
 
-from graphrag_eval_lc.metrics.agreement import cohens_kappa, kappa_interval, kappa_standard_error, wilson_interval
+from graphrag_eval_lc.metrics.agreement import (
+    cohens_kappa,
+    kappa_interval,
+    kappa_standard_error,
+    krippendorffs_alpha,
+    wilson_interval,
+)
 from graphrag_eval_lc.metrics.contexts import (
     Distance,
     id_context_precision,
@@ -44,6 +50,7 @@ __all__ = [
     "id_context_recall",
     "kappa_interval",
     "kappa_standard_error",
+    "krippendorffs_alpha",
     "mean_interval",
     "ndcg",
     "parse_measure",

@@ -1,9 +1,11 @@
-"""The agreement of two raters, Cohen's kappa, and the confidence interval of a share, Wilson's."""
+"""The agreement of raters, Cohen's kappa and Krippendorff's alpha, and Wilson's confidence interval of a share."""
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from itertools import combinations
 from math import fsum, sqrt
 from statistics import NormalDist
-from typing import Final
+from typing import Final, Literal
 
 from graphrag_eval_lc.metrics.intervals import wilson_bounds
 
@@ -139,6 +141,48 @@ def kappa_interval(table: CountTable, *, confidence: float = 0.95) -> tuple[floa
     assert error is not None
     half = _t_quantile(quantile, fsum(count for row in table for count in row) - 1) * error
     return max(-1.0, min(kappa, centre - half)), min(1.0, max(kappa, centre + half))
+
+
+def krippendorffs_alpha(
+    units: Iterable[Sequence[float | None]], *, level: Literal["nominal", "interval"] = "nominal"
+) -> float | None:
+    """Return the agreement of any number of raters beyond chance: Krippendorff's alpha.
+
+    ``1 − D_o / D_e``: the disagreement observed within units, over that expected if the same values were dealt to units
+    at random. With n_u values in unit u, n = Σ n_u over the units with at least 2 values, and δ² the difference of two
+    values: ``D_o = 1/n Σ_u Σ_{i≠j} δ²(u_i, u_j) / (n_u − 1)`` and ``D_e = Σ_{i≠j} δ²(i, j) / (n (n − 1))`` over all
+    values. Krippendorff 2011, "Computing Krippendorff's Alpha-Reliability" (University of Pennsylvania, departmental
+    paper 43); Hayes and Krippendorff 2007 (Communication Methods and Measures 1, 77–89).
+
+    Args:
+        units: What each rater said of a unit, such as an answer; None where a rater said nothing. Units may have
+            different raters. Units with fewer than 2 values count nothing.
+        level: How values differ: ``nominal`` (equal or not), or ``interval`` (the square of the difference).
+
+    Returns:
+        At most 1, which is full agreement; 0 is chance, below it raters disagree systematically. None without a unit
+        that has 2 values, and if all values are equal, so that nothing can be said of chance.
+
+    Example:
+        >>> round(krippendorffs_alpha([[1, 1, None], [2, 2, 3], [3, 3, 3], [3, 3, 3], [2, 2, 2], [1, 2, 3]]), 3)
+        0.556
+    """
+    known = [[value for value in unit if value is not None] for unit in units]
+    pairable = [unit for unit in known if len(unit) > 1]
+    counts = Counter(value for unit in pairable for value in unit)
+    number = counts.total()
+
+    def distance(one: float, other: float) -> float:
+        return float(one != other) if level == "nominal" else float(one - other) ** 2
+
+    def disagreement(values: Counter[float]) -> float:
+        return 2 * fsum(values[one] * values[other] * distance(one, other) for one, other in combinations(values, 2))
+
+    expected = disagreement(counts)
+    if not expected:
+        return None
+    observed = fsum(disagreement(Counter(unit)) / (len(unit) - 1) for unit in pairable)
+    return 1 - (number - 1) * observed / expected
 
 
 def _t_quantile(quantile: float, freedom: float) -> float:

@@ -30,6 +30,7 @@ ANSWER_RECALL: Final = "answer_recall"
 ANSWER_PRECISION: Final = "answer_precision"
 ANSWER_F1: Final = "answer_f1"
 ANSWER_CORRECTNESS: Final = "answer_correctness"
+ANSWER_AGREEMENT: Final = "answer_correctness_agreement"
 ANSWER_RELEVANCE: Final = "answer_relevance"
 ANSWER_GROUNDING: Final = "answer_grounding"
 ANSWER_GROUNDED: Final = "answer_grounded"
@@ -196,6 +197,16 @@ BUILT_IN: Final = (
     ),
     _correctness(ANSWER_F1),
     MetricSpec(
+        key=ANSWER_AGREEMENT,
+        title="the share of a judge's votes that say what most of them say",
+        kind="count",  # which has no worst value: it says how sure the judge is, not how good an answer is
+        requires="a model, `reference_answer`, votes",
+        part_of=ANSWER_F1,
+        judge=ANSWER_CORRECTNESS,
+        source="this project",
+        **_beside(ANSWER_CORRECTNESS),
+    ),
+    MetricSpec(
         key=STEPS_SCORE,
         title="the reference steps that the agent took",
         needs="reference_steps",
@@ -349,6 +360,7 @@ JUDGES: Final = (
             "answer_reference_claims_count",
             "answer_actual_claims_count",
             "answer_matching_claims_count",
+            "answer_claim_votes",
             OLDER_CORRECTNESS_ERROR,
         ),
     ),

@@ -125,7 +125,7 @@ def _run_blocks(run: ReportedRun, view: RunView, gates: Sequence[GateResult], no
     if view.failures:
         yield _worst_block(view)
     if len(view.scores) > 1:
-        yield _scores_block(view.scores)
+        yield _scores_block(view.scores, view.judge_note)
     if view.templates:
         yield _templates_block(view)
     yield from _spent_block(run, view)
@@ -178,7 +178,7 @@ def _worst_block(view: RunView) -> Block:
     return Block([f"### Worst questions ({len(rows):,} of {noun} not right)", "", *head], lines)
 
 
-def _scores_block(scores: Sequence[ScoreLine]) -> Block:
+def _scores_block(scores: Sequence[ScoreLine], judge_note: str) -> Block:
     rows = []
     for line in scores[:_MOST_ROWS]:
         unit = metric_spec(line.metric).unit
@@ -186,7 +186,8 @@ def _scores_block(scores: Sequence[ScoreLine]) -> Block:
         mean, answered = (amount_text(value, unit) for value in line.means)
         rows.append((md_text(line.metric), mean, answered, " to ".join(ends) or "–", f"{line.questions:,}"))
     head, lines = md_table(("Score", "Mean", "Of the answered", "95 % interval", "Questions"), rows)
-    return Block(["<details><summary>All scores</summary>", "", *head], lines, ["", "</details>"])
+    note = ["", md_text(judge_note)] if judge_note else []
+    return Block(["<details><summary>All scores</summary>", "", *head], lines, [*note, "", "</details>"])
 
 
 def _templates_block(view: RunView) -> Block:

@@ -73,6 +73,7 @@ class ReportedRun:
             metrics=self.more_metrics,
             gates=self.gate_lines(gates),
             earlier=self.earlier(),
+            judges=self.record.get("judges"),
             most_failures=most_failures,
         )
 
@@ -242,7 +243,7 @@ def title_of(run: ReportedRun) -> str:
 def _facts(run: ReportedRun) -> dict[str, Any]:
     record = run.record
     label, dataset, times = record.get("label"), part_of(record, "dataset"), part_of(record, "times")
-    judges = {key: value for key, value in part_of(record, "judges").items() if key != "prompts"}
+    judges = {key: value for key, value in part_of(record, "judges").items() if key not in ("prompts", "certificate")}
     defaults = CaptureConfig().model_dump()
     capture = {key: value for key, value in part_of(record, "capture").items() if value != defaults.get(key)}
     # What the config says of the capture stands in the record, as it was when the run was made.

@@ -205,7 +205,7 @@ def report_data(run: ReportedRun, version: str) -> ReportData:
         steps = SampleSteps(sample.result, config, views)
         funnel.add(sample, steps)
         index.add(sample, chunks.add(sample.key, detail_of(sample, steps, measured)), verdict, failure)
-    view = seen.view(run.gate_lines(), run.earlier())
+    view = seen.view(run.gate_lines(), run.earlier(), run.record.get("judges"))
     warnings = [*_warnings(run, problems, view), *view.notes]
     return {
         "title": title_of(run),

@@ -68,6 +68,8 @@ def summary_tables(view: RunView, *, measures: Sequence[Measure] = ()) -> Render
     ):
         if metrics:
             parts += [Text(), _scores_table(view, title, metrics)]
+        if metrics and view.judge_note and title == "Judged scores":
+            parts.append(data_text(view.judge_note))
     if view.headline.repeats > 1:
         parts.append(data_text(_repeats_line(view)))
     if cost := _cost_line(view):

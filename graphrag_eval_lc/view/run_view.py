@@ -10,10 +10,12 @@ from graphrag_eval_lc.aggregation.notes import grading_note, uncertainty_texts
 from graphrag_eval_lc.aggregation.sample_values import Metrics, counts_of, number
 from graphrag_eval_lc.aggregation.statistics import StepCounts
 from graphrag_eval_lc.config import EvaluationConfig
+from graphrag_eval_lc.judges.certificates import certificate_note
 from graphrag_eval_lc.prices import dollars
 from graphrag_eval_lc.records import NO_RESPONSE
 from graphrag_eval_lc.registry.metrics import (
     AGENT_COST,
+    ANSWER_F1,
     ELAPSED_SEC,
     JUDGES_COST,
     OUTPUTS_CUT,
@@ -240,6 +242,7 @@ class RunView:
         most_expensive: Those that cost the most.
         notes: What to know of the scores: undecided steps, cut outputs.
         grading_note: What ``steps_score`` is if steps are graded; None if they are not.
+        judge_note: What the judge's certificate says, or that there is none; empty if no answer was judged.
         is_mostly_unanswered: Whether most samples have no response.
 
     Example:
@@ -264,6 +267,7 @@ class RunView:
     most_expensive: tuple[Extreme, ...]
     notes: tuple[str, ...]
     grading_note: str | None
+    judge_note: str
     is_mostly_unanswered: bool
 
     @property
@@ -294,6 +298,7 @@ def run_view(
     metrics: Sequence[str] = (),
     gates: Sequence[GateLine] = (),
     earlier: Earlier | None = None,
+    judges: Mapping[str, Any] | None = None,
     most_failures: int = MOST_FAILURES,
 ) -> RunView:
     """Return the view of a run's results, which are read once, one at a time.
@@ -304,12 +309,13 @@ def run_view(
         metrics: Metrics of the results that the configuration does not name.
         gates: The run's gates.
         earlier: The run that it is compared with.
+        judges: What run.json says of the judges.
         most_failures: How many of the worst failures are in it.
     """
     seen = RunSummary(config or EvaluationConfig(), metrics, most_failures=most_failures)
     for sample in seen_samples(results, Metrics(seen.config, metrics)):
         seen.add(sample)
-    return seen.view(gates, earlier)
+    return seen.view(gates, earlier, judges)
 
 
 def right_questions(
@@ -379,8 +385,13 @@ class RunSummary:
             template.missing = (template.missing or 0) + int(missing)
         return verdict, self._failures.add(sample, verdict)
 
-    def view(self, gates: Sequence[GateLine] = (), earlier: Earlier | None = None) -> RunView:
-        """Return the view of all samples that were added, compared with an earlier run."""
+    def view(
+        self,
+        gates: Sequence[GateLine] = (),
+        earlier: Earlier | None = None,
+        judges: Mapping[str, Any] | None = None,
+    ) -> RunView:
+        """Return the view of all samples that were added, compared with an earlier run; see ``run_view``."""
         changes = None if earlier is None else Changes.between(earlier, self._right)
         values = shown_scores(self._numbers)
         number_of_questions = len(self._numbers.questions)
@@ -411,6 +422,7 @@ class RunSummary:
                 )
             ),
             grading_note=grading_note(self.config) if steps is not None else None,
+            judge_note=certificate_note(judges) if any(line.metric == ANSWER_F1 for line in scores) else "",
             is_mostly_unanswered=self._failures.is_mostly_unanswered,
         )
 

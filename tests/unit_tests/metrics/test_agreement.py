@@ -4,7 +4,13 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from graphrag_eval_lc.metrics import cohens_kappa, kappa_interval, kappa_standard_error, wilson_interval
+from graphrag_eval_lc.metrics import (
+    cohens_kappa,
+    kappa_interval,
+    kappa_standard_error,
+    krippendorffs_alpha,
+    wilson_interval,
+)
 
 # Two psychiatrists on 100 people: Fleiss, Levin and Paik 2003, "Statistical Methods for Rates and Proportions", ch. 18.
 DIAGNOSES = [[75, 1, 4], [5, 4, 1], [0, 0, 10]]
@@ -170,3 +176,31 @@ def test_standard_error_is_that_of_the_delta_method(table: list[list[int]]) -> N
 def test_table_that_is_none_of_agreement_is_an_error(table: list[list[int]]) -> None:
     with pytest.raises(ValueError, match="square"):
         cohens_kappa(table)
+
+
+# Krippendorff 2011, "Computing Krippendorff's Alpha-Reliability": 4 observers, 12 units, section D; "." is no value.
+OBSERVERS = ("1 2 3 3 2 1 4 1 2 . . .", "1 2 3 3 2 2 4 1 2 5 . 3", ". 3 3 3 2 3 4 2 2 5 1 .", "1 2 3 3 2 4 4 1 2 5 1 .")
+
+
+def test_alpha_of_the_published_example() -> None:
+    rows = [[None if value == "." else int(value) for value in row.split()] for row in OBSERVERS]
+    units = list(zip(*rows, strict=True))
+    assert krippendorffs_alpha(units) == pytest.approx(0.743, abs=5e-4)
+    assert krippendorffs_alpha(units, level="interval") == pytest.approx(0.849, abs=5e-4)
+
+
+@given(st.lists(st.lists(st.sampled_from([0, 1, 2, None]), min_size=2, max_size=4), min_size=1, max_size=12))
+def test_laws_of_alpha(units: list[list[int | None]]) -> None:
+    alpha = krippendorffs_alpha(units)
+    if alpha is None:
+        return
+    assert alpha <= 1
+    assert krippendorffs_alpha([unit[::-1] for unit in units[::-1]]) == pytest.approx(alpha)
+    assert krippendorffs_alpha([*units, [None, 1]]) == pytest.approx(alpha)
+    agreeing = all(len({value for value in unit if value is not None}) < 2 for unit in units)
+    assert (alpha == 1) is agreeing
+
+
+@pytest.mark.parametrize("units", [[], [[1, None]], [[1, 1], [1, 1]]])
+def test_alpha_without_a_difference_or_a_pair_is_not_defined(units: list[list[int | None]]) -> None:
+    assert krippendorffs_alpha(units) is None

@@ -1,0 +1,289 @@
+"""The certificate of a judge: how often it notices answers that are known to be wrong, and lets right ones pass."""
+
+import hashlib
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Final
+
+from graphrag_eval_lc.errors import DatasetError, NothingToCompareError, OptionError
+from graphrag_eval_lc.evaluation.judge_agreement import Share
+from graphrag_eval_lc.evaluation.judged_tables import AnswerJudge, Progress
+from graphrag_eval_lc.evaluation.workers import Workers
+from graphrag_eval_lc.event_loop.loop import run_sync
+from graphrag_eval_lc.files.writing import replace_file
+from graphrag_eval_lc.judges.altered_answers import KINDS, AlteredAnswer, Reference, pairs_of
+from graphrag_eval_lc.judges.model import ask_number
+from graphrag_eval_lc.judges.model_interface import GivenUpError, NotAskedError, cost_of, total_cost
+from graphrag_eval_lc.judges.scores import error_record, raise_if_cancelled
+from graphrag_eval_lc.metrics import MeanDifference, krippendorffs_alpha
+from graphrag_eval_lc.records import Template
+from graphrag_eval_lc.registry.metric_spec import error_key
+from graphrag_eval_lc.registry.metrics import ANSWER_CORRECTNESS
+
+CERTIFICATE_KIND: Final = "judge_certificate"
+# What differs by the form alone, by the name of the bias: the kind, and what its plain form is.
+_BIASES: Final = {
+    "verbosity_bias_right": "padded",
+    "verbosity_bias_wrong": "other_padded",
+    "order_bias": "reordered",
+    "instruction_bias_right": "instructed",
+    "instruction_bias_wrong": "other_instructed",
+}
+
+
+def references_of(templates: Sequence[Template]) -> list[Reference]:
+    """Return the questions with a reference answer.
+
+    Raises:
+        DatasetError: There is none.
+    """
+    found = [
+        Reference(
+            str(question["id"]),
+            str(template["template_id"]),
+            question["question_text"],
+            answer,
+            is_ordered=any(step.get("ordered") for step in (question.get("reference_steps") or [[]])[-1]),
+        )
+        for template in templates
+        for question in template["questions"] or ()
+        if isinstance(answer := question.get("reference_answer"), str) and answer.strip()
+    ]
+    if not found:
+        raise DatasetError(
+            "no question has a reference_answer", hint="Add reference answers: the certificate is made from them."
+        )
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class Ask:
+    """An answer to judge: which answer, and the how-manieth time."""
+
+    answer: AlteredAnswer
+    number: int
+
+
+def asks_of(answers: Sequence[AlteredAnswer], *, asks: int, repeated: int) -> list[Ask]:
+    """Return what is to be judged: all answers once, and some of each kind again.
+
+    Args:
+        answers: The answers, by kind.
+        asks: How many times those are judged that are judged more than once.
+        repeated: How many of each kind these are.
+    """
+    counts: dict[str, int] = {}
+    found = []
+    for answer in answers:
+        counts[answer.kind] = counts.get(answer.kind, 0) + 1
+        found += [Ask(answer, number) for number in range(1, asks + 1 if counts[answer.kind] <= repeated else 2)]
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """What the judge said of an answer.
+
+    Attributes:
+        ask: The answer.
+        score: Its ``answer_f1``; None with an error.
+        error: Why it could not be judged; empty if it was.
+        cost: USD; None if it is not known.
+    """
+
+    ask: Ask
+    score: float | None
+    error: str
+    cost: float | None
+
+
+class Certifying:
+    """Judges altered answers, many at once.
+
+    Args:
+        judge: The judge.
+        references: The references, for questions and reference answers.
+        progress: What reports the progress.
+
+    Attributes:
+        judged: What was judged so far.
+        stopped: Why no more is asked; None while more is.
+    """
+
+    def __init__(self, judge: AnswerJudge, references: Sequence[Reference], progress: Progress) -> None:
+        self.judged: list[Judged] = []
+        self.stopped: str | None = None
+        self._judge = judge
+        self._references = {each.question_id: each for each in references}
+        self._progress = progress
+
+    def run(self, asks: Sequence[Ask]) -> None:
+        """Judge; each is asked once more only if the cache does not have it."""
+        self._progress.started(len(asks), 0)
+        run_sync(lambda: Workers(self._ajudge, places=self._judge.max_concurrency).arun(asks))
+
+    async def _ajudge(self, ask: Ask) -> None:
+        reference = self._references[ask.answer.question_id]
+        token = ask_number.set(ask.number)
+        try:
+            score = await self._judge.correctness.ascore(
+                user_input=reference.question, reference=reference.answer, response=ask.answer.text
+            )
+        except Exception as problem:
+            raise_if_cancelled(problem)
+            if isinstance(problem, NotAskedError):
+                self.stopped = str(problem)
+            record = error_record(ANSWER_CORRECTNESS, problem)
+            text = str(record.get(error_key(ANSWER_CORRECTNESS), self.stopped or problem))
+            cost = None if isinstance(problem, GivenUpError) else cost_of(problem)
+            judged = Judged(ask, None, text, cost)
+        else:
+            judged = Judged(ask, score.value, "", score.cost)
+        finally:
+            ask_number.reset(token)
+        self.judged.append(judged)
+        self._progress.judged(judged.error)
+
+
+# --- the certificate ---
+
+
+def certificate_of(
+    judged: Sequence[Judged], judge: AnswerJudge, *, dataset: Path, questions: int, threshold: float, version: str
+) -> dict[str, Any]:
+    """Return the certificate as plain data, as its file has it.
+
+    Args:
+        judged: What was judged.
+        judge: The judge.
+        dataset: The dataset that the references are from.
+        questions: How many questions of it have a reference answer.
+        threshold: The lowest ``answer_f1`` of an answer that the judge calls right.
+        version: This package's.
+
+    Returns:
+        ``kind``, ``version``, ``created``, ``judge`` (``digest``, ``model``, …), ``dataset``, ``threshold``, ``caught``
+        (of the wrong answers) and ``passed`` (of the right ones), ``kinds`` with the same by kind, ``self_agreement``
+        and ``alpha`` over repeated asks, the biases, ``requests``, ``errors``, ``cost`` and ``cases``.
+    """
+    first = [each for each in judged if each.ask.number == 1]
+    order = {name: place for place, name in enumerate(KINDS)}
+    first.sort(key=lambda each: order[each.ask.answer.kind])
+    kinds = [_kind_record(name, first, threshold) for name in KINDS]
+    cost = total_cost([each.cost for each in judged])
+    return {
+        "kind": CERTIFICATE_KIND,
+        "version": version,
+        "created": datetime.now(UTC).isoformat(timespec="seconds"),
+        "judge": judge.correctness.describe(),
+        "dataset": {"path": str(dataset), "sha256": hashlib.sha256(dataset.read_bytes()).hexdigest()},
+        "questions": questions,
+        "threshold": threshold,
+        "caught": _share_record(_as_it_should(first, threshold, is_right=False)),
+        "passed": _share_record(_as_it_should(first, threshold, is_right=True)),
+        "kinds": [kind for kind in kinds if kind["answers"]],
+        "not_made": [kind["name"] for kind in kinds if not kind["answers"]],
+        **_self_agreement(judged, threshold),
+        **{name: _bias(first, kind) for name, kind in _BIASES.items()},
+        "answers": len(judged),
+        "errors": sum(bool(each.error) for each in judged),
+        "cost": cost,
+        "cases": [
+            {
+                "kind": each.ask.answer.kind,
+                "question_id": each.ask.answer.question_id,
+                "answer": each.ask.answer.text,
+                "ask": each.ask.number,
+                "answer_f1": each.score,
+                **({"error": each.error} if each.error else {}),
+            }
+            for each in sorted(judged, key=lambda each: (order[each.ask.answer.kind], each.ask.answer.question_id))
+        ],
+    }
+
+
+def _as_it_should(judged: Iterable[Judged], threshold: float, *, is_right: bool | None) -> Share:
+    """Return how many wrong answers are caught, or how many right ones pass; answers with an error are left out."""
+    scored = [(KINDS[each.ask.answer.kind].is_right, each.score) for each in judged if each.score is not None]
+    if is_right is not None:
+        scored = [each for each in scored if each[0] is is_right]
+    return Share(sum((score >= threshold) is right for right, score in scored), len(scored))
+
+
+def _kind_record(name: str, first: Sequence[Judged], threshold: float) -> dict[str, Any]:
+    of_kind = [each for each in first if each.ask.answer.kind == name]
+    scores = [each.score for each in of_kind if each.score is not None]
+    return {
+        "name": name,
+        "title": KINDS[name].title,
+        "is_right": KINDS[name].is_right,
+        "answers": len(of_kind),
+        "errors": len(of_kind) - len(scores),
+        **_share_record(_as_it_should(of_kind, threshold, is_right=None)),
+        "mean_answer_f1": sum(scores) / len(scores) if scores else None,
+    }
+
+
+def _share_record(share: Share) -> dict[str, Any]:
+    low, high = share.interval or (None, None)
+    return {"count": share.count, "of": share.number, "share": share.value, "low": low, "high": high}
+
+
+def _self_agreement(judged: Sequence[Judged], threshold: float) -> dict[str, Any]:
+    """Return in how many of the answers that were judged several times all verdicts agree, and their alpha."""
+    verdicts: dict[AlteredAnswer, list[bool]] = {}
+    for each in judged:
+        if each.score is not None:
+            verdicts.setdefault(each.ask.answer, []).append(each.score >= threshold)
+    repeated = [said for said in verdicts.values() if len(said) > 1]
+    agreed = Share(sum(len(set(said)) == 1 for said in repeated), len(repeated))
+    alpha = krippendorffs_alpha(repeated) if repeated else None
+    asks = max(map(len, repeated), default=1)
+    return {"self_agreement": {**_share_record(agreed), "asks": asks, "alpha": alpha}}
+
+
+def _bias(first: Sequence[Judged], kind: str) -> dict[str, Any] | None:
+    """Return the mean difference of ``answer_f1`` that the form alone makes, and its 95 % interval; None without it."""
+    scores = {each.ask.answer: each.score for each in first}
+    pairs = [(scores[one], scores[base]) for one, base in pairs_of(list(scores), kind)]
+    differences = [one - base for one, base in pairs if one is not None and base is not None]
+    if not differences:
+        return None
+    found = MeanDifference([[difference] for difference in differences], scale=1.0)
+    interval = found.interval()
+    return {
+        "mean": found.difference,
+        "low": None if interval is None else max(-1.0, interval.low),
+        "high": None if interval is None else min(1.0, interval.high),
+        "pairs": len(differences),
+    }
+
+
+def write_certificate(certificate: Mapping[str, Any], path: Path) -> None:
+    """Write a certificate.
+
+    Raises:
+        RunFolderError: The file cannot be written.
+    """
+    text = json.dumps(certificate, indent=2, ensure_ascii=False, allow_nan=False)
+    replace_file(path, [text.encode("utf-8", "surrogatepass"), b"\n"])
+
+
+def check_complete(certifying: Certifying) -> None:
+    """Refuse a certificate of which something could not be asked, or that nothing was judged for.
+
+    Raises:
+        NothingToCompareError: No answer was judged.
+        OptionError: Nothing more was asked before the end.
+    """
+    if certifying.stopped is not None:
+        raise OptionError(
+            f"the certificate is not complete: {certifying.stopped}",
+            hint="What was judged is kept: run the same command again, with a larger --max-cost if that was the limit.",
+        )
+    if all(each.score is None for each in certifying.judged):
+        problem = certifying.judged[0].error if certifying.judged else "there is none"
+        raise NothingToCompareError(f"no answer could be judged: {problem}")
