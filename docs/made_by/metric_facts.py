@@ -122,6 +122,10 @@ FACTS: Final = {
     "answer_recall": Facts(_CLAIMS + "TP ÷ (TP + FN), in claims of the reference answer. With TP 2 and FN 1: 0.667"),
     "answer_precision": Facts(_CLAIMS + "TP ÷ (TP + FP), in claims of the answer. With TP 2 and FP 2: 0.5"),
     "answer_f1": Facts("2 · recall · precision ÷ (recall + precision) of the two. Of 0.667 and 0.5: 0.571"),
+    "answer_correctness_agreement": Facts(
+        "the mean over the claims of both answers of the votes for what the majority says of the claim ÷ its votes; "
+        "only with `judges: {votes: …}` or `voters`"
+    ),
     "answer_relevance": Facts(
         "a model writes 3 questions that the answer replies to; the mean cosine of their embeddings and that of the "
         "question asked; 0 if the answer is noncommittal"
