@@ -21,7 +21,7 @@ from graphrag_eval_lc.judges.scores import error_record, raise_if_cancelled
 from graphrag_eval_lc.metrics import MeanDifference, krippendorffs_alpha
 from graphrag_eval_lc.records import Template
 from graphrag_eval_lc.registry.metric_spec import error_key
-from graphrag_eval_lc.registry.metrics import ANSWER_CORRECTNESS
+from graphrag_eval_lc.registry.metrics import ANSWER_CORRECTNESS, ANSWER_F1, COST
 
 CERTIFICATE_KIND: Final = "judge_certificate"
 # What differs by the form alone, by the name of the bias: the kind, and what its plain form is.
@@ -173,7 +173,6 @@ def certificate_of(
     order = {name: place for place, name in enumerate(KINDS)}
     first.sort(key=lambda each: order[each.ask.answer.kind])
     kinds = [_kind_record(name, first, threshold) for name in KINDS]
-    cost = total_cost([each.cost for each in judged])
     return {
         "kind": CERTIFICATE_KIND,
         "version": version,
@@ -190,14 +189,14 @@ def certificate_of(
         **{name: _bias(first, kind) for name, kind in _BIASES.items()},
         "answers": len(judged),
         "errors": sum(bool(each.error) for each in judged),
-        "cost": cost,
+        COST: total_cost([each.cost for each in judged]),
         "cases": [
             {
                 "kind": each.ask.answer.kind,
                 "question_id": each.ask.answer.question_id,
                 "answer": each.ask.answer.text,
                 "ask": each.ask.number,
-                "answer_f1": each.score,
+                ANSWER_F1: each.score,
                 **({"error": each.error} if each.error else {}),
             }
             for each in sorted(judged, key=lambda each: (order[each.ask.answer.kind], each.ask.answer.question_id))
@@ -223,7 +222,7 @@ def _kind_record(name: str, first: Sequence[Judged], threshold: float) -> dict[s
         "answers": len(of_kind),
         "errors": len(of_kind) - len(scores),
         **_share_record(_as_it_should(of_kind, threshold, is_right=None)),
-        "mean_answer_f1": sum(scores) / len(scores) if scores else None,
+        f"mean_{ANSWER_F1}": sum(scores) / len(scores) if scores else None,
     }
 
 

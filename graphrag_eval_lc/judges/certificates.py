@@ -7,6 +7,7 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from graphrag_eval_lc.errors import ConfigError, cannot_read
+from graphrag_eval_lc.registry.metrics import ANSWER_CORRECTNESS
 
 CERTIFICATE_KEY = "judges.certificate"
 _HINT = "Write it with graphrag-eval-lc judge certify, or leave the key out."
@@ -76,7 +77,7 @@ def certificate_note(judges: Mapping[str, Any] | None) -> str:
         >>> certificate_note({"metrics": ["answer_correctness"]})
         'No certificate says how good this judge is; graphrag-eval-lc judge certify makes one.'
     """
-    if judges is None or "answer_correctness" not in (judges.get("metrics") or ()):
+    if judges is None or ANSWER_CORRECTNESS not in (judges.get("metrics") or ()):
         return ""
     record = judges.get("certificate")
     if record is None:

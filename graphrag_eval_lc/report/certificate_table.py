@@ -8,6 +8,7 @@ from rich.table import Table
 
 from graphrag_eval_lc.console import data_text
 from graphrag_eval_lc.prices import dollars
+from graphrag_eval_lc.registry.metrics import ANSWER_F1, COST
 from graphrag_eval_lc.texts import counted
 
 _BIASES = {
@@ -24,7 +25,7 @@ def certificate_tables(certificate: Mapping[str, Any]) -> Iterator[RenderableTyp
     judge, threshold = certificate["judge"], certificate["threshold"]
     temperature = judge["temperature"]
     at = "" if temperature is None else f", temperature {temperature:g}"
-    yield data_text(f"Judge: {judge['model']}{at}; an answer is right if answer_f1 ≥ {threshold:g}.")
+    yield data_text(f"Judge: {judge['model']}{at}; an answer is right if {ANSWER_F1} ≥ {threshold:g}.")
     for heading, total, is_right in (("Wrong answers", "caught", False), ("Right answers", "passed", True)):
         yield ""
         yield _kinds_table(certificate, heading, total, is_right)
@@ -36,7 +37,7 @@ def certificate_tables(certificate: Mapping[str, Any]) -> Iterator[RenderableTyp
     errors = counted(certificate["errors"], "answer")
     if certificate["errors"]:
         yield f"{errors} could not be judged and {'is' if certificate['errors'] == 1 else 'are'} left out."
-    cost = "not known" if certificate["cost"] is None else dollars(certificate["cost"])
+    cost = "not known" if certificate[COST] is None else dollars(certificate[COST])
     yield f"Cost: {cost} ({counted(certificate['answers'], 'answer')})"
 
 
@@ -46,10 +47,10 @@ def _kinds_table(certificate: Mapping[str, Any], heading: str, total: str, is_ri
     table.add_column(total.capitalize(), justify="right", no_wrap=True)
     table.add_column("Share", justify="right", no_wrap=True)
     table.add_column("95 % interval", justify="right", no_wrap=True)
-    table.add_column("Mean answer_f1", justify="right", no_wrap=True)
+    table.add_column(f"Mean {ANSWER_F1}", justify="right", no_wrap=True)
     for kind in certificate["kinds"]:
         if kind["is_right"] is is_right:
-            table.add_row(data_text(kind["title"]), *_share_cells(kind), _number(kind["mean_answer_f1"]))
+            table.add_row(data_text(kind["title"]), *_share_cells(kind), _number(kind[f"mean_{ANSWER_F1}"]))
     table.add_section()
     table.add_row("All", *_share_cells(certificate[total]), "")
     return table
@@ -67,7 +68,7 @@ def _more_table(certificate: Mapping[str, Any]) -> Table:
     table.add_section()
     for key, title in _BIASES.items():
         if (bias := certificate[key]) is not None:
-            table.add_row(f"{title} (answer_f1)", f"{bias['mean']:+.3f}", _interval(bias), f"{bias['pairs']:,}")
+            table.add_row(f"{title} ({ANSWER_F1})", f"{bias['mean']:+.3f}", _interval(bias), f"{bias['pairs']:,}")
     return table
 
 
