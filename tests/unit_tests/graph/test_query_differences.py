@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 import yaml
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 pytest.importorskip("rdflib")
@@ -69,6 +69,8 @@ conditions = st.sampled_from(
 )
 
 
+@pytest.mark.full
+@settings(max_examples=30)
 @given(triples, conditions)
 def test_queries_that_differ_in_terms_only_are_parsed_once_and_read_as_alone(
     patterns: list[str], condition: str
