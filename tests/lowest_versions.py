@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 PROJECT: dict[str, Any] = tomllib.loads((Path(__file__).parents[1] / "pyproject.toml").read_text(encoding="utf-8"))
-EXTRAS = ("demo", "graph", "judges", "notebook", "parquet", "pytest", "report", "sql", "stats")
+EXTRAS = ("demo", "graph", "judges", "neo4j", "notebook", "parquet", "pytest", "report", "sql", "stats")
 
 
 def lowest(requirements: Iterable[str]) -> list[str]:

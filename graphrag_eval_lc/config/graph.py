@@ -16,7 +16,8 @@ class GraphConfig(Section):
     It needs the extra ``graph``.
 
     Attributes:
-        endpoint: The URL of its SPARQL endpoint.
+        endpoint: The URL of its SPARQL endpoint, or of Neo4j, such as ``neo4j://localhost:7687``, which needs the extra
+            ``neo4j`` and is only asked for its vocabulary.
         file: An RDF file, in place of an endpoint.
         vocabulary: A JSON file with the classes and properties of the graph. ``dataset lint`` writes it if it is
             missing.

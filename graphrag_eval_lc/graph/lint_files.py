@@ -9,6 +9,7 @@ from graphrag_eval_lc.dataset.query_language import Language, language_of
 from graphrag_eval_lc.dataset.validation import Problem
 from graphrag_eval_lc.errors import RunFolderError
 from graphrag_eval_lc.graph.cypher_queries import lint_cypher
+from graphrag_eval_lc.graph.neo4j_schema import is_neo4j, read_neo4j
 from graphrag_eval_lc.graph.query_lint import LintRule, QueryFinding, lint_query
 from graphrag_eval_lc.graph.refresh import reference_queries
 from graphrag_eval_lc.graph.sources import DEFAULT_TIMEOUT, GraphSource
@@ -42,6 +43,7 @@ async def vocabulary_of(
     Raises:
         ConfigError: A file cannot be read.
         EndpointError: The endpoint does not answer.
+        MissingExtraError: The endpoint is that of Neo4j, whose driver is not installed.
     """
     path = None if config.vocabulary is None else Path(config.vocabulary)
     vocabulary = None
@@ -49,8 +51,11 @@ async def vocabulary_of(
         vocabulary = load_vocabulary(path)
     elif config.endpoint is not None or config.file is not None:
         file = None if config.file is None else Path(config.file)
-        async with GraphSource(config.endpoint, file, query_timeout).open() as graph:
-            vocabulary = await read_vocabulary(graph)
+        if config.endpoint is not None and is_neo4j(config.endpoint):
+            vocabulary = await read_neo4j(config.endpoint, query_timeout)
+        else:
+            async with GraphSource(config.endpoint, file, query_timeout).open() as graph:
+                vocabulary = await read_vocabulary(graph)
         if config.ontology is not None:
             vocabulary = vocabulary.with_ontology(await _ontology(config.ontology))
         if path is not None:

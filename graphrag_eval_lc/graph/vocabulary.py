@@ -202,7 +202,7 @@ def load_vocabulary(path: Path) -> Vocabulary:
         text = path.read_bytes()
         rows = json.loads(text)
         if isinstance(rows, list):
-            return _of_property_graph(rows, str(path))
+            return vocabulary_of_schema(rows, str(path))
         return Vocabulary.model_validate_json(text)
     except OSError as problem:
         raise ConfigError(f"it cannot be read: {problem.strerror}", path=path) from problem
@@ -217,8 +217,14 @@ def load_vocabulary(path: Path) -> Vocabulary:
         raise ConfigError("it is not a vocabulary or a schema of Neo4j", path=path, hint=hint) from problem
 
 
-def _of_property_graph(rows: list[Any], source: str) -> Vocabulary:
-    """Read rows of Neo4j's schema, which has a row for each key of a combination of labels, or of a type."""
+def vocabulary_of_schema(rows: list[Any], source: str) -> Vocabulary:
+    """Return the vocabulary of Neo4j's schema, which has a row for each key of a combination of labels, or of a type.
+
+    Example:
+        >>> rows = [{"nodeLabels": ["Line"], "propertyName": "kv"}, {"relType": ":`FROM`", "propertyName": None}]
+        >>> vocabulary_of_schema(rows, "grid").properties
+        {'kv': None, 'FROM': None}
+    """
     classes: dict[str, int | None] = {}
     properties: dict[str, int | None] = {}
     uses: dict[str, list[str]] = {}
