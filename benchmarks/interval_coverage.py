@@ -37,7 +37,7 @@ from scipy import stats
 
 from graphrag_eval_lc.metrics import kappa_interval
 from graphrag_eval_lc.metrics.agreement import KAPPA_PRIOR
-from graphrag_eval_lc.metrics.means import PRIOR_WEIGHT, mean_interval
+from graphrag_eval_lc.metrics.intervals import PRIOR_WEIGHT, mean_interval
 
 RUNS, RUNS_OF_BOOTSTRAP, DRAWS, CHECKED = 4000, 400, 999, 5
 GOAL: Final = 0.93

@@ -11,7 +11,7 @@ from typing import Any
 from graphrag_eval_lc.config import PriceConfig
 from graphrag_eval_lc.registry.metrics import AGENT_COST, COST, INPUT_TOKENS, JUDGES_COST, OUTPUT_TOKENS, TOKENS
 
-__all__ = ["Pricing", "dollars", "lacks_costs", "priced_response", "unpriced_warning"]
+__all__ = ["Pricing", "dollars", "failed_without_tokens", "lacks_costs", "priced_response", "unpriced_warning"]
 
 
 # (tokens, USD): prompts of more than so many tokens pay so much per million tokens. The first is for all prompts.
@@ -125,7 +125,10 @@ class Pricing:
 
     def __init__(self, overrides: Mapping[str, PriceConfig] | None = None) -> None:
         self.unpriced: set[str] = set()
-        self._overrides = {name: _config_rates(price) for name, price in (overrides or {}).items()}
+        self._overrides: dict[str, Rates] = {}
+        for name, price in (overrides or {}).items():
+            rates: dict[str, Any] = {kind: flat_rate(usd) for kind, usd in price if usd is not None}
+            self._overrides[name] = Rates(**{"cached_input": rates["input"], **rates})
         self._known: dict[tuple[str, str | None], Rates | None] = {}
 
     def cost(
@@ -212,11 +215,6 @@ class Pricing:
         return next((self._overrides[name] for name in names if name in self._overrides), None)
 
 
-def _config_rates(price: PriceConfig) -> Rates:
-    rates: dict[str, Any] = {kind: flat_rate(usd) for kind, usd in price if usd is not None}
-    return Rates(**{"cached_input": rates["input"], **rates})
-
-
 def lacks_costs(totals: Mapping[str, object], *, has_judges: bool) -> bool:
     """Return whether the totals of a run lack the cost of its agent or of its judges."""
     return AGENT_COST not in totals or (has_judges and JUDGES_COST not in totals)
@@ -260,8 +258,15 @@ def _priced(record: Mapping[str, Any], pricing: Pricing) -> dict[str, Any]:
     calls = record.get("llm_calls")
     if not isinstance(calls, list):
         return priced
-    priced["llm_calls"] = calls = [_priced_call(call, pricing) for call in calls]
-    counted = [call for call in calls if not _failed_without_tokens(call)]
+    found = []
+    for call in calls:
+        cost = None
+        if isinstance(call, Mapping):
+            cost = None if failed_without_tokens(call) else pricing.cost_of_usage(call)
+            call = dict(call) if cost is None else {**call, COST: cost}
+        found.append(call)
+    priced["llm_calls"] = found
+    counted = [call for call in found if not failed_without_tokens(call)]
     if counted:
         costs = [call.get(COST) if isinstance(call, Mapping) else None for call in counted]
         priced.pop(AGENT_COST, None)
@@ -270,14 +275,8 @@ def _priced(record: Mapping[str, Any], pricing: Pricing) -> dict[str, Any]:
     return priced
 
 
-def _priced_call(call: Any, pricing: Pricing) -> Any:
-    if not isinstance(call, Mapping) or _failed_without_tokens(call):
-        return call
-    cost = pricing.cost_of_usage(call)
-    return dict(call) if cost is None else {**call, COST: cost}
-
-
-def _failed_without_tokens(call: object) -> bool:
+def failed_without_tokens(call: object) -> bool:
+    """Return whether a model call failed and states no tokens, so that it counts as nothing."""
     return isinstance(call, Mapping) and "error" in call and not any(key in call for key in TOKENS)
 
 
@@ -315,7 +314,13 @@ def known_rates(model: str, provider: str | None = None) -> Rates | None:
             found = calc_price(Usage(input_tokens=1, output_tokens=1), name, provider_id=provider_id)
         except LookupError:
             continue
-        return _genai_rates(found.model_price)
+        price: Any = found.model_price
+        of_tokens = {kind: getattr(price, key, None) for kind, key in _GENAI_NAMES.items()}  # older data lacks some
+        rates: dict[str, Any] = {kind: _rate(each) for kind, each in of_tokens.items() if each is not None}
+        if "input" not in rates:  # as for models paid by the minute
+            return None
+        per_request = float(price.requests_kcount or 0) / 1000
+        return Rates(**{"output": None, "cached_input": rates["input"], **rates, "request": per_request})
     return None
 
 
@@ -343,16 +348,6 @@ _GENAI_NAMES = {
     "cache_write_input": "cache_write_mtok",
     "cache_write_1h_input": "cache_write_1h_mtok",
 }
-
-
-def _genai_rates(price: Any) -> Rates | None:
-    """Return a price of genai-prices; None if tokens have none, as for models paid by the minute."""
-    found = {kind: getattr(price, name, None) for kind, name in _GENAI_NAMES.items()}  # older data lacks some
-    rates: dict[str, Any] = {kind: _rate(each) for kind, each in found.items() if each is not None}
-    if "input" not in rates:
-        return None
-    per_request = float(price.requests_kcount or 0) / 1000
-    return Rates(**{"output": None, "cached_input": rates["input"], **rates, "request": per_request})
 
 
 def _rate(price: Any) -> Rate:

@@ -82,7 +82,12 @@ def is_worth_a_retry(error: BaseException) -> bool:
     of_other_loops = [found for found in _errors_in(error) if is_of_another_loop(found)]
     if of_other_loops:
         return all(map(is_before_sending, of_other_loops))
-    return not any(map(_is_wrong_request, _errors_in(error))) and _passes_with_time(error, {})
+    if any(
+        isinstance(found, ssl.SSLCertVerificationError) or not _WRONG_REQUESTS.isdisjoint(_class_names_of(found))
+        for found in _errors_in(error)
+    ):
+        return False  # such a request can never succeed as it is, whatever wraps the error
+    return _passes_with_time(error, {})
 
 
 def refuses_everything(error: BaseException) -> bool:
@@ -98,8 +103,11 @@ def refuses_everything(error: BaseException) -> bool:
         status = status_of(found)
         if isinstance(found, RefusedRedirectError) or status in _REFUSING_STATUSES or _says_quota_used_up(found):
             return True
-        if status in {400, 422} and _says_unknown(found):
-            return True
+        if status in {400, 422}:  # whether it names a model or a key that the server does not know
+            text = words_of(found)
+            is_unknown = _UNKNOWN_TO_SERVER.search(text) is not None and _PART_OF_REQUEST.search(text) is None
+            if is_unknown or not _UNKNOWN_CODES.isdisjoint(_codes_of(found)):
+                return True
     return False
 
 
@@ -198,7 +206,9 @@ class RetryPolicy:
             return error.is_worth_a_retry
         if self.retry_on is None:
             return is_worth_a_retry(error)
-        if _is_interrupt(error):
+        leaves = _leaves_of(error) if isinstance(error, BaseExceptionGroup) else (error,)
+        interrupts = (KeyboardInterrupt, SystemExit, GeneratorExit, asyncio.CancelledError)
+        if any(isinstance(leaf, interrupts) for leaf in leaves):
             return False
         if isinstance(self.retry_on, type | tuple):
             return any(isinstance(found, self.retry_on) for found in _errors_in(error))
@@ -240,16 +250,6 @@ def masked_error_text(error: BaseException) -> str:
 
 
 # --- the exceptions behind an exception ------------------------------------------------------------------------------
-
-
-def _chain_of(error: BaseException) -> Iterator[BaseException]:
-    """Yield an exception, the one that led to it, the one that led to that, and so on."""
-    seen: set[int] = set()
-    link: BaseException | None = error
-    while link is not None and id(link) not in seen:
-        seen.add(id(link))
-        yield link
-        link = _led_to(link)
 
 
 def _led_to(error: BaseException) -> BaseException | None:
@@ -343,7 +343,10 @@ def _passes_with_time(error: BaseException, groups: dict[int, bool]) -> bool:
 
     ``groups`` has the judgements of groups by id; one that is being judged counts as not worth a retry.
     """
-    for link in _chain_of(error):
+    seen: set[int] = set()
+    link: BaseException | None = error
+    while link is not None and id(link) not in seen:  # the exception, the one that led to it, and so on
+        seen.add(id(link))
         if isinstance(link, BaseExceptionGroup):
             if id(link) not in groups:
                 groups[id(link)] = False
@@ -354,6 +357,7 @@ def _passes_with_time(error: BaseException, groups: dict[int, bool]) -> bool:
         judgement = _judgement_of(link)
         if judgement is not None:
             return judgement
+        link = _led_to(link)
     return False
 
 
@@ -372,17 +376,6 @@ def _judgement_of(error: BaseException) -> bool | None:
     return True if is_overloaded or not _TRANSIENT.isdisjoint(_class_names_of(error)) else None
 
 
-def _is_wrong_request(error: BaseException) -> bool:
-    """Return whether an exception says that a request can never succeed as it is, whatever wraps it."""
-    return isinstance(error, ssl.SSLCertVerificationError) or not _WRONG_REQUESTS.isdisjoint(_class_names_of(error))
-
-
-def _is_interrupt(error: BaseException) -> bool:
-    leaves = _leaves_of(error) if isinstance(error, BaseExceptionGroup) else (error,)
-    interrupts = (KeyboardInterrupt, SystemExit, GeneratorExit, asyncio.CancelledError)
-    return any(isinstance(leaf, interrupts) for leaf in leaves)
-
-
 def _says_rate_limit(error: BaseException) -> bool:
     return (
         status_of(error) == 429
@@ -393,14 +386,6 @@ def _says_rate_limit(error: BaseException) -> bool:
 
 def _says_quota_used_up(error: BaseException) -> bool:
     return any(map(_QUOTA_USED_UP.search, (*_codes_of(error), words_of(error))))
-
-
-def _says_unknown(error: BaseException) -> bool:
-    """Return whether a refused request names a model or a key that the server does not know."""
-    if not _UNKNOWN_CODES.isdisjoint(_codes_of(error)):
-        return True
-    text = words_of(error)
-    return _UNKNOWN_TO_SERVER.search(text) is not None and _PART_OF_REQUEST.search(text) is None
 
 
 def _class_names_of(error: BaseException) -> list[str]:
@@ -455,19 +440,18 @@ def _retry_after(error: BaseException) -> float | None:
             headers = {str(name).lower(): value for name, value in found.items()}
         except Exception:  # no headers
             continue
-        milliseconds = _seconds(headers.get("retry-after-ms"))
-        wait = _wait_in(headers) if milliseconds is None else milliseconds / 1000
+        if (milliseconds := _seconds(headers.get("retry-after-ms"))) is not None:
+            return milliseconds / 1000
+        value = headers.get("retry-after")
+        # A date is compared with that of the answer, as clocks differ.
+        until, now = (
+            _date_in(text.strip()) if isinstance(text, str) else None for text in (value, headers.get("date"))
+        )
+        wait = _seconds(value) if until is None or now is None else max(0.0, until - now)
         if wait is not None:
             return wait
     asked = _GOOGLES_WAIT.search(body_of(error)) if status_of(error) == 429 else None
     return None if asked is None else float(asked[1])
-
-
-def _wait_in(headers: Mapping[str, Any]) -> float | None:
-    """Return the seconds of Retry-After; a date there is held against that of the answer, as clocks differ."""
-    value, sent = headers.get("retry-after"), headers.get("date")
-    until, now = (_date_in(text.strip()) if isinstance(text, str) else None for text in (value, sent))
-    return _seconds(value) if until is None or now is None else max(0.0, until - now)
 
 
 def _seconds(value: object) -> float | None:
@@ -477,17 +461,13 @@ def _seconds(value: object) -> float | None:
     elif isinstance(value, int | float) and not isinstance(value, bool):
         seconds = float(value) if abs(value) < 1e15 else math.nan
     elif isinstance(value, str):
-        seconds = _seconds_of_text(value.strip())
+        text = value.strip()
+        date = _date_in(text)
+        is_number = re.fullmatch(r"-?[0-9]{1,15}(?:\.[0-9]*)?", text, re.ASCII) is not None
+        seconds = float(text) if is_number else math.nan if date is None else date - time.time()
     else:
         return None
     return max(0.0, seconds) if math.isfinite(seconds) else None
-
-
-def _seconds_of_text(text: str) -> float:
-    if re.fullmatch(r"-?[0-9]{1,15}(?:\.[0-9]*)?", text, re.ASCII):
-        return float(text)
-    date = _date_in(text)
-    return math.nan if date is None else date - time.time()
 
 
 def _date_in(text: str) -> float | None:

@@ -5,7 +5,6 @@ from collections.abc import Hashable, Iterable, Mapping, Sequence
 from statistics import fmean
 from typing import Any
 
-from graphrag_eval_lc.aggregation.repeats import passes, repeats_summary
 from graphrag_eval_lc.aggregation.sample_values import (
     MISSING_KEYS,
     OF_STEPS,
@@ -15,7 +14,7 @@ from graphrag_eval_lc.aggregation.sample_values import (
     missing_in,
     with_bounds,
 )
-from graphrag_eval_lc.aggregation.statistics import Column, MetricStatistics, StepCounts
+from graphrag_eval_lc.aggregation.statistics import Column, MetricStatistics, StepCounts, passes, repeats_summary
 from graphrag_eval_lc.aggregation.totals import JudgeCosts, Totals
 from graphrag_eval_lc.config import ConfigSource, EvaluationConfig, load_config
 from graphrag_eval_lc.errors import ResponsesError
@@ -111,7 +110,13 @@ class Aggregator:
         all_steps = StepCounts()
         for steps in self._steps.values():
             all_steps.update(steps)
-        counts = self._all_counts()
+        counts: dict[str, Mapping[str, int]] = {
+            key: {name: self._samples[has_failed][name] for name in self._templates}
+            for key, has_failed in ((NUMBER_OF_ERROR_SAMPLES, True), (NUMBER_OF_SUCCESS_SAMPLES, False))
+        }
+        if self._repeats > 1:
+            counts[NUMBER_OF_QUESTIONS] = Counter(template_id for template_id, _ in set(self._questions))
+        counts |= {key: self._counts[key] for key in _COUNTS if key in self._counts}
         ordered = {name: None for name in self._template_ids if name in self._templates} | dict(self._templates)
         aggregates = {
             "per_template": {
@@ -145,16 +150,6 @@ class Aggregator:
         families = [key for family in FAMILIES for key in self._columns if key.startswith(family)]
         named = [key for key in (*self._metrics.names(), *OF_STEPS) if key in self._columns]
         return [key for key in (*named, *families) if key not in UPPER_BOUNDS or key in self._bounded]
-
-    def _all_counts(self) -> dict[str, Mapping[str, int]]:
-        """Return the numbers of samples and questions, of missing and undecided steps and cut outputs by template."""
-        counts: dict[str, Mapping[str, int]] = {
-            key: {name: self._samples[has_failed][name] for name in self._templates}
-            for key, has_failed in ((NUMBER_OF_ERROR_SAMPLES, True), (NUMBER_OF_SUCCESS_SAMPLES, False))
-        }
-        if self._repeats > 1:
-            counts[NUMBER_OF_QUESTIONS] = Counter(template_id for template_id, _ in set(self._questions))
-        return counts | {key: self._counts[key] for key in _COUNTS if key in self._counts}
 
     def _summary(
         self, counts: Mapping[str, int], statistics: Mapping[str, Mapping[str, float]], steps: StepCounts

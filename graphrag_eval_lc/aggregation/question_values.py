@@ -1,11 +1,14 @@
-"""Each question's values for gates and comparisons, where failed questions count as the worst score."""
+"""Each question's values, where failed ones count as the worst score, and the means of scores over them."""
 
 import sys
 from array import array
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from hashlib import blake2b
 from math import fsum
+from statistics import fmean
+from typing import NamedTuple
 
 from graphrag_eval_lc.aggregation.sample_values import Metrics, Sample, Values, number, with_bounds
 from graphrag_eval_lc.config import EvaluationConfig
@@ -137,7 +140,10 @@ class RunValues:
         question_id = str(result["question_id"])
         question = self.questions.get(question_id)
         if question is None:
-            digest = _text_digest(result.get("question_text"))
+            digest = None
+            if (text := result.get("question_text")) is not None:
+                plain = " ".join(str(text).split()).encode("utf-8", "surrogatepass")
+                digest = int.from_bytes(blake2b(plain, digest_size=8).digest(), "big")
             question = self._new(question_id, str(result.get("template_id")), digest)
         question.samples += 1
         has_failed = is_error(result)
@@ -202,8 +208,102 @@ class RunValues:
         return self._needs_met.setdefault(has, has)  # one for all that have the same
 
 
-def _text_digest(text: object) -> int | None:
-    if text is None:
-        return None
-    digest = blake2b(" ".join(str(text).split()).encode("utf-8", "surrogatepass"), digest_size=8).digest()
-    return int.from_bytes(digest, "big")
+class ScoreMean(NamedTuple):
+    """The mean of a score.
+
+    Attributes:
+        every: Over all questions that have the score, a failed one as what it counts as (mostly 0): the mean that
+            gates and comparisons take. None if no question has it.
+        answered: Over those that were answered; None if there is none.
+    """
+
+    every: float | None
+    answered: float | None
+
+
+def mean_text(mean: ScoreMean) -> str:
+    """Return a mean as text, with that of the answered questions if it differs.
+
+    Example:
+        >>> mean_text(ScoreMean(0.66, 0.674)), mean_text(ScoreMean(0.5, 0.5))
+        ('0.660 (answered: 0.674)', '0.500')
+    """
+    every, answered = ("–" if value is None else f"{value:.3f}" for value in mean)
+    return every if every == answered else f"{every} (answered: {answered})"
+
+
+@dataclass(frozen=True, slots=True)
+class ScoreValues:
+    """The values of a score, one for each question: with repeats the question's mean.
+
+    Attributes:
+        answered: By template the values of the questions that were answered.
+        every: By template the values of all questions; a failed one has what it counts as.
+        upper: The same as if all undecided steps fitted; empty if none is undecided, or that says nothing of it.
+
+    Example:
+        >>> values = ScoreValues(answered={"t": [1.0]}, every={"t": [1.0, 0.0]})
+        >>> values.mean()
+        ScoreMean(every=0.5, answered=1.0)
+    """
+
+    answered: Mapping[str, Sequence[float]]
+    every: Mapping[str, Sequence[float]]
+    upper: Mapping[str, Sequence[float]] = field(default_factory=dict)
+
+    def all_values(self) -> list[float]:
+        """Return the values of all questions."""
+        return [value for values in self.every.values() for value in values]
+
+    def answered_values(self) -> list[float]:
+        """Return the values of the questions that were answered."""
+        return [value for values in self.answered.values() for value in values]
+
+    def mean(self) -> ScoreMean:
+        """Return the means over the questions."""
+        return ScoreMean(mean_of(self.all_values()), mean_of(self.answered_values()))
+
+    def mean_of_templates(self) -> ScoreMean:
+        """Return the mean of the template means, over all questions and over the answered ones."""
+        return ScoreMean(*(mean_of([fmean(group) for group in by.values()]) for by in (self.every, self.answered)))
+
+    def of_template(self, template_id: str) -> "ScoreValues":
+        """Return the values of a template's questions."""
+        answered, every, upper = (
+            {template_id: by[template_id]} if template_id in by else {}
+            for by in (self.answered, self.every, self.upper)
+        )
+        return ScoreValues(answered, every, upper)
+
+
+def mean_of(values: Sequence[float]) -> float | None:
+    """Return the mean; None without values."""
+    return fmean(values) if values else None
+
+
+def score_values(numbers: RunValues) -> dict[str, ScoreValues]:
+    """Return the values of each score that was measured, the first seen first; its upper bound is with it."""
+    questions = numbers.questions.values()
+    measured = numbers.measured()
+    uppers = {UPPER_BOUNDS[metric]: metric for metric in measured if metric in UPPER_BOUNDS}
+    return {
+        metric: replace(
+            _values(metric, questions), upper=_values(uppers[metric], questions).every if metric in uppers else {}
+        )
+        for metric in measured
+        if not metric_spec(metric).is_spent and metric not in UPPER_BOUNDS
+    }
+
+
+def _values(metric: str, questions: Iterable[QuestionValues]) -> ScoreValues:
+    answered: defaultdict[str, array[float]] = defaultdict(lambda: array("d"))
+    every: defaultdict[str, array[float]] = defaultdict(lambda: array("d"))
+    for question in questions:
+        value = question.mean(metric)
+        if value is not None:
+            answered[question.template_id].append(value)
+        if question.errors:
+            value = question.score(metric)
+        if value is not None:
+            every[question.template_id].append(value)
+    return ScoreValues(dict(answered), dict(every))

@@ -6,7 +6,7 @@ from typing import Any
 from graphrag_eval_lc.aggregation.sample_values import Sample, number
 from graphrag_eval_lc.aggregation.statistics import Column, exact_sum
 from graphrag_eval_lc.config import EvaluationConfig
-from graphrag_eval_lc.registry import MetricSpec
+from graphrag_eval_lc.prices import failed_without_tokens
 from graphrag_eval_lc.registry.metric_spec import Over
 from graphrag_eval_lc.registry.metrics import (
     AGENT_COST,
@@ -14,7 +14,6 @@ from graphrag_eval_lc.registry.metrics import (
     COST,
     JUDGES_COST,
     NUMBER_OF_SAMPLES,
-    TOKENS,
     aggregated_metrics,
 )
 
@@ -26,15 +25,12 @@ def _judges(over: Over) -> Judges:
     """Return the costs of this package's judges, without those that are sums of others."""
     judges: dict[str, tuple[str, ...]] = {}
     for spec in BUILT_IN:
-        if spec.over == over and spec.cost_key is not None and not _is_sum(spec):
+        # That of the contexts' F1 is the sum of its parts' costs.
+        is_sum = any(part.part_of == spec.key and part.cost_key != spec.cost_key for part in BUILT_IN)
+        if spec.over == over and spec.cost_key is not None and not is_sum:
             others = (key for key in spec.keys if key != spec.cost_key)
             judges[spec.cost_key] = (*judges.get(spec.cost_key, ()), *others)
     return judges
-
-
-def _is_sum(spec: MetricSpec) -> bool:
-    """Return whether a metric's cost is the sum of its parts' costs, as that of the contexts' F1."""
-    return any(part.part_of == spec.key and part.cost_key != spec.cost_key for part in BUILT_IN)
 
 
 _SAMPLE_JUDGES = _judges("questions")
@@ -166,8 +162,4 @@ def failed_attempts_of(sample: Sample) -> list[Mapping[str, Any]]:
 def _asked_no_model(record: Mapping[str, Any], *, is_attempt: bool) -> bool:
     """Return whether no model answered; of no calls an attempt has no list, and a response an empty one."""
     calls = record.get("llm_calls", [] if is_attempt else None)
-    return isinstance(calls, list) and all(map(_failed_without_tokens, calls))
-
-
-def _failed_without_tokens(call: object) -> bool:
-    return isinstance(call, Mapping) and "error" in call and not any(metric in call for metric in TOKENS)
+    return isinstance(calls, list) and all(map(failed_without_tokens, calls))

@@ -6,7 +6,7 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, cast
 
-from graphrag_eval_lc.aggregation.score_means import mean_text
+from graphrag_eval_lc.aggregation.question_values import mean_text
 from graphrag_eval_lc.compare.gate_checks import GateResult
 from graphrag_eval_lc.compare.gates import Gates, gate_results, gates_in
 from graphrag_eval_lc.compare.runs import run_results

@@ -10,7 +10,7 @@ from itertools import count
 from pathlib import Path
 from typing import Any, cast
 
-from graphrag_eval_lc.aggregation.score_means import mean_text, score_values
+from graphrag_eval_lc.aggregation.question_values import mean_text, score_values
 from graphrag_eval_lc.benchmark.benchmark_run import BenchmarkRun
 from graphrag_eval_lc.benchmark.recorded_scoring import recorded_config, register_recorded
 from graphrag_eval_lc.benchmark.run_manifest import Record, ended

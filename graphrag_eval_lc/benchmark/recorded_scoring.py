@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from graphrag_eval_lc.aggregation.notes import grading_change
+from graphrag_eval_lc.aggregation.sample_values import grading_change
 from graphrag_eval_lc.benchmark.run_identity import Run
 from graphrag_eval_lc.config import EvaluationConfig, is_enabled, load_config
 from graphrag_eval_lc.errors import RunFolderError

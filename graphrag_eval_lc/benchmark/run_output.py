@@ -8,7 +8,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, cast
 
-from graphrag_eval_lc.aggregation.notes import grading_note
+from graphrag_eval_lc.aggregation.sample_values import grading_note
 from graphrag_eval_lc.benchmark.benchmark_run import BenchmarkRun
 from graphrag_eval_lc.benchmark.recorded_scoring import missing_scorers, refuse_missing, scored_with, scoring_warnings
 from graphrag_eval_lc.benchmark.run_identity import (

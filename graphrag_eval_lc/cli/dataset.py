@@ -1,6 +1,6 @@
-"""The commands of ``dataset``: drafting and importing reference datasets, and the JSON Schemas of the formats."""
+"""The commands on datasets: drafting, importing, validating, notes of readers, and the JSON Schemas of the formats."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any
@@ -9,9 +9,21 @@ import typer
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from graphrag_eval_lc.benchmark.option_fields import MORE
-from graphrag_eval_lc.cli.options import Overwrite, Plugins, comma_separated, load_named_plugins, option
-from graphrag_eval_lc.cli.printing import EXIT_FINDINGS, say, tell
-from graphrag_eval_lc.cli.project import Config
+from graphrag_eval_lc.benchmark.score_options import ScoreRunOptions
+from graphrag_eval_lc.cli.options import (
+    SELECTING,
+    JsonRows,
+    Overwrite,
+    Plugins,
+    comma_separated,
+    keywords,
+    load_named_plugins,
+    option,
+    with_fields_of,
+)
+from graphrag_eval_lc.cli.printing import EXIT_FINDINGS, print_document, say, tell
+from graphrag_eval_lc.cli.project import Config, Dataset, needed_dataset
+from graphrag_eval_lc.compare.runs import run_results
 from graphrag_eval_lc.config.loading import CONFIG_SCHEMA_PATH
 from graphrag_eval_lc.console import DataConsole
 from graphrag_eval_lc.dataset.drafting import draft as drafted_from
@@ -20,9 +32,13 @@ from graphrag_eval_lc.dataset.importing import ImportOptions, imported, write_re
 from graphrag_eval_lc.dataset.loading import SCHEMA_PATHS
 from graphrag_eval_lc.dataset.query_language import STEP_NAMES
 from graphrag_eval_lc.dataset.query_runs import STATE_SUFFIX
+from graphrag_eval_lc.dataset.rules import UNANSWERED
+from graphrag_eval_lc.dataset.selection import Selection
+from graphrag_eval_lc.dataset.validation import Problem, validated
 from graphrag_eval_lc.errors import DatasetError, OptionError, ResponsesError
 from graphrag_eval_lc.files.writing import refuse_existing, replace_file
-from graphrag_eval_lc.report.json_documents import DOCUMENT_SCHEMA_PATHS
+from graphrag_eval_lc.report.json_documents import DOCUMENT_SCHEMA_PATHS, validation_document
+from graphrag_eval_lc.report.question_notes import labels_csv, noted_dataset, notes_summary, read_notes
 from graphrag_eval_lc.run_folder import write_data
 from graphrag_eval_lc.texts import counted, listed
 
@@ -268,3 +284,114 @@ def showing_progress(what: str) -> Iterator[Callable[[int, int], None]]:
     with Progress(*parts, console=console, transient=True) as bar:
         task = bar.add_task(what, total=None, visible=False)
         yield lambda done, total: bar.update(task, completed=done, total=total, visible=True)
+
+
+def notes(
+    notes: Annotated[Path, typer.Argument(help="The file that a report exported.", show_default=False)],
+    dataset: Annotated[Path, typer.Argument(help="The dataset, in YAML or JSON.", show_default=False)],
+    write: Annotated[
+        bool, option("--write -w", "Replace the references whose actual output was accepted, in the dataset itself.")
+    ] = False,
+    labels: Annotated[
+        Path | None,
+        option(
+            "--labels",
+            "Write the answers for which readers judged the judge to this CSV file, for judge agreement.",
+            "FILE",
+        ),
+    ] = None,
+    run: Annotated[
+        Path | None, option("--run", "The folder of the run. Default: the folder that the notes name.", "DIR")
+    ] = None,
+) -> None:
+    """List the notes that readers made in a report, and accept outputs as references.
+
+    In a report, mark a reference or a judge as wrong, write a note, or accept the output of a step as the reference;
+    then export the notes. This command lists them with the lines of the dataset. With --write it replaces each
+    accepted reference, with `output_source` (run, step, date, digest) next to it; comments, order and anchors of the
+    file stay. A reference that changed since the run is not replaced.
+
+    For example:
+
+    `graphrag-eval-lc dataset notes notes.json qa.yaml --write`
+    """
+    noted = read_notes(notes)
+    folder = run or (Path(noted.folder) if noted.folder else None)
+    if folder is None:
+        raise OptionError("the notes do not name the folder of their run", path=notes, hint="Add --run DIR.")
+    results = run_results(folder)
+    found = noted_dataset(noted, dataset, results)
+    for place in found.places:
+        say(f"{dataset}:{'' if place.line is None else f'{place.line}:'} {place.text}")
+    if write and found.outputs:
+        replace_file(dataset, [found.new_text().encode()])
+    say(notes_summary(found, noted, is_written=write))
+    if labels is not None:
+        text, count = labels_csv(noted, results)
+        replace_file(labels, [text.encode()])
+        say(f"Wrote {counted(count, 'label')} to {labels}. Next: graphrag-eval-lc judge agreement {labels} -c CONFIG")
+
+
+# If more questions have no response, only the first are shown.
+_MOST_UNANSWERED = 10
+_FIRST_UNANSWERED = 3
+
+
+@with_fields_of(ScoreRunOptions, only=SELECTING)
+def validate(
+    dataset: Dataset = None,
+    responses: Annotated[
+        Path | None,
+        option("--responses -r", "Responses to check against it: a file, or the folder of a run.", "FILE|RUN_DIR"),
+    ] = None,
+    config: Config = None,
+    plugins: Plugins = None,
+    as_json: JsonRows = False,
+    **options: Any,
+) -> None:
+    """Find everything that is wrong with a dataset, and how to fix it.
+
+    With `--responses`, the responses are checked too: for unknown keys, and for tool names that no reference step uses
+    while reference steps stay unmatched. `steps: {names: …}` in the config maps these names. For a run folder, the
+    config of the run is used unless you name another.
+
+    A problem means that something cannot be evaluated as intended: misspelt keys, values of the wrong type, repeated
+    ids, outputs that cannot be read or are cut, responses without a question. A warning means that the result may
+    surprise you: ids that YAML changed (0123 without quotes is read as 83), references without rows, or references
+    whose row order a different store may change.
+
+    Exit code 0: no problems, perhaps warnings; 1: problems; 2: a file cannot be read.
+
+    For example:
+
+    `graphrag-eval-lc validate qa.yaml --responses responses.jsonl`
+    """
+    dataset = needed_dataset(config, dataset)
+    load_named_plugins(plugins)
+    problems, note = validated(dataset, responses, config, Selection(**keywords(ScoreRunOptions, options)))
+    if as_json:
+        print_document(validation_document(problems, note))
+    else:
+        _print_problems(problems, note)
+    if any(problem.severity == "error" for problem in problems):
+        raise typer.Exit(EXIT_FINDINGS)
+
+
+def _print_problems(problems: Sequence[Problem], note: str | None) -> None:
+    unanswered = [problem for problem in problems if problem.what == UNANSWERED]
+    left_out = unanswered[_FIRST_UNANSWERED:] if len(unanswered) > _MOST_UNANSWERED else []
+    hidden = set(map(id, left_out))
+    for problem in problems:
+        if id(problem) not in hidden:
+            say(str(problem) if problem.severity == "error" else f"Warning: {problem}")
+    if left_out:
+        say(f"{counted(len(left_out), 'more question has', 'more questions have')} no response.")
+    if note is not None:
+        say(f"{chr(10) if problems else ''}{note}.")
+    warnings = sum(problem.severity == "warning" for problem in problems)
+    errors = len(problems) - warnings
+    found = [counted(number, word) for number, word in ((errors, "problem"), (warnings, "warning")) if number]
+    gap = "\n" if problems and note is None else ""
+    say(f"{gap}{' and '.join(found) or 'No problems'} found.")
+    if left_out:
+        say(f"{counted(len(unanswered), 'question')} without a response; --answered-only checks only the others.")

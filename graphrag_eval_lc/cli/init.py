@@ -1,8 +1,9 @@
-"""The command ``init``: the project file and the first dataset of an agent."""
+"""The commands that begin a project: ``init``, and ``migrate`` for one of graphrag-eval."""
 
 import json
 import shlex
 import sys
+import warnings
 from collections.abc import Iterator
 from enum import StrEnum
 from pathlib import Path
@@ -10,9 +11,11 @@ from typing import Annotated
 
 import typer
 
-from graphrag_eval_lc.cli.options import Overwrite, option
-from graphrag_eval_lc.cli.printing import EXIT_FINDINGS, say, tell
-from graphrag_eval_lc.errors import OptionError
+from graphrag_eval_lc.cli.options import JsonRows, Overwrite, option
+from graphrag_eval_lc.cli.printing import EXIT_FINDINGS, print_json, say, tell
+from graphrag_eval_lc.errors import GraphRAGEvalWarning, OptionError
+from graphrag_eval_lc.onboarding.migration import Migration
+from graphrag_eval_lc.onboarding.migration import migrate as convert
 from graphrag_eval_lc.onboarding.project import BegunProject, begin_project
 from graphrag_eval_lc.texts import counted, listed, visible
 
@@ -91,7 +94,11 @@ def init(
 
 def _agent_here(is_asked: bool) -> str:
     """Return the agent if none is named: the graph of ``langgraph.json``, otherwise what the user types."""
-    graphs = _graphs_here()
+    try:
+        found = json.loads(_LANGGRAPH_FILE.read_text(encoding="utf-8")).get("graphs")
+    except (OSError, ValueError, AttributeError):
+        found = None
+    graphs = list(found) if isinstance(found, dict) else []
     if len(graphs) == 1:
         return f"{_LANGGRAPH_FILE}:{graphs[0]}"
     if is_asked:
@@ -100,14 +107,6 @@ def _agent_here(is_asked: bool) -> str:
     hint = "Add --agent my_agent.py:agent." if not graphs else f"Add --agent {_LANGGRAPH_FILE}:{graphs[0]}."
     what = f"{_LANGGRAPH_FILE} has several graphs: {listed(graphs)}" if graphs else "no agent is named"
     raise OptionError(what, hint=hint)
-
-
-def _graphs_here() -> list[str]:
-    try:
-        graphs = json.loads(_LANGGRAPH_FILE.read_text(encoding="utf-8")).get("graphs")
-    except (OSError, ValueError, AttributeError):
-        return []
-    return list(graphs) if isinstance(graphs, dict) else []
 
 
 def _told(begun: BegunProject, *, asked: bool) -> Iterator[str]:
@@ -134,3 +133,74 @@ def _told(begun: BegunProject, *, asked: bool) -> Iterator[str]:
         yield "  graphrag-eval-lc init … --ask QUESTION   # drafts the first questions and how tools are compared"
     yield "  graphrag-eval-lc doctor    # checks agent, dataset, models and versions"
     yield "  graphrag-eval-lc run       # asks the agent, scores it, writes a report"
+
+
+def migrate(
+    dataset: Annotated[Path, option("--dataset -d", "graphrag-eval's reference dataset.", "FILE")],
+    responses: Annotated[Path, option("--responses -r", "The responses that it scored.", "FILE")],
+    config: Annotated[
+        Path | None, option("--config -c", "Its config, whose models and evaluations are converted.", "OLD")
+    ] = None,
+    published: Annotated[
+        list[Path] | None,
+        option("--published -p", "Its results or its aggregates; may be repeated for both.", "FILE"),
+    ] = None,
+    output: Annotated[Path | None, option("--output -o", "The folder to write graphrag_eval.yaml to.", "DIR")] = None,
+    overwrite: Overwrite = False,
+    worst: Annotated[int, option("--worst", "How many differences to show.", min=0)] = 20,
+    as_json: JsonRows = False,
+) -> None:
+    """Migrate from graphrag-eval: convert its config, and check that you get the same scores.
+
+    Writes the config with the two settings that reproduce graphrag-eval's figures, its models and its custom
+    evaluations. Scores its old responses with these settings, and compares the scores and aggregates with the
+    published ones. It calls no agent and no model.
+
+    Exit code 0: all published figures are reproduced; 1: differences remain; 3: the published results belong to other
+    questions.
+
+    For example:
+
+    `graphrag-eval-lc migrate -d qa.yaml -r responses.jsonl -c config.yaml -p results.yaml -o evaluation`
+    """
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always", GraphRAGEvalWarning)
+        found = convert(
+            dataset,
+            responses,
+            config=config,
+            published=tuple(published or ()),
+            output_dir=output,
+            overwrite=overwrite,
+        )
+    for warning in told:
+        tell(f"Warning: {warning.message}")
+    if as_json:
+        print_json(found.document())
+    else:
+        for line in _lines(found, worst):
+            say(line, keeps_lines=False)
+    if found.differences:
+        raise typer.Exit(EXIT_FINDINGS)
+
+
+def _lines(found: Migration, most: int) -> Iterator[str]:
+    """Yield the verdict, what differs, and what was converted and written."""
+    yield found.verdict
+    for each in found.differences[:most]:
+        place = f"{each.question_id}, {each.key}" if each.question_id is not None else each.key
+        yield f"  {place}: published {_shown(each.published)}, here {_shown(each.here)}. {each.why}"
+    if len(found.differences) > most:
+        yield f"  … and {counted(len(found.differences) - most, 'more difference')}; --json has all."
+    if found.notes:
+        yield ""
+    for note in found.notes:
+        yield f"Note: {note}"
+    if found.files:
+        yield ""
+    for path in found.files:
+        yield f"Written: {path}"
+
+
+def _shown(value: object) -> str:
+    return "nothing" if value is None else f"{value:.6g}" if isinstance(value, float) else str(value)

@@ -1,24 +1,150 @@
-"""The entry point of the command line: its commands, its exit codes, and errors without tracebacks."""
+"""The entry point of the command line: its commands, each loaded when it is called, exit codes, and errors."""
 
 import io
 import os
+import re
 import sys
 import traceback
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from difflib import get_close_matches
+from importlib import import_module
+from itertools import combinations
+from pathlib import Path
 from types import TracebackType
-from typing import Any, Final, NoReturn
+from typing import Annotated, Any, Final, NoReturn
 
 import typer
-from typer.core import TyperGroup
+from typer.core import TyperCommand, TyperGroup
 
 from graphrag_eval_lc import __version__
-from graphrag_eval_lc.cli.command import Command
+from graphrag_eval_lc.benchmark.option_fields import EXCLUDING, NEEDING, WRITTEN, refuse_conflicts
 from graphrag_eval_lc.cli.printing import EXIT_ERROR, EXIT_NOTHING, say, tell
 from graphrag_eval_lc.console import fill_closed_output, kept_output
-from graphrag_eval_lc.errors import PROJECT_ADDRESS, GraphRAGEvalError, NothingToCompareError
+from graphrag_eval_lc.errors import PROJECT_ADDRESS, GraphRAGEvalError, NothingToCompareError, OptionError
 from graphrag_eval_lc.texts import visible
+
+_SHOWS_ALL: Final = "graphrag_eval_lc.help_all"
+_DEFAULT: Final = "DEFAULT"
+_OF_FILE: Final = "DEFAULT_MAP"  # what click calls the source of a value of the project file
+# What graphrag-eval calls options of ``judge answers``.
+_OPTION_NAMES: Final = {
+    "--input-tsv-file-path": "--input",
+    "--output-tsv-file-path": "--output",
+    "--config-yaml-file-path": "--config",
+}
+_FIRST_SENTENCE = re.compile(r"[.;]\s")
+
+
+class Command(TyperCommand):
+    """A command whose function is loaded when it is called, or its own help is shown.
+
+    ``--help`` shows the options without a panel, with the first sentence of each; ``--help-all`` shows all in full.
+    """
+
+    def load(self) -> None:
+        """Load the function, and take over its options and its help."""
+        module, _, name = vars(self.callback)["place"].partition(":")
+        app = typer.Typer(add_completion=False)
+        app.command()(getattr(import_module(f"graphrag_eval_lc.cli.{module}"), name))
+        loaded: Any = typer.main.get_command(app)
+        self.run, self.help = loaded.callback, loaded.help
+        self.params = [*loaded.params, *_help_all(sum(map(_is_rare, loaded.params)))]
+
+    def make_context(self, *args: Any, **options: Any) -> Any:
+        """Read the arguments."""
+        self.load()
+        return super().make_context(*args, **options)
+
+    def parse_args(self, ctx: Any, args: list[str]) -> Any:
+        """Read the options, also under graphrag-eval's names."""
+        parts = (each.partition("=") for each in args)
+        return super().parse_args(ctx, [f"{_OPTION_NAMES.get(name, name)}{sign}{value}" for name, sign, value in parts])
+
+    def invoke(self, ctx: Any) -> Any:
+        """Call the command, unless its options exclude each other or would write the same file."""
+        _override_the_file(ctx)
+        names = {each.name: max(each.opts, key=len) for each in self.params}
+        refuse_conflicts(_given(ctx), ctx.params, command=self.name, called=lambda name: names.get(name, name))
+        # Paths are texts here with older versions of typer.
+        files = {name: Path(ctx.params[name]) for name in WRITTEN if ctx.params.get(name)}
+        for one, other in combinations(files, 2):
+            if files[one].resolve() == files[other].resolve():
+                what = f"{names[one]} and {names[other]} are the same file"
+                raise OptionError(what, path=files[one], hint="Use a separate file for each.")
+        return ctx.invoke(self.run, **ctx.params)
+
+    def format_help(self, ctx: Any, formatter: Any) -> None:
+        """Show the help: in short, or in full."""
+        if any(map(_is_rare, self.params)) and not ctx.meta.get(_SHOWS_ALL):
+            params: list[Any] = self.params
+            for each in params:
+                each.hidden = _is_rare(each)
+                if each.help and (end := _FIRST_SENTENCE.search(each.help)):
+                    each.help = f"{each.help[: end.start()]}."
+        super().format_help(ctx, formatter)
+
+
+def _is_rare(option: Any) -> bool:
+    return option.param_type_name == "option" and option.rich_help_panel is not None
+
+
+def _help_all(rare: int) -> list[Any]:
+    """Return the option ``--help-all`` of a command with rare options; of another one, none."""
+    shown = f"Show every option in full, including {rare} less common ones."
+
+    def command(
+        help_all: Annotated[
+            bool, typer.Option("--help-all", is_eager=True, expose_value=False, callback=_show_all, help=shown)
+        ] = False,
+    ) -> None: ...
+
+    app = typer.Typer(add_completion=False)
+    app.command()(command)
+    loaded: Any = typer.main.get_command(app)
+    return loaded.params[:1] if rare else []
+
+
+def _show_all(ctx: typer.Context, is_wanted: bool) -> None:
+    if is_wanted and not ctx.resilient_parsing:
+        ctx.meta[_SHOWS_ALL] = True
+        text = ctx.get_help()
+        if text:  # without rich; with it, it is printed by now
+            say(text)
+        raise typer.Exit
+
+
+def _given(ctx: Any) -> dict[str, str]:
+    """Return where each option comes from that is not left at its default, by its name in Python."""
+    sources = {name: getattr(ctx.get_parameter_source(name), "name", _DEFAULT) for name in ctx.params}
+    empty: tuple[Any, ...] = (None, (), [])
+    return {
+        name: source
+        for name, source in sources.items()
+        if source != _DEFAULT and ctx.params[name] is not False and ctx.params[name] not in empty
+    }
+
+
+def _override_the_file(ctx: Any) -> None:
+    """Drop options of the project file that an option of the command line excludes, or that need a missing one."""
+    given = _given(ctx)
+    for one, other, _ in EXCLUDING:
+        of_file = [name for name in (one, other) if given.get(name) == _OF_FILE]
+        if one in given and other in given and len(of_file) == 1:
+            _reset(ctx, of_file[0])
+    left = _given(ctx)
+    for need in NEEDING:
+        is_alone = not any(each in left for each in need.others)
+        is_needless = (need.waits and is_alone) or any(each in given and each not in left for each in need.others)
+        if given.get(need.option) == _OF_FILE and is_needless:
+            _reset(ctx, need.option)
+
+
+def _reset(ctx: Any, name: str) -> None:
+    option = next(each for each in ctx.command.params if each.name == name)
+    ctx.params[name] = option.default
+    ctx.set_parameter_source(name, type(ctx.get_parameter_source(name))[_DEFAULT])
+
 
 # The panels of --help, in the order of work: for each command its module and function, and the first sentence of its
 # help. They are repeated here so that --help does not load the commands.
@@ -31,29 +157,29 @@ _COMMANDS: Final = {
     "Run": {
         "run": ("run:run", "Run a dataset through an agent and score its responses."),
         "score": ("score:score", "Score recorded responses without calling an agent."),
-        "merge": ("merge:merge", "Merge shards, or runs over different questions, into one run."),
+        "merge": ("score:merge", "Merge shards, or runs over different questions, into one run."),
     },
     "Inspect": {
-        "report": ("report:report", "Write the HTML report of a run: scores, failures, and each question's steps."),
+        "report": ("runs:report", "Write the HTML report of a run: scores, failures, and each question's steps."),
         "compare": ("compare:compare", "Compare runs question by question: is a difference more than chance?"),
         "runs": ("runs:runs", "List the runs in a folder, or show the trend of their scores and costs."),
     },
     "Data": {
-        "validate": ("validate:validate", "Find everything that is wrong with a dataset, and how to fix it."),
+        "validate": ("dataset:validate", "Find everything that is wrong with a dataset, and how to fix it."),
         "dataset draft": ("dataset:draft", "Draft a reference dataset from recorded responses."),
         "dataset import": ("dataset:import_dataset", "Import a published dataset of questions and queries."),
         "dataset lint": ("graph:lint", "Find mistakes in the SPARQL queries of a dataset or a run."),
         "dataset refresh": ("graph:refresh", "Run the reference queries again, and list references that are stale."),
         "dataset notes": (
-            "notes:notes",
+            "dataset:notes",
             "List the notes that readers made in a report, and accept outputs as references.",
         ),
         "dataset generate": ("graph:generate", "Make a dataset from templates and the values in a graph."),
         "dataset schema": ("dataset:schema", "Print the JSON Schema of a format, for editors that check files."),
         "proxy": ("graph:proxy", "Record the calls of a SPARQL endpoint, or replay them."),
-        "import-traces": ("import_traces:import_traces", "Convert traces of other tools to responses, to score them."),
+        "import-traces": ("score:import_traces", "Convert traces of other tools to responses, to score them."),
         "migrate": (
-            "migrate:migrate",
+            "init:migrate",
             "Migrate from graphrag-eval: convert its config, and check that you get the same scores.",
         ),
     },
@@ -193,7 +319,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
     # --debug may be anywhere: users add it after an error, at the end of the line.
     debug = "--debug" in given
     fill_closed_output()
-    _escape_what_cannot_be_printed()
+    for stream in (sys.stdout, sys.stderr):  # escape what they cannot encode, such as half a character
+        if isinstance(stream, io.TextIOWrapper) and stream.errors in ("strict", "surrogateescape"):
+            stream.reconfigure(errors="backslashreplace")
     try:
         with kept_output():
             app([argument for argument in given if argument != "--debug"], prog_name="graphrag-eval-lc")
@@ -212,13 +340,6 @@ def main(arguments: Sequence[str] | None = None) -> None:
             f"again with --debug for the traceback.{report}"
         )
         _exit(EXIT_ERROR)
-
-
-def _escape_what_cannot_be_printed() -> None:
-    """Have standard output and error escape what they cannot encode, such as half a character."""
-    for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, io.TextIOWrapper) and stream.errors in ("strict", "surrogateescape"):
-            stream.reconfigure(errors="backslashreplace")
 
 
 def _show_traceback(kind: type[BaseException], problem: BaseException, frames: TracebackType | None) -> None:

@@ -13,7 +13,7 @@ import typer
 from graphrag_eval_lc.benchmark.benchmark_run import BenchmarkRun
 from graphrag_eval_lc.benchmark.merging.merge_runs import MISSING
 from graphrag_eval_lc.benchmark.run_benchmark import run_benchmark
-from graphrag_eval_lc.cli.comparison_tables import exit_code_of, print_gates
+from graphrag_eval_lc.cli.compare import exit_code_of, print_gates
 from graphrag_eval_lc.cli.printing import (
     EXIT_ERROR,
     EXIT_FINDINGS,
@@ -132,19 +132,28 @@ def show_run(run: BenchmarkRun, shown: Shown) -> None:
     if run.regression is not None:
         gates.append(run.regression)
     if shown.as_json:
-        _print_json(run, gates, has_report=shown.has_report)
+        problem = written_report(run.output_dir)[1] if run.output_dir and shown.has_report else None
+        print_document(run_document(run, gates))
+        if problem is not None:
+            tell(problem)
     else:
         _print_run(run, shown)
     for warning in run.warnings if shown.is_quiet else ():
         tell(f"Warning: {warning}")
-    code = exit_code_of(gates) if shown.as_json else _tell_gates(run, gates)
+    code = exit_code_of(gates)
+    if not shown.as_json:
+        print_gates(gates)
+        if with_baseline := sum(gate.needs_baseline for gate in run.gates):
+            need = counted(with_baseline, "gate of the config needs", "gates of the config need")
+            say(f"{need} a baseline: compare RUN_A {run.output_dir or 'RUN_B'}")
     if not _has_written(run, gates, shown):
         code = EXIT_ERROR
     if run.stopped is not None:
         _tell_stopped(run, shown.is_scored_again)
     micro = run.aggregates["micro"]
     is_empty = not micro[NUMBER_OF_SUCCESS_SAMPLES] and not micro[NUMBER_OF_ERROR_SAMPLES]
-    if is_empty and run.stopped is None and _is_shard(run):
+    is_shard = run.output_dir is not None and "shard" in (read_run(run.output_dir) or {})
+    if is_empty and run.stopped is None and is_shard:
         say("No question belongs to this shard.", err=shown.as_json)
     elif not micro[NUMBER_OF_SUCCESS_SAMPLES]:
         why = "the table above shows the errors" if micro[NUMBER_OF_ERROR_SAMPLES] else "the dataset has none"
@@ -154,18 +163,21 @@ def show_run(run: BenchmarkRun, shown: Shown) -> None:
         raise typer.Exit(code)
 
 
-def _is_shard(run: BenchmarkRun) -> bool:
-    return run.output_dir is not None and "shard" in (read_run(run.output_dir) or {})
-
-
 def _print_run(run: BenchmarkRun, shown: Shown) -> None:
     console = output_console()
     measures = [parse_measure(name) for name in shown.measures]
     for note in run.notes:
         say(f"{note}.\n")
     console.print(summary_tables(run.view(most_failures=shown.worst), measures=measures))
-    if run.output_dir:
-        _show_files(run.output_dir, has_report=shown.has_report)
+    if not run.output_dir:
+        return
+    path, problem = written_report(run.output_dir) if shown.has_report else (None, None)
+    files = [RUN_FILE, RESPONSES_FILE, RESULTS_FILE, AGGREGATES_FILE, *([] if path is None else [path.name])]
+    say(f"\nWritten to {run.output_dir}: {', '.join(files)}")
+    if path is not None:
+        say(f"Report: {path}\nTo open it: {command_line('report', str(run.output_dir), '--open')}")
+    if problem is not None:
+        tell(problem)
 
 
 def _has_written(run: BenchmarkRun, gates: Sequence[GateResult], shown: Shown) -> bool:
@@ -179,32 +191,6 @@ def _has_written(run: BenchmarkRun, gates: Sequence[GateResult], shown: Shown) -
     for path in () if shown.as_json else shown.files.given:
         say(f"Written to {path}.")
     return True
-
-
-def _print_json(run: BenchmarkRun, gates: Sequence[GateResult], *, has_report: bool) -> None:
-    _, problem = written_report(run.output_dir) if run.output_dir and has_report else (None, None)
-    print_document(run_document(run, gates))
-    if problem is not None:
-        tell(problem)
-
-
-def _tell_gates(run: BenchmarkRun, gates: Sequence[GateResult]) -> int:
-    """Print the gates of a run, and return the exit code that they ask for."""
-    print_gates(gates)
-    if with_baseline := sum(gate.needs_baseline for gate in run.gates):
-        need = counted(with_baseline, "gate of the config needs", "gates of the config need")
-        say(f"{need} a baseline: compare RUN_A {run.output_dir or 'RUN_B'}")
-    return exit_code_of(gates)
-
-
-def _show_files(folder: Path, *, has_report: bool) -> None:
-    path, problem = written_report(folder) if has_report else (None, None)
-    files = [RUN_FILE, RESPONSES_FILE, RESULTS_FILE, AGGREGATES_FILE, *([] if path is None else [path.name])]
-    say(f"\nWritten to {folder}: {', '.join(files)}")
-    if path is not None:
-        say(f"Report: {path}\nTo open it: {command_line('report', str(folder), '--open')}")
-    if problem is not None:
-        tell(problem)
 
 
 def _tell_stopped(run: BenchmarkRun, is_scored_again: bool) -> None:

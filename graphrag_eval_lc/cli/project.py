@@ -12,7 +12,7 @@ import typer
 
 from graphrag_eval_lc.cli.printing import tell
 from graphrag_eval_lc.config.loading import error_in_run, project_file, run_section
-from graphrag_eval_lc.errors import ConfigError, OptionError
+from graphrag_eval_lc.errors import OptionError
 
 _OF_DOCTOR = ("agent", "dataset", "output", "agent_key_env", "input_fn")
 # Which options of a command are looked up in the section; None: all of them.
@@ -136,31 +136,23 @@ def _defaults(
             raise error_in_run(path, f"unknown option {key!r:.80} of run", hint, str(key))
         if value is None:
             continue
-        given = _as_typed(option, value)
+        given = value  # as the command line would have it
+        if isinstance(value, dict):
+            given = json.dumps(value)
+        elif option.multiple:
+            given = [*map(str, value)] if isinstance(value, list) else [str(value)]
         try:
             option.process_value(ctx, given)
         except Exception as problem:  # newer versions of typer bring their own click, and its classes
             text = getattr(problem, "message", None)
             if text is None:
                 raise
-            raise _not_allowed(path, str(key), value, text) from None
+            hint = text[:1].upper() + text[1:]
+            raise error_in_run(path, f"{value!r:.80} is not allowed here", hint, str(key)) from None
         yield option.name, given
-
-
-def _not_allowed(path: Path, key: str, value: Any, text: str) -> ConfigError:
-    return error_in_run(path, f"{value!r:.80} is not allowed here", text[:1].upper() + text[1:], key)
 
 
 def _names_of(option: Any) -> list[str]:
     """Return the names of an option in the section: as on the command line, without dashes in front."""
     names = [name[2:].replace("-", "_") for name in option.opts if name.startswith("--")]
     return names or [option.name]
-
-
-def _as_typed(option: Any, value: Any) -> Any:
-    """Return a value of the file as the command line would have it."""
-    if isinstance(value, dict):
-        return json.dumps(value)
-    if option.multiple:
-        return [str(each) for each in value] if isinstance(value, list) else [str(value)]
-    return value

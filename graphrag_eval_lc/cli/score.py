@@ -1,12 +1,14 @@
-"""The command ``score``: recorded responses against a dataset, or a run's folder once more, without an agent."""
+"""The commands on responses that exist: ``score``, ``merge`` of the parts of a run, and ``import-traces``."""
 
-from collections.abc import Mapping, Sequence
+import shlex
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from graphrag_eval_lc.benchmark.option_fields import MORE, cli_options
+from graphrag_eval_lc.benchmark.option_fields import FOLDER, MORE, cli_options
 from graphrag_eval_lc.benchmark.score_options import ScoreOptions, ScoreRunOptions
 from graphrag_eval_lc.cli.options import (
     AsJson,
@@ -15,6 +17,7 @@ from graphrag_eval_lc.cli.options import (
     JUnit,
     Measures,
     NoReport,
+    Overwrite,
     Plugins,
     Summary,
     Worst,
@@ -25,11 +28,17 @@ from graphrag_eval_lc.cli.options import (
     option_name,
     with_fields_of,
 )
+from graphrag_eval_lc.cli.printing import EXIT_FINDINGS, print_document, say, tell
 from graphrag_eval_lc.cli.project import Config
-from graphrag_eval_lc.cli.report import recovered
+from graphrag_eval_lc.cli.runs import recovered
 from graphrag_eval_lc.errors import OptionError
+from graphrag_eval_lc.files.writing import json_line, refuse_existing, replace_file
+from graphrag_eval_lc.records import is_error
 from graphrag_eval_lc.report.ci_files import CiFiles
+from graphrag_eval_lc.report.json_documents import run_document
 from graphrag_eval_lc.run_folder import RESPONSES_FILE
+from graphrag_eval_lc.texts import counted
+from graphrag_eval_lc.traces.reading import TraceReading, nothing_read
 
 
 @with_fields_of(ScoreOptions, ScoreRunOptions)
@@ -126,3 +135,149 @@ def _refuse_others(where: str, options: Mapping[str, Any], model: type[ScoreOpti
 def _refuse(names: Sequence[str], where: str) -> None:
     if names:
         raise OptionError(f"{', '.join(names)} cannot be used {where}", hint="Leave it out.")
+
+
+def merge(
+    runs: Annotated[
+        list[Path],
+        typer.Argument(
+            help="The folders of the parts, in any order; a merged run may be among them.", metavar="RUN_DIR"
+        ),
+    ],
+    output: Annotated[Path, option("--output -o", "The folder of the merged run.", "DIR", show_default=False)],
+    dataset: Annotated[
+        Path | None, option("--dataset", "The dataset, if run.json does not name its file.", "FILE")
+    ] = None,
+    fail_under: FailUnder = None,
+    fail_over: FailOver = None,
+    overwrite: Overwrite = False,
+    dry_run: Annotated[bool, option("--dry-run", "Only show what would be merged and what is missing.")] = False,
+    label: Annotated[
+        str | None, option("--label", "A name for the run; by default that of the parts.", panel=FOLDER)
+    ] = None,
+    force: Annotated[
+        bool,
+        option(
+            "--force",
+            "Merge parts with another agent, capture or other limits anyway. If there are two answers to one "
+            "question, keep the one that succeeded, or the first.",
+            panel=FOLDER,
+        ),
+    ] = False,
+    open_files: Annotated[
+        bool,
+        option("--open-files", "Let the umask decide who may read new files. Otherwise only you may.", panel=FOLDER),
+    ] = False,
+    no_report: NoReport = False,
+    worst: Worst = 5,
+    as_json: AsJson = False,
+    summary: Summary = None,
+    junit: JUnit = None,
+) -> None:
+    """Merge shards, or runs over different questions, into one run.
+
+    Dataset, agent, capture, config, repeats and limits must be the same. The result is a run like any other: run
+    resumes it, and score, report and compare accept it. The parts are not changed. Results are copied. Responses that
+    a killed part has not scored are scored now, unless your models or functions judge: then use score. Exits with 1 if
+    samples are missing, and lists them.
+
+    For example:
+
+    `graphrag-eval-lc merge runs/night-*-of-16 -o runs/night`
+    """
+    # Imported here so that --help does not wait for LangChain.
+    from graphrag_eval_lc.benchmark.merging.merge_runs import NOT_SCORED, merge_runs, plan_merge
+    from graphrag_eval_lc.cli.outcome import Shown, gates_of_a_run, show_run
+
+    if dry_run:
+        plan = plan_merge(runs, output_dir=output, dataset=dataset, force=force)
+        answered = f"{plan.answered:,} of {counted(plan.samples, 'sample')} answered"
+        say(f"{counted(plan.runs, 'run')} would be merged: {answered}.")
+        if plan.errors:
+            say(f"{plan.errors:,} of those failed.")
+        for warning in plan.warnings:
+            tell(f"Warning: {warning}")
+        if plan.missing:
+            tell(f"The run would not be complete: {plan.missing}.")
+            raise typer.Exit(EXIT_FINDINGS)
+        return
+    run = merge_runs(
+        runs,
+        output_dir=output,
+        dataset=dataset,
+        label=label,
+        gates=gates_of_a_run(fail_under, fail_over),
+        overwrite=overwrite,
+        force=force,
+        open_files=open_files,
+    )
+    if run.stopped is not None and run.stopped["reason"] == NOT_SCORED:
+        if as_json:
+            print_document(run_document(run, []))
+        for warning in run.warnings:
+            tell(f"Warning: {warning}")
+        tell(f"Merged into {output}, and not scored yet: {run.stopped['message']}.")
+        raise typer.Exit(EXIT_FINDINGS)
+    files = CiFiles.of(summary, junit)
+    # Its warnings are not printed yet.
+    show_run(run, Shown(worst, (), not no_report, as_json, files, is_quiet=True, is_scored_again=True))
+
+
+def import_traces(
+    traces: Annotated[
+        Path,
+        typer.Argument(
+            help="Spans of OpenTelemetry (OTLP as JSON, also a line for each batch), or runs of LangSmith (JSON, "
+            "JSON Lines). The format is recognised automatically.",
+            metavar="TRACES",
+        ),
+    ],
+    output: Annotated[Path, option("--output -o", "The file of responses to write (JSON Lines).", "FILE")],
+    dataset: Annotated[
+        Path | None,
+        option(
+            "--dataset",
+            "The dataset of the questions. Their texts identify traces without an id.",
+            "FILE",
+        ),
+    ] = None,
+    overwrite: Overwrite = False,
+) -> None:
+    """Convert traces of other tools to responses, to score them.
+
+    So you do not need to run the agent again. Supported instrumentations: Traceloop (OpenLLMetry), OpenInference,
+    Langfuse, pydantic-ai, OpenAI's agents, smolagents, LlamaIndex, and any that follows OpenTelemetry's GenAI
+    conventions. The id of a question is read from the metadata of its trace (`question_id`), otherwise it is found by
+    the question's text. Other traces are left out. Exits with 2 if no response is found, or the file cannot be read.
+
+    For example:
+
+    `graphrag-eval-lc import-traces traces.json --dataset qa.yaml -o responses.jsonl`
+    """
+    refuse_existing(output, overwrite=overwrite)
+    reading = TraceReading(traces, dataset)
+    count: Counter[str] = Counter()
+
+    def lines() -> Iterator[bytes]:
+        for response in reading:
+            count["responses"] += 1
+            count["steps"] += len(response.get("actual_steps") or ())
+            count["errors"] += is_error(response)
+            count["warnings"] += bool(response.get("capture_warnings"))
+            yield json_line(response)
+        if not count["responses"]:
+            raise nothing_read(reading, traces)  # before the file of before is replaced
+
+    replace_file(output, lines())
+    for warning in reading.warnings:
+        tell(f"Warning: {warning}.")
+    failed = f", {count['errors']:,} of them failed" if count["errors"] else ""
+    say(
+        f"Wrote {counted(count['responses'], 'response')} with {counted(count['steps'], 'tool call')} to {output}, of "
+        f"{counted(reading.number_of_traces, 'trace')}{failed}."
+    )
+    if count["warnings"]:
+        say(f"{counted(count['warnings'], 'response has', 'responses have')} warnings (capture_warnings).")
+    if dataset is not None:
+        command = shlex.join(("score", str(dataset), str(output), "--answered-only", "-o", "runs/traced"))
+        say(f"To score them: graphrag-eval-lc {command}")

@@ -1,11 +1,11 @@
 """Comparing runs: which agent is better, by how much, and where."""
 
 from graphrag_eval_lc.compare.compare_runs import compare_runs
+from graphrag_eval_lc.compare.comparison_view import ComparedQuestion, PairComparison, RunSummary
 from graphrag_eval_lc.compare.flips import Flip, QuestionSide, ShownStep, StepPair
 from graphrag_eval_lc.compare.gate_checks import Gate, GateResult
 from graphrag_eval_lc.compare.gates import gate_results, read_gates
 from graphrag_eval_lc.compare.metric_comparison import MetricComparison
-from graphrag_eval_lc.compare.pair_comparison import ComparedQuestion, PairComparison, RunSummary
 from graphrag_eval_lc.compare.run_comparison import RunComparison
 from graphrag_eval_lc.public_names import only_public
 

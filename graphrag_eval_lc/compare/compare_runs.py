@@ -3,10 +3,10 @@
 from collections.abc import Iterable, Mapping, Sequence
 from math import fsum
 
-from graphrag_eval_lc.aggregation.notes import bounds_text
+from graphrag_eval_lc.aggregation.sample_values import bounds_text
+from graphrag_eval_lc.compare.comparison_view import ComparedQuestion, PairComparison, RunSummary
 from graphrag_eval_lc.compare.flips import Flip, flips_between
 from graphrag_eval_lc.compare.metric_tests import MetricValues, compared_metrics
-from graphrag_eval_lc.compare.pair_comparison import ComparedQuestion, PairComparison, RunSummary
 from graphrag_eval_lc.compare.run_comparison import RunComparison
 from graphrag_eval_lc.compare.runs import NamedRun, Pairing, RunSource, run_results
 from graphrag_eval_lc.compare.settings import setting_warnings

@@ -252,18 +252,14 @@ def _rank(score: float | None, metric: MetricSpec) -> float:
 
 def is_right(score: float, metric: MetricSpec) -> bool:
     """Return whether a score is as good as it can be: 1 for a metric that nobody declared, as for all scores."""
-    best = _best_value(metric)
+    best = best_value(metric)
     if best is None:
         return False
     return score <= best + _ROUNDING if metric.lower_is_better else score >= best - _ROUNDING
 
 
-def has_best_value(metric: MetricSpec) -> bool:
-    """Return whether a score can be as good as it can be: whether a question can be right in it."""
-    return _best_value(metric) is not None
-
-
-def _best_value(metric: MetricSpec) -> float | None:
+def best_value(metric: MetricSpec) -> float | None:
+    """Return the value of a question that is right in a score; None if it has no bound on that side."""
     least, greatest = metric.range
     if metric.lower_is_better:
         return least
@@ -300,19 +296,16 @@ def _reason(result: Mapping[str, Any], metric: MetricSpec, score: float | None) 
 
 def _steps(result: Mapping[str, Any]) -> tuple[ShownStep, ...]:
     fulfilling = set(fulfilling_steps(result).values())
-    steps = (result.get("actual_steps") or ())[:_MOST_STEPS]
-    return tuple(_shown(step, index in fulfilling) for index, step in enumerate(steps))
-
-
-def _shown(step: Mapping[str, Any], fulfils: bool) -> ShownStep:
-    error, output = step.get("error"), step.get("output")
-    return ShownStep(
-        name=str(step.get("name")),
-        args=_text(step.get("args")),
-        output=_text(output if error is None else error),
-        status=str(step.get("status", "success" if error is None else "error")),
-        elapsed_sec=number(step.get(ELAPSED_SEC)),
-        fulfils=fulfils,
+    return tuple(
+        ShownStep(
+            name=str(step.get("name")),
+            args=_text(step.get("args")),
+            output=_text(step.get("output") if (error := step.get("error")) is None else error),
+            status=str(step.get("status", "success" if error is None else "error")),
+            elapsed_sec=number(step.get(ELAPSED_SEC)),
+            fulfils=index in fulfilling,
+        )
+        for index, step in enumerate((result.get("actual_steps") or ())[:_MOST_STEPS])
     )
 
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import Any, Final, Literal, get_args
 
-from graphrag_eval_lc.compare.flips import has_best_value
+from graphrag_eval_lc.compare.flips import best_value
 from graphrag_eval_lc.config import EvaluationConfig, GateConfig
 from graphrag_eval_lc.errors import ConfigError, GraphRAGEvalError, OptionError
 from graphrag_eval_lc.judges.custom_functions import CustomFunction, all_functions
@@ -132,7 +132,11 @@ class KnownMetrics:
             return f"unknown statistic {ending or '(empty)'} of {stem}", nearest(ending, STATISTICS)
         if self.open_functions:
             return None
-        hint = nearest(_as_measured(metric), (*self.measured, *self.unmeasured))
+        try:  # a measure of retrieved ids, named as in the config, such as P@5
+            meant = f"{RETRIEVAL_IDS}{parse_measure(metric).key}"
+        except ValueError:
+            meant = metric
+        hint = nearest(meant, (*self.measured, *self.unmeasured))
         more = "" if hint.startswith("Did") else " Names of plugins and evaluators count if these are loaded."
         return f"unknown metric {metric}", hint + more
 
@@ -153,14 +157,6 @@ class KnownMetrics:
             return f"{metric} is not measured, as retrieval.text is off in the config", "Switch it on."
         what = f"{metric} is not measured, as retrieval.measures of the config (--measures) does not list it"
         return what, nearest(metric, members)
-
-
-def _as_measured(name: str) -> str:
-    """Return the metric of a measure of retrieved ids that is named as in the config, such as ``P@5``."""
-    try:
-        return f"{RETRIEVAL_IDS}{parse_measure(name).key}"
-    except ValueError:
-        return name
 
 
 def nearest(name: str, known: Sequence[str]) -> str:
@@ -286,7 +282,7 @@ def check_condition(gate: GateConfig, index: int | None) -> None:
 
 def can_be_right(spec: MetricSpec) -> bool:
     """Return whether a question can be right in a metric, so that it can be lost."""
-    return not spec.is_spent and has_best_value(spec)
+    return not spec.is_spent and best_value(spec) is not None
 
 
 def _error(what: str, hint: str, index: int | None, key: str) -> GraphRAGEvalError:
@@ -300,7 +296,12 @@ def _judges_that_are_off(
     """Return why judges do not judge, and a hint, by judge."""
     has_llm = has_llm or config.llm is not None
     has_embeddings = has_embeddings or (config.llm is not None and config.llm.embedding is not None)
-    wanted = _wanted(config, has_embeddings=has_embeddings) if has_llm else set()
+    wanted = set()
+    if has_llm:
+        # Imported here so that a run without judges need not load them.
+        from graphrag_eval_lc.judges.judging import wanted_judges
+
+        wanted = {judge.key for judge in wanted_judges(config, has_embeddings=has_embeddings)}
     off: dict[str | None, tuple[str, str]] = {}
     for judge in JUDGES:
         if judge.key in wanted:
@@ -315,13 +316,6 @@ def _judges_that_are_off(
                 f"Name it in judges.metrics, and set no {judge.key}.enabled to false.",
             )
     return off
-
-
-def _wanted(config: EvaluationConfig, *, has_embeddings: bool) -> set[str]:
-    # Imported here so that a run without judges need not load them.
-    from graphrag_eval_lc.judges.judging import wanted_judges
-
-    return {judge.key for judge in wanted_judges(config, has_embeddings=has_embeddings)}
 
 
 def _is_known(function: CustomFunction) -> bool:

@@ -139,7 +139,11 @@ class GateValues:
         has = self.has(metric)
         scored = {each.question_id: score for each in questions if has and (score := each.score(metric)) is not None}
         means = list(scored.values())
-        upper = self._upper(metric, questions)
+        upper = None
+        if self._by_question.mean_of_upper_bound(metric) is not None:
+            key = next(key for key, bounded in UPPER_BOUNDS.items() if bounded == metric)
+            bounds = [bound for question in questions if (bound := question.score(key)) is not None]
+            upper = statistic_of(bounds, MEAN) if bounds else None
         # In a part of the questions there may be nothing undecided.
         is_decided = len(questions) < len(self.questions) and means and upper == statistic_of(means, MEAN)
         return BoundedValues(
@@ -149,13 +153,6 @@ class GateValues:
             left_out=len(questions) - len(scored),
             upper=None if is_decided else upper,
         )
-
-    def _upper(self, metric: str, questions: Sequence[QuestionValues]) -> float | None:
-        if self._by_question.mean_of_upper_bound(metric) is None:
-            return None
-        key = next(key for key, bounded in UPPER_BOUNDS.items() if bounded == metric)
-        bounds = [bound for question in questions if (bound := question.score(key)) is not None]
-        return statistic_of(bounds, MEAN) if bounds else None
 
     def _of_samples(self, metric: str, statistic: Statistic, ids: Iterable[str]) -> Sequence[float]:
         if statistic == _SUM and metric in self._in_all:

@@ -28,7 +28,8 @@ def value_text(value: float, unit: Unit) -> str:
     if unit == "usd":
         return f"{'−' if value < 0 else ''}{dollars(abs(value))}"
     known = _FORMATS.get(unit)
-    text = format(value, known or f",.{_decimals(value)}f")
+    decimals = min(_MOST_DECIMALS, max(0, _DIGITS - 1 - floor(log10(abs(value))))) if value else 0
+    text = format(value, known or f",.{decimals}f")
     # What rounds to nothing has no sign.
     shown = text.replace("-", "−") if _is_something(text) else text.lstrip("-")
     return shown if known else f"{shown} {unit}"
@@ -67,10 +68,6 @@ def p_statement(p_value: float) -> str:
 
 def _is_something(text: str) -> bool:
     return any(digit in text for digit in "123456789")
-
-
-def _decimals(value: float) -> int:
-    return min(_MOST_DECIMALS, max(0, _DIGITS - 1 - floor(log10(abs(value))))) if value else 0
 
 
 SIGNIFICANT = 0.05
@@ -241,20 +238,14 @@ def p_values_note(main: str | None, metrics: Iterable[MetricComparison]) -> str:
     levels = (
         f"The interval of {main} is at {level}, others are" if main is not None else f"Intervals are at {level}, or"
     )
+    found = [each.number_of_templates for each in shown if each.verdict != "no evidence"]
+    # The questions of the only template count each for itself, which is said elsewhere.
+    few = min((number for number in found if 1 < number < FEW_FOR_SKEWED), default=0)
+    rare = f" If others change far more than these {few} templates, p-values are too small." if few else ""
     return (
         f"{own} adjusted together (Holm){apart}. {levels} as much wider as this adjustment asks: an interval holds 0 "
-        f"where, and only where, there is no evidence of a difference.{_rare_changes_note(shown)}"
+        f"where, and only where, there is no evidence of a difference.{rare}"
     )
-
-
-def _rare_changes_note(metrics: Iterable[MetricComparison]) -> str:
-    """Say that p-values may be too small, where few templates decided."""
-    found = [each.number_of_templates for each in metrics if each.verdict != "no evidence"]
-    # The questions of the only template count each for itself, which is told elsewhere.
-    few = [number for number in found if 1 < number < FEW_FOR_SKEWED]
-    if not few:
-        return ""
-    return f" If others change far more than these {min(few)} templates, p-values are too small."
 
 
 def needed_text(metric: MetricComparison) -> str:

@@ -7,7 +7,6 @@ from typing import Final
 from graphrag_eval_lc.compare.comparison_view import ComparisonView, MetricRow, PairView
 from graphrag_eval_lc.compare.flips import Flip
 from graphrag_eval_lc.compare.metric_comparison import failures_text, is_same
-from graphrag_eval_lc.compare.pair_comparison import RunSummary
 from graphrag_eval_lc.tables.notebook_html import (
     LONGEST_TEXT,
     Cell,
@@ -38,7 +37,16 @@ _FLIP_COLUMNS = (
 def notebook_comparison(view: ComparisonView) -> str:
     """Return a comparison as small tables."""
     headlines = [f"{pair.headline}." for pair in view.pairs]
-    names = [f"{run.letter}: {run.label}{_errors_text(run, view)}" for run in view.runs]
+    count_as = failures_text(row.metric for pair in view.pairs for row in pair.rows)
+    names = [
+        f"{run.letter}: {run.label}"
+        + (
+            f" ({run.number_of_errors:,} of {run.number_of_samples:,} failed; their scores {count_as})"
+            if run.number_of_errors
+            else ""
+        )
+        for run in view.runs
+    ]
     doubts = dict.fromkeys(pair.doubt for pair in view.pairs if pair.doubt)
     return page_html(
         paragraphs_html([*_first(headlines, _MOST_RUNS, "run"), *_first(names, _MOST_RUNS, "run")]),
@@ -46,13 +54,6 @@ def notebook_comparison(view: ComparisonView) -> str:
         _metrics_html([(pair, row) for pair in view.pairs for row in pair.rows], view.pairs),
         paragraphs_html(["How sure is this?", *doubts, view.note, *_first(view.warnings, _MOST_WARNINGS, "warning")]),
     )
-
-
-def _errors_text(run: RunSummary, view: ComparisonView) -> str:
-    if not run.number_of_errors:
-        return ""
-    count_as = failures_text(row.metric for pair in view.pairs for row in pair.rows)
-    return f" ({run.number_of_errors:,} of {run.number_of_samples:,} failed; their scores {count_as})"
 
 
 def _metrics_html(rows: Sequence[tuple[PairView, MetricRow]], pairs: Sequence[PairView]) -> str:
@@ -69,22 +70,18 @@ def _metrics_html(rows: Sequence[tuple[PairView, MetricRow]], pairs: Sequence[Pa
         Column("better / same / worse", is_number=True),
         Column("verdict", longest=LONGEST_TEXT),
     ]
-    cells = (_metric_cells(pair, row, other) for pair, row in shown[:_MOST_ROWS])
-    return rows_html("Metrics compared with A, the baseline", columns, cells, " ".join(notes))
-
-
-def _metric_cells(pair: PairView, row: MetricRow, other: str) -> Sequence[Cell]:
-    return (
-        row.name,
-        f"{row.metric.number_of_questions:,}",
-        row.a,
-        row.b if other == pair.letter else f"{pair.letter}: {row.b}",
-        row.change,
-        row.interval,
-        row.p,
-        row.counts,
-        Marked(row.reason, row.metric.verdict),
+    cells = (
+        (
+            row.name,
+            f"{row.metric.number_of_questions:,}",
+            row.a,
+            row.b if other == pair.letter else f"{pair.letter}: {row.b}",
+            *(row.change, row.interval, row.p, row.counts),
+            Marked(row.reason, row.metric.verdict),
+        )
+        for pair, row in shown[:_MOST_ROWS]
     )
+    return rows_html("Metrics compared with A, the baseline", columns, cells, " ".join(notes))
 
 
 def _first(texts: Sequence[str], most: int, noun: str) -> Iterator[str]:

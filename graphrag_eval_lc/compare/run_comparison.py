@@ -1,20 +1,25 @@
 """The outcome of a comparison: a baseline, the runs that are compared with it, and their differences."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field, replace
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal, get_args
 
-from graphrag_eval_lc.compare.comparison_view import ComparisonView, comparison_view
+from graphrag_eval_lc.compare.comparison_view import (
+    ComparisonView,
+    PairComparison,
+    RunSummary,
+    comparison_view,
+    verdict_word,
+)
 from graphrag_eval_lc.compare.gate_checks import GateResult, check
 from graphrag_eval_lc.compare.gate_values import GateValues
 from graphrag_eval_lc.compare.gates import Gates, check_names, check_own_gates, gates_in, read_gates
 from graphrag_eval_lc.compare.metric_comparison import difference_of
 from graphrag_eval_lc.compare.notebook_comparison import notebook_comparison
-from graphrag_eval_lc.compare.pair_comparison import PairComparison, RunSummary, verdict_word
 from graphrag_eval_lc.compare.runs import RunResults
-from graphrag_eval_lc.config import EvaluationConfig, GateConfig
+from graphrag_eval_lc.config import EvaluationConfig
 from graphrag_eval_lc.errors import OptionError
 from graphrag_eval_lc.registry.custom_metrics import note_recorded, recorded_only_here
 from graphrag_eval_lc.registry.metrics import MAIN_METRIC
@@ -110,36 +115,34 @@ class RunComparison:
             raise OptionError("the comparison has no results to check gates on", hint="Make it with compare_runs.")
         for results in self.sources:
             note_recorded(results.declarations().items())
-        wanted = [gates_in(results) for results in self.sources[1:]] if gates is None else None
-        if wanted is None:
+        if gates is not None:
             wanted = [read_gates(gates, has_baseline=True)] * len(self.pairs)
         else:
+            wanted = [gates_in(results) for results in self.sources[1:]]
             for own, results in zip(wanted, self.sources[1:], strict=True):
                 check_own_gates(own, results)
-        names = [each for own in wanted for gate in own for each in self._names_of(gate)]
+        names = [
+            gate.metric or (self.metric if gate.under is gate.over is None else None) or MAIN_METRIC
+            for own in wanted
+            for gate in own
+        ]
         if not names:
             return []
         baseline = GateValues(self.sources[0], names, letter="A", main=self.metric)
         runs = [
-            self._values_of(pair, results, names) for pair, results in zip(self.pairs, self.sources[1:], strict=True)
+            GateValues(
+                results,
+                names,
+                letter=pair.run.letter,
+                main=self.metric,
+                compared=None if self.metric is None else pair.metric(self.metric),
+                undecided={flip.question_id for flip in pair.flips if flip.is_undecided},
+            )
+            for pair, results in zip(self.pairs, self.sources[1:], strict=True)
         ]
         if gates is not None:
             check_names(wanted[0], baseline, runs, of_config=isinstance(gates, EvaluationConfig))
         return [check(gate, run, baseline) for own, run in zip(wanted, runs, strict=True) for gate in own]
-
-    def _names_of(self, gate: GateConfig) -> list[str]:
-        is_of_default = gate.under is not None or gate.over is not None
-        return [gate.metric or (MAIN_METRIC if is_of_default else self.metric) or MAIN_METRIC]
-
-    def _values_of(self, pair: PairComparison, results: RunResults, names: Sequence[str]) -> GateValues:
-        return GateValues(
-            results,
-            names,
-            letter=pair.run.letter,
-            main=self.metric,
-            compared=None if self.metric is None else pair.metric(self.metric),
-            undecided={flip.question_id for flip in pair.flips if flip.is_undecided},
-        )
 
     def rows(self, kind: Kind = "metrics") -> list[dict[str, Any]]:
         """Return the comparison as rows.
@@ -154,7 +157,19 @@ class RunComparison:
         if kind not in get_args(Kind):
             hint = f"Give {', '.join(get_args(Kind))}."
             raise OptionError(f"unknown kind of frame {kind!r}", key="kind", hint=hint)
-        return list(self._question_rows() if kind == "questions" else self._metric_rows())
+        rows: list[dict[str, Any]] = []
+        for pair in self.pairs:
+            for metric in pair.metrics if kind == "metrics" else ():
+                low, high = metric.interval or (None, None)
+                found = {"low": low, "high": high, "verdict": verdict_word(metric)}
+                values = {name: found[name] if name in found else getattr(metric, name) for name in _METRIC_COLUMNS}
+                rows.append({"run": pair.run.letter, "label": pair.run.label, **values})
+            for question in pair.questions if kind == "questions" else ():
+                about = {"run": pair.run.letter, "question_id": question.question_id}
+                about |= {"template_id": question.template_id}
+                for name, (a, b) in question.values.items():
+                    rows.append({**about, "metric": name, "a": a, "b": b, "difference": difference_of((a, b))})
+        return rows
 
     def to_dict(self) -> dict[str, Any]:
         """Return the comparison as plain dicts, lists and values, as in JSON."""
@@ -230,25 +245,3 @@ class RunComparison:
     def _repr_html_(self) -> str:
         """Return a small table, as a notebook shows it."""
         return notebook_comparison(self.view())
-
-    def _metric_rows(self) -> Iterable[dict[str, Any]]:
-        for pair in self.pairs:
-            for metric in pair.metrics:
-                low, high = metric.interval or (None, None)
-                found = {"low": low, "high": high, "verdict": verdict_word(metric)}
-                values = {name: found[name] if name in found else getattr(metric, name) for name in _METRIC_COLUMNS}
-                yield {"run": pair.run.letter, "label": pair.run.label, **values}
-
-    def _question_rows(self) -> Iterable[dict[str, Any]]:
-        for pair in self.pairs:
-            for question in pair.questions:
-                for metric, (a, b) in question.values.items():
-                    yield {
-                        "run": pair.run.letter,
-                        "question_id": question.question_id,
-                        "template_id": question.template_id,
-                        "metric": metric,
-                        "a": a,
-                        "b": b,
-                        "difference": difference_of((a, b)),
-                    }

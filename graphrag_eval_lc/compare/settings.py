@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence, Set
 from typing import Any
 
-from graphrag_eval_lc.compare.runs import NamedRun, RunResults
+from graphrag_eval_lc.compare.runs import NamedRun
 from graphrag_eval_lc.config import JudgesConfig
 from graphrag_eval_lc.registry import metric_spec
 from graphrag_eval_lc.registry.custom_metrics import changed_since
@@ -93,9 +93,18 @@ def _declaration_warnings(runs: Iterable[NamedRun], metrics: Sequence[str]) -> I
 
 
 def _matcher_warnings(a: NamedRun, b: NamedRun, metrics: Sequence[str]) -> Iterable[str]:
-    before, after = (_matchers(run.results) for run in (a, b))
+    listed = [run.results.mappings_in("matchers") for run in (a, b)]
+    if listed[0] is None or listed[1] is None:  # run.json does not say
+        return
+    before, after = (
+        {
+            " with ".join(str(kind) for key in ("name", "media_type") if (kind := each.get(key)) is not None)
+            for each in of_run
+        }
+        for of_run in (listed[0], listed[1])
+    )
     touched = [metric for metric in metrics if "steps" in metric_spec(metric).depends_on]
-    if before is not None and after is not None and before != after and touched:
+    if before != after and touched:
         yield (
             f"The steps of A and {b.letter} were compared by other matchers ({', '.join(sorted(before ^ after))}), "
             f"{_so_that(touched, metrics)}."
@@ -148,12 +157,3 @@ def _setting(section: Mapping[str, Any], key: str) -> Any:
     if key == "judges":  # how many are asked at once, and how often, changes nothing
         return {"engine": JudgesConfig().engine, **(value if isinstance(value, Mapping) else {})}["engine"]
     return value or None if key == "prices" else value
-
-
-def _matchers(results: RunResults) -> set[str] | None:
-    """Return the names and media types that users registered matchers for; None if run.json does not say."""
-    matchers = results.mappings_in("matchers")
-    if matchers is None:
-        return None
-    kinds = ([each.get(key) for key in ("name", "media_type")] for each in matchers)
-    return {" with ".join(str(kind) for kind in pair if kind is not None) for pair in kinds}

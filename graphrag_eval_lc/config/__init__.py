@@ -1,9 +1,13 @@
 """A file, a dict or an object goes in; a checked configuration comes out."""
 
 from graphrag_eval_lc.config.base import expanded
-from graphrag_eval_lc.config.evaluation_config import EvaluationConfig, check_models, check_step_kinds, is_enabled
-from graphrag_eval_lc.config.gates import GateConfig
-from graphrag_eval_lc.config.graph import GraphConfig
+from graphrag_eval_lc.config.evaluation_config import (
+    EvaluationConfig,
+    GateConfig,
+    check_models,
+    check_step_kinds,
+    is_enabled,
+)
 from graphrag_eval_lc.config.judges import (
     CustomEvaluationConfig,
     CustomInput,
@@ -18,6 +22,7 @@ from graphrag_eval_lc.config.sections import (
     AnswerGroundingConfig,
     CaptureConfig,
     Grading,
+    GraphConfig,
     OutputConfig,
     OutputFormat,
     RepeatsConfig,

@@ -1,20 +1,93 @@
-"""The knowledge graph: read-only SPARQL queries, and a search for things by their names."""
+"""What the demo's tools search: read-only SPARQL queries, things by their names, and documents ranked by BM25."""
 
 import gzip
 import json
+import math
 import re
 import threading
 import traceback
-from collections.abc import Callable, Iterable, Iterator
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future
 from difflib import SequenceMatcher
 from pathlib import Path
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple, TypedDict, cast
 
 import pyoxigraph
 from langchain_core.tools import ToolException
 
-from graphrag_eval_lc.demo.documents import tokens_of
+
+class FoundDocument(TypedDict):
+    """A document as the tool ``retrieval`` returns it, with the keys of graphrag-eval's retrieval steps."""
+
+    id: str
+    text: str
+
+
+class DocumentIndex:
+    """The documents of a JSON Lines file (id, title, text), read once and safe to search from several threads.
+
+    Args:
+        path: The file, UTF-8.
+    """
+
+    def __init__(self, path: Path) -> None:
+        rows = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines() if line.strip()]
+        self._documents = [FoundDocument(id=row["id"], text=f"{row['title']}. {row['text']}") for row in rows]
+        self._ranking = BM25(tokens_of(document["text"]) for document in self._documents)
+
+    def search(self, query: str, k: int) -> list[FoundDocument]:
+        """Return the ``k`` best documents that share a word with the query, best first."""
+        scores = self._ranking.scores(tokens_of(query))
+        ranked = sorted(range(len(scores)), key=lambda index: -scores[index])
+        return [self._documents[index] for index in ranked[:k] if scores[index] > 0]
+
+
+def tokens_of(text: str) -> list[str]:
+    """Return the words of a text, case folded."""
+    return re.findall(r"\w+", text.casefold())
+
+
+class BM25:
+    """Scores tokenised texts against a tokenised query.
+
+    Term weights are those of Robertson and Zaragoza, "The Probabilistic Relevance Framework: BM25 and Beyond"
+    (2009), equation 3.15: ``idf(t) · tf / (tf + k1 · (1 - b + b · length / mean length))``. The inverse document
+    frequency is ``ln(1 + (N - n + 0.5) / (n + 0.5))``, theirs with 1 added, so that a term found in most texts never
+    counts against a text.
+
+    Args:
+        texts: The tokens of each text.
+        k1: How much repetitions of a term count, 0 (not at all) or more.
+        b: How much long texts are penalised, 0 (not at all) to 1 (in full).
+
+    Example:
+        >>> [round(score, 2) for score in BM25([["power", "line"], ["power"]]).scores(["line"])]
+        [0.28, 0.0]
+    """
+
+    def __init__(self, texts: Iterable[Sequence[str]], *, k1: float = 1.2, b: float = 0.75) -> None:
+        self._frequencies = [Counter(text) for text in texts]
+        lengths = [frequencies.total() for frequencies in self._frequencies]
+        mean_length = sum(lengths) / len(lengths) if any(lengths) else 1.0
+        self._dampings = [k1 * (1 - b + b * length / mean_length) for length in lengths]
+        self._text_frequency = Counter(term for frequencies in self._frequencies for term in frequencies)
+
+    def scores(self, query: Iterable[str]) -> list[float]:
+        """Return the score of each text in order, 0 or more; a repeated query term counts once."""
+        number, found = len(self._frequencies), self._text_frequency
+        weights = {
+            term: math.log(1 + (number - found[term] + 0.5) / (found[term] + 0.5)) for term in query if term in found
+        }
+        return [
+            math.fsum(
+                weight * frequencies[term] / (frequencies[term] + damping)
+                for term, weight in weights.items()
+                if term in frequencies
+            )
+            for frequencies, damping in zip(self._frequencies, self._dampings, strict=True)
+        ]
+
 
 PREFIXES = {
     "cim": "https://cim.ucaiug.io/ns#",
@@ -84,12 +157,21 @@ class KnowledgeGraph:
                 return json.dumps({"head": {}, "boolean": bool(results)})
             rows = list(self._limited(results, gave_up))
         except SyntaxError as error:
-            raise QueryError(_syntax_message(error)) from error
+            message = " ".join(str(error).split())
+            place = re.search(r"at (\d+):(\d+)", message)
+            where = f" at line {place[1]}, column {place[2]}" if place else ""
+            what = (
+                "a prefix is used that no PREFIX line declares." if "Prefix not found" in message else f"{message:.200}"
+            )
+            raise QueryError(f"The query is not valid SPARQL{where}: {what}") from error
         except (OSError, RuntimeError, ValueError) as error:
             raise QueryError(f"The query cannot be evaluated: {error}") from error
         if isinstance(results, pyoxigraph.QueryTriples):
-            return _turtle(rows)
-        return _json_results([variable.value for variable in results.variables], rows)
+            text = pyoxigraph.serialize(rows, format=pyoxigraph.RdfFormat.TURTLE, prefixes=PREFIXES)
+            return text.decode() if text else ""
+        columns = [variable.value for variable in results.variables]
+        bindings = [{column: _json_term(row[column]) for column in columns if row[column] is not None} for row in rows]
+        return json.dumps({"head": {"vars": columns}, "results": {"bindings": bindings}}, ensure_ascii=False)
 
     def _limited(
         self, results: pyoxigraph.QuerySolutions | pyoxigraph.QueryTriples, gave_up: threading.Event
@@ -139,25 +221,6 @@ def _check_reads_only(query: str) -> None:
         raise QueryError(f"Only {', '.join(_READING)} queries are allowed, and this one begins with {form!r}.")
     if _SERVICE.search(bare):
         raise QueryError("SERVICE is not allowed: queries stay inside this graph.")
-
-
-def _syntax_message(error: SyntaxError) -> str:
-    text = " ".join(str(error).split())
-    place = re.search(r"at (\d+):(\d+)", text)
-    where = f" at line {place[1]}, column {place[2]}" if place else ""
-    if "Prefix not found" in text:
-        return f"The query is not valid SPARQL{where}: a prefix is used that no PREFIX line declares."
-    return f"The query is not valid SPARQL{where}: {text:.200}"
-
-
-def _turtle(triples: list[pyoxigraph.Triple]) -> str:
-    text = pyoxigraph.serialize(triples, format=pyoxigraph.RdfFormat.TURTLE, prefixes=PREFIXES)
-    return text.decode() if text else ""
-
-
-def _json_results(columns: list[str], rows: list[pyoxigraph.QuerySolution]) -> str:
-    bindings = [{column: _json_term(row[column]) for column in columns if row[column] is not None} for row in rows]
-    return json.dumps({"head": {"vars": columns}, "results": {"bindings": bindings}}, ensure_ascii=False)
 
 
 def _json_term(term: Any) -> dict[str, str]:

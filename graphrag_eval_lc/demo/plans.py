@@ -162,7 +162,9 @@ def longest_lines(question: re.Match[str]) -> Plan:
     """Answer which lines are the longest: of all, of one voltage, or with an end in one bidding zone."""
     count, name, kilovolts = int(question["count"]), question["zone"], question["kilovolts"]
     if SLIPS.get(("longest_lines", question["current"])) is Slip.GOES_ROUND:
-        yield from _goes_round(count)
+        while True:
+            for class_name in ("DCLineSegment", "DCLine"):
+                yield from queried(queries.dc_lines_of_class(class_name, count))
     condition = queries.has_voltage(kilovolts) if kilovolts else ""
     if name:
         zone = yield from found(name, ZONE)
@@ -191,23 +193,15 @@ def documents(question: re.Match[str]) -> Plan:
     texts = [document["text"] for document in json.loads(seen.text)] if seen.succeeded else []
     if not texts:
         return f"I found no notes on {topic}."
-    return f"The notes on {topic} say:\n" + "\n".join(f"- {_first_sentences(text)}" for text in texts)
-
-
-def _goes_round(count: int) -> Plan:
-    while True:
-        for class_name in ("DCLineSegment", "DCLine"):
-            yield from queried(queries.dc_lines_of_class(class_name, count))
+    return f"The notes on {topic} say:\n" + "\n".join(
+        f"- {' '.join(re.split(r'(?<=[.!?]) ', text)[:3])}" for text in texts
+    )
 
 
 def _things_listed(start: str, noun: str, names: list[str]) -> str:
     if not names:
         return f"{start} no {noun}s in the graph."
     return f"{start} {counted(len(names), noun)}: {', '.join(names)}."
-
-
-def _first_sentences(text: str, count: int = 3) -> str:
-    return " ".join(re.split(r"(?<=[.!?]) ", text)[:count])
 
 
 DC_LINE = "cim:DCLineSegment"
@@ -255,7 +249,12 @@ def _data_points(
     iri: str, question: re.Match[str], start: str, end: str, granularity: str, *, gives_iri: bool = False
 ) -> Generator[list[Call], list[Observation], list[tuple[str, str]]]:
     """Ask for times and values of the first time series of a thing; none if it has no series or no values."""
-    series = yield from _time_series(iri, gives_iri=gives_iri)
+    mrid, series = iri.removeprefix("urn:uuid:"), []
+    for each in (iri, mrid) if gives_iri else (mrid,):
+        [seen] = yield [Call("retrieve_time_series", {"mrid": each})]
+        if seen.succeeded:
+            series = json.loads(seen.text)
+            break
     if not series:
         return []
     aggregate = _AGGREGATES[question["aggregate"]]
@@ -264,16 +263,6 @@ def _data_points(
     [seen] = yield [Call("retrieve_data_points", args)]
     points = json.loads(seen.text)["datapoints"] if seen.succeeded else []
     return [(point["timestamp"], f"{point[aggregate]:g} {series[0]['unit']}") for point in points]
-
-
-def _time_series(iri: str, *, gives_iri: bool) -> Generator[list[Call], list[Observation], list[dict[str, Any]]]:
-    mrid = iri.removeprefix("urn:uuid:")
-    for each in (iri, mrid) if gives_iri else (mrid,):
-        [seen] = yield [Call("retrieve_time_series", {"mrid": each})]
-        if seen.succeeded:
-            series: list[dict[str, Any]] = json.loads(seen.text)
-            return series
-    return []
 
 
 def _values_listed(start: str, points: list[tuple[str, str]]) -> str:

@@ -110,7 +110,14 @@ def verdict_on(form: str, texts: Mapping[str, str], outputs: Iterable[str] = ())
     """
     answer = texts.get("actual_answer") or texts.get("answer", "")
     if form == "ClaimLists":
-        return _sorted_claims(texts["reference_answer"], answer)
+        reference = texts["reference_answer"]
+        right = [claim for claim in _claims(answer) if _states(reference, claim)]
+        wrong = [claim for claim in _claims(answer) if claim not in right]
+        missing = [claim for claim in _claims(reference) if not _states(answer, claim)]
+        reason = f"{len(right)} claims agree, {len(wrong)} do not, {len(missing)} are missing."
+        covered = [claim for claim in _claims(reference) if claim not in missing]
+        lists = {"true_positives": right, "false_positives": wrong, "covered_claims": covered}
+        return {"reason": reason, **lists, "false_negatives": missing}
     if form == "ContextVerdict":
         useful = [claim for claim in _claims(answer) if _states(texts["context"], claim)]
         return {"reason": useful[0] if useful else "It states nothing of the answer.", "verdict": int(bool(useful))}
@@ -125,13 +132,3 @@ def verdict_on(form: str, texts: Mapping[str, str], outputs: Iterable[str] = ())
     focused = [claim for claim in claims if _words(claim) & _words(texts.get("question", ""))]
     reason = f"{len(focused)} of {len(claims)} claims share a word with the question."
     return {name: reason if name.endswith("_reason") else len(focused) / len(claims) for name in outputs}
-
-
-def _sorted_claims(reference: str, answer: str) -> dict[str, Any]:
-    right = [claim for claim in _claims(answer) if _states(reference, claim)]
-    wrong = [claim for claim in _claims(answer) if claim not in right]
-    missing = [claim for claim in _claims(reference) if not _states(answer, claim)]
-    reason = f"{len(right)} claims agree, {len(wrong)} do not, {len(missing)} are missing."
-    covered = [claim for claim in _claims(reference) if claim not in missing]
-    lists = {"true_positives": right, "false_positives": wrong, "covered_claims": covered, "false_negatives": missing}
-    return {"reason": reason, **lists}

@@ -6,8 +6,7 @@ from uuid import UUID
 
 from langchain_core.tools import BaseTool, ToolException, tool
 
-from graphrag_eval_lc.demo.documents import DocumentIndex
-from graphrag_eval_lc.demo.graph import PREFIXES, KnowledgeGraph, NameHit, NameIndex, full_iri
+from graphrag_eval_lc.demo.graph import PREFIXES, DocumentIndex, KnowledgeGraph, NameHit, NameIndex, full_iri
 from graphrag_eval_lc.demo.time_series import NOW, Aggregate, TimeSeriesIndex, data_points, time_text
 
 MAX_HITS = 50

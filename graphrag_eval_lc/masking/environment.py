@@ -29,7 +29,7 @@ _ABOUT_SECRETS = re.compile(
     "|method|mode|name|path|port|prefix|provider|realm|scheme|scopes?|server|size|timeout|ttl|type|uri|url"
     "|user(?:name)?|vault"
 )
-_HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|[^A-Za-z0-9]+")
+_HUMP_OF_VARIABLES = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|[^A-Za-z0-9]+")
 _PLACE = re.compile(
     r"(?:[/~<]|\.{1,2}[/\\]|[A-Za-z]:[/\\]|[a-z][a-z0-9+.-]*://[^@]*$"
     r"|[\w./@-]+\.(?:pem|key|crt|pub|p12|pfx|json|ya?ml|toml|txt|env)$)"
@@ -74,16 +74,13 @@ def known_secrets() -> tuple[str, ...]:
     # Going through os.environ decodes each name; its own dict is compared in a hundredth of the time.
     environment = getattr(os.environ, "_data", None)
     if environment is None or _known.environment != environment or _known.remembered != _remembered:
-        _known = _Known(dict(environment or {}), frozenset(_remembered), _found_secrets())
+        secrets = set(_remembered)
+        for name in os.environ:
+            if _secret_part(name):  # most values need not be decoded
+                secrets.update(_secrets_in(name, os.environ.get(name, "").strip()))
+        ordered = tuple(sorted(secrets, key=lambda secret: (-len(secret), secret)))
+        _known = _Known(dict(environment or {}), frozenset(_remembered), ordered)
     return _known.secrets
-
-
-def _found_secrets() -> tuple[str, ...]:
-    secrets = set(_remembered)
-    for name in os.environ:
-        if _secret_part(name):  # most values need not be decoded
-            secrets.update(_secrets_in(name, os.environ.get(name, "").strip()))
-    return tuple(sorted(secrets, key=lambda secret: (-len(secret), secret)))
 
 
 @lru_cache(maxsize=16)
@@ -120,7 +117,7 @@ def _secret_part(name: str) -> str:
         >>> _secret_part("PGPASS"), _secret_part("API_KEY_V2"), _secret_part("KEYBOARD"), _secret_part("TOKEN_URL")
         ('pgpass', 'key', '', '')
     """
-    parts = [part for part in _HUMP.sub("_", name).lower().split("_") if not _VERSION.fullmatch(part)]
+    parts = [part for part in _HUMP_OF_VARIABLES.sub("_", name).lower().split("_") if not _VERSION.fullmatch(part)]
     if not parts or _ABOUT_SECRETS.fullmatch(parts[-1]):
         return ""
     return next((part for part in reversed(parts) if _SECRET_PART.fullmatch(part)), "")

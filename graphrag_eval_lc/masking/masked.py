@@ -4,14 +4,13 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from graphrag_eval_lc.masking import forms, names, tokens
 from graphrag_eval_lc.masking.environment import known_secrets, pattern_of
-from graphrag_eval_lc.masking.names import is_folder, is_no_secret, is_opaque, is_soft_name
-from graphrag_eval_lc.masking.randomness import looks_random
+from graphrag_eval_lc.masking.forms import FORM_RULES, TOKEN_RULES
+from graphrag_eval_lc.masking.names import NAME_RULES, is_folder, is_no_secret, is_opaque, is_soft_name, looks_random
 from graphrag_eval_lc.masking.rules import MASK, Found, RuleSet, hint_of
 
 # Where several fit at one place, the first one counts.
-_RULES = RuleSet((*forms.RULES, *tokens.RULES, *names.RULES))
+_RULES = RuleSet((*FORM_RULES, *TOKEN_RULES, *NAME_RULES))
 _SECRET_KEY = re.compile(
     r"(?:.*_)?(?:api_?keys?|(?:access|account|secret|private|signing|encryption|subscription)_?keys?|authorization"
     r"|[a-z]*(?:password|passwd|passphrase|passcode|pwd|secret)s?|[a-z]*token|credentials?|(?:set_)?cookie)"

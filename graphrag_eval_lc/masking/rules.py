@@ -136,20 +136,18 @@ def _tree(tails: dict[str, str]) -> str:
 
     Texts that begin alike are tried together: the pattern looks at most characters of a text only once.
     """
-    return _branches("", sorted(tails), tails)
 
+    def branches(beginning: str, texts: Sequence[str]) -> str:
+        longer = [text for text in texts if len(text) > len(beginning)]
+        options = [
+            re.escape(first) + branches(beginning + first, [text for text in longer if text[len(beginning)] == first])
+            for first in sorted({text[len(beginning)] for text in longer})
+        ]
+        if beginning in tails:
+            options.append(tails[beginning])
+        return options[0] if len(options) == 1 else f"(?:{'|'.join(options)})"
 
-def _branches(beginning: str, texts: Sequence[str], tails: dict[str, str]) -> str:
-    longer = [text for text in texts if len(text) > len(beginning)]
-    firsts = sorted({text[len(beginning)] for text in longer})
-    options = [
-        re.escape(first)
-        + _branches(beginning + first, [text for text in longer if text[len(beginning)] == first], tails)
-        for first in firsts
-    ]
-    if beginning in tails:
-        options.append(tails[beginning])
-    return options[0] if len(options) == 1 else f"(?:{'|'.join(options)})"
+    return branches("", sorted(tails))
 
 
 def _secret_in(before: str, after: str) -> str:
@@ -182,11 +180,6 @@ def hint_of(secret: str, token: str = "") -> str:
 def after_prefix(match: re.Match[str]) -> str:
     """Return the group ``prefix`` of a match, and a mask for the rest."""
     return f"{match['prefix']}{MASK}"
-
-
-def masked_all(_: re.Match[str]) -> str:
-    """Return a mask for the whole match."""
-    return MASK
 
 
 def joined(alternatives: Iterable[str]) -> str:

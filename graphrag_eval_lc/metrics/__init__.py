@@ -5,6 +5,8 @@ from graphrag_eval_lc.metrics.agreement import (
     kappa_interval,
     kappa_standard_error,
     krippendorffs_alpha,
+    pass_at_k,
+    pass_hat_k,
     wilson_interval,
 )
 from graphrag_eval_lc.metrics.contexts import (
@@ -16,10 +18,8 @@ from graphrag_eval_lc.metrics.contexts import (
     text_context_scores,
 )
 from graphrag_eval_lc.metrics.difference import MeanDifference
-from graphrag_eval_lc.metrics.intervals import clustered_standard_error
-from graphrag_eval_lc.metrics.means import MeanInterval, mean_interval
+from graphrag_eval_lc.metrics.intervals import MeanInterval, clustered_standard_error, mean_interval
 from graphrag_eval_lc.metrics.measures import DEFAULT_MEASURES, Measure, parse_measure, ranking_scores
-from graphrag_eval_lc.metrics.pass_at_k import pass_at_k, pass_hat_k
 from graphrag_eval_lc.metrics.ranked_hits import Relevant
 from graphrag_eval_lc.metrics.ranking import (
     average_precision,

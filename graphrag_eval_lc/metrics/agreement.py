@@ -1,9 +1,9 @@
-"""The agreement of raters, Cohen's kappa and Krippendorff's alpha, and Wilson's confidence interval of a share."""
+"""Shares: Wilson's interval, pass@k and pass^k of repeats, and the agreement of raters, kappa and alpha."""
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from itertools import combinations
-from math import fsum, sqrt
+from math import comb, fsum, sqrt
 from statistics import NormalDist
 from typing import Final, Literal
 
@@ -209,3 +209,63 @@ def _margins(table: CountTable) -> tuple[list[float], list[float]]:
     if any(len(row) != len(table) for row in table) or any(count < 0 for row in table for count in row):
         raise ValueError("a table of agreement is square, with counts of at least 0")
     return [sum(row) for row in table], [sum(column) for column in zip(*table, strict=True)]
+
+
+def pass_at_k(number_of_samples: int, number_passed: int, k: int) -> float:
+    """Return the chance that at least one of k answers to a question passes: pass@k.
+
+    ``1 − C(n − c, k) / C(n, k)`` for n samples of which c passed: the share of all choices of k samples that hold a
+    passed one. It is the unbiased estimator of Chen et al. 2021, "Evaluating Large Language Models Trained on Code"
+    (arXiv:2107.03374). It never falls as k grows; for k = 1 it is c / n.
+
+    Args:
+        number_of_samples: How many times the question was asked, at least 1.
+        number_passed: How many of the answers passed, 0 to ``number_of_samples``.
+        k: How many answers there are to choose from, 1 to ``number_of_samples``.
+
+    Returns:
+        0 to 1; 0 if none passed, 1 if fewer than k failed.
+
+    Raises:
+        ValueError: A number is outside its range.
+
+    Example:
+        >>> pass_at_k(4, 1, 1), pass_at_k(4, 1, 2), pass_at_k(4, 1, 4)
+        (0.25, 0.5, 1.0)
+    """
+    _check(number_of_samples, number_passed, k)
+    choices = comb(number_of_samples, k)
+    return (choices - comb(number_of_samples - number_passed, k)) / choices
+
+
+def pass_hat_k(number_of_samples: int, number_passed: int, k: int) -> float:
+    """Return the chance that all of k answers to a question pass: pass^k, "pass hat k".
+
+    ``C(c, k) / C(n, k)`` for n samples of which c passed: the share of all choices of k samples that hold passed ones
+    only. It is defined by Yao et al. 2024, "τ-bench: A Benchmark for Tool-Agent-User Interaction in Real-World
+    Domains" (arXiv:2406.12045). It never grows with k; for k = 1 it is c / n.
+
+    Args:
+        number_of_samples: How many times the question was asked, at least 1.
+        number_passed: How many of the answers passed, 0 to ``number_of_samples``.
+        k: How many answers must pass, 1 to ``number_of_samples``.
+
+    Returns:
+        0 to 1; 0 if fewer than k passed, 1 if all did.
+
+    Raises:
+        ValueError: A number is outside its range.
+
+    Example:
+        >>> pass_hat_k(4, 3, 1), pass_hat_k(4, 3, 2), pass_hat_k(4, 3, 4)
+        (0.75, 0.5, 0.0)
+    """
+    _check(number_of_samples, number_passed, k)
+    return comb(number_passed, k) / comb(number_of_samples, k)
+
+
+def _check(number_of_samples: int, number_passed: int, k: int) -> None:
+    if not 0 <= number_passed <= number_of_samples:
+        raise ValueError(f"of {number_of_samples} samples 0 to {number_of_samples} can pass, not {number_passed}")
+    if not 1 <= k <= number_of_samples:
+        raise ValueError(f"k is 1 to the number of samples, {number_of_samples}, not {k}")

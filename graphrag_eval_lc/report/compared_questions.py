@@ -6,10 +6,9 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Final
 
-from graphrag_eval_lc.compare.comparison_view import ComparisonView
+from graphrag_eval_lc.compare.comparison_view import ComparisonView, PairComparison
 from graphrag_eval_lc.compare.flips import Flip, QuestionSide, ShownStep
 from graphrag_eval_lc.compare.metric_comparison import MetricComparison, Pair, difference_of
-from graphrag_eval_lc.compare.pair_comparison import PairComparison
 from graphrag_eval_lc.json_values import parse_json
 from graphrag_eval_lc.report.formats import call_texts, known_only, shown_value
 from graphrag_eval_lc.report.questions import DetailChunks

@@ -11,9 +11,8 @@ from pydantic import BaseModel, ConfigDict
 
 from graphrag_eval_lc.benchmark.benchmark_run import BenchmarkRun
 from graphrag_eval_lc.compare import Flip, GateResult, RunComparison
-from graphrag_eval_lc.compare.comparison_view import PairView
+from graphrag_eval_lc.compare.comparison_view import PairView, RunSummary, verdict_word
 from graphrag_eval_lc.compare.metric_comparison import MetricComparison
-from graphrag_eval_lc.compare.pair_comparison import RunSummary, verdict_word
 from graphrag_eval_lc.compare.runs import run_results
 from graphrag_eval_lc.dataset.validation import Problem
 from graphrag_eval_lc.masking import masked_values

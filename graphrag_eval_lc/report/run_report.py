@@ -16,7 +16,7 @@ from graphrag_eval_lc.dataset.selection import Selection
 from graphrag_eval_lc.errors import MissingExtraError, OptionError
 from graphrag_eval_lc.files.writing import replace_file
 from graphrag_eval_lc.masking import masked_text
-from graphrag_eval_lc.metrics.means import FEWEST_TEMPLATES
+from graphrag_eval_lc.metrics.intervals import FEWEST_TEMPLATES
 from graphrag_eval_lc.registry.custom_metrics import recorded_only_here
 from graphrag_eval_lc.registry.exporters import CSV, REPORT, exporter
 from graphrag_eval_lc.report.page import render_report

@@ -8,8 +8,8 @@ from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from graphrag_eval_lc.compare.comparison_view import verdict_word
 from graphrag_eval_lc.compare.metric_comparison import change_text
-from graphrag_eval_lc.compare.pair_comparison import verdict_word
 from graphrag_eval_lc.console import data_text
 from graphrag_eval_lc.prices import dollars
 from graphrag_eval_lc.registry.metrics import AGENT_COST, COST, TOTAL_TOKENS, metric_spec

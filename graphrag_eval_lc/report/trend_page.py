@@ -11,8 +11,8 @@ from typing import Any
 
 from graphrag_eval_lc import __version__
 from graphrag_eval_lc.compare import compare_runs
+from graphrag_eval_lc.compare.comparison_view import verdict_word
 from graphrag_eval_lc.compare.metric_comparison import change_text
-from graphrag_eval_lc.compare.pair_comparison import verdict_word
 from graphrag_eval_lc.errors import ComparisonError, cannot_write
 from graphrag_eval_lc.files.writing import replace_file
 from graphrag_eval_lc.registry.custom_metrics import recorded_only_here

@@ -9,7 +9,7 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
-from graphrag_eval_lc.aggregation.score_means import ScoreMean, score_values
+from graphrag_eval_lc.aggregation.question_values import ScoreMean, score_values
 from graphrag_eval_lc.compare.runs import run_results
 from graphrag_eval_lc.errors import RunFolderError, cannot_read
 from graphrag_eval_lc.evaluation.shards import Shard

@@ -11,14 +11,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from graphrag_eval_lc.aggregation import RunValues
-from graphrag_eval_lc.aggregation.score_means import ScoreValues, score_values
+from graphrag_eval_lc.aggregation.question_values import ScoreValues, score_values
+from graphrag_eval_lc.compare.comparison_view import verdict_word
 from graphrag_eval_lc.compare.metric_comparison import MetricComparison
 from graphrag_eval_lc.compare.metric_tests import MetricValues, compared_metrics
-from graphrag_eval_lc.compare.pair_comparison import verdict_word
 from graphrag_eval_lc.compare.runs import NamedRun, Pairing, run_results
 from graphrag_eval_lc.config.base import named
 from graphrag_eval_lc.errors import OptionError
-from graphrag_eval_lc.metrics.means import mean_interval
+from graphrag_eval_lc.metrics.intervals import mean_interval
 from graphrag_eval_lc.registry.custom_metrics import recorded_only_here
 from graphrag_eval_lc.registry.metrics import AGENT_COST, ELAPSED_SEC, TOTAL_TOKENS, metric_spec
 from graphrag_eval_lc.run_store.baselines import PREVIOUS, Baseline, baseline_of, main_metric

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Final
 
-from graphrag_eval_lc.aggregation.score_means import mean_text
+from graphrag_eval_lc.aggregation.question_values import mean_text
 from graphrag_eval_lc.tables.notebook_html import LONGEST_TEXT, Cell, Column, Share, facts_html, page_html, rows_html
 from graphrag_eval_lc.texts import counted, plural
 from graphrag_eval_lc.view import RunView

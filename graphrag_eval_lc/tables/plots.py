@@ -7,7 +7,7 @@ from statistics import fmean, median, quantiles
 from typing import TYPE_CHECKING, Any
 
 from graphrag_eval_lc.errors import MissingExtraError, OptionError
-from graphrag_eval_lc.metrics.means import mean_interval
+from graphrag_eval_lc.metrics.intervals import mean_interval
 from graphrag_eval_lc.registry import MetricSpec, metric_spec
 from graphrag_eval_lc.registry.metrics import ELAPSED_SEC, MAIN_METRIC
 from graphrag_eval_lc.tables.table import Row, measured, value_in

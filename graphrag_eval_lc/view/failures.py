@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Final, NamedTuple
 
 from graphrag_eval_lc.aggregation import reason_of
-from graphrag_eval_lc.aggregation.notes import unfulfilled_step
+from graphrag_eval_lc.aggregation.sample_values import unfulfilled_step
 from graphrag_eval_lc.masking import masked_text
 from graphrag_eval_lc.records import NO_RESPONSE
 from graphrag_eval_lc.registry.metric_spec import reason_key

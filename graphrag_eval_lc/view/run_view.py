@@ -6,8 +6,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any, Final
 
 from graphrag_eval_lc.aggregation import RunValues
-from graphrag_eval_lc.aggregation.notes import grading_note, uncertainty_texts
-from graphrag_eval_lc.aggregation.sample_values import Metrics, counts_of, number
+from graphrag_eval_lc.aggregation.sample_values import Metrics, counts_of, grading_note, number, uncertainty_texts
 from graphrag_eval_lc.aggregation.statistics import StepCounts
 from graphrag_eval_lc.config import EvaluationConfig
 from graphrag_eval_lc.judges.certificates import certificate_note

@@ -5,8 +5,8 @@ from dataclasses import dataclass, field
 from statistics import fmean
 from typing import Any, Final, Literal
 
-from graphrag_eval_lc.aggregation.repeats import passes
 from graphrag_eval_lc.aggregation.sample_values import Metrics, number
+from graphrag_eval_lc.aggregation.statistics import passes
 from graphrag_eval_lc.config import RepeatsConfig
 from graphrag_eval_lc.records import is_error
 from graphrag_eval_lc.registry.metrics import (

@@ -6,11 +6,11 @@ from statistics import fmean
 from typing import Any
 
 from graphrag_eval_lc.aggregation import RunValues
-from graphrag_eval_lc.aggregation.repeats import passes, repeats_summary, shown_chances
-from graphrag_eval_lc.aggregation.score_means import ScoreMean, ScoreValues, mean_of, score_values
+from graphrag_eval_lc.aggregation.question_values import ScoreMean, ScoreValues, mean_of, score_values
+from graphrag_eval_lc.aggregation.statistics import passes, repeats_summary, shown_chances
 from graphrag_eval_lc.config import RepeatsConfig
 from graphrag_eval_lc.errors import MissingExtraError
-from graphrag_eval_lc.metrics.means import mean_interval
+from graphrag_eval_lc.metrics.intervals import mean_interval
 from graphrag_eval_lc.registry.metrics import JUDGES, MAIN_METRIC, NUMBER_OF_QUESTIONS, UPPER_BOUNDS, metric_spec
 from graphrag_eval_lc.texts import shown_name
 from graphrag_eval_lc.view.samples import Sample, repeat_of

@@ -1,11 +1,20 @@
+"""What is read of one result: which of its keys are metrics, what judges cost, and why it scored less than in full."""
+
 from typing import Any
 
 import pytest
 
-from graphrag_eval_lc.aggregation import compute_aggregates, is_error
-from graphrag_eval_lc.aggregation.sample_values import OF_STEPS, Metrics
+from graphrag_eval_lc import run_evaluation
+from graphrag_eval_lc.aggregation import is_error, reason_of
+from graphrag_eval_lc.aggregation.sample_values import (
+    OF_STEPS,
+    Metrics,
+    grading_change,
+    grading_note,
+    uncertainty_texts,
+)
+from graphrag_eval_lc.aggregation.totals import JudgeCosts
 from graphrag_eval_lc.config import EvaluationConfig
-from graphrag_eval_lc.registry import MetricSpec
 
 
 @pytest.mark.parametrize(
@@ -23,66 +32,127 @@ def test_result_with_an_error_or_its_status_failed(result: dict[str, Any], faile
 
 
 def test_metrics_are_in_the_order_of_graphrag_eval_with_the_bound_and_the_parts_of_a_score_behind_it() -> None:
-    metrics = Metrics(EvaluationConfig())
-    assert metrics.names() == (
-        "answer_recall",
+    answer, steps = (
+        ["recall", "precision", "relevance", "f1"],
+        ["score", "score_upper", "recall", "precision", "f1", "order"],
+    )
+    spent = ["input_tokens", "output_tokens", "total_tokens", "elapsed_sec", "agent_cost", "answer_correctness_cost"]
+    parts = [
         "answer_precision",
-        "answer_relevance",
+        "answer_recall",
         "answer_f1",
-        "steps_score",
-        "steps_score_upper",
-        "steps_recall",
-        "steps_precision",
-        "steps_f1",
-        "steps_order",
-        "input_tokens",
-        "output_tokens",
-        "total_tokens",
-        "elapsed_sec",
-        "agent_cost",
-        "answer_correctness_cost",
+        "context_recall",
+        "context_precision",
+        "context_f1",
+        "utilization",
+    ]
+    assert Metrics(EvaluationConfig()).names() == (
+        *(f"answer_{name}" for name in answer),
+        *(f"steps_{name}" for name in steps),
+        *spent,
         "answer_relevance_cost",
     )
-    assert OF_STEPS == (
-        "retrieval_answer_precision",
-        "retrieval_answer_recall",
-        "retrieval_answer_f1",
-        "retrieval_context_recall",
-        "retrieval_context_precision",
-        "retrieval_context_f1",
-        "retrieval_utilization",
-        "retrieval_answer_precision_cost",
-        "retrieval_answer_recall_cost",
-        "retrieval_answer_f1_cost",
-        "retrieval_context_recall_cost",
-        "retrieval_context_precision_cost",
-        "retrieval_context_f1_cost",
-        "retrieval_utilization_cost",
+    assert (*(f"retrieval_{name}" for name in parts), *(f"retrieval_{name}_cost" for name in parts)) == OF_STEPS
+
+
+TONE = {"name": "tone_f1", "inputs": ["actual_answer"], "instructions": "Judge.", "outputs": {"polite": ""}}
+FAILED = {"answer_relevance": None, "answer_relevance_error": "refused", "polite": None, "tone_f1_error": "refused"}
+
+
+@pytest.mark.parametrize(
+    ("result", "costs"),
+    [
+        ({"answer_correctness_cost": 32, "answer_relevance_cost": 64, "tone_f1_cost": 128}, [32, 64, 128]),
+        (
+            {
+                "actual_steps": [
+                    {"retrieval_answer_recall_cost": 1, "retrieval_answer_precision_cost": 2},
+                    {"retrieval_context_recall_cost": 4, "retrieval_context_precision_cost": 8},
+                    {"retrieval_utilization_cost": 16},
+                    {},
+                ]
+            },
+            [1, 2, 4, 8, 16],
+        ),
+        # A cost that is a sum of others, and what judges do not cost.
+        ({"actual_steps": [{"retrieval_answer_f1_cost": 3, "retrieval_context_f1_cost": 3, "tone_f1_cost": 1}]}, []),
+        ({"agent_cost": 1, "shipping_cost": 9}, []),
+        # Asked, at an unknown cost.
+        ({"answer_f1": 0.0}, [None]),
+        ({"answer_correctness_reason": "no claims", "answer_f1": None}, [None]),
+        ({"answer_relevance": 0.0}, [None]),
+        ({"polite": False}, [None]),
+        ({"actual_steps": [{"retrieval_utilization": 0.0}]}, [None]),
+        (FAILED, [None]),
+        ({**FAILED, "answer_relevance_cost": 0.5}, [0.5]),
+        ({"answer_relevance": 0.0, "answer_relevance_cost": 0.0}, [0.0]),
+    ],
+)
+def test_each_judge_that_was_asked_has_its_cost_or_none(result: dict[str, Any], costs: list[float | None]) -> None:
+    found = JudgeCosts(EvaluationConfig.model_validate({"custom_evaluations": [TONE]})).of(result)
+    assert sorted(found, key=str) == sorted(costs, key=str)
+
+
+# --- the reason for a score ------------------------------------------------------------------------------------------
+
+VAIN = {"score": 0.0, "outcome": "mismatch", "matched": False, "reason": "it found nothing", "nearest": "c1"}
+UNCALLED = {"score": 0.0, "outcome": "mismatch", "matched": False, "reason": "no call"}
+FITTING = {"score": 1.0, "outcome": "match", "matched": True, "reason": "the same"}
+ASKED = {**UNCALLED, "query": {"sentence": "It asks a."}}
+MORE_CALLS = {"steps_score": 0.8, "steps_precision": 2 / 3}
+
+
+@pytest.mark.parametrize(
+    ("diagnoses", "more", "reason"),
+    [
+        ({"find": UNCALLED, "lookup": UNCALLED}, {}, "lookup: no call"),
+        ({"search": VAIN, "query": UNCALLED}, {}, "search: it found nothing; query was not called"),
+        ({"search": FITTING, "query": UNCALLED}, {}, "query: no call"),
+        ({"query": ASKED}, {"status": "error", "error": "E: 1"}, "query: It asks a. The run failed: E: 1"),
+        ({"look": FITTING}, MORE_CALLS, "all is fulfilled, by more calls than it takes: steps_precision is 0.67"),
+        ({"look": FITTING}, {**MORE_CALLS, "steps_score": 1.0}, ""),
+        ({"look": {**FITTING, "score": 0.5, "reason": "half of it"}}, MORE_CALLS, "look: half of it"),
+        ({}, {"error": "a\nb"}, "a b"),
+        ({}, {"error": "x" * 1000}, "x" * 270 + "…"),
+    ],
+)
+def test_reason_is_that_of_the_last_step_that_lacks_something(diagnoses: Any, more: Any, reason: str) -> None:
+    groups = [[{"name": name}] for name in diagnoses]
+    assert (
+        reason_of({"reference_steps": groups, "steps_diagnosis": [[each] for each in diagnoses.values()], **more})
+        == reason
     )
 
 
-def micro(*results: dict[str, Any]) -> dict[str, Any]:
-    samples = ({"template_id": "t", "question_id": str(index), **result} for index, result in enumerate(results))
-    summary: dict[str, Any] = compute_aggregates(samples, {"aggregates": {"errors": "include"}})["micro"]
-    return summary
+def test_reason_of_a_question_in_full_is_empty() -> None:
+    reference = [[{"name": "lookup", "output": "2"}]]
+    question = {"id": "q", "question_text": "?", "reference_steps": reference}
+    step = {"name": "lookup", "args": {}, "status": "success", "output": "2"}
+    dataset: Any = [{"template_id": "t", "questions": [question]}]
+    assert reason_of(run_evaluation(dataset, [{"question_id": "q", "actual_steps": [step]}])[0]) == ""  # type: ignore[list-item, arg-type]
 
 
-FAILED = {"error": "away", "custom_metrics": ["hops", "saved_sec", "lost_usd"]}
+@pytest.mark.parametrize("unsaid", [{}, {"steps": {}}, {"steps": None}, {"steps": {"grading": "binary"}}])
+def test_a_config_that_does_not_say_is_binary(unsaid: dict[str, object]) -> None:
+    graded = {"steps": {"grading": "graded"}}
+    assert grading_note(EvaluationConfig()) is None
+    assert grading_change(unsaid, {"steps": {"grading": "binary"}}) is None
+    assert "graded now and were binary before" in str(grading_change(unsaid, graded))
+    assert "binary now and were graded before" in str(grading_change(graded, unsaid))
 
 
-def test_failed_question_counts_as_the_worst_value(metrics: Any) -> None:
-    metrics(MetricSpec(key="hops", lower_is_better=True, range=(0.0, 9.0)))
-    metrics(MetricSpec(key="saved_sec", unit="seconds", lower_is_better=True, range=(0.0, None)))
-    metrics(MetricSpec(key="lost_usd", kind="spent", unit="usd", lower_is_better=True, range=(0.0, None)))
-    statistics = micro(
-        {"steps_score": 1.0, "hops": 3, "saved_sec": 8, "lost_usd": 1, "custom_metrics": FAILED["custom_metrics"]},
-        {"steps_score": 1.0, "hops": 1, "saved_sec": 2, "lost_usd": 3, **FAILED},
-    )
-    means = {metric: statistics[metric]["mean"] for metric in ("steps_score", "hops", "saved_sec", "lost_usd")}
-    assert means == {"steps_score": 0.5, "hops": 6, "saved_sec": 8, "lost_usd": 2}
-
-
-def test_judged_steps_of_a_failed_question_count_as_0_and_cost_what_they_cost() -> None:
-    step = {"name": "retrieval", "retrieval_utilization": 0.5, "retrieval_utilization_cost": 0.25}
-    statistics = micro({"actual_steps": [step]}, {"actual_steps": [step], "error": "away"})
-    assert statistics["retrieval_utilization"]["mean"] == statistics["retrieval_utilization_cost"]["mean"] == 0.25
+@pytest.mark.parametrize(
+    ("numbers", "text"),
+    [
+        ((0, 0, 0.5, 0.5), None),
+        ((1, 0, 0.5, 0.5), "1 reference step is undecided and counts 0."),
+        ((0, 0, 0.5, 0.75), "some comparisons are undecided and count 0: steps_score is between 0.500 and 0.750."),
+        (
+            (0, 2),
+            "2 outputs end before the end, and the rest is not known; raise the length limit of the tool, or of the "
+            "capture (max_output_chars).",
+        ),
+    ],
+)
+def test_sentences_say_what_is_uncertain(numbers: Any, text: str | None) -> None:
+    assert uncertainty_texts(*numbers) == ([] if text is None else [text])

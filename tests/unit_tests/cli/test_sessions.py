@@ -3,9 +3,13 @@
 A session is a list of steps in a folder with the files of `conftest.py`. A step is one of:
 
 - `$`: a command line; `code` (0), and what standard output (`out`) and error (`err`) contain, in words; `out_is` and
-  `err_is` are all of it, `not` is in neither, `lines` is the number of lines of standard error.
+  `err_is` are all of it, `not` is in neither, `lines` is the number of lines of standard error, and `widest` the most
+  characters of a line of output.
 - `write`, `edit`, `rename`, `cd`: files with their texts; a file with a text and what replaces it; old names with new
   ones; the folder of the next steps.
+- `runs`: folders of runs from their `scores`, one a question `q0`, `q1` … (from `first`, or with these `ids`) in as
+  many `templates` (default: one each), as `metric` (steps_score); `values` of each result, and more of run.json's
+  `record`.
 - `text`, `json`, `rows`: what files contain; values in a JSON file by their dotted keys; columns of a JSON Lines file.
 - `absent`, `exists`: paths.
 """
@@ -48,7 +52,26 @@ def check_command(step: dict[str, Any], exit_code: Callable[..., int], capsys: p
         assert words(text) not in words(out + err), shown
     assert (out, err) == (step.get("out_is", out), step.get("err_is", err))
     assert len(err.splitlines()) == step.get("lines", len(err.splitlines())), shown
+    assert max(map(len, out.splitlines()), default=0) <= step.get("widest", 10_000), shown
     assert "Traceback" not in err
+
+
+def write_run(name: str, run: dict[str, Any]) -> None:
+    ids = run.get("ids") or range(run.get("first", 0), run.get("first", 0) + len(run["scores"]))
+    lines = [
+        {
+            "template_id": f"t{number % run.get('templates', 1000)}",
+            "question_id": f"q{number}",
+            "question_text": f"What of [b]{number}?",
+            "status": "success",
+            run.get("metric", "steps_score"): float(score),
+            **run.get("values", {}),
+        }
+        for number, score in zip(ids, run["scores"], strict=True)
+    ]
+    Path(name).mkdir()
+    Path(name, "results.jsonl").write_text("".join(f"{json.dumps(line)}\n" for line in lines))
+    Path(name, "run.json").write_text(json.dumps({"format_version": 2, **run.get("record", {})}))
 
 
 def check_files(step: dict[str, Any]) -> None:
@@ -71,6 +94,8 @@ def test_session(name: str, files: Path, exit_code: Callable[..., int], capsys: 
             for path, text in step.get("write", {}).items():
                 Path(path).parent.mkdir(parents=True, exist_ok=True)
                 Path(path).write_text(text, encoding="utf-8")
+            for path, run in step.get("runs", {}).items():
+                write_run(path, run)
             for path, (old, new) in step.get("edit", {}).items():
                 text = Path(path).read_text(encoding="utf-8")
                 assert old in text

@@ -7,7 +7,7 @@ from support.page_data import compared_rows
 from support.uncertain_steps import results_of
 
 from graphrag_eval_lc import compare_runs
-from graphrag_eval_lc.cli.comparison_tables import print_comparison
+from graphrag_eval_lc.cli.compare import print_comparison
 from graphrag_eval_lc.compare import gate_results
 from graphrag_eval_lc.compare.run_comparison import RunComparison
 from graphrag_eval_lc.errors import OptionError

@@ -4,8 +4,7 @@ import pytest
 
 from graphrag_eval_lc.demo import DOCUMENTS_PATH, GRAPH_PATH, TIME_SERIES_PATH
 from graphrag_eval_lc.demo.agent import create_demo_agent
-from graphrag_eval_lc.demo.documents import DocumentIndex
-from graphrag_eval_lc.demo.graph import KnowledgeGraph
+from graphrag_eval_lc.demo.graph import DocumentIndex, KnowledgeGraph
 from graphrag_eval_lc.demo.time_series import TimeSeriesIndex
 from graphrag_eval_lc.demo.tools import create_tools
 

@@ -8,7 +8,7 @@ import pytest
 import yaml
 
 from graphrag_eval_lc.demo import DATASET_PATH, DOCUMENTS_PATH
-from graphrag_eval_lc.demo.documents import DocumentIndex
+from graphrag_eval_lc.demo.graph import DocumentIndex
 from graphrag_eval_lc.records import TemplateModel
 
 TEMPLATES = yaml.safe_load(DATASET_PATH.read_text(encoding="utf-8"))

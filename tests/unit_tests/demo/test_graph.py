@@ -1,12 +1,17 @@
+"""What the demo's tools search: the graph, the names of its things, and documents."""
+
 import json
+import math
 import subprocess
 import sys
 import time
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from graphrag_eval_lc.demo import GRAPH_PATH
-from graphrag_eval_lc.demo.graph import KnowledgeGraph, QueryError
+from graphrag_eval_lc.demo.graph import BM25, DocumentIndex, KnowledgeGraph, NamedThing, NameIndex, QueryError, full_iri
 
 PREFIX = "PREFIX cim: <https://cim.ucaiug.io/ns#>\n"
 PAIRS_OF_ALL_TRIPLES = "SELECT (COUNT(*) AS ?n) { ?a ?b ?c . ?d ?e ?f }"
@@ -143,3 +148,121 @@ def test_named_things_have_iri_name_and_class(graph):
     oslo = [thing for thing in graph.named_things() if thing.name == "OSLO"]
     assert [thing.class_iri for thing in oslo] == ["https://cim.ucaiug.io/ns#Substation"]
     assert oslo[0].iri.startswith("urn:uuid:")
+
+
+# --- names
+
+INDEX = NameIndex(
+    NamedThing(f"urn:{number}", name, class_iri)
+    for number, (name, class_iri) in enumerate(
+        [
+            ("OSLO 420", "urn:Level"),
+            ("OSLO", "urn:Substation"),
+            ("OSLO T1", "urn:Transformer"),
+            ("TROMSO", "urn:Substation"),
+            ("KRISTIANSAND", "urn:Substation"),
+            ("420 OSLO-ASKER", "urn:Line"),
+        ]
+    )
+)
+
+
+def found(query, class_iri=None, limit=10):
+    return [hit.thing.name for hit in INDEX.search(query, class_iri, limit)]
+
+
+def test_the_very_name_comes_first_with_rank_1():
+    best = INDEX.search("oslo", None, 10)[0]
+    assert (best.thing.name, best.rank) == ("OSLO", 1.0)
+
+
+@pytest.mark.parametrize(
+    ("query", "names"),
+    [
+        ("KRIST", ["KRISTIANSAND"]),
+        ("Kristainsand", ["KRISTIANSAND"]),
+        ("oslo 420", ["OSLO 420", "420 OSLO-ASKER"]),
+        ("Tromsø", []),
+        ("Paris", []),
+        ("OSLO Paris", []),
+        ("", []),
+        ("--", []),
+    ],
+)
+def test_each_word_equals_begins_or_nearly_equals_a_word_of_the_name(query, names):
+    assert found(query) == names
+
+
+def test_a_class_narrows_the_search():
+    assert found("OSLO", "urn:Transformer") == ["OSLO T1"]
+
+
+def test_the_limit_keeps_the_best():
+    assert found("OSLO", limit=1) == ["OSLO"]
+
+
+@pytest.mark.parametrize(
+    "name", ["cim:Substation", "<https://cim.ucaiug.io/ns#Substation>", "https://cim.ucaiug.io/ns#Substation"]
+)
+def test_a_class_is_named_by_prefix_or_in_full(name):
+    assert full_iri(name) == "https://cim.ucaiug.io/ns#Substation"
+
+
+# --- documents
+
+
+def index_of(tmp_path, *documents):
+    path = tmp_path / "documents.jsonl"
+    rows = ({"id": id_, "title": title, "text": text} for id_, title, text in documents)
+    path.write_text("\n".join(json.dumps(row) for row in rows) + "\n\n", encoding="utf-8")
+    return DocumentIndex(path)
+
+
+def test_documents_are_found_by_words_of_title_and_text_best_first(tmp_path):
+    index = index_of(tmp_path, ("a", "Oil", "A sample."), ("b", "Ice", "Ice on a line."), ("c", "Line", "Long."))
+    assert index.search("ICE on the line", 5) == [
+        {"id": "b", "text": "Ice. Ice on a line."},
+        {"id": "c", "text": "Line. Long."},
+    ]
+
+
+def test_k_limits_the_documents(tmp_path):
+    index = index_of(tmp_path, ("a", "Ice", "x"), ("b", "Ice", "y"), ("c", "Ice", "z"))
+    assert [document["id"] for document in index.search("ice", 2)] == ["a", "b"]
+
+
+def test_no_shared_word_finds_nothing(tmp_path):
+    assert index_of(tmp_path, ("a", "Ice", "Snow")).search("sun", 5) == []
+
+
+WORDS = st.lists(st.sampled_from("abcde"), max_size=8)
+
+
+def test_scores_are_those_of_a_calculation_by_hand():
+    ranking = BM25([["ice", "ice", "line"], ["line"], ["oil", "sample"]], k1=1.2, b=0.75)
+    # N = 3, mean length = 2; "ice" is in one text of length 3 with tf = 2, "line" in two.
+    ice = math.log(1 + 2.5 / 1.5) * 2 / (2 + 1.2 * (0.25 + 0.75 * 3 / 2))
+    line_in_first = math.log(1 + 1.5 / 2.5) * 1 / (1 + 1.2 * (0.25 + 0.75 * 3 / 2))
+    line_in_second = math.log(1 + 1.5 / 2.5) * 1 / (1 + 1.2 * (0.25 + 0.75 * 1 / 2))
+    assert ranking.scores(["ice", "line"]) == pytest.approx([ice + line_in_first, line_in_second, 0.0])
+
+
+def test_without_length_normalisation_only_the_frequency_counts():
+    scores = BM25([["ice"], ["ice", "and", "snow"]], b=0.0).scores(["ice"])
+    assert scores[0] == pytest.approx(scores[1])
+
+
+def test_no_texts_give_no_scores():
+    assert BM25([]).scores(["ice"]) == []
+
+
+@given(st.lists(WORDS, min_size=1, max_size=6), WORDS)
+def test_a_score_is_positive_exactly_where_a_word_is_shared(texts, query):
+    for text, score in zip(texts, BM25(texts).scores(query), strict=True):
+        assert (score > 0) == bool(set(text) & set(query))
+
+
+@given(st.lists(WORDS, min_size=1, max_size=6), WORDS)
+def test_the_order_of_the_texts_does_not_change_their_scores(texts, query):
+    forwards = BM25(texts).scores(query)
+    assert BM25(texts[::-1]).scores(query)[::-1] == pytest.approx(forwards)

@@ -4,7 +4,7 @@ import string
 
 import pytest
 
-from graphrag_eval_lc.masking.randomness import looks_random
+from graphrag_eval_lc.masking.names import looks_random
 
 LETTERS = string.ascii_letters + string.digits
 

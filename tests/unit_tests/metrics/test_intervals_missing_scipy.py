@@ -3,7 +3,7 @@ import sys
 import pytest
 
 from graphrag_eval_lc.errors import MissingExtraError
-from graphrag_eval_lc.metrics.means import mean_interval
+from graphrag_eval_lc.metrics.intervals import mean_interval
 from graphrag_eval_lc.metrics.significance import permutation_p_value
 
 

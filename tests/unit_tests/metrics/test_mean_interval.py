@@ -11,8 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from graphrag_eval_lc.metrics.intervals import cluster_robust_mean
-from graphrag_eval_lc.metrics.means import MeanInterval, mean_interval
+from graphrag_eval_lc.metrics.intervals import MeanInterval, cluster_robust_mean, mean_interval
 
 scores = st.sampled_from([0.0, 0.25, 0.5, 0.9, 1.0])
 runs = st.lists(st.tuples(scores, st.integers(0, 6)), min_size=2, max_size=40)

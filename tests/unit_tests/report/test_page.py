@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from graphrag_eval_lc.aggregation.score_means import ScoreMean
+from graphrag_eval_lc.aggregation.question_values import ScoreMean
 from graphrag_eval_lc.errors import MissingExtraError
 from graphrag_eval_lc.report.page import render_report
 from graphrag_eval_lc.texts import shown_name

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from graphrag_eval_lc import list_runs, load_run
-from graphrag_eval_lc.aggregation.score_means import score_values
+from graphrag_eval_lc.aggregation.question_values import score_values
 from graphrag_eval_lc.compare.runs import run_results
 from graphrag_eval_lc.errors import RunFolderError
 from graphrag_eval_lc.run_store import latest_run

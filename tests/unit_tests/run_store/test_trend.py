@@ -9,7 +9,7 @@ from support.scored_runs import write_run
 
 from graphrag_eval_lc import compare_runs, trend
 from graphrag_eval_lc.errors import OptionError, RunFolderError
-from graphrag_eval_lc.metrics.means import mean_interval
+from graphrag_eval_lc.metrics.intervals import mean_interval
 
 Change = Callable[..., None]
 

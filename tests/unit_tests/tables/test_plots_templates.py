@@ -3,7 +3,7 @@
 import pytest
 
 from graphrag_eval_lc.errors import OptionError
-from graphrag_eval_lc.metrics.means import mean_interval
+from graphrag_eval_lc.metrics.intervals import mean_interval
 from graphrag_eval_lc.tables.plots import plot_templates
 
 
