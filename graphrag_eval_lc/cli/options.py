@@ -23,14 +23,9 @@ SELECTING: Final = ("template_ids", "question_ids", "answered_only")
 
 
 def option(names: str, text: str, metavar: str | None = None, panel: str | None = None, **more: Any) -> Any:
-    """Declare an option for typer.
+    """Declare an option for typer: its names with spaces between them, such as ``--output -o``, and what it does.
 
-    Args:
-        names: Its names with spaces between them, such as ``--output -o``.
-        text: What it does. The short help shows the first sentence.
-        metavar: The placeholder of its value.
-        panel: Its panel. Options in a panel are rare: only ``--help-all`` shows them.
-        **more: Further arguments of ``typer.Option``.
+    The short help shows the first sentence. Options in a panel are rare: only ``--help-all`` shows them.
     """
     return typer.Option(*names.split(), help=text, metavar=metavar, rich_help_panel=panel, **more)
 

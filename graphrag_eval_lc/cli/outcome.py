@@ -93,12 +93,6 @@ class Shown:
 def run_and_show(agent: Any, dataset: Path, shown: Shown, **options: Any) -> None:
     """Run a benchmark and print its results; if it was interrupted, also the command that resumes it.
 
-    Args:
-        agent: The agent.
-        dataset: The dataset.
-        shown: What is shown.
-        **options: The options of ``run_benchmark``.
-
     Raises:
         typer.Exit: With a code of ``show_run``; 129, 130 or 143 if the run was interrupted.
     """

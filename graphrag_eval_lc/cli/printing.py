@@ -32,13 +32,7 @@ def output_console(plain_width: int = _PLAIN_WIDTH) -> DataConsole:
 
 
 def say(text: str, *, err: bool = False, keeps_lines: bool = True) -> None:
-    """Print a text without control sequences and commands of CI systems.
-
-    Args:
-        text: The text, also with data in it.
-        err: Whether it goes to standard error.
-        keeps_lines: Whether it may have several lines.
-    """
+    """Print a text, which may have data in it, without control sequences and commands of CI systems."""
     stream = sys.stderr if err else sys.stdout
     if stream is not None:  # a program without a console has none
         stream.write(f"{without_commands(visible(text, keeps_lines=keeps_lines))}\n")

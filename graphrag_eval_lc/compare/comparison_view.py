@@ -246,16 +246,7 @@ def comparison_view(
     gates: Sequence[GateResult] = (),
     sources: Sequence[RunResults] = (),
 ) -> ComparisonView:
-    """Return what is shown of a comparison; ``RunComparison.view`` calls it.
-
-    Args:
-        runs: All runs, the baseline first.
-        pairs: Each other run with the baseline.
-        metric: The main metric.
-        warnings: What may make the runs hard to compare.
-        gates: The gates as they were checked.
-        sources: The results of the runs, to be read again.
-    """
+    """Return what is shown of runs, the baseline first, compared in a main metric; ``RunComparison.view`` calls it."""
     shown = {each.metric: each for pair in pairs for each in pair.metrics}
     return ComparisonView(
         runs=tuple(runs),

@@ -137,15 +137,7 @@ def flips_between(
     template_ids: Mapping[str, str],
     metric: MetricSpec,
 ) -> tuple[Flip, ...]:
-    """Return the flips, by direction and the largest change first.
-
-    Args:
-        results_a: The results of A.
-        results_b: Those of the other run.
-        pairs: The metric in A and in the other run by question id.
-        template_ids: The templates by question id.
-        metric: The metric.
-    """
+    """Return the flips in a metric, of which ``pairs`` has both values, by direction and the largest change first."""
     sizes = {identifier: abs(difference_of(pair)) for identifier, pair in pairs.items()}
     directions = {identifier: direction_of(*pairs[identifier], metric) for identifier, size in sizes.items() if size}
     if not directions:
@@ -193,13 +185,7 @@ def direction_of(score_a: float, score_b: float, metric: MetricSpec) -> Directio
 def _seen_questions(
     results: Iterable[Mapping[str, Any]], has_steps: Mapping[str, bool], metric: MetricSpec
 ) -> dict[str, _Seen]:
-    """Return the questions in a run by id: of each the first sample with the worst score.
-
-    Args:
-        results: The results of the run.
-        has_steps: The ids of the questions, and whether their steps are kept.
-        metric: The score.
-    """
+    """Return some questions of a run by id, each in its first sample with the worst score, with its steps or not."""
     seen: dict[str, _Seen] = {}
     for result in results:
         identifier = str(result["question_id"])

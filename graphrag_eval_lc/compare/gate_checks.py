@@ -89,13 +89,7 @@ class GateResult:
 
 
 def check(gate: Gate, values: GateValues, baseline: GateValues | None = None) -> GateResult:
-    """Return what comes of a gate.
-
-    Args:
-        gate: The gate.
-        values: The values of the run.
-        baseline: Those of the baseline; needed if ``gate.needs_baseline``.
-    """
+    """Return what comes of a gate on the values of a run, and of its baseline if ``gate.needs_baseline``."""
     condition = _absolute if not gate.needs_baseline else _CONDITIONS[gate.condition]
     return condition(_Checked(gate, values, baseline or values))
 

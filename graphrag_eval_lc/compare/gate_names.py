@@ -218,13 +218,8 @@ def check_gates(
 def check_direction(gate: GateConfig, index: int | None = None, *, only_declared: bool = False) -> None:
     """Refuse a least mean of a metric of which less is better, and a greatest one of a metric of which more is better.
 
-    Args:
-        gate: The gate.
-        index: Its index in the config's section ``gates``; None elsewhere.
-        only_declared: Whether a name that nothing declares passes, as its name is still to be checked.
-
     Raises:
-        ConfigError: It bounds its metric on the wrong side, and is in the config.
+        ConfigError: It is such a gate, and ``index`` is its place in the section ``gates`` of the config.
         OptionError: The same elsewhere.
     """
     metric, _ = metric_and_statistic(name := gate.metric or MAIN_METRIC)
@@ -248,12 +243,8 @@ def check_direction(gate: GateConfig, index: int | None = None, *, only_declared
 def check_condition(gate: GateConfig, index: int | None) -> None:
     """Refuse a condition that every run would pass or fail, whatever its values.
 
-    Args:
-        gate: The gate.
-        index: Its index in the config's section ``gates``; None elsewhere.
-
     Raises:
-        ConfigError: It is such a gate, and is in the config.
+        ConfigError: It is such a gate, and ``index`` is its place in the section ``gates`` of the config.
         OptionError: The same elsewhere.
     """
     name = gate.metric or MAIN_METRIC

@@ -123,14 +123,7 @@ class GateValues:
         template: str | None = None,
         only: Collection[str] | None = None,
     ) -> BoundedValues:
-        """Return the values of a metric.
-
-        Args:
-            metric: One of those that are wanted.
-            statistic: The statistic that is bounded.
-            template: Only the questions of this template.
-            only: Only the questions with these ids.
-        """
+        """Return the values of a metric that is wanted, of the questions of a template and of some ids only."""
         questions = [
             question
             for identifier, question in self.questions.items()

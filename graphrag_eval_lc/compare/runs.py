@@ -170,13 +170,7 @@ def _of_folder(folder: Path) -> RunResults:
 
 @dataclass(frozen=True, slots=True)
 class NamedRun:
-    """A run of a comparison.
-
-    Attributes:
-        letter: What it is called there.
-        results: Its results.
-        numbers: The values of its questions' metrics.
-    """
+    """A run of a comparison: what it is called there, its results, and the values of its questions' metrics."""
 
     letter: str
     results: RunResults

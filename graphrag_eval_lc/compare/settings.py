@@ -35,11 +35,6 @@ def setting_warnings(a: NamedRun, b: NamedRun, metrics: Sequence[str]) -> list[s
     """Say which settings of two runs differ, and which of the compared metrics may not be comparable for it.
 
     Settings that affect none of them are left out. Metrics of users depend on no section of the config.
-
-    Args:
-        a: The baseline.
-        b: The other run.
-        metrics: The metrics that are compared.
     """
     return [
         *_config_warnings(a, b, metrics),

@@ -133,10 +133,7 @@ class KnowledgeGraph:
             self._store.load(file.read(), format=pyoxigraph.RdfFormat.TURTLE)
 
     def query(self, query: str) -> str:
-        """Return the result of a query.
-
-        Returns:
-            SPARQL 1.1 JSON results for SELECT and ASK, Turtle for DESCRIBE and CONSTRUCT.
+        """Return the result of a query: SPARQL 1.1 JSON results for SELECT and ASK, Turtle for DESCRIBE and CONSTRUCT.
 
         Raises:
             QueryError: The query writes, asks another server, is not SPARQL, or exceeds a limit.
