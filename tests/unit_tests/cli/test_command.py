@@ -1,9 +1,7 @@
-"""What all commands share: where they are listed, a short and a full help, and options that exclude each other."""
+"""What all commands share: where they are listed, a short and a full help."""
 
-import json
 import re
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -105,57 +103,3 @@ def test_command_loads_its_function_when_it_is_called(monkeypatch: pytest.Monkey
     assert "folder" in [each.name for each in group.commands["runs"].params]
     with pytest.raises(ModuleNotFoundError):
         group.commands["absent"].load()
-
-
-# --- options that exclude each other ----------------------------------------------------------------------------------
-
-RUN = ("run", "qa.yaml", "-a", "agent.py:sometimes", "-o", "run")
-
-
-@pytest.mark.parametrize(
-    ("arguments", "complaint"),
-    [
-        (
-            (*RUN, "--overwrite", "--retry-errors"),
-            "--overwrite and --retry-errors exclude each other: --overwrite repl",
-        ),
-        ((*RUN, "--force", "--overwrite"), "--overwrite and --force exclude each other"),
-        ((*RUN, "--sample", "1", "--limit", "1"), "--limit and --sample exclude each other"),
-        ((*RUN, "--seed", "0"), "--seed needs --sample: a seed alone selects nothing."),
-        ((*RUN, "--junit", "x", "--log-file", "./x"), "--junit and --log-file are the same file."),
-        ((*RUN, "--summary", "x", "--junit", "./x"), "--summary and --junit are the same file."),
-        (("score", "qa.yaml", "responses.jsonl", "-o", "run", "--json", "--dry-run"), "--json and --dry-run exclude"),
-        (("compare", "a", "b", "--html", "x", "--csv", "x"), "--html and --csv are the same file."),
-        (("runs", "--html", "x"), "--html needs --trend: "),
-        (("runs", "--against", "first"), "--against needs --trend: "),
-        (("doctor", "--mask"), "--mask needs --secrets: "),
-        (("doctor", "--all"), "--all needs --plugins: "),
-    ],
-)
-def test_options_that_exclude_each_other_are_one_sentence_and_code_2(
-    files: Path, exit_code: Callable[..., int], capsys: Output, arguments: tuple[str, ...], complaint: str
-) -> None:
-    assert exit_code(*arguments) == 2
-    error = capsys.readouterr().err
-    assert complaint in error
-    assert error.count("\n") == 1
-    assert not (files / "run").exists()
-
-
-def test_an_option_overrides_what_the_project_file_says_of_those_that_it_excludes(
-    files: Path, exit_code: Callable[..., int]
-) -> None:
-    options = "agent: agent.py:sometimes, dataset: qa.yaml, sample: 1, seed: 3"
-    (files / "graphrag_eval.yaml").write_text(f"run: {{{options}}}")
-    assert exit_code("run", "--limit", "2", "-o", "first", "--no-report") == 0
-    assert json.loads((files / "first/run.json").read_text())["selection"] == {"limit": 2}
-    assert exit_code("run", "-o", "second", "--no-report") == 0
-    assert json.loads((files / "second/run.json").read_text())["selection"] == {"sample": 1, "seed": 3}
-
-
-def test_what_the_project_file_itself_excludes_is_refused(
-    files: Path, exit_code: Callable[..., int], capsys: Output
-) -> None:
-    (files / "graphrag_eval.yaml").write_text("run: {agent: agent.py:sometimes, dataset: qa.yaml, sample: 1, limit: 1}")
-    assert exit_code("run", "-o", "first") == 2
-    assert "--limit and --sample exclude each other" in capsys.readouterr().err

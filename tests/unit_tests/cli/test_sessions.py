@@ -10,7 +10,9 @@ A session is a list of steps in a folder with the files of `conftest.py`. A step
 - `runs`: folders of runs from their `scores`, one a question `q0`, `q1` … (from `first`, or with these `ids`) in as
   many `templates` (default: one each), as `metric` (steps_score); `values` of each result, and more of run.json's
   `record`.
-- `text`, `json`, `rows`: what files contain; values in a JSON file by their dotted keys; columns of a JSON Lines file.
+- `env`: environment variables from then on.
+- `text`, `is`, `count`, `json`, `rows`: what files contain; all of it; how often texts are in them; values in a JSON
+  file by their dotted keys; columns of a JSON Lines file.
 - `absent`, `exists`: paths.
 """
 
@@ -83,12 +85,22 @@ def check_files(step: dict[str, Any]) -> None:
     for name, columns in step.get("rows", {}).items():
         rows = [json.loads(line) for line in Path(name).read_text(encoding="utf-8").splitlines()]
         assert {key: [row.get(key) for row in rows] for key in columns} == columns
+    for name, text in step.get("is", {}).items():
+        assert Path(name).read_text(encoding="utf-8") == text
+    for name, counts in step.get("count", {}).items():
+        assert {text: Path(name).read_text(encoding="utf-8").count(text) for text in counts} == counts
     assert [name for name in step.get("absent", []) if Path(name).exists()] == []
     assert [name for name in step.get("exists", []) if not Path(name).exists()] == []
 
 
 @pytest.mark.parametrize("name", SESSIONS)
-def test_session(name: str, files: Path, exit_code: Callable[..., int], capsys: pytest.CaptureFixture[str]) -> None:
+def test_session(
+    name: str,
+    files: Path,
+    exit_code: Callable[..., int],
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     with registered_only_here():
         for step in SESSIONS[name]:
             for path, text in step.get("write", {}).items():
@@ -100,6 +112,8 @@ def test_session(name: str, files: Path, exit_code: Callable[..., int], capsys: 
                 text = Path(path).read_text(encoding="utf-8")
                 assert old in text
                 Path(path).write_text(text.replace(old, new), encoding="utf-8")
+            for variable, value in step.get("env", {}).items():
+                monkeypatch.setenv(variable, value)
             for path, new in step.get("rename", {}).items():
                 Path(path).rename(new)
             if "cd" in step:
