@@ -1,11 +1,11 @@
 """Runs compared, and that as people read it: terminal, notebook, Markdown, JSON and HTML show what is computed here."""
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import fsum
 
-from graphrag_eval_lc.compare.flips import Direction, Flip
+from graphrag_eval_lc.compare.flips import Flip
 from graphrag_eval_lc.compare.gate_checks import GateResult
 from graphrag_eval_lc.compare.metric_comparison import (
     FEWEST_FOR_A_VERDICT,
@@ -329,24 +329,22 @@ def template_differences(pair: PairComparison, metric: MetricComparison) -> list
     for question in pair.questions:
         if metric.metric in question.values:
             groups.setdefault(question.template_id, []).append(question)
-    rows = [_of_template(each, questions, metric.metric, directions) for each, questions in groups.items()]
+    rows = []
+    for template_id, questions in groups.items():
+        pairs = {question.question_id: question.values[metric.metric] for question in questions}
+        mean_a, mean_b = (fsum(values[side] for values in pairs.values()) / len(pairs) for side in (0, 1))
+        turned = Counter(directions.get(each) for each in pairs)
+        rows.append(
+            TemplateDifference(
+                template_id=template_id,
+                number_of_questions=len(pairs),
+                mean_a=mean_a,
+                mean_b=mean_b,
+                difference=difference_of((mean_a, mean_b)),
+                lost=turned["now wrong"],
+                fixed=turned["now right"],
+                worse=turned["worse"],
+                better=turned["better"],
+            )
+        )
     return sorted(rows, key=lambda row: -row.difference if metric.lower_is_better else row.difference)
-
-
-def _of_template(
-    template_id: str, questions: Iterable[ComparedQuestion], metric: str, directions: Mapping[str, Direction]
-) -> TemplateDifference:
-    pairs = {question.question_id: question.values[metric] for question in questions}
-    mean_a, mean_b = (fsum(pair[side] for pair in pairs.values()) / len(pairs) for side in (0, 1))
-    turned = Counter(directions.get(each) for each in pairs)
-    return TemplateDifference(
-        template_id=template_id,
-        number_of_questions=len(pairs),
-        mean_a=mean_a,
-        mean_b=mean_b,
-        difference=difference_of((mean_a, mean_b)),
-        lost=turned["now wrong"],
-        fixed=turned["now right"],
-        worse=turned["worse"],
-        better=turned["better"],
-    )

@@ -139,19 +139,18 @@ class GateValues:
             upper = statistic_of(bounds, MEAN) if bounds else None
         # In a part of the questions there may be nothing undecided.
         is_decided = len(questions) < len(self.questions) and means and upper == statistic_of(means, MEAN)
+        if statistic == _SUM and metric in self._in_all:
+            of_samples = [value for identifier in scored for value in self._in_all[metric].get(identifier, ())]
+        else:
+            samples = (sample for identifier in scored for sample in self._samples.get(identifier, ()))
+            of_samples = [value for sample in samples if (value := sample.score(metric)) is not None]
         return BoundedValues(
-            values=means if statistic == MEAN else self._of_samples(metric, statistic, scored),
+            values=means if statistic == MEAN else of_samples,
             questions=len(scored),
             errors=sum(question.errors for question in questions if question.question_id in scored),
             left_out=len(questions) - len(scored),
             upper=None if is_decided else upper,
         )
-
-    def _of_samples(self, metric: str, statistic: Statistic, ids: Iterable[str]) -> Sequence[float]:
-        if statistic == _SUM and metric in self._in_all:
-            return [value for identifier in ids for value in self._in_all[metric].get(identifier, ())]
-        samples = (sample for identifier in ids for sample in self._samples.get(identifier, ()))
-        return [value for sample in samples if (value := sample.score(metric)) is not None]
 
 
 def _with_derived(result: Mapping[str, Any], metrics: Collection[str], judge_costs: JudgeCosts) -> Mapping[str, Any]:

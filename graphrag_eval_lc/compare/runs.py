@@ -211,7 +211,11 @@ class Pairing:
         """
         known = [metric for metric in self._in_both() if metric not in UPPER_BOUNDS]
         scores = [metric for metric in known if not metric_spec(metric).is_spent]
-        return sorted(scores, key=lambda metric: metric != MAIN_METRIC) + _spent_by_agents(known)
+        # What judges spend is not the agent's doing, and is compared only if a metric is named.
+        built_in = [spec.key for spec in BUILT_IN if spec.spent_by == "agent" and spec.key in known]
+        own = {metric: metric_spec(metric) for metric in known if not is_built_in(metric)}
+        of_users = [metric for metric, spec in own.items() if spec.is_spent and spec.spent_by != "judges"]
+        return sorted(scores, key=lambda metric: metric != MAIN_METRIC) + built_in + of_users
 
     def can_compare(self, metric: str) -> bool:
         """Return whether both runs have a metric; a run in which all questions failed has all scores of the other."""
@@ -237,10 +241,6 @@ class Pairing:
             groups.setdefault(self.a.numbers.questions[identifier].template_id, []).append(pair)
         return groups
 
-    def warnings(self) -> list[str]:
-        """Say what may make the two runs hard to compare."""
-        return [*self._question_warnings(), *self._template_warnings()]
-
     def _sides(self, metric: str) -> Iterable[tuple[str, float | None, float | None]]:
         """Yield the id of each common question with the values in A and in the other run."""
         is_spent = metric_spec(metric).is_spent
@@ -260,7 +260,8 @@ class Pairing:
         one_sided = [metric for metric in (known_a ^ known_b) & UPPER_BOUNDS.keys() if UPPER_BOUNDS[metric] in known]
         return [*known, *one_sided]
 
-    def _question_warnings(self) -> Iterable[str]:
+    def warnings(self) -> Iterable[str]:
+        """Say what may make the two runs hard to compare."""
         a, b = self.a, self.b
         only_a = len(a.numbers.questions) - len(self.common)
         only_b = len(b.numbers.questions) - len(self.common)
@@ -278,8 +279,6 @@ class Pairing:
         changed = self.texts_that_differ()
         if changed:
             yield f"{_questions(changed)} with another text in {b.letter} than in A."
-
-    def _template_warnings(self) -> Iterable[str]:
         moved = sum(a.template_id != b.template_id for a, b in self.questions())
         if moved:
             yield f"{_questions(moved)} of another template in {self.b.letter} than in A; A's templates are taken."
@@ -295,16 +294,6 @@ class Pairing:
 
 def _all_failed(numbers: RunValues) -> bool:
     return all(question.errors == question.samples for question in numbers.questions.values())
-
-
-def _spent_by_agents(known: Sequence[str]) -> list[str]:
-    """Return the metrics of what agents spend: those of this package, then users' own among the known ones.
-
-    What judges spend is not the agent's doing, and is compared only if a metric is named.
-    """
-    built_in = [spec.key for spec in BUILT_IN if spec.spent_by == "agent" and spec.key in known]
-    own = {metric: metric_spec(metric) for metric in known if not is_built_in(metric)}
-    return built_in + [metric for metric, spec in own.items() if spec.is_spent and spec.spent_by != "judges"]
 
 
 def _questions(count: int) -> str:

@@ -36,12 +36,34 @@ def setting_warnings(a: NamedRun, b: NamedRun, metrics: Sequence[str]) -> list[s
 
     Settings that affect none of them are left out. Metrics of users depend on no section of the config.
     """
-    return [
-        *_config_warnings(a, b, metrics),
-        *_capture_warnings(a, b, metrics),
-        *_declaration_warnings((a, b), metrics),
-        *_matcher_warnings(a, b, metrics),
-    ]
+    warnings = [*_config_warnings(a, b, metrics)]
+    before, after = (run.results.section("capture") for run in (a, b))
+    if before is not None and after is not None:
+        names = [key for key in _RECORDED_BY if before.get(key) != after.get(key)]
+        touched = [metric for metric in metrics if _OF_RECORDED.intersection(metric_spec(metric).depends_on)]
+        if names and touched:
+            which = f"recorded with other options of the capture ({', '.join(names)})"
+            warnings.append(f"A and {b.letter} were {which}, {_so_that(touched, metrics)}.")
+    for run in (a, b):
+        for metric, told in run.results.declarations().items():
+            if metric in metrics and metric in run.numbers.measured() and (changed := changed_since(metric, told)):
+                warnings.append(
+                    f"{metric} was declared otherwise when {run.letter} was scored ({', '.join(changed)}); it is "
+                    "compared by another declaration, so that its values may not be comparable."
+                )
+    matchers = [_matchers(run.results.mappings_in("matchers")) for run in (a, b)]
+    touched = [metric for metric in metrics if "steps" in metric_spec(metric).depends_on]
+    if matchers[0] is not None and matchers[1] is not None and matchers[0] != matchers[1] and touched:
+        names = sorted(matchers[0] ^ matchers[1])
+        which = f"compared by other matchers ({', '.join(names)})"
+        warnings.append(f"The steps of A and {b.letter} were {which}, {_so_that(touched, metrics)}.")
+    return warnings
+
+
+def _matchers(listed: Sequence[Mapping[str, Any]] | None) -> set[str] | None:
+    """Return the names and media types that users registered matchers for; None if run.json does not say."""
+    kinds = None if listed is None else [(each.get("name"), each.get("media_type")) for each in listed]
+    return None if kinds is None else {" with ".join(str(part) for part in kind if part is not None) for kind in kinds}
 
 
 def changed_settings(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[str]:
@@ -62,48 +84,6 @@ def _config_warnings(a: NamedRun, b: NamedRun, metrics: Sequence[str]) -> Iterab
                 settings.setdefault(touched, []).append(name)
     for touched, names in settings.items():
         yield f"A and {b.letter} were scored with other settings ({', '.join(names)}), {_so_that(touched, metrics)}."
-
-
-def _capture_warnings(a: NamedRun, b: NamedRun, metrics: Sequence[str]) -> Iterable[str]:
-    before, after = (run.results.section("capture") for run in (a, b))
-    if before is None or after is None:
-        return
-    names = [key for key in _RECORDED_BY if before.get(key) != after.get(key)]
-    touched = [metric for metric in metrics if _OF_RECORDED.intersection(metric_spec(metric).depends_on)]
-    if names and touched:
-        yield (
-            f"A and {b.letter} were recorded with other options of the capture ({', '.join(names)}), "
-            f"{_so_that(touched, metrics)}."
-        )
-
-
-def _declaration_warnings(runs: Iterable[NamedRun], metrics: Sequence[str]) -> Iterable[str]:
-    for run in runs:
-        for metric, told in run.results.declarations().items():
-            if metric in metrics and metric in run.numbers.measured() and (changed := changed_since(metric, told)):
-                yield (
-                    f"{metric} was declared otherwise when {run.letter} was scored ({', '.join(changed)}); it is "
-                    "compared by another declaration, so that its values may not be comparable."
-                )
-
-
-def _matcher_warnings(a: NamedRun, b: NamedRun, metrics: Sequence[str]) -> Iterable[str]:
-    listed = [run.results.mappings_in("matchers") for run in (a, b)]
-    if listed[0] is None or listed[1] is None:  # run.json does not say
-        return
-    before, after = (
-        {
-            " with ".join(str(kind) for key in ("name", "media_type") if (kind := each.get(key)) is not None)
-            for each in of_run
-        }
-        for of_run in (listed[0], listed[1])
-    )
-    touched = [metric for metric in metrics if "steps" in metric_spec(metric).depends_on]
-    if before != after and touched:
-        yield (
-            f"The steps of A and {b.letter} were compared by other matchers ({', '.join(sorted(before ^ after))}), "
-            f"{_so_that(touched, metrics)}."
-        )
 
 
 def _so_that(touched: Sequence[str], metrics: Sequence[str]) -> str:

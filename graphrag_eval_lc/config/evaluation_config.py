@@ -1,6 +1,5 @@
 """The whole configuration with its section ``gates``, and the checks of what sections need of one another."""
 
-import math
 import re
 import sys
 from collections.abc import Mapping
@@ -77,7 +76,11 @@ class GateConfig(Section):
     def _is_a_number_or_an_increase(cls, value: Any) -> Any:
         if isinstance(value, str) and _WITH_EXPONENT.fullmatch(value):  # which YAML 1.1 reads as a text
             value = float(value)
-        if value is None or _is_bound(value):
+        change = _CHANGE.fullmatch(value) if isinstance(value, str) else None
+        number = float(change["number"]) if change is not None else value
+        is_number = isinstance(number, int | float) and not isinstance(number, bool)
+        # No run could be above an infinite bound; whole numbers can exceed the largest float.
+        if value is None or (is_number and abs(number) <= sys.float_info.max):
             return value
         what = f"{value!r:.40} is not a number or an increase over the baseline"
         raise mistake(what, 'Write a bound as 30, a share of the baseline\'s mean as "+10%", a difference as "+0.05".')
@@ -113,16 +116,6 @@ class GateConfig(Section):
             what = f"confident is about drops, and {condition} limits none"
             raise mistake(what, "Leave confident out.", "confident")
         return self
-
-
-def _is_bound(value: Any) -> bool:
-    """Return whether a value is a finite number, or an increase by one; no run could be above an infinite one."""
-    if isinstance(value, str):
-        change = _CHANGE.fullmatch(value)
-        return change is not None and math.isfinite(float(change["number"]))
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        return False
-    return abs(value) <= sys.float_info.max  # which whole numbers can exceed
 
 
 CONDITIONS: Final = tuple(key for key in GateConfig.model_fields if key not in {"metric", "template", "confident"})

@@ -176,7 +176,9 @@ def _config_error(problem: ValidationError, file: TextFile | None) -> ConfigErro
         known = _known_keys(location[:-1])
         what = f"unknown key {'.'.join(map(str, location))}"
         near = difflib.get_close_matches(str(location[-1]), known, n=1, cutoff=0.5)
-        elsewhere = _places_of(str(location[-1]), location[:-1])
+        # The sections that have the key, if it is written one level too high: steps.grading for grading.
+        key, inside = str(location[-1]), [(*location[:-1], section) for section in known]
+        elsewhere = [".".join(map(str, (*place, key))) for place in inside if key in _known_keys(place)]
         meant = " or ".join(elsewhere or near)
         hint = f"Did you mean {meant}?" if meant else f"Known keys here: {', '.join(known)}."
     elif first["type"] in {"model_type", "model_attributes_type"}:
@@ -212,12 +214,6 @@ def _place(problem: ConfigError, file: TextFile) -> None:
 def _shown(value: Any, location: _Location) -> str:
     """Return a value for a message, masked if its key or itself is a secret's."""
     return f"{masked_values({str(location[-1]) if location else '': value}).popitem()[1]!r:.200}"
-
-
-def _places_of(key: str, location: _Location) -> list[str]:
-    """Return the sections that have a key written one level too high: ``steps.grading`` for ``grading``."""
-    sections = [(*location, section) for section in _known_keys(location)]
-    return [".".join(map(str, (*place, key))) for place in sections if key in _known_keys(place)]
 
 
 def _known_keys(location: _Location) -> list[str]:

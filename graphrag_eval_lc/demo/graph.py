@@ -277,16 +277,16 @@ def full_iri(class_name: str) -> str:
 def _rank(wanted: list[str], tokens: list[str]) -> float:
     if not wanted or not tokens:
         return 0.0
-    closeness = [max(_closeness(word, token) for token in tokens) for word in wanted]
+
+    def closeness_of(word: str, token: str) -> float:
+        if word == token:
+            return 1.0
+        if token.startswith(word):
+            return 0.9 * len(word) / len(token)
+        ratio = SequenceMatcher(None, word, token).ratio()
+        return 0.8 * ratio if ratio >= _CLOSE_ENOUGH else 0.0
+
+    closeness = [max(closeness_of(word, token) for token in tokens) for word in wanted]
     if min(closeness) == 0:
         return 0.0
     return round(sum(closeness) / max(len(wanted), len(tokens)), 4)
-
-
-def _closeness(word: str, token: str) -> float:
-    if word == token:
-        return 1.0
-    if token.startswith(word):
-        return 0.9 * len(word) / len(token)
-    ratio = SequenceMatcher(None, word, token).ratio()
-    return 0.8 * ratio if ratio >= _CLOSE_ENOUGH else 0.0

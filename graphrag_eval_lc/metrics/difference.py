@@ -104,7 +104,10 @@ class MeanDifference:
         self.standard_error = self.degrees_of_freedom = None
         if len(groups) > 1:
             robust = cluster_robust_mean(groups)
-            self._one_more = _error_of_one_more(values, scale)
+            # The mean may lack a question that differs by as much as those that differ.
+            squares = [value**2 for value in values if value]
+            more = sqrt(fsum(squares) / len(squares)) if squares else (scale or 0.0)
+            self._one_more = more / len(values)
             self.standard_error = math.hypot(robust.standard_error, self._one_more)
             self.degrees_of_freedom = robust.degrees_of_freedom
 
@@ -295,13 +298,6 @@ def _in_order(groups: Sequence[list[float]]) -> list[list[float]]:
     mean = fsum(total for _, _, total in plain)
     sign = copysign(1, mean) if mean else (-1 if plain < mirrored else 1)
     return sorted(groups, key=lambda values: (abs(fsum(values)), len(values), sign * fsum(values)))
-
-
-def _error_of_one_more(values: Sequence[float], scale: float | None) -> float:
-    """Return the error of a mean that may lack a question which differs by as much as those that differ."""
-    squares = [value**2 for value in values if value]
-    more = sqrt(fsum(squares) / len(squares)) if squares else (scale or 0.0)
-    return more / len(values)
 
 
 def _lowest(number_of_clusters: int) -> float:

@@ -304,7 +304,9 @@ def mean_interval(
         robust = cluster_robust_mean(units)
         if robust.standard_error <= _NOTHING * max(map(abs, numbers)):
             return None
-        mean, (least, greatest) = robust.mean, _plain_interval(robust, confidence, low, high)
+        half = student_quantile((1 + confidence) / 2, robust.degrees_of_freedom) * robust.standard_error
+        mean, least, greatest = robust.mean, robust.mean - half, robust.mean + half
+        least, greatest = max(least, -inf if low is None else low), min(greatest, inf if high is None else high)
     return MeanInterval(min(least, mean), max(greatest, mean), mean, note)
 
 
@@ -341,17 +343,6 @@ def _groups(values: Sequence[float], clusters: Sequence[Hashable]) -> list[list[
     for value, cluster in zip(values, clusters, strict=True):
         groups.setdefault(cluster, []).append(value)
     return sorted(sorted(group) for group in groups.values())
-
-
-def _plain_interval(
-    robust: ClusterRobustMean, confidence: float, low: float | None, high: float | None
-) -> tuple[float, float]:
-    quantile = student_quantile((1 + confidence) / 2, robust.degrees_of_freedom)
-    half = quantile * robust.standard_error
-    return (
-        robust.mean - half if low is None else max(low, robust.mean - half),
-        robust.mean + half if high is None else min(high, robust.mean + half),
-    )
 
 
 def _bounded_interval(groups: Sequence[Sequence[float]], confidence: float) -> tuple[float, float, float]:

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from math import ceil, fsum
 from statistics import NormalDist, mean, stdev
-from typing import Any, Final
+from typing import Final
 
 from graphrag_eval_lc.metrics.intervals import Clusters, batch_size, drawn_clusters, scipy_stats, sums_and_sizes
 
@@ -43,7 +43,7 @@ def permutation_p_value(differences_by_cluster: Clusters) -> float:
         return 1.0
     test = stats.permutation_test(
         (sums,),
-        _sum,
+        lambda differences, axis: differences.sum(axis=axis),
         permutation_type="samples",
         vectorized=True,
         n_resamples=DRAWS,
@@ -93,10 +93,6 @@ def differing_sums(differences_by_cluster: Clusters) -> list[float]:
     # Differences that cancel out leave only rounding.
     kept = [values for values in groups if abs(fsum(values)) > _ROUNDING_OF_SUMS * fsum(map(abs, values))]
     return [total for total, _ in sums_and_sizes(kept)]
-
-
-def _sum(differences: Any, axis: int) -> Any:
-    return differences.sum(axis=axis)
 
 
 def holm(p_values: Sequence[float]) -> list[float]:

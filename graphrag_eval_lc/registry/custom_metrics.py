@@ -330,19 +330,19 @@ def _checked_key(key: object, kind: str, function: Any) -> str:
         owner = registered.get(f"{other} {key}")
         # The same function comes again where its module is loaded again.
         if owner is not None and (other != kind or spec_of(owner) != spec_of(function)):
+            hint, names = (
+                "Give one of them another key.",
+                [spec_of(each).partition(":")[0] for each in (owner, function)],
+            )
+            code, others = (getattr(each, "__code__", None) for each in (owner, function))
+            is_same = code is not None and code == others and code.co_filename == others.co_filename
+            if is_same and len({*names}) > 1:
+                hint = f"Both are of one file, which came as {' and as '.join(names)}; name it in one way everywhere."
             raise PluginError(
                 f"the key {key} of {spec_of(function)} is that of the {other} {spec_of(owner)}",
-                hint=_hint_of_two(owner, function),
+                hint=hint,
             )
     return key
-
-
-def _hint_of_two(owner: Any, function: Any) -> str:
-    names = [spec_of(each).partition(":")[0] for each in (owner, function)]
-    code, others = (getattr(each, "__code__", None) for each in (owner, function))
-    if code is not None and code == others and code.co_filename == others.co_filename and len({*names}) > 1:
-        return f"Both are of one file, which came as {' and as '.join(names)}; name it in one way everywhere."
-    return "Give one of them another key."
 
 
 _JUDGED = [spec.cost_key.removesuffix(COST_ENDING) for spec in BUILT_IN if spec.cost_key is not None]
