@@ -1,5 +1,7 @@
+"""Measures of rankings, by their functions and by their names: a table of values, and the laws that all keep."""
+
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -7,275 +9,178 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from graphrag_eval_lc import metrics
-from graphrag_eval_lc.metrics import (
-    average_precision,
-    f1,
-    hit_rate,
-    ndcg,
-    parse_measure,
-    precision,
-    r_precision,
-    recall,
-    recall_at_k,
-)
+from graphrag_eval_lc.metrics import DEFAULT_MEASURES, Measure, average_precision, ndcg, parse_measure, ranking_scores
 
-NOT_APPLICABLE = [
-    metrics.precision,
-    metrics.recall,
-    metrics.f1,
-    metrics.reciprocal_rank,
-    metrics.average_precision,
-    metrics.ndcg,
-    metrics.hit_rate,
-    metrics.r_precision,
-]
-ALL: list[Callable[..., float | None]] = [*NOT_APPLICABLE, metrics.recall_at_k]
-
-GROUPS = [["test-1", "test-2"], ["test-3"]]
-PREDICTION = ["test-1", "pred-1", "test-2", "pred-3"]
+FUNCTIONS: dict[str, Callable[..., float | None]] = {
+    "P": metrics.precision,
+    "R": metrics.recall,
+    "R_cap": metrics.recall_at_k,
+    "F1": metrics.f1,
+    "RR": metrics.reciprocal_rank,
+    "AP": metrics.average_precision,
+    "nDCG": metrics.ndcg,
+    "Success": metrics.hit_rate,
+    "Rprec": metrics.r_precision,
+}
+GROUPS, PREDICTION = [["test-1", "test-2"], ["test-3"]], ["test-1", "pred-1", "test-2", "pred-3"]
+R4, FIVE = [1, 3, 5, 6], [1, 4, 3, 5, 7]
+GAINS = {"a": 3, "b": 1, "c": 0, "d": -1}
+TRIPLE, OTHER = ("s", "p", "o"), ("s2", "p", "o2")
 
 ids = st.lists(st.integers(0, 9), max_size=12)
 groups = st.lists(st.lists(st.integers(0, 9), max_size=4), max_size=5)
 gains = st.dictionaries(st.integers(0, 9), st.floats(-1, 1e300) | st.integers(-1, 4), max_size=8)
 cutoffs = st.none() | st.integers(1, 12)
 
-
-def is_share(score: float | None) -> bool:
-    return score is None or 0.0 <= score <= 1.0
-
-
-# --- ids
-
-
-@pytest.mark.parametrize(
-    ("relevant", "retrieved", "k", "score"),
-    [
-        ([1, 3, 5, 6], [1, 4, 3, 5, 7], 1, 1.0),
-        ([1, 3, 5, 6], [1, 4, 3, 5, 7], 3, 2 / 3),
-        ([1, 3, 5, 6], [1, 4, 3, 5, 7], 10, 0.75),
-        ([1, 3], [3, 2, 1], None, 1.0),
-        ([1, 2, 3, 4], [1], None, 0.25),
-        ({1, 2}, (2, 2, 1), 2, 1.0),
-        ([1, 1, 2], [1], 5, 0.5),
-        ([], [1], 5, 0.0),
-        ([1], [], 5, 0.0),
-    ],
-)
-def test_recall_at_k(relevant: list[int], retrieved: list[int], k: int | None, score: float) -> None:
-    assert recall_at_k(relevant, retrieved, k) == pytest.approx(score)
-
-
-@given(st.sets(st.integers(0, 9), min_size=1), st.integers(1, 12))
-def test_perfect_ranking_scores_1_at_every_k(relevant: set[int], k: int) -> None:
-    assert recall_at_k(relevant, sorted(relevant), k) == ndcg(relevant, sorted(relevant), k) == 1.0
-
-
-def test_recall_divides_by_all_relevant_ids_also_where_the_top_k_cannot_hold_them() -> None:
-    assert recall([1, 2, 3, 4], [1, 2], k=2) == 0.5
-    assert recall_at_k([1, 2, 3, 4], [1, 2], k=2) == 1.0
-
-
-def test_precision_divides_by_k_and_without_it_by_what_was_retrieved() -> None:
-    assert precision([1], [1, 2], k=10) == 0.1
-    assert precision([1], [1, 2]) == 0.5
-
-
-def test_reciprocal_rank_is_0_beyond_k() -> None:
-    assert metrics.reciprocal_rank([3], [1, 2, 3]) == pytest.approx(1 / 3)
-    assert metrics.reciprocal_rank([3], [1, 2, 3], k=2) == 0.0
+VALUES: list[tuple[str, Any, Any, float | None]] = [
+    # ids
+    *((f"R_cap@{k}", R4, FIVE, value) for k, value in ((1, 1.0), (3, 2 / 3), (10, 0.75))),
+    ("R_cap", [1, 3], [3, 2, 1], 1.0),
+    ("R_cap@2", {1, 2}, (2, 2, 1), 1.0),
+    ("R_cap@5", [1, 1, 2], [1], 0.5),
+    ("R_cap@2", [1, 2, 3, 4], [1, 2], 1.0),
+    ("R@2", [1, 2, 3, 4], [1, 2], 0.5),
+    ("P@10", [1], [1, 2], 0.1),
+    ("P", [1], [1, 2], 0.5),
+    ("RR", [3], [1, 2, 3], 1 / 3),
+    ("RR@2", [3], [1, 2, 3], 0.0),
+    ("AP", R4, FIVE, (1 + 2 / 3 + 3 / 4) / 4),
+    ("AP@3", R4, FIVE, (1 + 2 / 3) / 4),
+    ("Rprec", [1, 2], [1, 3, 2], 0.5),
+    # gains by id, which matter to nDCG alone
+    ("nDCG", GAINS, ["c", "b", "a", "d"], (1 / math.log2(3) + 3 / math.log2(4)) / (3 + 1 / math.log2(3))),
+    ("nDCG@1", GAINS, ["c", "b"], 0.0),
+    ("nDCG@1", GAINS, ["b"], 1 / 3),
+    ("nDCG", {"a": 1.7e308, "b": 1.7e308}, ["a", "b"], 1.0),
+    ("nDCG", {"a": 5e-324}, ["a"], 1.0),
+    # groups: the worked example of AutoRAG
+    *((name, GROUPS, PREDICTION, 0.5) for name in ("P", "R", "F1", "RR", "Rprec")),
+    ("AP", GROUPS, PREDICTION, 5 / 12),
+    ("nDCG", GROUPS, PREDICTION, 0.7039180890341347),
+    ("Success", GROUPS, PREDICTION, 1.0),
+    *(("AP", [kind(group) for group in GROUPS], PREDICTION, 5 / 12) for kind in (tuple, set, frozenset)),
+    ("R_cap@1", [["a"], ["a", "b"], ["c"]], ["a"], 1.0),
+    ("R_cap@2", [["a"], ["b"], ["c"]], ["a", "x"], 0.5),
+    ("R@2", [["a"], ["b"], ["c"]], ["a", "x"], 1 / 3),
+    ("R", [["a"], []], ["a"], 1.0),
+    ("R", [[], []], ["a"], None),
+    # tuples are ids if tuples were retrieved
+    ("R", {TRIPLE, OTHER}, [TRIPLE], 0.5),
+    ("R", [("a", 1)], [("a", 1)], 1.0),
+    ("R", [frozenset("ab")], [frozenset("ab"), frozenset("c")], 1.0),
+    ("R", ["a", TRIPLE], [TRIPLE, "a"], 1.0),
+    ("R", [[TRIPLE, OTHER], [("x",)]], [OTHER], 0.5),
+    ("R", {TRIPLE: 2, OTHER: 1}, [TRIPLE], 0.5),
+    ("R", [("a", "b"), ("c",)], ["b"], 0.5),
+    ("R", [("a", "b")], [], 0.0),
+]
 
 
-def test_average_precision_divides_by_all_relevant_or_by_the_retrieved_ones() -> None:
-    relevant, retrieved = [1, 3, 5, 6], [1, 4, 3, 5, 7]
-    assert average_precision(relevant, retrieved) == pytest.approx((1 + 2 / 3 + 3 / 4) / 4)
-    assert average_precision(relevant, retrieved, normalize="retrieved_relevant") == pytest.approx(
-        (1 + 2 / 3 + 3 / 4) / 3
-    )
-    assert average_precision(relevant, retrieved, k=3) == pytest.approx((1 + 2 / 3) / 4)
-    assert average_precision(relevant, retrieved, k=3, normalize="retrieved_relevant") == pytest.approx((1 + 2 / 3) / 2)
-    assert average_precision(relevant, [7], normalize="retrieved_relevant") == 0.0
+@pytest.mark.parametrize(("measure", "relevant", "retrieved", "value"), VALUES)
+def test_value_of_a_measure(measure: str, relevant: Any, retrieved: Any, value: float | None) -> None:
+    parsed = parse_measure(measure)
+    assert parsed(relevant, retrieved) == pytest.approx(value)
+    cutoff = () if parsed.cutoff is None else (parsed.cutoff,)
+    assert FUNCTIONS[parsed.name](relevant, iter(retrieved), *cutoff) == pytest.approx(value)
 
 
-def test_other_normalisation_is_an_error() -> None:
+def test_average_precision_may_be_divided_by_what_was_retrieved() -> None:
+    assert average_precision(R4, FIVE, normalize="retrieved_relevant") == pytest.approx((1 + 2 / 3 + 3 / 4) / 3)
+    assert average_precision(R4, FIVE, k=3, normalize="retrieved_relevant") == pytest.approx((1 + 2 / 3) / 2)
+    assert average_precision(R4, [7], normalize="retrieved_relevant") == 0.0
     with pytest.raises(ValueError, match="normalize is relevant or retrieved_relevant, not 'hits'"):
         average_precision([1], [1], normalize="hits")  # type: ignore[arg-type]
 
 
-def test_r_precision_takes_as_many_as_are_relevant_but_no_more_than_k() -> None:
-    assert r_precision([1, 2], [1, 3, 2]) == 0.5
-    assert r_precision([1, 2], [1, 2], k=1) == 0.5
+@pytest.mark.parametrize("relevant", [[], {}, {"a": 0}, [[]], set()])
+def test_nothing_relevant_is_not_applicable_but_to_capped_recall(relevant: Any) -> None:
+    for name, metric in FUNCTIONS.items():
+        assert metric(relevant, ["a"]) == (0.0 if name == "R_cap" else None)
+        assert parse_measure(name)(relevant, ["a"]) is None
+    assert ranking_scores(relevant, ["a"]) == {}
 
 
-# --- gains
+@pytest.mark.parametrize("relevant", [["a"], {"a": 2}, [["a"]]])
+def test_nothing_retrieved_is_0(relevant: Any) -> None:
+    assert [metric(relevant, [], k) for metric in FUNCTIONS.values() for k in (None, 3)] == [0.0] * 18
 
 
-def test_gains_matter_to_ndcg_alone() -> None:
-    relevant = {"a": 3, "b": 1, "c": 0, "d": -1}
-    retrieved = ["c", "b", "a", "d"]
-    best = 3 / math.log2(2) + 1 / math.log2(3)
-    assert ndcg(relevant, retrieved) == pytest.approx((1 / math.log2(3) + 3 / math.log2(4)) / best)
-    assert ndcg(relevant, retrieved, k=1) == 0.0
-    assert ndcg(relevant, ["b"], k=1) == pytest.approx(1 / 3)
-    for metric in set(ALL) - {ndcg}:
-        assert metric(relevant, retrieved) == metric(["a", "b"], retrieved)
+# --- laws
 
 
-def test_equal_gains_are_those_of_ids() -> None:
-    assert ndcg({"a": 2, "b": 2}, ["a", "x", "b"]) == pytest.approx(ndcg(["a", "b"], ["a", "x", "b"]))
+@given(relevant=ids | gains | groups, retrieved=ids, k=cutoffs)
+def test_every_measure_is_a_share_and_repeated_ids_count_once(
+    relevant: Any, retrieved: list[int], k: int | None
+) -> None:
+    for name, metric in FUNCTIONS.items():
+        score = metric(relevant, retrieved, k)
+        assert score is None or 0.0 <= score <= 1.0
+        assert score == metric(relevant, list(dict.fromkeys(retrieved)), k)
+        measure = Measure(name, None if name == "Rprec" else k)
+        if score is not None and name != "Rprec" and ranking_scores(relevant, retrieved, [measure]):
+            assert ranking_scores(relevant, retrieved, [measure]) == {measure.key: score}
 
 
-def test_gains_near_the_end_of_the_floats_give_a_share() -> None:
-    assert ndcg({"a": 1.7e308, "b": 1.7e308}, ["a", "b"]) == 1.0
-    assert ndcg({"a": 5e-324}, ["a"]) == 1.0
-
-
-@pytest.mark.parametrize("gain", [math.nan, math.inf, 10**400])
-def test_gain_beyond_the_floats_is_an_error(gain: float) -> None:
-    with pytest.raises(ValueError, match="the gain of 'a' is a number within the floats"):
-        ndcg({"a": gain}, ["a"])
-
-
-@pytest.mark.parametrize("gain", ["1", None])
-def test_gain_that_is_no_number_is_an_error(gain: Any) -> None:
-    with pytest.raises(TypeError, match="the gain of 'a' is a number, not"):
-        ndcg({"a": gain}, ["a"])
-
-
-# --- groups
-
-
-def test_worked_example_of_autorag() -> None:
-    assert precision(GROUPS, PREDICTION) == recall(GROUPS, PREDICTION) == f1(GROUPS, PREDICTION) == 0.5
-    assert metrics.reciprocal_rank(GROUPS, PREDICTION) == 0.5
-    assert average_precision(GROUPS, PREDICTION) == pytest.approx(5 / 12)
-    assert ndcg(GROUPS, PREDICTION) == pytest.approx(0.7039180890341347)
-    assert hit_rate(GROUPS, PREDICTION) == 1.0
-    assert r_precision(GROUPS, PREDICTION) == 0.5
-
-
-@pytest.mark.parametrize("kind", [list, tuple, set, frozenset, iter])
-def test_groups_may_be_any_iterables(kind: Callable[[list[str]], Iterable[str]]) -> None:
-    assert average_precision([kind(group) for group in GROUPS], iter(PREDICTION)) == pytest.approx(5 / 12)
-
-
-def test_capped_recall_of_groups_is_at_most_1_where_one_id_is_in_several() -> None:
-    assert recall_at_k([["a"], ["a", "b"], ["c"]], ["a"], k=1) == 1.0
-    assert recall_at_k([["a"], ["b"], ["c"]], ["a", "x"], k=2) == 0.5
-    assert recall([["a"], ["b"], ["c"]], ["a", "x"], k=2) == pytest.approx(1 / 3)
-
-
-TRIPLE, OTHER = ("s", "p", "o"), ("s2", "p", "o2")
-
-
-@pytest.mark.parametrize(
-    ("relevant", "retrieved", "score"),
-    [
-        ({TRIPLE, OTHER}, [TRIPLE], 0.5),
-        ([("a", 1)], [("a", 1)], 1.0),
-        ([frozenset("ab")], [frozenset("ab"), frozenset("c")], 1.0),
-        (["a", TRIPLE], [TRIPLE, "a"], 1.0),
-        ([[TRIPLE, OTHER], [("x",)]], [OTHER], 0.5),
-        ({TRIPLE: 2, OTHER: 1}, [TRIPLE], 0.5),
-        ([("a", "b"), ("c",)], ["b"], 0.5),
-        ([("a", "b")], [], 0.0),
-    ],
-)
-def test_tuples_are_ids_where_tuples_were_retrieved(relevant: Any, retrieved: Any, score: float) -> None:
-    assert recall(relevant, retrieved) == score
-
-
-def test_groups_without_ids_do_not_count() -> None:
-    assert recall([["a"], []], ["a"]) == 1.0
-    assert recall([[], []], ["a"]) is None
+@given(relevant=ids, of_groups=groups, retrieved=ids, k=cutoffs)
+def test_order_of_the_relevant_does_not_matter_and_that_of_groups_only_to_rounding(
+    relevant: list[int], of_groups: list[list[int]], retrieved: list[int], k: int | None
+) -> None:
+    for metric in FUNCTIONS.values():
+        score = metric(relevant, retrieved, k)
+        assert score == metric(relevant[::-1] + relevant, retrieved, k) == metric(set(relevant), retrieved, k)
+        score = metric(of_groups, retrieved, k)
+        assert score == metric([group[::-1] for group in of_groups], retrieved, k)
+        assert score == pytest.approx(metric(of_groups[::-1], retrieved, k))
 
 
 @given(st.sets(st.integers(0, 9), min_size=1), ids, cutoffs)
-def test_groups_of_one_id_each_are_ids_but_for_what_is_a_mean_over_groups(
+def test_groups_of_one_id_and_equal_gains_are_ids_and_one_group_is_divided_by_what_was_retrieved(
     relevant: set[int], retrieved: list[int], k: int | None
 ) -> None:
-    for metric in (precision, recall, f1, hit_rate, r_precision, recall_at_k):
-        assert metric([[each] for each in relevant], retrieved, k) == metric(relevant, retrieved, k)
-
-
-@given(st.sets(st.integers(0, 9), min_size=1), ids, cutoffs)
-def test_average_precision_of_one_group_divides_by_the_retrieved_ones(
-    group: set[int], retrieved: list[int], k: int | None
-) -> None:
-    assert average_precision([group], retrieved, k) == average_precision(
-        group, retrieved, k, normalize="retrieved_relevant"
-    )
-
-
-# --- what all of them share
-
-
-@pytest.mark.parametrize("metric", NOT_APPLICABLE)
-@pytest.mark.parametrize("relevant", [[], {}, {"a": 0}, [[]], set()])
-def test_nothing_relevant_is_not_applicable(metric: Callable[..., float | None], relevant: Any) -> None:
-    assert metric(relevant, ["a"]) is None
-    assert recall_at_k(relevant, ["a"]) == 0.0
-
-
-@pytest.mark.parametrize("metric", ALL)
-@pytest.mark.parametrize("relevant", [["a"], {"a": 2}, [["a"]]])
-@pytest.mark.parametrize("k", [None, 3])
-def test_nothing_retrieved_is_0(metric: Callable[..., float | None], relevant: Any, k: int | None) -> None:
-    assert metric(relevant, [], k) == 0.0
-
-
-@pytest.mark.parametrize("metric", ALL)
-@pytest.mark.parametrize("k", [0, -1, 1.5, True, "3"])
-def test_k_below_one_or_not_whole_is_an_error(metric: Callable[..., float | None], k: Any) -> None:
-    with pytest.raises(ValueError, match="a whole number of at least 1, not"):
-        metric([1], [1], k)
-
-
-@pytest.mark.parametrize("metric", ALL)
-@given(relevant=ids | gains | groups, retrieved=ids, k=cutoffs)
-def test_scores_lie_between_0_and_1(
-    metric: Callable[..., float | None], relevant: Any, retrieved: list[int], k: int | None
-) -> None:
-    assert is_share(metric(relevant, retrieved, k))
-
-
-@pytest.mark.parametrize("metric", ALL)
-@given(relevant=ids, retrieved=ids, k=cutoffs)
-def test_order_and_repeats_of_the_relevant_do_not_matter(
-    metric: Callable[..., float | None], relevant: list[int], retrieved: list[int], k: int | None
-) -> None:
-    score = metric(relevant, retrieved, k)
-    assert score == metric(relevant[::-1] + relevant, retrieved, k) == metric(set(relevant), retrieved, k)
-
-
-@pytest.mark.parametrize("metric", ALL)
-@given(relevant=groups, retrieved=ids, k=cutoffs)
-def test_order_within_groups_does_not_matter_and_that_of_groups_only_to_rounding(
-    metric: Callable[..., float | None], relevant: list[list[int]], retrieved: list[int], k: int | None
-) -> None:
-    score = metric(relevant, retrieved, k)
-    assert score == metric([group[::-1] for group in relevant], retrieved, k)
-    assert score == pytest.approx(metric(relevant[::-1], retrieved, k))
-
-
-@pytest.mark.parametrize("metric", ALL)
-@given(relevant=ids | gains | groups, retrieved=ids, k=cutoffs)
-def test_repeated_retrieved_ids_count_once(
-    metric: Callable[..., float | None], relevant: Any, retrieved: list[int], k: int | None
-) -> None:
-    distinct = list(dict.fromkeys(retrieved))
-    assert metric(relevant, retrieved, k) == metric(relevant, distinct, k)
+    for name in ("P", "R", "F1", "Success", "Rprec", "R_cap"):
+        score = FUNCTIONS[name](relevant, retrieved, k)
+        assert score == FUNCTIONS[name]([[each] for each in relevant], retrieved, k)
+        assert score == FUNCTIONS[name](dict.fromkeys(relevant, 7), retrieved, k)
+    assert ndcg(dict.fromkeys(relevant, 7), retrieved, k) == pytest.approx(ndcg(relevant, retrieved, k))
+    of_group = average_precision([relevant], retrieved, k)
+    assert of_group == average_precision(relevant, retrieved, k, normalize="retrieved_relevant")
+    assert metrics.recall_at_k(relevant, sorted(relevant), k) == ndcg(relevant, sorted(relevant), k) == 1.0
 
 
 @given(ids | groups, ids, st.integers(1, 12))
 def test_more_of_the_ranking_never_lowers_recall_hits_and_reciprocal_rank(
     relevant: Any, retrieved: list[int], k: int
 ) -> None:
-    for metric in (recall, hit_rate, metrics.reciprocal_rank):
-        score, next_score = metric(relevant, retrieved, k), metric(relevant, retrieved, k + 1)
+    for name in ("R", "Success", "RR"):
+        score, next_score = (FUNCTIONS[name](relevant, retrieved, each) for each in (k, k + 1))
         assert score is None or (next_score is not None and score <= next_score)
 
 
-@pytest.mark.parametrize("metric", ALL)
+# --- wrong input
+
+
+@pytest.mark.parametrize(
+    ("gain", "kind", "problem"),
+    [
+        *(
+            (gain, ValueError, "the gain of 'a' is a number within the floats")
+            for gain in (math.nan, math.inf, 10**400)
+        ),
+        *((gain, TypeError, "the gain of 'a' is a number, not") for gain in ("1", None)),
+    ],
+)
+def test_gain_that_is_no_finite_number_is_an_error(gain: Any, kind: type[Exception], problem: str) -> None:
+    with pytest.raises(kind, match=problem):
+        ndcg({"a": gain}, ["a"])
+
+
+@pytest.mark.parametrize("k", [0, -1, 1.5, True, "3"])
+def test_k_below_one_or_not_whole_is_an_error(k: Any) -> None:
+    for metric in FUNCTIONS.values():
+        with pytest.raises(ValueError, match="a whole number of at least 1, not"):
+            metric([1], [1], k)
+
+
 @pytest.mark.parametrize(
     ("relevant", "retrieved", "message"),
     [
@@ -289,20 +194,149 @@ def test_more_of_the_ranking_never_lowers_recall_hits_and_reciprocal_rank(
         ([["doc-1", ["doc-2"]]], ["doc-1"], "a group of relevant has an element that is not an id"),
     ],
 )
-def test_what_is_no_ranking_is_an_error(
-    metric: Callable[..., float | None], relevant: Any, retrieved: Any, message: str
-) -> None:
+def test_what_is_no_ranking_is_an_error(relevant: Any, retrieved: Any, message: str) -> None:
+    for metric in FUNCTIONS.values():
+        with pytest.raises(TypeError, match=message):
+            metric(relevant, retrieved)
+
+
+def test_ids_next_to_groups_are_an_error() -> None:
+    for metric in FUNCTIONS.values():
+        with pytest.raises(ValueError, match="relevant mixes ids and groups of ids, with elements of list, str"):
+            metric(["a", ["b"]], ["a"])
+
+
+# --- names of measures
+
+
+@pytest.mark.parametrize(
+    ("text", "name", "key"),
+    [
+        ("nDCG@10", "nDCG@10", "ndcg@10"),
+        ("NDCG@10", "nDCG@10", "ndcg@10"),
+        ("P@5", "P@5", "precision@5"),
+        ("precision@05", "P@5", "precision@5"),
+        ("R@10", "R@10", "recall@10"),
+        ("Recall", "R", "recall"),
+        ("r_cap@3", "R_cap@3", "recall_capped@3"),
+        ("R_cap", "R_cap", "recall_capped"),
+        ("f1", "F1", "f1"),
+        ("AP", "AP", "average_precision"),
+        ("MAP@100", "AP@100", "average_precision@100"),
+        ("RR", "RR", "reciprocal_rank"),
+        (" MRR @ 10 ", "RR@10", "reciprocal_rank@10"),
+        ("Success@5", "Success@5", "hit_rate@5"),
+        ("HitRate@5", "Success@5", "hit_rate@5"),
+        ("Hits@5", "Success@5", "hit_rate@5"),
+        ("Rprec", "Rprec", "r_precision"),
+        ("R-Precision", "Rprec", "r_precision"),
+        ("SetP", "P", "precision"),
+        ("set_recall", "R", "recall"),
+        ("SetF", "F1", "f1"),
+    ],
+)
+def test_measures_are_read_with_their_usual_names(text: str, name: str, key: str) -> None:
+    measure = parse_measure(text)
+    assert (str(measure), measure.key) == (name, key)
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+@pytest.mark.parametrize("cutoff", [None, 1, 20])
+def test_text_and_key_are_read_again(name: str, cutoff: int | None) -> None:
+    measure = Measure(name, None if name == "Rprec" else cutoff)
+    assert parse_measure(str(measure)) == parse_measure(measure.key) == measure
+
+
+@pytest.mark.parametrize(
+    ("text", "advice"),
+    [
+        ("nDGC@10", r"unknown measure 'nDGC@10': did you mean nDCG@10\?"),
+        ("Sucess@5", r"did you mean Success@5\?"),
+        ("recal", r"did you mean R\b"),
+        ("P_5", r"did you mean P@5\?"),
+        ("MRR10", r"did you mean RR@10\?"),
+        ("R-precison@5", r"did you mean Rprec\b"),
+        ("", "the measures are P, R, R_cap, F1, RR, AP, nDCG, Success, Rprec"),
+        ("bleu", "the measures are P, R, R_cap, F1, RR, AP, nDCG, Success, Rprec"),
+        ("@10", "the measures are P, R"),
+    ],
+)
+def test_typo_gets_the_nearest_names(text: str, advice: str) -> None:
+    with pytest.raises(ValueError, match=advice):
+        parse_measure(text)
+
+
+@pytest.mark.parametrize("text", ["P@0", "P@", "P@-1", "P@1.5", "P@ten", "P@5@6", "P@٣", "P@" + "9" * 5000])
+def test_cut_off_is_a_whole_number_of_at_least_1(text: str) -> None:
+    with pytest.raises(ValueError, match=r"the cut-off of 'P@.*is a whole number of at least 1, as in P@5"):
+        parse_measure(text)
+
+
+def test_r_precision_takes_no_cut_off() -> None:
+    with pytest.raises(ValueError, match="Rprec takes no cut-off"):
+        parse_measure("Rprec@5")
+
+
+def test_set_measures_take_no_cut_off() -> None:
+    with pytest.raises(ValueError, match="SetP takes no cut-off, as it is over all that was retrieved: write P@5"):
+        parse_measure("SetP@5")
+
+
+@pytest.mark.parametrize("value", [5, None, b"P@5", Measure("P")])
+def test_measure_is_named_by_a_text(value: Any) -> None:
+    with pytest.raises(TypeError, match="a measure is named by a text such as nDCG@10, not by "):
+        parse_measure(value)
+
+
+def test_scores_take_the_names_of_measures_too() -> None:
+    assert ranking_scores(["a"], ["b", "a"], ["P@5", Measure("RR")]) == {"precision@5": 0.2, "reciprocal_rank": 0.5}
+    with pytest.raises(ValueError, match="did you mean nDCG@10"):
+        ranking_scores([], [], ["nDGC@10"])
+
+
+@pytest.mark.parametrize(
+    ("measures", "message"),
+    [
+        ("P@5", r"measures is a list of measures, also if it has just one: \['P@5'\]"),
+        (Measure("P", 5), r"also if it has just one: \['P@5'\]"),
+        (None, "measures is a list of measures, not NoneType"),
+        ([5], "a measure is named by a text such as nDCG@10, not by int"),
+    ],
+)
+def test_what_is_no_list_of_measures_is_an_error(measures: Any, message: str) -> None:
     with pytest.raises(TypeError, match=message):
-        metric(relevant, retrieved)
+        ranking_scores(["a"], ["a"], measures)
 
 
-@pytest.mark.parametrize("metric", ALL)
-def test_ids_beside_groups_are_an_error(metric: Callable[..., float | None]) -> None:
-    with pytest.raises(ValueError, match="relevant mixes ids and groups of ids, with elements of list, str"):
-        metric(["a", ["b"]], ["a"])
+def test_measure_of_an_unknown_name_or_a_wrong_cut_off_is_an_error() -> None:
+    with pytest.raises(ValueError, match=r"unknown measure 'ndcg': did you mean nDCG\?"):
+        Measure("ndcg")
+    with pytest.raises(ValueError, match="at least 1"):
+        Measure("P", 0)
 
 
-# --- beside trec_eval
+@given(st.text(max_size=20) | st.from_regex(r"[A-Za-z_]{1,6}@?[0-9]{0,3}", fullmatch=True))
+def test_any_text_is_a_measure_or_a_value_error(text: str) -> None:
+    try:
+        measure = parse_measure(text)
+    except ValueError:
+        return
+    assert parse_measure(str(measure)) == measure
+
+
+def test_scores_are_in_the_order_of_the_measures_by_their_keys() -> None:
+    measures = [parse_measure(text) for text in ("nDCG@2", "P@1", "Rprec")]
+    scores = ranking_scores(["a", "b"], ["a", "b", "c"], measures)
+    assert list(scores.items()) == [("ndcg@2", 1.0), ("precision@1", 1.0), ("r_precision", 1.0)]
+
+
+def test_default_measures_are_all_without_a_cut_off_but_capped_recall() -> None:
+    names = [str(measure) for measure in DEFAULT_MEASURES]
+    assert names == ["P", "R", "F1", "RR", "AP", "nDCG", "Success", "Rprec"]
+    assert list(ranking_scores(["a"], ["a"])) == [measure.key for measure in DEFAULT_MEASURES]
+
+
+# --- compared with trec_eval
 
 TREC_EVAL = {"RR": "recip_rank", "AP": "map", "nDCG": "ndcg", "Rprec": "Rprec", "P": "set_P"} | {
     f"{name}@{k}": f"{theirs}_{k}"
