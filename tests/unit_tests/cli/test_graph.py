@@ -16,7 +16,7 @@ pytest.importorskip("rdflib")
 pytest.importorskip("pyoxigraph")
 
 from graphrag_eval_lc.cli.main import app
-from graphrag_eval_lc.demo import DATASET_PATH, GRAPH_PATH, TEMPLATES_PATH
+from graphrag_eval_lc.demo import GRAPH_PATH, TEMPLATES_PATH
 
 GRAPH = ("--graph", str(GRAPH_PATH))
 
@@ -59,28 +59,6 @@ def test_run_is_linted(tmp_path: Path) -> None:
     assert re.search(r"responses.jsonl, line 1, question q, key c1: .*DCLine> is not a class", found.stdout)
 
 
-@pytest.mark.parametrize(
-    ("arguments", "error"),
-    [
-        (("dataset", "lint", "missing.yaml", *GRAPH), "cannot be read"),
-        (("dataset", "refresh", str(DATASET_PATH)), "no graph is named"),
-        (("dataset", "lint", str(DATASET_PATH), "--endpoint", "http://127.0.0.1:9/"), "cannot be reached"),
-        (("proxy",), "exclude each other"),
-        (("proxy", "--replay", "missing.jsonl"), "Record calls first"),
-        (("proxy", "--replay", "calls.jsonl", "--fill"), "--fill needs the endpoint"),
-    ],
-)
-def test_wrong_use_is_one_error(
-    arguments: tuple[str, ...], error: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    command = [sys.executable, "-m", "graphrag_eval_lc", *arguments]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert done.returncode == 2
-    assert error in done.stderr
-    assert "Traceback" not in done.stderr
-
-
 CALLING = '''
 import os
 import httpx
@@ -97,6 +75,7 @@ def agent(question: str) -> str:
 REPLAYED = '{"head": {"vars": ["kv"]}, "results": {"bindings": [{"kv": {"type": "literal", "value": "420"}}]}}'
 
 
+@pytest.mark.full
 def test_run_is_replayed(tmp_path: Path) -> None:
     (tmp_path / "my_agent.py").write_text(CALLING, encoding="utf-8")
     question = {"id": "q", "question_text": "Q", "reference_steps": [[{"name": "sparql_query", "output": REPLAYED}]]}

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from graphrag_eval_lc import compare_runs
@@ -23,7 +23,6 @@ def results(values: list[list[float]], shift: float, templates: int) -> list[dic
     ]
 
 
-@settings(deadline=None, max_examples=60)
 @given(
     number=st.integers(2, 30),
     templates=st.integers(1, 12),

@@ -8,6 +8,8 @@ from langgraph.errors import GraphRecursionError
 from graphrag_eval_lc import GraphRAGEvalCallbackHandler, load_dataset, run_evaluation
 from graphrag_eval_lc.demo import DATASET_PATH
 
+pytestmark = pytest.mark.full  # all questions of the demo are asked
+
 DATASET = load_dataset(DATASET_PATH)
 WITHOUT_FULL_SCORE = {
     "transformers_kristiansand",
