@@ -72,6 +72,7 @@ SELECT = '{"head": {"vars": ["x"]}, "results": {"bindings": [%s]}}'
         ("s", '{"results": "bindings"}', False),
         ("s", '{"note": "\\"bindings\\": []"}', False),
         ("s", '"bindings": []', False),
+        ("s", '{"bindings": []}', False),
         *(("s", output, False) for output in ("[]", "", None, 3)),
         ("cypher_query", "[]", True),
         ("read_neo4j_cypher", " [ ]\n", True),
