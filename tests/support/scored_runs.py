@@ -1,13 +1,21 @@
 """Folders of runs with given scores."""
 
 import json
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
 
+def run_folder(path: Path, results: Iterable[Mapping[str, Any]], **record: Any) -> Path:
+    """Write the results of a run and its run.json, and return the folder."""
+    path.mkdir(parents=True)
+    path.joinpath("results.jsonl").write_text("".join(f"{json.dumps(each)}\n" for each in results))
+    path.joinpath("run.json").write_text(json.dumps({"format_version": 2, **record}))
+    return path
+
+
 def write_run(folder: Path, day: int, scores: list[float | None], *, templates: int = 4, **record: Any) -> Path:
     """Write a run with a question of the templates in turn for each score; None failed."""
-    folder.mkdir(parents=True)
     results: list[dict[str, Any]] = [
         {
             "template_id": f"t{index % templates}",
@@ -19,7 +27,8 @@ def write_run(folder: Path, day: int, scores: list[float | None], *, templates: 
         }
         for index, score in enumerate(scores)
     ]
-    folder.joinpath("results.jsonl").write_text("".join(f"{json.dumps(each)}\n" for each in results))
+    times = {"started": f"2026-01-{day:02}T00:00:00+00:00"}
+    run_folder(folder, results, **{"times": times, "totals": {}, "dataset": {"sha256": "d1"}, **record})
     errors = scores.count(None)
     micro = {
         "number_of_error_samples": errors,
@@ -27,12 +36,4 @@ def write_run(folder: Path, day: int, scores: list[float | None], *, templates: 
         "steps_score": {"mean": 0.5},
     }
     folder.joinpath("aggregates.yaml").write_text(json.dumps({"per_template": {}, "micro": micro, "macro": {}}))
-    told = {
-        "format_version": 2,
-        "times": {"started": f"2026-01-{day:02}T00:00:00+00:00"},
-        "totals": {},
-        "dataset": {"sha256": "d1"},
-        **record,
-    }
-    folder.joinpath("run.json").write_text(json.dumps(told))
     return folder

@@ -1,12 +1,12 @@
 """The command `compare` on narrow terminals and with metrics of plugins; its other sessions are in sessions/."""
 
-import json
 import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
+from support.scored_runs import run_folder
 
 from graphrag_eval_lc.registry import MetricSpec, metrics, plugins, registered_only_here
 
@@ -20,18 +20,12 @@ def runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Make the folders of runs, of which `worse` has lower scores than `better`."""
     monkeypatch.chdir(tmp_path)
     for name, scores in (("worse", WORSE), ("better", BETTER)):
-        folder(Path(name), [result(index, score) for index, score in enumerate(scores)], label=f"[b]{name}")
+        run_folder(Path(name), [result(index, score) for index, score in enumerate(scores)], label=f"[b]{name}")
 
 
 def result(index: int, score: float, **values: Any) -> dict[str, Any]:
     base = {"template_id": f"t{index}", "question_id": f"q{index}", "question_text": f"What of [b]{index}?"}
     return {**base, "status": "success", "steps_score": score, "total_tokens": 1000 + index, **values}
-
-
-def folder(path: Path, results: list[dict[str, Any]], **record: Any) -> None:
-    path.mkdir()
-    path.joinpath("results.jsonl").write_text("".join(f"{json.dumps(result)}\n" for result in results))
-    path.joinpath("run.json").write_text(json.dumps({"format_version": 2, **record}))
 
 
 @pytest.mark.usefixtures("runs")
@@ -59,7 +53,7 @@ def test_regression_is_the_way_that_the_metric_declares(
         monkeypatch.setitem(metrics.metrics_of_users, "saved_sec", metrics.RegisteredMetric(spec, lambda *_: None))
     monkeypatch.chdir(tmp_path)
     for name, seconds in (("less", 10.0), ("more", 20.0)):
-        folder(Path(name), [result(index, 1.0, saved_sec=seconds + index) for index in range(8)])
+        run_folder(Path(name), [result(index, 1.0, saved_sec=seconds + index) for index in range(8)])
     assert exit_code("compare", "less", "more", "--metric", "saved_sec", "--fail-on-regression") == code
     output = capsys.readouterr()
     assert ("saved_sec (less is better) │" in output.out) is is_declared

@@ -26,6 +26,7 @@ from typing import Any
 
 import pytest
 import yaml
+from support.scored_runs import run_folder
 
 from graphrag_eval_lc.registry import registered_only_here
 
@@ -71,9 +72,7 @@ def write_run(name: str, run: dict[str, Any]) -> None:
         }
         for number, score in zip(ids, run["scores"], strict=True)
     ]
-    Path(name).mkdir()
-    Path(name, "results.jsonl").write_text("".join(f"{json.dumps(line)}\n" for line in lines))
-    Path(name, "run.json").write_text(json.dumps({"format_version": 2, **run.get("record", {})}))
+    run_folder(Path(name), lines, **run.get("record", {}))
 
 
 def check_files(step: dict[str, Any]) -> None:

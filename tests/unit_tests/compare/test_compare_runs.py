@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from support.scored_runs import run_folder
 
 from graphrag_eval_lc import RunComparison, compare_runs, score_responses
 from graphrag_eval_lc.compare import MetricComparison
@@ -21,13 +22,6 @@ def metric_of(comparison: RunComparison, name: str = "steps_score", pair: int = 
     metric = comparison.pairs[pair].metric(name)
     assert metric is not None
     return metric
-
-
-def folder(path: Path, results: list[dict[str, Any]], **record: Any) -> Path:
-    path.mkdir()
-    path.joinpath("results.jsonl").write_text("".join(f"{json.dumps(result)}\n" for result in results))
-    path.joinpath("run.json").write_text(json.dumps({"format_version": 2, **record}))
-    return path
 
 
 def test_means_and_difference_are_those_of_the_pairs(scored: Scored) -> None:
@@ -285,8 +279,8 @@ def test_named_metrics_are_compared_in_their_order_and_any_number_can_be_one(sco
 
 def test_custom_evaluations_of_a_run_are_known_from_its_config(tmp_path: Path, scored: Scored) -> None:
     config = {"steps": {"names": {}}, "custom_evaluations": [CUSTOM]}
-    a = folder(tmp_path / "a", scored(1.0, 1.0, polite=True, tone_cost=0.1), config=config)
-    b = folder(tmp_path / "b", scored(1.0, 1.0, polite=False, tone_cost=0.1), config=config)
+    a = run_folder(tmp_path / "a", scored(1.0, 1.0, polite=True, tone_cost=0.1), config=config)
+    b = run_folder(tmp_path / "b", scored(1.0, 1.0, polite=False, tone_cost=0.1), config=config)
     comparison = compare_runs(a, b)
     assert [metric.metric for metric in comparison.pairs[0].metrics] == ["steps_score", "polite"]
 
@@ -294,7 +288,7 @@ def test_custom_evaluations_of_a_run_are_known_from_its_config(tmp_path: Path, s
 def test_runs_may_be_folders_runs_in_memory_or_results(tmp_path: Path, scored: Scored) -> None:
     dataset: Any = [{"template_id": "t0", "questions": [{"id": "q0", "question_text": "What about 0?"}]}]
     in_memory = score_responses(dataset, {"q0": {"question_id": "q0", "actual_answer": "2", "elapsed_sec": 2.0}})
-    written = folder(tmp_path / "monday", scored(1.0, elapsed_sec=1.0), label="main branch")
+    written = run_folder(tmp_path / "monday", scored(1.0, elapsed_sec=1.0), label="main branch")
     comparison = compare_runs(written, in_memory, iter(scored(1.0, elapsed_sec=4.0)), str(written))
     assert [run.label for run in comparison.runs] == ["main branch", "B", "C", "main branch"]
     assert [metric_of(comparison, "elapsed_sec", pair).mean_b for pair in range(3)] == [2.0, 4.0, 1.0]
@@ -304,8 +298,8 @@ def test_runs_may_be_folders_runs_in_memory_or_results(tmp_path: Path, scored: S
 def test_different_datasets_are_told_and_only_common_questions_compared(tmp_path: Path, scored: Scored) -> None:
     results = scored(*[0.5] * 11)
     results[1]["question_text"] = "What about the other one?"
-    a = folder(tmp_path / "a", scored(*[1.0] * 12), dataset={"sha256": "1"})
-    b = folder(tmp_path / "b", results, dataset={"sha256": "2"})
+    a = run_folder(tmp_path / "a", scored(*[1.0] * 12), dataset={"sha256": "1"})
+    b = run_folder(tmp_path / "b", results, dataset={"sha256": "2"})
     comparison = compare_runs(a, b)
     assert comparison.pairs[0].number_of_questions == 11
     assert comparison.warnings == (
@@ -318,9 +312,9 @@ def test_different_datasets_are_told_and_only_common_questions_compared(tmp_path
 def test_what_makes_runs_hard_to_compare_is_told(tmp_path: Path, scored: Scored) -> None:
     stopped = {"reason": "interrupted", "message": "Ctrl-C", "left_out": 2}
     settings = [{"steps": {"scoring": scoring}, "sparql": {}} for scoring in ("last_group", "all_groups")]
-    a = folder(tmp_path / "a", scored(*[1.0] * 10), config=settings[0], stopped=stopped)
+    a = run_folder(tmp_path / "a", scored(*[1.0] * 10), config=settings[0], stopped=stopped)
     moved = scored(*[1.0] * 10, templates=["other", *(f"t{index}" for index in range(1, 10))], answer_f1=0.5)
-    b = folder(tmp_path / "b", moved, config=settings[1])
+    b = run_folder(tmp_path / "b", moved, config=settings[1])
     assert compare_runs(a, b).warnings == (
         "Run A ended before its time (Ctrl-C); 2 samples were not asked.",
         "1 common question is of another template in B than in A; A's templates are taken.",
@@ -332,14 +326,16 @@ def test_what_makes_runs_hard_to_compare_is_told(tmp_path: Path, scored: Scored)
 def test_other_matchers_and_captures_are_told_where_both_runs_tell_theirs(tmp_path: Path, scored: Scored) -> None:
     captures: list[Any] = [{"retrieval_documents": each, "keep_artifacts": each} for each in (True, False)]
     own: list[Any] = [{"name": "count", "function": "a:b"}, {"media_type": "text/x", "function": "a:c"}]
-    a = folder(tmp_path / "a", scored(*[1.0] * 10), matchers=own, capture=captures[0])
-    b = folder(tmp_path / "b", scored(*[1.0] * 10), matchers=[{"name": "count", "function": "z"}], capture=captures[1])
+    a = run_folder(tmp_path / "a", scored(*[1.0] * 10), matchers=own, capture=captures[0])
+    b = run_folder(
+        tmp_path / "b", scored(*[1.0] * 10), matchers=[{"name": "count", "function": "z"}], capture=captures[1]
+    )
     assert compare_runs(a, b).warnings == (
         "A and B were recorded with other options of the capture (retrieval_documents), so that steps_score may not "
         "be comparable.",
         "The steps of A and B were compared by other matchers (text/x), so that steps_score may not be comparable.",
     )
-    assert compare_runs(a, folder(tmp_path / "c", scored(*[1.0] * 10))).warnings == ()
+    assert compare_runs(a, run_folder(tmp_path / "c", scored(*[1.0] * 10))).warnings == ()
 
 
 def test_runs_without_a_common_question_are_refused(scored: Scored) -> None:
@@ -372,7 +368,7 @@ def test_other_questions_under_the_same_ids_are_told(scored: Scored) -> None:
     ],
 )
 def test_steps_of_the_wrong_type_are_told(tmp_path: Path, scored: Scored, broken: dict[str, Any]) -> None:
-    run = folder(tmp_path / "run", [*scored(1.0), {**scored(1.0)[0], "question_id": "q1", **broken}])
+    run = run_folder(tmp_path / "run", [*scored(1.0), {**scored(1.0)[0], "question_id": "q1", **broken}])
     complaint = rf"results.jsonl, line 2, question q1, key {next(iter(broken))}: a result with steps of the wrong type"
     with pytest.raises(RunFolderError, match=complaint):
         compare_runs(run, run)
@@ -383,13 +379,13 @@ def test_steps_of_the_wrong_type_are_told(tmp_path: Path, scored: Scored, broken
 
 @pytest.mark.parametrize("record", [{"dataset": ["x"]}, {"dataset": "x"}, {"questions": [1]}, {"label": 7}])
 def test_run_json_of_another_form_is_refused(tmp_path: Path, scored: Scored, record: dict[str, Any]) -> None:
-    run = folder(tmp_path / "run", scored(*[1.0] * 10), **record)
+    run = run_folder(tmp_path / "run", scored(*[1.0] * 10), **record)
     with pytest.raises(RunFolderError, match=f"key {next(iter(record))}.*the record of the run cannot be read"):
         compare_runs(run, run)
 
 
 def test_broken_run_json_is_not_to_be_overwritten(tmp_path: Path, scored: Scored) -> None:
-    run = folder(tmp_path / "run", scored(1.0))
+    run = run_folder(tmp_path / "run", scored(1.0))
     run.joinpath("run.json").write_text("{")
     with pytest.raises(RunFolderError, match=r"the record of the run cannot be read\. Fix the file, or give another"):
         compare_runs(run, run)

@@ -9,6 +9,7 @@ from typing import Any, get_args
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from support.scored_runs import run_folder
 
 from graphrag_eval_lc import compare_runs, compute_aggregates, register_metric, run_evaluation, score_responses
 from graphrag_eval_lc.compare import gate_results, read_gates
@@ -31,11 +32,7 @@ A, B = run_of(1.0, 1.0, 1.0), run_of(1.0, 1.0, 0.0)
 
 
 def folder(path: Path, results: Results, gates: Any = None) -> Path:
-    path.mkdir()
-    path.joinpath("results.jsonl").write_text("".join(f"{json.dumps(result)}\n" for result in results))
-    config = {} if gates is None else {"gates": gates}
-    path.joinpath("run.json").write_text(json.dumps({"format_version": 2, "config": config}))
-    return path
+    return run_folder(path, results, config={} if gates is None else {"gates": gates})
 
 
 # A gate in each form, and what it is in the config.
