@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from graphrag_eval_lc.dataset.validation import validate_dataset
     from graphrag_eval_lc.errors import GraphRAGEvalError, GraphRAGEvalWarning
     from graphrag_eval_lc.evaluation.evaluate import arun_evaluation, run_evaluation
+    from graphrag_eval_lc.integrations.publishing import Published, publish_scores
     from graphrag_eval_lc.matching import StepKind, register_matcher, register_step_kind
     from graphrag_eval_lc.onboarding.migration import Migration, migrate
     from graphrag_eval_lc.registry import MetricSpec, register_evaluator, register_exporter, register_metric
@@ -43,6 +44,7 @@ __all__ = [
     "GraphRAGEvalWarning",
     "MetricSpec",
     "Migration",
+    "Published",
     "RunComparison",
     "RunTrend",
     "StepKind",
@@ -61,6 +63,7 @@ __all__ = [
     "load_run",
     "merge_runs",
     "migrate",
+    "publish_scores",
     "read_traces",
     "register_evaluator",
     "register_exporter",
@@ -88,6 +91,7 @@ _ROOM_OF = {
     "GraphRAGEvalWarning": "errors",
     "MetricSpec": "registry",
     "Migration": "onboarding.migration",
+    "Published": "integrations.publishing",
     "StepKind": "matching",
     "RunTrend": "run_store",
     "StoredRun": "run_store",
@@ -105,6 +109,7 @@ _ROOM_OF = {
     "load_run": "benchmark.load_run",
     "merge_runs": "benchmark.merging.merge_runs",
     "migrate": "onboarding.migration",
+    "publish_scores": "integrations.publishing",
     "read_traces": "traces.reading",
     "register_evaluator": "registry",
     "register_exporter": "registry",

@@ -26,6 +26,7 @@ __all__ = [
     "NothingToCompareError",
     "OptionError",
     "PluginError",
+    "PublishError",
     "ResponsesError",
     "RunFolderError",
 ]
@@ -146,6 +147,10 @@ class MatcherError(GraphRAGEvalError):
 
 class PluginError(GraphRAGEvalError):
     """A plugin cannot be loaded, or a metric or an evaluator is registered wrongly."""
+
+
+class PublishError(GraphRAGEvalError):
+    """Scores cannot be published: the tool cannot be reached, or refuses the key."""
 
 
 class CaptureError(GraphRAGEvalError):

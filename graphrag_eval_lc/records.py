@@ -139,6 +139,8 @@ class Response(TypedDict):
 
     ``started_at`` is ISO 8601 in UTC. ``run_id`` is LangChain's id of the run, by which LangSmith finds its trace; of
     several runs, such as a paused one and the one that resumed it, it is the first one's, and ``run_ids`` has all.
+    ``trace_ids`` has the ids by which other tracers that ran know it: ``langsmith``, ``opentelemetry`` with
+    ``opentelemetry_span``, ``langfuse`` and ``mlflow``.
     ``tags`` and ``metadata`` are those of its config, with secrets masked. ``llm_messages`` and ``llm_tools`` are the
     messages and tools of the model calls, each once, if they were kept.
     """
@@ -156,6 +158,7 @@ class Response(TypedDict):
     elapsed_sec: NotRequired[float]
     run_id: NotRequired[str]
     run_ids: NotRequired[list[str]]
+    trace_ids: NotRequired[dict[str, str]]
     tags: NotRequired[list[str]]
     metadata: NotRequired[dict[str, Any]]
     agent_cost: NotRequired[float]
@@ -430,6 +433,8 @@ class ResponseModel(_Checked):
     """LangChain's id of the run, by which its trace is found."""
     run_ids: Any = None
     """The ids of all runs that make the response, if there are several: one was paused, others resumed it."""
+    trace_ids: Any = None
+    """The ids of the run's traces in other tools: langsmith, opentelemetry, opentelemetry_span, langfuse, mlflow."""
     tags: Any = None
     """The tags of the run's config, a list of texts."""
     metadata: Any = None

@@ -24,6 +24,7 @@ from graphrag_eval_lc.capture.messages import (
     message_lists,
     question_in,
 )
+from graphrag_eval_lc.capture.trace_ids import MOST_LOOKS, trace_ids_now
 from graphrag_eval_lc.capture.values import Outcome, to_plain
 from graphrag_eval_lc.records import ModelCall
 from graphrag_eval_lc.registry.metrics import ELAPSED_SEC
@@ -207,6 +208,7 @@ class Tree:
     thread_ids: frozenset[str] = frozenset()
     resumes: "Tree | None" = None  # the tree of the paused run that it resumes
     run_ids: list[UUID] = field(default_factory=list)  # the LangChain ids of the root, or of the runs of a block
+    trace_ids: dict[str, str] = field(default_factory=dict)  # those of other tracers
     tags: list[str] = field(default_factory=list)
     metadata: dict[str, Any] = field(default_factory=dict)
     started: float = field(default_factory=perf_counter)
@@ -276,6 +278,11 @@ class Tree:
             return not self.thread_ids.isdisjoint(other.thread_ids)
         return self.question_id == other.question_id
 
+    def look_for_traces(self) -> None:
+        """Note by which ids other tracers know the run, if they do by now; the first id that is known counts."""
+        if self.run_ids:
+            self.trace_ids = trace_ids_now(self.run_ids[0]) | self.trace_ids
+
     def close(self, error: str | None = None) -> None:
         """End the run, with its error in the form in which it is stored."""
         if not self.has_ended:
@@ -336,6 +343,8 @@ class Records:
                 tree.warnings[warning] = None
         else:
             record.add_place(event.get("tags") or (), metadata)
+        if len(tree.events) < MOST_LOOKS:
+            tree.look_for_traces()
         tree.events.append((record, False, time()))
         return record
 
@@ -396,7 +405,10 @@ class Records:
         record = self._open.get(run_id)
         if record is None:
             self._ignored.discard(run_id)
-        elif not record.is_root:
+            return None
+        if record.is_top and len(record.tree.events) < MOST_LOOKS:  # a tracer that is called after this handler
+            record.tree.look_for_traces()
+        if not record.is_root:
             del self._open[run_id]
             record.tree.open.pop(run_id, None)
         return record

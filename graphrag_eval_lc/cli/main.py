@@ -163,6 +163,7 @@ _COMMANDS: Final = {
         "report": ("runs:report", "Write the HTML report of a run: scores, failures, and each question's steps."),
         "compare": ("compare:compare", "Compare runs question by question: is a difference more than chance?"),
         "runs": ("runs:runs", "List the runs in a folder, or show the trend of their scores and costs."),
+        "publish": ("publish:publish", "Send the scores of a run to the traces of its questions in another tool."),
     },
     "Data": {
         "validate": ("dataset:validate", "Find everything that is wrong with a dataset, and how to fix it."),
@@ -210,6 +211,7 @@ _OTHER_NAMES: Final = {
     "diff": "compare",
     "plugins": "doctor --plugins",
     "scan": "doctor --secrets",
+    **dict.fromkeys(("upload", "export", "push"), "publish"),
     "draft-dataset": "dataset draft",
     "import-dataset": "dataset import",
     "schema": "dataset schema",

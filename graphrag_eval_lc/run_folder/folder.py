@@ -34,6 +34,7 @@ RESPONSES_FILE = "responses.jsonl"
 RESULTS_FILE = "results.jsonl"
 AGGREGATES_FILE = "aggregates.yaml"
 JUDGE_CACHE_FILE = "judge_cache.jsonl"
+PUBLISHED_FILE = "published.jsonl"  # which scores were sent to other tools
 # The folder inside a run's folder with the answers that confirm what a gate says of it.
 CONFIRMATION = "confirmation"
 
@@ -185,7 +186,7 @@ class RunFolder:
     def _files(self) -> list[Path]:
         """Return all files that runs write: what is on its way to them first, run.json last."""
         whole = [self.path / name for name in (exporter(REPORT).file_name, *_FILES)]
-        others = [self.path / name for name in (JUDGE_CACHE_FILE, LOCK_FILE)]
+        others = [self.path / name for name in (JUDGE_CACHE_FILE, LOCK_FILE, PUBLISHED_FILE)]
         new = [*whole, self.path / JUDGE_CACHE_FILE]
         return [collecting_file(self.path / RESULTS_FILE), *map(unfinished, new), *others, *whole]
 

@@ -10,6 +10,7 @@ from graphrag_eval_lc.capture.values import output_text, to_plain, utc_timestamp
 from graphrag_eval_lc.records import ActualStep, ModelCall, Response
 from graphrag_eval_lc.registry.metrics import ELAPSED_SEC, TOKENS
 from graphrag_eval_lc.texts import counted, listed
+from graphrag_eval_lc.traces.langsmith import SOURCE as LANGSMITH
 from graphrag_eval_lc.traces.traced_calls import TracedCall
 
 _UNFINISHED = "Unfinished: the trace does not say how the call ended"
@@ -137,6 +138,7 @@ class _Trace:
             response[ELAPSED_SEC] = max(0.0, ended - head.started)
         response["started_at"] = utc_timestamp(head.started)
         response["run_id"] = head.trace_id
+        response["trace_ids"] = _trace_ids(head)
         self._add_config(response, outermost)
         response["llm_calls"] = [_model_call(call) for call in self._models]
         if warnings:
@@ -253,6 +255,12 @@ class _Trace:
                 f"models asked for {counted(len(missing), 'tool call')} and the trace has none: "
                 "is the tracer set to leave tools out?"
             )
+
+
+def _trace_ids(head: TracedCall) -> dict[str, str]:
+    if head.source == LANGSMITH:
+        return {"langsmith": head.id}
+    return {"opentelemetry": head.trace_id, "opentelemetry_span": head.id}
 
 
 def _last_before(asked: Sequence[_Asked], before: int) -> _Asked | None:

@@ -49,7 +49,7 @@ def unruly(answer: Callable[[Seen], Iterable[bytes]]) -> Iterator[Unruly]:
                 for piece in server.answer(seen):
                     self.wfile.write(piece)
 
-        do_GET = do_POST = answer  # noqa: N815
+        do_GET = do_POST = do_PATCH = do_PUT = answer  # noqa: N815
 
         def log_message(self, *_: object) -> None: ...
 
