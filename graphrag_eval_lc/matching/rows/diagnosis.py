@@ -1,5 +1,7 @@
 """Why two results match or not, and what their grade consists of, in sentences for people."""
 
+import re
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final, NamedTuple, TypeAlias
 
@@ -11,12 +13,18 @@ from graphrag_eval_lc.texts import counted, listed, plural
 ShownRow: TypeAlias = tuple[str | None, ...]
 """The texts of a row over the required columns; None if a cell is unbound."""
 
+_Labels: TypeAlias = Mapping[str, str]
+"""What people call IRIs."""
+
 _SHOWN_ROWS: Final = 20
 _SHOWN_LENGTH: Final = 60
 _SHOWN_COLUMNS: Final = 5
 _SHOWN_FAULTS: Final = 3
 _NEAR_CELLS: Final = 2
 """A row with more cells that differ is another row."""
+
+_LABEL: Final = re.compile(r"(.*?)[ _.]?(?:name|label|title)", re.IGNORECASE)
+"""The name of a column of labels: alone, or after the name of the column whose IRIs they label."""
 
 
 def reason_of_search(search: Search) -> str:
@@ -42,19 +50,20 @@ def _about_mismatch(aligned: Alignment, *, is_cut_off: bool) -> Iterator[str]:
     yield from map(actual.fault_of, list(actual.faults)[:_SHOWN_FAULTS])
     if renamed := [f"`{other}` for `{name}`" for name, other in found.items() if name != other]:
         yield f"the result has {listed(renamed)}"  # perhaps the cause
-    near = _near_rows(aligned)
+    near, labels = _near_rows(aligned), _labels(aligned)
     if missing:
         of_rows = f"{len(missing)} of {aligned.total} {plural(aligned.total, 'row')}"
         text = (
             f"{of_rows} {plural(len(missing), 'is', 'are')} missing" if aligned.total > 1 else "the only row is missing"
         )
-        yield f"{text}{_example(aligned.terms, near[0] if near else missing[0], len(missing))}"
+        yield f"{text}{_example(aligned.terms, near[0] if near else missing[0], len(missing), labels)}"
     if extra and found:
         one = "one like it" if len(extra) > 1 else "like it"
-        example = f", {one} but with {_unlike_cells(aligned, *near)}" if near else ""
-        yield f"{counted(len(extra), 'extra row')}{example or _example(aligned.actual_terms, extra[0], len(extra))}"
+        about = f", {one} but with {_unlike_cells(aligned, *near, labels)}" if near else ""
+        about = about or _example(aligned.actual_terms, extra[0], len(extra), labels)
+        yield f"{counted(len(extra), 'extra row')}{about}"
     if not missing and not extra:
-        yield _about_equal_rows(aligned, is_cut_off=is_cut_off)
+        yield _about_equal_rows(aligned, labels, is_cut_off=is_cut_off)
     elif aligned.equal and aligned.order < 1.0:
         yield "the rows that both have are in another order"
 
@@ -91,14 +100,14 @@ def _unlike(aligned: Alignment, at: int, other: int) -> list[int]:
     return [column for column, (key, other_key) in enumerate(cells) if key != other_key]
 
 
-def _unlike_cells(aligned: Alignment, at: int, other: int) -> str:
+def _unlike_cells(aligned: Alignment, at: int, other: int, labels: _Labels) -> str:
     """Say what the cells are in which the second of two rows differs."""
     parts, names = [], list(aligned.columns)
     for column in _unlike(aligned, at, other):
         expected, found = aligned.terms[column], aligned.actual_terms[column]
-        actual = "no column" if found is None else _shown_cell(found, other)
+        actual = "no column" if found is None else _shown_cell(found, other, labels)
         near = _how_near(expected, at, found, other)
-        parts.append(f"`{names[column]}` {near or f'{actual} instead of {_shown_cell(expected, at)}'}")
+        parts.append(f"`{names[column]}` {near or f'{actual} instead of {_shown_cell(expected, at, labels)}'}")
     return listed(parts)
 
 
@@ -113,13 +122,13 @@ def _how_near(expected: TermColumn, at: int, found: TermColumn | None, other: in
     return f"{actual!r:.60} instead of {text!r:.60}, another case or other spaces" if is_near else None
 
 
-def _about_equal_rows(aligned: Alignment, *, is_cut_off: bool) -> str:
+def _about_equal_rows(aligned: Alignment, labels: _Labels, *, is_cut_off: bool) -> str:
     """Say why rows that differ only in their blank nodes do not match, or are in another order."""
     if not aligned.are_equal:
         rows = enumerate(zip(aligned.rows, aligned.actual_rows, strict=True))
         first = next(at for at, (row, other) in rows if row != other)
-        cells = f"{_in_brackets(aligned.actual_terms, first)} instead of {_in_brackets(aligned.terms, first)}"
-        return f"the rows are the same but in another order, from row {first + 1} on: {cells}"
+        sides = (_in_brackets(columns, first, labels) for columns in (aligned.actual_terms, aligned.terms))
+        return f"the rows are the same but in another order, from row {first + 1} on: {' instead of '.join(sides)}"
     if is_cut_off:
         return "the rows differ only in their blank nodes; it is not known whether one renaming makes them equal"
     return "the rows differ in their blank nodes only: no one-to-one renaming makes them equal"
@@ -130,17 +139,34 @@ def shown_rows(columns: Sequence[TermColumn | None], rows: Sequence[int]) -> lis
     return [tuple(_shown_text(column, at) for column in columns) for at in rows[:_SHOWN_ROWS]]
 
 
-def _example(columns: Sequence[TermColumn | None], at: int, count: int) -> str:
-    return f"{', e.g. ' if count > 1 else ': '}{_in_brackets(columns, at)}"
+def _labels(aligned: Alignment) -> _Labels:
+    """Return the labels of the compared IRIs, from columns that were not required; none that two IRIs share."""
+    pairs: dict[tuple[str, str], None] = {}
+    for results, compared in ((aligned.reference, list(aligned.columns)), (aligned.actual, [*aligned.found.values()])):
+        for name, labels in results.columns.items():
+            if name in compared or (named := _LABEL.fullmatch(name)) is None:
+                continue
+            stem = named[1].casefold()
+            of = (results.columns[each] for each in compared if each.casefold() == stem or not stem)
+            iris = next((column for column in of if any(map(column.is_iri, range(results.row_count)))), None)
+            for at in range(results.row_count) if iris else ():
+                if iris and iris.is_iri(at) and (label := _shown_text(labels, at)):
+                    pairs[iris.texts[at], label] = None
+    count = Counter(label for _, label in pairs)
+    return {iri: label for iri, label in reversed(pairs) if count[label] == 1}  # the first of several labels
 
 
-def _in_brackets(columns: Sequence[TermColumn | None], at: int) -> str:
-    return f"({', '.join('–' if column is None else _shown_cell(column, at) for column in columns)})"
+def _example(columns: Sequence[TermColumn | None], at: int, count: int, labels: _Labels) -> str:
+    return f"{', e.g. ' if count > 1 else ': '}{_in_brackets(columns, at, labels)}"
 
 
-def _shown_cell(column: TermColumn, at: int) -> str:
+def _in_brackets(columns: Sequence[TermColumn | None], at: int, labels: _Labels) -> str:
+    return f"({', '.join('–' if column is None else _shown_cell(column, at, labels) for column in columns)})"
+
+
+def _shown_cell(column: TermColumn, at: int, labels: _Labels) -> str:
     text = _shown_text(column, at)
-    return "unbound" if text is None else text or "''"
+    return "unbound" if text is None else labels.get(column.texts[at], text) or "''"
 
 
 def _shown_text(column: TermColumn | None, at: int) -> str | None:

@@ -111,6 +111,10 @@ class TermColumn:
         """Return the type of a cell; empty if it is unbound."""
         return self.shape(row)[0]
 
+    def is_iri(self, row: int) -> bool:
+        """Return whether a cell is an IRI, or in a form without types a text that can only be one."""
+        return self.kind(row) == "uri" or (self.kind(row) == "literal" and bool(_IRI.fullmatch(self.texts[row])))
+
     def readable(self, row: int) -> str | None:
         """Return the text of a cell, with ``_:`` before a blank node; None if it is unbound."""
         kind = self.kind(row)

@@ -14,7 +14,8 @@ def term(value: Any) -> dict[str, str]:
     if isinstance(value, bool | int | float):
         kind = "boolean" if isinstance(value, bool) else "integer" if isinstance(value, int) else "decimal"
         return {"type": "literal", "value": str(value).lower(), "datatype": XSD + kind}
-    return {"type": "bnode" if value.startswith("_:") else "literal", "value": value.removeprefix("_:")}
+    kind = "bnode" if value.startswith("_:") else "uri" if value.startswith("urn:") else "literal"
+    return {"type": kind, "value": value.removeprefix("_:")}
 
 
 def table(names: str, *rows: Any) -> dict[str, Any]:
@@ -53,6 +54,31 @@ REASONS: dict[str, tuple[Any, Any, dict[str, Any], str]] = {
         table("t power", ("b", 1), ("z", 5), ("a", 300), ("a", 420)),
         {},
         "1 of 2 rows is missing: (a, 1000); 3 extra rows, one like it but with `power` 300 instead of 1000.",
+    ),
+    "IRIs with a column of labels that is not required": (
+        table("t ratedS name", ("urn:1", 1000, "OSLO T1"), ("urn:2", 300, "OSLO T2")),
+        table("t ratedU name", ("urn:2", 300, "OSLO T2"), ("urn:1", 420, "OSLO T1"), ("urn:3", 5, "OSLO T3")),
+        {"required_columns": ["t", "ratedS"]},
+        "The result has `ratedU` for `ratedS`; 1 of 2 rows is missing: (OSLO T1, 1000); "
+        "2 extra rows, one like it but with `ratedS` 420 instead of 1000.",
+    ),
+    "labels are those of either result": (
+        table("t", ("urn:1",), ("urn:2",)),
+        table("t tLabel", ("urn:2", "two"), ("urn:3", "three")),
+        {"required_columns": ["t"]},
+        "1 of 2 rows is missing: (urn:1); 1 extra row: (three).",
+    ),
+    "IRIs that share a label": (
+        table("t name", ("urn:1", "OSLO"), ("urn:2", "ASKER")),
+        table("t name", ("urn:3", "OSLO"), ("urn:2", "ASKER")),
+        {"required_columns": ["t"]},
+        "1 of 2 rows is missing: (urn:1); 1 extra row: (urn:3).",
+    ),
+    "the label of another column": (
+        table("t zone zoneName", ("urn:1", "urn:z", "NO1"), ("urn:2", "urn:y", "NO2")),
+        table("t zone zoneName", ("urn:2", "urn:y", "NO2")),
+        {"required_columns": ["t", "zone"]},
+        "1 of 2 rows is missing: (urn:1, NO1).",
     ),
     "columns of another name come first": (
         table("a b", ("x", 1), ("y", 2)),
