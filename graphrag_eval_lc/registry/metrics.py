@@ -208,7 +208,7 @@ BUILT_IN: Final = (
     ),
     MetricSpec(
         key=STEPS_SCORE,
-        title="the reference steps that the agent took",
+        title="the share of the reference steps that the agent took",
         needs="reference_steps",
         requires="`reference_steps`",
         settings=_OF_STEPS,

@@ -75,6 +75,7 @@ def render_report(context: Mapping[str, Any], *, is_live: bool = False) -> Itera
         "run": context["run"],
         **({"isLive": True} if is_live else {}),
         **({"again": context["again"]} if context["again"] else {}),
+        "dataset": context["dataset"],
         "hasRepeats": view.headline.repeats > 1,
         **({"displays": displays} if displays else {}),
     }

@@ -207,12 +207,12 @@ _OF_AGENT = ("Started", "Finished", "Duration")
 _OF_SCORING = ("Scoring started", "Scoring finished", "Duration of the scoring")
 
 
-def what_ran(run: ReportedRun) -> list[dict[str, str]]:
-    """Return the section ``what_ran``; what is not known is left out."""
+def what_ran(run: ReportedRun, measured: Mapping[str, str] | None = None) -> list[dict[str, str]]:
+    """Return the section ``what_ran`` with what was measured of the run; what is not known is left out."""
     link = _link(run.record.get("href"))
     return [
         {"name": name, "value": one_line(value, _VALUE), **(link if name in ("Label", "Link") else {})}
-        for name, value in _facts(run).items()
+        for name, value in _facts(run, measured or {}).items()
         if value not in (None, "", "{}", "[]")
     ]
 
@@ -227,10 +227,16 @@ def again_command(record: Mapping[str, Any]) -> str:
         >>> again_command({"agent": "my_agent.py:graph", "dataset": {"path": "qa.yaml"}})
         'graphrag-eval-lc run qa.yaml --agent my_agent.py:graph'
     """
-    spec, dataset = _SPEC.fullmatch(str(record.get("agent"))), part_of(record, "dataset").get("path")
+    spec, dataset = _SPEC.fullmatch(str(record.get("agent"))), dataset_argument(record)
     if spec is None or not dataset:
         return ""
-    return shlex.join(["graphrag-eval-lc", "run", one_line(dataset, _VALUE), "--agent", one_line(spec[1], _VALUE)])
+    return f"graphrag-eval-lc run {dataset} --agent {shlex.quote(one_line(spec[1], _VALUE))}"
+
+
+def dataset_argument(record: Mapping[str, Any]) -> str:
+    """Return the dataset of a run as a command names it; empty if its file is not known."""
+    path = part_of(record, "dataset").get("path")
+    return shlex.quote(one_line(path, _VALUE)) if path else ""
 
 
 def title_of(run: ReportedRun) -> str:
@@ -240,7 +246,7 @@ def title_of(run: ReportedRun) -> str:
     return one_line(name, 120) if name else "Evaluation run"
 
 
-def _facts(run: ReportedRun) -> dict[str, Any]:
+def _facts(run: ReportedRun, measured: Mapping[str, str]) -> dict[str, Any]:
     record = run.record
     label, dataset, times = record.get("label"), part_of(record, "dataset"), part_of(record, "times")
     judges = {key: value for key, value in part_of(record, "judges").items() if key not in ("prompts", "certificate")}
@@ -275,6 +281,7 @@ def _facts(run: ReportedRun) -> dict[str, Any]:
         started: times.get("started"),
         finished: times.get("finished"),
         duration: _duration(times),
+        **measured,
         "Versions": ", ".join(f"{name} {version}" for name, version in part_of(record, "versions").items()),
         "Run": record.get("run_id"),
         "Folder": run.folder,

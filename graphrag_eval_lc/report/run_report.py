@@ -1,5 +1,6 @@
 """The report of a run: what it shows, from one pass over the results, and writing it as a page or as CSV files."""
 
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime
 from importlib.util import find_spec
@@ -17,21 +18,24 @@ from graphrag_eval_lc.errors import MissingExtraError, OptionError
 from graphrag_eval_lc.files.writing import replace_file
 from graphrag_eval_lc.masking import masked_text
 from graphrag_eval_lc.metrics.intervals import FEWEST_TEMPLATES
+from graphrag_eval_lc.prices import dollars
 from graphrag_eval_lc.registry.custom_metrics import recorded_only_here
 from graphrag_eval_lc.registry.exporters import CSV, REPORT, exporter
+from graphrag_eval_lc.registry.metrics import AGENT_COST, JUDGES_COST, TOTAL_TOKENS
 from graphrag_eval_lc.report.page import render_report
 from graphrag_eval_lc.report.problems import Funnel, Matrix, Problems
 from graphrag_eval_lc.report.questions import DetailChunks, IndexRows, MeasuredKeys, detail_of
 from graphrag_eval_lc.report.reported_run import (
     ReportedRun,
     again_command,
+    dataset_argument,
     part_of,
     reported_run,
     title_of,
     what_ran,
 )
 from graphrag_eval_lc.report.steps import SampleSteps, step_views
-from graphrag_eval_lc.texts import counted, one_line, plural
+from graphrag_eval_lc.texts import counted, listed, one_line, plural
 from graphrag_eval_lc.view import RunView
 from graphrag_eval_lc.view.run_view import RunSummary
 from graphrag_eval_lc.view.samples import seen_samples
@@ -162,6 +166,7 @@ class ReportData(TypedDict):
         groups: The sentences of the groups of failures, as rows of the list name them.
         run: What exported notes say of their run: ``title``, ``run_id`` and ``folder``, if they are known.
         again: The command that asks the agent again, without a question's id; empty if it cannot be written.
+        dataset: The dataset's file, as commands name it.
         prefixes: The namespaces that reference queries declare, by their prefixes.
         turned: The keys of the samples that are ``broken`` and ``fixed`` since an earlier run; empty without one.
         samples_word: What funnel, matrix and list count: "questions", or "samples" if there are repeats.
@@ -183,6 +188,7 @@ class ReportData(TypedDict):
     groups: list[str]
     run: dict[str, str]
     again: str
+    dataset: str
     prefixes: dict[str, str]
     turned: dict[str, list[str]]
     samples_word: str
@@ -206,25 +212,26 @@ def report_data(run: ReportedRun, version: str) -> ReportData:
         funnel.add(sample, steps)
         index.add(sample, chunks.add(sample.key, detail_of(sample, steps, measured)), verdict, failure)
     view = seen.view(run.gate_lines(), run.earlier(), run.record.get("judges"))
-    warnings = [*_warnings(run, problems, view), *view.notes]
+    warnings, errors = [*_warnings(run, problems, view), *view.notes], problems.errors()
     return {
         "title": title_of(run),
         "generated": datetime.now(UTC).isoformat(timespec="seconds"),
         "version": version,
-        "what_ran": what_ran(run),
+        "what_ran": what_ran(run, _measured(view, errors)),
         "warnings": [one_line(warning, _WARNING) for warning in warnings],
         "view": view,
         "funnel": funnel.record(),
         "matrix": matrix.record(),
-        "errors": problems.errors(),
+        "errors": errors,
         "capture_warnings": problems.capture_warnings(),
         "tools": list(index.tools),
         "groups": [masked_text(title) for title in index.groups],
         "run": _named_run(run),
         "again": again_command(run.record),
+        "dataset": dataset_argument(run.record) or "DATASET.yaml",
         "prefixes": index.prefixes,
         "turned": _turned(view, index),
-        "samples_word": "samples" if view.headline.repeats > 1 else "questions",
+        "samples_word": f"{view.headline.noun}s",
         "index_json": index,
         "chunks": chunks.packed(),
     }
@@ -237,6 +244,27 @@ def _named_run(run: ReportedRun) -> dict[str, str]:
         for key, value in {"title": title_of(run), "run_id": run.record.get("run_id"), "folder": folder}.items()
         if value is not None
     }
+
+
+_LIMIT = re.compile(r"Recursion limit of (\d+)")
+
+
+def _measured(view: RunView, errors: Iterable[Record]) -> dict[str, str]:
+    """Return what only the results say of what ran: the total cost, and the questions that hit the recursion limit."""
+    costs = [line for line in view.spent if line.metric in (AGENT_COST, JUDGES_COST)]
+    parts = [f"{line.name[0].lower()}{line.name[1:]} {dollars(line.total)}" for line in costs if len(costs) > 1]
+    tokens = [f"; {line.total:,.0f} tokens of the agent" for line in view.spent if line.metric == TOTAL_TOKENS]
+    unpriced = ["the agent's is not known"] if tokens and costs and costs[0].metric != AGENT_COST else []
+    about = ", ".join([*parts, *unpriced, *(line.note for line in costs if line.note)])
+    measured = {}
+    if costs or tokens:
+        measured["Total cost"] = "".join([view.headline.cost_text, f" ({about})" if about else "", *tokens])
+    for error in errors:
+        if error["where"] == "question" and error["kind"] == "GraphRecursionError":
+            limit = _LIMIT.search(error["example"])
+            reached = f"reached by {counted(error['count'], view.headline.noun)}: {listed(error['questions'])}"
+            measured["Recursion limit"] = f"{limit[1]}, {reached}" if limit else reached
+    return measured
 
 
 def _turned(view: RunView, index: IndexRows) -> dict[str, list[str]]:

@@ -84,8 +84,9 @@ def _measured(view: RunView) -> Iterator[str]:
 
 
 def _groups_table(view: RunView) -> Table:
-    noun = "samples" if view.headline.repeats > 1 else "questions"
-    table = Table(title=f"Why {noun} are not right", title_justify="left", title_style="bold", show_edge=False)
+    table = Table(
+        title=f"Why {view.headline.noun}s are not right", title_justify="left", title_style="bold", show_edge=False
+    )
     table.add_column("", justify="right", no_wrap=True)
     table.add_column("Why", overflow="fold", ratio=3)
     table.add_column("For example", overflow="fold", ratio=2)

@@ -27,7 +27,15 @@ from graphrag_eval_lc.registry.metrics import (
 from graphrag_eval_lc.texts import counted
 from graphrag_eval_lc.view.failures import Failure, FailureGroup, FailurePart, Failures, parts_of
 from graphrag_eval_lc.view.samples import Sample, State, Verdict, seen_samples, verdict_of
-from graphrag_eval_lc.view.scores import Repeats, ScoreLine, TemplateScore, score_lines, shown_scores, template_scores
+from graphrag_eval_lc.view.scores import (
+    Repeats,
+    ScoreLine,
+    TemplateScore,
+    score_lines,
+    score_note,
+    shown_scores,
+    template_scores,
+)
 from graphrag_eval_lc.view.spent import Extreme, Extremes, Spent, SpentLine
 
 MOST_FAILURES: Final = 50
@@ -104,7 +112,8 @@ class Headline:
         mean_answered: Its mean over the answered questions.
         low: The lower end of the interval of ``mean``.
         high: The upper end.
-        cost: What agent and judges cost in dollars; None if that is not known.
+        cost: What agent and judges cost in dollars, as far as it is known; None if nothing is.
+        is_cost_whole: Whether no part of it is unknown.
         tokens: The tokens of a question on average, errors included; None if they are not known.
         changes: What changed since the baseline or the run before; None if there is none.
     """
@@ -120,6 +129,7 @@ class Headline:
     low: float | None
     high: float | None
     cost: float | None
+    is_cost_whole: bool
     tokens: float | None
     changes: Changes | None
 
@@ -129,12 +139,17 @@ class Headline:
         return sum(self.states.get(state, 0) for state in _WORDS)
 
     @property
+    def noun(self) -> str:
+        """What is counted: ``question``, or ``sample`` if questions were repeated."""
+        return "sample" if self.repeats > 1 else "question"
+
+    @property
     def counts(self) -> str:
         """How many samples are right and are not: ``30 of 48 right, 4 partly right, 13 wrong, 1 error``."""
         if not self.samples:
             return "no questions"
         if self.states.get("unscored", 0) == self.samples:
-            return f"{counted(self.samples, 'sample' if self.repeats > 1 else 'question')}, not scored"
+            return f"{counted(self.samples, self.noun)}, not scored"
         samples = f" {counted(self.samples, 'sample').split(' ', 1)[1]}" if self.repeats > 1 else ""
         parts = [f"{self.states.get('right', 0):,} of {self.samples:,}{samples} right"]
         for state, word in _WORDS.items():
@@ -153,9 +168,16 @@ class Headline:
         return f"{self.metric} {self.mean:.3f}{f' ({self.low:.2f}–{self.high:.2f})' if has_interval else ''}"
 
     @property
+    def cost_text(self) -> str:
+        """What the run cost: ``$0.12``, ``at least $0.12``, ``not known``."""
+        if self.cost is None:
+            return "not known"
+        return f"{'' if self.is_cost_whole else 'at least '}{dollars(self.cost)}"
+
+    @property
     def spent(self) -> str:
         """What the run cost and a question took: ``$0.12 · 5.8 k tokens a question``; empty if nothing is known."""
-        parts = [dollars(self.cost)] if self.cost else []
+        parts = [self.cost_text] if self.cost else []
         if self.tokens is not None:
             amount = f"{self.tokens / 1000:,.1f} k" if self.tokens >= 1000 else f"{self.tokens:,.0f}"
             parts.append(f"{amount} tokens a question")
@@ -242,6 +264,7 @@ class RunView:
         notes: What to know of the scores: undecided steps, cut outputs.
         grading_note: What ``steps_score`` is if steps are graded; None if they are not.
         judge_note: What the judge's certificate says, or that there is none; empty if no answer was judged.
+        score_note: What the main score says, and at which score a sample is right; empty if nothing was scored.
         is_mostly_unanswered: Whether most samples have no response.
 
     Example:
@@ -267,6 +290,7 @@ class RunView:
     notes: tuple[str, ...]
     grading_note: str | None
     judge_note: str
+    score_note: str
     is_mostly_unanswered: bool
 
     @property
@@ -397,9 +421,9 @@ class RunSummary:
         scores = score_lines(values, number_of_questions)
         steps = next((line for line in scores if line.metric == STEPS_SCORE), None)
         main = next((line for line in scores if not line.is_part), None)
-        spent, totals = self._spent.lines(), self._spent.totals()
+        spent = self._spent.lines()
         return RunView(
-            headline=self._headline(main, spent, totals, changes),
+            headline=self._headline(main, spent, changes),
             gates=tuple(gates),
             groups=self._failures.groups(),
             failures=self._failures.worst(),
@@ -407,7 +431,7 @@ class RunSummary:
             templates=self._template_lines(template_scores(values), main),
             spent=spent,
             spent_note=self._spent.note(),
-            totals=totals,
+            totals=self._spent.totals(),
             chances=self._repeats.chances(),
             chances_note=self._repeats.note(),
             slowest=self._extremes.slowest(),
@@ -422,6 +446,7 @@ class RunSummary:
             ),
             grading_note=grading_note(self.config) if steps is not None else None,
             judge_note=certificate_note(judges) if any(line.metric == ANSWER_F1 for line in scores) else "",
+            score_note="" if main is None else score_note(main, values, self.config.repeats),
             is_mostly_unanswered=self._failures.is_mostly_unanswered,
         )
 
@@ -429,10 +454,11 @@ class RunSummary:
         self,
         main: ScoreLine | None,
         spent: Sequence[SpentLine],
-        totals: Mapping[str, Any],
         changes: Changes | None,
     ) -> Headline:
-        costs = [totals[key] for key in (AGENT_COST, JUDGES_COST) if key in totals]
+        lines = {line.metric: line for line in spent}
+        costs = [line for metric, line in lines.items() if metric in (AGENT_COST, JUDGES_COST)]
+        is_priced = AGENT_COST in lines or TOTAL_TOKENS not in lines
         return Headline(
             questions=len(self._numbers.questions),
             samples=self._states.total(),
@@ -444,8 +470,9 @@ class RunSummary:
             mean_answered=None if main is None else main.mean_answered,
             low=None if main is None else main.low,
             high=None if main is None else main.high,
-            cost=sum(costs) if costs else None,
-            tokens=next((line.mean for line in spent if line.metric == TOTAL_TOKENS), None),
+            cost=sum(line.total for line in costs) if costs else None,
+            is_cost_whole=is_priced and not any(line.note for line in costs),
+            tokens=lines[TOTAL_TOKENS].mean if TOTAL_TOKENS in lines else None,
             changes=changes,
         )
 

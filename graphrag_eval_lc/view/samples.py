@@ -167,10 +167,13 @@ def score_of(sample: Sample, metric: str) -> float | None:
     return sample.scores.get(UPPER_BOUNDS[metric]) if score is None and metric in UPPER_BOUNDS else score
 
 
+def deciding_scores(passing: RepeatsConfig) -> tuple[tuple[str, float], ...]:
+    """Return the scores that say whether a sample is right, the first that it has, each with its threshold."""
+    return ((passing.metric, passing.threshold), (STEPS_SCORE, 1.0), (ANSWER_F1, ANSWER_THRESHOLD))
+
+
 def _deciding(sample: Sample, passing: RepeatsConfig) -> Iterator[tuple[str, float]]:
-    yield passing.metric, passing.threshold
-    yield STEPS_SCORE, 1.0
-    yield ANSWER_F1, ANSWER_THRESHOLD
+    yield from deciding_scores(passing)
     for metric in sample.scores:
         spec = metric_spec(metric)
         best = spec.range[0 if spec.lower_is_better else 1]

@@ -1,6 +1,6 @@
 """The scores of a run: means, intervals and distributions, over all questions, by template and over repeats."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean
 from typing import Any
@@ -13,7 +13,7 @@ from graphrag_eval_lc.errors import MissingExtraError
 from graphrag_eval_lc.metrics.intervals import mean_interval
 from graphrag_eval_lc.registry.metrics import JUDGES, MAIN_METRIC, NUMBER_OF_QUESTIONS, UPPER_BOUNDS, metric_spec
 from graphrag_eval_lc.texts import shown_name
-from graphrag_eval_lc.view.samples import Sample, repeat_of
+from graphrag_eval_lc.view.samples import Sample, deciding_scores, repeat_of
 
 _JUDGES = [judge.key for judge in JUDGES]
 NUMBER_OF_BINS = 10
@@ -216,6 +216,21 @@ class Repeats:
 def passing_sign(metric: str) -> str:
     """Return how a metric compares with the threshold if a sample passed."""
     return "≤" if metric_spec(metric).lower_is_better else "≥"
+
+
+def score_note(main: ScoreLine, measured: Collection[str], passing: RepeatsConfig) -> str:
+    """Say what the main score of a run is, and at which score a question is right, partly right and wrong."""
+    spec = metric_spec(main.metric)
+    interval = "" if main.low is None else " (in brackets: the 95 % interval of its mean)"
+    parts = [f"{main.metric} is {spec.title}{interval}."] if spec.title not in ("", spec.key) else []
+    for metric, threshold in deciding_scores(passing):
+        if metric in measured:
+            worst = metric_spec(metric).value_of_failure
+            whole = f"{threshold:g}" if (metric, threshold) == (main.metric, 1.0) else ""
+            right = whole or f"{metric} {passing_sign(metric)} {threshold:g}"
+            others = "" if worst is None else f", wrong at {worst:g}, partly right in between"
+            return " ".join([*parts, f"A question is right at {right}{others}."])
+    return " ".join(parts)
 
 
 def whole_scores(metrics: Iterable[str]) -> list[str]:

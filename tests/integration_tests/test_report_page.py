@@ -185,6 +185,41 @@ def test_keys_go_through_the_filtered_list(run: BenchmarkRun, open_report: Open)
     expect(search).to_have_value("jkj")
 
 
+def test_address_names_the_question_that_was_opened_last(open_report: Open) -> None:
+    opened = open_report(address="status=wrong&q=search_steins")
+    opened.detail()
+    for key in ("j", "j", "k"):
+        opened.page.keyboard.press(key)
+    current = opened.page.locator(".question-button[aria-expanded=true] .question-id").inner_text()
+    assert current != "search_steins"
+    assert opened.page.evaluate("location.hash") == f"#status=wrong&q={current}"
+    opened.page.reload()
+    opened.detail()
+    expect(opened.rows).to_have_count(13)
+    expect(opened.button_of(current)).to_be_focused()
+    opened.button_of(current).click()
+    assert opened.page.evaluate("location.hash") == "#status=wrong"
+
+
+def test_search_shows_how_many_right_questions_it_hides(open_report: Open) -> None:
+    opened = open_report(address="")
+    more = opened.page.get_by_role("button", name="more among the right ones: show")
+    expect(more).to_have_count(0)
+    opened.page.get_by_role("searchbox").fill("transformers")
+    hidden = int(more.inner_text().split()[0])
+    shown = opened.rows.count()
+    more.click()
+    expect(opened.rows).to_have_count(shown + hidden)
+    assert hidden >= 4
+    expect(more).to_have_count(0)
+
+
+def test_what_the_main_score_and_partly_right_mean_is_on_the_first_screen(open_report: Open) -> None:
+    note = open_report(address="", size=PHONE).page.locator(".score-note")
+    expect(note).to_be_in_viewport()
+    expect(note).to_contain_text("partly right in between")
+
+
 @pytest.mark.parametrize(
     ("words", "keys"),
     [
@@ -538,7 +573,10 @@ def test_notes_stay_are_exported_and_change_the_dataset(tmp_path: Path, open_rep
     dataset.write_text(DATASET_PATH.read_text(encoding="utf-8"), encoding="utf-8")
     opened = open_report(accept_downloads=True)
     detail = opened.opened("transformers_kristiansand")
+    saved = detail.get_by_role("status").filter(has_text="Saved in this browser.")
+    expect(saved).to_have_count(0)
     detail.get_by_label("The reference is wrong").press("Space")
+    expect(saved).to_have_count(1)
     detail.get_by_label("The judge is").select_option("wrong")
     detail.get_by_label("Note", exact=True).fill("T1 has two ends </script>")
     detail.get_by_label("Accept this output as the reference").press("Space")
@@ -547,12 +585,13 @@ def test_notes_stay_are_exported_and_change_the_dataset(tmp_path: Path, open_rep
     opened.page.get_by_role("button", name="Show 1 note").click()
     assert opened.keys() == ["transformers_kristiansand"]
     expect(opened.rows.first).to_contain_text("✎ note")
-    detail = opened.opened("transformers_kristiansand")
+    detail = opened.detail()  # the address names the question that was open
     expect(detail.get_by_label("The reference is wrong")).to_be_checked()
     expect(detail.get_by_label("Note", exact=True)).to_have_value("T1 has two ends </script>")
     expect(detail.get_by_label("Accept this output as the reference")).to_be_checked()
+    expect(detail.locator(".notes-line").last).to_contain_text(f"dataset notes notes.json {DATASET_PATH}")
     with opened.page.expect_download() as download:
-        opened.page.get_by_role("button", name="Export notes").click()
+        detail.get_by_role("button", name="Export notes").click()
     download.value.save_as(tmp_path / "notes.json")
     labels = tmp_path / "labels.csv"
     arguments = ["dataset", "notes", str(tmp_path / "notes.json"), str(dataset), "--write", "--labels", str(labels)]
@@ -570,7 +609,8 @@ def test_notes_stay_are_exported_and_change_the_dataset(tmp_path: Path, open_rep
     detail.get_by_label("The judge is").select_option("")
     detail.get_by_label("Note", exact=True).fill("")
     detail.get_by_label("Accept this output as the reference").uncheck()
-    expect(opened.page.get_by_role("button", name="Export notes")).to_be_hidden()
+    for button in opened.page.get_by_role("button", name="Export notes", include_hidden=True).all():
+        expect(button).to_be_hidden()
 
 
 # --- how it looks ----------------------------------------------------------------------------------------------------
@@ -624,6 +664,14 @@ def test_page_never_scrolls_sideways(size: tuple[int, int], open_report: Open) -
     opened.opened("transformers_kristiansand")
     opened.open_everything(".detail")
     assert not opened.is_wider_than_the_window()
+
+
+def test_nothing_is_cut_or_scrolls_within_the_page_on_a_phone(open_report: Open) -> None:
+    opened = open_report(size=PHONE)
+    is_cut = "all => all.filter(each => each.scrollWidth > each.clientWidth + 1).length"
+    assert opened.page.locator("#templates .scroll, #errors .scroll").evaluate_all(is_cut) == 0
+    opened.opened("transformers_kristiansand")
+    assert opened.page.locator(".code").evaluate_all(is_cut.replace("Width", "Height")) == 0
 
 
 def test_without_scripts_all_but_the_list_is_there(open_report: Open) -> None:

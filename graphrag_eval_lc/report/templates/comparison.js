@@ -23,7 +23,7 @@ function startList(place) {
       list.chooseRun(others.run);
       list.openQuestion(q);
     } else if (Object.keys(others).length) list.change(list.readFilters(), section);
-    else if (section) keepInHash(list.filters, section, { run: list.lists.runs[0].letter });
+    else if (section) list.keepFilters(section);
     // The browser finds only sections that stand in the address alone.
     if (section && Object.keys(others).length) document.getElementById(section).scrollIntoView();
   };

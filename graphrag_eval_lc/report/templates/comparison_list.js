@@ -89,7 +89,7 @@ class ComparedList extends FilteredList {
   }
 
   keepFilters(section) {
-    keepInHash(this.filters, section, { run: this.lists.runs[0].letter });
+    keepInHash({ ...this.filters, q: this.openKey() }, section, { run: this.lists.runs[0].letter });
   }
 
   makeForm() {

@@ -75,8 +75,14 @@ class FilteredList {
   // Change some filters, and show what they leave.
   change(filters, section = "") {
     this.filters = { ...this.filters, ...filters };
-    this.keepFilters(section);
     this.render();
+    this.keepFilters(section);
+  }
+
+  // The key of the question that was opened last, as long as it is open and in the list; the address names it.
+  openKey() {
+    const isOpen = this.shownRows.includes(this.current) && (this.openRows.has(this.current.k) || !isNumber(this.current.c));
+    return isOpen ? this.current.k : "";
   }
 
   clear() {
@@ -192,6 +198,7 @@ class FilteredList {
       button.setAttribute("aria-expanded", "false");
       button.removeAttribute("aria-controls");
       tableRow.nextElementSibling.remove();
+      this.keepFilters();
       return;
     }
     this.current = row;
@@ -201,6 +208,7 @@ class FilteredList {
     this.openRows.set(row.k, details);
     tableRow.after(details);
     markOpen(tableRow, details);
+    this.keepFilters();
     await fillDetail(place, row);
   }
 
@@ -247,5 +255,6 @@ class FilteredList {
     if (button && !this.openRows.has(row.k)) this.toggle(tableRow, row);
     tableRow.scrollIntoView({ block: "start", behavior: "instant" });
     (button ?? tableRow.querySelector("a"))?.focus({ preventScroll: true });
+    this.keepFilters();
   }
 }

@@ -43,10 +43,6 @@ function filtersFromHash(lists) {
   return filters;
 }
 
-function keepFiltersInHash(filters, lists, section = "") {
-  keepInHash(filters, section, firstFilters(lists));
-}
-
 // What is to be known of a score beside its name; nothing of most.
 function displayOf(metric, lists) {
   return lists.displays?.[metric] ?? {};

@@ -9,7 +9,7 @@ class QuestionList extends FilteredList {
   }
 
   keepFilters(section) {
-    keepFiltersInHash(this.filters, this.lists, section);
+    keepInHash({ ...this.filters, q: this.openKey() }, section, firstFilters(this.lists));
   }
 
   makeForm() {
@@ -71,8 +71,18 @@ class QuestionList extends FilteredList {
     return columns.map(([column, ...others]) => [column, ...others, displayOf(column, this.lists).note]);
   }
 
+  // How many questions a search leaves out only because they are right.
+  rightOnes() {
+    const { status, sort, metric, ...others } = this.filters;
+    if (status !== "failed" || !Object.values(others).some(Boolean)) return 0;
+    const isFound = rowFilter({ ...this.filters, status: "right" }, this.lists);
+    return this.rows.filter(isFound).length;
+  }
+
   chipParts() {
     const { set } = this.filters;
+    const right = this.rightOnes();
+    if (right) return [...super.chipParts(), this.chip({}, `${countText(right)} more among the right ones: show`, () => this.change({ status: "all" }))];
     if (!set) return super.chipParts();
     const label = [foreign(this.lists.sets[set].label), " ", icon("✕"), unseen(" (remove this filter)")];
     return [this.chip({ class: "chip" }, label, () => this.change({ set: "" })), ...super.chipParts()];

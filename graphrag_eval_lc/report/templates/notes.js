@@ -23,18 +23,20 @@ class Notes {
     return this.byKey.get(key) ?? {};
   }
 
-  // Change a note; one that says nothing goes.
+  // Change a note, and say whether the browser keeps it; one that says nothing goes.
   change(key, question, changes) {
     const note = { ...this.of(key), ...changes };
     for (const [name, value] of Object.entries(note)) if (!value || value.length === 0) delete note[name];
     if (["reference", "judge", "note", "accepted"].some((name) => name in note)) this.byKey.set(key, { question_id: question, ...note });
     else this.byKey.delete(key);
+    let isKept = true;
     try {
       localStorage.setItem(this.key, JSON.stringify(Object.fromEntries(this.byKey)));
     } catch {
-      // they can still be exported
+      isKept = false;
     }
     this.listeners.forEach((listener) => listener());
+    return isKept ? "Saved in this browser." : "This browser keeps no notes: export them before you close the page.";
   }
 
   // The file that the command reads.
@@ -60,7 +62,16 @@ function checkbox(label, isChecked, onChange) {
 
 // The fields of a question: what is wrong, and a text.
 function noteSection(detail) {
-  const change = (changes) => notes().change(detail.key, detail.id, changes);
+  const said = element("span", { role: "status" });
+  const save = element("span", { class: "notes-line" }, exportParts());
+  const update = () => {
+    save.hidden = notes().byKey.size === 0;
+  };
+  notes().listeners.push(update);
+  update();
+  const change = (changes) => {
+    said.textContent = notes().change(detail.key, detail.id, changes);
+  };
   const note = notes().of(detail.key);
   const text = element("textarea", { rows: "2", "aria-label": "Note", placeholder: "Note", dir: "auto" });
   text.value = note.note ?? "";
@@ -79,6 +90,7 @@ function noteSection(detail) {
       judged ? element("label", { class: "check" }, "The judge is ", judge) : [],
     ),
     text,
+    element("p", { class: "notes-line" }, said, save),
   );
 }
 
@@ -87,9 +99,24 @@ function acceptBox(detail, group, place, actual) {
   const isStep = (each) => each.group === group && each.step === place;
   const others = () => (notes().of(detail.key).accepted ?? []).filter((each) => !isStep(each));
   const isAccepted = (notes().of(detail.key).accepted ?? []).some((each) => isStep(each) && each.actual === actual);
-  return checkbox("Accept this output as the reference", isAccepted, (accepts) => {
-    notes().change(detail.key, detail.id, { accepted: accepts ? [...others(), { group, step: place, actual }] : others() });
+  const said = element("span", { role: "status", class: "muted small" });
+  const box = checkbox("Accept this output as the reference", isAccepted, (accepts) => {
+    const accepted = accepts ? [...others(), { group, step: place, actual }] : others();
+    said.textContent = ` ${notes().change(detail.key, detail.id, { accepted })}`;
   });
+  return [box, said];
+}
+
+// The button that exports all notes, and the command that reads them.
+function exportParts() {
+  const save = element("button", { type: "button" }, "Export notes");
+  save.addEventListener("click", () => {
+    const address = URL.createObjectURL(new Blob([notes().asJson()], { type: "application/json" }));
+    element("a", { href: address, download: "notes.json" }).click();
+    setTimeout(() => URL.revokeObjectURL(address), 1000);
+  });
+  const command = `graphrag-eval-lc dataset notes notes.json ${storedJson("lists").dataset}`;
+  return [save, element("span", { class: "muted small" }, "then: ", foreign(command))];
 }
 
 // The line above the list: how many notes there are, and the buttons that show and export them.
@@ -100,13 +127,7 @@ function notesLine(onShow) {
     line.hidden = count === 0;
     const show = element("button", { type: "button" }, `Show ${counted(count, "note")}`);
     show.addEventListener("click", () => onShow([...notes().byKey.keys()]));
-    const save = element("button", { type: "button" }, "Export notes");
-    save.addEventListener("click", () => {
-      const address = URL.createObjectURL(new Blob([notes().asJson()], { type: "application/json" }));
-      element("a", { href: address, download: "notes.json" }).click();
-      setTimeout(() => URL.revokeObjectURL(address), 1000);
-    });
-    line.replaceChildren(show, save, element("span", { class: "muted small" }, "then: graphrag-eval-lc dataset notes notes.json qa.yaml"));
+    line.replaceChildren(show, ...exportParts());
   };
   notes().listeners.push(update);
   update();

@@ -52,7 +52,7 @@ function start() {
     const section = hashSection();
     if (q !== undefined) list.openQuestion(q);
     else if (Object.keys(others).length) list.change(filtersFromHash(list.lists), section);
-    else if (section) keepFiltersInHash(list.filters, list.lists, section);
+    else if (section) list.keepFilters(section);
     // The browser finds only sections that stand in the address alone.
     if (section && Object.keys(others).length) document.getElementById(section).scrollIntoView();
   };

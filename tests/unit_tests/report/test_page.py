@@ -66,6 +66,7 @@ def report_context(text: str = "text", **changes: Any) -> dict[str, Any]:
         "groups": [text],
         "run": {"title": text},
         "again": text,
+        "dataset": text,
         "prefixes": {"p": text},
         "turned": {},
         "samples_word": "questions",
@@ -95,6 +96,7 @@ def view_of(text: str = "text", **changes: Any) -> RunView:
         low=0.2,
         high=0.8,
         cost=0.5,
+        is_cost_whole=True,
         tokens=9.0,
         changes=Changes(text, (text,), ()),
     )
@@ -130,6 +132,7 @@ def view_of(text: str = "text", **changes: Any) -> RunView:
         most_expensive=(Extreme(text, text, 9, "tokens", 0),),
         notes=(),
         grading_note=text,
+        score_note=text,
         is_mostly_unanswered=False,
     )
     return replace(view, **changes)

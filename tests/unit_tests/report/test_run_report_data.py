@@ -59,6 +59,30 @@ def test_the_cost_of_list_and_templates_and_extremes_is_the_agents() -> None:
     assert {row.name: row.total for row in view.spent} == {"Agent's cost": 0.5, "Judges' cost": 10.0}
 
 
+def ran(*results: Any, **record: Any) -> dict[str, str]:
+    return {fact["name"]: fact["value"] for fact in data_of(results, **record)["what_ran"]}
+
+
+def test_what_ran_has_the_total_cost_and_what_ended_on_the_recursion_limit() -> None:
+    text = "GraphRecursionError: Recursion limit of 30 reached without hitting a stop condition."
+    failed = {**result(), "question_id": "q2", "status": "error", "error": text, "total_tokens": 1000}
+    priced = {**result(), "agent_cost": 0.5, "total_tokens": 234}
+    judged = {"answer_f1": 1.0, "answer_correctness_cost": 0.25}
+    assert ran({**priced, **judged}, failed) == {
+        "Total cost": "at least $0.75 (agent's cost $0.50, judges' cost $0.25, 1 sample is not measured in full, so "
+        "the total is of the rest); 1,234 tokens of the agent",
+        "Recursion limit": "30, reached by 1 question: q2",
+    }
+    assert ran(priced) == {"Total cost": "$0.50; 234 tokens of the agent"}
+    assert ran({**result(), "total_tokens": 234}) == {"Total cost": "not known; 234 tokens of the agent"}
+    assert ran(result()) == {}
+
+
+def test_the_dataset_is_named_as_commands_name_it() -> None:
+    assert data_of([result()], dataset={"path": "my data/qa.yaml"})["dataset"] == "'my data/qa.yaml'"
+    assert data_of([result()])["dataset"] == "DATASET.yaml"
+
+
 def test_what_to_know_before_trusting_a_number_is_a_warning() -> None:
     stopped = {"reason": "max_time", "message": "the time is up", "left_out": 1234}
     assert data_of([result()], stopped=stopped)["warnings"] == [

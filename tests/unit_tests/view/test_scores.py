@@ -1,8 +1,10 @@
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from graphrag_eval_lc.aggregation import RunValues
+from graphrag_eval_lc.config import RepeatsConfig
 from graphrag_eval_lc.errors import MissingExtraError
 from graphrag_eval_lc.view import scores
 from graphrag_eval_lc.view.scores import ScoreLine, shown_scores, whole_scores
@@ -53,6 +55,28 @@ def test_the_main_scores_stand_first_and_spent_ones_are_left_out() -> None:
         numbers_of({"total_tokens": 5, "answer_recall": 1.0, "answer_f1": 0.5, "steps_score": 1.0, "agent_cost": 0.1})
     )
     assert list(values) == ["steps_score", "answer_f1", "answer_recall"]
+
+
+@pytest.mark.parametrize(
+    ("passing", "note"),
+    [
+        ({}, "A question is right at 1, wrong at 0, partly right in between."),
+        ({"metric": "answer_f1", "threshold": 0.7}, "A question is right at answer_f1 ≥ 0.7, wrong at 0, partly"),
+        ({"metric": "unmeasured"}, "A question is right at 1, wrong at 0"),
+    ],
+)
+def test_the_main_score_and_when_a_question_is_right_are_explained(passing: Any, note: str) -> None:
+    lines = lines_of(numbers_of({"steps_score": 1.0, "answer_f1": 0.5}, {"steps_score": 0.5, "answer_f1": 1.0}))
+    text = scores.score_note(lines[0], [line.metric for line in lines], RepeatsConfig(**passing))
+    assert text.startswith(
+        f"steps_score is the share of the reference steps that the agent took (in brackets: the 95 % interval of its "
+        f"mean). {note}"
+    )
+
+
+def test_a_score_that_nobody_declared_is_not_explained() -> None:
+    (line,) = lines_of(numbers_of({"steps_score": 1.0}))
+    assert scores.score_note(replace(line, metric="mine"), ["mine"], RepeatsConfig()) == ""
 
 
 def test_templates_have_columns_for_the_main_scores_and_the_users_own() -> None:
