@@ -5,7 +5,7 @@ A session is a list of steps in a folder with the files of `conftest.py`. A step
 - `$`: a command line; `code` (0), and what standard output (`out`) and error (`err`) contain, in words; `out_is` and
   `err_is` are all of it, `not` is in neither, `lines` is the number of lines of standard error, and `widest` the most
   characters of a line of output.
-- `write`, `edit`, `rename`, `cd`: files with their texts; a file with a text and what replaces it; old names with new
+- `write`, `append`, `edit`, `rename`, `cd`: files with their texts, or with what is added; a file with a text and what replaces it; old names with new
   ones; the folder of the next steps.
 - `runs`: folders of runs from their `scores`, one a question `q0`, `q1` … (from `first`, or with these `ids`) in as
   many `templates` (default: one each), as `metric` (steps_score); `values` of each result, and more of run.json's
@@ -105,6 +105,9 @@ def test_session(
             for path, text in step.get("write", {}).items():
                 Path(path).parent.mkdir(parents=True, exist_ok=True)
                 Path(path).write_text(text, encoding="utf-8")
+            for path, text in step.get("append", {}).items():
+                with Path(path).open("a", encoding="utf-8") as file:
+                    file.write(text)
             for path, run in step.get("runs", {}).items():
                 write_run(path, run)
             for path, (old, new) in step.get("edit", {}).items():
