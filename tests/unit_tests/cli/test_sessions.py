@@ -3,10 +3,12 @@
 A session is a list of steps in a folder with the files of `conftest.py`. A step is one of:
 
 - `$`: a command line; `code` (0), and what standard output (`out`) and error (`err`) contain, in words; `out_is` and
-  `err_is` are all of it, `not` is in neither, `lines` is the number of lines of standard error, and `widest` the most
-  characters of a line of output.
-- `write`, `append`, `edit`, `rename`, `cd`: files with their texts, or with what is added; a file with a text and what replaces it; old names with new
-  ones; the folder of the next steps.
+  `err_is` are all of it, `not` is in neither, `lines` is the number of lines of standard error, `out_lines` the most of
+  standard output, `widest` the most characters of one; standard output `begins` with a text.
+- `write`, `append`, `edit`, `rename`, `cd`: files with their texts; with what is added; with a text and what replaces
+  it; old names with new ones; the folder of the next steps.
+- `dataset`: writes qa.json with so many `templates` and `questions` (q0 of t0, q1 of t1, …), and responses.jsonl with
+  `repeats` of right answers to so many of them, spread evenly (`answered`).
 - `runs`: folders of runs from their `scores`, one a question `q0`, `q1` … (from `first`, or with these `ids`) in as
   many `templates` (default: one each), as `metric` (steps_score); `values` of each result, and more of run.json's
   `record`.
@@ -55,8 +57,26 @@ def check_command(step: dict[str, Any], exit_code: Callable[..., int], capsys: p
         assert words(text) not in words(out + err), shown
     assert (out, err) == (step.get("out_is", out), step.get("err_is", err))
     assert len(err.splitlines()) == step.get("lines", len(err.splitlines())), shown
+    assert out.startswith(step.get("begins", "")), shown
+    assert len(out.splitlines()) <= step.get("out_lines", 1_000), shown
     assert max(map(len, out.splitlines()), default=0) <= step.get("widest", 10_000), shown
     assert "Traceback" not in err
+
+
+def write_dataset(templates: int, questions: int, answered: int, repeats: int = 1) -> None:
+    dataset: list[Any] = [{"template_id": f"t{n}", "questions": []} for n in range(templates)]
+    for n in range(questions):
+        question = {"id": f"q{n}", "question_text": f"What of {n}?"}
+        question |= {"reference_steps": [[{"name": "lookup", "output": "1"}]]}
+        dataset[n % templates]["questions"].append(question)
+    Path("qa.json").write_text(json.dumps(dataset))
+    step = {"name": "lookup", "args": {}, "id": "c", "status": "success", "output": "1"}
+    lines = [
+        {"question_id": f"q{n * (questions // answered)}", "actual_steps": [step], "repeat": repeat}
+        for n in range(answered)
+        for repeat in range(1, repeats + 1)
+    ]
+    Path("responses.jsonl").write_text("".join(f"{json.dumps(line)}\n" for line in lines))
 
 
 def write_run(name: str, run: dict[str, Any]) -> None:
@@ -108,6 +128,8 @@ def test_session(
             for path, text in step.get("append", {}).items():
                 with Path(path).open("a", encoding="utf-8") as file:
                     file.write(text)
+            if "dataset" in step:
+                write_dataset(**step["dataset"])
             for path, run in step.get("runs", {}).items():
                 write_run(path, run)
             for path, (old, new) in step.get("edit", {}).items():
