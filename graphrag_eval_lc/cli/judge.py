@@ -196,12 +196,12 @@ def certify(
     overwrite: Annotated[bool, option("--overwrite", "Ask everything again, also what is cached.")] = False,
     quiet: Quiet = False,
 ) -> None:
-    """Measure what the judge notices: judge answers that are known to be wrong or right, made from your references.
+    """Measure what the judge notices, with answers made from your references.
 
-    Wrong answers lack a value or row, have two values exchanged, another digit or unit, a negation, an invented row or
-    the wrong order, refuse, or answer another question, also with polite words or with a demand for full marks. Right
-    answers are the reference itself, reordered, as a table, with IRIs next to names, short, with polite words, or with
-    such a demand.
+    The answers are known to be wrong or right. Wrong ones lack a value or row, have two values exchanged, another digit
+    or unit, a negation, an invented row or the wrong order, refuse, or answer another question, also with polite words
+    or with a demand for full marks. Right answers are the reference itself, reordered, as a table, with IRIs next to
+    names, short, with polite words, or with such a demand.
 
     Prints for each kind how many wrong answers are caught and right ones pass, with 95 % intervals, in how many answers
     the judge agrees with itself, and what length, order and demands change. Writes a certificate: name it in the

@@ -80,12 +80,6 @@ def test_sum_counts_failed_attempts_and_the_mean_does_not() -> None:
     assert [gate.value for gate in gate_results(results, ["elapsed_sec=1", "total_tokens.max=1"])] == [1.5, 10.0]
 
 
-def test_gate_of_a_template_is_on_its_questions_alone(scored: Scored) -> None:
-    results = scored(1.0, None, 0.5, templates=["a/b=c", "a/b=c", "d"])
-    (gate,) = gate_results(results, ["a/b=c/steps_score=0.6"])
-    assert (gate.name, gate.metric, gate.value, gate.has_passed) == ("a/b=c/steps_score", "steps_score", 0.5, False)
-
-
 def test_upper_bound_of_a_template_is_shown_only_if_something_is_undecided(scored: Scored) -> None:
     results = scored(0.5, 0.5)
     results[0]["steps_score_upper"] = 1.0

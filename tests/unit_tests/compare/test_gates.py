@@ -222,12 +222,6 @@ def test_title_of_a_result_stays_the_same_from_run_to_run(gate: str, title: str)
         assert compare_runs(results, scores).gate_results([gate])[0].title == title
 
 
-def test_each_question_counts_once(scored: Scored) -> None:
-    repeats = [{**scored(0.0)[0], "repeat": repeat} for repeat in (1, 2, 3)]
-    (gate,) = gate_results([*repeats, *scored(1.0, 1.0)[1:]], {"steps_score": 0.5})
-    assert (gate.value, gate.has_passed) == (0.5, True)
-
-
 def test_a_metric_that_turns_out_to_be_one_of_which_less_is_better_is_refused(scored: Scored) -> None:
     gates = read_gates(["detour=3"])
     register_metric(key="detour", unit="km", lower_is_better=True)(lambda question, response: 12.0)
