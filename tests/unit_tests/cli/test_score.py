@@ -10,18 +10,11 @@ from typing import Any
 import pytest
 
 Command = Callable[..., int]
-SCORE = ("score", "qa.yaml", "responses.jsonl")
 
 
 def results() -> list[dict[str, Any]]:
     return [json.loads(line) for line in Path("run/results.jsonl").read_text().splitlines()]
 
-
-def record() -> dict[str, Any]:
-    return dict(json.loads(Path("run/run.json").read_text()))
-
-
-# --- matchers and evaluators of one's own ----------------------------------------------------------------------------
 
 CHECKS = """
 from graphrag_eval_lc.matching import register_matcher
@@ -30,74 +23,23 @@ from graphrag_eval_lc.matching import register_matcher
 @register_matcher(name="lookup")
 def match_ends(reference, actual):
     return float(reference["output"][-4:] == actual["output"][-4:])
-
-
-def steps_taken(question, response):
-    return len(response["actual_steps"])
 """
-GIVEN = ("--plugin", "checks.py", "--evaluator", "checks.py:steps_taken")
-
-
-@pytest.fixture
-def checks(files: Path) -> None:
-    """Put a module of matchers and evaluators into the current folder, and a response that only its matcher takes."""
-    Path("checks.py").write_text(CHECKS)
-    Path("responses.jsonl").write_text(Path("responses.jsonl").read_text().replace("urn:oslo", "http://x/oslo"))
-
-
-def test_what_scored_a_run_is_given_again_or_dropped_on_demand(
-    checks: None, exit_code: Command, capsys: pytest.CaptureFixture[str], forget_matchers: Callable[[], None]
-) -> None:
-    assert exit_code(*SCORE, "-o", "run", *GIVEN) == 0
-    assert (results()[0]["steps_score"], results()[0]["steps_taken"]) == (1.0, 1)
-    forget_matchers()
-    before = {path.name: path.read_bytes() for path in Path("run").iterdir()}
-    assert exit_code("score", "run", "--no-report") == 2
-    error = capsys.readouterr().err
-    assert (
-        "the matcher for lookup (checks.py:match_ends) and the evaluator steps_taken (checks.py:steps_taken)" in error
-    )
-    assert "--plugin checks.py," in error
-    assert "--evaluator checks.py:steps_taken (" in error
-    assert "--drop-missing (drop_missing=True) to score without." in error
-    assert {path.name: path.read_bytes() for path in Path("run").iterdir()} == before
-    assert exit_code("score", "run", *GIVEN) == 0
-    assert (results()[0]["steps_score"], results()[0]["steps_taken"]) == (1.0, 1)
-    forget_matchers()
-    capsys.readouterr()
-    assert exit_code("score", "run", "--drop-missing") == 0
-    assert "Warning: scored without the matcher for lookup (checks.py:match_ends) and the" in capsys.readouterr().err
-    assert "steps_taken" not in results()[0]
-    assert exit_code("score", "run") == 0
-
-
-def test_matcher_that_the_agents_module_registered_is_given_by_that_module(
-    files: Path, exit_code: Command, capsys: pytest.CaptureFixture[str], forget_matchers: Callable[[], None]
-) -> None:
-    Path("agent.py").write_text(f"{Path('agent.py').read_text()}\n{CHECKS}")
-    run = ("run", "qa.yaml", "-a", "agent.py:sometimes", "-o", "run")
-    assert exit_code(*run) == 0
-    assert record()["matchers"] == [{"name": "lookup", "function": "agent.py:match_ends"}]
-    forget_matchers()
-    assert exit_code(*run, "--retry-errors") == 0  # the agent's module is loaded again
-    forget_matchers()
-    assert exit_code("score", "run") == 2
-    assert "is missing now: the matcher for lookup (agent.py:match_ends); without it" in capsys.readouterr().err
-    assert exit_code("score", "run", "--plugin", "agent.py") == 0
 
 
 @pytest.mark.full
-def test_processes_of_their_own_share_nothing_but_the_folder(checks: None) -> None:
-    def command(*arguments: str) -> subprocess.CompletedProcess[str]:
-        code = "from graphrag_eval_lc.cli import main; main()"
-        return subprocess.run([sys.executable, "-c", code, *arguments], capture_output=True, text=True, check=False)
+def test_separate_processes_share_nothing_but_the_folder(files: Path) -> None:
+    Path("checks.py").write_text(CHECKS)
+    Path("responses.jsonl").write_text(Path("responses.jsonl").read_text().replace("urn:oslo", "http://x/oslo"))
 
-    assert command(*SCORE, "-o", "run", *GIVEN).returncode == 0
-    assert "the matcher for lookup" in command("score", "run").stderr
+    def command(*arguments: str) -> str:
+        code = "from graphrag_eval_lc.cli import main; main()"
+        done = subprocess.run([sys.executable, "-c", code, *arguments], capture_output=True, text=True, check=False)
+        return done.stderr
+
+    command("score", "qa.yaml", "responses.jsonl", "-o", "run", "--plugin", "checks.py")
+    assert "the matcher for lookup" in command("score", "run")
     assert results()[0]["steps_score"] == 1.0
-    assert command("score", "run", *GIVEN).returncode == 0
-    assert results()[0]["steps_score"] == 1.0
-    assert command("score", "run", "--drop-missing").returncode == 0
+    command("score", "run", "--drop-missing")
     assert results()[0]["steps_score"] == 0.0
 
 

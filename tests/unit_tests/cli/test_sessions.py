@@ -12,7 +12,7 @@ A session is a list of steps in a folder with the files of `conftest.py`. A step
 - `runs`: folders of runs from their `scores`, one a question `q0`, `q1` … (from `first`, or with these `ids`) in as
   many `templates` (default: one each), as `metric` (steps_score); `values` of each result, and more of run.json's
   `record`.
-- `env`: environment variables from then on.
+- `env`: environment variables from then on; `forget`: what was registered is forgotten, as in a new process.
 - `text`, `is`, `count`, `json`, `rows`: what files contain; all of it; how often texts are in them; values in a JSON
   file by their dotted keys; columns of a JSON Lines file.
 - `absent`, `exists`: paths.
@@ -31,6 +31,7 @@ import yaml
 from support.scored_runs import run_folder
 
 from graphrag_eval_lc.registry import registered_only_here
+from graphrag_eval_lc.registry.plugins import saved_registrations
 
 SESSIONS = {
     f"{path.stem}: {name}": steps
@@ -121,7 +122,10 @@ def test_session(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     with registered_only_here():
+        forget = saved_registrations()
         for step in SESSIONS[name]:
+            if step.get("forget"):
+                forget()
             for path, text in step.get("write", {}).items():
                 Path(path).parent.mkdir(parents=True, exist_ok=True)
                 Path(path).write_text(text, encoding="utf-8")
