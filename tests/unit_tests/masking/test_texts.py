@@ -122,6 +122,7 @@ def test_password_in_a_url_is_masked_and_its_host_is_not(text: str, masked: str)
         "http://host:8080/a@b",
         "the bearer of bad news needs Basic authentication and a Basic GraphPattern",
         "set the OPENAI_API_KEY environment variable or pass `api_key`",
+        'WWW-Authenticate: Digest realm="kg", algorithm=MD5',
         "No API key: set one",
         "api key missing for azure-openai-eastus2, API key authentication-required1 for it",
         "access token provider configuration1, secret key rotation-policy-2024 applies",
