@@ -128,6 +128,8 @@ def one_line(text: object, length: int) -> str:
 
 def shown_name(name: object) -> str:
     """Return the id or name of a question, template, tool or metric as it is shown everywhere."""
+    if isinstance(name, str) and len(name) <= _LONGEST_NAME and name.isprintable() and " " not in name:
+        return name  # as most are
     return one_line(name, _LONGEST_NAME)
 
 

@@ -92,7 +92,7 @@ class Aggregator:
         self._steps[template_id].add(result)
         for key, count in missing_in(result).items():
             self._counts[key][template_id] += count
-        for key, count in counts_of(result):
+        for key, count in counts_of(result).items():
             if count:  # if there are none, aggregates are those of graphrag-eval
                 self._counts[key][template_id] += count
         values = self._metrics.values(result)

@@ -1,6 +1,6 @@
 """What one result holds: the values of its metrics, its counts, and why it scored less than in full."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain
 from typing import Any
 
@@ -25,8 +25,11 @@ Values = Mapping[str, Sequence[float]]
 # The retrieval metrics that need no language model, by the beginning of their names: where results count the reference
 # steps that nothing fulfilled.
 MISSING_KEYS = {spec.key: spec.missing_key for spec in FAMILIES.values() if spec.missing_key is not None}
+_MISSING = tuple(MISSING_KEYS.values())
+_OF_FAMILIES = tuple(FAMILIES)
 # The judged metrics of retrieval steps, and their costs.
 OF_STEPS = tuple(spec.key for spec in aggregated_metrics("steps"))
+_COUNTED = tuple((spec.key, str(spec.counted_in)) for spec in COUNTED)
 
 
 def number(value: object) -> float | None:
@@ -38,18 +41,20 @@ def number(value: object) -> float | None:
     return float(value) if isinstance(value, bool) else value
 
 
-def counts_of(sample: Sample) -> Iterator[tuple[str, int]]:
-    """Yield the counts in a mapping of a result, such as the undecided steps, with their keys.
+def counts_of(sample: Sample) -> dict[str, int]:
+    """Return the counts in a mapping of a result, such as the undecided steps, by their keys.
 
     Example:
-        >>> list(counts_of({"steps_counts": {"extra": 2, "undecided": 1}}))
-        [('undecided', 1)]
+        >>> counts_of({"steps_counts": {"extra": 2, "undecided": 1}})
+        {'undecided': 1}
     """
-    for spec in COUNTED:
-        counts = sample.get(str(spec.counted_in))
-        count = counts.get(spec.key) if isinstance(counts, Mapping) else None
+    found: dict[str, int] = {}
+    for key, counted_in in _COUNTED:
+        counts = sample.get(counted_in)
+        count = counts.get(key) if isinstance(counts, Mapping) else None
         if isinstance(count, int) and not isinstance(count, bool) and count >= 0:
-            yield spec.key, count
+            found[key] = count
+    return found
 
 
 def missing_in(sample: Sample) -> dict[str, int]:
@@ -59,8 +64,8 @@ def missing_in(sample: Sample) -> dict[str, int]:
         >>> missing_in({"retrieval_missing": 2, "steps_score": 0.5})
         {'retrieval_missing': 2}
     """
-    counts = {key: sample.get(key) for key in MISSING_KEYS.values()}
-    return {key: count for key, count in counts.items() if isinstance(count, int) and count >= 0}
+    counts = ((key, sample[key]) for key in _MISSING if key in sample)  # most results have none
+    return {key: count for key, count in counts if isinstance(count, int) and count >= 0}
 
 
 class Metrics:
@@ -94,7 +99,7 @@ class Metrics:
         self.of_samples = tuple(dict.fromkeys((*(() if only else of_config), *more)))
         self.retrieval_names = retrieving.union(tool for tool, name in names.items() if name in retrieving)
         self.found: dict[str, None] = {}
-        self._reads_steps = not only or any(key in OF_STEPS or key.startswith(tuple(FAMILIES)) for key in more)
+        self._reads_steps = not only or any(key in OF_STEPS or key.startswith(_OF_FAMILIES) for key in more)
         self._zeros = config.retrieval.metric_keys() if config.retrieval.missing == "zero" else {}
 
     def names(self) -> tuple[str, ...]:
@@ -117,7 +122,7 @@ class Metrics:
             given = sample.get(metric)  # of most metrics a result has none
             if given is not None and (value := _counted(metric, given, has_failed)) is not None:
                 values[metric] = [value]
-        if self._reads_steps:
+        if self._reads_steps and (self._zeros or sample.get("actual_steps")):
             self._add_steps(values, sample, has_failed)
         if self._wanted is not None:
             return {metric: of_metric for metric, of_metric in values.items() if metric in self._wanted}
@@ -127,7 +132,7 @@ class Metrics:
         missing = missing_in(sample)
         for step in sample.get("actual_steps") or ():
             judged = OF_STEPS if step.get("name") in self.retrieval_names else ()
-            measured = [key for key in step if key.startswith(tuple(FAMILIES))] if missing else ()
+            measured = [key for key in step if key.startswith(_OF_FAMILIES)] if missing else ()
             for metric in (*judged, *measured):
                 given = step.get(metric)
                 if given is not None and (value := _counted(metric, given, has_failed)) is not None:

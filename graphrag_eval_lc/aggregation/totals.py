@@ -1,6 +1,6 @@
 """What a run spent: tokens, seconds, and the costs of the agent and of the judges."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from graphrag_eval_lc.aggregation.sample_values import Sample, number
@@ -45,7 +45,7 @@ class JudgeCosts:
 
     Example:
         >>> costs = JudgeCosts(EvaluationConfig())
-        >>> list(costs.of({"answer_f1": 0.5, "answer_correctness_cost": 0.01, "answer_relevance": 0.9}))
+        >>> costs.of({"answer_f1": 0.5, "answer_correctness_cost": 0.01, "answer_relevance": 0.9})
         [0.01, None]
     """
 
@@ -55,17 +55,17 @@ class JudgeCosts:
         self._sample_judges = {**_SAMPLE_JUDGES, **custom}
         self._sample_keys = _keys_of(self._sample_judges)
 
-    def of(self, sample: Sample) -> Iterable[float | None]:
-        """Yield the cost in USD of each judge that was asked; None if it is not known.
+    def of(self, sample: Sample) -> list[float | None]:
+        """Return the cost in USD of each judge that was asked; None if it is not known.
 
         A judge that failed states its cost next to its error, also one of 0; if it does not, the cost is unknown.
         """
         # Most records have nothing of any judge, which is quickly seen.
-        if not self._sample_keys.isdisjoint(sample):
-            yield from _costs(sample, self._sample_judges)
+        costs = [] if self._sample_keys.isdisjoint(sample) else list(_costs(sample, self._sample_judges))
         for step in sample.get("actual_steps") or ():
             if not _STEP_KEYS.isdisjoint(step):
-                yield from _costs(step, _STEP_JUDGES)
+                costs += _costs(step, _STEP_JUDGES)
+        return costs
 
 
 def _keys_of(judges: Judges) -> frozenset[str]:
@@ -110,7 +110,7 @@ class Totals:
 
     def add(self, sample: Sample) -> None:
         """Add what a result spent."""
-        attempts = failed_attempts_of(sample)
+        attempts: Sequence[Mapping[str, Any]] = failed_attempts_of(sample) if "failed_attempts" in sample else ()
         self._number_of_samples += 1
         self._number_of_failed_attempts += len(attempts)
         unmeasured: set[str] = set()
@@ -124,7 +124,7 @@ class Totals:
                     self._spent[metric].add(0, [value])
                     continue
                 if asked_no_model is None:
-                    asked_no_model = _asked_no_model(record, is_attempt=index > 0)
+                    asked_no_model = record.get("llm_calls") == [] or _asked_no_model(record, is_attempt=index > 0)
                 if metric not in _MODEL_METRICS or not asked_no_model:
                     unmeasured.add(metric)
         for cost in self._judge_costs.of(sample):

@@ -99,7 +99,8 @@ def unheard_attempt(question: Question, error: BaseException, started_at: float,
     response["actual_steps"] = []
     response[ELAPSED_SEC] = elapsed_sec
     failed = _failed(response, masked_error_text(error))
-    return Attempt(_timed(failed, _Times(started_at, elapsed_sec)), error)
+    failed["started_at"] = utc_timestamp(started_at)
+    return Attempt(failed, error)
 
 
 def lost_attempt(heard: Attempt, error: BaseException, elapsed_sec: float) -> Attempt:
@@ -187,11 +188,19 @@ class AgentCall:
         follow: Follow | None,
     ) -> Attempt:
         handler = without_runs(self._handler)
-        clock = _clock()
+        started_at, began = time.time(), time.perf_counter()
         costs = None if self.costs is None else self.costs()
-        handlers: list[BaseCallbackHandler] = [*(() if costs is None else (costs,)), handler]
+        # In this order: what is not sent for its costs is not recorded either.
+        handlers: list[BaseCallbackHandler] = [handler] if costs is None else [costs, handler]
         if follow is not None:
-            handlers.append(follow(lambda: self._ended_now(handler, question, clock, costs)))
+
+            def ended_now() -> Attempt:
+                response = handler.response_ended_now(str(question["id"]), UNFINISHED)
+                response["question_text"] = question["question_text"]
+                response = _failed(response, UNFINISHED)
+                return self._attempt(response, None, started_at, time.perf_counter() - began, costs)
+
+            handlers.append(follow(ended_now))
         config = self._config(question, attempt_id, handlers)
         given: Any = None
         output: Any = None
@@ -202,13 +211,13 @@ class AgentCall:
             given = self.agent.input_for(text) if self.input_fn is None else self.input_fn(question)
         except (Exception, SystemExit) as problem:
             error = problem
-            times = clock()
+            seconds = time.perf_counter() - began
         else:
             block_id = handler.open_block(str(question["id"]))  # an agent may be several runs
             output, error = await self._output(given, config, abandoned, in_thread)
             has_runs = handler.has_runs
             handler.on_block_end(run_id=block_id, error=error if has_runs else None)
-            times = clock()
+            seconds = time.perf_counter() - began
             if costs is not None and costs.refusal is not None:  # whatever the agent made of it
                 error = RunInterruptedError(f"a model was not asked: {costs.refusal}")
             if error is not None and not has_runs:
@@ -216,8 +225,7 @@ class AgentCall:
         if has_runs:
             response = self._heard_response(handler, question, output, error)
         else:
-            sec = times.seconds
-            response = self._unheard_response(handler, question, config, given, output, error, sec)
+            response = self._unheard_response(handler, question, config, given, output, error, seconds)
         if error is None and self.answer_fn is not None:
             try:
                 response["actual_answer"] = answer_of(self.answer_fn(output))
@@ -230,22 +238,22 @@ class AgentCall:
             response["error"] = masked_text(response["error"])
         elif response.get("actual_answer") is None and not _waits(response, output):
             response["capture_warnings"] = [*response.get("capture_warnings", ()), _no_answer(output)]
-        return Attempt(self._masked(_timed(response, times)), error, _counted(costs))
+        return self._attempt(response, error, started_at, seconds, costs)
 
-    def _ended_now(
+    def _attempt(
         self,
-        handler: GraphRAGEvalCallbackHandler,
-        question: Question,
-        clock: "Callable[[], _Times]",
+        response: Response,
+        error: BaseException | None,
+        started_at: float,
+        seconds: float,
         costs: AgentCosts | None,
     ) -> Attempt:
-        """Return what the attempt would be if its process were lost now."""
-        response = handler.response_ended_now(str(question["id"]), UNFINISHED)
-        response["question_text"] = question["question_text"]
-        return Attempt(self._masked(_timed(_failed(response, UNFINISHED), clock())), None, _counted(costs))
+        """Return an attempt with its own times, as the handler began later if the loop was blocked.
 
-    def _masked(self, response: Response) -> Response:
-        """Mask the secrets in errors and warnings, whatever the handler's options are; it has masked all else."""
+        Secrets in errors and warnings are masked, whatever the handler's options are; it has masked all else.
+        """
+        response["started_at"] = utc_timestamp(started_at)
+        response[ELAPSED_SEC] = seconds
         answer = response.get("actual_answer")
         if self.capture.get("redact") == SECRETS and answer is not None:
             response["actual_answer"] = masked_text(answer)  # of an output, or of answer_fn
@@ -254,12 +262,18 @@ class AgentCall:
                 failed["error"] = masked_text(failed["error"])
         if "capture_warnings" in response:
             response["capture_warnings"] = [masked_text(warning) for warning in response["capture_warnings"]]
-        return response
+        spent = NOTHING_SPENT if costs is None else Spent(costs.cost, costs.tokens, costs.is_priced)
+        return Attempt(response, error, spent)
 
     def _config(self, question: Question, attempt_id: str, handlers: Sequence[BaseCallbackHandler]) -> RunnableConfig:
         config = dict(self.agent_config)
-        for each in handlers:  # in this order: what is not sent for its costs is not recorded either
-            config["callbacks"] = _with_handler(config.get("callbacks"), each)
+        callbacks = config.get("callbacks")
+        if callbacks is None or isinstance(callbacks, list):
+            config["callbacks"] = [*(callbacks or ()), *handlers]
+        else:  # a callback manager; what was passed in is not changed
+            config["callbacks"] = own_callbacks = callbacks.copy()
+            for each in handlers:
+                own_callbacks.add_handler(each, inherit=True)
         own = {"question_id": question["id"], "attempt_id": attempt_id}
         config["metadata"] = {**(config.get("metadata") or {}), **own}
         thread_id = uuid.uuid5(_THREADS, attempt_id.encode("utf-8", "backslashreplace").decode())
@@ -378,10 +392,6 @@ class AgentCall:
         return response
 
 
-def _counted(costs: AgentCosts | None) -> Spent:
-    return NOTHING_SPENT if costs is None else Spent(costs.cost, costs.tokens, costs.is_priced)
-
-
 def _waits(response: Response, output: Any) -> bool:
     """Return whether the agent waits for a human: its output until then is a draft, not an answer."""
     return is_interrupted(output) or PAUSED in response.get("capture_warnings", ())
@@ -395,17 +405,6 @@ def _no_answer(output: Any) -> str:
     return f"no answer was found in what the agent returned ({given}); answer_fn (--answer-fn) can make one of it"
 
 
-def _with_handler(callbacks: Any, handler: BaseCallbackHandler) -> Any:
-    """Return callbacks with one more handler; what was passed in is not changed."""
-    if callbacks is None:
-        return [handler]
-    if isinstance(callbacks, list):
-        return [*callbacks, handler]
-    own = callbacks.copy()  # a callback manager
-    own.add_handler(handler, inherit=True)
-    return own
-
-
 def _failed(response: Response, error: str) -> Response:
     """Return a response with its error right behind the status, where people look for it."""
     failed: dict[str, Any] = {}
@@ -415,25 +414,6 @@ def _failed(response: Response, error: str) -> Response:
         if key == "question_text":
             failed |= {"status": "error", "error": error}
     return cast("Response", failed)
-
-
-class _Times(NamedTuple):
-    """When an attempt began, in seconds since 1970, and how many seconds it took."""
-
-    started_at: float
-    seconds: float
-
-
-def _clock() -> Callable[[], _Times]:
-    """Begin an attempt, and return what its times are at any later moment."""
-    started_at, began = time.time(), time.perf_counter()
-    return lambda: _Times(started_at, time.perf_counter() - began)
-
-
-def _timed(response: Response, times: _Times) -> Response:
-    """Return a response with the times of its attempt; the handler began later if the loop was blocked."""
-    own = {"started_at": utc_timestamp(times.started_at), ELAPSED_SEC: times.seconds}
-    return cast("Response", {**response, **own})
 
 
 def _did_nothing(attempt: Attempt) -> bool:

@@ -77,7 +77,8 @@ class ConcurrencyLimit:
     def leave(self) -> None:
         """Free a slot."""
         self.in_flight -= 1
-        self._wake()
+        if self._waiting:
+            self._wake()
 
     def went_well(self) -> None:
         """Note an attempt without a rate limit."""

@@ -67,31 +67,27 @@ class FunctionRunnable(Runnable[str, Any]):
             if self._config_name is not None:
                 callbacks = run.get_child() if self._is_async else run.get_sync().get_child()
                 given[self._config_name] = patch_config(config, callbacks=callbacks)
-            output = await self._call(input, given)
+            if self._is_async:
+                output = self._function(input, **given)
+            else:
+                output = await run_in_executor(None, self._function, input, **given)
+            if inspect.isawaitable(output):
+                output = await output
+            if isinstance(output, Runnable) or is_context_manager(output):
+                raise AgentError(
+                    f"{self.name} was asked a question and gave {type(output).__name__}: it makes an agent and is none",
+                    hint="Let it take no argument, or annotate its argument as LangGraph's: config: RunnableConfig.",
+                )
+            if isinstance(output, AsyncIterator):
+                output = _joined([part async for part in output])
+            elif isinstance(output, Iterator):
+                output = _joined(await run_in_executor(None, list, output))
         except BaseException as problem:
             await run.on_chain_error(problem)
             raise
         finally:
             var_child_runnable_config.reset(token)
         await run.on_chain_end(output)
-        return output
-
-    async def _call(self, question: str, given: Mapping[str, Any]) -> Any:
-        if self._is_async:
-            output = self._function(question, **given)
-        else:
-            output = await run_in_executor(None, self._function, question, **given)
-        if inspect.isawaitable(output):
-            output = await output
-        if isinstance(output, Runnable) or is_context_manager(output):
-            raise AgentError(
-                f"{self.name} was asked a question and gave {type(output).__name__}: it makes an agent and is none",
-                hint="Let it take no argument, or annotate its argument as LangGraph's: config: RunnableConfig.",
-            )
-        if isinstance(output, AsyncIterator):
-            return _joined([part async for part in output])
-        if isinstance(output, Iterator):
-            return _joined(await run_in_executor(None, list, output))
         return output
 
 

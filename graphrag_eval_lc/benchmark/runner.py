@@ -66,6 +66,7 @@ class Runner:
             options.requests_per_minute,
             lambda limit, reason: output.event("limit_changed", limit=limit, reason=reason),
         )
+        self._is_limited = options.max_tokens is not None or options.max_cost is not None
         self._attempt_prefix = f"{output.record['run_id']}/{len(output.record['times']['sessions'])}"
         self._call: Asking
         self._pipeline: Pipeline
@@ -114,7 +115,6 @@ class Runner:
             async with workers_of(agent.given, options, output, self._stop, self._slots) as pool:
                 yield pool
             return
-        is_limited = options.max_cost is not None or options.max_tokens is not None
         yield AgentCall(
             agent,
             options.input_fn,
@@ -122,14 +122,14 @@ class Runner:
             options.agent_config,
             options.capture,
             options.timeout,
-            (lambda: AgentCosts(self._budget, output.pricing)) if is_limited else None,
+            (lambda: AgentCosts(self._budget, output.pricing)) if self._is_limited else None,
         )
 
     async def _ask_and_score(self) -> None:
         """Ask what is to be asked while what earlier sessions answered is scored."""
         options, pipeline = self._options, self._pipeline
         pipeline.begin(room=_ROOM_PER_SLOT * options.max_concurrency)
-        if options.max_tokens is not None or options.max_cost is not None:  # what was spent already counts
+        if self._is_limited:  # what was spent already counts
             for sample in (*self._plan.done, *self._plan.to_ask):
                 if (response := self._output.response(sample.key)) is not None:
                     self._count_spent(pipeline.priced(response))
@@ -189,8 +189,9 @@ class Runner:
                 return
             sample = to_ask[self._begun]
             self._begun += 1
-            before = self._output.response(sample.key)
-            earlier = [] if before is None else attempts_in(before)
+            earlier: list[dict[str, Any]] = []
+            if sample.position in self._plan.asked_before and (before := self._output.response(sample.key)) is not None:
+                earlier = attempts_in(before)
             try:
                 await self._keep(sample, await self._ask(sample, epoch, earlier), len(earlier))
             except Exception as problem:  # of a file or a caller's function; the questions in flight are kept
@@ -215,14 +216,16 @@ class Runner:
         for number in count(1):
             attempt_id = f"{self._attempt_prefix}/{sample.key[0]}/{sample.repeat}/{number}"
             try:  # an observer may fail too, and the slot must be free for others
-                self._tell("attempt_started", sample, attempt=number)
+                if self._output.observers:
+                    self._tell("attempt_started", sample, attempt=number)
                 attempt = await self._call.aattempt(sample.question, attempt_id, self._stop.abandoned)
             finally:
                 self._slots.leave()
             if self._stop.is_at_once:
                 raise KeyboardInterrupt(self._stop.message)  # perhaps it hit the agent, which took it for its own
             response = self._pipeline.priced(attempt.response)
-            self._count_spent(response, attempt.counted)
+            if self._is_limited:
+                self._count_spent(response, attempt.counted)
             if attempt.error is None:
                 self._slots.went_well()
                 break
@@ -273,8 +276,6 @@ class Runner:
             counted: What the budget has counted.
         """
         budget = self._budget
-        if budget.max_cost is None and budget.max_tokens is None:
-            return
         cost, tokens = cost_spent(response), tokens_spent(response)
         if tokens is None and budget.max_tokens is not None:
             why = "the agent's model does not report all its tokens"
@@ -306,8 +307,12 @@ class Runner:
                 total_tokens=tokens_spent({**record, "failed_attempts": attempts[earlier:]}),
                 steps=len(record.get("actual_steps") or ()),
             )
-        is_limited = self._options.max_tokens is not None or self._options.max_cost is not None
-        if is_limited and not is_error and not record.get("llm_calls") and _UNSEEN_CALLS not in self._output.warnings:
+        if (
+            self._is_limited
+            and not is_error
+            and not record.get("llm_calls")
+            and _UNSEEN_CALLS not in self._output.warnings
+        ):
             self._output.warn(_UNSEEN_CALLS)
         if self._options.on_response is not None:
             self._options.on_response(response)
@@ -343,8 +348,6 @@ class Runner:
     # --- what is told ---
 
     def _tell(self, kind: EventKind, sample: Sample, **fields: Any) -> None:
-        if not self._output.observers:
-            return
         repeat = sample.repeat if self._options.repeats > 1 else None
         self._output.event(kind, question_id=sample.key[0], repeat=repeat, **fields)
 

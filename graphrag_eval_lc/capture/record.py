@@ -132,16 +132,12 @@ class Record:
     loose_calls: Sequence[ToolCall] = ()  # the tool calls in its input without their message
     tool: ToolRun | None = None
     model: ModelRun | None = None
+    is_root: bool = field(init=False)  # whether its end is that of its tree
+    is_top: bool = field(init=False)  # whether it is a root, or a run that a block calls directly
 
-    @property
-    def is_root(self) -> bool:
-        """Whether its end is that of its tree."""
-        return self.parent is None
-
-    @property
-    def is_top(self) -> bool:
-        """Whether it is a root, or a run that a block calls directly."""
-        return self.parent is None or (self.parent.kind == "block" and self.kind != "block")
+    def __post_init__(self) -> None:
+        self.is_root = self.parent is None
+        self.is_top = self.parent is None or (self.parent.kind == "block" and self.kind != "block")
 
     def add_place(self, tags: Sequence[str], metadata: Mapping[str, Any]) -> None:
         """Note in which graph, node and step this run is, by its parent, tags and metadata."""

@@ -155,9 +155,10 @@ def runs_of(responses: Sequence[Sequence[Tree]], question_id: object) -> Sequenc
     """
     wanted = None if question_id is None else str(question_id)
     found = [runs for runs in responses if wanted in (None, _question_id(runs))]
+    if found and wanted is not None:
+        return found[-1]
     known = [identifier for identifier in dict.fromkeys(map(_question_id, responses)) if identifier is not None]
-    is_clear = wanted is not None or len(found) == 1 or {*map(_question_id, found)} == {*known[:1]}
-    if found and is_clear:
+    if found and (len(found) == 1 or {*map(_question_id, found)} == {*known[:1]}):
         return found[-1]
     in_run = 'config={"metadata": {"question_id": ...}}'
     if not responses:
@@ -267,12 +268,14 @@ def _add_model_calls(response: dict[str, Any], parts: Sequence[Part], options: C
 
 def _tokens(parts: Sequence[Part], calls: Sequence[CountedCall]) -> tuple[dict[str, int], list[str]]:
     """Return the sums of tokens, if every model call reported them, and warnings."""
-    failed = [each for each in calls if "error" in each.call and not any(key in each.call for key in TOKENS)]
-    counted_calls: list[dict[str, Any]] = [dict(each.call) for each in calls if each not in failed]
     caches = {
         "LangChain's cache": sum(call.is_cache_hit for part in parts for call in part.model_calls),
         "LangGraph's node cache": sum(part.cached_models for part in parts),
     }
+    if not calls and not any(caches.values()):
+        return {}, []
+    failed = [each for each in calls if "error" in each.call and not any(key in each.call for key in TOKENS)]
+    counted_calls: list[dict[str, Any]] = [dict(each.call) for each in calls if each not in failed]
     sums: dict[str, int] = {}
     for key in TOKENS if counted_calls or any(caches.values()) else ():
         if all(key in call for call in counted_calls):

@@ -45,9 +45,14 @@ def _to_plain(value: Any, path: tuple[int, ...]) -> Any:
     inside = (*path, id(value))
     try:
         if isinstance(value, Mapping):
-            return {_json_key(key): _to_plain(item, inside) for key, item in value.items()}
+            return {
+                key if type(key) is str else _json_key(key): (
+                    item if type(item) in _CLEAR_TYPES else _to_plain(item, inside)
+                )
+                for key, item in value.items()
+            }
         if isinstance(value, (list, tuple)):
-            return [_to_plain(item, inside) for item in value]
+            return [item if type(item) in _CLEAR_TYPES else _to_plain(item, inside) for item in value]
         return _to_plain(_plain_parts(value), inside)
     except Exception:
         return text_of(value)
@@ -59,7 +64,7 @@ def _number(value: float) -> float:
 
 
 def _json_key(key: Any) -> str:
-    plain = key if type(key) is str else to_plain(key)
+    plain = to_plain(key)
     return plain if isinstance(plain, str) else json_text(plain)
 
 

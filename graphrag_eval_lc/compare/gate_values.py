@@ -166,7 +166,7 @@ def _with_derived(result: Mapping[str, Any], metrics: Collection[str], judge_cos
             added[COST] = agent + fsum(costs)
     if STEPS_SCORE in result:
         added |= {spec.key: 0 for spec in COUNTED if spec.key in metrics}
-        added |= {key: count for key, count in counts_of(result) if key in metrics}
+        added |= {key: count for key, count in counts_of(result).items() if key in metrics}
     return {**result, **added} if added else result
 
 

@@ -1,7 +1,7 @@
 """The samples of a run: the selected questions and their repeats, and which of them are still to be asked."""
 
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Sequence, Set
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from graphrag_eval_lc.evaluation.shards import Shard
@@ -23,17 +23,17 @@ class Sample:
         template: The question's template.
         question: The question.
         repeat: The number of the repeat, from 1.
+        key: The key of its response in the journal.
     """
 
     position: int
     template: Template
     question: Question
     repeat: int
+    key: Key = field(init=False)
 
-    @property
-    def key(self) -> Key:
-        """The key of its response in the journal."""
-        return str(self.question["id"]), self.repeat
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "key", (str(self.question["id"]), self.repeat))
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +44,7 @@ class RunPlan:
         to_ask: The samples to ask, repeat by repeat.
         done: The answered ones, in the order of results.
         errors: How many of those failed.
+        asked_before: The positions of those to ask that have a response, of a failed or an interrupted attempt.
         notes: Which part of the run this is, if it is one.
         warnings: What the user should know of the dataset.
         judging: What the judges would ask about all samples; None if no model judges.
@@ -53,6 +54,7 @@ class RunPlan:
     to_ask: Sequence[Sample]
     done: Sequence[Sample]
     errors: int = 0
+    asked_before: Set[int] = frozenset()
     notes: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
     judging: "RequestPlan | None" = None
@@ -113,12 +115,15 @@ def planned(
     """
     to_ask: list[Sample] = []
     done: list[Sample] = []
+    asked_before: set[int] = set()
     errors = 0
     for sample in samples:
         summary = None if known is None else known(sample.key)
         if summary is None or (not only_scores and summary.is_to_ask(retry_errors=retry_errors)):
             to_ask.append(sample)
+            if summary is not None:
+                asked_before.add(sample.position)
         else:
             done.append(sample)
             errors += summary.is_error
-    return RunPlan(to_ask, sorted(done, key=lambda sample: sample.position), errors)
+    return RunPlan(to_ask, sorted(done, key=lambda sample: sample.position), errors, asked_before)

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import Any
 
 from graphrag_eval_lc.masking.environment import known_secrets, pattern_of
@@ -109,7 +110,7 @@ def masked_secrets(value: Any) -> Any:
 
 def _masked(value: Any, name: str, secrets: tuple[str, ...], *, is_data: bool, inside: tuple[int, ...] = ()) -> Any:
     """Return a value under a name, in snake case, without secrets; the items of a list in data are under its name."""
-    if hasattr(type(value), "get_secret_value") or _is_secret(name, value, is_data):
+    if hasattr(type(value), "get_secret_value") or (name and _is_secret(name, value, is_data)):
         return MASK
     if isinstance(value, str):
         return masked_with(value, secrets)
@@ -126,19 +127,20 @@ def _masked(value: Any, name: str, secrets: tuple[str, ...], *, is_data: bool, i
 
 def _is_secret(name: str, value: Any, is_data: bool) -> bool:
     """Return whether the name of a value makes it a secret. In data the value must look like one, or be a password."""
-    if not name or value is None or isinstance(value, bool):
-        return False
     is_secret_name = _SECRET_KEY.fullmatch(name) is not None and _MODEL_TOKEN.fullmatch(name) is None
+    if value is None or isinstance(value, bool) or not (is_secret_name or is_soft_name(name)):
+        return False
     if isinstance(value, str):
         if is_no_secret(value) or is_folder(name, value):
             return False
         if is_secret_name:
             return not is_data or _PASSWORD.fullmatch(name) is not None or is_opaque(value)
-        return is_soft_name(name) and looks_random(value, digests_are=False)
+        return looks_random(value, digests_are=False)
     if isinstance(value, int | float):
         return _PASSWORD.fullmatch(name) is not None if is_data else is_secret_name and not name.endswith("token")
     return is_secret_name and not is_data
 
 
+@lru_cache(maxsize=1024)
 def _snake(key: object) -> str:
     return _HUMP.sub("_", key.strip()).lower().replace(".", "_") if isinstance(key, str) else ""  # neo4j.password
