@@ -95,7 +95,7 @@ class Aggregator:
         for key, count in counts_of(result).items():
             if count:  # if there are none, aggregates are those of graphrag-eval
                 self._counts[key][template_id] += count
-        values = self._metrics.values(result)
+        values = self._metrics.values(result, has_failed=has_failed)
         for metric in values.keys() & UPPER_BOUNDS.keys():
             self._bounded[metric].add(template_id)
         for metric, of_metric in with_bounds(values).items():

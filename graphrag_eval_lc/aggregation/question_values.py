@@ -151,7 +151,7 @@ class RunValues:
             question.errors += 1
             question._failures = (*question._failures, self._needs_of(result))
         if values is None:
-            values = self._metrics.values(result)
+            values = self._metrics.values(result, has_failed=has_failed)
         self._measured.update(dict.fromkeys(values))
         for metric, of_metric in with_bounds(values).items():
             if not has_failed or metric_spec(metric).kind != "score":

@@ -106,13 +106,17 @@ class Metrics:
         """Return the metrics of results, with those that were found so far."""
         return (*self.of_samples, *self.found)
 
-    def values(self, sample: Sample) -> dict[str, list[float]]:
+    def values(self, sample: Sample, *, has_failed: bool | None = None) -> dict[str, list[float]]:
         """Return all values of a result by metric, of a failed question as they count.
 
         A metric of results has one value, a metric of steps one for each step; reference steps of retrieval that
         nothing fulfilled are zeros if the config says so.
+
+        Args:
+            sample: The result.
+            has_failed: Whether it failed; None if that is not known yet.
         """
-        has_failed = is_error(sample)
+        has_failed = is_error(sample) if has_failed is None else has_failed
         custom = sample.get("custom_metrics") if self._wanted is None else None
         for metric in custom if isinstance(custom, list) else ():
             if isinstance(metric, str) and metric not in self.of_samples:

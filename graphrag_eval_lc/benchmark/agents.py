@@ -10,14 +10,17 @@ from typing import Any
 
 from langchain_core.runnables import Runnable
 
-from graphrag_eval_lc.benchmark.graph_factories import (
+from graphrag_eval_lc.benchmark.ready_agents import (
+    CLOSING_SEC,
+    Agent,
+    FunctionRunnable,
     config_parameter,
+    input_of,
     is_context_manager,
     opened,
     server_arguments,
     takes_server_arguments,
 )
-from graphrag_eval_lc.benchmark.ready_agents import CLOSING_SEC, Agent, FunctionRunnable, input_of
 from graphrag_eval_lc.benchmark.specs import named_by
 from graphrag_eval_lc.errors import AgentError, GraphRAGEvalError, OptionError, where_it_failed
 from graphrag_eval_lc.registry.modules import module_from, signature_of

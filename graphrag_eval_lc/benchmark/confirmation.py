@@ -44,7 +44,7 @@ class _AllAnswers:
         return itertools.chain(self.run.iter_results(), self.again.iter_results())
 
 
-def check_baseline(baseline: Path | None, questions: Iterable[tuple[Any, Question]]) -> None:
+def check_baseline(baseline: Path, questions: Iterable[tuple[Any, Question]]) -> None:
     """Refuse a baseline that cannot be read or has none of the questions, before anything is asked.
 
     Raises:
@@ -52,8 +52,6 @@ def check_baseline(baseline: Path | None, questions: Iterable[tuple[Any, Questio
         NothingToCompareError: It has none of the questions.
         MissingExtraError: scipy is not installed.
     """
-    if baseline is None:
-        return
     scipy_stats()
     known = {str(result["question_id"]) for result in run_results(baseline)}
     if not any(str(question["id"]) in known for _, question in questions):
@@ -76,15 +74,15 @@ async def aregression_gate(
 
     Args:
         run: The run.
-        options: Its options.
+        options: Its options, with a baseline.
         aask_again: Asks the agent with other options.
         elapsed_sec: The seconds that the run took.
 
     Returns:
-        The gate; None without a baseline, and for a run that was stopped early.
+        The gate; None for a run that was stopped early.
     """
     baseline: Any = options.baseline
-    if baseline is None or run.stopped is not None:
+    if run.stopped is not None:
         return None
     wanted = GateConfig(regression=options.max_drop)
 

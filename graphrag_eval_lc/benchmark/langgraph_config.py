@@ -14,7 +14,7 @@ from langgraph.pregel import Pregel
 from langgraph.store.memory import InMemoryStore
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from graphrag_eval_lc.benchmark.graph_factories import opened, server_arguments
+from graphrag_eval_lc.benchmark.ready_agents import opened, server_arguments
 from graphrag_eval_lc.benchmark.specs import MOST_NAMED, nearest_first
 from graphrag_eval_lc.errors import AgentError, GraphRAGEvalError, where_it_failed
 from graphrag_eval_lc.files.reading import read_text

@@ -8,7 +8,7 @@ from typing import Any
 from graphrag_eval_lc.benchmark.benchmark_run import BenchmarkRun
 from graphrag_eval_lc.benchmark.run_identity import kept_notes
 from graphrag_eval_lc.errors import RunFolderError
-from graphrag_eval_lc.evaluation.shards import Shard
+from graphrag_eval_lc.evaluation.samples import Shard
 from graphrag_eval_lc.run_folder import RESULTS_FILE, RUN_FILE, read_run
 from graphrag_eval_lc.run_folder.folder import read_aggregates
 from graphrag_eval_lc.texts import counted

@@ -68,7 +68,12 @@ class Options(BaseModel):
         given = {name: _plain_number(value) for name, value in given.items()}
         source = given.get("config")
         defaults = cls.model_fields
-        refuse_conflicts([name for name in given if not _is_left_out(given[name], defaults[name].default)], defaults)
+        # One that is off or has its default was left out; 0 may be a seed.
+        named = [name for name, value in given.items() if value is not None and value is not False]
+        plain = {
+            name for name in named if isinstance(given[name], int | float) and given[name] == defaults[name].default
+        }
+        refuse_conflicts([name for name in named if name not in plain], defaults)
         try:
             options = handler(given)
         except ValidationError as problem:
@@ -90,10 +95,6 @@ class Options(BaseModel):
         options = self.model_copy()
         vars(options).update(checked)
         return options
-
-
-def _is_left_out(value: Any, default: Any) -> bool:
-    return value is None or value is False or (isinstance(value, int | float) and value == default)  # 0 may be a seed
 
 
 def _plain_number(value: Any) -> Any:

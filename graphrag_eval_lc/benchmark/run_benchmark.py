@@ -140,7 +140,8 @@ async def _arun(agent: Any, dataset: DatasetSource, options: CheckedOptions, sto
 
         try:
             run = await ask(options, output)
-            run.regression = await aregression_gate(run, options, ask_again, elapsed_sec=output.elapsed_sec)
+            if options.baseline is not None:
+                run.regression = await aregression_gate(run, options, ask_again, elapsed_sec=output.elapsed_sec)
         finally:
             if problem := await loaded.aclose():
                 output.warn(masked_text(problem))
@@ -155,7 +156,8 @@ async def _aset_up(
     """Check the dataset, load the agent, and check the gates; return doubts about these too."""
     checked = check_dataset(dataset, options.config, options.config_source)
     checked.usable(lacks_kinds=isinstance(agent, str))  # whose module may register step kinds
-    check_baseline(options.baseline, options.selection.apply(checked.loaded.templates))
+    if options.baseline is not None:
+        check_baseline(options.baseline, options.selection.apply(checked.loaded.templates))
     loaded = await aload_agent(
         agent,
         has_input_fn=options.input_fn is not None,

@@ -7,7 +7,7 @@ from typing import Any, NoReturn
 
 from graphrag_eval_lc.config import CaptureConfig
 from graphrag_eval_lc.errors import RunFolderError
-from graphrag_eval_lc.evaluation.shards import Shard
+from graphrag_eval_lc.evaluation.samples import Shard
 from graphrag_eval_lc.json_values import json_text
 from graphrag_eval_lc.texts import counted, listed
 

@@ -8,6 +8,7 @@ import re
 import subprocess
 import uuid
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from importlib.metadata import PackageNotFoundError, version
@@ -61,14 +62,19 @@ def new_record(
     now = datetime.now(UTC)
     known = {key: masked_values(value) for key, value in described.items() if value not in (None, (), [], {})}
     first: Record = {key: known.pop(key) for key in ("label", "href", "tags") if key in known}
+    versions = {"python": platform.python_version()}
+    for package in _PACKAGES:
+        with suppress(PackageNotFoundError):
+            versions[package] = version(package)
+    settings = config.model_dump()
     return {
         "run_id": new_run_id(now),
         **first,
         "dataset": dataset_record(source, templates),
         **known,
         **scored_with(evaluators),
-        "versions": _versions(),
-        "config": config_record(config),
+        "versions": versions,
+        "config": {**settings, "llm": masked_values(settings["llm"])},  # whose options may hold a key
         "times": {"started": _time_text(now), "sessions": [{"started": _time_text(now)}]},
         "questions": {str(each["id"]): text_digest(each["question_text"]) for each in questions},
     }
@@ -195,12 +201,6 @@ def new_run_id(now: datetime) -> str:
     return f"{now:%Y%m%dT%H%M%SZ}-{uuid.uuid4().hex[:8]}"
 
 
-def config_record(config: EvaluationConfig) -> dict[str, Any]:
-    """Return the whole configuration for run.json, with the secrets of its models masked."""
-    record = config.model_dump()
-    return {**record, "llm": masked_values(record["llm"])}
-
-
 def capture_record(options: "CaptureKeywords") -> dict[str, Any]:
     """Return the options of the handler as run.json has them: all of them, a function by its spec.
 
@@ -274,16 +274,6 @@ def dataset_record(source: object, templates: Sequence[Template]) -> dict[str, A
         "questions": number,
         "step_names": reference_names(templates),
     }
-
-
-def _versions() -> dict[str, str]:
-    versions = {"python": platform.python_version()}
-    for package in _PACKAGES:
-        try:
-            versions[package] = version(package)
-        except PackageNotFoundError:
-            continue
-    return versions
 
 
 def git_state() -> dict[str, Any] | None:

@@ -39,9 +39,8 @@ from graphrag_eval_lc.config import EvaluationConfig, GateConfig
 from graphrag_eval_lc.dataset.selection import Selection
 from graphrag_eval_lc.errors import OptionError
 from graphrag_eval_lc.evaluation.events import Observer
-from graphrag_eval_lc.evaluation.limits import FailureLimit
-from graphrag_eval_lc.evaluation.samples import MOST_REPEATS
-from graphrag_eval_lc.evaluation.shards import Shard
+from graphrag_eval_lc.evaluation.samples import MOST_REPEATS, Shard
+from graphrag_eval_lc.evaluation.stop_signal import FailureLimit
 from graphrag_eval_lc.records import Question, Response
 from graphrag_eval_lc.retrying import RetryOn, RetryPolicy
 

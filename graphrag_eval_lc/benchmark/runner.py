@@ -24,7 +24,6 @@ from graphrag_eval_lc.benchmark.run_output import RunOutput
 from graphrag_eval_lc.benchmark.spending import (
     AgentCosts,
     attempts_in,
-    completed,
     cost_spent,
     failed_attempt,
     seconds_spent,
@@ -104,7 +103,13 @@ class Runner:
         responses = [response for _, response in sorted(self._kept.items())]
         run = output.end(self._pipeline, aggregates, responses, stopped=stopped)
         self._warn_of_tools_never_called()
-        self._tell_ended(aggregates["micro"], 0 if stopped is None else left_out)
+        errors = aggregates["micro"][NUMBER_OF_ERROR_SAMPLES]
+        done = errors + aggregates["micro"][NUMBER_OF_SUCCESS_SAMPLES]
+        left_out = 0 if stopped is None else left_out
+        seconds = output.elapsed_sec
+        output.event(
+            "run_ended", total=done + left_out, done=done, errors=errors, elapsed_sec=seconds, left_out=left_out
+        )
         return run
 
     @asynccontextmanager
@@ -165,7 +170,8 @@ class Runner:
     async def _ask_all(self) -> None:
         """Ask all samples, several at a time, until the run is stopped."""
         self._stop.bind(self._stopping)
-        timer = asyncio.create_task(self._watch_time())
+        most = self._options.max_time
+        timer = None if most is None else asyncio.create_task(self._end_after(most))
         try:
             async with asyncio.TaskGroup() as workers:
                 for _ in range(min(self._options.max_concurrency, len(self._plan.to_ask))):
@@ -173,7 +179,8 @@ class Runner:
         except BaseExceptionGroup as group:
             raise group.exceptions[0] from None
         finally:
-            timer.cancel()
+            if timer is not None:
+                timer.cancel()
         if self._problem is not None:
             raise self._problem
 
@@ -248,7 +255,10 @@ class Runner:
             if epoch is None:
                 break
             earlier = [*earlier, failed_attempt(response)]
-        complete = completed(sample, response, self._options.repeats)
+        complete: dict[str, Any] = {"question_id": sample.key[0]}
+        if self._options.repeats > 1:
+            complete["repeat"] = sample.repeat
+        complete |= {key: value for key, value in response.items() if key not in ("question_id", "repeat")}
         if is_interrupted and attempt.error is not None:
             complete |= {"status": "error", "interrupted": True}
         if earlier:
@@ -338,12 +348,11 @@ class Runner:
         # An observer may fail, so this comes last.
         self._output.event("run_stopping", reason=self._stop.reason, message=message, in_flight=in_flight)
 
-    async def _watch_time(self) -> None:
+    async def _end_after(self, seconds: float) -> None:
         """End the run when its time is over."""
-        if self._options.max_time is not None:
-            await asyncio.sleep(self._options.max_time)
-            self._stop.request("max_time", f"the time of {self._options.max_time:g} s is over")
-            self._stop.abandon()
+        await asyncio.sleep(seconds)
+        self._stop.request("max_time", f"the time of {seconds:g} s is over")
+        self._stop.abandon()
 
     # --- what is told ---
 
@@ -384,15 +393,3 @@ class Runner:
                 f"retrieval_documents names {', '.join(unknown)}, which no response calls; "
                 f"they call {', '.join(sorted(called))}"
             )
-
-    def _tell_ended(self, micro: Mapping[str, Any], left_out: int) -> None:
-        errors = micro[NUMBER_OF_ERROR_SAMPLES]
-        done = errors + micro[NUMBER_OF_SUCCESS_SAMPLES]
-        self._output.event(
-            "run_ended",
-            total=done + left_out,
-            done=done,
-            errors=errors,
-            elapsed_sec=self._output.elapsed_sec,
-            left_out=left_out,
-        )

@@ -43,8 +43,7 @@ from graphrag_eval_lc.dataset.selection import Selection, answered_note
 from graphrag_eval_lc.dataset.validation import check_dataset
 from graphrag_eval_lc.errors import ConfigError, DatasetError, RunFolderError
 from graphrag_eval_lc.evaluation.pipeline import Comparer
-from graphrag_eval_lc.evaluation.samples import Sample, planned, recorded_samples, samples_of
-from graphrag_eval_lc.evaluation.shards import Shard
+from graphrag_eval_lc.evaluation.samples import Sample, Shard, planned, recorded_samples, samples_of
 from graphrag_eval_lc.judges.request_plan import RequestPlan
 from graphrag_eval_lc.records import QuestionWithTemplate, Response, Template
 from graphrag_eval_lc.registry.metrics import NUMBER_OF_ERROR_SAMPLES

@@ -9,7 +9,6 @@ from langchain_core.outputs import LLMResult
 
 from graphrag_eval_lc.budget import Budget, BudgetSpentError
 from graphrag_eval_lc.capture.llm_calls import model_name, model_usage, result_model_name
-from graphrag_eval_lc.evaluation.samples import Sample
 from graphrag_eval_lc.prices import Pricing
 from graphrag_eval_lc.registry.metrics import AGENT_COST, ELAPSED_SEC, INPUT_TOKENS, OUTPUT_TOKENS, TOKENS, TOTAL_TOKENS
 
@@ -27,14 +26,6 @@ def failed_attempt(response: Mapping[str, Any]) -> dict[str, Any]:
 def attempts_in(response: Mapping[str, Any]) -> list[dict[str, Any]]:
     """Return the attempts of an earlier response, itself the last, as they are kept on the response that follows."""
     return [*response.get("failed_attempts", ()), failed_attempt(response)]
-
-
-def completed(sample: Sample, response: Mapping[str, Any], repeats: int) -> dict[str, Any]:
-    """Return a response with the question's id, and its repeat where each question is asked more than once."""
-    complete: dict[str, Any] = {"question_id": sample.key[0]}
-    if repeats > 1:
-        complete["repeat"] = sample.repeat
-    return {**complete, **{key: value for key, value in response.items() if key not in ("question_id", "repeat")}}
 
 
 def _all_attempts(response: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:

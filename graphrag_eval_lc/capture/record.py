@@ -132,12 +132,8 @@ class Record:
     loose_calls: Sequence[ToolCall] = ()  # the tool calls in its input without their message
     tool: ToolRun | None = None
     model: ModelRun | None = None
-    is_root: bool = field(init=False)  # whether its end is that of its tree
-    is_top: bool = field(init=False)  # whether it is a root, or a run that a block calls directly
-
-    def __post_init__(self) -> None:
-        self.is_root = self.parent is None
-        self.is_top = self.parent is None or (self.parent.kind == "block" and self.kind != "block")
+    is_root: bool = True  # whether its end is that of its tree
+    is_top: bool = True  # whether it is a root, or a run that a block calls directly
 
     def add_place(self, tags: Sequence[str], metadata: Mapping[str, Any]) -> None:
         """Note in which graph, node and step this run is, by its parent, tags and metadata."""
@@ -349,7 +345,8 @@ class Records:
             record = Record(run_id, kind, Tree(run_id, question_id, self._options), None)
             record.scope = record.node = record
         else:
-            record = Record(run_id, kind, parent.tree, parent, parent.scope, parent.node)
+            record = Record(run_id, kind, parent.tree, parent, parent.scope, parent.node, is_root=False)
+            record.is_top = parent.kind == "block" and kind != "block"
         self._open[run_id] = record.tree.open[run_id] = record
         return record
 

@@ -11,7 +11,6 @@ from graphrag_eval_lc.aggregation.sample_values import Metrics
 from graphrag_eval_lc.budget import Budget
 from graphrag_eval_lc.config import EvaluationConfig
 from graphrag_eval_lc.evaluation.events import Observer, RunEvent, tell_nobody
-from graphrag_eval_lc.evaluation.judge_failures import JudgeFailures
 from graphrag_eval_lc.evaluation.question_result import evaluate_question, with_checked_vocabulary
 from graphrag_eval_lc.evaluation.samples import Sample
 from graphrag_eval_lc.evaluation.stop_signal import StopReason
@@ -33,6 +32,11 @@ from graphrag_eval_lc.view.samples import FAILED, seen_samples, verdict_of
 
 if TYPE_CHECKING:
     from graphrag_eval_lc.judges.judging import Judges
+
+from collections.abc import Iterator
+
+from graphrag_eval_lc.registry.metrics import OLDER_CORRECTNESS_ERROR
+from graphrag_eval_lc.texts import shortened
 
 MaybeResponse = TypeVar("MaybeResponse", Response, Response | None)
 
@@ -202,14 +206,11 @@ class Pipeline:
                 result = await asyncio.to_thread(self._unjudged, *added)
                 await self._ajudge(Compared(*added, result))
         except Exception as problem:
-            self._report_failure(problem)
+            message = f"The scoring failed: {problem} The run continues, and can be scored again."
+            if self._workers.problem is None:
+                with contextlib.suppress(Exception):  # an observer that fails is the problem itself
+                    self._tell(RunEvent("warning", {"message": message}))
             raise
-
-    def _report_failure(self, problem: Exception) -> None:
-        message = f"The scoring failed: {problem} The run continues, and can be scored again."
-        if self._workers.problem is None:
-            with contextlib.suppress(Exception):  # an observer that fails is the problem itself
-                self._tell(RunEvent("warning", {"message": message}))
 
     # --- one response ---
 
@@ -317,20 +318,16 @@ class Pipeline:
         Args:
             wants_costs: Whether missing prices are reported although no model judges and the config has no prices.
         """
-        texts = [
-            *self._stall_warnings,
-            *map(str, self._unknown_tools.found()),
-            None if self.judges is not None and self.judges.given_up else self._judge_failures.warning(),
-            self._unpriced(wants_costs=wants_costs),
-        ]
-        return [text for text in texts if text is not None]
-
-    def _unpriced(self, *, wants_costs: bool) -> str | None:
+        texts = [*self._stall_warnings, *map(str, self._unknown_tools.found())]
+        failures = None if self.judges is not None and self.judges.given_up else self._judge_failures.warning()
+        if failures is not None:
+            texts.append(failures)
         has_judges = self.judges is not None and self.judges.asks_models
         unpriced = self._pricing.unpriced
-        if not unpriced or not (wants_costs or has_judges or self._config.prices):
-            return None
-        return unpriced_warning(unpriced) if lacks_costs(self.finish()["totals"], has_judges=has_judges) else None
+        is_asked_for = wants_costs or has_judges or self._config.prices
+        if unpriced and is_asked_for and lacks_costs(self.finish()["totals"], has_judges=has_judges):
+            texts.append(unpriced_warning(unpriced))
+        return texts
 
 
 def judges_of(
@@ -355,3 +352,54 @@ def judges_of(
     from graphrag_eval_lc.judges.judging import Judges
 
     return Judges.from_config(config, llm=llm, functions=evaluators, **options)
+
+
+# --- what judges failed on --------------------------------------------------------------------------------------------
+
+# Older names for other keys, and what a comparison without judges says.
+_NOT_COUNTED = {OLDER_CORRECTNESS_ERROR, "comparison_error"}
+_LONGEST_TEXT = 300
+
+
+class JudgeFailures:
+    """Counts the results that a judge or a function of the user failed on, and keeps the first message.
+
+    Example:
+        >>> failures = JudgeFailures()
+        >>> failures.add({"question_id": "q1", "tone_error": "the model refused to answer"})
+        >>> failures.add({"question_id": "q2", "tone_score": 0.5})
+        >>> failures.warning()
+        'a judge or a metric failed in 1 of 2 results; the first is q1, tone_error: the model refused to answer'
+    """
+
+    def __init__(self) -> None:
+        self._number_of_results = 0
+        self._number_of_failures = 0
+        self._first = ""
+
+    def add(self, result: Mapping[str, Any]) -> None:
+        """Count a judged result."""
+        self._number_of_results += 1
+        key, text = next(_errors_in(result), (None, ""))
+        if key is None:
+            return
+        self._number_of_failures += 1
+        if not self._first:
+            short = shortened(text, _LONGEST_TEXT, keeps_lines=True)
+            self._first = f"{result.get('question_id')}, {key}: {short}"
+
+    def warning(self) -> str | None:
+        """Return one sentence on the failures; None if there are none."""
+        if not self._number_of_failures:
+            return None
+        number = counted(self._number_of_results, "result")
+        return f"a judge or a metric failed in {self._number_of_failures:,} of {number}; the first is {self._first}"
+
+
+def _errors_in(result: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    steps = result.get("actual_steps")
+    records = [result, *(steps if isinstance(steps, list) else ())]
+    for record in records:
+        for key, text in record.items() if isinstance(record, Mapping) else ():
+            if str(key).endswith("_error") and key not in _NOT_COUNTED and isinstance(text, str):
+                yield key, text

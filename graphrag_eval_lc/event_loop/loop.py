@@ -64,13 +64,6 @@ def run_sync(
         raise
 
 
-def _running_task() -> "asyncio.Task[Any] | None":
-    try:
-        return asyncio.current_task()
-    except RuntimeError:
-        return None
-
-
 def use_daemon_threads(loop: asyncio.AbstractEventLoop) -> None:
     """Let a loop run its thread work in as many daemon threads as needed, unless it has its own executor."""
     if getattr(loop, "_default_executor", loop) is None:  # other loops than asyncio's do not tell
@@ -128,11 +121,11 @@ class _Call(Generic[Outcome]):
         self.survives = survives
         self.is_closing = False
         self._coroutine = coroutine
-        self._tasks: weakref.WeakSet[asyncio.Task[Any]] = weakref.WeakSet()
+        self.tasks: weakref.WeakSet[asyncio.Task[Any]] = weakref.WeakSet()
         self._main: asyncio.Task[Outcome] | None = None
         self._problem: BaseException | None = None
         self._has_begun = Gate()
-        self._has_ended = Gate()
+        self.has_ended = Gate()
         self._lock = threading.Lock()
 
     # --- in the caller's thread ---
@@ -155,9 +148,12 @@ class _Call(Generic[Outcome]):
         Raises:
             asyncio.CancelledError: The task that waits here was cancelled, as asyncio.run does at the first Ctrl-C.
         """
-        waiting = _running_task()
+        try:
+            waiting = asyncio.current_task()
+        except RuntimeError:  # no loop runs in this thread
+            waiting = None
         cancellations = 0 if waiting is None else waiting.cancelling()
-        while not self._has_ended.wait(_SIGNALS_SEC):
+        while not self.has_ended.wait(_SIGNALS_SEC):
             if waiting is not None and waiting.cancelling() > cancellations:
                 raise asyncio.CancelledError
         main, problem = self._main, self._problem
@@ -170,10 +166,10 @@ class _Call(Generic[Outcome]):
     def give_up(self, problem: BaseException) -> None:
         """End the call whose caller no longer waits for it, as after Ctrl-C."""
         lasting = self.lasting
-        if lasting is None or self._has_ended.is_open:
+        if lasting is None or self.has_ended.is_open:
             return
         lasting.loop.call_soon_threadsafe(self.fail, problem)
-        if not self._has_ended.wait(2 * _CLOSING_SEC):
+        if not self.has_ended.wait(2 * _CLOSING_SEC):
             lasting.is_blocked = lasting.is_retired = True
 
     # --- in the loop's thread ---
@@ -193,21 +189,15 @@ class _Call(Generic[Outcome]):
         else:
             self._main.add_done_callback(lambda _: self._close())
 
-    def add(self, task: "asyncio.Task[Any]") -> None:
-        """Take a task that the call's tasks start, and cancel it if the call has ended."""
-        self._tasks.add(task)
-        if self._has_ended.is_open:
-            task.cancel()
-
     def fail(self, problem: BaseException) -> None:
         """End before the coroutine does."""
-        if not self._has_ended.is_open:
+        if not self.has_ended.is_open:
             self._problem = self._problem or problem
             self._close()
 
     def raised(self, problem: BaseException) -> bool:
         """Return whether one of its tasks raised this out of the loop."""
-        return any(task.done() and not task.cancelled() and task.exception() is problem for task in list(self._tasks))
+        return any(task.done() and not task.cancelled() and task.exception() is problem for task in list(self.tasks))
 
     def _close(self) -> None:
         if not self.is_closing and self.lasting is not None:
@@ -226,14 +216,14 @@ class _Call(Generic[Outcome]):
             main = self._main
             if main is not None and main.done() and not main.cancelled():
                 main.exception()  # read, as asyncio would report it as never retrieved
-            self._has_ended.open()
-            lasting.ended(self, [task for task in self._tasks if not task.done()])
+            self.has_ended.open()
+            lasting.ended(self, [task for task in self.tasks if not task.done()])
 
     async def _cancel_tasks(self) -> None:
         """Cancel the tasks that still run, and wait a moment for them."""
         end = time.monotonic() + _CLOSING_SEC
         told: set[asyncio.Task[Any]] = set()
-        while (left := {task for task in self._tasks if not task.done()}) and time.monotonic() < end:
+        while (left := {task for task in self.tasks if not task.done()}) and time.monotonic() < end:
             for task in left - told:
                 task.cancel()
             told |= left
@@ -308,7 +298,9 @@ def _task(loop: asyncio.AbstractEventLoop, coroutine: Any, **options: Any) -> "a
     call = _current.get() if context is None else context.get(_current)
     task = asyncio.Task(coroutine, loop=loop, **options)
     if call is not None:
-        call.add(task)
+        call.tasks.add(task)
+        if call.has_ended.is_open:
+            task.cancel()
     return task
 
 

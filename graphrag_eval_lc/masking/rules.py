@@ -97,33 +97,30 @@ class RuleSet:
             text: The text.
             found: The secrets that are masked are added here.
         """
-        for _ in range(_MOST_PASSES):
-            before, text = text, self._pass(text, found)
-            if text == before:
-                break
-        return text
-
-    def _pass(self, text: str, found: list[Found] | None) -> str:
-        lowered = text.replace("\u0130", "i").lower()  # of all characters only this one gets longer
         search = self._anchors.search
-        parts: list[str] = []
-        end = 0
-        hit = search(lowered)
-        while hit is not None:
-            after = hit.start() + 1
-            for rule in self._by_anchor[hit[0]]:
-                at = hit.start() - rule.offset
-                match = rule.match(text, at) if at >= end else None
-                replaced = None if match is None else rule.replacement(match)
-                if match is None or replaced is None or replaced == match[0]:
-                    continue
-                parts += text[end:at], replaced
-                end = after = match.end()
-                if found is not None:
-                    found.append(Found(rule.kind, hint_of(_secret_in(match[0], replaced), match[0]), at))
+        for _ in range(_MOST_PASSES):
+            lowered = text.replace("\u0130", "i").lower()  # of all characters only this one gets longer
+            parts: list[str] = []
+            end = 0
+            hit = search(lowered)
+            while hit is not None:
+                after = hit.start() + 1
+                for rule in self._by_anchor[hit[0]]:
+                    at = hit.start() - rule.offset
+                    match = rule.match(text, at) if at >= end else None
+                    replaced = None if match is None else rule.replacement(match)
+                    if match is None or replaced is None or replaced == match[0]:
+                        continue
+                    parts += text[end:at], replaced
+                    end = after = match.end()
+                    if found is not None:
+                        found.append(Found(rule.kind, hint_of(_secret_in(match[0], replaced), match[0]), at))
+                    break
+                hit = search(lowered, after)
+            if not parts:
                 break
-            hit = search(lowered, after)
-        return "".join((*parts, text[end:])) if parts else text
+            text = "".join((*parts, text[end:]))
+        return text
 
 
 def _parts_of(anchor: str) -> tuple[str, str]:

@@ -19,7 +19,7 @@ from graphrag_eval_lc.compare.runs import RunSource, run_results
 from graphrag_eval_lc.config import CaptureConfig, EvaluationConfig
 from graphrag_eval_lc.dataset.selection import Selection
 from graphrag_eval_lc.errors import OptionError
-from graphrag_eval_lc.evaluation.shards import Shard
+from graphrag_eval_lc.evaluation.samples import Shard
 from graphrag_eval_lc.json_values import json_text
 from graphrag_eval_lc.masking import masked_text
 from graphrag_eval_lc.records import NO_RESPONSE

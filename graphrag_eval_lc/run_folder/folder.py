@@ -1,4 +1,4 @@
-"""The folder of a run: its files, and those that an earlier run left."""
+"""The folder of a run: its files, those that an earlier run left, and the types of what its run.json says."""
 
 import itertools
 import os
@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import yaml
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from graphrag_eval_lc.errors import RunFolderError, cannot_make, cannot_read, cannot_write
 from graphrag_eval_lc.files.folder_lock import LOCK_FILE, FolderLock
@@ -22,7 +23,6 @@ from graphrag_eval_lc.judges.cache import JudgeCache
 from graphrag_eval_lc.registry.exporters import REPORT, exporter
 from graphrag_eval_lc.run_folder.journal import Journal
 from graphrag_eval_lc.run_folder.results_file import ResultsFile, collecting_file
-from graphrag_eval_lc.run_folder.run_record import wrong_key
 from graphrag_eval_lc.texts import shortened
 
 _LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
@@ -101,8 +101,14 @@ class RunFolder:
                 files of a run.
         """
         run = read_run(self.shown, otherwise=f"use another folder, or {_REPLACE}")
-        if run is None:
-            self._refuse_files_without_run()
+        for name in _FILES if run is None else ():
+            path = self.path / name
+            if path.exists() and path.stat().st_size > 0:
+                raise RunFolderError(
+                    f"the folder holds {name} but no {RUN_FILE}, so nothing says which run it belongs to",
+                    path=self.shown,
+                    hint=f"Put {RUN_FILE} back, use another folder, or {_REPLACE}.",
+                )
         return run
 
     def refuse_earlier(self) -> None:
@@ -189,16 +195,6 @@ class RunFolder:
         others = [self.path / name for name in (JUDGE_CACHE_FILE, LOCK_FILE, PUBLISHED_FILE)]
         new = [*whole, self.path / JUDGE_CACHE_FILE]
         return [collecting_file(self.path / RESULTS_FILE), *map(unfinished, new), *others, *whole]
-
-    def _refuse_files_without_run(self) -> None:
-        for name in _FILES:
-            path = self.path / name
-            if path.exists() and path.stat().st_size > 0:
-                raise RunFolderError(
-                    f"the folder holds {name} but no {RUN_FILE}, so nothing says which run it belongs to",
-                    path=self.shown,
-                    hint=f"Put {RUN_FILE} back, use another folder, or {_REPLACE}.",
-                )
 
 
 def read_run(folder: Path, *, otherwise: str = "give another run") -> dict[str, Any] | None:
@@ -305,3 +301,89 @@ def _checked_run(path: Path, text: str, otherwise: str) -> dict[str, Any]:
 
 def _broken(path: Path, otherwise: str) -> RunFolderError:
     return RunFolderError("the record of the run cannot be read", path=path, hint=f"Fix the file, or {otherwise}.")
+
+
+# --- what run.json says -----------------------------------------------------------------------------------------------
+
+Object = dict[str, Any]
+
+
+class _Part(BaseModel):
+    model_config = ConfigDict(strict=True, extra="allow")
+
+
+class _Scorer(_Part):
+    """A matcher, evaluator or plugin."""
+
+    name: str | None = None
+    metrics: list[str] | None = None
+    gives: list[str] | None = None
+    declares: Object | None = None
+
+
+class _Judges(_Part):
+    metrics: list[str] | None = None
+    custom_evaluations: list[str] | None = None
+
+
+class _Config(_Part):
+    steps: Object | None = None
+    llm: dict[str, Any] | None = None
+
+
+class _Shard(_Part):
+    number: int = Field(ge=1)
+    of: int = Field(ge=1)
+
+
+class _Session(_Part):
+    started: str | None = None
+    elapsed_sec: float | None = None
+
+
+class _Times(_Session):
+    sessions: list[_Session] = []
+
+
+class _RunRecord(_Part):
+    """What is read of run.json; it has other keys too, and may lack any."""
+
+    run_id: str | None = None
+    label: str | None = None
+    tags: list[str] | None = None
+    shard: _Shard | None = None
+    dataset: Object | None = None
+    selection: Object | None = None
+    repeats: int | None = Field(None, ge=1)
+    agent_digests: Object | None = None
+    git: Object | None = None
+    versions: Object | None = None
+    capture: Object | None = None
+    limits: Object | None = None
+    config: _Config | None = None
+    judges: _Judges | None = None
+    matchers: list[_Scorer] | None = None
+    evaluators: list[_Scorer] | None = None
+    plugins: list[_Scorer] | None = None
+    merged: list[Object] | None = None
+    keep_answers: list[Object] | None = None
+    scored_selection: Object | None = None
+    times: _Times | None = None
+    stopped: Object | None = None
+    totals: Object | None = None
+    questions: dict[str, str] | None = None
+
+
+def wrong_key(run: Object) -> tuple[str, str] | None:
+    """Return the first key of a run.json whose value has another type than runs write, and what it must be.
+
+    Example:
+        >>> wrong_key({"run_id": "r", "tags": ["a", 1]})
+        ('tags.1', 'Input should be a valid string')
+    """
+    try:
+        _RunRecord.model_validate(run)
+    except ValidationError as problem:
+        error = problem.errors(include_url=False)[0]
+        return ".".join(map(str, error["loc"])), error["msg"]
+    return None

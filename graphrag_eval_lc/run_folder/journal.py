@@ -253,7 +253,14 @@ def record_in(line: bytes) -> dict[str, Any] | None:
         {'question_id': 'q1'}
         >>> record_in(b'{"question_id": "q1", "sta')
     """
-    value = _value_in(line.removeprefix(_BYTE_ORDER_MARK))
+    line = line.removeprefix(_BYTE_ORDER_MARK)
+    try:
+        value = from_json(line, cache_strings="keys")
+    except ValueError:  # no JSON, or lone surrogates, which only Python's parser takes
+        try:
+            value = json.loads(line.decode("utf-8"))
+        except (ValueError, RecursionError):
+            return None
     return value if isinstance(value, dict) and key_of(value) is not None else None
 
 
@@ -284,13 +291,3 @@ def key_of(record: Mapping[str, Any]) -> Key | None:
     if isinstance(repeat, bool) or not isinstance(repeat, int) or repeat < 1:
         return None
     return str(question_id), repeat
-
-
-def _value_in(line: bytes) -> Any:
-    try:
-        return from_json(line, cache_strings="keys")
-    except ValueError:  # no JSON, or lone surrogates, which only Python's parser takes
-        try:
-            return json.loads(line.decode("utf-8"))
-        except (ValueError, RecursionError):
-            return None

@@ -12,7 +12,7 @@ from typing import Any
 from graphrag_eval_lc.aggregation.question_values import ScoreMean, score_values
 from graphrag_eval_lc.compare.runs import run_results
 from graphrag_eval_lc.errors import RunFolderError, cannot_read
-from graphrag_eval_lc.evaluation.shards import Shard
+from graphrag_eval_lc.evaluation.samples import Shard
 from graphrag_eval_lc.registry.custom_metrics import recorded_only_here
 from graphrag_eval_lc.registry.metric_spec import LARGEST
 from graphrag_eval_lc.registry.metrics import (

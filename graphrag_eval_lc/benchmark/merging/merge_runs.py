@@ -34,8 +34,7 @@ from graphrag_eval_lc.config import EvaluationConfig, load_config
 from graphrag_eval_lc.dataset.loading import DatasetSource, questions_of, read_dataset, response_key
 from graphrag_eval_lc.errors import ConfigError, RunFolderError
 from graphrag_eval_lc.evaluation.pipeline import Pipeline
-from graphrag_eval_lc.evaluation.samples import MOST_REPEATS, Sample, samples_of
-from graphrag_eval_lc.evaluation.shards import Shard, shard_number
+from graphrag_eval_lc.evaluation.samples import MOST_REPEATS, Sample, Shard, samples_of, shard_number
 from graphrag_eval_lc.json_values import json_text
 from graphrag_eval_lc.judges.cache import merged_lines
 from graphrag_eval_lc.judges.custom_functions import has_registered_functions

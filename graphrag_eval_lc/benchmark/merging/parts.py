@@ -18,7 +18,7 @@ from graphrag_eval_lc.benchmark.run_identity import (
 )
 from graphrag_eval_lc.config import CaptureConfig
 from graphrag_eval_lc.errors import OptionError, RunFolderError
-from graphrag_eval_lc.evaluation.shards import Shard
+from graphrag_eval_lc.evaluation.samples import Shard
 from graphrag_eval_lc.files.folder_lock import LOCK_FILE, FolderLock
 from graphrag_eval_lc.files.opening import is_private_beside
 from graphrag_eval_lc.json_values import json_text

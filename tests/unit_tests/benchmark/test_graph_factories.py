@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Optional
 import pytest
 from langchain_core.runnables import RunnableConfig, RunnableLambda
 
-from graphrag_eval_lc.benchmark.graph_factories import (
+from graphrag_eval_lc.benchmark.ready_agents import (
     is_context_manager,
     opened,
     server_arguments,

@@ -1,6 +1,6 @@
 """What could not be judged is told in one sentence."""
 
-from graphrag_eval_lc.evaluation.judge_failures import JudgeFailures
+from graphrag_eval_lc.evaluation.pipeline import JudgeFailures
 
 
 def test_nothing_is_told_where_nothing_failed() -> None:

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from graphrag_eval_lc.errors import OptionError
-from graphrag_eval_lc.evaluation.limits import FailureLimit
+from graphrag_eval_lc.evaluation.stop_signal import FailureLimit
 
 
 @pytest.mark.parametrize(

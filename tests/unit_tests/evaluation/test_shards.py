@@ -5,8 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from graphrag_eval_lc.errors import OptionError
-from graphrag_eval_lc.evaluation.limits import FailureLimit
-from graphrag_eval_lc.evaluation.shards import Shard, shard_number
+from graphrag_eval_lc.evaluation.samples import Shard, shard_number
+from graphrag_eval_lc.evaluation.stop_signal import FailureLimit
 
 KEYS = st.tuples(st.text(), st.integers(1, 50))
 

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support.machine_speed import processor_seconds
 
-from graphrag_eval_lc.files.repeated_keys import repeated_json_keys
+from graphrag_eval_lc.files.record_file import repeated_json_keys
 
 VALUES = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text(max_size=6),
