@@ -70,10 +70,8 @@ class Options(BaseModel):
         defaults = cls.model_fields
         # One that is off or has its default was left out; 0 may be a seed.
         named = [name for name, value in given.items() if value is not None and value is not False]
-        plain = {
-            name for name in named if isinstance(given[name], int | float) and given[name] == defaults[name].default
-        }
-        refuse_conflicts([name for name in named if name not in plain], defaults)
+        numbers = {name: defaults[name].default for name in named if isinstance(given[name], int | float)}
+        refuse_conflicts([name for name in named if name not in numbers or given[name] != numbers[name]], defaults)
         try:
             options = handler(given)
         except ValidationError as problem:
