@@ -1,5 +1,6 @@
 """Runs by workers of real Ray clusters on this machine: one process's limits hold for all, and nothing is lost."""
 
+import contextlib
 import os
 import random
 import signal
@@ -151,6 +152,24 @@ def test_ctrl_c_in_a_terminal_reaches_a_cluster_of_its_own_too(run_on_disk: Any)
     assert "Traceback" not in stderr
 
 
+def test_ctrl_c_while_a_cluster_starts_ends_the_run_and_the_cluster(run_on_disk: Any) -> None:
+    run = run_on_disk(NOTED.format(folder=str(Path.cwd())), 5)
+    log = Path("events.jsonl")
+    command = run.command("--engine", "ray", "--workers", "2", "--log-file", str(log))
+    process = run.start(command, before=os.setsid)
+    run.wait(process, lambda: log.exists() and "workers_starting" in log.read_text(encoding="utf-8"))
+    run.wait(process, lambda: len(_processes_of(run)) > 1)  # the first ones of the cluster
+    os.killpg(process.pid, signal.SIGINT)
+    _, stderr = process.communicate(timeout=60)
+    assert process.returncode == 130, stderr
+    assert "Traceback" not in stderr
+    assert run.number_asked == 0
+    deadline = time.monotonic() + 20
+    while left := _processes_of(run):
+        assert time.monotonic() < deadline, left
+        time.sleep(0.1)
+
+
 def test_an_address_where_nothing_answers_is_told_at_once() -> None:
     address = f"127.0.0.1:{free_port()}"
     with pytest.raises(OptionError, match=rf"no Ray cluster can be reached .* nothing answers at {address} \("):
@@ -275,6 +294,16 @@ class TestOnACluster:
         run.check_complete()
         for known, position in confirmed:
             assert not (known - failed) & set(run.asked()[position:])
+
+
+def _processes_of(run: Any) -> list[str]:
+    """Give the commands of all processes that a run has started, known by their environment."""
+    found = []
+    for place in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):  # it has ended
+            if f"ASKED_FILE={run.folder}/".encode() in (place / "environ").read_bytes():
+                found.append((place / "cmdline").read_bytes().replace(b"\0", b" ").decode())
+    return found
 
 
 def _ended(run: Any) -> dict[str, int]:
