@@ -1,6 +1,6 @@
 """What one result holds: the values of its metrics, its counts, and why it scored less than in full."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 from typing import Any
 
