@@ -131,7 +131,7 @@ _OWN_KEYS = frozenset({"question_id", "checkpoint_ns", "checkpoint_id", "checkpo
 
 def kept_tags(tags: list[str] | None) -> list[str]:
     """Return the tags of a root run without LangChain's and langgraph's own."""
-    return [tag for tag in map(text_of, tags or ()) if not tag.startswith(_OWN_TAGS)]
+    return [tag for tag in map(text_of, tags) if not tag.startswith(_OWN_TAGS)] if tags else []
 
 
 def kept_metadata(metadata: Mapping[str, Any] | None) -> dict[str, Any]:
@@ -139,9 +139,10 @@ def kept_metadata(metadata: Mapping[str, Any] | None) -> dict[str, Any]:
 
     It is a deep copy of plain JSON values; values that are longer than 1,000 characters as JSON are cut.
     """
+    given = {name: value for name, value in (metadata or {}).items() if name not in _OWN_KEYS}
     kept: dict[str, Any] = {}
-    for name, value in to_plain(metadata or {}).items():
-        if name not in _OWN_KEYS and not name.startswith(_OWN_PREFIXES):
+    for name, value in to_plain(given).items() if given else ():
+        if not name.startswith(_OWN_PREFIXES):
             text = value if isinstance(value, str) else json_text(value)
             kept[name] = value if len(text) <= _LONGEST_TEXT else shortened(text, _LONGEST_TEXT, keeps_lines=True)
     return kept

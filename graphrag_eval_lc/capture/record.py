@@ -298,9 +298,9 @@ class Records:
         self.block_id: UUID | None = None  # the handler's own open block, to which runs without a known parent belong
         self.reported_ids: set[str] = set()  # the ids of all messages in the callbacks of models
         self.ends: set[str] = set()  # the ids of the last messages of all runs
-        self.ended_roots: set[UUID] = set()
         self._open: dict[UUID | None, Record] = {}  # the runs under way
-        self._ignored: set[UUID] = set()  # runs under way that are not recorded
+        # runs that are not recorded (any more): whether that holds after their end too, as for the roots that ended
+        self._closed: dict[UUID | None, bool] = {}
         self._paused: list[Tree] = []  # the last one on each thread, and each one without a thread
 
     def get(self, run_id: UUID | None) -> Record | None:
@@ -314,15 +314,16 @@ class Records:
         state by ``graph.update_state``, which is not a run of the agent.
         """
         parent_id, metadata = event.get("parent_run_id"), event.get("metadata") or {}
-        if run_id in self._open or run_id in self.ended_roots or run_id in self._ignored:
+        if run_id in self._open or run_id in self._closed:
             return None
         parent = self._open.get(parent_id)
         is_graph = metadata.get("ls_integration") == "langgraph"
-        is_update = parent_id is None and str(event.get("name")).endswith(_STATE_UPDATE) and not is_graph
-        if is_update or (parent is None and (parent_id in self.ended_roots or parent_id in self._ignored)):
-            self._ignored.add(run_id)
+        is_update = parent_id is None and not is_graph and str(event.get("name")).endswith(_STATE_UPDATE)
+        if is_update or (parent is None and parent_id in self._closed):
+            self._closed[run_id] = False
             return None
-        question_id = None if metadata.get("question_id") is None else text_of(metadata["question_id"])
+        question_id = metadata.get("question_id")
+        question_id = question_id if question_id is None or type(question_id) is str else text_of(question_id)
         record = self._new(kind, run_id, parent or self._calling(question_id), question_id)
         tree = record.tree
         if record.is_top:
@@ -397,23 +398,28 @@ class Records:
         """Return the record of a run that ends; None if its tree has ended."""
         record = self._open.get(run_id)
         if record is None:
-            self._ignored.discard(run_id)
+            if self._closed.get(run_id) is False:
+                del self._closed[run_id]
             return None
         if record.is_top and len(record.tree.events) < MOST_LOOKS:  # a tracer that is called after this handler
             record.tree.look_for_traces()
-        if not record.is_root:
+        if record.parent is not None:
             del self._open[run_id]
             record.tree.open.pop(run_id, None)
         return record
 
+    def has_ended(self, tree: Tree) -> bool:
+        """Return whether a tree has ended and was not forgotten."""
+        return tree.has_ended and self._closed.get(tree.root_id, False)
+
     def root_ended(self, tree: Tree) -> None:
         """Drop the records of a tree that has ended, and note a paused run as the one to resume on its threads."""
+        self._closed |= dict.fromkeys(tree.open, False)
+        self._closed[tree.root_id] = True
         for run_id in tree.open:
             self._open.pop(run_id, None)
-            self._ignored.add(run_id)
-        self._ignored.discard(tree.root_id)
-        self.ended_roots.add(tree.root_id)
-        self._forget_paused(tree)
+        if self._paused:
+            self._forget_paused(tree)
         if tree.is_paused:
             self._paused.append(tree)
 
@@ -435,7 +441,7 @@ class Records:
     def clear(self) -> None:
         """Forget all trees. Runs under way continue unrecorded; their ids are forgotten as they end."""
         begun = {tree for tree in self.trees if not tree.has_ended}
-        self.ended_roots, self._ignored = set(), {run_id for tree in begun for run_id in tree.open}
+        self._closed = {run_id: False for tree in begun for run_id in tree.open}
         for tree in self.trees:
             tree.close()
         self._open = {run_id: record for run_id, record in self._open.items() if record.tree not in begun}

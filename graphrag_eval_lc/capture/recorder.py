@@ -82,13 +82,21 @@ class RunCallbacks(GraphCallbackHandler):
         self._parts: dict[Tree, Part] = {}  # the interpretations of the trees that have ended
         self._enclosing: RunCallbacks | None = None  # the handler of the capture_run() block around this one
 
-    def _start(self, kind: RunKind, run_id: UUID, event: Mapping[str, Any], **recorded: Any) -> Record | None:
+    def _start(
+        self,
+        kind: RunKind,
+        run_id: UUID,
+        event: Mapping[str, Any],
+        name: str | None = None,
+        *,
+        tool: ToolRun | None = None,
+        model: ModelRun | None = None,
+    ) -> Record | None:
         """Record the start of a run; ``event`` has its parent's id, metadata and tags."""
         with self._lock:
             record = self._records.started(kind, run_id, event)
             if record is not None:
-                for name, value in recorded.items():
-                    setattr(record, name, value)
+                record.name, record.tool, record.model = name, tool, model
             return record
 
     def _end(self, run_id: UUID, note: Callable[[Record], None], error: str | None = None) -> None:
@@ -104,7 +112,11 @@ class RunCallbacks(GraphCallbackHandler):
                 self._end_tree(record, error)
 
     def _end_tree(self, record: Record, error: str | None) -> None:
-        """End the tree of a root. A run that a block calls ends no tree: the block failed if its last run did."""
+        """End the tree of a root. A run that a block calls ends no tree: the block failed if its last run did.
+
+        A tree is interpreted at once, as an agent may change its messages later. A tool alone has none: it is
+        interpreted when its response is read.
+        """
         tree = record.tree
         if record.is_top and not record.is_root:
             tree.error = error
@@ -113,13 +125,14 @@ class RunCallbacks(GraphCallbackHandler):
         with self._lock:
             tree.close(error)
             self._records.root_ended(tree)
-        self._part(tree)  # without the lock, as redact is not ours; the tree changes no more
+        if record.tool is None or len(tree.events) > 2 or self._options.redact is not None:
+            self._part(tree)  # without the lock, as redact is not ours; the tree changes no more
 
     def _part(self, tree: Tree) -> Part:
         """Return the interpretation of a tree, which is kept once the tree has ended, in place of its records."""
         part = self._parts.get(tree) or interpreted(tree, self._records.reported_ids, self._records.ends)
         with self._lock:
-            if tree.has_ended and tree not in self._parts and tree.root_id in self._records.ended_roots:
+            if tree not in self._parts and self._records.has_ended(tree):
                 self._parts[tree] = part
                 tree.error, tree.waiting = part.error, part.waiting
                 self._records.ends.update(part.ends)
@@ -160,7 +173,7 @@ class RunCallbacks(GraphCallbackHandler):
     def on_chain_start(self, serialized: Any, inputs: Any, *, run_id: UUID, **kwargs: Any) -> None:
         """Record the start of a root run, a graph, a node or another chain."""
         with self._lock:
-            record = self._start("chain", run_id, kwargs, name=kwargs.get("name"))
+            record = self._start("chain", run_id, kwargs, kwargs.get("name"))
             if record is not None:
                 self._records.chain_started(record, inputs, kwargs.get("metadata") or {})
 
@@ -204,17 +217,21 @@ class RunCallbacks(GraphCallbackHandler):
     @_harmless
     def on_tool_start(self, serialized: Any, input_str: str, *, run_id: UUID, **kwargs: Any) -> None:
         """Record the start of a tool, with a copy of the arguments, as the tool may change them."""
-        is_retry = any(tag.startswith(_RETRY_TAG) for tag in kwargs.get("tags") or ())
+        tags: Sequence[str] = kwargs.get("tags") or ()
+        is_retry = bool(tags) and any(tag.startswith(_RETRY_TAG) for tag in tags)
         tool = ToolRun(args_snapshot(kwargs.get("inputs"), input_str), kwargs.get("tool_call_id"), is_retry)
         name = (serialized or {}).get("name") or kwargs.get("name") or "tool"
-        self._start("tool", run_id, kwargs, name=name, tool=tool)
+        self._start("tool", run_id, kwargs, name, tool=tool)
 
     @_harmless
     def on_tool_end(self, output: Any, *, run_id: UUID, **kwargs: Any) -> None:
         """Record what the tool returned."""
+        if type(output) is str:
+            self._end_tool(run_id, Outcome("success", output))
+            return
         record = self._records.get(run_id)
         call_id = None if record is None or record.tool is None else record.tool.call_id
-        message = None if type(output) is str else tool_message_of(output, call_id)
+        message = tool_message_of(output, call_id)
         answer_id = None if message is None else message.tool_call_id
         self._end_tool(run_id, output_outcome(output, message), answer_id=answer_id)
 
@@ -260,7 +277,7 @@ class RunCallbacks(GraphCallbackHandler):
         k = k if isinstance(k, int) and not isinstance(k, bool) and k > 0 else None
         tool = ToolRun({"query": query} if k is None else {"query": query, "k": k}, k=k)
         name = kwargs.get("name") or (serialized or {}).get("name") or "retriever"
-        record = self._start("retriever", run_id, kwargs, name=name, tool=tool)
+        record = self._start("retriever", run_id, kwargs, name, tool=tool)
         if record is not None:
             around = record.outer.tool if record.outer is not None and record.is_inside_step else None
             if around is not None and not record.is_retriever:

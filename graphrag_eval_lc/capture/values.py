@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from enum import Enum
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, cast
 
 from langchain_core.documents import Document
 from langchain_core.messages import BaseMessage, ToolMessage
@@ -44,7 +44,7 @@ def _to_plain(value: Any, path: tuple[int, ...]) -> Any:
         return f"<{type(value).__name__} inside itself>" if id(value) in path else text_of(value)
     inside = (*path, id(value))
     try:
-        if isinstance(value, Mapping):
+        if isinstance(value, (dict, Mapping)):  # dict first, as it is found faster
             return {
                 key if type(key) is str else _json_key(key): (
                     item if type(item) in _CLEAR_TYPES else _to_plain(item, inside)
@@ -95,9 +95,10 @@ def _plain_parts(value: Any) -> Any:
 
 def args_snapshot(inputs: Any, input_text: str) -> dict[str, Any]:
     """Return a deep copy of a tool's arguments; a tool that was called with a bare string has it as ``input``."""
-    if not isinstance(inputs, Mapping):
+    if not isinstance(inputs, (dict, Mapping)):
         return {"input": input_text}
-    return {_json_key(key): to_plain(value) for key, value in inputs.items() if type(value).__name__ != "ToolRuntime"}
+    args = {key: value for key, value in inputs.items() if type(value).__name__ != "ToolRuntime"}
+    return cast("dict[str, Any]", _to_plain(args, ()))
 
 
 def document_value(document: Document) -> dict[str, Any]:
