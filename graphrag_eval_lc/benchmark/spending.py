@@ -8,7 +8,7 @@ from langchain_core.callbacks import BaseCallbackHandler
 from langchain_core.outputs import LLMResult
 
 from graphrag_eval_lc.budget import Budget, BudgetSpentError
-from graphrag_eval_lc.capture.llm_calls import model_name, model_usage, result_model_name
+from graphrag_eval_lc.capture.llm_calls import model_call, model_name
 from graphrag_eval_lc.prices import Pricing
 from graphrag_eval_lc.registry.metrics import AGENT_COST, ELAPSED_SEC, INPUT_TOKENS, OUTPUT_TOKENS, TOKENS, TOTAL_TOKENS
 
@@ -134,9 +134,10 @@ class AgentCosts(BaseCallbackHandler):
     def on_llm_end(self, response: LLMResult, *, run_id: UUID, **kwargs: Any) -> None:
         """Count what a call spent; what is not known is left to the response."""
         asked = self._models.pop(run_id, "")
-        usage: Mapping[str, Any] = {**model_usage(response)}
+        usage: dict[str, Any] = {**model_call(response, has_ended=False)}
+        model = usage.pop("model", asked)
         tokens = (usage.get(INPUT_TOKENS) or 0) + (usage.get(OUTPUT_TOKENS) or 0)
-        names = dict.fromkeys((result_model_name(response) or asked, asked))
+        names = dict.fromkeys((model, asked))
         costs = (self._pricing.cost_of_usage({**usage, "model": name}) for name in names if usage and name)
         cost = next((cost for cost in costs if cost is not None), None)
         self.is_priced &= cost is not None or not usage

@@ -8,10 +8,11 @@ from typing import Any, NamedTuple
 from langchain_core.messages import AIMessage, ToolMessage
 
 from graphrag_eval_lc.capture.llm_calls import has_run_id
-from graphrag_eval_lc.capture.messages import USER_ROLES, as_message, id_of, role_and_content
+from graphrag_eval_lc.capture.messages import as_message, id_of, role_and_content
 from graphrag_eval_lc.capture.record import MessageList, Record, Tree, is_same_version
 
-_ROLES = {"user": "human", "assistant": "ai", "AIMessageChunk": "ai"}
+_USER = "human"
+_ROLES = {"user": _USER, "assistant": "ai", "AIMessageChunk": "ai"}
 
 
 @dataclass(slots=True, eq=False, repr=False)
@@ -52,7 +53,8 @@ class History:
         self._may_replace = False  # whether messages of the input may replace others in a state, by their ids
         self._known: dict[Any, KnownMessage] = {}  # by id, else by object
         self._counted: list[KnownMessage] = []  # the messages whose model calls count
-        self._old: list[Sequence[Any]] = []  # the lists of messages that are older than the run
+        # role and content of each message in the lists of those that are older than the run
+        self._old: list[list[tuple[Any, Any]]] = []
         self._old_keys: set[Any] = set()  # their ids, or else objects
 
     def known(self, item: Any) -> KnownMessage:
@@ -118,14 +120,14 @@ class History:
         """
         for messages, known in state:
             if known is None and not (self.has_own and any(self.known(item).is_read for item in messages)):
-                end = _end_of_copy(messages, self._old)
+                end = self._end_of_copy(messages)
                 if end is None and not is_graph:
                     end = self._end_of_earlier(messages) or None
                 self._add_old(messages[:end])
 
     def _add_old(self, messages: Sequence[Any]) -> None:
         if messages:
-            self._old.append(messages)
+            self._old.append(list(map(_shown, messages)))
             self._old_keys |= {id_of(item) or id(item) for item in messages}
             self._note(messages[-1], is_old=True)
 
@@ -142,7 +144,7 @@ class History:
         items, before = messages
         if is_input and not self.has_own:
             # What follows the run's input in its first state comes from langgraph's cache.
-            own = None if self._may_replace else 0 if before is not None else _end_of_copy(items, self._old)
+            own = None if self._may_replace else 0 if before is not None else self._end_of_copy(items)
             self._add_old(items[:own])
             if own is None:
                 return Reading()
@@ -169,43 +171,46 @@ class History:
 
         The first of these decides: copies of the run's input, the end of an earlier run, a message with the question.
         """
-        if (end := _end_of_copy(items, self._old)) is not None:
+        if (end := self._end_of_copy(items)) is not None:
             return end
         start = self._end_of_earlier(items)
         rest = items[start:] or items  # a state that is nothing but an earlier one was kept for this question
-        asking = next(filter(self._has_question, rest), None)
+        asking = next((shown for item in rest if self._has_question(shown := _shown(item))), None)
         if asking is None:
             return start
-        return _end_of(items, lambda item: _is_copy(asking, item)) or start  # asked again in each turn
+        return _end_of(items, lambda item: _shown(item) == asking) or start  # asked again in each turn
 
     def _end_of_earlier(self, messages: Sequence[Any]) -> int:
         """Return the place behind the end of an earlier run; 0 if there is none."""
         return _end_of(messages, lambda item: id_of(item) in self._ends) or 0
 
-    def _has_question(self, item: Any) -> bool:
-        """Return whether a user's message has the run's question in its text."""
-        role, content = role_and_content(item)
-        if role not in USER_ROLES or not self._question or not isinstance(content, str):
+    def _end_of_copy(self, messages: Sequence[Any]) -> int | None:
+        """Return the place behind the last copy of a list of old messages, else of the user's message at its end."""
+        shown = list(map(_shown, messages)) if self._old else []
+        for old in self._old:
+            for end in range(len(shown), len(old) - 1, -1):
+                if shown[end - 1] == old[-1] and shown[end - len(old) : end] == old:
+                    return end
+        asking = [old[-1] for old in self._old if old[-1][0] == _USER]
+        return _end_of(shown, asking.__contains__) if asking else None
+
+    def _has_question(self, shown: tuple[Any, Any]) -> bool:
+        """Return whether a user's message, as role and content, has the run's question in its text."""
+        role, content = shown
+        if role != _USER or not self._question or not isinstance(content, str):
             return False
         return re.search(rf"(?<!\w){re.escape(self._question)}(?!\w)", content) is not None
 
 
 def _end_of(messages: Sequence[Any], is_last: Callable[[Any], bool]) -> int | None:
     """Return the place behind the last message of a kind."""
-    return next((end for end in range(len(messages), 0, -1) if is_last(messages[end - 1])), None)
+    for end in range(len(messages), 0, -1):
+        if is_last(messages[end - 1]):
+            return end
+    return None
 
 
-def _end_of_copy(messages: Sequence[Any], given: Sequence[Sequence[Any]]) -> int | None:
-    """Return the place behind the last copy of a given list, otherwise of the user's message at its end."""
-    for old in given:
-        for end in range(len(messages), len(old) - 1, -1):
-            if all(map(_is_copy, reversed(old), reversed(messages[end - len(old) : end]))):
-                return end
-    asking = [old[-1] for old in given if role_and_content(old[-1])[0] in USER_ROLES]
-    return _end_of(messages, lambda item: any(_is_copy(each, item) for each in asking))
-
-
-def _is_copy(one: Any, other: Any) -> bool:
-    role, content = role_and_content(one)
-    other_role, other_content = role_and_content(other)
-    return bool(_ROLES.get(role, role) == _ROLES.get(other_role, other_role) and content == other_content)
+def _shown(item: Any) -> tuple[Any, Any]:
+    """Return role and content of a message, in which copies of it are equal."""
+    role, content = role_and_content(item)
+    return _ROLES.get(role, role), content

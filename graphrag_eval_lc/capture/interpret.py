@@ -26,14 +26,15 @@ from graphrag_eval_lc.capture.llm_calls import (
     provider_events,
 )
 from graphrag_eval_lc.capture.messages import (
-    answer_fields,
     answer_in,
     answer_text,
     as_message,
+    field_of,
     id_of,
     is_class_name,
     is_handoff_message,
     schema_names,
+    updates_in,
     whole_answer,
 )
 from graphrag_eval_lc.capture.record import ModelRun, Record, Tree
@@ -91,7 +92,6 @@ class _Interpretation:
         self._branches: dict[Record, Order] = {}  # the place of each record among parallel branches
         self._tasks: dict[tuple[Record, Any], list[tuple[str, Any]]] = {}  # path and rank of those that run in parallel
         self._tops: list[Record] = []  # the root or the runs of a block, as they ended
-        self._given_fields: set[str] = set()  # the names of the answer fields that nodes have set
         self._top: Record | None = None  # the one of the root or the runs of a block that is under way
         self._event = self._ranks = 0
         self._at = 0.0
@@ -180,7 +180,6 @@ class _Interpretation:
                 lasts = (each.items[-1] if each.items else each.before for each in record.output_messages)
                 self._part.ends += [identifier for last in lasts if (identifier := id_of(last)) is not None]
         elif record.is_node:
-            self._given_fields.update(answer_fields(record.output))
             self._read_output(record)
         else:
             self._is_state = False
@@ -370,9 +369,15 @@ class _Interpretation:
                 self._part.answer = None if message is not None and message.tool_calls else text
 
     def _read_answer(self, record: Record) -> None:
-        part, output, fields = self._part, record.output, self._given_fields
+        part, output = self._part, record.output
         is_new = not (record.continues_thread and record.is_graph)
-        answer = answer_in(output, self._history.is_old, is_given=lambda name: is_new or name in fields)
+
+        def is_given(name: str) -> bool:
+            nodes = (record for record, is_end, _ in self._tree.events if is_end and record.is_node)
+            updates = chain.from_iterable(updates_in(node.output) for node in nodes)
+            return is_new or any(field_of(update, name) is not None for update in updates)
+
+        answer = answer_in(output, self._history.is_old, is_given=is_given)
         is_state = record.is_graph if record.has_nodes is None else record.has_nodes
         if answer is None and not is_state:
             answer = whole_answer(output)

@@ -1,7 +1,7 @@
 """What a model's result says: its message, tokens, model name, why it ended, what is wrong, and provider's tools."""
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, cast
 
 from langchain_core.messages import AIMessage
@@ -43,8 +43,11 @@ _WRITTEN_5M = ("ephemeral_5m_input_tokens",)
 
 def first_generation(result: LLMResult) -> Generation | None:
     """Return the first generation of a result, or None if there is none."""
-    found = (each for generations in result.generations for each in generations if isinstance(each, Generation))
-    return next(found, None)
+    for generations in result.generations:
+        for generation in generations:
+            if isinstance(generation, Generation):
+                return generation
+    return None
 
 
 def generated_message(result: object) -> AIMessage | None:
@@ -88,44 +91,31 @@ def is_cache_hit(message: AIMessage | None) -> bool:
 
 
 def model_call(result: LLMResult | None, *, has_ended: bool = True) -> ModelCall:
-    """Return what a model's result says of its call: model, tokens, and if it has ended why."""
+    """Return what a model's result says of its call: model, tokens, and if it has ended why.
+
+    What the provider did not report is absent. The message itself is read first, then what is next to it.
+    """
     if result is None:
         return {}
-    call = model_usage(result)
-    if (name := result_model_name(result)) is not None:
+    generation, message = first_generation(result), generated_message(result)
+    of_message = () if message is None else ({"usage_metadata": message.usage_metadata}, message.response_metadata)
+    given = (*of_message, None if generation is None else generation.generation_info, result.llm_output)
+    sources = [source for source in given if isinstance(source, (dict, Mapping))]
+    usages = (source.get(key) for source in sources for key in _USAGE_KEYS)
+    found = (_tokens(usage) for usage in usages if isinstance(usage, (dict, Mapping)))
+    call = next((tokens for tokens in found if INPUT_TOKENS in tokens or OUTPUT_TOKENS in tokens), ModelCall())
+    if (name := model_name(*sources)) is not None:
         call["model"] = name
-    if has_ended and (reason := finish_reason(result)) is not None:
+    if has_ended and (reason := _finish_reason(sources)) is not None:
         call["finish_reason"] = reason
     return call
-
-
-def _sources(result: LLMResult) -> list[Mapping[str, Any]]:
-    """Return the mappings in which a result describes its call, that of the message first."""
-    message, generation = generated_message(result), first_generation(result)
-    sources: tuple[Any, ...] = (
-        None if message is None else {"usage_metadata": message.usage_metadata},
-        None if message is None else message.response_metadata,
-        None if generation is None else generation.generation_info,
-        result.llm_output,
-    )
-    return [source for source in sources if isinstance(source, Mapping)]
-
-
-def model_usage(result: LLMResult) -> ModelCall:
-    """Return the tokens of one model call, from the first source; those that the provider did not report are absent."""
-    for source in _sources(result):
-        for key in _USAGE_KEYS:
-            usage = _tokens(source[key]) if isinstance(source.get(key), Mapping) else {}
-            if INPUT_TOKENS in usage or OUTPUT_TOKENS in usage:
-                return usage
-    return {}
 
 
 def _tokens(usage: Mapping[str, Any]) -> ModelCall:
     """Return the counts of a provider's usage; those of the cache are a part of the prompt's tokens."""
     flat = dict(usage)
     for details in usage.values():
-        if isinstance(details, Mapping):
+        if isinstance(details, (dict, Mapping)):
             flat = {**details, **flat}
     counts = {name: count for name, keys in _COUNTS.items() if (count := _count(flat, keys)) is not None}
     by_time = (_count(flat, _WRITTEN_5M) or 0) + counts.get(_WRITTEN_1H, 0)
@@ -150,21 +140,20 @@ def _count(usage: Mapping[str, Any], keys: tuple[str, ...]) -> int | None:
 
 def model_name(*places: Any) -> str | None:
     """Return the first model name in mappings such as response metadata and invocation parameters."""
-    names = (place.get(key) for place in places if isinstance(place, Mapping) for key in _MODEL_KEYS)
-    return next((name for name in names if isinstance(name, str) and name), None)
+    for place in places:
+        for key in _MODEL_KEYS if isinstance(place, (dict, Mapping)) else ():
+            name = place.get(key)
+            if isinstance(name, str) and name:
+                return name
+    return None
 
 
-def result_model_name(result: LLMResult) -> str | None:
-    """Return the model's name as the provider's answer states it."""
-    return model_name(*_sources(result))
-
-
-def finish_reason(result: LLMResult) -> str | None:
+def _finish_reason(sources: Sequence[Mapping[str, Any]]) -> str | None:
     """Return why a model's answer ended, in the provider's own word; None if it does not say.
 
     For OpenAI's Responses API it is why the answer is incomplete, else its status.
     """
-    for source in _sources(result):
+    for source in sources:
         details = source.get("incomplete_details")
         reasons = [source.get(key) for key in _FINISH_KEYS]
         reasons.append(details.get("reason") if isinstance(details, Mapping) else None)

@@ -36,10 +36,12 @@ _SCALARS = frozenset({str, int, float, bool, bytes, type(None)})
 
 def _is_message(value: object) -> bool:
     """Return whether a value is a message: an object, a dict, or a pair as ``("user", "Hello")``."""
+    if isinstance(value, BaseMessage):
+        return True
     if isinstance(value, tuple):
         return len(value) == 2 and isinstance(value[0], str) and value[0] in _ROLES
     if not isinstance(value, dict) or "content" not in value:
-        return isinstance(value, BaseMessage)
+        return False
     kind, role = value.get("type"), value.get("role")
     return (isinstance(kind, str) and kind in _TYPES) or (isinstance(role, str) and role in _ROLES)
 
@@ -56,7 +58,7 @@ def message_lists(value: Any, depth: int = _MAX_DEPTH) -> Iterator[Sequence[Any]
             parts = value
     elif _is_message(value):
         yield (value,)
-    elif isinstance(value, Mapping):
+    elif isinstance(value, (dict, Mapping)):
         parts = value.values()
     elif isinstance(value, Command):
         parts = (value.update,)
@@ -64,7 +66,8 @@ def message_lists(value: Any, depth: int = _MAX_DEPTH) -> Iterator[Sequence[Any]
         names = getattr(type(value), "model_fields", None) or getattr(value, "__dataclass_fields__", {})
         parts = (getattr(value, name, None) for name in names)
     for part in islice(parts, _MAX_BREADTH):
-        yield from message_lists(part, depth - 1)
+        if type(part) not in _SCALARS:
+            yield from message_lists(part, depth - 1)
 
 
 def as_message(value: Any) -> BaseMessage | None:
@@ -83,7 +86,10 @@ def as_message(value: Any) -> BaseMessage | None:
 
 def id_of(item: Any) -> str | None:
     """Return a message's id, in any form of a message."""
-    identifier = item.id if isinstance(item, BaseMessage) else item.get("id") if isinstance(item, Mapping) else None
+    if isinstance(item, BaseMessage):
+        identifier: Any = item.id
+    else:
+        identifier = item.get("id") if isinstance(item, Mapping) else None
     return identifier if isinstance(identifier, str) else None
 
 
@@ -100,7 +106,7 @@ def role_and_content(item: Any) -> tuple[Any, Any]:
 
 def field_of(value: Any, key: str) -> Any:
     """Return the value of a key in a mapping, or of a field; None without it."""
-    if isinstance(value, Mapping):
+    if isinstance(value, (dict, Mapping)):
         return value.get(key)
     return getattr(value, key, None) if isinstance(value, BaseModel) or is_dataclass(value) else None
 
@@ -251,13 +257,7 @@ def answer_of(output: Any) -> str | None:
     return value_text(output) if answer is None and output is not None else answer
 
 
-def answer_fields(output: Any) -> Iterator[str]:
-    """Yield the names of the answer fields that a node's output sets."""
-    keys = (_STRUCTURED_KEY, *_ANSWER_KEYS)
-    yield from (key for update in _updates(output) for key in keys if field_of(update, key) is not None)
-
-
-def _updates(output: Any) -> Iterator[Any]:
+def updates_in(output: Any) -> Iterator[Any]:
     """Yield what a node's output writes into the state: itself, or the updates of Commands and of a list of these."""
     for item in output[:_MAX_BREADTH] if isinstance(output, (list, tuple)) else (output,):
         yield item.update if isinstance(item, Command) else item
@@ -303,7 +303,7 @@ def schema_names(messages: Sequence[AIMessage | ToolMessage], output: Any) -> It
             yield answer.name
         elif (found := _UNPARSED.match(text)) is not None:
             yield from found[1].split(", ")
-    for response in (field_of(update, _STRUCTURED_KEY) for update in _updates(output)):
+    for response in (field_of(update, _STRUCTURED_KEY) for update in updates_in(output)):
         fields = to_plain(response)
         alike = (call for call in asked if is_class_name(call["name"]) and call["args"])
         yield from (call["name"] for call in alike if isinstance(fields, dict) and call["args"].keys() <= fields.keys())

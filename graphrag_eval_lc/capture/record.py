@@ -141,8 +141,8 @@ class Record:
         assert parent is not None
         self.outer = parent if parent.tool is not None and not parent.is_inside_step else parent.outer
         self.path, self.graph_step = metadata.get("langgraph_path"), metadata.get("langgraph_step")
-        step = next((tag for tag in tags if tag.startswith(_NODE_TAG)), None)
-        if step is None or self.kind != "chain":
+        step = next((tag for tag in tags if tag.startswith(_NODE_TAG)), None) if self.kind == "chain" else None
+        if step is None:
             self.is_inside_step = parent.is_inside_step or parent.tool is not None
             self.is_retriever = parent.is_retriever
             return
@@ -273,7 +273,7 @@ class Tree:
     def look_for_traces(self) -> None:
         """Note by which ids other tracers know the run, if they do by now; the first id that is known counts."""
         if self.run_ids:
-            self.trace_ids = trace_ids_now(self.run_ids[0]) | self.trace_ids
+            self.trace_ids = trace_ids_now(self.run_ids[0], is_begin=not self.events) | self.trace_ids
 
     def close(self, error: str | None = None) -> None:
         """End the run, with its error in the form in which it is stored."""

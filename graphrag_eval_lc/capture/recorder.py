@@ -15,7 +15,7 @@ from langgraph.errors import GraphInterrupt, ParentCommand
 
 from graphrag_eval_lc.capture.interpret import interpreted
 from graphrag_eval_lc.capture.kept import CaptureOptions, given_messages
-from graphrag_eval_lc.capture.llm_calls import generated_message, has_content, model_name
+from graphrag_eval_lc.capture.llm_calls import has_content, model_name
 from graphrag_eval_lc.capture.record import ModelRun, Record, Records, RunKind, ToolRun, Tree, calling_run_id
 from graphrag_eval_lc.capture.responses import Part
 from graphrag_eval_lc.capture.values import (
@@ -118,9 +118,10 @@ class RunCallbacks(GraphCallbackHandler):
         interpreted when its response is read.
         """
         tree = record.tree
-        if record.is_top and not record.is_root:
+        if not record.is_top or tree.has_ended:
+            return
+        if record.parent is not None:
             tree.error = error
-        if not record.is_root or tree.has_ended:
             return
         with self._lock:
             tree.close(error)
@@ -365,7 +366,7 @@ class RunCallbacks(GraphCallbackHandler):
         def note(record: Record) -> None:
             if record.model is not None:
                 record.model.end(result, error)
-                message = None if error is not None else generated_message(result)
+                message = record.model.message
                 if message is not None and message.id is not None:
                     self._records.reported_ids.add(message.id)
             if record.is_top and error is None:

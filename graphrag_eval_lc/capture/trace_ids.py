@@ -13,11 +13,12 @@ MOST_LOOKS: Final = 8
 _OPENINFERENCE = "openinference.instrumentation.langchain"
 
 
-def trace_ids_now(run_id: UUID) -> dict[str, str]:
+def trace_ids_now(run_id: UUID, *, is_begin: bool = True) -> dict[str, str]:
     """Return the ids of the traces that the current thread or task writes; empty without tracers.
 
     Args:
         run_id: LangChain's id of the root run, by which LangSmith and OpenInference know its span.
+        is_begin: Whether the run begins; whether LangSmith traces it is decided then.
 
     Returns:
         ``langsmith`` (the run), ``opentelemetry`` and ``opentelemetry_span`` (the trace and a span, in hexadecimal
@@ -28,29 +29,34 @@ def trace_ids_now(run_id: UUID) -> dict[str, str]:
         True
     """
     found: dict[str, str] = {}
-    with suppress(Exception):
-        langsmith = sys.modules.get("langsmith.utils")
-        if langsmith is not None and langsmith.tracing_is_enabled() is True:
-            found["langsmith"] = str(run_id)
-    with suppress(Exception):
-        if (span := _open_span(run_id)) is not None:
-            context = span.get_span_context()
-            found |= {"opentelemetry": f"{context.trace_id:032x}", "opentelemetry_span": f"{context.span_id:016x}"}
-            scope = getattr(span, "instrumentation_scope", None)
-            if "langfuse" in str(getattr(scope, "name", "")):
-                found["langfuse"] = found["opentelemetry"]
-    with suppress(Exception):
-        mlflow = sys.modules.get("mlflow.tracing.fluent")
-        if mlflow is not None and (span := mlflow.get_current_active_span()) is not None:
-            found["mlflow"] = str(span.trace_id)
+    for name, ids_in in _TRACERS.items():
+        if name in sys.modules and (is_begin or name != _LANGSMITH):
+            with suppress(Exception):
+                found |= ids_in(sys.modules[name], run_id)
     return found
 
 
-def _open_span(run_id: UUID) -> Any | None:
-    """Return the span of a run, which OpenInference keeps out of the context, else the current one."""
+def _langsmith(module: Any, run_id: UUID) -> dict[str, str]:
+    return {"langsmith": str(run_id)} if module.tracing_is_enabled() is True else {}
+
+
+def _opentelemetry(module: Any, run_id: UUID) -> dict[str, str]:
+    """Return the ids of a run's span, which OpenInference keeps out of the context, else of the current one."""
     instrumentor = getattr(sys.modules.get(_OPENINFERENCE), "LangChainInstrumentor", None)
-    if instrumentor is not None and (span := instrumentor().get_span(run_id)) is not None:
-        return span
-    trace = sys.modules.get("opentelemetry.trace")
-    span = None if trace is None else trace.get_current_span()
-    return span if span is not None and span.get_span_context().is_valid else None
+    span = None if instrumentor is None else instrumentor().get_span(run_id)
+    span = module.get_current_span() if span is None else span
+    context = span.get_span_context()
+    if not context.is_valid:
+        return {}
+    found = {"opentelemetry": f"{context.trace_id:032x}", "opentelemetry_span": f"{context.span_id:016x}"}
+    scope = getattr(span, "instrumentation_scope", None)
+    return {**found, "langfuse": found["opentelemetry"]} if "langfuse" in str(getattr(scope, "name", "")) else found
+
+
+def _mlflow(module: Any, _: UUID) -> dict[str, str]:
+    span = module.get_current_active_span()
+    return {} if span is None else {"mlflow": str(span.trace_id)}
+
+
+_LANGSMITH = "langsmith.utils"
+_TRACERS = {_LANGSMITH: _langsmith, "opentelemetry.trace": _opentelemetry, "mlflow.tracing.fluent": _mlflow}

@@ -14,7 +14,7 @@ from langchain_core.messages import AIMessage
 from langchain_core.outputs import LLMResult
 
 from graphrag_eval_lc.budget import Budget, BudgetSpentError
-from graphrag_eval_lc.capture.llm_calls import message_result, model_usage, result_model_name
+from graphrag_eval_lc.capture.llm_calls import message_result, model_call
 from graphrag_eval_lc.error_bodies import unsaid_body
 from graphrag_eval_lc.errors import JudgeError, RunFolderError
 from graphrag_eval_lc.judges.cache import PAID_IN_VAIN, JudgeCache, request_digest
@@ -375,8 +375,7 @@ def usage_of(message: AIMessage) -> Usage:
 
 
 def _usage(result: LLMResult) -> Usage:
-    name = result_model_name(result)
-    return {**({} if name is None else {"model": name}), **model_usage(result)}
+    return {**model_call(result, has_ended=False)}
 
 
 def usages_cost(usages: Iterable[Usage], pricing: Pricing, *, model: str, provider: str | None) -> float | None:

@@ -10,7 +10,7 @@ from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
 from langchain_core.outputs import ChatGeneration, Generation, LLMResult
 from pydantic import BaseModel
 
-from graphrag_eval_lc.capture.llm_calls import generated_message, model_usage, result_model_name
+from graphrag_eval_lc.capture.llm_calls import generated_message, model_call
 from graphrag_eval_lc.capture.messages import answer_in, answer_text, as_message, question_in
 from graphrag_eval_lc.capture.values import message_text, output_text, to_plain
 from graphrag_eval_lc.errors import ResponsesError
@@ -144,17 +144,14 @@ def _model(
 ) -> dict[str, Any]:
     result = _result(outputs)
     message = generated_message(result)
-    tokens = {key: value for key, value in model_usage(result).items() if isinstance(value, int)}
+    call = model_call(result, has_ended=False)
+    tokens = {key: value for key, value in call.items() if isinstance(value, int)}
     if not tokens:
         known = {name: record.get(key) for key, name in _RUN_TOKENS.items()}
         tokens = {name: count for name, count in known.items() if isinstance(count, int) and count}
     parameters = _mapping(extra.get("invocation_params"))
-    model = (
-        result_model_name(result)
-        or metadata.get("ls_model_name")
-        or parameters.get("model")
-        or parameters.get("model_name")
-    )
+    named = parameters.get("model") or parameters.get("model_name")
+    model = call.get("model") or metadata.get("ls_model_name") or named
     return {
         "model": _text(model),
         "tokens": tokens,

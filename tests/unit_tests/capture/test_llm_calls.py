@@ -6,7 +6,7 @@ from langchain_core.outputs import ChatGeneration, LLMResult
 
 from graphrag_eval_lc.capture import GraphRAGEvalCallbackHandler
 from graphrag_eval_lc.capture.kept import CaptureOptions
-from graphrag_eval_lc.capture.llm_calls import answer_problems, finish_reason, message_result, model_usage
+from graphrag_eval_lc.capture.llm_calls import answer_problems, message_result, model_call
 
 INVALID = {"name": "search", "args": '{"query": "a', "id": "c1", "error": "no JSON"}
 
@@ -31,16 +31,16 @@ def test_langchain_anthropics_own_usage_has_all_tokens(by_time: bool) -> None:
         cache_creation_input_tokens=3000,
         cache_creation=creation,
     )
-    call = model_usage(result(usage_metadata=chat_models._create_usage_metadata(sent)))
+    call = model_call(result(usage_metadata=chat_models._create_usage_metadata(sent)))
     assert (call["input_tokens"], call["cached_input_tokens"], call["cache_write_input_tokens"]) == (4100, 1000, 3000)
     assert call.get("cache_write_1h_input_tokens") == (1000 if by_time else None)
-    assert call == model_usage(result(response_metadata={"usage": sent.model_dump()}))
+    assert call == model_call(result(response_metadata={"usage": sent.model_dump()}))
 
 
 def problems(options: CaptureOptions, **message: Any) -> tuple[str, ...]:
     warnings: list[str] = []
     result = message_result(AIMessage("", **message))
-    found = answer_problems(result, finish_reason(result), options, warnings)
+    found = answer_problems(result, model_call(result).get("finish_reason"), options, warnings)
     return (*found, *warnings)
 
 

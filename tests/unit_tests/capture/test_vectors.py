@@ -13,7 +13,7 @@ from graphrag_eval_lc.capture.kept import CaptureOptions
 
 VECTORS = [json.loads(line) for line in Path(__file__).with_name("vectors.jsonl").read_text("utf-8").splitlines()]
 NAMES: dict[Any, tuple[str, ...]] = {
-    llm_calls: ("finish_reason", "is_cache_hit", "is_generated", "model_usage", "result_model_name"),
+    llm_calls: ("is_cache_hit", "is_generated", "model_call"),
     messages: ("answer_in", "question_in", "whole_answer"),
     values: ("args_snapshot", "mcp_text", "output_text", "tool_message_of"),
     kept: ("kept_metadata", "kept_tags", "shown_config"),
@@ -21,7 +21,7 @@ NAMES: dict[Any, tuple[str, ...]] = {
 
 
 def problems_of(result: LLMResult) -> tuple[str, ...]:
-    return llm_calls.answer_problems(result, llm_calls.finish_reason(result), CaptureOptions(), [])
+    return llm_calls.answer_problems(result, llm_calls.model_call(result).get("finish_reason"), CaptureOptions(), [])
 
 
 FUNCTIONS: dict[str, Any] = {
