@@ -4,12 +4,12 @@ No tracer is imported for it: only those that the agent's own process has loaded
 """
 
 import sys
-from contextlib import suppress
-from typing import Any, Final
+from typing import Final
 from uuid import UUID
 
 MOST_LOOKS: Final = 8
 """How many events of a run are looked at: a tracer may begin its span after this handler hears of the run."""
+_LANGSMITH, _OPENTELEMETRY, _MLFLOW = "langsmith.utils", "opentelemetry.trace", "mlflow.tracing.fluent"
 _OPENINFERENCE = "openinference.instrumentation.langchain"
 
 
@@ -31,20 +31,22 @@ def trace_ids_now(run_id: UUID, *, is_begin: bool = True) -> dict[str, str]:
     found: dict[str, str] = {}
     for name, ids_in in _TRACERS.items():
         if name in sys.modules and (is_begin or name != _LANGSMITH):
-            with suppress(Exception):
-                found |= ids_in(sys.modules[name], run_id)
+            try:
+                found |= ids_in(run_id)
+            except Exception:
+                continue  # faster than contextlib.suppress, and each event of a short run comes here
     return found
 
 
-def _langsmith(module: Any, run_id: UUID) -> dict[str, str]:
-    return {"langsmith": str(run_id)} if module.tracing_is_enabled() is True else {}
+def _langsmith(run_id: UUID) -> dict[str, str]:
+    return {"langsmith": str(run_id)} if sys.modules[_LANGSMITH].tracing_is_enabled() is True else {}
 
 
-def _opentelemetry(module: Any, run_id: UUID) -> dict[str, str]:
+def _opentelemetry(run_id: UUID) -> dict[str, str]:
     """Return the ids of a run's span, which OpenInference keeps out of the context, else of the current one."""
     instrumentor = getattr(sys.modules.get(_OPENINFERENCE), "LangChainInstrumentor", None)
     span = None if instrumentor is None else instrumentor().get_span(run_id)
-    span = module.get_current_span() if span is None else span
+    span = sys.modules[_OPENTELEMETRY].get_current_span() if span is None else span
     context = span.get_span_context()
     if not context.is_valid:
         return {}
@@ -53,10 +55,9 @@ def _opentelemetry(module: Any, run_id: UUID) -> dict[str, str]:
     return {**found, "langfuse": found["opentelemetry"]} if "langfuse" in str(getattr(scope, "name", "")) else found
 
 
-def _mlflow(module: Any, _: UUID) -> dict[str, str]:
-    span = module.get_current_active_span()
+def _mlflow(_: UUID) -> dict[str, str]:
+    span = sys.modules[_MLFLOW].get_current_active_span()
     return {} if span is None else {"mlflow": str(span.trace_id)}
 
 
-_LANGSMITH = "langsmith.utils"
-_TRACERS = {_LANGSMITH: _langsmith, "opentelemetry.trace": _opentelemetry, "mlflow.tracing.fluent": _mlflow}
+_TRACERS = {_LANGSMITH: _langsmith, _OPENTELEMETRY: _opentelemetry, _MLFLOW: _mlflow}  # by the module that is loaded

@@ -61,6 +61,7 @@ def test_response_has_what_the_handler_would_have_kept() -> None:
         "elapsed_sec": 9.0,
         "started_at": "1970-01-01T00:00:00.000000Z",
         "run_id": "t",
+        "trace_ids": {"opentelemetry": "t", "opentelemetry_span": "a"},
         "tags": ["y"],
         "metadata": {"team": "x"},
         "llm_calls": [
