@@ -260,9 +260,8 @@ def _priced(record: Mapping[str, Any], pricing: Pricing) -> dict[str, Any]:
         return priced
     found = []
     for call in calls:
-        cost = None
         if isinstance(call, Mapping):
-            cost = None if failed_without_tokens(call) else pricing.cost_of_usage(call)
+            cost = pricing.cost_of_usage(call)
             call = dict(call) if cost is None else {**call, COST: cost}
         found.append(call)
     priced["llm_calls"] = found

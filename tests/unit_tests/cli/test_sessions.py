@@ -12,6 +12,8 @@ A session is a list of steps in a folder with the files of `conftest.py`. A step
 - `runs`: folders of runs from their `scores`, one a question `q0`, `q1` … (from `first`, or with these `ids`) in as
   many `templates` (default: one each), as `metric` (steps_score); `values` of each result, and more of run.json's
   `record`.
+- `judge`: starts a stub of OpenAI's API and writes config.yaml for it, with more of the config, and judged.yaml and
+  judged.jsonl, which it can judge; `requests` is how many it got so far.
 - `env`: environment variables from then on; `forget`: what was registered is forgotten, as in a new process.
 - `text`, `is`, `count`, `json`, `rows`: what files contain; all of it; how often texts are in them; values in a JSON
   file by their dotted keys; columns of a JSON Lines file.
@@ -28,6 +30,8 @@ from typing import Any
 
 import pytest
 import yaml
+from support.judged_runs import config_of, judged_dataset, judged_responses
+from support.openai_stub import OpenAIStub
 from support.scored_runs import run_folder
 
 from graphrag_eval_lc.registry import registered_only_here
@@ -80,6 +84,15 @@ def write_dataset(templates: int, questions: int, answered: int, repeats: int = 
     Path("responses.jsonl").write_text("".join(f"{json.dumps(line)}\n" for line in lines))
 
 
+def write_judged(stub: OpenAIStub, more: dict[str, Any]) -> None:
+    config = config_of(stub, **{key: value for key, value in more.items() if key != "llm"})
+    for model, changes in more.get("llm", {}).items():
+        config["llm"][model] = None if changes is None else config["llm"][model] | changes
+    Path("config.yaml").write_text(yaml.safe_dump(config))
+    Path("judged.yaml").write_text(yaml.safe_dump(judged_dataset(3)))
+    Path("judged.jsonl").write_text("".join(f"{json.dumps(each)}\n" for each in judged_responses(3)))
+
+
 def write_run(name: str, run: dict[str, Any]) -> None:
     ids = run.get("ids") or range(run.get("first", 0), run.get("first", 0) + len(run["scores"]))
     lines = [
@@ -120,6 +133,7 @@ def test_session(
     exit_code: Callable[..., int],
     capsys: pytest.CaptureFixture[str],
     monkeypatch: pytest.MonkeyPatch,
+    request: pytest.FixtureRequest,
 ) -> None:
     with registered_only_here():
         forget = saved_registrations()
@@ -132,6 +146,8 @@ def test_session(
             for path, text in step.get("append", {}).items():
                 with Path(path).open("a", encoding="utf-8") as file:
                     file.write(text)
+            if "judge" in step:
+                write_judged(request.getfixturevalue("judge"), step["judge"])
             if "dataset" in step:
                 write_dataset(**step["dataset"])
             for path, run in step.get("runs", {}).items():
@@ -149,3 +165,5 @@ def test_session(
             if "$" in step:
                 check_command(step, exit_code, capsys)
             check_files(step)
+            if "requests" in step:
+                assert len(request.getfixturevalue("judge").requests) == step["requests"]
