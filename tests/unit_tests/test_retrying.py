@@ -16,7 +16,14 @@ from langgraph.errors import GraphRecursionError
 
 from graphrag_eval_lc.errors import OptionError
 from graphrag_eval_lc.event_loop.bounded_http import TooLargeResponseError
-from graphrag_eval_lc.retrying import RetryPolicy, is_rate_limit, is_worth_a_retry, masked_error_text, retry_after_of
+from graphrag_eval_lc.retrying import (
+    RetryPolicy,
+    is_rate_limit,
+    is_worth_a_retry,
+    masked_error_text,
+    refuses_everything,
+    retry_after_of,
+)
 
 QUOTA = {"error": {"message": "You exceeded your current quota", "code": "insufficient_quota"}}
 
@@ -177,6 +184,26 @@ def test_what_passes_with_time_is_worth_a_retry(error: Exception) -> None:
 )
 def test_what_fails_again_is_not_worth_a_retry(error: BaseException) -> None:
     assert not is_worth_a_retry(error)
+
+
+@pytest.mark.parametrize(
+    ("error", "expected"),
+    [
+        (http_error(401), True),
+        (http_error(404), True),
+        (http_error(429), False),
+        (http_error(429, body=QUOTA), True),
+        (error_with(status_code=400, body={"error": {"code": "model_not_found"}}), True),
+        (http_error(400, body={"detail": "The model gpt-x does not exist"}), True),
+        (http_error(422, body={"detail": "Incorrect API key provided"}), True),
+        (http_error(400, body={"detail": "response_format json_schema of this model is not supported"}), False),
+        (http_error(400, body={"detail": "messages is empty"}), False),
+        (http_error(503, body={"detail": "The model gpt-x does not exist"}), False),
+        (TimeoutError(), False),
+    ],
+)
+def test_server_that_refuses_all_requests_is_known(error: Exception, expected: bool) -> None:
+    assert refuses_everything(error) is expected
 
 
 def test_suppressed_context_is_not_looked_at() -> None:
