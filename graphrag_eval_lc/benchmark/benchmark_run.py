@@ -6,6 +6,8 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, cast
 
+import httpx
+
 from graphrag_eval_lc.aggregation.question_values import mean_text
 from graphrag_eval_lc.compare.gate_checks import GateResult
 from graphrag_eval_lc.compare.gates import Gates, gate_results, gates_in
@@ -13,8 +15,9 @@ from graphrag_eval_lc.compare.runs import run_results
 from graphrag_eval_lc.config import EvaluationConfig, GateConfig
 from graphrag_eval_lc.dataset.ids import nearest_id
 from graphrag_eval_lc.dataset.loading import response_key
-from graphrag_eval_lc.errors import GraphRAGEvalError, OptionError, RunFolderError
+from graphrag_eval_lc.errors import GraphRAGEvalError, OptionError, PublishError, RunFolderError
 from graphrag_eval_lc.files.opening import is_of_run, is_private_beside, make_folder, refuse_odd
+from graphrag_eval_lc.files.writing import json_line, replace_file
 from graphrag_eval_lc.masking import masked_text
 from graphrag_eval_lc.records import Response, Result
 from graphrag_eval_lc.registry.custom_metrics import recorded_only_here
@@ -29,7 +32,8 @@ from graphrag_eval_lc.registry.metrics import (
     metric_spec,
     own_metrics,
 )
-from graphrag_eval_lc.run_folder import RESPONSES_FILE, RESULTS_FILE, iter_responses, iter_results
+from graphrag_eval_lc.retrying import masked_error_text
+from graphrag_eval_lc.run_folder import RESPONSES_FILE, RESULTS_FILE, iter_responses, iter_results, read_run
 from graphrag_eval_lc.run_store.last_run import earlier_of
 from graphrag_eval_lc.tables import Results, Table, aggregates_table, questions_table, steps_table
 from graphrag_eval_lc.tables.notebook_html import facts_html, never_raising, page_html
@@ -38,6 +42,8 @@ from graphrag_eval_lc.tables.parquet import write_parquet
 from graphrag_eval_lc.tables.plots import plot_scores, plot_templates, plot_times
 from graphrag_eval_lc.tables.shown_question import ShownQuestion
 from graphrag_eval_lc.texts import on_one_line
+from graphrag_eval_lc.traces.export import otlp_requests
+from graphrag_eval_lc.traces.otlp_sending import OTLPSender
 from graphrag_eval_lc.view import RunView, run_view
 from graphrag_eval_lc.view.run_view import MOST_FAILURES, GateLine
 
@@ -264,6 +270,52 @@ class BenchmarkRun:
         """
         folder = _made(directory)
         return [write_parquet(self._table(kind), folder / f"{kind}.parquet") for kind in _KINDS]
+
+    def to_otlp(
+        self, to: str | PathLike[str], *, project: str | None = None, headers: Mapping[str, str] | None = None
+    ) -> int:
+        """Send or write the responses as traces of OpenTelemetry, so that any viewer shows them.
+
+        Each question is a trace: the agent's span, and in it those of models and tools, with the attributes of
+        OpenInference and of the GenAI conventions, and secrets masked. The ids are always the same, so
+        ``publish_scores`` finds these traces, and a viewer that replaces spans has none twice. ``read_traces`` reads a
+        file of them with no step lost. Prompts and artifacts are left out.
+
+        Args:
+            to: The address of a receiver, such as ``http://localhost:6006/v1/traces``, or a file to write (OTLP/JSON, a
+                request a line).
+            project: The project in which Phoenix shows them.
+            headers: HTTP headers, such as those with a key; None: those in OTEL_EXPORTER_OTLP_HEADERS.
+
+        Returns:
+            How many traces were sent or written.
+
+        Raises:
+            MissingExtraError: opentelemetry-proto is not installed, which sending needs.
+            PublishError: The receiver cannot be reached, or refuses them.
+            RunFolderError: The file cannot be written, or the run's files cannot be read.
+
+        Example:
+            >>> run.to_otlp("traces.jsonl")  # doctest: +SKIP
+            48
+        """
+        record = read_run(self.output_dir) if self.output_dir is not None else None
+        requests = otlp_requests(self.responses, str((record or {}).get("run_id") or "run"), project)
+        if not isinstance(to, str) or "://" not in to:
+            replace_file(Path(to), map(json_line, requests))
+            return len(self.responses)
+        sender = OTLPSender(to, "traces", headers)
+        for request in requests:
+            try:
+                rejected = sender.send(request)
+            except httpx.HTTPError as problem:
+                hint = "Check the address, which ends in /v1/traces, and the key."
+                raise PublishError(
+                    f"{to} does not take the traces: {masked_error_text(problem)}", hint=hint
+                ) from problem
+            if rejected is not None:
+                raise PublishError(f"{to} rejected a part of the traces: {rejected}")
+        return len(self.responses)
 
     def plot_scores(self, metric: str = MAIN_METRIC, *, ax: "Axes | None" = None) -> "Axes":
         """Draw how the values of a metric are distributed, by template; failed samples are apart.

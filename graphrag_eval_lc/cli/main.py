@@ -164,6 +164,7 @@ _COMMANDS: Final = {
         "compare": ("compare:compare", "Compare runs question by question: is a difference more than chance?"),
         "runs": ("runs:runs", "List the runs in a folder, or show the trend of their scores and costs."),
         "publish": ("publish:publish", "Send the scores of a run to the traces of its questions in another tool."),
+        "mcp": ("mcp:mcp", "Serve runs to coding agents over the Model Context Protocol."),
     },
     "Data": {
         "validate": ("dataset:validate", "Find everything that is wrong with a dataset, and how to fix it."),

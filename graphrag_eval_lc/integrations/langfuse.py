@@ -1,20 +1,72 @@
-"""Langfuse: scores of its traces."""
+"""Langfuse: scores of its traces, and this package's scorer in its experiments."""
 
 import os
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
+from graphrag_eval_lc.dataset.loading import DatasetSource
 from graphrag_eval_lc.errors import PublishError
 from graphrag_eval_lc.integrations.packages import needed
 from graphrag_eval_lc.integrations.publishing import NotPlacedError
 from graphrag_eval_lc.integrations.scores import FoundTrace, Score, ScoredRun, ScoredSample, TraceIndex
+from graphrag_eval_lc.integrations.scoring import QuestionScorer, QuestionTarget, questions_in
 from graphrag_eval_lc.retrying import status_of
 from graphrag_eval_lc.traces.export import exported_trace_id
 
 _CLOUD = "https://cloud.langfuse.com"
 _PAGE = 1000
+
+
+def examples(dataset: DatasetSource) -> list[dict[str, Any]]:
+    """Return the questions of a dataset as the ``data`` of Langfuse's ``run_experiment``.
+
+    Example:
+        >>> dataset = [{"template_id": "t", "questions": [{"id": "q1", "question_text": "1 + 1?"}]}]
+        >>> examples(dataset)[0]["metadata"]
+        {'question_id': 'q1', 'template_id': 't'}
+    """
+    return [
+        {
+            "input": asked.inputs,
+            "expected_output": asked.reference,
+            "metadata": {key: value for key, value in asked.inputs.items() if key != "question"},
+        }
+        for asked in questions_in(dataset)
+    ]
+
+
+def target(agent: Any, **options: Any) -> Callable[..., dict[str, Any]]:
+    """Return the ``task`` of Langfuse's ``run_experiment``.
+
+    Args:
+        agent: What ``run_benchmark`` accepts.
+        **options: ``timeout`` and ``capture``, as for ``QuestionTarget``.
+    """
+    asking = QuestionTarget(agent, **options)
+
+    def ask(*, item: Any, **_: Any) -> dict[str, Any]:
+        return asking(item["input"] if isinstance(item, Mapping) else item.input)
+
+    return ask
+
+
+def scorer(config: Any = None, **options: Any) -> Callable[..., list[Any]]:
+    """Return an evaluator for Langfuse's ``run_experiment``: the scores of this package, each with its reason.
+
+    Args:
+        config: A path, a dict or an EvaluationConfig; None for the defaults.
+        **options: ``metrics`` and ``evaluators``, as for ``QuestionScorer``.
+    """
+    evaluation = needed("langfuse", "Langfuse's experiments", "langfuse").Evaluation
+    scoring = QuestionScorer(config, **options)
+
+    def graphrag_eval(*, input: Any, output: Any, expected_output: Any = None, **_: Any) -> list[Any]:
+        scores = scoring(input, output, expected_output)
+        return [evaluation(name=each.name, value=each.value, comment=each.comment or None) for each in scores]
+
+    return graphrag_eval
 
 
 class Publisher:

@@ -1,15 +1,76 @@
-"""LangSmith: scores as feedback of its runs."""
+"""LangSmith: scores as feedback of its runs, and this package's scorer in its ``evaluate``."""
 
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import cached_property
-from uuid import UUID
+from typing import Any
+from uuid import NAMESPACE_URL, UUID, uuid5
 
+from graphrag_eval_lc.dataset.loading import DatasetSource
 from graphrag_eval_lc.errors import PublishError
 from graphrag_eval_lc.integrations.packages import needed
 from graphrag_eval_lc.integrations.publishing import NotPlacedError
 from graphrag_eval_lc.integrations.scores import FoundTrace, Score, ScoredRun, ScoredSample, TraceIndex
+from graphrag_eval_lc.integrations.scoring import QuestionScorer, QuestionTarget, questions_in
+
+
+def examples(dataset: DatasetSource) -> list[Any]:
+    """Return the questions of a dataset as LangSmith's examples, for ``evaluate(data=…)``; nothing is uploaded.
+
+    Args:
+        dataset: A path, or the templates with their questions.
+
+    Example:
+        >>> dataset = [{"template_id": "t", "questions": [{"id": "q1", "question_text": "1 + 1?"}]}]
+        >>> examples(dataset)[0].inputs["question"]
+        '1 + 1?'
+    """
+    schemas = needed("langsmith.schemas", "LangSmith's examples", "langsmith")
+    return [
+        schemas.Example(
+            id=uuid5(NAMESPACE_URL, f"graphrag-eval-lc:{asked.inputs['question_id']}"),
+            dataset_id=uuid5(NAMESPACE_URL, "graphrag-eval-lc"),
+            inputs=asked.inputs,
+            outputs=asked.reference,
+        )
+        for asked in questions_in(dataset)
+    ]
+
+
+def target(agent: Any, **options: Any) -> Callable[[dict[str, Any]], dict[str, Any]]:
+    """Return the function that LangSmith's ``evaluate`` calls; the agent's own runs are not sent to LangSmith.
+
+    ``evaluate(upload_results=False)`` alone would still post the runs of the agent, with its inputs and outputs.
+
+    Args:
+        agent: What ``run_benchmark`` accepts.
+        **options: ``timeout`` and ``capture``, as for ``QuestionTarget``.
+    """
+    helpers = needed("langsmith.run_helpers", "LangSmith's evaluate", "langsmith")
+    asking = QuestionTarget(agent, around=lambda: helpers.tracing_context(enabled=False), **options)
+
+    def ask(inputs: dict[str, Any]) -> dict[str, Any]:
+        return asking(inputs)
+
+    return ask
+
+
+def scorer(config: Any = None, **options: Any) -> Callable[..., dict[str, Any]]:
+    """Return an evaluator for LangSmith's ``evaluate``: the scores of this package, each with its reason.
+
+    Args:
+        config: A path, a dict or an EvaluationConfig; None for the defaults.
+        **options: ``metrics`` and ``evaluators``, as for ``QuestionScorer``.
+    """
+    scoring = QuestionScorer(config, **options)
+
+    def graphrag_eval(inputs: dict[str, Any], outputs: Any, reference_outputs: dict[str, Any]) -> dict[str, Any]:
+        scores = scoring(inputs, outputs, reference_outputs)
+        found = [{"key": each.name, "score": each.value, "comment": each.comment or None} for each in scores]
+        return {"results": found}
+
+    return graphrag_eval
 
 
 class Publisher:

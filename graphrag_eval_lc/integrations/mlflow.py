@@ -1,8 +1,8 @@
-"""MLflow: scores as assessments of its traces, and the run with its settings, means and report."""
+"""MLflow: scores as assessments of its traces, the run with its report, and this package's scorer in its runner."""
 
 import os
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime
 from functools import cached_property
@@ -10,9 +10,11 @@ from itertools import islice
 from typing import Any, Final
 
 from graphrag_eval_lc.benchmark.load_run import load_run
+from graphrag_eval_lc.dataset.loading import DatasetSource
 from graphrag_eval_lc.integrations.packages import needed
 from graphrag_eval_lc.integrations.publishing import NotPlacedError
 from graphrag_eval_lc.integrations.scores import FoundTrace, Score, ScoredRun, ScoredSample, TraceIndex
+from graphrag_eval_lc.integrations.scoring import QuestionScorer, QuestionTarget, questions_in
 from graphrag_eval_lc.masking import masked_text, masked_values
 from graphrag_eval_lc.registry.exporters import REPORT, exporter
 from graphrag_eval_lc.texts import shortened
@@ -23,6 +25,52 @@ _RUN_TAG: Final = "graphrag_eval_lc.run_id"
 _PAGE: Final = 200
 _BATCH: Final = 100  # how many params and tags MLflow takes at once
 _LONGEST: Final = 500  # characters of a param that all of its stores take
+
+
+def examples(dataset: DatasetSource) -> list[dict[str, Any]]:
+    """Return the questions of a dataset as the ``data`` of ``mlflow.genai.evaluate``.
+
+    Example:
+        >>> dataset = [{"template_id": "t", "questions": [{"id": "q1", "question_text": "1 + 1?"}]}]
+        >>> examples(dataset)[0]["inputs"]["question_id"]
+        'q1'
+    """
+    return [{"inputs": asked.inputs, "expectations": asked.reference} for asked in questions_in(dataset)]
+
+
+def target(agent: Any, **options: Any) -> Callable[..., dict[str, Any]]:
+    """Return the ``predict_fn`` of ``mlflow.genai.evaluate``.
+
+    Args:
+        agent: What ``run_benchmark`` accepts.
+        **options: ``timeout`` and ``capture``, as for ``QuestionTarget``.
+    """
+    asking = QuestionTarget(agent, **options)
+
+    def ask(question: str, question_id: str = "", template_id: str = "") -> dict[str, Any]:
+        return asking({"question": question, "question_id": question_id, "template_id": template_id})
+
+    return ask
+
+
+def scorer(config: Any = None, **options: Any) -> Any:
+    """Return a scorer for ``mlflow.genai.evaluate``: the scores of this package, each with its reason.
+
+    Args:
+        config: A path, a dict or an EvaluationConfig; None for the defaults.
+        **options: ``metrics`` and ``evaluators``, as for ``QuestionScorer``.
+    """
+    feature = "mlflow.genai.evaluate"
+    feedback = needed("mlflow.entities", feature, "mlflow").Feedback
+    scoring = QuestionScorer(config, **options)
+
+    def graphrag_eval(inputs: Any, outputs: Any, expectations: Any = None) -> list[Any]:
+        scores = scoring(inputs, outputs, expectations)
+        return [
+            feedback(name=mlflow_name(each.name), value=each.value, rationale=each.comment or None) for each in scores
+        ]
+
+    return needed("mlflow.genai", feature, "mlflow").scorer(graphrag_eval)
 
 
 class Publisher:

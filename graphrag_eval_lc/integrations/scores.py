@@ -131,7 +131,7 @@ def scored_run(folder: Path, metrics: Sequence[str] | None = None, report_url: s
         scores = [
             _score(sample, name, run_id, report_url, config)
             for name in wanted
-            if name in sample.scores and (metrics is not None or _is_main(metric_spec(name)))
+            if name in sample.scores and (metrics is not None or is_main(metric_spec(name)))
         ]
         samples.append(_scored_sample(sample, scores))
     for metric in metrics or ():
@@ -149,7 +149,8 @@ def scored_run(folder: Path, metrics: Sequence[str] | None = None, report_url: s
     )
 
 
-def _is_main(spec: MetricSpec) -> bool:
+def is_main(spec: MetricSpec) -> bool:
+    """Return whether a metric is a score that no other one sums up."""
     return spec.kind == "score" and not spec.is_part
 
 
@@ -177,21 +178,27 @@ def _scored_sample(sample: Sample, scores: Iterable[Score]) -> ScoredSample:
     )
 
 
-def _score(sample: Sample, name: str, run_id: str, report_url: str | None, config: EvaluationConfig) -> Score:
-    """Return a score with its comment: the judge's reason, or why the steps are not right."""
-    result, spec, value = sample.result, metric_spec(name), sample.scores[name]
+def comment_on(sample: Sample, name: str, config: EvaluationConfig) -> str:
+    """Return why a score is not the best value, secrets masked: the judge's reason, or what is wrong with the steps."""
+    result, spec = sample.result, metric_spec(name)
     judged = result.get(spec.reason_key or reason_key(name))
     best = spec.range[0 if spec.lower_is_better else 1]
     comment = ""
     if judged is not None and not is_error(result):
         comment = str(judged)
-    elif is_error(result) or (value != best and (spec.needs == "reference_steps" or name == config.repeats.metric)):
+    elif is_error(result) or (
+        sample.scores[name] != best and (spec.needs == "reference_steps" or name == config.repeats.metric)
+    ):
         comment = reason_of(result)
-    comment = one_line(masked_text(comment), _LONGEST_COMMENT)
+    return one_line(masked_text(comment), _LONGEST_COMMENT)
+
+
+def _score(sample: Sample, name: str, run_id: str, report_url: str | None, config: EvaluationConfig) -> Score:
+    result, comment = sample.result, comment_on(sample, name, config)
     if report_url is not None:
         comment = f"{comment}\n{report_url}#q={quote(sample.key)}".lstrip()
     seed = f"graphrag-eval-lc:{run_id}\n{result.get('question_id')}\n{repeat_of(result)}\n{name}"
-    return Score(str(uuid5(NAMESPACE_URL, seed)), name, value, comment)
+    return Score(str(uuid5(NAMESPACE_URL, seed)), name, sample.scores[name], comment)
 
 
 @dataclass(frozen=True, slots=True)

@@ -186,7 +186,7 @@ def _tool(step: Mapping[str, Any], place: int) -> dict[str, Any]:
     if not is_error(step):
         given = step.get("output")
         output = masked_text(given if isinstance(given, str) else "" if given is None else json_text(given))
-        if any(mark in output for mark in _WRAPPED):
+        if not output or any(mark in output for mark in _WRAPPED):  # readers take an empty attribute for a missing one
             message = {"type": "tool", "content": output, "tool_call_id": call_id, "status": "success"}
             output = json_text({"output": message})
     return {

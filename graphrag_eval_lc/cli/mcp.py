@@ -1,0 +1,25 @@
+"""The command ``mcp``: a server with which coding agents read runs."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from graphrag_eval_lc.integrations.mcp_server import serve
+
+
+def mcp(
+    folder: Annotated[Path, typer.Argument(help="The folder of runs, or of one run.", metavar="RUNS_DIR")] = Path(
+        "runs"
+    ),
+) -> None:
+    """Serve runs to coding agents over the Model Context Protocol (standard input and output).
+
+    The tools only read: list_runs, failures, explain, compare, validate and lint. Nothing is sent anywhere but to the
+    client that started the command. Needs the extra `graphrag-eval-lc[mcp]`.
+
+    For example, for Claude Code:
+
+    `claude mcp add graphrag-eval -- graphrag-eval-lc mcp runs/`
+    """
+    serve(folder)
