@@ -5,6 +5,7 @@ from collections.abc import Hashable, Iterable, Mapping, Sequence
 from statistics import fmean
 from typing import Any
 
+from graphrag_eval_lc.aggregation.calibrated import CALIBRATED, calibrated_summary
 from graphrag_eval_lc.aggregation.sample_values import (
     MISSING_KEYS,
     OF_STEPS,
@@ -18,8 +19,10 @@ from graphrag_eval_lc.aggregation.statistics import Column, MetricStatistics, St
 from graphrag_eval_lc.aggregation.totals import JudgeCosts, Totals
 from graphrag_eval_lc.config import ConfigSource, EvaluationConfig, load_config
 from graphrag_eval_lc.errors import ResponsesError
+from graphrag_eval_lc.judges.labels import JudgeLabels, judge_labels
 from graphrag_eval_lc.records import is_error
 from graphrag_eval_lc.registry.metrics import (
+    ANSWER_F1,
     COUNTED,
     FAMILIES,
     NUMBER_OF_ERROR_SAMPLES,
@@ -45,6 +48,7 @@ class Aggregator:
     Args:
         config: A path, a dict or an EvaluationConfig; None for the defaults.
         template_ids: The order of ``per_template``; other templates follow as they are first seen.
+        labels: Labels of people, by which judged means are corrected; None: they are not.
 
     Example:
         >>> aggregator = Aggregator()
@@ -54,12 +58,11 @@ class Aggregator:
         {'steps_score': {'mean': 0.75}}
     """
 
-    def __init__(self, config: ConfigSource = None, template_ids: Sequence[str] = ()) -> None:
-        if isinstance(config, EvaluationConfig):
-            settings = config
-        else:  # no model is asked here
-            settings = load_config(config, has_llm=True, has_embeddings=True)
-        self._settings = settings
+    def __init__(
+        self, config: ConfigSource = None, template_ids: Sequence[str] = (), *, labels: JudgeLabels | None = None
+    ) -> None:
+        self._settings = settings = _settings_of(config)
+        self._labels = labels
         self._template_ids = tuple(map(str, template_ids))
         self._metrics = Metrics(settings)
         self._totals = Totals(JudgeCosts(settings))
@@ -87,6 +90,8 @@ class Aggregator:
         if isinstance(repeat, int) and repeat > self._repeats:
             self._repeats = repeat
         self._totals.add(result)
+        if self._labels is not None:
+            self._labels.add(result)
         if has_failed and self._settings.aggregates.errors == "exclude":
             return
         self._steps[template_id].add(result)
@@ -143,6 +148,10 @@ class Aggregator:
             repeats = self._settings.repeats
             outcomes = self._outcomes(repeats.metric, repeats.threshold)
             aggregates["repeats"] = repeats_summary(outcomes, self._repeats, statistics, repeats)
+        if self._labels is not None and ANSWER_F1 in self._columns:
+            pairs = self._labels.pairs()
+            if calibrated := calibrated_summary(self._values_by_template(ANSWER_F1), pairs):
+                aggregates[CALIBRATED] = calibrated
         return aggregates
 
     def _measured(self) -> list[str]:
@@ -193,6 +202,11 @@ class Aggregator:
         return outcomes
 
 
+def _settings_of(config: ConfigSource) -> EvaluationConfig:
+    # Nothing is missing without models, as none is asked here.
+    return config if isinstance(config, EvaluationConfig) else load_config(config, has_llm=True, has_embeddings=True)
+
+
 def compute_aggregates(results: Iterable[Sample], config: ConfigSource = None) -> dict[str, Any]:
     """Return the aggregates of the results of an evaluation.
 
@@ -230,15 +244,20 @@ def compute_aggregates(results: Iterable[Sample], config: ConfigSource = None) -
         ``repeats``, only with repeats: ``count``, ``metric``, ``threshold``, ``number_of_questions``,
         ``number_of_unmeasured_questions``, ``pass@k`` and ``pass^k`` by k as a text ("1", "2", …), and ``metrics``
         with each metric's ``mean`` and its ``standard_error`` clustered by template.
+        ``calibrated``, only with ``judges: {labels: FILE}`` in the config: judged means corrected for the judge's
+        errors, as ``calibrated_summary`` returns them.
 
     Raises:
         ResponsesError: What is given is not a list of results.
+        ConfigError: The labels that the config names cannot be used.
 
     Example:
         >>> compute_aggregates([{"template_id": "t", "status": "success", "steps_score": 0.5}])["macro"]
         {'steps_score': {'mean': 0.5}}
     """
-    aggregator = Aggregator(config)
+    settings = _settings_of(config)
+    path = settings.judges.labels
+    aggregator = Aggregator(settings, labels=None if path is None else judge_labels(path))
     if not isinstance(results, Iterable) or isinstance(results, str | Mapping):
         raise ResponsesError(f"the results cannot be a {type(results).__name__}", hint=_RESULTS_HINT)
     for number, result in enumerate(results):

@@ -174,12 +174,12 @@ def ended(
         totals: What the run spent.
         stopped: Why the session ended early, and how many samples it left out.
         scorers: What ``scored_with`` returns by now.
-        judges: Who judged, if that was not described when the run began.
+        judges: Who judged, with what is known of the judges by now.
     """
     now = datetime.now(UTC)
     found = {**record, **(scorers or {}), "totals": dict(totals)}
     if judges is not None:
-        found.setdefault("judges", dict(judges))
+        found["judges"] = {**(found.get("judges") or {}), **judges}
     if "scored" in record:
         return {**found, "scored": _time_text(now)}
     *earlier, session = record["times"]["sessions"]

@@ -16,8 +16,7 @@ from graphrag_eval_lc.cli.printing import output_console, say
 from graphrag_eval_lc.cli.project import Config, Dataset, needed_dataset
 from graphrag_eval_lc.config import load_config
 from graphrag_eval_lc.dataset.loading import load_dataset
-from graphrag_eval_lc.evaluation.answer_tables import read_table
-from graphrag_eval_lc.evaluation.judge_agreement import JudgeAgreement, labels_in, verdict_in, verdict_text
+from graphrag_eval_lc.evaluation.judge_agreement import JudgeAgreement, verdict_in, verdict_text
 from graphrag_eval_lc.evaluation.judge_certificate import (
     asks_of,
     certificate_of,
@@ -26,6 +25,8 @@ from graphrag_eval_lc.evaluation.judge_certificate import (
 )
 from graphrag_eval_lc.evaluation.judged_tables import answer_judge, answers_in
 from graphrag_eval_lc.judges.altered_answers import altered_answers
+from graphrag_eval_lc.judges.answer_tables import read_table
+from graphrag_eval_lc.judges.labels import LABEL_COLUMN, labels_in
 from graphrag_eval_lc.judges.request_plan import RequestPlan
 from graphrag_eval_lc.prices import Pricing
 from graphrag_eval_lc.registry.metrics import ANSWER_F1, ANSWER_RECALL
@@ -116,7 +117,7 @@ def agreement(
             "incorrect.",
             "NAME",
         ),
-    ] = "Label",
+    ] = LABEL_COLUMN,
     metric: Annotated[Metric, option("--metric", "The score by which the judge decides.")] = Metric.ANSWER_F1,
     threshold: Annotated[
         float,

@@ -11,11 +11,11 @@ from graphrag_eval_lc.benchmark.progress import progress_display
 from graphrag_eval_lc.budget import Budget
 from graphrag_eval_lc.cli.printing import EXIT_FINDINGS, EXIT_INTERRUPTED, say, tell
 from graphrag_eval_lc.errors import cannot_write
-from graphrag_eval_lc.evaluation.answer_tables import AnswerTable, is_judged
 from graphrag_eval_lc.evaluation.events import Observer, RunEvent
 from graphrag_eval_lc.evaluation.judge_certificate import Ask, Certifying, check_complete
 from graphrag_eval_lc.evaluation.judged_tables import AnswerJudge, JudgedTable, answer_judge, judge_table
 from graphrag_eval_lc.judges.altered_answers import Reference
+from graphrag_eval_lc.judges.answer_tables import AnswerTable, is_judged
 from graphrag_eval_lc.judges.cache import JudgeCache
 from graphrag_eval_lc.judges.request_plan import RequestPlan
 from graphrag_eval_lc.prices import dollars, unpriced_warning

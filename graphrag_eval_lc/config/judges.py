@@ -178,6 +178,8 @@ class JudgesConfig(Section):
         cache: Whether answers are kept in the run's folder, so that another scoring asks only what is new.
         votes: How many times the model decides on each claim of answer correctness. The majority counts.
         voters: More models that decide on each claim, once each.
+        labels: A table of answers with the labels of people, such as ``judge agreement --output`` writes. By it
+            the aggregates correct judged means for the judge's errors.
         certificate: The file that ``judge certify`` wrote of this judge, which reports show next to judged scores.
     """
 
@@ -190,6 +192,7 @@ class JudgesConfig(Section):
     cache: bool = True
     votes: int = Field(default=1, ge=1)
     voters: list[GenerationConfig] = Field(default_factory=list)
+    labels: str | None = Field(default=None, min_length=1)
     certificate: str | None = Field(default=None, min_length=1)
 
     @model_validator(mode="after")

@@ -1,50 +1,10 @@
 """Agreement of a judge's verdicts with the labels of people."""
 
-import difflib
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from graphrag_eval_lc.errors import ResponsesError
-from graphrag_eval_lc.evaluation.answer_tables import AnswerTable, Cells, is_judged, score_in
+from graphrag_eval_lc.judges.answer_tables import Cells, is_judged, score_in
 from graphrag_eval_lc.metrics import cohens_kappa, kappa_interval, wilson_interval
-
-_CORRECT = frozenset({"1", "yes", "true", "correct"})
-_INCORRECT = frozenset({"0", "no", "false", "incorrect"})
-
-
-def labels_in(table: AnswerTable, column: str) -> list[bool | None]:
-    """Return the label of each row.
-
-    Args:
-        table: The table.
-        column: The column of the labels: 1, yes, true or correct; 0, no, false or incorrect; in any case.
-
-    Returns:
-        Whether the answer is correct; None if the cell is blank.
-
-    Raises:
-        ResponsesError: The column is missing, a label is something else, or there is none at all.
-    """
-    (place,) = table.places([column])
-    labels = []
-    for row, line in zip(table.rows, table.lines, strict=True):
-        label = row[place].strip().lower()
-        if label and label not in _CORRECT | _INCORRECT:
-            near = difflib.get_close_matches(label, sorted(_CORRECT | _INCORRECT), n=1, cutoff=0.7)
-            raise ResponsesError(
-                f"{row[place][:50]!r} is no label",
-                path=table.path,
-                line=line,
-                key=column,
-                hint=f"Did you mean {near[0]}?"
-                if near
-                else "Write 1, yes, true or correct; 0, no, false or incorrect.",
-            )
-        labels.append(label in _CORRECT if label else None)
-    if not any(label is not None for label in labels):
-        raise ResponsesError("no row has a label", path=table.path, key=column, hint="Write 1 or 0 in this column.")
-    return labels
-
 
 Interval = tuple[float, float]
 

@@ -11,7 +11,11 @@ from typing import Protocol, Unpack
 
 from graphrag_eval_lc.config import ConfigSource, expanded, load_config
 from graphrag_eval_lc.errors import ConfigError, JudgeError, OptionError, ResponsesError, RunFolderError, cannot_write
-from graphrag_eval_lc.evaluation.answer_tables import (
+from graphrag_eval_lc.evaluation.workers import Workers
+from graphrag_eval_lc.event_loop.loop import run_sync
+from graphrag_eval_lc.files.writing import replace_file
+from graphrag_eval_lc.judges.answer_correctness import AnswerCorrectness
+from graphrag_eval_lc.judges.answer_tables import (
     ANSWER_COLUMNS,
     JUDGED_COLUMNS,
     AnswerTable,
@@ -21,10 +25,6 @@ from graphrag_eval_lc.evaluation.answer_tables import (
     read_table,
     table_lines,
 )
-from graphrag_eval_lc.evaluation.workers import Workers
-from graphrag_eval_lc.event_loop.loop import run_sync
-from graphrag_eval_lc.files.writing import replace_file
-from graphrag_eval_lc.judges.answer_correctness import AnswerCorrectness
 from graphrag_eval_lc.judges.cache import JudgeCache
 from graphrag_eval_lc.judges.model import AskingOptions
 from graphrag_eval_lc.judges.model_interface import NotAskedError, cost_of, total_cost

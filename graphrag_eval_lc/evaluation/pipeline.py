@@ -7,6 +7,7 @@ from collections.abc import AsyncGenerator, Callable, Iterable, Mapping, Sequenc
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar, cast
 
 from graphrag_eval_lc.aggregation import Aggregator
+from graphrag_eval_lc.aggregation.calibrated import CALIBRATED
 from graphrag_eval_lc.aggregation.sample_values import Metrics
 from graphrag_eval_lc.budget import Budget
 from graphrag_eval_lc.config import EvaluationConfig
@@ -122,7 +123,11 @@ class Pipeline:
         self._metrics = Metrics(config)
         self._judge_failures = JudgeFailures()
         self._unknown_tools = UnknownTools(config, reference_names(templates))
-        self._aggregator = Aggregator(config, [str(template["template_id"]) for template in templates])
+        self._aggregator = Aggregator(
+            config,
+            [str(template["template_id"]) for template in templates],
+            labels=None if judges is None else judges.labels,
+        )
         self._aggregates: dict[str, Any] | None = None
         self._lock = threading.Lock()
         self._kept: dict[int, Result] = {}
@@ -303,6 +308,8 @@ class Pipeline:
             for result in self.kept():  # only now, as not everybody wants the aggregates
                 self._aggregator.add(result)
             self._aggregates = self._aggregator.aggregates()
+            if self.judges is not None:
+                self.judges.calibrated = self._aggregates.get(CALIBRATED, {})
         return self._aggregates
 
     def kept(self) -> list[Result]:

@@ -14,6 +14,7 @@ from graphrag_eval_lc.judges.answer_forms import content_text
 from graphrag_eval_lc.judges.certificates import certificate_record
 from graphrag_eval_lc.judges.custom_evaluation import CustomEvaluation
 from graphrag_eval_lc.judges.custom_functions import CustomFunction, Evaluator, all_functions
+from graphrag_eval_lc.judges.labels import judge_labels
 from graphrag_eval_lc.judges.model import AskingOptions
 from graphrag_eval_lc.judges.model_interface import CallPool
 from graphrag_eval_lc.judges.models import RunModels, run_models
@@ -88,10 +89,12 @@ class Judges:
         functions: The functions that were registered or passed in Python.
 
     Raises:
-        ConfigError: The certificate that the config names cannot be read.
+        ConfigError: The certificate or the labels that the config names cannot be read.
 
     Attributes:
         max_concurrency: How many results may be judged at once: as many as requests, of which each takes some.
+        labels: The labels that the config names; None: none.
+        calibrated: The section of the aggregates that was made by them, which run.json has too; empty without it.
     """
 
     def __init__(
@@ -106,6 +109,8 @@ class Judges:
         self._retrieving = config.retrieval.document_step_names(config.steps.names)
         self._tool_names = {**dict.fromkeys((step.name for step in config.retrieval.steps), RETRIEVAL), **self._names}
         self._engine = config.judges.engine
+        self.labels = None if config.judges.labels is None else judge_labels(config.judges.labels)
+        self.calibrated: Record = {}
         self._certificate: Record | None = None
         if config.judges.certificate is not None and ANSWER_CORRECTNESS in scorers:
             digest = scorers[ANSWER_CORRECTNESS].describe()["digest"]
@@ -237,6 +242,8 @@ class Judges:
             }
         if self._certificate is not None:
             described["certificate"] = self._certificate
+        if self.calibrated:
+            described["calibrated"] = self.calibrated
         if self._custom:
             described["custom_evaluations"] = [evaluation.name for evaluation in self._custom]
         if self._functions:

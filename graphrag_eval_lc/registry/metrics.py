@@ -53,6 +53,9 @@ AGENT_COST: Final = "agent_cost"
 JUDGES_COST: Final = "judges_cost"
 COST: Final = "cost"
 
+# An answer with at least this answer_f1 counts as right.
+ANSWER_THRESHOLD: Final = 0.5
+
 # The counts of claims that the judge of answer correctness finds.
 TRUE_POSITIVES: Final = "answer_true_positives"
 FALSE_POSITIVES: Final = "answer_false_positives"

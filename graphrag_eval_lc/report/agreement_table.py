@@ -7,8 +7,8 @@ from rich.table import Table
 from rich.text import Text
 
 from graphrag_eval_lc.console import data_text
-from graphrag_eval_lc.evaluation.answer_tables import Cells
 from graphrag_eval_lc.evaluation.judge_agreement import Interval, JudgeAgreement, Share, verdict_text
+from graphrag_eval_lc.judges.answer_tables import Cells
 from graphrag_eval_lc.texts import counted, shortened
 
 _SHOWN_TEXT = 300

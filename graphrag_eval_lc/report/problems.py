@@ -14,12 +14,19 @@ from graphrag_eval_lc.matching.rows.row_steps import ROWS, actual_results, refer
 from graphrag_eval_lc.matching.steps import scored_groups
 from graphrag_eval_lc.matching.unknown_tools import UnknownTools
 from graphrag_eval_lc.registry.metric_spec import error_key
-from graphrag_eval_lc.registry.metrics import ANSWER_F1, STEPS_SCORE, UNDECIDED, error_keys, metrics_of_users
+from graphrag_eval_lc.registry.metrics import (
+    ANSWER_F1,
+    ANSWER_THRESHOLD,
+    STEPS_SCORE,
+    UNDECIDED,
+    error_keys,
+    metrics_of_users,
+)
 from graphrag_eval_lc.report.formats import args_text
 from graphrag_eval_lc.report.steps import SampleSteps
 from graphrag_eval_lc.texts import one_line
 from graphrag_eval_lc.view.failures import kind_of, without_particulars
-from graphrag_eval_lc.view.samples import ANSWER_THRESHOLD, Sample
+from graphrag_eval_lc.view.samples import Sample
 
 STAGES = ("IRI found", "a query ran", "a query had rows", "rows right", "answer right")
 _ROWS, _ANSWER = STAGES.index("rows right"), STAGES.index("answer right")

@@ -15,14 +15,14 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from graphrag_eval_lc.dataset.loading import dataset_records
 from graphrag_eval_lc.errors import DatasetError, OptionError, cannot_read
-from graphrag_eval_lc.evaluation.answer_tables import ANSWER_COLUMNS
 from graphrag_eval_lc.files.reading import TextFile
 from graphrag_eval_lc.graph.dataset_text import Location, NewOutput, result_text, with_new_outputs
 from graphrag_eval_lc.json_values import json_text
+from graphrag_eval_lc.judges.answer_tables import ANSWER_COLUMNS
 from graphrag_eval_lc.masking import MASK
-from graphrag_eval_lc.registry.metrics import ANSWER_F1
+from graphrag_eval_lc.registry.metrics import ANSWER_F1, ANSWER_THRESHOLD
 from graphrag_eval_lc.texts import counted, one_line
-from graphrag_eval_lc.view.samples import ANSWER_THRESHOLD, repeat_of
+from graphrag_eval_lc.view.samples import repeat_of
 
 LABEL_COLUMNS: Final = (*ANSWER_COLUMNS, "Label", "Note")
 _LONGEST: Final = 300

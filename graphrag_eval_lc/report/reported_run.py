@@ -249,7 +249,8 @@ def title_of(run: ReportedRun) -> str:
 def _facts(run: ReportedRun, measured: Mapping[str, str]) -> dict[str, Any]:
     record = run.record
     label, dataset, times = record.get("label"), part_of(record, "dataset"), part_of(record, "times")
-    judges = {key: value for key, value in part_of(record, "judges").items() if key not in ("prompts", "certificate")}
+    left_out = ("prompts", "certificate", "calibrated")
+    judges = {key: value for key, value in part_of(record, "judges").items() if key not in left_out}
     defaults = CaptureConfig().model_dump()
     capture = {key: value for key, value in part_of(record, "capture").items() if value != defaults.get(key)}
     # What the config says of the capture stands in the record, as it was when the run was made.

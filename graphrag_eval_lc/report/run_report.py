@@ -139,7 +139,9 @@ def write_csv_files(run: RunSource, path: str | PathLike[str] | None = None) -> 
     reported = reported_run(run)
     target = Path(path) if path is not None else reported.file_of(CSV)
     results: list[Any] | None = None if reported.folder is not None else list(reported.results)
-    aggregates = compute_aggregates(reported.results, reported.config)
+    # The labels of the run may be elsewhere by now; the tables do not have what is computed from them.
+    judges = reported.config.judges.model_copy(update={"labels": None})
+    aggregates = compute_aggregates(reported.results, reported.config.model_copy(update={"judges": judges}))
     BenchmarkRun(aggregates, output_dir=reported.folder, results=results).to_csv(target)
     return target
 

@@ -6,6 +6,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any, Final
 
 from graphrag_eval_lc.aggregation import RunValues
+from graphrag_eval_lc.aggregation.calibrated import CALIBRATED, calibrated_note
 from graphrag_eval_lc.aggregation.sample_values import Metrics, counts_of, grading_note, number, uncertainty_texts
 from graphrag_eval_lc.aggregation.statistics import StepCounts
 from graphrag_eval_lc.config import EvaluationConfig
@@ -263,7 +264,8 @@ class RunView:
         most_expensive: Those that cost the most.
         notes: What to know of the scores: undecided steps, cut outputs.
         grading_note: What ``steps_score`` is if steps are graded; None if they are not.
-        judge_note: What the judge's certificate says, or that there is none; empty if no answer was judged.
+        judge_note: What the judge's certificate says, or that there is none, and the share of correct answers corrected
+            for its errors; empty if no answer was judged.
         score_note: What the main score says, and at which score a sample is right; empty if nothing was scored.
         is_mostly_unanswered: Whether most samples have no response.
 
@@ -445,7 +447,7 @@ class RunSummary:
                 )
             ),
             grading_note=grading_note(self.config) if steps is not None else None,
-            judge_note=certificate_note(judges) if any(line.metric == ANSWER_F1 for line in scores) else "",
+            judge_note=_judge_note(judges) if any(line.metric == ANSWER_F1 for line in scores) else "",
             score_note="" if main is None else score_note(main, values, self.config.repeats),
             is_mostly_unanswered=self._failures.is_mostly_unanswered,
         )
@@ -498,6 +500,11 @@ class RunSummary:
             )
             lines.append(line)
         return tuple(sorted(lines, key=lambda line: _worth(line, main)))
+
+
+def _judge_note(judges: Mapping[str, Any] | None) -> str:
+    notes = (certificate_note(judges), calibrated_note((judges or {}).get(CALIBRATED, {})))
+    return " ".join(filter(None, notes))
 
 
 def _worth(line: TemplateLine, main: ScoreLine | None) -> float:

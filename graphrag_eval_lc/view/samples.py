@@ -12,6 +12,7 @@ from graphrag_eval_lc.records import is_error
 from graphrag_eval_lc.registry.metrics import (
     AGENT_COST,
     ANSWER_F1,
+    ANSWER_THRESHOLD,
     ELAPSED_SEC,
     STEPS_SCORE,
     STEPS_SCORE_UPPER,
@@ -23,8 +24,6 @@ from graphrag_eval_lc.texts import shown_name
 
 State = Literal["right", "partly", "wrong", "undecided", "error", "unscored"]
 FAILED: Final[tuple[State, ...]] = ("error", "wrong", "undecided", "partly")
-
-ANSWER_THRESHOLD = 0.5
 
 
 @dataclass(slots=True)

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 from support.openai_stub import OpenAIStub, StubRequest
 
-from graphrag_eval_lc.evaluation.answer_tables import read_table, table_lines
+from graphrag_eval_lc.judges.answer_tables import read_table, table_lines
 
 _MAIN = "from graphrag_eval_lc.cli import main; main()"
 _LONGEST_SEC = 90.0

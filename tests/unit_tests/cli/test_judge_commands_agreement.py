@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from support.openai_stub import OpenAIStub, StubRequest, refusal
 
-from graphrag_eval_lc.evaluation.answer_tables import read_table, table_lines
+from graphrag_eval_lc.judges.answer_tables import read_table, table_lines
 
 Command = Callable[..., int]
 COMMAND = ("judge", "agreement", "labelled.tsv", "-c", "config.yaml", "-q")

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from support.openai_stub import Fault, OpenAIStub, StubRequest, finish_reason, http_error
 
-from graphrag_eval_lc.evaluation.answer_tables import read_table, table_lines
+from graphrag_eval_lc.judges.answer_tables import read_table, table_lines
 
 Command = Callable[..., int]
 COMMAND = ("answer-correctness", "-i", "in.tsv", "-o", "out/out.tsv")

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from graphrag_eval_lc.evaluation.answer_tables import table_lines
+from graphrag_eval_lc.judges.answer_tables import table_lines
 
 HEADER = ["Question", "Reference answer", "Actual answer"]
 

@@ -4,8 +4,8 @@ from pathlib import Path
 import pytest
 
 from graphrag_eval_lc.errors import ResponsesError
-from graphrag_eval_lc.evaluation.answer_tables import read_table
-from graphrag_eval_lc.evaluation.judge_agreement import labels_in
+from graphrag_eval_lc.judges.answer_tables import read_table
+from graphrag_eval_lc.judges.labels import labels_in
 
 
 def labels_of(write_table: Callable[..., Path], *labels: str) -> list[bool | None]:

@@ -7,9 +7,9 @@ import pytest
 from support.scripted_judges import ScriptedJudge
 
 from graphrag_eval_lc.errors import JudgeError, OptionError, ResponsesError, RunFolderError
-from graphrag_eval_lc.evaluation.answer_tables import JUDGED_COLUMNS, read_table
 from graphrag_eval_lc.evaluation.judged_tables import AnswerJudge, JudgedTable, judge_table
 from graphrag_eval_lc.judges import AnswerCorrectness
+from graphrag_eval_lc.judges.answer_tables import JUDGED_COLUMNS, read_table
 from graphrag_eval_lc.judges.model_interface import UnusableAnswerError
 from graphrag_eval_lc.prices import Pricing
 

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from graphrag_eval_lc.errors import ResponsesError
-from graphrag_eval_lc.evaluation.answer_tables import read_table, table_lines
+from graphrag_eval_lc.judges.answer_tables import read_table, table_lines
 
 cells = st.text(st.one_of(st.sampled_from("\t\n\r\"' ,\x00\ufeff\u2028"), st.characters(exclude_categories=["Cs"])))
 CELL = 'Norway\'s grid:\ttwo "areas"\r\nand\rthree\n\nmore'

@@ -1,6 +1,6 @@
 import pytest
 
-from graphrag_eval_lc.evaluation.answer_tables import cells_of, is_judged, score_in
+from graphrag_eval_lc.judges.answer_tables import cells_of, is_judged, score_in
 
 RECORD = {
     "answer_true_positives": ["Pizza is flat.", "Pizza is Italian."],
