@@ -117,7 +117,7 @@ def calibrated_mean(
         >>> labels = [(0.9, 1.0)] * 20 + [(0.8, 0.0)] * 10 + [(0.1, 0.0)] * 10
         >>> found = calibrated_mean([[0.9] * 60, [0.8] * 30, [0.1] * 10], labels)
         >>> [round(value, 2) for value in found]
-        [0.62, 0.48, 0.77]
+        [0.61, 0.48, 0.77]
     """
     groups = [list(group) for group in scores if group]
     every = list(chain.from_iterable(groups))
