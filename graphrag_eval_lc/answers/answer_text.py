@@ -197,6 +197,11 @@ def values_in(text: str, labels: Iterable[str] = ()) -> tuple[list[AnswerValue],
     return found, lines
 
 
+def quoted_texts(text: str) -> set[str]:
+    """Return what stands in quotation marks, as code or in bold, as plain texts."""
+    return {plain(match[match.lastindex or 0]) for match in _QUOTED.finditer(text)}
+
+
 def _names_in(line: AnswerLine, at: int, labels: Iterable[str]) -> Iterator[AnswerValue]:
     """Yield the known names of a line, the longest first."""
     lower = line.text.casefold()
@@ -259,6 +264,7 @@ def _quoted_names(line: AnswerLine, at: int) -> Iterator[AnswerValue]:
         text = line.text[start:end]
         inner = {found.lastgroup for found in _VALUE.finditer(text)}
         is_name = inner <= {"number", "unit"} and not _AMOUNT.match(text) and any(map(str.isalpha, text))
+        is_name = is_name and not (match[2] is not None and line.text[match.end() :].lstrip()[:1] == ":")  # JSON's keys
         if is_name and line.is_free(start, end):
             line.taken.append((start, end))
             keys = dict.fromkeys(map(plain, (text, re.split(r"\s*[=:]\s", text)[0])))

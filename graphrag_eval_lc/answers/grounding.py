@@ -1,12 +1,13 @@
 """Whether an answer follows from what the agent found: each of its values, and the row that it comes from."""
 
 import re
-from collections.abc import Iterable, Sequence
+from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import combinations
 from typing import Any, Final, Literal
 
-from graphrag_eval_lc.answers.answer_text import AnswerValue, answer_text, plain, values_in
+from graphrag_eval_lc.answers.answer_text import AnswerValue, answer_text, plain, quoted_texts, values_in
 from graphrag_eval_lc.answers.evidence import Evidence, Place, StepRows, has_term
 from graphrag_eval_lc.matching.matchers import StepView
 from graphrag_eval_lc.registry.metrics import (
@@ -62,11 +63,17 @@ class Grounding:
         self.text = answer_text(answer)
         self.evidence = evidence
         self._question = plain(question)
-        found, self._lines = values_in(self.text, evidence.labels & _near(self.text, evidence.labels))
+        flat = plain(self.text)
+        labels = {label for label in evidence.labels if label in flat}
+        labels |= {name for name in quoted_texts(self.text) if _NAME.match(name) and has_term(self._question, (name,))}
+        found, self._lines = values_in(self.text, labels)
         of_question = [value for value in values_in(question)[0] if value.kind in ("number", "date")]
         self._asked = {reading for value in of_question for reading in value.readings}
         self._asked_days = {value.when for value in of_question if value.when is not None}
         self.values = [each for value in found if (each := self._grounded(value)) is not None]
+        self._records = self._by_record()
+        for each in (each for of_record in self._records for each in _in_common_rows(of_record)):
+            each.at = evidence.address(each.places[0]) if each.verdict in ("row", "rounded") else each.at
 
     def _grounded(self, value: AnswerValue) -> GroundedValue | None:
         """Return a value with its verdict; None for words that are marked and are no name."""
@@ -88,10 +95,11 @@ class Grounding:
             return GroundedValue(value, "question", places=places)
         if places:
             return self._at(value, "row", places)
-        step = self.evidence.text_of(value.keys)
+        is_word = value.kind == "name" and not _NAME.match(value.text)
+        step = None if is_word else self.evidence.text_of(value.keys)
         if step is not None:
             return GroundedValue(value, "row", self.evidence.address_in(step, "text"))
-        if value.kind == "name" and not (value.is_quoted and _NAME.match(value.text)):
+        if is_word or (value.kind == "name" and not value.is_quoted):
             return None
         return GroundedValue(value, "none")
 
@@ -149,14 +157,18 @@ class Grounding:
         counted = [each for each in self.values if each.counts]
         return sum(each.verdict != "none" for each in counted) / len(counted) if counted else None
 
-    def lines_in_one_row(self) -> float | None:
-        """Return the share of the answer's records whose values stand in one row; None if no record has several."""
-        by_record: dict[int, list[GroundedValue]] = {}
+    def _by_record(self) -> list[list[GroundedValue]]:
+        """Return the values that have places, by the list item or the table row that they stand in."""
+        found: dict[int, list[GroundedValue]] = {}
         for each in self.values:
             line = self._lines[each.value.line]
             if (line.is_row or line.is_item) and 0 < len(each.places) <= _MOST_PLACES:
-                by_record.setdefault(line.record, []).append(each)
-        outcomes = [outcome for of_record in by_record.values() if (outcome := self._is_one_row(of_record)) is not None]
+                found.setdefault(line.record, []).append(each)
+        return list(found.values())
+
+    def lines_in_one_row(self) -> float | None:
+        """Return the share of the answer's records whose values stand in one row; None if no record has several."""
+        outcomes = [outcome for of_record in self._records if (outcome := self._is_one_row(of_record)) is not None]
         return sum(outcomes) / len(outcomes) if outcomes else None
 
     def _is_one_row(self, values: Sequence[GroundedValue]) -> bool | None:
@@ -244,15 +256,20 @@ _MORE: Final = re.compile(
 _NAME: Final = re.compile(r"(?!\d+\s?\w{1,3}\Z)(?:.*\d|.*[A-Z].*[A-Z])")
 
 
-def _near(text: str, labels: Iterable[str]) -> set[str]:
-    """Return the labels that an answer has, so that only these are looked for in its lines."""
-    flat = plain(text)
-    return {label for label in labels if label in flat}
-
-
-_ID: Final = re.compile(r"://|urn:|[0-9a-f]{8}", re.IGNORECASE)
 _SHORT_ID: Final = 8
+_ID: Final = re.compile(r"://|urn:|[0-9a-f]{8}", re.IGNORECASE)
 _FLOAT: Final = 2.3e-16  # what a float has of its size
+
+
+def _in_common_rows(values: Sequence[GroundedValue]) -> Sequence[GroundedValue]:
+    """Return the values of a record, the places of each in the order of how many values of the record the row has."""
+    if len(values) > 1:
+        number = Counter(row for each in values for row in {(place.step, place.row) for place in each.places})
+        for each in values:
+            each.places.sort(
+                key=lambda place: -number[place.step, place.row]
+            )  # stable: else the first of the last step
+    return values
 
 
 def _is_near(number: float, reading: float, decimals: int) -> bool:
