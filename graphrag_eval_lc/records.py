@@ -2,9 +2,9 @@
 
 import math
 from collections.abc import Collection, Mapping
-from typing import Annotated, Any, Literal, NotRequired, TypedDict
+from typing import Annotated, Any, Final, Literal, NotRequired, TypedDict
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, StrictBool, WithJsonSchema
 from pydantic_core import PydanticCustomError
 
 Status = Literal["success", "error"]
@@ -178,6 +178,12 @@ class Question(TypedDict):
     question_text: str
     reference_answer: NotRequired[str | None]
     reference_steps: NotRequired[list[list[ReferenceStep]] | None]
+    reference_entities: NotRequired[list[str | list[str]] | None]
+    reference_numbers: NotRequired[list[float | dict[str, Any]] | None]
+    reference_dates: NotRequired[list[str] | None]
+    reference_boolean: NotRequired[bool | None]
+    reference_order: NotRequired[list[str | list[str]] | None]
+    reference_none: NotRequired[bool | None]
 
 
 class Template(TypedDict):
@@ -186,6 +192,16 @@ class Template(TypedDict):
     template_id: str
     questions: NotRequired[list[Question] | None]
 
+
+# The keys of a question that say what its answer must have.
+CHECK_KEYS: Final = (
+    "reference_entities",
+    "reference_numbers",
+    "reference_dates",
+    "reference_boolean",
+    "reference_order",
+    "reference_none",
+)
 
 QuestionWithTemplate = tuple[Template, Question]
 
@@ -352,6 +368,29 @@ none: rows of queries, else texts."""
     """What a retrieval step should find, in place of the ids in output: ids, groups of which one will do, or gains."""
 
 
+def _no_boolean(value: object) -> object:
+    """Refuse true and false, which Python takes for 1 and 0."""
+    if isinstance(value, bool):
+        raise PydanticCustomError("no_boolean", "Give a number, not true or false")
+    return value
+
+
+class ReferenceNumberModel(_Checked):
+    """A number that the answer must have."""
+
+    value: Annotated[float, Field(allow_inf_nan=False), BeforeValidator(_no_boolean)]
+    """The number."""
+    unit: str | None = None
+    """Its unit, such as kV; the answer may have another one of the same quantity, or none."""
+    tolerance: RelativeTolerance | None = None
+    """The share by which the answer may differ: 0.01 is one per cent. Rounding is always allowed."""
+
+
+_ReferenceNumber = Annotated[float, Field(allow_inf_nan=False), BeforeValidator(_no_boolean)] | ReferenceNumberModel
+_Name = Annotated[str, Field(min_length=1)]
+_Entity = _Name | Annotated[list[_Name], Field(min_length=1)]
+
+
 class QuestionModel(_Checked):
     """A question with its reference."""
 
@@ -363,6 +402,18 @@ class QuestionModel(_Checked):
     """The right answer."""
     reference_steps: list[list[ReferenceStepModel]] | None = None
     """Groups of steps. The groups come one after the other, the steps inside a group in any order."""
+    reference_entities: Annotated[list[_Entity], Field(min_length=1)] | None = None
+    """What the answer must name: for each entity its IRI or name, or a list of those of which one will do."""
+    reference_numbers: Annotated[list[_ReferenceNumber], Field(min_length=1)] | None = None
+    """The numbers that the answer must have, with unit and tolerance if you like."""
+    reference_dates: Annotated[list[_Name], Field(min_length=1)] | None = None
+    """The dates or times that the answer must have, as 2024-05-02 or 2024-05-02T14:30:00Z."""
+    reference_boolean: StrictBool | None = None
+    """Whether the answer must say yes."""
+    reference_order: Annotated[list[_Entity], Field(min_length=2)] | None = None
+    """What the answer must name in this order, as in reference_entities."""
+    reference_none: StrictBool | None = None
+    """Whether the answer must say that there is none."""
 
 
 class TemplateModel(_Checked):
@@ -372,13 +423,6 @@ class TemplateModel(_Checked):
     """The template's id, unique in the dataset."""
     questions: list[QuestionModel] | None = None
     """The questions."""
-
-
-def _no_boolean(value: object) -> object:
-    """Refuse true and false, which Python takes for 1 and 0."""
-    if isinstance(value, bool):
-        raise PydanticCustomError("no_boolean", "Give a number, not true or false")
-    return value
 
 
 _Tokens = Annotated[int, Field(ge=0), BeforeValidator(_no_boolean)]

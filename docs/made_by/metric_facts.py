@@ -46,8 +46,8 @@ def step(name, output):
     return {"name": name, "args": {}, "output": output}
 
 
-def answered(answer, *outputs):
-    question = {"id": "q", "question_text": "?", "reference_steps": [[step("sql", outputs[-1])]]}
+def answered(answer, *outputs, **more):
+    question = {"id": "q", "question_text": "?", "reference_steps": [[step("sql", outputs[-1])]], **more}
     steps = [{"id": str(n), "status": "success", **step("sql", output)} for n, output in enumerate(outputs)]
     response = {"question_id": "q", "actual_steps": steps, "actual_answer": answer}
     config = {"answer_grounding": {"enabled": True}, "steps": {"kinds": {"sql": "rows"}}}
@@ -119,6 +119,31 @@ FACTS: Final = {
         'answered("NO1 costs 107.41.", PRICES)["answer_row_coverage"]',
         "0.5",
     ),
+    "answer_exact": Facts(
+        "1 if the answer has all entities, numbers and dates that it must have, nothing else of their columns, the "
+        "right yes or no, the right order, and says that there is none if there is none; else 0",
+        'answered("It is NO1.", PRICES, reference_entities=["NO1"], reference_numbers=[107.41])["answer_exact"]',
+        "0.0",
+    ),
+    **{
+        f"answer_{kind}_{measure}": Facts(
+            formula, f'answered({answer!r}, PRICES, {given})["answer_{kind}_{measure}"]', value
+        )
+        for kind, answer, given in (
+            ("entities", "They are NO1 and NO2.", 'reference_entities=["NO1"]'),
+            ("numbers", "It costs 107.4 and 98.05.", "reference_numbers=[107.41]"),
+            ("dates", "On 2 May 2024.", 'reference_dates=["2024-05-02"]'),
+        )
+        for measure, formula, value in (
+            (
+                "precision",
+                f"the expected {kind} in the answer ÷ these and the others of the same columns in it",
+                "1.0" if kind == "dates" else "0.5",
+            ),
+            ("recall", f"the expected {kind} in the answer ÷ the expected ones", "1.0"),
+            ("f1", "2 · recall · precision ÷ (recall + precision) of the two", "1.0" if kind == "dates" else "0.667"),
+        )
+    },
     "answer_recall": Facts(_CLAIMS + "TP ÷ (TP + FN), in claims of the reference answer. With TP 2 and FN 1: 0.667"),
     "answer_precision": Facts(_CLAIMS + "TP ÷ (TP + FP), in claims of the answer. With TP 2 and FP 2: 0.5"),
     "answer_f1": Facts("2 · recall · precision ÷ (recall + precision) of the two. Of 0.667 and 0.5: 0.571"),

@@ -110,7 +110,7 @@ _DENIAL: Final = re.compile(
 )
 _SENTENCE_END: Final = re.compile(r"(?<=[.!?;])[\s*_]+(?=\S)")
 _OFFER: Final = re.compile(
-    r"\A[\s>*_#]*(?:if (?:you|that|this|\*\*)|would you|do you|let me know|please|next,)\b"
+    r"\A[\s>*_#]*(?:if (?:you (?!mean)|that|this|\*\*)|would you|do you|let me know|please|next,)\b"
     r"|\bI (?:can|could|will|'ll|’ll) (?:also|next|help|then|instead|tell|show|list|do|try|check|look|provide|return"
     r"|run|find)\b",
     re.IGNORECASE,
@@ -120,6 +120,22 @@ _ESTIMATE: Final = re.compile(
     r"|above|below|some))[\s*`]*$",
     re.IGNORECASE,
 )
+
+
+def is_offered(sentence: str) -> bool:
+    """Return whether a sentence offers what the agent could do next, or asks back."""
+    return _OFFER.search(sentence) is not None
+
+
+def said_in(text: str) -> str:
+    """Return what an answer says as a plain text, without what it offers.
+
+    Example:
+        >>> said_in("It is T3.  If you want, I can also show T4.")
+        'it is t3.'
+    """
+    lines = (line for line in lines_of(text) if not line.is_offer)
+    return plain(" ".join(part for line in lines for part in _SENTENCE_END.split(line.text) if not is_offered(part)))
 
 
 def lines_of(text: str) -> list[AnswerLine]:
@@ -143,7 +159,9 @@ def lines_of(text: str) -> list[AnswerLine]:
             record += 1
             indent = len(item[1]) if item else -1
         if not is_blank and item is None and not is_row and not is_beneath:
-            is_offer, denied_list = _OFFER.search(raw) is not None, False
+            sentences = _SENTENCE_END.split(raw)
+            own = sentences[-1] if raw.rstrip(" *_").endswith(":") else sentences[0]
+            is_offer, denied_list = is_offered(own), False
         lines.append(AnswerLine(raw, record, is_row, item is not None or is_beneath, denied_list, is_offer))
         if not is_blank and not is_row and raw.rstrip(" *_").endswith(":"):
             denies = _DENIAL.search(_SENTENCE_END.split(raw)[-1]) is not None
@@ -262,8 +280,9 @@ def _quoted_names(line: AnswerLine, at: int) -> Iterator[AnswerValue]:
     for match in _QUOTED.finditer(line.text):
         start, end = match.span(match.lastindex or 0)
         text = line.text[start:end]
-        inner = {found.lastgroup for found in _VALUE.finditer(text)}
-        is_name = inner <= {"number", "unit"} and not _AMOUNT.match(text) and any(map(str.isalpha, text))
+        inner = list(_VALUE.finditer(text))
+        is_name = not any(found["number"] is None or (found["unit"] or "").strip() in UNITS for found in inner)
+        is_name = is_name and not _AMOUNT.match(text) and any(map(str.isalpha, text))
         is_name = is_name and not (match[2] is not None and line.text[match.end() :].lstrip()[:1] == ":")  # JSON's keys
         if is_name and line.is_free(start, end):
             line.taken.append((start, end))
@@ -273,7 +292,9 @@ def _quoted_names(line: AnswerLine, at: int) -> Iterator[AnswerValue]:
 
 def _value(line: AnswerLine, at: int, start: int, end: int, kind: ValueKind, **more: Any) -> AnswerValue:
     before, after = _SENTENCE_END.split(line.text[:start])[-1], _SENTENCE_END.split(line.text[end:])[0]
-    is_doubtful = line.is_denied or line.is_offer or _DENIAL.search(f"{before} {after}") is not None
+    is_doubtful = (
+        line.is_denied or line.is_offer or is_offered(before) or _DENIAL.search(f"{before} {after}") is not None
+    )
     is_doubtful = is_doubtful or _ESTIMATE.search(before[-20:]) is not None
     return AnswerValue(line.text[start:end], kind, at, start, end, is_doubtful=is_doubtful, **more)
 

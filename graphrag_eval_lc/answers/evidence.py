@@ -2,8 +2,9 @@
 
 import re
 from bisect import bisect_left, bisect_right
-from collections.abc import Hashable, Iterable, Iterator, Sequence
-from datetime import UTC, datetime
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
+from datetime import UTC, datetime, timedelta
 from functools import cached_property
 from itertools import chain
 from math import fsum, isfinite
@@ -14,9 +15,11 @@ from graphrag_eval_lc.json_values import json_text
 from graphrag_eval_lc.matching.iri_discovery import place_of, readable_text
 from graphrag_eval_lc.matching.matchers import StepView
 from graphrag_eval_lc.matching.outputs import CutOutput, UnreadableOutput
+from graphrag_eval_lc.matching.rows.columns import bare_name
 from graphrag_eval_lc.matching.rows.numbers_and_times import NUMBER_KINDS, VALUE_READERS, XSD, numbers_by_kind
-from graphrag_eval_lc.matching.rows.results import SparqlResults, TermColumn
+from graphrag_eval_lc.matching.rows.results import Shape, SparqlResults, TermColumn
 from graphrag_eval_lc.matching.rows.row_steps import step_results
+from graphrag_eval_lc.matching.rows.terms import is_simple_literal
 
 
 class Place(NamedTuple):
@@ -29,6 +32,7 @@ class Place(NamedTuple):
 
 _TIMES: Final = {None, *(XSD + name for name in ("dateTime", "dateTimeStamp", "date"))}
 _NUMBER: Final = re.compile(r"(?<![\w.-])-?\d{1,18}(?:\.\d{1,18})?(?![\w-]|\.\d)", re.ASCII)
+_DIGITS: Final = re.compile(r"[-0-9.\n]*")
 _MOST_PLACES: Final = 5_000
 _UUID_LENGTH: Final = 36
 
@@ -77,30 +81,26 @@ class StepRows:
     def labels(self) -> set[str]:
         """The plain texts that are names: literals that are written like one, with a capital or a digit."""
         columns = [self.results.columns[name] for name in self._textual]
-        return {plain(text) for column in columns for text in set(column.texts) if _is_label(text)}
+        return {plain(text) for column in columns for text in set(column.texts) if is_label(text)}
 
     @cached_property
-    def times(self) -> dict[Hashable, list[Place]]:
-        """The places of points in time by themselves, by their minute and by their day."""
-        found: dict[Hashable, list[Place]] = {}
-        for name, column in self.results.columns.items():
-            times = _times_of(column)
-            for row, text in enumerate(column.texts) if times else ():
-                if (when := times.get(text)) is not None:
-                    place = Place(self.step, row, name)
-                    found.setdefault(when, []).append(place)
-                    found.setdefault(when.date(), []).append(place)
-                    if when.second or when.microsecond:
-                        found.setdefault(when.replace(second=0, microsecond=0), []).append(place)
-        return found
+    def times(self) -> dict[str, list[tuple[datetime, int]]]:
+        """The points in time of each column that has some, in UTC without a zone, sorted, each with its row."""
+        found = {name: sorted(_times_of(column)) for name, column in self.results.columns.items()}
+        return {name: times for name, times in found.items() if times}
 
-    def times_at(self, value: AnswerValue) -> Sequence[Place]:
-        """Return the cells with a point in time, or on a day if the value has no time of day."""
+    def times_at(self, value: AnswerValue) -> Iterator[Place]:
+        """Yield the cells with a point in time: in the minute if no second is written, on the day without a time."""
         if value.when is None:
-            return ()
-        if not value.has_time:
-            return self.times.get(value.when.date(), ())
-        return self.times.get(value.when, ())
+            return
+        colons = value.text.count(":")
+        length = timedelta(days=1) if not value.has_time else timedelta(minutes=1) if colons < 2 else timedelta(0)
+        for name, times in self.times.items():
+            start = bisect_left(times, (value.when, -1))
+            for when, row in times[start : start + _MOST_PLACES]:
+                if when >= value.when + length and when != value.when:
+                    break
+                yield Place(self.step, row, name)
 
     def numbers_near(self, least: float, greatest: float) -> Iterator[tuple[Place, float]]:
         """Yield the cells with numbers from the least to the greatest."""
@@ -109,6 +109,11 @@ class StepRows:
             stop = bisect_right(numbers, (greatest, self.results.row_count))
             for number, row in numbers[start : min(stop, start + _MOST_PLACES)]:
                 yield Place(self.step, row, name), number
+
+    def has_one(self, label: str, text: str, column: str) -> bool:
+        """Return whether all rows with a text in one column have the same value in another one."""
+        labels, entities = self.results.columns[label].texts, self.results.columns[column].texts
+        return len({entity for each, entity in zip(labels, entities, strict=True) if plain(each) == text}) == 1
 
     @cached_property
     def counts(self) -> dict[int, str]:
@@ -213,6 +218,32 @@ class Evidence:
         return next((at for at, text in self._outputs for key in keys if _has_term(text, key)), None)
 
 
+def label_columns(results: SparqlResults, column: str) -> list[str]:
+    """Return the columns that name what another one holds: those of literals whose names begin like it.
+
+    If its name says nothing, they are called name or label, and it is the first column of IRIs.
+
+    Example:
+        >>> names = ["line", "lineName", "bay", "name"]
+        >>> results = SparqlResults({name: TermColumn(["a"], ("literal", None, None)) for name in names}, 1)
+        >>> label_columns(results, "line"), label_columns(results, "bay")
+        (['lineName', 'name'], [])
+    """
+    names = [name for name in results.columns if name != column]
+    iris = [name for name, each in results.columns.items() if _are_iris(each)]
+    own = [name for name in names if name not in iris and bare_name(name).startswith(bare_name(column))]
+    is_first = (iris or list(results.columns))[0] == column
+    general = [name for name in names if is_first and name not in iris and _LABEL.fullmatch(bare_name(name))]
+    return list(dict.fromkeys([*own, *general]))
+
+
+_LABEL: Final = re.compile(r"(?:pref|alt|the)?_?(?:name|label|title)s?", re.IGNORECASE)
+
+
+def _are_iris(column: TermColumn) -> bool:
+    return column.kind(0) == "uri" if column.texts else False
+
+
 def has_term(text: str, keys: Sequence[str]) -> bool:
     """Return whether a plain text has one of the keys as a whole term."""
     return any(_has_term(text, key) for key in keys)
@@ -232,30 +263,43 @@ def _has_term(text: str, key: str) -> bool:
     return False
 
 
+def _shapes_of(column: TermColumn) -> set[Shape]:
+    return set(column.shapes) if isinstance(column.shapes, list) else {column.shapes}
+
+
 def _numbers_of(column: TermColumn) -> list[tuple[float, int]]:
     """Return the numbers of a column with their rows, sorted."""
+    shapes = [shape for shape in _shapes_of(column) if shape[1] in NUMBER_KINDS or is_simple_literal(shape)]
+    if shapes and not isinstance(column.shapes, list) and _DIGITS.fullmatch("\n".join(column.texts)):  # nearly always
+        with suppress(ValueError):
+            return sorted(zip(map(float, column.texts), range(len(column.texts)), strict=True))
     by_text: dict[str, float] = {}
-    shapes = {column.shapes} if not isinstance(column.shapes, list) else set(column.shapes)
-    for kind, datatype, language in shapes:
-        if kind in ("literal", "typed-literal") and not language and (datatype is None or datatype in NUMBER_KINDS):
-            for numbers in numbers_by_kind(column.texts, datatype).values():
-                by_text |= {text: float(number) for text, number in numbers.items() if number != "NaN"}
-    if not by_text:
-        return []
-    return sorted((by_text[text], row) for row, text in enumerate(column.texts) if text in by_text)
+    for _, datatype, _ in shapes:
+        for numbers in numbers_by_kind(column.texts, datatype).values():
+            for text, number in numbers.items():
+                with suppress(OverflowError):
+                    by_text[text] = float(number)
+    found = [(by_text[text], row) for row, text in enumerate(column.texts) if text in by_text]
+    return sorted(each for each in found if isfinite(each[0]))
 
 
-def _times_of(column: TermColumn) -> dict[str, datetime]:
-    """Return the points in time of a column by their texts, in UTC without a zone."""
-    found: dict[str, datetime] = {}
-    shapes = {column.shapes} if not isinstance(column.shapes, list) else set(column.shapes)
-    readers = [VALUE_READERS[datatype][1] for _, datatype, _ in shapes if datatype in _TIMES]
-    for text in filter(_may_be_time, dict.fromkeys(column.texts)) if readers else ():
-        value = next((value for read in (*readers, VALUE_READERS[XSD + "date"][1]) if (value := read(text))), None)
-        if value is not None and isinstance(value[1], datetime):
-            when = value[1]
-            found[text] = when if when.tzinfo is None else when.astimezone(UTC).replace(tzinfo=None)
-    return found
+def _times_of(column: TermColumn) -> Iterator[tuple[datetime, int]]:
+    """Yield the points in time of a column with their rows."""
+    readers = [VALUE_READERS[datatype][1] for _, datatype, _ in _shapes_of(column) if datatype in _TIMES]
+    known: dict[str, datetime | None] = {}
+    for row, text in enumerate(column.texts) if readers else ():
+        if not _may_be_time(text):
+            continue
+        if text not in known:
+            try:
+                when = datetime.fromisoformat(text)
+            except ValueError:  # more digits of a second than Python reads, or the name of a zone
+                value = next((value for read in readers if (value := read(text))), ("", None))
+                when = value[1]
+            has_zone = isinstance(when, datetime) and when.tzinfo is not None
+            known[text] = when.astimezone(UTC).replace(tzinfo=None) if has_zone else when
+        if (found := known[text]) is not None:
+            yield found, row
 
 
 def _may_be_time(text: str) -> bool:
@@ -275,7 +319,7 @@ def _keys_of(text: str) -> Iterator[str]:
         yield whole[:8]
 
 
-def _is_label(text: str) -> bool:
+def is_label(text: str) -> bool:
     """Return whether a text is written like a name: short, with a capital letter or a digit, and no IRI or id."""
     if not 1 < len(text) <= 120 or "\n" in text or "://" in text or text.startswith("urn:"):
         return False

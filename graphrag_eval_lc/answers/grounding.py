@@ -7,9 +7,8 @@ from dataclasses import dataclass, field
 from itertools import combinations
 from typing import Any, Final, Literal
 
-from graphrag_eval_lc.answers.answer_text import AnswerValue, answer_text, plain, quoted_texts, values_in
+from graphrag_eval_lc.answers.answer_text import AnswerValue, answer_text, plain, quoted_texts, said_in, values_in
 from graphrag_eval_lc.answers.evidence import Evidence, Place, StepRows, has_term
-from graphrag_eval_lc.matching.matchers import StepView
 from graphrag_eval_lc.registry.metrics import (
     ANSWER_COVERAGE,
     ANSWER_GROUNDED,
@@ -199,7 +198,7 @@ class Grounding:
             return None
         most = max(different, key=lambda name: different[name])
         identifying = {name for name, number in different.items() if 2 * number >= different[most]}
-        said = "\n".join(line.text for line in self._lines if not line.is_offer)
+        said = said_in(self.text)
         stated = {reading for each in self.values for reading in each.value.readings}
         if different[most] > 1 and (_MORE.search(said) or stated & {different[most], rows.results.row_count}):
             return 1.0
@@ -208,15 +207,13 @@ class Grounding:
         return len(mentioned) / different[most]
 
 
-def grounding_record(
-    answer: Any, question: str, steps: Sequence[StepView], matched: Sequence[int] = ()
-) -> dict[str, Any]:
+def grounding_record(answer: Any, question: str, evidence: Evidence, matched: Sequence[int] = ()) -> dict[str, Any]:
     """Return the keys of a result that say whether its answer follows from what the agent found.
 
     Args:
         answer: The answer.
         question: The question.
-        steps: The agent's steps, as the configuration says to read them.
+        evidence: What the agent's steps returned.
         matched: The indices of the steps that fulfil a reference step, the last one last.
 
     Returns:
@@ -225,13 +222,14 @@ def grounding_record(
         ``answer_row_coverage``, those that can be measured.
 
     Example:
+        >>> from graphrag_eval_lc.matching import StepView
         >>> output = '[{"zone": "NO1", "price": "107.41"}]'
         >>> step = StepView({"id": "call_1", "name": "sql", "status": "success", "output": output})
-        >>> record = grounding_record("NO1 costs 107.14.", "What does power cost?", [step])
+        >>> record = grounding_record("NO1 costs 107.14.", "What does power cost?", Evidence([step]))
         >>> record["answer_grounded"], [value["verdict"] for value in record["answer_values"]]
         (0.5, ['row', 'none'])
     """
-    grounding = Grounding(answer, question, Evidence(steps))
+    grounding = Grounding(answer, question, evidence)
     record: dict[str, Any] = {ANSWER_VALUES: [each.record() for each in grounding.values]}
     share, lines = grounding.share(), grounding.lines_in_one_row()
     if share is not None:

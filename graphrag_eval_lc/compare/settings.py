@@ -7,7 +7,7 @@ from graphrag_eval_lc.compare.runs import NamedRun
 from graphrag_eval_lc.config import JudgesConfig
 from graphrag_eval_lc.registry import metric_spec
 from graphrag_eval_lc.registry.custom_metrics import changed_since
-from graphrag_eval_lc.registry.metrics import ANSWER_GROUNDING, JUDGES
+from graphrag_eval_lc.registry.metrics import ANSWER_CHECKS, ANSWER_GROUNDING, JUDGES
 
 # What a metric may hang on beside sections of the config.
 _CUSTOM = "custom_evaluations"
@@ -24,6 +24,7 @@ _SECTIONS = (
     "retrieval",
     "prices",
     ANSWER_GROUNDING,
+    ANSWER_CHECKS,
 )
 _RECORDED_BY = ("step_names", "retrieval_documents", "max_output_chars", "redact")
 # What is recorded otherwise changes what is made of steps and of the documents that they retrieved.

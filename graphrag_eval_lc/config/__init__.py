@@ -19,6 +19,7 @@ from graphrag_eval_lc.config.judges import (
 )
 from graphrag_eval_lc.config.loading import ConfigSource, load_config, locate, with_measures
 from graphrag_eval_lc.config.sections import (
+    AnswerChecksConfig,
     AnswerGroundingConfig,
     CaptureConfig,
     Grading,
@@ -38,6 +39,7 @@ from graphrag_eval_lc.public_names import only_public
 from graphrag_eval_lc.registry.custom_metrics import is_reserved_key
 
 __all__ = [
+    "AnswerChecksConfig",
     "AnswerGroundingConfig",
     "CaptureConfig",
     "ConfigSource",

@@ -18,6 +18,7 @@ from graphrag_eval_lc.config.judges import (
 )
 from graphrag_eval_lc.config.sections import (
     AggregatesConfig,
+    AnswerChecksConfig,
     AnswerGroundingConfig,
     CaptureConfig,
     GraphConfig,
@@ -138,6 +139,7 @@ class EvaluationConfig(Section):
         judges: How judges ask, and which metrics.
         retrieval: Which steps count as retrieval, and how they are measured without a language model.
         answer_grounding: Whether each value of an answer is looked up in what the agent's steps returned.
+        answer_checks: What answers must say, if it follows from reference rows.
         prices: USD per million tokens by model name; they override the known prices.
         graph: The knowledge graph, which explains failed queries.
         capture: What is kept of the agent's runs while they are recorded.
@@ -164,6 +166,7 @@ class EvaluationConfig(Section):
     custom_evaluations: list[CustomEvaluationConfig] | None = Field(default=None, min_length=1)
     judges: JudgesConfig = Field(default_factory=JudgesConfig)
     retrieval: RetrievalConfig = Field(default_factory=RetrievalConfig)
+    answer_checks: AnswerChecksConfig = Field(default_factory=AnswerChecksConfig)
     answer_grounding: AnswerGroundingConfig = Field(default_factory=AnswerGroundingConfig)
     prices: dict[str, PriceConfig] = Field(default_factory=dict)
     graph: GraphConfig = Field(default_factory=GraphConfig)

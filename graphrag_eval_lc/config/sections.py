@@ -181,6 +181,21 @@ class AnswerGroundingConfig(Section):
     enabled: bool = False
 
 
+class AnswerChecksConfig(Section):
+    """What answers must say, without a model; see the keys ``reference_entities`` and others of questions.
+
+    Attributes:
+        infer: ``required_columns``: what the required columns of the reference rows hold must be in the answer, if the
+            question has none of these keys. Only rows of scored steps count, and only if they are at most 100.
+
+    Example:
+        >>> AnswerChecksConfig(infer="required_columns").infer
+        'required_columns'
+    """
+
+    infer: Literal["required_columns"] | None = None
+
+
 class AggregatesConfig(Section):
     """What the statistics are taken over.
 

@@ -13,7 +13,7 @@ from graphrag_eval_lc.dataset.step_findings import step_findings
 from graphrag_eval_lc.files.record_file import Finding, Location, RecordFile
 from graphrag_eval_lc.json_values import json_text
 from graphrag_eval_lc.matching.step_views import StepViews
-from graphrag_eval_lc.records import is_error, step_status
+from graphrag_eval_lc.records import CHECK_KEYS, is_error, step_status
 from graphrag_eval_lc.registry.metrics import BUILT_IN
 from graphrag_eval_lc.texts import edit_distance, shortened
 
@@ -21,7 +21,7 @@ _SPENT: Final = tuple(spec.key for spec in BUILT_IN if spec.spent_by == "agent" 
 # The keys that are read of each record; any other key is copied to the results.
 KEYS: Final[Mapping[str, tuple[str, ...]]] = {
     "template": ("template_id", "questions"),
-    "question": ("id", "question_text", "reference_answer", "reference_steps"),
+    "question": ("id", "question_text", "reference_answer", "reference_steps", *CHECK_KEYS),
     "reference_step": (
         "name", "args", "output", "output_media_type", "required_columns", "ordered", "ignore_duplicates", "strict",
         "tolerance", "relevant_ids",

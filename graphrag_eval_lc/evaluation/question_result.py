@@ -1,6 +1,7 @@
 """The result of one question: a response scored against the reference, without judges."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from functools import cache
 from importlib import import_module
 from importlib.util import find_spec
@@ -8,14 +9,19 @@ from typing import Any, cast
 
 from pydantic import ValidationError
 
+from graphrag_eval_lc.answers.checks import CHECKED_KEYS, checks_record
+from graphrag_eval_lc.answers.evidence import Evidence
 from graphrag_eval_lc.answers.grounding import grounding_record
 from graphrag_eval_lc.config import EvaluationConfig, GraphConfig, RetrievalConfig
 from graphrag_eval_lc.files.opening import absolute_path
 from graphrag_eval_lc.matching import StepDiagnosis, StepsMatch
+from graphrag_eval_lc.matching.outputs import UnreadableOutput
 from graphrag_eval_lc.matching.retrieval import retrieval_measures
+from graphrag_eval_lc.matching.rows.row_steps import REQUIRED_COLUMNS, reference_results
 from graphrag_eval_lc.matching.step_views import StepViews
-from graphrag_eval_lc.matching.steps import match_viewed_steps
+from graphrag_eval_lc.matching.steps import match_viewed_steps, scored_groups
 from graphrag_eval_lc.records import (
+    CHECK_KEYS,
     NO_RESPONSE,
     ActualStep,
     Question,
@@ -27,6 +33,7 @@ from graphrag_eval_lc.records import (
     step_status,
 )
 from graphrag_eval_lc.registry.metrics import (
+    ANSWER_CHECKS,
     ANSWER_GROUNDING,
     ANSWER_VALUES,
     BUILT_IN,
@@ -52,8 +59,14 @@ _NOT_HANDED_THROUGH = frozenset(
         "error",
         "custom_metrics",
         *(spec.key for spec in BUILT_IN if spec.kind == "count" and spec.counted_in is None),
-        *(spec.key for spec in BUILT_IN if ANSWER_GROUNDING in spec.settings),
+        *(
+            key
+            for spec in BUILT_IN
+            if {ANSWER_GROUNDING, ANSWER_CHECKS}.intersection(spec.settings)
+            for key in spec.keys
+        ),
         ANSWER_VALUES,
+        *CHECKED_KEYS,
         *(spec.key for spec in BUILT_IN if spec.needs == "reference_steps" and spec.key != STEPS_SCORE),
         *_MEASURED,
         *(key for judge in JUDGES if judge.over == "questions" for key in judge.keys),
@@ -124,14 +137,39 @@ def evaluate_question(
             UNDECIDED: matched.undecided,
             OUTPUTS_CUT: len(matched.cut),
         }
-    if config.answer_grounding.enabled and error is None and response.get("actual_answer") is not None:
-        steps = matched.actual_steps if matched is not None else [views.actual_view(step) for step in actual_steps]
-        last = [match.actual for match in matched.matches] if matched is not None else []
-        result.update(grounding_record(response["actual_answer"], question["question_text"], steps, last))
+    if error is None and response.get("actual_answer") is not None:
+        result.update(_answer_measures(response["actual_answer"], question, actual_steps, matched, config, views))
     _hand_through(result, question, response)
     if repeat is not None:
         result["repeat"] = repeat
     return cast("Result", result)
+
+
+def _answer_measures(
+    answer: Any,
+    question: Question,
+    steps: Sequence[ActualStep],
+    matched: StepsMatch | None,
+    config: EvaluationConfig,
+    views: StepViews,
+) -> dict[str, Any]:
+    """Return what holds an answer against the rows that it came from, and against what the reference says."""
+    groups, checks = question.get("reference_steps") or (), config.answer_checks
+    infers = checks.infer is not None and matched is not None
+    if not (config.answer_grounding.enabled or infers or any(key in question for key in CHECK_KEYS)):
+        return {}
+    evidence = Evidence(matched.actual_steps if matched is not None else [views.actual_view(step) for step in steps])
+    matches, record = [] if matched is None else matched.matches, dict[str, Any]()
+    if config.answer_grounding.enabled:
+        record = grounding_record(answer, question["question_text"], evidence, [each.actual for each in matches])
+    references, fulfilling = [], set()
+    for group in scored_groups(groups, config.steps.counted)[-1:] if infers else ():
+        for place, step in enumerate(map(views.reference_view, groups[group])):
+            if views.kind_of(step).shown_as == "rows":
+                with suppress(UnreadableOutput):
+                    references.append((reference_results(step), step.get(REQUIRED_COLUMNS)))
+                fulfilling |= {each.actual for each in matches if (each.group, each.reference) == (group, place)}
+    return record | checks_record(answer, question, evidence, references, fulfilling)
 
 
 def _usable(response: Response | None) -> tuple[Response, str | None]:

@@ -38,6 +38,9 @@ ANSWER_LINES: Final = "answer_lines_in_one_row"
 ANSWER_UNGROUNDED: Final = "answer_ungrounded"
 ANSWER_COVERAGE: Final = "answer_row_coverage"
 ANSWER_VALUES: Final = "answer_values"
+ANSWER_CHECKS: Final = "answer_checks"
+ANSWER_EXACT: Final = "answer_exact"
+CHECKED_KINDS: Final = ("entities", "numbers", "dates")
 RETRIEVAL_ANSWER: Final = "retrieval_answer"
 RETRIEVAL_CONTEXT: Final = "retrieval_context"
 RETRIEVAL_UTILIZATION: Final = "retrieval_utilization"
@@ -257,6 +260,26 @@ BUILT_IN: Final = (
             (ANSWER_LINES, "the answer's list items and table rows whose values stand in one row", ANSWER_GROUNDED),
             (ANSWER_COVERAGE, "the rows of the last matched query that the answer mentions", ANSWER_GROUNDED),
         )
+    ),
+    MetricSpec(
+        key=ANSWER_EXACT,
+        title="answers with all that the reference has, and nothing else of its columns",
+        requires="`reference_entities`, or `answer_checks: {infer: required_columns}`",
+        settings=(ANSWER_CHECKS, "steps"),
+        reason_key=reason_key(ANSWER_EXACT),
+        source="this project",
+    ),
+    *(
+        MetricSpec(
+            key=f"answer_{kind}_{measure}",
+            title=f"{measure} of the {kind} that the reference has",
+            requires=f"`reference_{kind}`, or `answer_checks: {{infer: required_columns}}`",
+            part_of=ANSWER_EXACT,
+            settings=(ANSWER_CHECKS, "steps"),
+            source="this project",
+        )
+        for kind in CHECKED_KINDS
+        for measure in ("precision", "recall", "f1")
     ),
     MetricSpec(
         key=ANSWER_UNGROUNDED,

@@ -7,6 +7,7 @@ import pytest
 import yaml
 
 from graphrag_eval_lc import run_evaluation
+from graphrag_eval_lc.answers.evidence import Evidence
 from graphrag_eval_lc.answers.grounding import grounding_record
 from graphrag_eval_lc.matching import StepView
 
@@ -23,8 +24,8 @@ def steps_of(outputs: dict[str, str], **more: Any) -> list[dict[str, Any]]:
 
 @pytest.mark.parametrize("case", [pytest.param(case, id=case["what"]) for case in TABLE["cases"]])
 def test_verdicts_are_those_of_the_table(case: dict[str, Any]) -> None:
-    steps = [StepView(step) for step in steps_of(TABLE["outputs"])]
-    record = grounding_record(case["answer"], case.get("question", ""), steps)
+    evidence = Evidence([StepView(step) for step in steps_of(TABLE["outputs"])])
+    record = grounding_record(case["answer"], case.get("question", ""), evidence)
     assert [f"{value['kind']} {value['verdict']}" for value in record["answer_values"]] == case["values"]
     assert record.get("answer_grounded") == case.get("grounded")
     assert record.get("answer_lines_in_one_row") == case.get("lines")
@@ -32,9 +33,9 @@ def test_verdicts_are_those_of_the_table(case: dict[str, Any]) -> None:
 
 
 def test_addresses_name_the_step_the_row_and_the_column() -> None:
-    steps = [StepView(step) for step in steps_of(TABLE["outputs"])]
+    evidence = Evidence([StepView(step) for step in steps_of(TABLE["outputs"])])
     answer = "ASKER since 31 January 2021; 2 plants, mean 67.32, 88213"
-    found = {value["text"]: value.get("at") for value in grounding_record(answer, "", steps)["answer_values"]}
+    found = {value["text"]: value.get("at") for value in grounding_record(answer, "", evidence)["answer_values"]}
     assert found == {
         "ASKER": "plants/row 2/name",
         "31 January 2021": "plants/row 2/since",
@@ -48,7 +49,8 @@ def test_failed_steps_prove_nothing_and_cut_ones_leave_it_open() -> None:
     failed = [StepView(step) for step in steps_of(TABLE["outputs"], status="error")]
     cut = [StepView(step) for step in steps_of({"q": '[{"name": "ASKER"}, {"na'})]
     verdicts = [
-        grounding_record("It costs 107.41.", "", steps)["answer_values"][0]["verdict"] for steps in (failed, cut)
+        grounding_record("It costs 107.41.", "", Evidence(steps))["answer_values"][0]["verdict"]
+        for steps in (failed, cut)
     ]
     assert verdicts == ["none", "undecided"]
 
@@ -85,4 +87,4 @@ def test_results_have_the_keys_if_the_config_says_so_and_never_those_of_an_earli
 )
 def test_coverage_counts_the_rows_of_the_last_matched_query(answer: str, coverage: float) -> None:
     steps = [StepView(step) for step in steps_of({"prices": TABLE["outputs"]["prices"], "note": "nothing"})]
-    assert grounding_record(answer, "", steps, [0, 1])["answer_row_coverage"] == pytest.approx(coverage)
+    assert grounding_record(answer, "", Evidence(steps), [0, 1])["answer_row_coverage"] == pytest.approx(coverage)
