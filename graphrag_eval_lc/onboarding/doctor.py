@@ -131,7 +131,7 @@ class Examination:
     def _check_extras(self) -> Iterator[Check]:
         extras = {extra: packages for extra, packages in requirements_by_extra().items() if extra}
         missing = {
-            extra: [each.name for each in packages if installed_version(each.name) is None]
+            extra: list(dict.fromkeys(each.name for each in packages if installed_version(each.name) is None))
             for extra, packages in extras.items()
         }
         complete = [extra for extra, names in missing.items() if not names]

@@ -30,7 +30,7 @@ def checks(monkeypatch: pytest.MonkeyPatch) -> Callable[..., list[Check]]:
 def test_missing_and_untested_packages_are_reported_with_the_command_that_fixes_them(
     checks: Callable[..., list[Check]],
 ) -> None:
-    needed = {"": ["openai>=2,<4", "lang>=1"], "x": ["a>=1", "b"], "y": ["c<2"]}
+    needed = {"": ["openai>=2,<4", "lang>=1"], "x": ["a>=1", "b", "b<3"], "y": ["c<2"]}
     assert [check[:3] for check in checks(needed, {"openai": "4.0.0", "a": "1", "c": "3"})] == [
         ("error", "lang is not installed", "Run: pip install 'lang>=1'"),
         ("warning", "openai 4.0.0 was not tested with this package", "Run: pip install 'openai<4,>=2'"),
