@@ -66,15 +66,21 @@ class StepRows:
 
     @cached_property
     def texts(self) -> dict[str, list[Place]]:
-        """The places of texts by what they are looked up by: IRIs also by their last part, UUIDs by their first."""
+        """The places of texts by what they are looked up by: IRIs also by their last part, UUIDs by their first.
+
+        A cell that is the text stands before one that has it as a part.
+        """
         found: dict[str, list[Place]] = {}
+        with_part: dict[str, list[Place]] = {}
         for name in self._textual:
             keys: dict[str, tuple[str, ...]] = {}
             for row, text in enumerate(self.results.columns[name].texts):
                 if text not in keys:
                     keys[text] = tuple(_keys_of(text)) if text else ()
-                for key in keys[text]:
-                    found.setdefault(key, []).append(Place(self.step, row, name))
+                for number, key in enumerate(keys[text]):
+                    (with_part if number else found).setdefault(key, []).append(Place(self.step, row, name))
+        for key, places in with_part.items():
+            found.setdefault(key, []).extend(places)
         return found
 
     @cached_property

@@ -190,7 +190,8 @@ class Grounding:
         """Return the share of a step's rows that the answer mentions; 1 if it says that there are more.
 
         Rows with the same value in the column that has the most different ones count once. A value mentions them if it
-        is in this column, or in one with at least half as many different values. None without rows.
+        is in this column, or in one with at least half as many different values. None without rows, or if nothing but
+        short numbers, which fit by chance, could mention one.
         """
         texts = {name: column.texts for name, column in rows.results.columns.items()}
         different = {name: len(set(of_column)) for name, of_column in texts.items()}
@@ -202,9 +203,17 @@ class Grounding:
         stated = {reading for each in self.values for reading in each.value.readings}
         if different[most] > 1 and (_MORE.search(said) or stated & {different[most], rows.results.row_count}):
             return 1.0
-        weighty = [place for each in self.values if each.value.has_weight for place in each.places]
-        mentioned = {texts[most][p.row] for p in weighty if p.step == rows.step and p.column in identifying}
-        return len(mentioned) / different[most]
+        mentioned, by_chance = (
+            {
+                texts[most][place.row]
+                for each in self.values
+                if each.value.has_weight is has_weight
+                for place in each.places
+                if place.step == rows.step and place.column in identifying
+            }
+            for has_weight in (True, False)
+        )
+        return None if by_chance and not mentioned else len(mentioned) / different[most]
 
 
 def grounding_record(answer: Any, question: str, evidence: Evidence, matched: Sequence[int] = ()) -> dict[str, Any]:

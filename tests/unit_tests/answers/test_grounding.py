@@ -88,3 +88,16 @@ def test_results_have_the_keys_if_the_config_says_so_and_never_those_of_an_earli
 def test_coverage_counts_the_rows_of_the_last_matched_query(answer: str, coverage: float) -> None:
     steps = [StepView(step) for step in steps_of({"prices": TABLE["outputs"]["prices"], "note": "nothing"})]
     assert grounding_record(answer, "", Evidence(steps), [0, 1])["answer_row_coverage"] == pytest.approx(coverage)
+
+
+def test_a_short_number_alone_says_nothing_of_the_coverage() -> None:
+    [step] = [StepView(step) for step in steps_of({"count": '[{"n": 3}]'})]
+    assert "answer_row_coverage" not in grounding_record("3 films.", "How many?", Evidence([step]), [0])
+
+
+def test_a_cell_that_is_the_name_goes_before_an_iri_that_ends_on_it() -> None:
+    [step] = [
+        StepView(step) for step in steps_of({"films": '[{"film": "http://films.example/alien", "title": "Alien"}]'})
+    ]
+    [value] = grounding_record("Alien", "Which film?", Evidence([step]))["answer_values"]
+    assert value["at"].endswith("/row 1/title")
