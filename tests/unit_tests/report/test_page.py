@@ -132,6 +132,7 @@ def view_of(text: str = "text", **changes: Any) -> RunView:
         most_expensive=(Extreme(text, text, 9, "tokens", 0),),
         notes=(),
         grading_note=text,
+        judge_note=text,
         score_note=text,
         is_mostly_unanswered=False,
     )
