@@ -141,11 +141,14 @@ def _is_answered(
     steps: SampleSteps, queries: Sequence[tuple[int, int, Mapping[str, Any]]], valid: Sequence[int]
 ) -> bool | None:
     """Return whether a query that succeeded returned rows or an answer; None if no reference query does."""
+    in_full = [each for each in queries if each[2]["score"] == 1.0 and steps.kind_of(*each[:2]) is ROWS]
+    # What has all rows of a reference query has rows. That was read when it was scored, so a value in it is of a row.
+    if any('"value"' in str(steps.groups[group][place].get("output")) for group, place, _ in in_full):
+        return True
     answering = [each for each in queries if _has_answer(reference_results, steps.reference(*each[:2]))]
     if not answering:
         return None
-    # What has all rows of a reference query has rows.
-    if any(each["score"] == 1.0 and steps.kind_of(group, place) is ROWS for group, place, each in answering):
+    if any(each in answering for each in in_full):
         return True
     references = [steps.reference(group, place) for group, place, _ in queries]
     return any(

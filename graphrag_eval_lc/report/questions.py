@@ -6,7 +6,7 @@ import re
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from typing import Any
+from typing import Any, NamedTuple
 
 from graphrag_eval_lc.aggregation.sample_values import Metrics, number
 from graphrag_eval_lc.aggregation.totals import failed_attempts_of
@@ -98,6 +98,16 @@ class IndexRows:
                     self.prefixes.setdefault(prefix, namespace)
 
 
+class _Measure(NamedTuple):
+    """A metric, the keys of its error, its reason and its cost, and how it is shown."""
+
+    metric: str
+    error: str
+    reason: str
+    cost: str
+    display: Mapping[str, Any]
+
+
 class MeasuredKeys:
     """The keys under which results have a metric and what goes with it, looked up once for a report.
 
@@ -110,31 +120,34 @@ class MeasuredKeys:
         self.metrics = metrics
         self._evaluations = {key: each.name for each in config.custom_evaluations or () for key in each.outputs}
         self._names: tuple[str, ...] = ()
-        self._keys: list[tuple[str, str, str, str]] = []
+        self._keys: list[_Measure] = []
         self._places: dict[str, list[int]] = {}  # of the metrics that a key of results tells of
 
-    def of(self, result: Mapping[str, Any]) -> Iterator[tuple[str, str, str, str]]:
-        """Yield each metric in a result, with the keys of its error, its reason and its cost.
-
-        Metrics of what was spent are left out.
-        """
+    def of(self, result: Mapping[str, Any]) -> Iterator["_Measure"]:
+        """Yield each metric in a result; those of what was spent are left out."""
         names = self.metrics.names()
         if names != self._names:
             self._names = names
             self._keys = list(self._looked_up(dict.fromkeys((STEPS_SCORE, *names))))
             self._places = {}
-            for place, (metric, error, _, _) in enumerate(self._keys):
-                for key in {metric, error}:
+            for place, measure in enumerate(self._keys):
+                for key in {measure.metric, measure.error}:
                     self._places.setdefault(key, []).append(place)
         told = {place for key in self._places.keys() & result.keys() for place in self._places[key]}
         return map(self._keys.__getitem__, sorted(told))
 
-    def _looked_up(self, metrics: Iterable[str]) -> Iterator[tuple[str, str, str, str]]:
+    def _looked_up(self, metrics: Iterable[str]) -> Iterator["_Measure"]:
         for metric in metrics:
             spec, evaluation = metric_spec(metric), self._evaluations.get(metric, metric)
             if not spec.is_spent:
-                error = spec.error_key or error_key(evaluation)
-                yield metric, error, reason_key(metric), spec.cost_key or cost_key(evaluation)
+                keys = (
+                    spec.error_key or error_key(evaluation),
+                    reason_key(metric),
+                    spec.cost_key or cost_key(evaluation),
+                )
+                # As far as the detail's own table cannot know it.
+                display = {key: text for key, text in score_display(metric).items() if key in ("unit", "note")}
+                yield _Measure(metric, *keys, display)
 
 
 _TEXTS = ("error", "reference_answer", "actual_answer")
@@ -186,7 +199,7 @@ def _values(sample: Sample, measured: MeasuredKeys) -> Iterator[dict[str, Any]]:
     """Yield the values of a question's metrics, and the errors of those without one."""
     result, names = sample.result, measured.metrics.names()
     told: set[str] = set()
-    for metric, error, reason, usd in measured.of(result):
+    for metric, error, reason, usd, display in measured.of(result):
         value = result.get(metric)
         if value is None and result.get(error) is None:
             continue
@@ -200,8 +213,7 @@ def _values(sample: Sample, measured: MeasuredKeys) -> Iterator[dict[str, Any]]:
                 "name": shown_name(metric),
                 "value": value if number(value) is not None else if_known(shown_value, value),
                 **{name: item if number(item) is not None else shown_value(item) for name, item in beside.items()},
-                # As far as the detail's own table cannot know it.
-                **{key: text for key, text in score_display(metric).items() if key in ("unit", "note")},
+                **display,
             }
     for metric in sample.scores:
         if metric_spec(metric).over == "steps" and metric not in names:

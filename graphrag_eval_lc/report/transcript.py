@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
+from functools import lru_cache
 from typing import Any
 
 from graphrag_eval_lc.aggregation.sample_values import number
@@ -57,13 +58,16 @@ def model_rows(calls: Any) -> list[dict[str, Any]]:
     return list(models.values())
 
 
+_CAPTURED = {"name", "id", "args", "status", "output", "error", "execution_timestamp", ELAPSED_SEC, "parent_id"}
+
+
 def _found(step: Mapping[str, Any]) -> dict[str, Any]:
     """Return a call's output or error, the tool's own if they differ, its attempts, and the values of its metrics."""
     output, error, attempts = step.get("output"), step.get("error"), step.get("attempts")
     values = [
         {"name": shown_name(key), "value": value}
         for key, value in step.items()
-        if not isinstance(value, str) and number(value) is not None and metric_spec(key).over == "steps"
+        if key not in _CAPTURED and number(value) is not None and metric_spec(key).over == "steps"
     ]
     return known_only(
         {
@@ -81,10 +85,13 @@ def _found(step: Mapping[str, Any]) -> dict[str, Any]:
 
 def _timestamp(text: object) -> float | None:
     """Return an ISO 8601 time in seconds since 1970; one without a zone is in UTC."""
-    if text is None:
-        return None
+    return None if text is None else _seconds_of(str(text))
+
+
+@lru_cache(256)  # the calls of a question are looked at twice
+def _seconds_of(text: str) -> float | None:
     try:
-        time = datetime.fromisoformat(str(text))
+        time = datetime.fromisoformat(text)
         return (time if time.tzinfo else time.replace(tzinfo=UTC)).timestamp()
     except (ValueError, OverflowError):
         return None

@@ -156,7 +156,7 @@ def wrong_steps(result: Mapping[str, Any]) -> str | None:
 def _is_nested(value: object, depth: int, is_right: Callable[[Mapping[str, Any]], bool]) -> bool:
     """Return whether a value is a list of right mappings, nested ``depth`` deep."""
     if depth == 0:
-        return isinstance(value, Mapping) and is_right(value)
+        return isinstance(value, dict | Mapping) and is_right(value)  # a dict is known at once
     return isinstance(value, list | tuple) and all(_is_nested(each, depth - 1, is_right) for each in value)
 
 
