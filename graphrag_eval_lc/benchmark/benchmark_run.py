@@ -38,9 +38,9 @@ from graphrag_eval_lc.run_store.last_run import earlier_of
 from graphrag_eval_lc.tables import Results, Table, aggregates_table, questions_table, steps_table
 from graphrag_eval_lc.tables.notebook_html import facts_html, never_raising, page_html
 from graphrag_eval_lc.tables.notebook_run import run_html
-from graphrag_eval_lc.tables.parquet import write_parquet
 from graphrag_eval_lc.tables.plots import plot_scores, plot_templates, plot_times
 from graphrag_eval_lc.tables.shown_question import ShownQuestion
+from graphrag_eval_lc.tables.table import write_parquet
 from graphrag_eval_lc.texts import on_one_line
 from graphrag_eval_lc.traces.export import otlp_requests
 from graphrag_eval_lc.traces.otlp_sending import OTLPSender

@@ -67,7 +67,9 @@ class FittedTable:
 
     def __rich_console__(self, console: terminal.Console, options: terminal.ConsoleOptions) -> terminal.RenderResult:
         """Yield the title, the table and the caption, each in the whole width."""
-        places = [at for at, column in enumerate(self.columns) if not self._says_nothing(at, column)]
+        rows = [cells for _, cells in self._all_rows()]
+        told = [any(cells[at] not in column.nothing for cells in rows) for at, column in enumerate(self.columns)]
+        places = [at for at, is_told in enumerate(told) if is_told]
         shown, is_tight = self._fitting(places, options.max_width)
         if self.title is not None:
             yield data_text(self.title, "bold")
@@ -80,9 +82,6 @@ class FittedTable:
 
     def _all_rows(self) -> Iterable[tuple[str, Sequence[str]]]:
         return (*self.rows, *self.totals)
-
-    def _says_nothing(self, at: int, column: Column) -> bool:
-        return all(cells[at] in column.nothing for _, cells in self._all_rows())
 
     def _fitting(self, places: Sequence[int], width: int) -> tuple[list[int], bool]:
         """Return the places of the columns that are shown, and whether their headings break."""

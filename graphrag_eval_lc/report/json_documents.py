@@ -10,8 +10,8 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict
 
 from graphrag_eval_lc.benchmark.benchmark_run import BenchmarkRun
-from graphrag_eval_lc.compare import Flip, GateResult, RunComparison
-from graphrag_eval_lc.compare.comparison_view import PairView, RunSummary, verdict_word
+from graphrag_eval_lc.compare import GateResult, RunComparison
+from graphrag_eval_lc.compare.comparison_view import PairView, verdict_word
 from graphrag_eval_lc.compare.metric_comparison import MetricComparison
 from graphrag_eval_lc.compare.runs import run_results
 from graphrag_eval_lc.dataset.validation import Problem
@@ -399,7 +399,7 @@ def comparison_document(comparison: RunComparison, gates: Sequence[GateResult] =
     checked, view = [_gate(gate) for gate in gates], comparison.view(gates)
     return ComparisonDocument(
         metric=view.metric,
-        runs=[_compared_run(run) for run in view.runs],
+        runs=[ComparedRunDocument(**asdict(run)) for run in view.runs],
         pairs=[_pair(pair) for pair in view.pairs],
         gates=checked,
         passed=_all_passed(checked),
@@ -457,10 +457,6 @@ def _files(folder: Path | None) -> list[str]:
     return [name for name in names if (folder / name).is_file()]
 
 
-def _compared_run(run: RunSummary) -> ComparedRunDocument:
-    return ComparedRunDocument(**asdict(run))
-
-
 def _pair(view: PairView) -> PairDocument:
     pair = view.pair
     return PairDocument(
@@ -471,7 +467,17 @@ def _pair(view: PairView) -> PairDocument:
         left_out_a=pair.left_out_a,
         left_out_b=pair.left_out_b,
         metrics=[_metric(metric) for metric in pair.metrics],
-        flips=[_flip(flip) for flip in pair.flips],
+        flips=[
+            FlipDocument(
+                question_id=flip.question_id,
+                template_id=flip.template_id,
+                direction=flip.direction,
+                score_a=flip.score_a,
+                score_b=flip.score_b,
+                reason=flip.b.reason or None,
+            )
+            for flip in pair.flips
+        ],
     )
 
 
@@ -479,17 +485,6 @@ def _metric(metric: MetricComparison) -> MetricDocument:
     low, high = metric.interval or (None, None)
     told = {name: getattr(metric, name) for name in MetricDocument.model_fields if hasattr(metric, name)}
     return MetricDocument.model_validate({**told, "low": low, "high": high, "verdict": verdict_word(metric)})
-
-
-def _flip(flip: Flip) -> FlipDocument:
-    return FlipDocument(
-        question_id=flip.question_id,
-        template_id=flip.template_id,
-        direction=flip.direction,
-        score_a=flip.score_a,
-        score_b=flip.score_b,
-        reason=flip.b.reason or None,
-    )
 
 
 def _text(value: object) -> str | None:

@@ -196,7 +196,7 @@ class _Cases:
     def _text(self, sample: Sample, state: int, verdict: Verdict) -> str:
         """Return the text on a sample; on one that passed, only its scores."""
         result = sample.result
-        scores = list(_score_lines(sample))
+        scores = [f"{name} {amount_text(value, metric_spec(name).unit)}" for name, value in sample.scores.items()]
         if state == PASSED:
             return one_line(", ".join(scores), _LINE)
         reason = why(result, verdict)
@@ -211,20 +211,11 @@ class _Cases:
         return visible("\n".join(filter(None, parts)))
 
 
-def _score_lines(sample: Sample) -> Iterator[str]:
-    for metric, value in sample.scores.items():
-        yield f"{metric} {amount_text(value, metric_spec(metric).unit)}"
-
-
 def _reason_lines(sample: Sample) -> Iterator[str]:
     """Yield the judges' reasons; several scores of a judge have one."""
-    for key in dict.fromkeys(map(_reason_key, sample.scores)):
+    for key in dict.fromkeys(metric_spec(metric).reason_key or reason_key(metric) for metric in sample.scores):
         if (reason := sample.result.get(key)) is not None:
             yield f"{shown_name(key.removesuffix(REASON_ENDING))}: {one_line(reason, _LINE)}"
-
-
-def _reason_key(metric: str) -> str:
-    return metric_spec(metric).reason_key or reason_key(metric)
 
 
 def _told(name: str, text: object) -> str:
@@ -256,11 +247,11 @@ def _added(cases: _Cases, run: ReportedRun) -> dict[str, str]:
         known = {"": line.mean, ".low": line.low, ".high": line.high, ".answered": line.mean_answered}
         properties |= {f"{line.metric}{ending}": value for ending, value in known.items()}
     properties |= {f"{key}.sum": value for key, value in view.totals.items() if metric_spec(key).is_spent}
-    return {name: _property_text(value) for name, value in properties.items() if value is not None}
-
-
-def _property_text(value: object) -> str:
-    return format(value, ".6g") if isinstance(value, float) else one_line(value, _MESSAGE)
+    return {
+        name: format(value, ".6g") if isinstance(value, float) else one_line(value, _MESSAGE)
+        for name, value in properties.items()
+        if value is not None
+    }
 
 
 @dataclass(frozen=True, slots=True)

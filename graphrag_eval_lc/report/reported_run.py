@@ -29,7 +29,8 @@ from graphrag_eval_lc.run_folder import RUN_FILE
 from graphrag_eval_lc.run_store.last_run import earlier_of
 from graphrag_eval_lc.texts import counted, one_line
 from graphrag_eval_lc.view import RunView, run_view
-from graphrag_eval_lc.view.run_view import MOST_FAILURES, Earlier, GateLine
+from graphrag_eval_lc.view.headline import Earlier
+from graphrag_eval_lc.view.run_view import MOST_FAILURES, GateLine
 
 _ALL = Selection()
 

@@ -215,6 +215,7 @@ def report_data(run: ReportedRun, version: str) -> ReportData:
         index.add(sample, chunks.add(sample.key, detail_of(sample, steps, measured)), verdict, failure)
     view = seen.view(run.gate_lines(), run.earlier(), run.record.get("judges"))
     warnings, errors = [*_warnings(run, problems, view), *view.notes], problems.errors()
+    folder = None if run.folder is None else run.folder.absolute()
     return {
         "title": title_of(run),
         "generated": datetime.now(UTC).isoformat(timespec="seconds"),
@@ -228,7 +229,11 @@ def report_data(run: ReportedRun, version: str) -> ReportData:
         "capture_warnings": problems.capture_warnings(),
         "tools": list(index.tools),
         "groups": [masked_text(title) for title in index.groups],
-        "run": _named_run(run),
+        "run": {
+            key: one_line(value, _WARNING)
+            for key, value in {"title": title_of(run), "run_id": run.record.get("run_id"), "folder": folder}.items()
+            if value is not None
+        },
         "again": again_command(run.record),
         "dataset": dataset_argument(run.record) or "DATASET.yaml",
         "prefixes": index.prefixes,
@@ -236,15 +241,6 @@ def report_data(run: ReportedRun, version: str) -> ReportData:
         "samples_word": f"{view.headline.noun}s",
         "index_json": index,
         "chunks": chunks.packed(),
-    }
-
-
-def _named_run(run: ReportedRun) -> dict[str, str]:
-    folder = None if run.folder is None else str(run.folder.absolute())
-    return {
-        key: one_line(value, _WARNING)
-        for key, value in {"title": title_of(run), "run_id": run.record.get("run_id"), "folder": folder}.items()
-        if value is not None
     }
 
 

@@ -71,7 +71,9 @@ def summary_tables(view: RunView, *, measures: Sequence[Measure] = ()) -> Render
         if metrics and view.judge_note and title == "Judged scores":
             parts.append(data_text(view.judge_note))
     if view.headline.repeats > 1:
-        parts.append(data_text(_repeats_line(view)))
+        texts = ", ".join(f"{name} {value:.2f}" for name, value in view.chances)
+        chances = f"{texts} ({view.chances_note})" if texts else view.chances_note
+        parts.append(data_text(f"{view.headline.repeats} repeats: {chances}"))
     if cost := _cost_line(view):
         parts.append(data_text(cost))
     return Group(*parts)
@@ -302,9 +304,3 @@ def _cost_line(view: RunView) -> str | None:
             count = unmeasured[metric]
             says.append(f"{who} not known ({count} {plural(count, 'sample has', 'samples have')} no price)")
     return f"Cost: {', '.join(says)}" if says else None
-
-
-def _repeats_line(view: RunView) -> str:
-    """Say how often the questions were passed."""
-    texts = ", ".join(f"{name} {value:.2f}" for name, value in view.chances)
-    return f"{view.headline.repeats} repeats: {f'{texts} ({view.chances_note})' if texts else view.chances_note}"

@@ -15,7 +15,8 @@ from graphrag_eval_lc.registry.custom_metrics import recorded_only_here
 from graphrag_eval_lc.run_folder import RUN_FILE, read_run
 from graphrag_eval_lc.run_store.baselines import is_comparable
 from graphrag_eval_lc.run_store.stored_runs import StoredRun
-from graphrag_eval_lc.view.run_view import Earlier, right_questions
+from graphrag_eval_lc.view.headline import Earlier
+from graphrag_eval_lc.view.run_view import right_questions
 
 _MOST_READ: Final = 50
 

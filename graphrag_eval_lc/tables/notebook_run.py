@@ -29,25 +29,18 @@ def run_html(title: str, view: RunView, before: _Rows = (), after: _Rows = ()) -
         before: More facts for the beginning of the table of facts.
         after: More facts for its end.
     """
-    facts = [("result", str(view.headline)), *_gate_rows(view), *before, *_mean_rows(view), *after]
+    failed = [gate for gate in view.gates if gate.state != "passed"]
+    gates = [("gates", f"{len(view.gates) - len(failed):,} of {len(view.gates):,} passed")] if view.gates else []
+    gates += [(f"gate {gate.state}", gate.text) for gate in failed[:_MOST_GATES]]
+    differ = any(line.mean != line.mean_answered for line in view.scores)
+    note = " (means over all questions, failed ones count as 0)" if differ else ""
+    facts = [("result", str(view.headline)), *gates, *before, *_mean_rows(view), *after]
     return page_html(
-        facts_html(f"{title}{_means_note(view)}", facts),
+        facts_html(f"{title}{note}", facts),
         _groups_html(view),
         _failures_html(view),
         _templates_html(view),
     )
-
-
-def _means_note(view: RunView) -> str:
-    differ = any(line.mean != line.mean_answered for line in view.scores)
-    return " (means over all questions, failed ones count as 0)" if differ else ""
-
-
-def _gate_rows(view: RunView) -> list[tuple[str, str]]:
-    """Return how many of the run's gates it passes, and the first ones that it does not."""
-    failed = [gate for gate in view.gates if gate.state != "passed"]
-    rows = [("gates", f"{len(view.gates) - len(failed):,} of {len(view.gates):,} passed")] if view.gates else []
-    return rows + [(f"gate {gate.state}", gate.text) for gate in failed[:_MOST_GATES]]
 
 
 def _mean_rows(view: RunView) -> list[tuple[str, str]]:

@@ -19,7 +19,8 @@ from graphrag_eval_lc.report.page import render_report
 from graphrag_eval_lc.texts import shown_name
 from graphrag_eval_lc.view import RunView, run_view
 from graphrag_eval_lc.view.failures import FailureGroup
-from graphrag_eval_lc.view.run_view import Changes, GateLine, Headline, TemplateLine
+from graphrag_eval_lc.view.headline import Changes, Headline
+from graphrag_eval_lc.view.run_view import GateLine, TemplateLine
 from graphrag_eval_lc.view.scores import ScoreLine, TemplateScore
 from graphrag_eval_lc.view.spent import Extreme, SpentLine
 

@@ -13,7 +13,7 @@ from pyarrow import parquet
 from graphrag_eval_lc import run_benchmark
 from graphrag_eval_lc.errors import RunFolderError
 from graphrag_eval_lc.tables import Table
-from graphrag_eval_lc.tables.parquet import write_parquet
+from graphrag_eval_lc.tables.table import write_parquet
 
 
 def written(tmp_path: Path, *values: Any) -> tuple[str, list[Any]]:
