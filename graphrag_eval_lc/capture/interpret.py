@@ -96,6 +96,7 @@ class _Interpretation:
         self._event = self._ranks = 0
         self._at = 0.0
         self._is_state = False  # whether what is read is a state of a graph, and no node's output
+        self._graphs_read: set[Record | None] = set()  # the graphs of which this run has read a state
 
     # --- the pass over what the paused run left that this one resumes ---
 
@@ -150,11 +151,14 @@ class _Interpretation:
             self._is_state = record.is_node
             if record.is_top:
                 self._top, record.continues_thread = record, record.continues_thread or not record.has_input
+                self._graphs_read.clear()
             if record.is_top and not self._history.has_own:
                 self._history.add_input(record.input_messages, self._tree.question)
             else:
                 lists = [each for each in record.input_messages if each.items]
                 self._take_in([self._history.read(each, is_input=True) for each in lists], record)
+            if record.is_node and record.input_messages:
+                self._graphs_read.add(record.scope)
         if record.model is not None:
             self._models.append((CountedCall({}), record.model, record.outer))
             for call, message in self.steps.answers_in(record.model.prompt, self._history.known):
@@ -224,15 +228,16 @@ class _Interpretation:
 
     def _note_answer(self, message: ToolMessage, calls: Sequence[AskedCall], record: Record) -> None:
         if calls:
-            is_cached = self._is_from_cache()
+            is_cached = self._is_from_cache(record)
             self.steps.answer(message, calls, record, models=len(self._models), is_from_cache=is_cached)
 
-    def _is_from_cache(self) -> bool:
+    def _is_from_cache(self, record: Record) -> bool:
         """Return whether what is new comes from langgraph's cache: it is in a state, and no node returned it.
 
-        In a resumed run it may also be from before the pause.
+        What is in the first state of a resumed run may also be from before the pause, or from a human.
         """
-        return self._is_state and self._top is not None and self._top.has_input
+        is_resumed = self._top is None or not self._top.has_input
+        return self._is_state and (not is_resumed or record.scope in self._graphs_read)
 
     def _ask(
         self,
@@ -289,12 +294,12 @@ class _Interpretation:
             return []
         if not self._history.is_counted(message, record.node):
             if message.id in self._reported_ids:
-                self._part.cached_models += self._is_from_cache()
+                self._part.cached_models += self._is_from_cache(record)
             else:
                 self._note_provider_steps(message, record)
                 if is_generated(message):
                     self._history.count(message, record.node)
-                    if self._is_from_cache():
+                    if self._is_from_cache(record):
                         self._part.cached_models += 1
                     else:
                         self._add_unreported_call(message, record)
