@@ -36,6 +36,7 @@ _REPORT_SCRIPTS = (
     "timeline.js",
     "transcript.js",
     "steps.js",
+    "answer_values.js",
     "details.js",
     "filters.js",
     "list.js",

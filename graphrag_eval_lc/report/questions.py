@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 from graphrag_eval_lc.aggregation.sample_values import Metrics, number
 from graphrag_eval_lc.aggregation.totals import failed_attempts_of
+from graphrag_eval_lc.answers.answer_text import answer_text
 from graphrag_eval_lc.config import EvaluationConfig
 from graphrag_eval_lc.json_values import json_bytes
 from graphrag_eval_lc.registry.metric_spec import cost_key, error_key, reason_key
@@ -23,6 +24,7 @@ from graphrag_eval_lc.registry.metrics import (
     TRUE_POSITIVES,
     metric_spec,
 )
+from graphrag_eval_lc.report.answer_values import answer_values
 from graphrag_eval_lc.report.formats import if_known, known_only, score_display, shown_value, without_middle
 from graphrag_eval_lc.report.steps import SampleSteps, extra_steps, step_groups, uses_of
 from graphrag_eval_lc.report.transcript import first_time, model_rows, timeline, transcript
@@ -158,7 +160,7 @@ def detail_of(sample: Sample, steps: SampleSteps, measured: MeasuredKeys) -> dic
     """Return what opens beneath a question: plain JSON values, whose texts are shown as text."""
     result = sample.result
     groups = step_groups(steps) if steps.groups else []
-    first = first_time(result)
+    first, marked = first_time(result), answer_values(steps)
     events = timeline(steps.actual, first) if steps.actual else []
     for at, use in uses_of(groups).items():
         events[at]["used_for"] = use
@@ -169,6 +171,8 @@ def detail_of(sample: Sample, steps: SampleSteps, measured: MeasuredKeys) -> dic
         "template": sample.template_id,
         "status": "error" if sample.has_failed else "success",
         **{key: shown_value(result[key]) for key in _TEXTS if result.get(key) is not None},
+        **({"actual_answer": shown_value(answer_text(result.get("actual_answer")))} if marked else {}),
+        "answer_values": marked,
         "claims": _claims(result),
         "measures": list(_values(sample, measured)),
         "failed_attempts": list(_failed_attempts(result)),

@@ -51,7 +51,7 @@ function answersSection(detail) {
       "div",
       { class: "sides" },
       side("Reference", detail.reference_answer, "The dataset has no reference answer."),
-      side("Actual", detail.actual_answer, "The agent gave no answer."),
+      detail.answer_values && detail.actual_answer ? markedAnswer(detail) : side("Actual", detail.actual_answer, "The agent gave no answer."),
     ),
     claimList("Supported claims", "✓", "good", claims.supported),
     claimList("Wrong claims", "✗", "bad", claims.wrong),

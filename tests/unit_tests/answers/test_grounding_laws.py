@@ -1,0 +1,115 @@
+"""On 1,000 random tables and answers, the verdicts are those of an oracle that looks at every cell."""
+
+import json
+from datetime import date, timedelta
+from decimal import Decimal
+from statistics import mean, median
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from graphrag_eval_lc.answers.evidence import Evidence
+from graphrag_eval_lc.answers.grounding import grounding_record
+from graphrag_eval_lc.matching import StepView
+
+pytestmark = pytest.mark.full
+
+ZONES = [f"{place}{number}" for place in ("OSLO", "ASKER", "HALDEN", "TRETTEN") for number in range(3, 9)]
+DAY = date(2024, 1, 1)
+
+Row = tuple[str, Decimal, date]
+rows = st.lists(
+    st.tuples(
+        st.sampled_from(ZONES),
+        st.integers(100_000, 9_999_999).map(lambda number: Decimal(number) / 1000),
+        st.integers(0, 700).map(lambda days: DAY + timedelta(days)),
+    ),
+    min_size=1,
+    max_size=8,
+    unique_by=lambda row: row[0],
+)
+
+
+@st.composite
+def answers(draw: st.DrawFn) -> tuple[list[Row], list[Row], int, bool]:
+    """Draw a table, the rows that an answer says, to how many decimals, and whether it is a Markdown table."""
+    table = draw(rows)
+    said = [draw(st.sampled_from(table)) for _ in range(draw(st.integers(1, 4)))]
+    for at in range(len(said)):
+        zone, number, day = said[at]
+        other = draw(st.sampled_from(["as it is"] * 3 + ["number", "row", "day", "zone"]))
+        if other == "number":
+            number += draw(st.integers(1, 9).map(lambda digit: Decimal(digit) / 100)) * 10 ** draw(st.integers(0, 4))
+        elif other == "row":
+            number = draw(st.sampled_from(table))[1]
+        elif other == "day":
+            day += timedelta(draw(st.integers(1, 40)))
+        elif other == "zone":
+            zone = draw(st.sampled_from(ZONES))
+        said[at] = zone, number, day
+    return table, said, draw(st.integers(1, 3)), draw(st.booleans())
+
+
+def written(number: Decimal, decimals: int) -> str:
+    return f"{number:,.{decimals}f}"
+
+
+def verdict_of_number(text: str, table: list[Row]) -> set[str]:
+    """Return the verdicts that a number may have, of which the first that fits counts."""
+    number, numbers = Decimal(text.replace(",", "")), [row[1] for row in table]
+    half = Decimal(5) / 10 ** (len(text.partition(".")[2]) + 1)
+    if number in numbers:
+        return {"row"}
+    if any(abs(each - number) <= half for each in numbers):
+        return {"rounded"}
+    if number in (len(table), len({row[2] for row in table}), len(set(numbers))):
+        return {"count"}
+    totals = [sum(numbers), mean(numbers), median(numbers), max(numbers) - min(numbers)] if len(numbers) > 1 else []
+    distances = [abs(each - number) - half for each in totals]
+    if any(abs(each) < Decimal("1e-6") for each in distances):  # floats cannot tell
+        return {"aggregate", "none"}
+    return {"aggregate" if any(each < 0 for each in distances) else "none"}
+
+
+@settings(max_examples=1_000, deadline=None, suppress_health_check=list(HealthCheck))
+@given(answers())
+def test_verdicts_and_records_are_those_of_the_oracle(drawn: tuple[list[Row], list[Row], int, bool]) -> None:
+    table, said, decimals, is_table = drawn
+    cells = [{"zone": zone, "price": str(number), "day": f"{day}T00:00:00Z"} for zone, number, day in table]
+    texts = [(zone, written(number, decimals), f"{day:%d %B %Y}") for zone, number, day in said]
+    lines = [f"| {' | '.join(each)} |" if is_table else f"- `{each[0]}`: {each[1]} on {each[2]}" for each in texts]
+    head = ["| zone | price | day |", "|---|---|---|"] if is_table else []
+    step = StepView({"id": "c", "name": "q", "status": "success", "output": json.dumps(cells)})
+    record = grounding_record("\n".join([*head, *lines]), "", Evidence([step]))
+    expected_rows: list[bool] = []
+    values = iter(record["answer_values"])
+    zones, days = {row[0] for row in table}, {row[2] for row in table}
+    found = counted = 0
+    for (zone, number, _), (_, _, day) in zip(texts, said, strict=True):
+        of_line = []
+        if zone in zones or not is_table:  # a name in prose that no row has is left alone
+            of_line.append((zone, {"row"} if zone in zones else {"none"}))
+        of_line.append((number, verdict_of_number(number, table)))
+        of_line.append((f"{day:%d %B %Y}", {"row"} if day in days else {"none"}))
+        for text, verdicts in of_line:
+            value = next(values)
+            assert value["text"] == text
+            assert value["verdict"] in verdicts, (text, value, table)
+            counted += 1
+            found += value["verdict"] != "none"
+        half = Decimal(5) / 10 ** (decimals + 1)
+        shown = Decimal(number.replace(",", ""))
+        columns = [
+            {at for at, row in enumerate(table) if row[0] == zone},
+            {at for at, row in enumerate(table) if abs(row[1] - shown) <= half},
+            {at for at, row in enumerate(table) if row[2] == day},
+        ]
+        located = [column for column in columns if column]
+        if len(located) > 1:
+            pairs = [(one, two) for at, one in enumerate(located) for two in located[at + 1 :]]
+            expected_rows.append(all(one & two for one, two in pairs))
+    assert next(values, None) is None
+    assert record["answer_grounded"] == pytest.approx(found / counted)
+    is_in_row = record.get("answer_lines_in_one_row")
+    assert is_in_row == (pytest.approx(sum(expected_rows) / len(expected_rows)) if expected_rows else None)
