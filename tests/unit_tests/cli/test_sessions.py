@@ -63,7 +63,7 @@ def check_command(step: dict[str, Any], exit_code: Callable[..., int], capsys: p
     assert (out, err) == (step.get("out_is", out), step.get("err_is", err))
     assert len(err.splitlines()) == step.get("lines", len(err.splitlines())), shown
     assert out.startswith(step.get("begins", "")), shown
-    assert len(out.splitlines()) <= step.get("out_lines", 1_000), shown
+    assert len(out.splitlines()) <= step.get("out_lines", 100_000), shown
     assert max(map(len, out.splitlines()), default=0) <= step.get("widest", 10_000), shown
     assert "Traceback" not in err
 
