@@ -288,7 +288,11 @@ def _plain_message(given: GivenMessage) -> dict[str, Any]:
     if isinstance(message, AIMessage):
         for key, calls in (("tool_calls", given.tool_calls), ("invalid_tool_calls", message.invalid_tool_calls)):
             if calls:
-                plain[key] = list(map(_plain_call, calls))
+                plain[key] = [
+                    {"name": call.get("name"), "args": _without_binaries(call.get("args")), "id": call.get("id")}
+                    | ({"error": call["error"]} if call.get("error") else {})
+                    for call in calls
+                ]
         for key in _MORE_OF_MODELS:
             if isinstance(text := message.additional_kwargs.get(key), str) and text:
                 plain[key] = text
@@ -297,11 +301,6 @@ def _plain_message(given: GivenMessage) -> dict[str, Any]:
         if message.status == "error":
             plain["status"] = message.status
     return plain
-
-
-def _plain_call(call: Mapping[str, Any]) -> dict[str, Any]:
-    plain = {"name": call.get("name"), "args": _without_binaries(call.get("args")), "id": call.get("id")}
-    return {**plain, "error": call["error"]} if call.get("error") else plain
 
 
 def _without_binaries(value: Any, *, is_text: bool = False) -> Any:

@@ -23,7 +23,7 @@ _MAX_DEPTH = 4
 _MAX_BREADTH = 32  # states are small at the top; rows of data need not be searched for messages
 _TYPES = frozenset({"ai", "tool", "human", "system", "AIMessageChunk"})
 _ROLES = frozenset({"assistant", "tool", "user", "human", "ai", "system", "developer"})
-USER_ROLES = ("human", "user")
+_USER_ROLES = ("human", "user")
 _QUESTION_KEYS = ("messages", "question", "input", "query")
 _ANSWER_KEYS = ("answer", "final_answer", "output", "result", "response", "generation")
 _NUMBERS = frozenset({int, float, bool})
@@ -152,7 +152,7 @@ def question_in(inputs: Any) -> str | None:
     messages = [inputs] if _is_message(inputs) else inputs
     if all(isinstance(item, Mapping) and "type" in item and "content" not in item for item in messages):
         return _content_text(messages)  # content blocks without the message around them
-    contents = (content for role, content in map(role_and_content, reversed(messages)) if role in USER_ROLES)
+    contents = (content for role, content in map(role_and_content, reversed(messages)) if role in _USER_ROLES)
     return next(map(_content_text, contents), None)
 
 
