@@ -151,6 +151,20 @@ FACTS: Final = {
         "the mean over the claims of both answers of the votes for what the majority says of the claim ÷ its votes; "
         "only with `judges: {votes: …}` or `voters`"
     ),
+    "answer_refused": Facts(
+        "1 if the first paragraph of the answer says that nothing was found, that it is not known, that there is no "
+        "such thing, or asks back; else 0. Found by its words in English and German, without a model"
+    ),
+    "answer_refusal_right": Facts(
+        "of an answer that refuses: 1 if the reference answer refuses too, else 0; absent if the answer does not refuse"
+    ),
+    "answer_relevance_baseline": Facts(
+        "the mean cosine of the 3 generated questions and the dataset's other questions, at most 200 of them; an "
+        "`answer_relevance` near it says nothing"
+    ),
+    "answer_relevance_rank": Facts(
+        "1 + the number of the other questions that are nearer to the generated questions than the question asked"
+    ),
     "answer_relevance": Facts(
         "a model writes 3 questions that the answer replies to; the mean cosine of their embeddings and that of the "
         "question asked; 0 if the answer is noncommittal"

@@ -110,6 +110,10 @@ class Pipeline:
         comparer: Comparer | None = None,
     ) -> None:
         self.judges = judges
+        if judges is not None:
+            judges.questions = tuple(
+                question["question_text"] for template in templates for question in template["questions"] or ()
+            )
         self._comparer = comparer
         self.unjudged = 0
         self._budget = budget or Budget()

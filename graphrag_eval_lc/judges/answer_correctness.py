@@ -23,6 +23,7 @@ from graphrag_eval_lc.judges.model_interface import (
 )
 from graphrag_eval_lc.judges.models import as_judge_model
 from graphrag_eval_lc.judges.prompts import Prompt, fences, given_text, load_prompt, own_prompt
+from graphrag_eval_lc.judges.refusals import is_refusal
 from graphrag_eval_lc.judges.scores import JudgeScore
 from graphrag_eval_lc.registry.metrics import ANSWER_CORRECTNESS
 
@@ -143,6 +144,10 @@ class AnswerCorrectness:
         asked = await self._llm.aask(self._prompt.system, message, ClaimLists)
         if asked.is_planned:
             return asked.value, (), [asked.cost]
+        if not _votes_in(asked.value) and is_refusal(texts.answer) and is_refusal(texts.reference):
+            both = {"true_positives": [texts.answer], "false_positives": [], "false_negatives": []}
+            said = {**both, "covered_claims": [texts.reference], "reason": "Both say that there is no answer."}
+            return ClaimLists.model_validate(said), (), [asked.cost]
         lists, problems = checked(asked.value, texts)
         if not problems:
             return lists, problems, [asked.cost]

@@ -32,7 +32,7 @@ class ClaimTexts:
 
     def __init__(self, question: str, reference: str, answer: str) -> None:
         self.reference = reference
-        self._answer_text = answer
+        self.answer = answer
         self._question, self._reference, self._answer = map(_Words, (question, reference, answer))
         self._names = self._question.names | self._reference.names | self._answer.names
         lower = [set(re.findall(r"\b[a-zà-ÿ]+\b", text)) for text in (f"{question} {reference}", answer)]
@@ -84,7 +84,7 @@ class ClaimTexts:
         A sentence that shares nothing with the reference may be a remark on how the answer was found.
         """
         found: dict[str, str] = {}
-        for sentence in sentences_in(self._answer_text):
+        for sentence in sentences_in(self.answer):
             words = _Words(sentence)
             things = {*words.numbers, *words.codes, *words.names, *words.first} - _CURRENCIES
             absent = set(self._absent(words, words.names | words.first, self._reference))

@@ -19,10 +19,19 @@ from graphrag_eval_lc.judges.model import AskingOptions
 from graphrag_eval_lc.judges.model_interface import CallPool
 from graphrag_eval_lc.judges.models import RunModels, run_models
 from graphrag_eval_lc.judges.prompts import digests
-from graphrag_eval_lc.judges.scores import JudgeScore, correctness_record, f1_record, metric_record
+from graphrag_eval_lc.judges.refusals import is_refusal
+from graphrag_eval_lc.judges.scores import (
+    JudgeScore,
+    correctness_record,
+    f1_record,
+    metric_record,
+    relevance_record,
+)
 from graphrag_eval_lc.registry.metric_spec import error_key
 from graphrag_eval_lc.registry.metrics import (
     ANSWER_CORRECTNESS,
+    ANSWER_REFUSAL_RIGHT,
+    ANSWER_REFUSED,
     ANSWER_RELEVANCE,
     JUDGES,
     RETRIEVAL_ANSWER,
@@ -94,6 +103,7 @@ class Judges:
     Attributes:
         max_concurrency: How many results may be judged at once: as many as requests, of which each takes some.
         labels: The labels that the config names; None: none.
+        questions: The questions of the dataset, which answer relevance is compared with.
         calibrated: The section of the aggregates that was made by them, which run.json has too; empty without it.
     """
 
@@ -111,6 +121,7 @@ class Judges:
         self._engine = config.judges.engine
         self.labels = None if config.judges.labels is None else judge_labels(config.judges.labels)
         self.calibrated: Record = {}
+        self.questions: tuple[str, ...] = ()
         self._certificate: Record | None = None
         if config.judges.certificate is not None and ANSWER_CORRECTNESS in scorers:
             digest = scorers[ANSWER_CORRECTNESS].describe()["digest"]
@@ -270,10 +281,15 @@ class Judges:
         if answer is None:
             return
         asked = {"user_input": question, "response": answer}
+        if ANSWER_CORRECTNESS in self._scorers:
+            result[ANSWER_REFUSED] = is_refusal(answer)
+            if result[ANSWER_REFUSED] and reference is not None:
+                result[ANSWER_REFUSAL_RIGHT] = is_refusal(reference)
         if (scorer := self._scorers.get(ANSWER_CORRECTNESS)) is not None and reference is not None:
             yield result, correctness_record(scorer.ascore(**asked, reference=reference))
         if (scorer := self._scorers.get(ANSWER_RELEVANCE)) is not None:
-            yield result, metric_record(ANSWER_RELEVANCE, scorer.ascore(**asked))
+            others = {"others": self.questions} if self._engine == "native" else {}
+            yield result, relevance_record(scorer.ascore(**asked, **others))
 
     def _step_jobs(self, result: Record, steps: Iterable[tuple[str, Record]]) -> Iterable[_Job]:
         question, answer = _text(result.get("question_text")), _actual_answer(result)

@@ -16,6 +16,9 @@ from graphrag_eval_lc.registry.metrics import (
     ANSWER_F1,
     ANSWER_PRECISION,
     ANSWER_RECALL,
+    ANSWER_RELEVANCE,
+    ANSWER_RELEVANCE_BASELINE,
+    ANSWER_RELEVANCE_RANK,
     OLDER_CORRECTNESS_ERROR,
 )
 
@@ -84,6 +87,24 @@ async def metric_record(metric: str, scoring: Awaitable[JudgeScore]) -> dict[str
         raise_if_cancelled(problem)
         return error_record(metric, problem)
     return _known({metric: score.value, reason_key(metric): score.reason, cost_key(metric): score.cost})
+
+
+async def relevance_record(scoring: Awaitable[JudgeScore]) -> dict[str, Any]:
+    """Return the keys of answer relevance: those of its value, and what it is compared with."""
+    details: Mapping[str, Any] = {}
+
+    async def noted() -> JudgeScore:
+        nonlocal details
+        score = await scoring
+        details = score.details
+        return score
+
+    record = await metric_record(ANSWER_RELEVANCE, noted())
+    compared = {
+        ANSWER_RELEVANCE_BASELINE: details.get("baseline"),
+        ANSWER_RELEVANCE_RANK: details.get("rank"),
+    }
+    return {**record, **_known(compared)}
 
 
 def f1_record(prefix: str, record: Mapping[str, Any]) -> dict[str, float]:

@@ -31,7 +31,11 @@ ANSWER_PRECISION: Final = "answer_precision"
 ANSWER_F1: Final = "answer_f1"
 ANSWER_CORRECTNESS: Final = "answer_correctness"
 ANSWER_AGREEMENT: Final = "answer_correctness_agreement"
+ANSWER_REFUSED: Final = "answer_refused"
+ANSWER_REFUSAL_RIGHT: Final = "answer_refusal_right"
 ANSWER_RELEVANCE: Final = "answer_relevance"
+ANSWER_RELEVANCE_BASELINE: Final = "answer_relevance_baseline"
+ANSWER_RELEVANCE_RANK: Final = "answer_relevance_rank"
 ANSWER_GROUNDING: Final = "answer_grounding"
 ANSWER_GROUNDED: Final = "answer_grounded"
 ANSWER_LINES: Final = "answer_lines_in_one_row"
@@ -201,11 +205,51 @@ BUILT_IN: Final = (
         source="ragas (answer relevancy)",
         **_beside(ANSWER_RELEVANCE),
     ),
+    MetricSpec(
+        key=ANSWER_RELEVANCE_BASELINE,
+        title="how near the answer is to the dataset's other questions",
+        kind="count",  # as those below: they say what a value is worth, and have no worst value
+        range=(-1.0, 1.0),
+        requires="a model, embeddings, other questions",
+        part_of=ANSWER_RELEVANCE,
+        judge=ANSWER_RELEVANCE,
+        source="this project",
+        **_beside(ANSWER_RELEVANCE),
+    ),
+    MetricSpec(
+        key=ANSWER_RELEVANCE_RANK,
+        title="the rank of the question among all of the dataset, by how near the answer is; 1 is the best",
+        kind="count",
+        unit="count",
+        lower_is_better=True,
+        range=(1.0, None),
+        requires="a model, embeddings, other questions",
+        part_of=ANSWER_RELEVANCE,
+        judge=ANSWER_RELEVANCE,
+        source="this project",
+        **_beside(ANSWER_RELEVANCE),
+    ),
     _correctness(ANSWER_F1),
+    *(
+        MetricSpec(
+            key=key,
+            title=title,
+            kind="count",
+            requires=requires,
+            part_of=ANSWER_F1,
+            judge=ANSWER_CORRECTNESS,
+            source="this project",
+            **_beside(ANSWER_CORRECTNESS),
+        )
+        for key, title, requires in (
+            (ANSWER_REFUSED, "whether the answer refuses or asks back", "the judge of answer correctness"),
+            (ANSWER_REFUSAL_RIGHT, "whether the reference refuses too", "an answer that refuses, `reference_answer`"),
+        )
+    ),
     MetricSpec(
         key=ANSWER_AGREEMENT,
         title="the share of a judge's votes that say what most of them say",
-        kind="count",  # which has no worst value: it says how sure the judge is, not how good an answer is
+        kind="count",  # it says how sure the judge is, not how good an answer is
         requires="a model, `reference_answer`, votes",
         part_of=ANSWER_F1,
         judge=ANSWER_CORRECTNESS,

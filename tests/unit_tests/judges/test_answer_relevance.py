@@ -33,6 +33,51 @@ async def test_value_is_the_mean_similarity_of_the_questions_to_the_one_that_was
     assert score.details == {"questions": ["a", "a", "b"], "noncommittal": 0, "similarities": [1.0, 1.0, 0.0]}
 
 
+OTHERS = {"far": (0.0, 1.0), "near": (1.0, 0.1), "away": (-1.0, 0.0), "up": (0.0, 2.0), "down": (0.0, -1.0)}
+
+
+async def test_other_questions_give_a_baseline_and_the_rank_of_the_right_one() -> None:
+    embeddings = ScriptedEmbeddings({**VECTORS, **OTHERS})
+    judge = ScriptedJudge([written("a", "a", "a"), written("near", "near", "near")])
+    metric = AnswerRelevance(judge, embeddings)
+    questions = ("Where?", *OTHERS)
+    first, second = [await metric.ascore(user_input="Where?", response="x", others=questions) for _ in range(2)]
+    near = 1 / math.hypot(1.0, 0.1)
+    assert first.details["baseline"] == pytest.approx((0 + near - 1 + 0 + 0) / 5)
+    assert (first.details["rank"], second.details["rank"]) == (1, 2)
+    assert second.value == pytest.approx(near)
+    # All questions are embedded once, and that is paid with the first answer.
+    assert embeddings.asked == [["Where?", "a", "a", "a"], [*questions], ["Where?", "near", "near", "near"]]
+    assert (first.cost, second.cost) == (pytest.approx(0.012), pytest.approx(0.011))
+
+
+async def test_with_few_other_questions_there_is_no_baseline() -> None:
+    embeddings = ScriptedEmbeddings(VECTORS)
+    score = await AnswerRelevance(ScriptedJudge([written(*"aab")]), embeddings).ascore(
+        user_input="Where?", response="x", others=["Where?", "a", "b", "c", "none"]
+    )
+    assert "baseline" not in score.details
+    assert len(embeddings.asked) == 1
+
+
+async def test_vectors_of_other_questions_that_cannot_be_used_leave_the_value_alone() -> None:
+    vectors = {**VECTORS, **OTHERS, "up": (0.0, 0.0)}
+    score = await AnswerRelevance(ScriptedJudge([written(*"aab")]), ScriptedEmbeddings(vectors)).ascore(
+        user_input="Where?", response="x", others=list(OTHERS)
+    )
+    assert score.value == pytest.approx(2 / 3)
+    assert "baseline" not in score.details
+
+
+async def test_of_many_questions_at_most_200_are_embedded() -> None:
+    questions = [f"question {number}" for number in range(450)]
+    embeddings = ScriptedEmbeddings({**VECTORS, **dict.fromkeys(questions, (1.0, 1.0))})
+    await AnswerRelevance(ScriptedJudge([written(*"aab")]), embeddings).ascore(
+        user_input="Where?", response="x", others=questions
+    )
+    assert embeddings.asked[1] == questions[::3]
+
+
 async def test_the_questions_are_one_request_and_their_vectors_another() -> None:
     judge, embeddings = ScriptedJudge([written(*"abc")]), ScriptedEmbeddings(VECTORS)
     await relevance(judge, embeddings)
