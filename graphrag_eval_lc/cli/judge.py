@@ -16,7 +16,7 @@ from graphrag_eval_lc.cli.printing import output_console, say
 from graphrag_eval_lc.cli.project import Config, Dataset, needed_dataset
 from graphrag_eval_lc.config import load_config
 from graphrag_eval_lc.dataset.loading import load_dataset
-from graphrag_eval_lc.evaluation.judge_agreement import JudgeAgreement, verdict_in, verdict_text
+from graphrag_eval_lc.evaluation.judge_agreement import JudgeAgreement, majority, verdict_in, verdict_text
 from graphrag_eval_lc.evaluation.judge_certificate import (
     asks_of,
     certificate_of,
@@ -109,15 +109,15 @@ def agreement(
             "FILE",
         ),
     ] = None,
-    label_column: Annotated[
-        str,
+    label_columns: Annotated[
+        list[str] | None,
         option(
             "--label-column",
             "The column in which people said whether the answer is correct: 1, yes, true or correct; 0, no, false or "
-            "incorrect.",
+            "incorrect. Default: Label. Once for each person; then the majority of an answer's labels counts.",
             "NAME",
         ),
-    ] = LABEL_COLUMN,
+    ] = None,
     metric: Annotated[Metric, option("--metric", "The score by which the judge decides.")] = Metric.ANSWER_F1,
     threshold: Annotated[
         float,
@@ -137,7 +137,8 @@ def agreement(
 
     Prints the agreement, Cohen's kappa, the false positive rate (answers that the judge calls correct, of those that
     people call incorrect) and the false negative rate (the reverse), each with its 95 % interval, and the rows on which
-    judge and people disagree. Rows without a label or with an error of the judge are left out and counted.
+    judge and people disagree. Rows without a label or with an error of the judge are left out and counted. With several
+    label columns it also prints Krippendorff's alpha of the people, and of the people and the judge.
 
     For example:
 
@@ -145,7 +146,8 @@ def agreement(
     """
     table = read_table(labelled)
     questions = [question for question, _, _ in answers_in(table)]
-    labels = labels_in(table, label_column)
+    people = [labels_in(table, column) for column in label_columns or [LABEL_COLUMN]]
+    labels = [majority(row) for row in zip(*people, strict=True)]
     judge = answer_judge(config)
     verdict_of = partial(verdict_in, metric=metric.value, threshold=threshold)
     judged = judged_table(
@@ -157,7 +159,7 @@ def agreement(
         overwrite=overwrite,
         more_columns={"Verdict": lambda cells: verdict_text(verdict_of(cells))},
     )
-    found = JudgeAgreement(labels, [verdict_of(cells) for cells in judged.cells])
+    found = JudgeAgreement(labels, [verdict_of(cells) for cells in judged.cells], people)
     say(f"Judge: {judge.name}; an answer is correct if {metric.value} ≥ {threshold:g}.")
     console = output_console()
     for each in agreement_tables(found, questions, judged.cells, show=show):

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from graphrag_eval_lc.judges.answer_tables import Cells, is_judged, score_in
-from graphrag_eval_lc.metrics import cohens_kappa, kappa_interval, wilson_interval
+from graphrag_eval_lc.metrics import cohens_kappa, kappa_interval, krippendorffs_alpha, wilson_interval
 
 Interval = tuple[float, float]
 
@@ -39,10 +39,12 @@ class JudgeAgreement:
     Attributes:
         labels: Whether people call each answer correct; None without a label.
         verdicts: Whether the judge does; None without a verdict.
+        people: What each person said of each answer, if several did; ``labels`` has what most of them said.
     """
 
     labels: Sequence[bool | None]
     verdicts: Sequence[bool | None]
+    people: Sequence[Sequence[bool | None]] = ()
 
     def count(self, *, label: bool, verdict: bool) -> int:
         """Return the number of rows with this label and verdict."""
@@ -90,10 +92,36 @@ class JudgeAgreement:
         return kappa_interval(self.table)
 
     @property
+    def alpha_of_people(self) -> float | None:
+        """Krippendorff's alpha of the people; None with fewer than two, or if it is not defined."""
+        return krippendorffs_alpha(zip(*self.people, strict=True)) if len(self.people) > 1 else None
+
+    @property
+    def alpha_with_judge(self) -> float | None:
+        """Krippendorff's alpha of the people and the judge: it is lower if the judge is not as good as one of them."""
+        if len(self.people) < 2:
+            return None
+        labelled = [
+            verdict if label is not None else None for label, verdict in zip(self.labels, self.verdicts, strict=True)
+        ]
+        return krippendorffs_alpha(zip(*self.people, labelled, strict=True))
+
+    @property
     def disagreements(self) -> list[int]:
         """The indexes of the rows on which both disagree."""
         pairs = enumerate(zip(self.labels, self.verdicts, strict=True))
         return [place for place, (label, verdict) in pairs if None not in (label, verdict) and label is not verdict]
+
+
+def majority(labels: Sequence[bool | None]) -> bool | None:
+    """Return what most people said of an answer; None without a label, and if as many said one as the other.
+
+    Example:
+        >>> majority([True, None, True, False]), majority([True, False])
+        (True, None)
+    """
+    right, wrong = labels.count(True), labels.count(False)
+    return None if right == wrong else right > wrong
 
 
 def verdict_in(cells: Cells, metric: str, threshold: float) -> bool | None:

@@ -239,7 +239,6 @@ BUILT_IN: Final = (
             part_of=ANSWER_F1,
             judge=ANSWER_CORRECTNESS,
             source="this project",
-            **_beside(ANSWER_CORRECTNESS),
         )
         for key, title, requires in (
             (ANSWER_REFUSED, "whether the answer refuses or asks back", "the judge of answer correctness"),

@@ -42,6 +42,9 @@ def _statistics_table(agreement: JudgeAgreement) -> Table:
     table.add_row("Cohen's kappa", _number(agreement.kappa), _interval(agreement.kappa_interval), "")
     _add_share(table, "False positive rate (of incorrect answers)", agreement.false_positives)
     _add_share(table, "False negative rate (of correct answers)", agreement.false_negatives)
+    if len(agreement.people) > 1:
+        table.add_row("Krippendorff's alpha of the people", _number(agreement.alpha_of_people), "", "")
+        table.add_row("Krippendorff's alpha of people and judge", _number(agreement.alpha_with_judge), "", "")
     return table
 
 

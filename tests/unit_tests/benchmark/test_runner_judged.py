@@ -435,7 +435,7 @@ def test_run_that_is_killed_loses_nothing_that_was_paid(judge: OpenAIStub, tmp_p
     judge.latency_sec = 0
     run = run_of(judge, tmp_path, questions=8, config=config_of(judge, judges={"max_concurrency": 2, "max_retries": 3}))
     assert len(run.results) == 8
-    assert len(judge.requests) - paid == 8 * REQUESTS - lines
+    assert len(judge.requests) - paid == 8 * REQUESTS + 1 - lines  # the dataset's questions are embedded once
     assert all(dict(result)["answer_f1"] == pytest.approx(2 / 3) for result in run.results)
 
 
@@ -453,10 +453,10 @@ def test_interrupted_run_judges_what_was_answered(judge: OpenAIStub, tmp_path: P
     assert run.stopped is not None
     assert (run.stopped["reason"], run.stopped["left_out"]) == ("interrupted", 6)
     assert [dict(result)["answer_f1"] for result in run.results] == [pytest.approx(2 / 3)] * 3
-    assert len(judge.requests) == 3 * REQUESTS
+    assert len(judge.requests) == 3 * REQUESTS + 1  # the dataset's questions are embedded once
     run = run_of(judge, tmp_path, questions=9, asked=interrupting, max_concurrency=1)
     assert run.stopped is None
-    assert len(judge.requests) == 9 * REQUESTS
+    assert len(judge.requests) == 9 * REQUESTS + 1
 
 
 @pytest.mark.full

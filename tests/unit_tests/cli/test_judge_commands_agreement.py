@@ -9,6 +9,7 @@ import pytest
 from support.openai_stub import OpenAIStub, StubRequest, refusal
 
 from graphrag_eval_lc.judges.answer_tables import read_table, table_lines
+from graphrag_eval_lc.metrics import krippendorffs_alpha
 
 Command = Callable[..., int]
 COMMAND = ("judge", "agreement", "labelled.tsv", "-c", "config.yaml", "-q")
@@ -140,3 +141,34 @@ def test_wrong_labels_are_told_before_anything_is_asked(
     assert exit_code(*COMMAND) == 2
     assert complaint in capsys.readouterr().err
     assert not stub.requests
+
+
+def test_the_labels_of_several_people_are_their_majority_and_have_an_alpha(
+    stub: OpenAIStub, exit_code: Command, capsys: pytest.CaptureFixture[str]
+) -> None:
+    people = {"Ann": "1110001", "Ben": "1100011", "Cat": "1 10011"}
+    answers = [GOOD, GOOD, GOOD, BAD, BAD, GOOD, GOOD]
+    rows = [
+        [f"question {place}", "right, missing", answer, *(person[place].strip() for person in people.values())]
+        for place, answer in enumerate(answers)
+    ]
+    Path("labelled.tsv").write_bytes(b"".join(table_lines([[*HEADER[:3], *people], *rows])))
+    columns = [each for name in people for each in ("--label-column", name)]
+    assert exit_code(*COMMAND, *columns) == 0
+    text = " ".join(capsys.readouterr().out.replace("│", " ").split())
+    # Question 1 is right by two of two labels, question 2 by two of three; question 5 is right by two of three.
+    assert "Agreement 1.000 0.646 to 1.000 7 of 7" in text
+    units = [[int(person[place]) for person in people.values() if person[place] != " "] for place in range(7)]
+    verdicts = [int(answer is GOOD) for answer in answers]
+    assert f"alpha of the people {krippendorffs_alpha(units):.3f}" in text
+    with_judge = krippendorffs_alpha([[*unit, said] for unit, said in zip(units, verdicts, strict=True)])
+    assert f"alpha of people and judge {with_judge:.3f}" in text
+
+
+def test_a_row_on_which_people_are_divided_has_no_label(
+    stub: OpenAIStub, exit_code: Command, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rows = [["q", "right, missing", GOOD, "1", "0"], ["r", "right, missing", GOOD, "1", "1"]]
+    Path("labelled.tsv").write_bytes(b"".join(table_lines([[*HEADER[:3], "Ann", "Ben"], *rows])))
+    assert exit_code(*COMMAND, "--label-column", "Ann", "--label-column", "Ben") == 0
+    assert "left out: 1 without a label" in capsys.readouterr().out

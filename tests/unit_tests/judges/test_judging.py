@@ -93,6 +93,7 @@ async def judged(
 async def test_answer_metrics_have_the_keys_of_graphrag_eval() -> None:
     record = await judged()
     assert {key: value for key, value in record.items() if key not in result()} == {
+        "answer_refused": False,
         "answer_true_positives": ["a"],
         "answer_false_positives": ["b"],
         "answer_false_negatives": [],

@@ -45,6 +45,15 @@ def test_a_refusal_is_right_if_the_reference_refuses(
     assert (result["answer_refused"], result.get("answer_refusal_right"), result["answer_f1"]) == (refused, right, f1)
 
 
+def test_an_answer_without_a_reference_costs_nothing_and_may_refuse(openai_stub: OpenAIStub) -> None:
+    config = {"llm": {"generation": {"base_url": openai_stub.base_url, "api_key": "k"}}}
+    dataset = [{"template_id": "t", "questions": [{"id": "q", "question_text": "Where is ATLANTIS?"}]}]
+    run = run_benchmark(lambda question: "I cannot find it.", dataset, config=config, progress="off")
+    assert (run.results[0]["answer_refused"], "answer_refusal_right" in run.results[0]) == (True, False)
+    assert "unmeasured_samples" not in run.aggregates["totals"]
+    assert openai_stub.requests == []
+
+
 def test_a_run_embeds_the_questions_of_its_dataset_once(openai_stub: OpenAIStub) -> None:
     def answer(request: StubRequest) -> dict[str, Any]:
         return {"questions": ["Question 3?"] * 3, "noncommittal": 0}
