@@ -104,7 +104,12 @@ def match_retrieval_steps(reference: StepView, actual: StepView) -> StepScore:
     except UnreadableOutput as problem:
         # A query that was not a search is not a failed search.
         is_query = actual.id_column is not None and reference.get("name") not in {actual.get("name"), actual.tool}
-        hint = "" if is_query or actual.id_column is not None else _hint(actual.get("output"))
+        output, hint = actual.get("output"), ""
+        if actual.id_column is None and isinstance(output, str) and output.lstrip()[:1] not in {"{", "["}:
+            hint = (  # it may be the text that a retriever tool made of its documents
+                "; if it is from a LangChain retriever, keep its documents: run with --retrieval-documents TOOL "
+                "(config: capture: {retrieval_documents: [TOOL]})"
+            )
         return explained(0.0, f"{problem}{hint}", unreadable=None if is_query else str(problem))
     k = reference.once(_cut_off)
     k = actual.once(_cut_off) if k is None else k
@@ -113,16 +118,6 @@ def match_retrieval_steps(reference: StepView, actual: StepView) -> StepScore:
     score = min(wanted.held(found.top(k)), most) / most
     # Of many steps there are hundreds of thousands of pairs, so that these two are small.
     return StepScore(score, partial(_reason, wanted, found, k), partial(float, score))
-
-
-def _hint(output: object) -> str:
-    """Say how to keep documents if an output may be the text that a retriever tool made of them."""
-    if not isinstance(output, str) or output.lstrip()[:1] in {"{", "["}:
-        return ""
-    return (
-        "; if it is from a LangChain retriever, keep its documents: run with --retrieval-documents TOOL "
-        "(config: capture: {retrieval_documents: [TOOL]})"
-    )
 
 
 def _cut_off(step: StepView) -> int | None:

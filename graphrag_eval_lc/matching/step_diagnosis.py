@@ -48,7 +48,12 @@ def diagnosis_of(
     calls = f"{len(failed)} {plural(len(failed), 'call')}"
     if not candidates.indices:
         if not failed:
-            return StepDiagnosis(None, None, 0.0, False, _with_hint(candidates, _why_not_called(candidates)))
+            called = ", ".join(dict.fromkeys(step.tool or str(step.get("name")) for step in steps))
+            others = f"; it called {called}" if steps else " nor any other tool"
+            reason = f"the agent did not call {candidates.tools}{others}"
+            if (renamed := next((step for step in steps if step.tool in candidates.names), None)) is not None:
+                reason = f"the agent called {renamed.tool}, but steps.names has it as {renamed.get('name')}"
+            return StepDiagnosis(None, None, 0.0, False, _with_hint(candidates, reason))
         reason = _with_hint(candidates, f"{calls} of {candidates.tools} {why_failed}")
         return StepDiagnosis(failed[-1], _id_of(steps[failed[-1]]), 0.0, False, reason)
     nearest = _nearest_step(candidates, taken, before)
@@ -88,14 +93,6 @@ def _nearest(candidates: Candidates, indices: Iterable[int]) -> int:
     if best_rank[0] > 0 or len(best) == 1:
         return max(best)
     return max(best, key=lambda index: (candidates[index].closeness(), index))
-
-
-def _why_not_called(candidates: Candidates) -> str:
-    steps = candidates.actual_steps
-    if (renamed := next((step for step in steps if step.tool in candidates.names), None)) is not None:
-        return f"the agent called {renamed.tool}, but steps.names has it as {renamed.get('name')}"
-    called = ", ".join(dict.fromkeys(step.tool or str(step.get("name")) for step in steps))
-    return f"the agent did not call {candidates.tools}" + (f"; it called {called}" if steps else " nor any other tool")
 
 
 def _with_hint(candidates: Candidates, reason: str) -> str:

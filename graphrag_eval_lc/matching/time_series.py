@@ -49,7 +49,12 @@ def _compared(
     equal = wanted - len(different)
     return StepScore(
         0.0,
-        lambda: "; ".join(_difference(key, expected, found) for key in different),
+        lambda: "; ".join(
+            f"{key} is {_shown(found[key])} instead of {_shown(expected.get(key))}"
+            if key in found
+            else f"{key} is missing"
+            for key in different
+        ),
         lambda: 1 / (1 + len(different)),
         grade=lambda: equal / wanted,
         grade_reason=lambda: f"Worth {equal / wanted:.2f}: {equal} of {wanted} arguments are equal.",
@@ -89,11 +94,8 @@ def _bag(values: Any) -> Any:
     return Counter(map(repr, values if isinstance(values, list | tuple) else [values]))
 
 
-def _difference(key: str, expected: Arguments, found: Arguments) -> str:
-    if key not in found:
-        return f"{key} is missing"
-    one, other = (shortened(repr(value), 80, keeps_lines=True) for value in (found[key], expected.get(key)))
-    return f"{key} is {one} instead of {other}"
+def _shown(value: Any) -> str:
+    return shortened(repr(value), 80, keeps_lines=True)
 
 
 # So much time may pass between a relative time, such as "now", and the clock time that an agent writes for it.

@@ -249,15 +249,12 @@ def name_similarity(one: str, other: str) -> float:
         (1.0, 0.0)
     """
     words, others = _words(one), _words(other)
-    shared = sum(any(_is_same_word(word, each) for each in others) for word in words)
+    pairs = ([sorted((word, other), key=len) for other in others] for word in words)
+    # A word is the same as one that it begins, if it has more than two letters.
+    shared = sum(any(one == two or (len(one) > 2 and two.startswith(one)) for one, two in each) for each in pairs)
     return min(1.0, shared / max(1, min(len(words), len(others))))
 
 
 def _words(name: str) -> list[str]:
     words = [word.lower() for word in _WORD.findall(name)]
     return [word for word in words if word not in _GENERIC] or words
-
-
-def _is_same_word(one: str, other: str) -> bool:
-    shorter, longer = sorted((one, other), key=len)
-    return one == other or (len(shorter) > 2 and longer.startswith(shorter))

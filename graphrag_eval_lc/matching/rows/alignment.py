@@ -21,16 +21,13 @@ from functools import cache, cached_property
 from itertools import combinations, product
 from math import prod
 from operator import itemgetter
-from typing import Final, NamedTuple, TypeAlias
+from typing import Final, NamedTuple
 
 from graphrag_eval_lc.matching.assignment import best_assignment, order_share
 from graphrag_eval_lc.matching.rows.columns import Budget, Row, SearchBoundError, bare_name, find_columns, namesakes
 from graphrag_eval_lc.matching.rows.numbers_and_times import number_from
 from graphrag_eval_lc.matching.rows.results import SparqlResults, TermColumn
 from graphrag_eval_lc.matching.rows.terms import Keys
-
-_Way: TypeAlias = tuple[str | None, ...]
-"""For each required column the actual one that is chosen, if any."""
 
 _MOST_COMBINED: Final = 4
 """Of more columns rows that share all but one are paired, then those that share one."""
@@ -77,12 +74,8 @@ class Alignment:
     """
 
     def __init__(self, keys: Keys, columns: Mapping[str, str | None]) -> None:
-        self.reference, self.actual, self.columns, self._rows_as = (
-            keys.reference,
-            keys.actual,
-            columns,
-            keys.rules.rows_as,
-        )
+        self.reference, self.actual = keys.reference, keys.actual
+        self.columns, self._rows_as = columns, keys.rules.rows_as
         self.found = {name: found for name, found in columns.items() if found is not None}
         self.terms = [self.reference.columns[name] for name in columns]
         self.actual_terms = [None if name is None else self.actual.columns[name] for name in columns.values()]
@@ -289,7 +282,15 @@ class Search:
         reference, actual = keys.reference, keys.actual
         cells = reference.row_count * len(keys.names) + actual.row_count * len(actual.columns)
         if prod(len(found) + 1 for found in self._overlaps) <= min(_MOST_WAYS, _MOST_CELLS_TRIED // cells):
-            ways = _all_ways(self._overlaps)
+            ways: list[tuple[str | None, ...]] = [()]
+            for found in self._overlaps:
+                ways = [(*way, name) for way in ways for name in (*found, None) if name is None or name not in way]
+            # But not those that leave out a column for which another one is free.
+            ways = [
+                way
+                for way in ways
+                if all(name or {*found} <= {*way} for name, found in zip(way, self._overlaps, strict=True))
+            ]
             if len(ways) > 1:  # else it is the likely one
                 weights = self._weights()
 
@@ -334,14 +335,6 @@ class Search:
                         found[other] = 2 * cells / (keys.reference.row_count + keys.actual.row_count)
             overlaps.append(found)
         return overlaps
-
-
-def _all_ways(overlaps: Sequence[Mapping[str, float]]) -> list[_Way]:
-    """Return the ways to choose columns, except those that leave out a column for which another one is free."""
-    ways: list[_Way] = [()]
-    for found in overlaps:
-        ways = [(*way, name) for way in ways for name in (*found, None) if name is None or name not in way]
-    return [way for way in ways if all(name or {*found} <= {*way} for name, found in zip(way, overlaps, strict=True))]
 
 
 def _kinds(column: TermColumn) -> set[str]:

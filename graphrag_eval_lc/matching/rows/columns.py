@@ -8,7 +8,7 @@ its steps, so that it ends at the same bound on every machine.
 
 from collections import Counter, defaultdict
 from collections.abc import Hashable, Iterator, Mapping, Sequence
-from itertools import combinations
+from itertools import combinations, count
 from typing import Final, NamedTuple, TypeAlias
 
 from graphrag_eval_lc.matching.rows.terms import KeyColumn, Keys, RowsAs
@@ -301,7 +301,13 @@ class BlankNodes:
         self, reference: Sequence[KeyColumn], actual: Sequence[KeyColumn], rows_as: RowsAs, budget: Budget
     ) -> None:
         self._rows_as, self._budget = rows_as, budget
-        self._sides = [_with_nodes(columns, side) for side, columns in enumerate((reference, actual))]
+        self._sides: list[list[tuple[Row, tuple[_Node, ...]]]] = []  # each row, and the nodes in it in their order
+        for side, columns in enumerate((reference, actual)):
+            blanks = [column.blanks for column in columns if column.blanks]
+            nodes_of = (tuple((side, label) for of in blanks for label in of.get(at, ())) for at in count())
+            self._sides.append(
+                list(zip(zip(*(column.keys for column in columns), strict=True), nodes_of, strict=False))
+            )
         # Each different row is what it has next to its nodes, how often it counts, and its nodes.
         self._rows: list[tuple[Hashable, tuple[_Node, ...]]] = []
         self._rows_of: defaultdict[_Node, list[int]] = defaultdict(list)
@@ -358,13 +364,3 @@ class BlankNodes:
                 break
             count = len(numbers)
         return colours
-
-
-def _with_nodes(columns: Sequence[KeyColumn], side: int) -> list[tuple[Row, tuple[_Node, ...]]]:
-    """Return each row with the blank nodes in it, in their order."""
-    blanks = [column.blanks for column in columns if column.blanks]
-    rows = zip(*(column.keys for column in columns), strict=True)
-    return [
-        (keys, tuple((side, label) for labels in blanks for label in labels.get(at, ())))
-        for at, keys in enumerate(rows)
-    ]

@@ -68,18 +68,13 @@ class SparqlComparison:
         return f"SparqlComparison(score={self.score}, reason={self.reason!r})"
 
     @property
-    def _rows(self) -> Alignment | None:
-        """The rows under the columns that match, or under the nearest ones; None if nothing was searched."""
-        return self._search.alignment if self._search else None
-
-    @property
     def alignment(self) -> Alignment | None:
         """Which rows belong together under ``columns``; None if nothing was searched."""
-        return self._rows
+        return self._search.alignment if self._search else None
 
     @cached_property
     def _grade(self) -> Grade:
-        return grade_of_rows(self._rows, is_match=self.score == 1.0) if self._rows else self._known[1]
+        return grade_of_rows(self.alignment, is_match=self.score == 1.0) if self.alignment else self._known[1]
 
     @property
     def outcome(self) -> ComparisonOutcome:
@@ -109,39 +104,39 @@ class SparqlComparison:
     @property
     def columns(self) -> dict[str, str]:
         """For each required column the actual one that matches it, or comes nearest; empty for ASK results."""
-        if self._search is None:
-            return {}
-        return self._search.alignment.found if self._search.columns is None else self._search.columns
+        if self._search is None or self._search.columns is None:
+            return self.alignment.found if self.alignment else {}
+        return self._search.columns
 
     @property
     def missing_rows(self) -> list[ShownRow]:
         """The first few rows of the reference that the actual results lack, over the required columns."""
-        return shown_rows(self._rows.terms, self._rows.missing) if self._rows else []
+        return shown_rows(self.alignment.terms, self.alignment.missing) if self.alignment else []
 
     @property
     def extra_rows(self) -> list[ShownRow]:
         """The first few actual rows that the reference lacks, over the required columns."""
-        return shown_rows(self._rows.actual_terms, self._rows.extra) if self._rows else []
+        return shown_rows(self.alignment.actual_terms, self.alignment.extra) if self.alignment else []
 
     @property
     def missing_row_count(self) -> int:
         """The number of all missing rows, without duplicates if these are ignored."""
-        return len(self._rows.missing) if self._rows else 0
+        return len(self.alignment.missing) if self.alignment else 0
 
     @property
     def extra_row_count(self) -> int:
         """The number of all extra rows, without duplicates if these are ignored."""
-        return len(self._rows.extra) if self._rows else 0
+        return len(self.alignment.extra) if self.alignment else 0
 
     @property
     def row_precision(self) -> float:
         """The share of the actual rows that the reference has, under ``columns``; 0 to 1."""
-        return 1 - self.extra_row_count / self._rows.actual_total if self._rows else self.score
+        return 1 - self.extra_row_count / self.alignment.actual_total if self.alignment else self.score
 
     @property
     def row_recall(self) -> float:
         """The share of the reference rows that the actual results have, under ``columns``; 0 to 1."""
-        return 1 - self.missing_row_count / self._rows.total if self._rows else self.score
+        return 1 - self.missing_row_count / self.alignment.total if self.alignment else self.score
 
     @property
     def row_f1(self) -> float:
@@ -232,7 +227,12 @@ def _read_and_compared(reference: Any, actual: Any, required_columns: Any, rules
         score, reason, grade = without_search
         return SparqlComparison(score, with_notes(reason, expected, found), grade=grade)
     required = tuple(dict.fromkeys(expected.variables if required_columns is None else required_columns))
-    found = _with_unbound_columns(found, expected, required)
+    if found.form.startswith(_NAME_VALUES_ONLY):  # it cannot name columns that have no value
+        new = [name for name in required if not any(map(expected.columns[name].kind, range(expected.row_count)))]
+        absent = set(new) - namesakes(required, list(found.columns)).keys()
+        unbound = TermColumn([""] * found.row_count, UNBOUND_SHAPE)
+        columns = {**found.columns, **{name: unbound for name in new if name in absent}}
+        found = replace(found, columns=columns) if absent else found
     search = Search(Keys(expected, found, required, rules))
     if search.columns is not None:
         return SparqlComparison(1.0, search=search)
@@ -269,16 +269,6 @@ def _compared_without_search(
         lack = f"only {counted(columns, 'column')} for {wanted} required"
         return 0.0, f"Both results have no rows, but the actual ones have {lack}.", None
     return 1.0, "Both results have no rows.", grade_of_emptiness(reference, actual, required)
-
-
-def _with_unbound_columns(actual: SparqlResults, reference: SparqlResults, required: Sequence[str]) -> SparqlResults:
-    """Return actual results with the columns that their form cannot name and that have no value in the reference."""
-    if not actual.form.startswith(_NAME_VALUES_ONLY):
-        return actual
-    new = [name for name in required if not any(map(reference.columns[name].kind, range(reference.row_count)))]
-    new = [name for name in new if name not in namesakes(required, list(actual.columns))]
-    unbound = TermColumn([""] * actual.row_count, UNBOUND_SHAPE)
-    return replace(actual, columns={**actual.columns, **dict.fromkeys(new, unbound)}) if new else actual
 
 
 def _is_answer(results: SparqlResults) -> bool:

@@ -30,7 +30,9 @@ _LABEL: Final = re.compile(r"(.*?)[ _.]?(?:name|label|title)", re.IGNORECASE)
 def reason_of_search(search: Search) -> str:
     """Describe two results under the columns that match, or under the nearest ones."""
     if search.columns is not None:
-        text = _about_match(search.keys.reference.row_count, search.columns)
+        rows = search.keys.reference.row_count
+        names = listed([f"`{name}` is matched by `{found}`" for name, found in search.columns.items() if name != found])
+        text = f"{'The only row matches' if rows == 1 else f'All {rows} rows match'}{f' ({names})' if names else ''}"
     else:
         text = "; ".join(_about_mismatch(search.alignment, is_cut_off=bool(search.cut_off)))
         if search.cut_off:
@@ -39,24 +41,21 @@ def reason_of_search(search: Search) -> str:
     return with_notes(f"{text[0].upper()}{text[1:]}.", search.keys.reference, search.keys.actual)
 
 
-def _about_match(rows: int, columns: Mapping[str, str]) -> str:
-    names = listed([f"`{name}` is matched by `{found}`" for name, found in columns.items() if name != found])
-    return f"{'The only row matches' if rows == 1 else f'All {rows} rows match'}{f' ({names})' if names else ''}"
-
-
 def _about_mismatch(aligned: Alignment, *, is_cut_off: bool) -> Iterator[str]:
     missing, extra, actual, found = aligned.missing, aligned.extra, aligned.actual, aligned.found
-    yield from _about_columns(aligned, is_cut_off=is_cut_off)
+    if (count := len(actual.columns)) < len(aligned.columns):
+        readable = " that can be read" if actual.faults else ""
+        yield f"only {count} {plural(count, 'column')}{readable} for {len(aligned.columns)} required"
+    if absent := [name for name in aligned.columns if name not in found]:
+        yield f"{'no column is left for' if is_cut_off else 'no result column matches'} {_listed(absent)}"
     yield from map(actual.fault_of, list(actual.faults)[:_SHOWN_FAULTS])
     if renamed := [f"`{other}` for `{name}`" for name, other in found.items() if name != other]:
         yield f"the result has {listed(renamed)}"  # perhaps the cause
     near, labels = _near_rows(aligned), _labels(aligned)
     if missing:
-        of_rows = f"{len(missing)} of {aligned.total} {plural(aligned.total, 'row')}"
-        text = (
-            f"{of_rows} {plural(len(missing), 'is', 'are')} missing" if aligned.total > 1 else "the only row is missing"
-        )
-        yield f"{text}{_example(aligned.terms, near[0] if near else missing[0], len(missing), labels)}"
+        rows = f"{len(missing)} of {aligned.total} {plural(aligned.total, 'row')} {plural(len(missing), 'is', 'are')}"
+        example = _example(aligned.terms, near[0] if near else missing[0], len(missing), labels)
+        yield f"{rows if aligned.total > 1 else 'the only row is'} missing{example}"
     if extra and found:
         one = "one like it" if len(extra) > 1 else "like it"
         about = f", {one} but with {_unlike_cells(aligned, *near, labels)}" if near else ""
@@ -66,17 +65,6 @@ def _about_mismatch(aligned: Alignment, *, is_cut_off: bool) -> Iterator[str]:
         yield _about_equal_rows(aligned, labels, is_cut_off=is_cut_off)
     elif aligned.equal and aligned.order < 1.0:
         yield "the rows that both have are in another order"
-
-
-def _about_columns(aligned: Alignment, *, is_cut_off: bool) -> Iterator[str]:
-    actual = aligned.actual
-    absent = [name for name, found in aligned.columns.items() if found is None]
-    if (count := len(actual.columns)) < len(aligned.columns):
-        readable = " that can be read" if actual.faults else ""
-        yield f"only {count} {plural(count, 'column')}{readable} for {len(aligned.columns)} required"
-    if absent:
-        about = "no column is left for" if is_cut_off else "no result column matches"
-        yield f"{about} {_listed(absent)}"
 
 
 def _near_rows(aligned: Alignment) -> tuple[int, int] | None:

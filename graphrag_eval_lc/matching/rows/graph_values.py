@@ -304,7 +304,12 @@ def details_of_both(reference: Iterable[GraphValue], actual: Iterable[GraphValue
         "ends": all(each.ends is not None for each in relationships),
         "srid": has_srids and all(any(isinstance(part, Point) for part in side) for side in sides),
         "paths": any(isinstance(part, Path) for part in parts),
-        "durations": any(map(_is_duration, parts)),
+        "durations": any(
+            part.shape[1] in _DURATIONS
+            if isinstance(part, Term)
+            else isinstance(part, str) and part[:1] == "P" and duration_from(part) is not None
+            for part in parts
+        ),
     }
     return frozenset(name for name, is_detail in details.items() if is_detail)
 
@@ -327,12 +332,6 @@ def _parts_of(value: GraphValue) -> Iterator[GraphValue]:
     for each in inner:
         if isinstance(each, (*STRUCTURES, Term, str)):
             yield from _parts_of(each)
-
-
-def _is_duration(value: GraphValue) -> bool:
-    if isinstance(value, Term):
-        return value.shape[1] in _DURATIONS
-    return isinstance(value, str) and value[:1] == "P" and duration_from(value) is not None
 
 
 class GraphKeys(NamedTuple):

@@ -136,46 +136,30 @@ def _noted(results: SparqlResults, where: str) -> SparqlResults:
 
 
 def _of_array(value: Sequence[Any], read_text: ReadText) -> SparqlResults:
+    """Read an array of rows, or what tools and stores wrap them in."""
     if len(value) > 1 and value[-1] in ("...", "…") and not isinstance(value[0], str):
         raise CutOutput(f"the array ends with {value[-1]!r}")
-    wrapped = _of_blocks(value, read_text) or _of_statement(value, read_text) or _of_items(value, read_text)
-    return wrapped or _of_falkordb(value) or results_of_rows(value)
-
-
-def _of_blocks(value: Sequence[Any], read_text: ReadText) -> SparqlResults | None:
-    """Read the texts in content blocks of a model or of MCP."""
-    if not all(isinstance(item, Mapping) and isinstance(item.get("type"), str) for item in value):
-        return None
-    texts = [item["text"] for item in value if _is_block(item)]
-    return _noted(read_text("\n".join(texts)), "in content blocks") if texts else None
+    objects = [item for item in value if isinstance(item, Mapping)]
+    if len(objects) == len(value) and all(isinstance(item.get("type"), str) for item in objects):
+        texts = [item["text"] for item in objects if _is_block(item)]
+        if texts:  # of a model or of MCP
+            return _noted(read_text("\n".join(texts)), "in content blocks")
+    is_statement = len(objects) == len(value) == 1 and not objects[0].keys().isdisjoint(("status", "success"))
+    if is_statement and _is_array(objects[0].get("results", objects[0].get("result"))):  # of SurrealDB or D1
+        return results_in(objects[0], read_text)
+    contents = [item.get("content") if isinstance(item, Mapping) else item for item in value]
+    texts = [text for text in contents if isinstance(text, str) and text.startswith(("<Record ", "{'", '{"'))]
+    if 0 < len(texts) == len(value):  # rows as texts, also as the content of neo4j-graphrag's items
+        return read_text("\n".join(texts))
+    if len(value) == 3 and all(map(_is_array, value)) and all(map(_is_array, value[1])):
+        names = [name[1] if _is_array(name) and len(name) == 2 else name for name in value[0]]
+        if value[2] and all(isinstance(note, str) and ": " in note for note in value[2]):
+            return _of_table(names, value[1], "FalkorDB's reply")  # names, rows, and notes about the query
+    return results_of_rows(value)
 
 
 def _is_block(value: Mapping[Any, Any]) -> bool:
     return value.get("type") == "text" and isinstance(value.get("text"), str)
-
-
-def _of_statement(value: Sequence[Any], read_text: ReadText) -> SparqlResults | None:
-    """Read what SurrealDB and Cloudflare's D1 return for one statement."""
-    if len(value) != 1 or not isinstance(value[0], Mapping) or not {*value[0].keys()} & {"status", "success"}:
-        return None
-    rows = value[0].get("results", value[0].get("result"))
-    return results_in(value[0], read_text) if _is_array(rows) else None
-
-
-def _of_items(value: Sequence[Any], read_text: ReadText) -> SparqlResults | None:
-    """Read texts of one row each, also as the content of neo4j-graphrag's items."""
-    contents = [item.get("content") if isinstance(item, Mapping) else item for item in value]
-    texts = [text for text in contents if isinstance(text, str) and text.startswith(("<Record ", "{'", '{"'))]
-    return read_text("\n".join(texts)) if 0 < len(texts) == len(value) else None
-
-
-def _of_falkordb(value: Sequence[Any]) -> SparqlResults | None:
-    """Read FalkorDB's reply: names, rows, and notes about the query."""
-    if len(value) != 3 or not all(map(_is_array, value)) or not all(map(_is_array, value[1])):
-        return None
-    names = [name[1] if _is_array(name) and len(name) == 2 else name for name in value[0]]
-    are_notes = value[2] and all(isinstance(note, str) and ": " in note for note in value[2])
-    return _of_table(names, value[1], "FalkorDB's reply") if are_notes else None
 
 
 def _of_object(value: Mapping[Any, Any], read_text: ReadText) -> SparqlResults:
@@ -231,9 +215,8 @@ def _plain_key(key: Any) -> str:
 
 
 def _of_sparql(value: Mapping[Any, Any]) -> SparqlResults | None:
-    if "boolean" in value and {*map(_plain_key, value.keys())} <= _ABOUT_KEYS | {"boolean"}:
-        return sparql_object({"boolean": value["boolean"]})
-    return sparql_object(value)
+    is_answer = "boolean" in value and {*map(_plain_key, value.keys())} <= _ABOUT_KEYS | {"boolean"}
+    return sparql_object({"boolean": value["boolean"]} if is_answer else value)
 
 
 # Where databases' interfaces put the names of the columns, the name of one column, and the rows.

@@ -177,8 +177,12 @@ class _Reader:
         kind = found.lastgroup or ""
         token, self.at = found[kind], found.end()
         if kind == "text":
-            is_plain = "\\" not in token and token[0] in "'\""
-            return token[1:-1] if is_plain else _text_in(literal_eval(token))
+            if "\\" not in token and token[0] in "'\"":
+                return token[1:-1]
+            value = literal_eval(token)
+            text = value.decode(errors="replace") if isinstance(value, bytes) else value
+            is_text = value == text or ("".join(text.split()).isprintable() and "\ufffd" not in text)
+            return text if is_text else _literal(value.hex().upper(), f"{XSD}hexBinary")
         if kind == "number":
             return float(token) if any(sign in token for sign in ".ef") else int(token)
         if kind == "name":
@@ -255,7 +259,13 @@ class _Reader:
         special, name = _SPECIAL.match(self._text, self.at), _OBJECT.match(self._text, self.at)
         if special is not None:
             self.at = special.end()
-            return _special(special)
+            if special["constant"]:
+                return UTC if special["constant"] == "UTC" else special["constant"].endswith("true")
+            if special["hours"]:
+                minutes = int(special["minutes"]) * (-1 if special["hours"][0] == "-" else 1)
+                return timezone(timedelta(hours=int(special["hours"]), minutes=minutes))
+            kind = next(name for name in ("uri", "bnode", "literal") if special[name] is not None)  # of pyoxigraph
+            return Term(special[kind], (kind, special["datatype"], special["lang"]))
         if self._text.startswith("Path ", self.at):
             raise UnreadableOutput("a Path as Python prints it, without properties; return nodes(p), relationships(p)")
         if name is None:
@@ -270,25 +280,6 @@ class _Reader:
 
 def _literal(text: str, datatype: str | None, language: str | None = None) -> Term:
     return Term(text, ("literal", datatype, language))
-
-
-def _special(found: re.Match[str]) -> Any:
-    """Return a term of pyoxigraph, a time zone or a constant."""
-    if found["constant"]:
-        return UTC if found["constant"] == "UTC" else found["constant"].endswith("true")
-    if found["hours"]:
-        minutes = int(found["minutes"]) * (-1 if found["hours"][0] == "-" else 1)
-        return timezone(timedelta(hours=int(found["hours"]), minutes=minutes))
-    kind = next(name for name in ("uri", "bnode", "literal") if found[name] is not None)
-    return Term(found[kind], (kind, found["datatype"], found["lang"]))
-
-
-def _text_in(value: str | bytes) -> str | Term:
-    if isinstance(value, str):
-        return value
-    text = value.decode(errors="replace")
-    is_text = "".join(text.split()).isprintable() and "\ufffd" not in text
-    return text if is_text else _literal(value.hex().upper(), f"{XSD}hexBinary")
 
 
 def _decimal(text: str) -> Term:

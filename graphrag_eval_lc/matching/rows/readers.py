@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from functools import partial
 from itertools import islice
-from typing import Any, Final, NoReturn, TypeVar, get_args
+from typing import Any, Final, TypeVar, get_args
 
 from graphrag_eval_lc.config.sections import OutputFormat
 from graphrag_eval_lc.errors import MissingExtraError
@@ -116,8 +116,8 @@ def _read(output: Any, depth: int = 0, readers: Readers | None = None) -> Sparql
 
 def _readers_of_forms(text: str, read_text: ReadText) -> Iterator[ReadText]:
     if _ERROR.match(text):
-        yield _refuse_error
-        return
+        first = re.sub(r"(?i)\Aerror: ?", "", text.strip()).split("\n")[0]
+        raise UnreadableOutput(f"an error: {printable(shortened(first[:400], 100))}")
     if _JSON.match(text):
         yield lambda text: results_in(parsed_json(text), read_text)
     if (value := _SINGLE.fullmatch(text.strip())) and not (value["quote"] and text[-1] == "\n"):  # a line of CSV
@@ -154,11 +154,6 @@ _ERROR: Final = re.compile(
     |(?:Database\ |SQL\ |Query\ )?error(?:\ \d{1,5}\ \([0-9A-Z]{5}\))?(?:\ at\ line\ \d+)?:\ ?)""",
     re.IGNORECASE | re.VERBOSE,
 )
-
-
-def _refuse_error(text: str) -> NoReturn:
-    first = re.sub(r"(?i)\Aerror: ?", "", text.strip()).split("\n")[0]
-    raise UnreadableOutput(f"an error: {printable(shortened(first[:400], 100))}")
 
 
 # But what Python prints as tuples, objects, names or texts in single quotation marks; NaN and Infinity are JSON.

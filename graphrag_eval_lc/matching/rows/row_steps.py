@@ -199,8 +199,15 @@ def _as_meant(found: SparqlResults, expected: SparqlResults, required: Any) -> S
     if count > 1 and found.form.startswith("an array of arrays"):
         names = [column.texts[0] for column in columns]
         if wanted and all(name in names for name in wanted) and len(set(names)) == len(names):
-            without_first = dict(zip(names, map(_without_first, columns), strict=True))
-            return replace(found, columns=without_first, row_count=count - 1)
+            without_first = [
+                TermColumn(
+                    column.texts[1:],
+                    column.shapes[1:] if isinstance(column.shapes, list) else column.shapes,
+                    {at - 1: each for at, each in column.structures.items() if at},
+                )
+                for column in columns
+            ]
+            return replace(found, columns=dict(zip(names, without_first, strict=True)), row_count=count - 1)
     if len(columns) != 1 or not count:
         return found
     if found.form.startswith("a tuple of single values") and 1 < len(wanted) <= count:
@@ -210,11 +217,6 @@ def _as_meant(found: SparqlResults, expected: SparqlResults, required: Any) -> S
     if not are_values or any(each.structures for each in expected.columns.values()):
         return found
     return results_of_rows([{"values": value} for [value] in lists])
-
-
-def _without_first(column: TermColumn) -> TermColumn:
-    shapes = column.shapes[1:] if isinstance(column.shapes, list) else column.shapes
-    return TermColumn(column.texts[1:], shapes, {at - 1: each for at, each in column.structures.items() if at})
 
 
 _SHORTEST_CUT_CELL: Final = 50  # LangChain's SQL tool cuts after the last word that fits, by default into 300
