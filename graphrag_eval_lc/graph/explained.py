@@ -87,15 +87,14 @@ class QueryExplainer:
         if (cause := _cause(findings, differences)) is not None:
             record = {"cause": cause} | record
         if findings:
-            record["findings"] = [_without_none(each.rule, each) for each in findings]
+            keys: tuple[str, ...] = ("rule", "what", "hint", "line", "column")
+            record["findings"] = [
+                {key: value for key in keys if (value := getattr(each, key)) not in (None, "")} for each in findings
+            ]
         if differences:
+            keys = ("kind", "sentence", "expected", "actual", "column")
             record["differences"] = [
-                {
-                    key: value
-                    for key in ("kind", "sentence", "expected", "actual", "column")
-                    if (value := getattr(each, key)) is not None
-                }
-                for each in differences
+                {key: value for key in keys if (value := getattr(each, key)) is not None} for each in differences
             ]
         return record
 
@@ -130,13 +129,6 @@ def _query_of(step: Mapping[str, Any] | None) -> str | None:
     args = step.get("args") if step is not None else None
     query = args.get("query") if isinstance(args, Mapping) else None
     return query if isinstance(query, str) and language_of(query) is not None else None
-
-
-def _without_none(rule: str, finding: QueryFinding) -> dict[str, Any]:
-    record: dict[str, Any] = {"rule": rule, "what": finding.what, "hint": finding.hint}
-    if finding.line is not None:
-        record |= {"line": finding.line, "column": finding.column}
-    return {key: value for key, value in record.items() if value != ""}
 
 
 def _cause(findings: list[QueryFinding], differences: list[Difference]) -> str | None:

@@ -123,14 +123,11 @@ def query_differences(
         shortest = min(found, key=len)
     except RecursionError as problem:  # of a long condition
         raise TooLargeQueryError("it is too large to be compared") from problem
-    least = without_equal(dict.fromkeys(map(_within_limits, shortest)))
-    return sorted(least, key=lambda each: _KINDS.index(each.kind))
-
-
-def _within_limits(found: Difference) -> Difference:
-    """Return a difference with shortened texts, as a list of values may have thousands."""
-    expected, actual = (None if each is None else shortened(each, _LONGEST) for each in (found.expected, found.actual))
-    return replace(found, sentence=shortened(found.sentence, 2 * _LONGEST), expected=expected, actual=actual)
+    short: dict[Difference, None] = {}
+    for each in shortest:  # a list of values may have thousands
+        old, new = (None if text is None else shortened(text, _LONGEST) for text in (each.expected, each.actual))
+        short[replace(each, sentence=shortened(each.sentence, 2 * _LONGEST), expected=old, actual=new)] = None
+    return sorted(without_equal(short), key=lambda each: _KINDS.index(each.kind))
 
 
 def without_equal(differences: Iterable[Difference]) -> list[Difference]:

@@ -249,8 +249,13 @@ class _Reader:
                 found["order"] = [(each.order or "ASC", each.expr) for each in node.expr]
             elif node.name == "Extend":
                 computed[term_text(node.var)] = node.expr
-            elif node.name == "Filter" and _is_of_groups(node.p):
-                having.append(node.expr)
+            elif node.name == "Filter":
+                below = node.p
+                while below is not None and below.name == "Extend":
+                    below = below.p
+                if below is None or below.name not in ("AggregateJoin", "Group"):
+                    break
+                having.append(node.expr)  # as below it are only computed columns and groups
             else:
                 break
             node = node.p
@@ -284,7 +289,9 @@ class _Reader:
                 if node.expr is not None and not (isinstance(node.expr, CompValue) and node.expr.name == "TrueFilter"):
                     self._condition(node.expr, optional)
             case "Union":
-                self._union(list(_branches(node)), where)
+                number, branches = next(self._numbers), list(_branches(node))
+                for at, branch in enumerate(branches, 1):
+                    self._read(branch, (*where, f"union {number}/{at}/{len(branches)}"))
             case "Minus":
                 self._read(node.p1, where)
                 self._read(node.p2, self._inside(where, "minus"))
@@ -325,11 +332,6 @@ class _Reader:
 
     def _inside(self, where: Where, kind: str) -> Where:
         return (*where, f"{kind} {next(self._numbers)}")
-
-    def _union(self, branches: Sequence[Any], where: Where) -> None:
-        number = next(self._numbers)
-        for at, branch in enumerate(branches, 1):
-            self._read(branch, (*where, f"union {number}/{at}/{len(branches)}"))
 
     def _rows_or_subquery(self, node: Any, where: Where) -> None:
         if node.name != "values":
@@ -400,13 +402,6 @@ def _with_computed(condition: Expression, computed: Mapping[str, Expression]) ->
     if condition[:1] == ("bind",):
         return ("bind", condition[1], renamed(condition[2], computed))
     return renamed(condition, computed) if computed else condition
-
-
-def _is_of_groups(node: Any) -> bool:
-    """Return whether a filter is HAVING: below it are only computed columns and groups."""
-    while node is not None and node.name == "Extend":
-        node = node.p
-    return node is not None and node.name in ("AggregateJoin", "Group")
 
 
 def with_listed_values(form: QueryForm) -> QueryForm:

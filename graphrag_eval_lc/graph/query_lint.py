@@ -133,12 +133,15 @@ def lint_query(
         if _EXTENSION.search(NO_NAMES.sub(" ", query)) is not None or was_answered:
             return found
         if _store() is None:
-            return [*found, _of_rdflib(str(problem))]
+            message, place = str(problem), _RDFLIB_PLACE.search(str(problem))
+            what = f"it is not SPARQL: {message.splitlines()[0] if message else 'it cannot be read'}"
+            return [*found, QueryFinding("syntax", what, "", *(map(int, place.groups()) if place else ()))]
         return found if wrong is None else [wrong]
     try:
         words = Words(known | declared)
         found += chain.from_iterable(rule(form, words) for rule in (_unbound, _disconnected))
-        if needs_limit and form.form == "SELECT" and form.select.limit is None and not _is_aggregated(form):
+        is_aggregated = form.select.group or any(isinstance(value, tuple) for _, value in form.select.columns)
+        if needs_limit and form.form == "SELECT" and form.select.limit is None and not is_aggregated:
             found.append(QueryFinding("no_limit", "it has no LIMIT"))
         if vocabulary is not None:
             found += chain.from_iterable(rule(form, words, vocabulary) for rule in _OF_VOCABULARY)
@@ -179,8 +182,12 @@ def _store() -> Any:
 def _syntax_error(query: str, prefixes: Mapping[str, str]) -> QueryFinding | None:
     declared = declared_prefixes(query)
     head = "".join(f"PREFIX {name}: <{iri}> " for name, iri in prefixes.items() if name not in declared)
+
+    def without_calls(part: str) -> str:  # pyoxigraph would call SERVICE; GRAPH is made as long, so that places stay
+        return _SERVICE.sub(lambda found: f"GRAPH  {re.sub(r'[A-Za-z]', ' ', found[1] or '')}", part)
+
     try:
-        _store().query(head + outside_texts(query, _without_calls))
+        _store().query(head + outside_texts(query, without_calls))
     except SyntaxError as problem:
         if (place := _PLACE.search(str(problem))) is None:
             return QueryFinding("syntax", f"it is not SPARQL: {problem}")
@@ -196,21 +203,6 @@ def _syntax_error(query: str, prefixes: Mapping[str, str]) -> QueryFinding | Non
     except (ValueError, RuntimeError, OSError):
         return None
     return None
-
-
-def _without_calls(part: str) -> str:
-    """Write GRAPH in place of SERVICE, which pyoxigraph would call, as long as it, so that places stay the same."""
-    return _SERVICE.sub(lambda found: f"GRAPH  {re.sub(r'[A-Za-z]', ' ', found[1] or '')}", part)
-
-
-def _of_rdflib(message: str) -> QueryFinding:
-    place = _RDFLIB_PLACE.search(message)
-    what = f"it is not SPARQL: {message.splitlines()[0] if message else 'it cannot be read'}"
-    return QueryFinding("syntax", what, "", *(map(int, place.groups()) if place else ()))
-
-
-def _is_aggregated(form: QueryForm) -> bool:
-    return bool(form.select.group) or any(isinstance(value, tuple) for _, value in form.select.columns)
 
 
 def _unbound(form: QueryForm, words: Words) -> Iterator[QueryFinding]:

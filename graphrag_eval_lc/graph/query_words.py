@@ -68,10 +68,15 @@ class Words:
 
     def chains(self, patterns: Iterable[Pattern]) -> Iterator[str]:
         """Yield patterns as texts, those that only hang together by a node without a name as one path."""
+
+        def follows(first: Pattern, second: Pattern) -> bool:
+            is_inside_path = first.object.startswith("?·")
+            return is_inside_path and first.object == second.subject and first.where == second.where
+
         left = list(patterns)
         while left:
             first = left.pop(0)
-            while (following := next((each for each in left if _follows(first, each)), None)) is not None:
+            while (following := next((each for each in left if follows(first, each)), None)) is not None:
                 left.remove(following)
                 path = f"{first.predicate}/{following.predicate}"
                 first = Pattern(first.subject, path, following.object, first.where)
@@ -95,10 +100,6 @@ class Words:
             return f"!({texts[0]})"
         head = self.expression(name)
         return f"{head}({' '.join(texts) if texts[:1] == ['DISTINCT'] else ', '.join(texts)})"
-
-
-def _follows(first: Pattern, second: Pattern) -> bool:
-    return first.object.startswith("?·") and first.object == second.subject and first.where == second.where
 
 
 def _shortened(term: str, prefix: str, namespace: str) -> str:

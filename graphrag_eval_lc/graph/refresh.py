@@ -194,14 +194,13 @@ async def refresh_dataset(
     if gone is not None:
         what = f"{graph.name} cannot be reached any more: {gone}"
         raise DatasetError(what, hint="Run the command again: it resumes.") from gone
-    found = tuple(_refreshed(reference, outcomes[reference.query]) for reference in references)
-    return Refresh(found, graph.name, without_query, file)
-
-
-def _refreshed(reference: ReferenceQuery, outcome: Any) -> Refreshed:
-    if isinstance(outcome, EndpointError):
-        return Refreshed(reference, "failed", shortened(str(outcome), 300))
-    return compared(reference, outcome)
+    found = [
+        Refreshed(each, "failed", shortened(str(outcome), 300))
+        if isinstance(outcome := outcomes[each.query], EndpointError)
+        else compared(each, outcome)
+        for each in references
+    ]
+    return Refresh(tuple(found), graph.name, without_query, file)
 
 
 def compared(reference: ReferenceQuery, results: Any) -> Refreshed:

@@ -209,7 +209,10 @@ class ReplayProxy:
                 self.counts.missing[call.query] += 1
             what = {"error": "this call was not recorded", "query": call.query}
             return _Answer(NOT_RECORDED, {"X-Replay": "not recorded", "Content-Type": JSON_MEDIA_TYPE}, _json(what))
-        self._warn_of_changing(call)
+        changing = {(each[0] or each[1]).upper() for each in _CHANGING.findall(_OPAQUE.sub(" ", call.query))}
+        for name in sorted(changing - self._warned):
+            self._warned.add(name)
+            warn(f"a query uses {name}, whose results change from call to call; replayed, they stay the same")
         kept = {name: value for name, value in headers.items() if name.lower() in _KEPT_REQUEST_HEADERS}
         parameters = "&".join(filter(None, (self._base.query.decode(), urlsplit(target).query)))
         url = self._base.copy_with(path=urlsplit(target).path, query=parameters.encode() or None)
@@ -237,6 +240,10 @@ class ReplayProxy:
             return answers[at]
 
     def _record(self, call: Call, answer: _Answer) -> None:
+        try:
+            body = {"body": answer.body.decode()}
+        except UnicodeDecodeError:
+            body = {"body_base64": base64.b64encode(answer.body).decode()}
         record = {
             "key": call.key,
             "method": call.method,
@@ -246,7 +253,7 @@ class ReplayProxy:
             "query": call.query,
             "status": answer.status,
             "headers": dict(answer.headers),
-            **_body_record(answer.body),
+            **body,
         }
         with self._lock:
             self.counts.recorded += 1
@@ -254,12 +261,6 @@ class ReplayProxy:
                 self._file.append(json_line(record))
             if self._replays:
                 self._answers.setdefault(call.key, []).append(answer)
-
-    def _warn_of_changing(self, call: Call) -> None:
-        names = {(each[0] or each[1]).upper() for each in _CHANGING.findall(_OPAQUE.sub(" ", call.query))}
-        for name in sorted(names - self._warned):
-            self._warned.add(name)
-            warn(f"a query uses {name}, whose results change from call to call; replayed, they stay the same")
 
     def _handler(self) -> type[BaseHTTPRequestHandler]:
         proxy = self
@@ -288,13 +289,6 @@ class ReplayProxy:
                 pass
 
         return Handler
-
-
-def _body_record(body: bytes) -> dict[str, str]:
-    try:
-        return {"body": body.decode()}
-    except UnicodeDecodeError:
-        return {"body_base64": base64.b64encode(body).decode()}
 
 
 def _json(value: Any) -> bytes:

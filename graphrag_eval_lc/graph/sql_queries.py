@@ -249,7 +249,10 @@ class _SqlQuery:
             for group in tree.find_all(exp.Group)
         )
         return {
-            "form": [_combination(each) for each in tree.find_all(exp.SetOperation)],
+            "form": [
+                f"{each.key.upper()}{'' if each.args.get('distinct') else ' ALL'}"
+                for each in tree.find_all(exp.SetOperation)
+            ],
             "table": list(self.tables.values()),
             "aggregate": [self._text(each) for each in columns if each.find(exp.AggFunc)],
             "column": [self._text(each) for each in columns if not each.find(exp.AggFunc)],
@@ -320,7 +323,11 @@ class _SqlQuery:
         if isinstance(node, exp.Paren):
             return self._text(node.this)
         if isinstance(node, exp.Or):
-            return self._alternatives(list(node.flatten()))
+            parts = list(node.flatten())
+            left = {self._text(each.this) for each in parts if isinstance(each, exp.EQ)}
+            if len(left) == 1 and all(isinstance(each, exp.EQ) for each in parts):  # one column, of several values
+                return self._one_of(parts[0].this, [each.expression for each in parts])
+            return " OR ".join(sorted(map(self._text, parts)))
         if isinstance(node, exp.And):
             return " AND ".join(sorted(self._text(part) for part in node.flatten()))
         if isinstance(node, exp.Not):
@@ -353,21 +360,10 @@ class _SqlQuery:
         text = f"SELECT {', '.join(self._text(each.unalias()) for each in query.selects)} …"
         return text if isinstance(query.parent, self._exp.Exists) else f"({text})"
 
-    def _alternatives(self, parts: list[Any]) -> str:
-        """Return what OR connects: a list if one column may have several values."""
-        sides = [(each.this, each.expression) for each in parts if isinstance(each, self._exp.EQ)]
-        if len(sides) == len(parts) and len({self._text(left) for left, _ in sides}) == 1:
-            return self._one_of(sides[0][0], [right for _, right in sides])
-        return " OR ".join(sorted(map(self._text, parts)))
-
     def _one_of(self, value: Any, others: list[Any]) -> str:
         if len(others) == 1:
             return self._text(self._exp.EQ(this=value.copy(), expression=others[0].copy()))
         return f"{self._text(value)} IN ({', '.join(sorted(map(self._text, others)))})"
-
-
-def _combination(operation: Any) -> str:
-    return f"{operation.key.upper()}{'' if operation.args.get('distinct') else ' ALL'}"
 
 
 def _limits(query: Any, place: str) -> Iterator[str]:
