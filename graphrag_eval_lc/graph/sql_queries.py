@@ -274,11 +274,12 @@ class _SqlQuery:
         """Return a join with the table whose rows may be missing; two tables as LEFT JOIN, whichever comes first."""
         if join.side not in ("LEFT", "RIGHT"):
             return f"{join.side or join.method} JOIN"
-        select = join.parent
-        first = select.args.get("from_") or select.args.get("from")
-        marks = (each.this.unnest().meta.get("mark", "") for each in (first, join))
+        joined = join.parent  # a SELECT, or the first table of a join in parentheses
+        first = joined.args.get("from_") or joined.args.get("from")
+        tables = (joined if first is None else first.this, join.this)
+        marks = (each.unnest().meta.get("mark", "") for each in tables)
         left, right = (f" {names.get(mark, mark)}".rstrip() for mark in marks)
-        if join.side == "LEFT" or len(select.args["joins"]) > 1:
+        if join.side == "LEFT" or len(joined.args["joins"]) > 1:
             return f"{join.side} JOIN{right}"
         self.turned[f"LEFT JOIN{left}"] = f"RIGHT JOIN{right}"
         return f"LEFT JOIN{left}"
