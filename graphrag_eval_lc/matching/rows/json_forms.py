@@ -144,8 +144,9 @@ def _of_array(value: Sequence[Any], read_text: ReadText) -> SparqlResults:
         texts = [item["text"] for item in objects if _is_block(item)]
         if texts:  # of a model or of MCP
             return _noted(read_text("\n".join(texts)), "in content blocks")
-    is_statement = len(objects) == len(value) == 1 and not objects[0].keys().isdisjoint(("status", "success"))
-    if is_statement and _is_array(objects[0].get("results", objects[0].get("result"))):  # of SurrealDB or D1
+    # Of SurrealDB or D1, for one statement; the keys of Neo4j's records are a list.
+    is_statement = len(objects) == len(value) == 1 and not {"status", "success"}.isdisjoint(objects[0].keys())
+    if is_statement and _is_array(objects[0].get("results", objects[0].get("result"))):
         return results_in(objects[0], read_text)
     contents = [item.get("content") if isinstance(item, Mapping) else item for item in value]
     texts = [text for text in contents if isinstance(text, str) and text.startswith(("<Record ", "{'", '{"'))]
