@@ -26,6 +26,7 @@ A run's folder has these files:
 | `results.jsonl` | one scored question per line, in the dataset's order |
 | `aggregates.yaml` | the statistics per template, over all questions (micro) and over the templates (macro) |
 | `judge_cache.jsonl` | a cache of the judges' answers, so that scoring again sends only new requests |
+| `published.jsonl` | which scores were sent to other tools, so that none is sent twice |
 | `report.html` | the report, one file |
 """
 

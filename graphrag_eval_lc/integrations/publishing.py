@@ -288,6 +288,8 @@ def _reason(problem: BaseException) -> str:
 def _cannot_publish(to: str, problem: BaseException) -> PublishError:
     if _is_refused(problem):
         hint = "Check the key in the environment, and that it may write to this project."
+    elif status_of(problem) == 404:
+        hint = "Check the address, and that the project exists."
     else:
         hint = "Check the address and the network, then run it again."
     return PublishError(f"{to} cannot be used: {_reason(problem)}", hint=hint)

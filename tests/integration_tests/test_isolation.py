@@ -300,6 +300,7 @@ def _without_times(value: Any) -> Any:
         "started_at",
         "run_id",
         "run_ids",
+        "trace_ids",
         "id",
         "execution_timestamp",
         "first_token_sec",
