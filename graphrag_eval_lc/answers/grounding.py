@@ -9,6 +9,7 @@ from typing import Any, Final, Literal
 
 from graphrag_eval_lc.answers.answer_text import AnswerValue, answer_text, plain, quoted_texts, said_in, values_in
 from graphrag_eval_lc.answers.evidence import Evidence, Place, StepRows, has_term
+from graphrag_eval_lc.registry.metric_spec import reason_key
 from graphrag_eval_lc.registry.metrics import (
     ANSWER_COVERAGE,
     ANSWER_GROUNDED,
@@ -16,6 +17,7 @@ from graphrag_eval_lc.registry.metrics import (
     ANSWER_UNGROUNDED,
     ANSWER_VALUES,
 )
+from graphrag_eval_lc.texts import listed, plural
 
 Verdict = Literal["row", "rounded", "count", "aggregate", "question", "undecided", "none"]
 _FOUND: Final = frozenset({"row", "rounded", "count", "aggregate"})
@@ -227,7 +229,7 @@ def grounding_record(answer: Any, question: str, evidence: Evidence, matched: Se
 
     Returns:
         ``answer_values``: for each value its text, its kind (iri, number, date or name), the verdict, and at what
-        address it was found. ``answer_grounded``, ``answer_ungrounded``, ``answer_lines_in_one_row`` and
+        address it was found. ``answer_grounded`` and its reason, ``answer_ungrounded``, ``answer_lines_in_one_row`` and
         ``answer_row_coverage``, those that can be measured.
 
     Example:
@@ -243,6 +245,9 @@ def grounding_record(answer: Any, question: str, evidence: Evidence, matched: Se
     share, lines = grounding.share(), grounding.lines_in_one_row()
     if share is not None:
         record |= {ANSWER_GROUNDED: share, ANSWER_UNGROUNDED: len(grounding.ungrounded)}
+    if missing := list(dict.fromkeys(each.value.text for each in grounding.ungrounded)):
+        are = plural(len(missing), "is", "are")
+        record[reason_key(ANSWER_GROUNDED)] = f"{listed(missing)} {are} in nothing that the agent found"
     if lines is not None:
         record[ANSWER_LINES] = lines
     tables = {table.step: table for table in grounding.evidence.tables}

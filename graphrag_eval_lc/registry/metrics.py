@@ -289,21 +289,6 @@ BUILT_IN: Final = (
             (STEPS_ORDER, "the share of matched steps that are in the reference's order", STEPS_SCORE),
         )
     ),
-    *(
-        MetricSpec(
-            key=key,
-            title=title,
-            requires="`answer_grounding: {enabled: true}`",
-            part_of=part_of,
-            settings=(ANSWER_GROUNDING, "steps"),
-            source="this project",
-        )
-        for key, title, part_of in (
-            (ANSWER_GROUNDED, "the answer's values that the agent's steps returned", None),
-            (ANSWER_LINES, "the answer's list items and table rows whose values stand in one row", ANSWER_GROUNDED),
-            (ANSWER_COVERAGE, "the rows of the last matched query that the answer mentions", ANSWER_GROUNDED),
-        )
-    ),
     MetricSpec(
         key=ANSWER_EXACT,
         title="answers with all that the reference has, and nothing else of its columns",
@@ -311,6 +296,22 @@ BUILT_IN: Final = (
         settings=(ANSWER_CHECKS, "steps"),
         reason_key=reason_key(ANSWER_EXACT),
         source="this project",
+    ),
+    *(
+        MetricSpec(
+            key=key,
+            title=title,
+            requires="`answer_grounding: {enabled: true}`",
+            part_of=part_of,
+            settings=(ANSWER_GROUNDING, "steps"),
+            reason_key=reason_key(key) if part_of is None else None,
+            source="this project",
+        )
+        for key, title, part_of in (
+            (ANSWER_GROUNDED, "the answer's values that the agent's steps returned", None),
+            (ANSWER_LINES, "the answer's list items and table rows whose values stand in one row", ANSWER_GROUNDED),
+            (ANSWER_COVERAGE, "the rows of the last matched query that the answer mentions", ANSWER_GROUNDED),
+        )
     ),
     *(
         MetricSpec(

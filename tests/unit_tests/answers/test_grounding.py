@@ -72,6 +72,7 @@ def test_results_have_the_keys_if_the_config_says_so_and_never_those_of_an_earli
         {"text": "98.05", "kind": "number", "verdict": "row", "at": "call_1/row 2/value"},
         {"text": "107.14", "kind": "number", "verdict": "none"},
     ]
+    assert on["answer_grounded_reason"] == "107.14 is in nothing that the agent found"
     assert (on["answer_grounded"], on["answer_ungrounded"], on["answer_row_coverage"]) == (0.5, 1, pytest.approx(1 / 3))
 
 
