@@ -3,7 +3,8 @@
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import UTC, datetime
+from math import isfinite
 from typing import Any, Final, Literal
 
 from graphrag_eval_lc.json_values import json_text
@@ -318,8 +319,8 @@ def _number(line: AnswerLine, at: int, match: re.Match[str]) -> AnswerValue | No
     exponent = 1.0
     mantissa = digits.lstrip("-−+")
     if power := re.search(r"[eE]([+-]?\d+)$", mantissa):
-        exponent, mantissa = 10.0 ** int(power[1]), mantissa[: power.start()]
-    readings = frozenset(sign * each * exponent for each in readings_of(mantissa))
+        exponent, mantissa = float(f"1e{power[1]}"), mantissa[: power.start()]
+    readings = frozenset(filter(isfinite, (sign * each * exponent for each in readings_of(mantissa))))
     tail = re.search(r"[.,](\d+)$", mantissa)
     whole = re.sub(r"\D", "", mantissa[: tail.start()] if tail else mantissa).lstrip("0")
     decimals = tail[1] if tail else ""
@@ -376,7 +377,6 @@ def date_of(text: str) -> datetime | None:
     time, zone = time if time.index(":") > 1 else f"0{time}", zone if zone[:1] in "+-" else ""
     try:
         when = datetime.fromisoformat(f"{part['y']}-{month:02d}-{day:02d}T{time}{zone}")
-    except ValueError:
+        return when if when.tzinfo is None else when.astimezone(UTC).replace(tzinfo=None)
+    except (ValueError, OverflowError):
         return None
-    offset = when.utcoffset()
-    return when if offset is None else when.replace(tzinfo=None) - offset

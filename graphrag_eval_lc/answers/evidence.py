@@ -104,7 +104,7 @@ class StepRows:
         for name, times in self.times.items():
             start = bisect_left(times, (value.when, -1))
             for when, row in times[start : start + _MOST_PLACES]:
-                if when >= value.when + length and when != value.when:
+                if when - value.when >= length and when != value.when:
                     break
                 yield Place(self.step, row, name)
 
@@ -302,8 +302,10 @@ def _times_of(column: TermColumn) -> Iterator[tuple[datetime, int]]:
             except ValueError:  # more digits of a second than Python reads, or the name of a zone
                 value = next((value for read in readers if (value := read(text))), ("", None))
                 when = value[1]
-            has_zone = isinstance(when, datetime) and when.tzinfo is not None
-            known[text] = when.astimezone(UTC).replace(tzinfo=None) if has_zone else when
+            known[text] = when if isinstance(when, datetime) and when.tzinfo is None else None
+            if isinstance(when, datetime) and when.tzinfo is not None:
+                with suppress(OverflowError):  # in the first or the last year that there is
+                    known[text] = when.astimezone(UTC).replace(tzinfo=None)
         if (found := known[text]) is not None:
             yield found, row
 

@@ -113,3 +113,35 @@ def test_verdicts_and_records_are_those_of_the_oracle(drawn: tuple[list[Row], li
     assert record["answer_grounded"] == pytest.approx(found / counted)
     is_in_row = record.get("answer_lines_in_one_row")
     assert is_in_row == (pytest.approx(sum(expected_rows) / len(expected_rows)) if expected_rows else None)
+
+
+PIECES = st.sampled_from(
+    [
+        "1e999",
+        "9999-12-31",
+        "0001-01-01T00:00+14:00",
+        "`",
+        "**",
+        "|",
+        "```",
+        "urn:",
+        "1,234.5",
+        "-",
+        "no ",
+        "NO1",
+        "\n",
+        '"',
+    ]
+)
+
+
+@settings(max_examples=300, deadline=None, suppress_health_check=list(HealthCheck))
+@given(
+    st.lists(PIECES | st.text(max_size=6), max_size=20).map("".join), st.lists(PIECES | st.text(max_size=8), max_size=4)
+)
+def test_no_answer_and_no_output_ends_the_evaluation(answer: str, cells: list[str]) -> None:
+    output = json.dumps([{"a": cell, "b": cell * 2} for cell in cells])
+    steps = [StepView({"id": "c", "name": "q", "status": "success", "output": each}) for each in (output, answer)]
+    record = grounding_record(answer, answer[:5], Evidence(steps))
+    assert all(value["text"] in answer for value in record["answer_values"])
+    assert 0 <= record.get("answer_grounded", 0) <= 1
