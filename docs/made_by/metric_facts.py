@@ -97,7 +97,7 @@ FACTS: Final = {
     ),
     "answer_grounded": Facts(
         "the values of the answer that some successful step returned ÷ those that count: IRIs, dates, names that rows "
-        "have or that stand in quotation marks, and numbers of three digits or more. Values of the question, and those "
+        "have or that are in quotation marks, and numbers of three digits or more. Values of the question, and those "
         "in a sentence that denies or estimates something, do not count",
         'answered("NO1 costs 107.41, NO2 costs 98.50.", PRICES)["answer_grounded"]',
         "0.75",
@@ -108,7 +108,7 @@ FACTS: Final = {
         "1",
     ),
     "answer_lines_in_one_row": Facts(
-        "the list items and table rows of which each two values stand in one row of a result that has both ÷ those of "
+        "the list items and table rows of which each two values are in one row of a result that has both ÷ those of "
         "which that can be said; swapped values are in no such row",
         'answered("- NO1: 98.05\\n- NO2: 98.05", PRICES)["answer_lines_in_one_row"]',
         "0.5",

@@ -38,7 +38,7 @@ def plain(text: str) -> str:
 
 @dataclass(slots=True)
 class AnswerValue:
-    """A value that stands in an answer.
+    """A value in an answer.
 
     Attributes:
         text: As it is written there.
@@ -52,8 +52,8 @@ class AnswerValue:
         unit: What is written behind a number, as far as it is a known unit or a per cent sign.
         when: The point in time of a date, without a zone in UTC; None for other kinds.
         has_time: Whether a date has a time of day.
-        is_quoted: Whether a name stands in quotation marks or as code.
-        is_doubtful: Whether it stands in a sentence that denies, offers or estimates something.
+        is_quoted: Whether a name is in quotation marks or marked as code.
+        is_doubtful: Whether it is in a sentence that denies, offers or estimates something.
         has_weight: Whether finding it says something: a number of one or two digits is in most results by chance, and
             a class is in those of most questions.
     """
@@ -217,7 +217,7 @@ def values_in(text: str, labels: Iterable[str] = ()) -> tuple[list[AnswerValue],
 
 
 def quoted_texts(text: str) -> set[str]:
-    """Return what stands in quotation marks, as code or in bold, as plain texts."""
+    """Return what is in quotation marks, marked as code or in bold, as plain texts."""
     return {plain(match[match.lastindex or 0]) for match in _QUOTED.finditer(text)}
 
 
@@ -277,7 +277,7 @@ def _plain_values(line: AnswerLine, at: int) -> Iterator[AnswerValue]:
 
 
 def _quoted_names(line: AnswerLine, at: int) -> Iterator[AnswerValue]:
-    """Yield what stands in quotation marks, as code or in bold, and has no other value in it but perhaps numbers."""
+    """Yield what is in quotation marks, marked as code or in bold, and has no other value in it but perhaps numbers."""
     for match in _QUOTED.finditer(line.text):
         start, end = match.span(match.lastindex or 0)
         text = line.text[start:end]

@@ -118,7 +118,7 @@ class AnswerChecks:
 
     Args:
         answer: The answer.
-        question: The question; entities that stand in it are left out.
+        question: The question; entities in it are left out.
         evidence: What the agent's steps returned, which knows the names of entities.
         expected: What the answer must say.
         reference: The rows of the reference, which know names too.
@@ -211,7 +211,7 @@ class AnswerChecks:
         return list(dict.fromkeys([*found, *short, *filter(None, last)]))
 
     def _is_asked(self, names: Sequence[str]) -> bool:
-        """Return whether an entity stands in the question, whole or by the first part of its UUID."""
+        """Return whether an entity is in the question, whole or by the first part of its UUID."""
         short = [name[:8] for name in names if name[8:9] == "-" and len(name) == _UUID]
         return has_term(self._question, names) or has_term(self._question, short)
 
@@ -243,7 +243,7 @@ class AnswerChecks:
         return any(_is_date(each.value, expected) for each in self._values if each.value.kind == "date")
 
     def _extra(self, kind: str, wanted: Sequence[Any]) -> list[str]:
-        """Return the answer's values that stand in the same columns as what is wanted, and are not wanted."""
+        """Return the answer's values that are in the same columns as what is wanted, and are not wanted."""
         places = [place for each in wanted for place in self._places(kind, each)]
         columns = {(place.step, place.column) for place in places if not self._matched or place.step in self._matched}
         kinds = {"entities": ("iri", "name"), "numbers": ("number",), "dates": ("date",)}[kind]

@@ -68,7 +68,7 @@ class StepRows:
     def texts(self) -> dict[str, list[Place]]:
         """The places of texts by what they are looked up by: IRIs also by their last part, UUIDs by their first.
 
-        A cell that is the text stands before one that has it as a part.
+        A cell that is the text comes before one that has it as a part.
         """
         found: dict[str, list[Place]] = {}
         with_part: dict[str, list[Place]] = {}

@@ -159,7 +159,7 @@ class Grounding:
         return sum(each.verdict != "none" for each in counted) / len(counted) if counted else None
 
     def _by_record(self) -> list[list[GroundedValue]]:
-        """Return the values that have places, by the list item or the table row that they stand in."""
+        """Return the values that have places, by the list item or the table row that they are in."""
         found: dict[int, list[GroundedValue]] = {}
         for each in self.values:
             line = self._lines[each.value.line]
@@ -168,12 +168,12 @@ class Grounding:
         return list(found.values())
 
     def lines_in_one_row(self) -> float | None:
-        """Return the share of the answer's records whose values stand in one row; None if no record has several."""
+        """Return the share of the answer's records whose values are in one row; None if no record has several."""
         outcomes = [outcome for of_record in self._records if (outcome := self._is_one_row(of_record)) is not None]
         return sum(outcomes) / len(outcomes) if outcomes else None
 
     def _is_one_row(self, values: Sequence[GroundedValue]) -> bool | None:
-        """Return whether the values of a record stand in one row; None if that cannot be said."""
+        """Return whether the values of a record are in one row; None if that cannot be said."""
         outcome: bool | None = None
         for one, other in combinations(values, 2):
             line = self._lines[one.value.line]
