@@ -43,6 +43,7 @@ class AnswerRelevance:
         self._llm = as_judge_model(llm)
         self._embeddings = as_embedding_model(embeddings)
         self._known: dict[str, tuple[float, ...]] = {}
+        self._share: float | None = 0.0
         self._lock = asyncio.Lock()
 
     async def ascore(self, *, user_input: str, response: str, others: Sequence[str] = ()) -> JudgeScore:
@@ -98,7 +99,7 @@ class AnswerRelevance:
     ) -> list[float]:
         """Return the mean similarity of each other question to the generated ones; empty if nothing can be said.
 
-        The vectors that are not known yet are asked for in one request, whose cost is added.
+        The vectors that are not known yet are asked for in one request, of whose cost each answer has its share.
         """
         others = [text for text in questions if text != asked]
         if len(others) < _FEWEST_OTHERS:
@@ -107,8 +108,9 @@ class AnswerRelevance:
             async with self._lock:
                 if new := [text for text in questions if text not in self._known]:
                     embedded = await self._embeddings.aembed([sendable_text(text) for text in new])
-                    costs.append(embedded.cost)
+                    self._share = None if embedded.cost is None else embedded.cost / len(new)
                     self._known.update(zip(new, embedded.value, strict=False))
+            costs.append(self._share)  # the same for each answer, whoever was first
             of_others = [self._known[text] for text in others if text in self._known]
             return [sum(cosine_similarity(one, other) for one in generated) / len(generated) for other in of_others]
         except JudgeError as problem:  # the value itself is known
