@@ -4,10 +4,11 @@ import json
 import math
 from collections.abc import Callable, Mapping
 from functools import lru_cache
-from typing import Any, NoReturn
+from typing import Any, Final, NoReturn
 
 from pydantic_core import from_json, to_json
 
+JSON_MEDIA_TYPE: Final = "application/json"
 _DEEPEST = 200
 _MOST_BITS = 14_000  # Python neither writes nor reads integers of more than 4,300 digits
 

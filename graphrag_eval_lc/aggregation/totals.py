@@ -26,7 +26,7 @@ def _judges(over: Over) -> Judges:
     judges: dict[str, tuple[str, ...]] = {}
     for spec in BUILT_IN:
         # That of the contexts' F1 is the sum of its parts' costs.
-        is_sum = any(part.part_of == spec.key and part.cost_key != spec.cost_key for part in BUILT_IN)
+        is_sum = any(part.part_of == spec.key and part.cost_key not in (None, spec.cost_key) for part in BUILT_IN)
         if spec.over == over and spec.cost_key is not None and not is_sum:
             others = (key for key in spec.keys if key != spec.cost_key)
             judges[spec.cost_key] = (*judges.get(spec.cost_key, ()), *others)

@@ -156,8 +156,9 @@ async def _aset_up(
     """Check the dataset, load the agent, and check the gates; return doubts about these too."""
     checked = check_dataset(dataset, options.config, options.config_source)
     checked.usable(lacks_kinds=isinstance(agent, str))  # whose module may register step kinds
+    selected = options.selection.apply(checked.loaded.templates)  # an unknown question is an error before all else
     if options.baseline is not None:
-        check_baseline(options.baseline, options.selection.apply(checked.loaded.templates))
+        check_baseline(options.baseline, selected)
     loaded = await aload_agent(
         agent,
         has_input_fn=options.input_fn is not None,

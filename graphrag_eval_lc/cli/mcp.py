@@ -13,10 +13,10 @@ def mcp(
         "runs"
     ),
 ) -> None:
-    """Serve runs to coding agents over the Model Context Protocol (standard input and output).
+    """Serve runs to coding agents over the Model Context Protocol.
 
-    The tools only read: list_runs, failures, explain, compare, validate and lint. Nothing is sent anywhere but to the
-    client that started the command. Needs the extra `graphrag-eval-lc[mcp]`.
+    It talks over standard input and output. The tools only read: list_runs, failures, explain, compare, validate and
+    lint. Nothing is sent anywhere but to the client that started the command. Needs the extra `graphrag-eval-lc[mcp]`.
 
     For example, for Claude Code:
 

@@ -6,8 +6,9 @@ from typing import Any
 from graphrag_eval_lc.compare.runs import NamedRun
 from graphrag_eval_lc.config import JudgesConfig
 from graphrag_eval_lc.registry import metric_spec
+from graphrag_eval_lc.registry.answer_metrics import ANSWER_CHECKS, ANSWER_GROUNDING
 from graphrag_eval_lc.registry.custom_metrics import changed_since
-from graphrag_eval_lc.registry.metrics import ANSWER_CHECKS, ANSWER_GROUNDING, JUDGES
+from graphrag_eval_lc.registry.metrics import JUDGES
 
 # What a metric may hang on beside sections of the config.
 _CUSTOM = "custom_evaluations"

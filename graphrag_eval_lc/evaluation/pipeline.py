@@ -112,7 +112,7 @@ class Pipeline:
         self.judges = judges
         if judges is not None:
             judges.questions = tuple(
-                question["question_text"] for template in templates for question in template["questions"] or ()
+                question["question_text"] for template in templates for question in template.get("questions") or ()
             )
         self._comparer = comparer
         self.unjudged = 0

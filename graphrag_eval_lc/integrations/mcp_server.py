@@ -18,7 +18,7 @@ from graphrag_eval_lc.graph.vocabulary import load_vocabulary
 from graphrag_eval_lc.integrations.packages import needed
 from graphrag_eval_lc.masking import masked_text
 from graphrag_eval_lc.registry.custom_metrics import recorded_only_here
-from graphrag_eval_lc.registry.metrics import MAIN_METRIC
+from graphrag_eval_lc.registry.metrics import COST, MAIN_METRIC
 from graphrag_eval_lc.run_folder import recorded_dataset
 from graphrag_eval_lc.run_store import StoredRun, list_runs
 from graphrag_eval_lc.texts import counted, shortened, visible
@@ -153,7 +153,7 @@ class _Tools:
             row["started"],
             None if score is None else f"{MAIN_METRIC} {score['mean']:.3f}",
             f"{counted(row['questions'] or 0, 'question')}, {counted(row['errors'] or 0, 'error')}",
-            None if row["cost"] is None else f"${row['cost']:.2f}",
+            None if row[COST] is None else f"${row[COST]:.2f}",
         ]
         label = "" if run.label == run.path.name else f" ({run.label})"
         return f"{self._name(run)}{label}: {' · '.join(part for part in parts if part)}"

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from itertools import zip_longest
 from typing import Any
 
-from graphrag_eval_lc.json_values import json_text, parse_json
+from graphrag_eval_lc.json_values import JSON_MEDIA_TYPE, json_text, parse_json
 from graphrag_eval_lc.matching.matchers import CutOutput, StepScore, StepView, UnreadableOutput, explained
 from graphrag_eval_lc.matching.outputs import cut_json
 from graphrag_eval_lc.registry.step_kinds import StepKind
@@ -187,7 +187,7 @@ def _short_text(value: Any) -> str:
 JSON = StepKind(
     key="json",
     title="JSON",
-    serves=((None, "application/json"),),
+    serves=((None, JSON_MEDIA_TYPE),),
     matcher=match_json_steps,
     parse=parse_json_output,
 )

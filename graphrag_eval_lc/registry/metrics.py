@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any, Final, Literal
 
+from graphrag_eval_lc.registry.answer_metrics import OF_ANSWERS_WITH_ROWS
 from graphrag_eval_lc.registry.metric_spec import (
     MetricSpec,
     Over,
@@ -36,15 +37,6 @@ ANSWER_REFUSAL_RIGHT: Final = "answer_refusal_right"
 ANSWER_RELEVANCE: Final = "answer_relevance"
 ANSWER_RELEVANCE_BASELINE: Final = "answer_relevance_baseline"
 ANSWER_RELEVANCE_RANK: Final = "answer_relevance_rank"
-ANSWER_GROUNDING: Final = "answer_grounding"
-ANSWER_GROUNDED: Final = "answer_grounded"
-ANSWER_LINES: Final = "answer_lines_in_one_row"
-ANSWER_UNGROUNDED: Final = "answer_ungrounded"
-ANSWER_COVERAGE: Final = "answer_row_coverage"
-ANSWER_VALUES: Final = "answer_values"
-ANSWER_CHECKS: Final = "answer_checks"
-ANSWER_EXACT: Final = "answer_exact"
-CHECKED_KINDS: Final = ("entities", "numbers", "dates")
 RETRIEVAL_ANSWER: Final = "retrieval_answer"
 RETRIEVAL_CONTEXT: Final = "retrieval_context"
 RETRIEVAL_UTILIZATION: Final = "retrieval_utilization"
@@ -289,54 +281,7 @@ BUILT_IN: Final = (
             (STEPS_ORDER, "the share of matched steps that are in the reference's order", STEPS_SCORE),
         )
     ),
-    MetricSpec(
-        key=ANSWER_EXACT,
-        title="answers with all that the reference has, and nothing else of its columns",
-        requires="`reference_entities`, or `answer_checks: {infer: required_columns}`",
-        settings=(ANSWER_CHECKS, "steps"),
-        reason_key=reason_key(ANSWER_EXACT),
-        source="this project",
-    ),
-    *(
-        MetricSpec(
-            key=key,
-            title=title,
-            requires="`answer_grounding: {enabled: true}`",
-            part_of=part_of,
-            settings=(ANSWER_GROUNDING, "steps"),
-            reason_key=reason_key(key) if part_of is None else None,
-            source="this project",
-        )
-        for key, title, part_of in (
-            (ANSWER_GROUNDED, "the answer's values that the agent's steps returned", None),
-            (ANSWER_LINES, "the answer's list items and table rows whose values are in one row", ANSWER_GROUNDED),
-            (ANSWER_COVERAGE, "the rows of the last matched query that the answer mentions", ANSWER_GROUNDED),
-        )
-    ),
-    *(
-        MetricSpec(
-            key=f"answer_{kind}_{measure}",
-            title=f"{measure} of the {kind} that the reference has",
-            requires=f"`reference_{kind}`, or `answer_checks: {{infer: required_columns}}`",
-            part_of=ANSWER_EXACT,
-            settings=(ANSWER_CHECKS, "steps"),
-            source="this project",
-        )
-        for kind in CHECKED_KINDS
-        for measure in ("precision", "recall", "f1")
-    ),
-    MetricSpec(
-        key=ANSWER_UNGROUNDED,
-        title="values of the answer that no step returned",
-        kind="count",
-        unit="count",
-        lower_is_better=True,
-        range=(0.0, None),
-        part_of=ANSWER_GROUNDED,
-        requires="`answer_grounding: {enabled: true}`",
-        settings=(ANSWER_GROUNDING, "steps"),
-        source="this project",
-    ),
+    *OF_ANSWERS_WITH_ROWS,
     _tokens(INPUT_TOKENS, "Input tokens", "tokens that the agent's models read", part_of=TOTAL_TOKENS),
     _tokens(OUTPUT_TOKENS, "Output tokens", "tokens that the agent's models wrote", part_of=TOTAL_TOKENS),
     _tokens(TOTAL_TOKENS, "Tokens", "tokens of the agent's models"),

@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from graphrag_eval_lc.matching.outputs import UnreadableOutput
 from graphrag_eval_lc.matching.rows.row_steps import step_results
-from graphrag_eval_lc.registry.metrics import ANSWER_VALUES
+from graphrag_eval_lc.registry.answer_metrics import ANSWER_VALUES
 from graphrag_eval_lc.report.formats import without_middle
 from graphrag_eval_lc.report.steps import SampleSteps
 from graphrag_eval_lc.texts import shown_name

@@ -104,9 +104,9 @@ class _Measure(NamedTuple):
     """A metric, the keys of its error, its reason and its cost, and how it is shown."""
 
     metric: str
-    error: str
-    reason: str
-    cost: str
+    error_key: str
+    reason_key: str
+    cost_key: str
     display: Mapping[str, Any]
 
 
@@ -133,7 +133,7 @@ class MeasuredKeys:
             self._keys = list(self._looked_up(dict.fromkeys((STEPS_SCORE, *names))))
             self._places = {}
             for place, measure in enumerate(self._keys):
-                for key in {measure.metric, measure.error}:
+                for key in {measure.metric, measure.error_key}:
                     self._places.setdefault(key, []).append(place)
         told = {place for key in self._places.keys() & result.keys() for place in self._places[key]}
         return map(self._keys.__getitem__, sorted(told))

@@ -9,7 +9,7 @@ from hashlib import blake2b
 from itertools import islice
 from typing import Any, Final
 
-from graphrag_eval_lc.json_values import json_text
+from graphrag_eval_lc.json_values import JSON_MEDIA_TYPE, json_text
 from graphrag_eval_lc.masking import masked_secrets, masked_text
 from graphrag_eval_lc.records import is_error
 from graphrag_eval_lc.registry.metrics import ELAPSED_SEC, INPUT_TOKENS, OUTPUT_TOKENS, TOTAL_TOKENS
@@ -198,7 +198,7 @@ def _tool(step: Mapping[str, Any], place: int) -> dict[str, Any]:
         "gen_ai.tool.call.id": call_id,
         "tool_call.function.arguments": arguments,
         "input.value": arguments,
-        "input.mime_type": "application/json",
+        "input.mime_type": JSON_MEDIA_TYPE,
         "gen_ai.tool.call.arguments": arguments,
         "output.value": output,
         "gen_ai.tool.call.result": output,

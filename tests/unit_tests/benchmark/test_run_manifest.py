@@ -223,7 +223,7 @@ def test_scoring_again_changes_what_it_knows_and_leaves_the_rest() -> None:
 
 def test_judges_that_are_known_at_last_are_recorded_at_the_end() -> None:
     assert ended(begin(), 1.0, {}, judges={"generation": "x"})["judges"] == {"generation": "x"}
-    assert ended(begin(judges={"a": 1}), 1.0, {}, judges={"b": 2})["judges"] == {"a": 1}
+    assert ended(begin(judges={"a": 1}), 1.0, {}, judges={"b": 2})["judges"] == {"a": 1, "b": 2}
 
 
 def test_session_does_not_end_before_it_began_if_the_clock_is_set_back(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -38,7 +38,7 @@ def test_help_lists_the_commands_in_panels_in_the_order_of_work(shown: Callable[
     assert listed == {
         "Start": ["demo", "init", "doctor"],
         "Run": ["run", "score", "merge"],
-        "Inspect": ["report", "compare", "runs", "publish"],
+        "Inspect": ["report", "compare", "runs", "publish", "mcp"],
         "Data": ["validate", "dataset", "proxy", "import-traces", "migrate"],
         "Judge": ["judge"],
     }
