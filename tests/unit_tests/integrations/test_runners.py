@@ -5,6 +5,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Callable
+from contextlib import chdir
 from typing import Any
 
 import langsmith
@@ -95,7 +96,7 @@ def in_mlflow(responses: Recorded) -> Scores:
         return responses[question_id]
 
     os.environ["MLFLOW_GENAI_EVAL_MAX_WORKERS"] = "1"  # more of them wait for each other's writes to SQLite
-    with tempfile.TemporaryDirectory() as folder:
+    with tempfile.TemporaryDirectory() as folder, chdir(folder):  # artifacts go to the current folder
         mlflow.set_tracking_uri(f"sqlite:///{folder}/mlflow.db")
         found = genai.evaluate(data=examples(DATASET_PATH)[:8], predict_fn=ask, scorers=[scorer(metrics=METRICS)])
         rows = [row for _, row in found.result_df.iterrows()]
