@@ -6,8 +6,6 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, cast
 
-import httpx
-
 from graphrag_eval_lc.aggregation.question_values import mean_text
 from graphrag_eval_lc.compare.gate_checks import GateResult
 from graphrag_eval_lc.compare.gates import Gates, gate_results, gates_in
@@ -43,7 +41,6 @@ from graphrag_eval_lc.tables.shown_question import ShownQuestion
 from graphrag_eval_lc.tables.table import write_parquet
 from graphrag_eval_lc.texts import on_one_line
 from graphrag_eval_lc.traces.export import otlp_requests
-from graphrag_eval_lc.traces.otlp_sending import OTLPSender
 from graphrag_eval_lc.view import RunView, run_view
 from graphrag_eval_lc.view.run_view import MOST_FAILURES, GateLine
 
@@ -304,6 +301,10 @@ class BenchmarkRun:
         if not isinstance(to, str) or "://" not in to:
             replace_file(Path(to), map(json_line, requests))
             return len(self.responses)
+        import httpx  # here, as scoring needs no HTTP and should start fast
+
+        from graphrag_eval_lc.traces.otlp_sending import OTLPSender
+
         sender = OTLPSender(to, "traces", headers)
         for request in requests:
             try:

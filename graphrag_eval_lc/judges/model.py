@@ -364,7 +364,7 @@ def usage_in(body: Mapping[str, Any]) -> Usage:
 
     Example:
         >>> usage_in({"model": "m", "usage": {"prompt_tokens": 9, "completion_tokens": 2}})
-        {'model': 'm', 'input_tokens': 9, 'output_tokens': 2, 'total_tokens': 11}
+        {'input_tokens': 9, 'output_tokens': 2, 'total_tokens': 11, 'model': 'm'}
     """
     return _usage(LLMResult(generations=[], llm_output={"model": body.get("model"), "usage": body.get("usage")}))
 
