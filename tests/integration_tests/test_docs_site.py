@@ -27,7 +27,7 @@ SEARCHES = {
     "regression": "how-to/compare",
     "threshold": "how-to/compare",
     "cypher": "how-to/rows",
-    "neo4j": "how-to/rows",
+    "neo4j": "reference/config",
     "langsmith": "how-to/langsmith",
     "opentelemetry": "how-to/phoenix",
     "github actions": "how-to/ci",
