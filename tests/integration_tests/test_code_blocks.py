@@ -14,8 +14,7 @@ PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 WITH_BLOCKS = [
     page
     for page in PAGES
-    if "reference" not in page.parts
-    and any(block.is_run and block.language in ("python", "console") for block in code_blocks(page))
+    if "reference" not in page.parts and any(block.language in ("python", "console") for block in code_blocks(page))
 ]
 
 
