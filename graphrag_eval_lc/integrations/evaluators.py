@@ -6,8 +6,8 @@ Evaluators of agentevals, which compare messages, need no wrapper: pass them as 
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from graphrag_eval_lc.answers.answer_text import answer_text
 from graphrag_eval_lc.integrations.packages import needed
-from graphrag_eval_lc.json_values import json_text
 
 Question = Mapping[str, Any]
 Response = Mapping[str, Any]
@@ -31,9 +31,9 @@ def answer_evaluator(evaluator: Callable[..., Any], name: str | None = None) -> 
 
     def evaluate(question: Question, response: Response) -> dict[str, Any]:
         found = evaluator(
-            inputs=_text(question.get("question_text")),
-            outputs=_text(response.get("actual_answer")),
-            reference_outputs=_text(question.get("reference_answer")),
+            inputs=answer_text(question.get("question_text")),
+            outputs=answer_text(response.get("actual_answer")),
+            reference_outputs=answer_text(question.get("reference_answer")),
         )
         key = name or str(found["key"])
         comment = found.get("comment")
@@ -66,9 +66,9 @@ def deepeval_evaluator(metric: Any, name: str | None = None) -> Evaluator:
     async def evaluate(question: Question, response: Response) -> dict[str, Any]:
         groups = question.get("reference_steps") or [[]]
         case = cases.LLMTestCase(
-            input=_text(question.get("question_text")),
-            actual_output=_text(response.get("actual_answer")),
-            expected_output=_text(question.get("reference_answer")),
+            input=answer_text(question.get("question_text")),
+            actual_output=answer_text(response.get("actual_answer")),
+            expected_output=answer_text(question.get("reference_answer")),
             retrieval_context=_outputs(response),
             tools_called=tools(response.get("actual_steps") or ()),
             expected_tools=tools(groups[-1]),
@@ -94,9 +94,9 @@ def ragas_evaluator(metric: Any, name: str | None = None) -> Evaluator:
 
     async def evaluate(question: Question, response: Response) -> dict[str, Any]:
         given = sample(
-            user_input=_text(question.get("question_text")),
-            response=_text(response.get("actual_answer")),
-            reference=_text(question.get("reference_answer")),
+            user_input=answer_text(question.get("question_text")),
+            response=answer_text(response.get("actual_answer")),
+            reference=answer_text(question.get("reference_answer")),
             retrieved_contexts=_outputs(response),
         )
         return {key: float(await metric.single_turn_ascore(given))}
@@ -106,7 +106,7 @@ def ragas_evaluator(metric: Any, name: str | None = None) -> Evaluator:
 
 def _outputs(response: Response) -> list[str]:
     steps = response.get("actual_steps") or ()
-    return [_text(step.get("output")) for step in steps if step.get("status", "success") == "success"]
+    return [answer_text(step.get("output")) for step in steps if step.get("status", "success") == "success"]
 
 
 def _named(evaluate: Evaluator, name: str) -> Evaluator:
@@ -117,7 +117,3 @@ def _named(evaluate: Evaluator, name: str) -> Evaluator:
 
 def _snake(name: str) -> str:
     return "".join(f"_{letter.lower()}" if letter.isupper() else letter for letter in name).lstrip("_")
-
-
-def _text(value: object) -> str:
-    return value if isinstance(value, str) else "" if value is None else json_text(value)

@@ -2,10 +2,10 @@
 
 from typing import Any
 
+from graphrag_eval_lc.answers.answer_text import answer_text
 from graphrag_eval_lc.dataset.loading import DatasetSource
 from graphrag_eval_lc.integrations.packages import needed
 from graphrag_eval_lc.integrations.scoring import QuestionScorer, QuestionTarget, questions_in
-from graphrag_eval_lc.json_values import json_text
 
 _FEATURE = "Inspect"
 _INPUTS, _REFERENCE, _RESPONSE = "inputs", "reference", "response"
@@ -33,7 +33,7 @@ def examples(dataset: DatasetSource) -> Any:
         datasets.Sample(
             id=asked.inputs["question_id"],
             input=asked.inputs["question"],
-            target=_text(asked.reference.get("reference_answer")),
+            target=answer_text(asked.reference.get("reference_answer")),
             metadata={_INPUTS: asked.inputs, _REFERENCE: asked.reference},
         )
         for asked in questions_in(dataset)
@@ -57,7 +57,7 @@ def target(agent: Any, **options: Any) -> Any:
         async def solve(state: Any, generate: Any) -> Any:
             response = await in_thread(asking, state.metadata[_INPUTS])
             state.metadata[_RESPONSE] = response
-            state.output = output.from_content("agent", _text(response.get("actual_answer")))
+            state.output = output.from_content("agent", answer_text(response.get("actual_answer")))
             state.completed = True
             return state
 
@@ -90,7 +90,3 @@ def scorer(config: Any = None, **options: Any) -> Any:
         return score
 
     return graphrag_eval()
-
-
-def _text(value: object) -> str:
-    return value if isinstance(value, str) else "" if value is None else json_text(value)

@@ -54,22 +54,22 @@ def runs_server(folder: Path) -> Any:
     server = fastmcp.FastMCP("graphrag-eval-lc", instructions=_INSTRUCTIONS, log_level="WARNING")
     tools = _Tools(folder)
     for tool in (tools.list_runs, tools.failures, tools.explain, tools.compare, tools.validate, tools.lint):
-        server.add_tool(_told(tool), annotations=annotations, structured_output=False)  # it would double the text
+        server.add_tool(_output_of(tool), annotations=annotations, structured_output=False)  # it would double the text
     return server
 
 
-def _told(tool: Callable[..., str]) -> Callable[..., str]:
+def _output_of(tool: Callable[..., str]) -> Callable[..., str]:
     """Return a tool whose output is masked and not too long, and whose errors of bad input are its output."""
 
     @wraps(tool)
-    def told(*args: Any, **options: Any) -> str:
+    def output(*args: Any, **options: Any) -> str:
         try:
             text = tool(*args, **options)
         except GraphRAGEvalError as problem:
             text = f"Error: {problem}"
         return shortened(masked_text(visible(text)), _LONGEST_OUTPUT, keeps_lines=True, tells=True)
 
-    return told
+    return output
 
 
 class _Tools:

@@ -49,3 +49,11 @@ def test_metrics_of_deepeval() -> None:
 def test_a_metric_of_ragas() -> None:
     metrics = pytest.importorskip("ragas.metrics")
     assert scores(ragas_evaluator(metrics.NonLLMStringSimilarity(), "similarity"), "similarity") == [1.0, 0.0]
+
+
+def test_an_answer_in_content_blocks_is_its_text() -> None:
+    def exact(*, outputs: str, reference_outputs: str, **_: str) -> dict[str, object]:
+        return {"key": "equal", "score": outputs == reference_outputs}
+
+    response = {"actual_answer": [{"type": "text", "text": "1300 "}, {"type": "text", "text": "MVA"}]}
+    assert answer_evaluator(exact)({"reference_answer": "1300 MVA"}, response) == {"equal": True}
