@@ -9,7 +9,7 @@ from math import isclose
 from typing import Any, Final
 
 from graphrag_eval_lc.answers.answer_text import AnswerValue, answer_text, date_of, plain, said_in
-from graphrag_eval_lc.answers.evidence import Evidence, Place, StepRows, has_term, is_label, label_columns
+from graphrag_eval_lc.answers.evidence import Evidence, Place, StepRows, has_term, is_label, label_columns, term_place
 from graphrag_eval_lc.answers.grounding import GroundedValue, Grounding
 from graphrag_eval_lc.judges.claim_numbers import UNITS
 from graphrag_eval_lc.matching.rows.results import SparqlResults
@@ -186,9 +186,9 @@ class AnswerChecks:
             yield "it does not say that there is none"
         if expected.order:
             places = [self._place_of(self._all_names(names)) for names in expected.order]
-            if any(place < 0 for place in places):
+            if None in places:
                 yield "not all that must be in order is named"
-            elif places != sorted(places):
+            elif places != sorted(place for place in places if place is not None):
                 yield "the order is another"
 
     def _all_names(self, names: Sequence[str], shortest: int = 3) -> list[str]:
@@ -232,9 +232,8 @@ class AnswerChecks:
             for place in places
         )
 
-    def _place_of(self, names: Sequence[str]) -> int:
-        places = [place for name in names if (place := self._said.find(name)) >= 0]
-        return min(places, default=-1)
+    def _place_of(self, names: Sequence[str]) -> int | None:
+        return min((place for name in names if (place := term_place(self._said, name)) is not None), default=None)
 
     def _has_number(self, expected: ExpectedNumber) -> bool:
         return any(is_number(each.value, expected) for each in self._values if each.value.kind == "number")
@@ -346,6 +345,9 @@ _NONE: Final = re.compile(
     r"\b(?:no|none|not|nothing|neither|never|zero|without|empty|cannot|0)\b|n['’]t\b", re.IGNORECASE
 )
 
+_VERB: Final = re.compile(r"\b(?:is|are|was|were|has|have|does|do|can)\b")
+_DENIAL: Final = re.compile(r"\b(?:not|no|never)\b|n['’]t\b")
+
 
 def truth_value(text: str) -> bool | None:
     """Return whether an answer says yes or no; None if it says neither at its beginning or its end.
@@ -355,18 +357,14 @@ def truth_value(text: str) -> bool | None:
         (True, False, None)
     """
     sentences = [part for part in re.split(r"(?<=[.!?:])\s+|\n+", text) if part.strip(" *_#")]
-    for part in (sentences[:1], sentences[-1:]):
-        for each in part:
-            if _YES.match(each):
-                return True
-            if _NO.match(each):
-                return False
-    first = sentences[0] if sentences else ""
-    return (
-        None
-        if not first or not re.search(r"\b(?:is|are|was|were|has|have|does|do|can)\b", first)
-        else (False if re.search(r"\b(?:not|no|never)\b|n['’]t\b", first) else None)
-    )
+    if not sentences:
+        return None
+    for sentence in (sentences[0], sentences[-1]):
+        if _YES.match(sentence):
+            return True
+        if _NO.match(sentence):
+            return False
+    return False if _VERB.search(sentences[0]) and _DENIAL.search(sentences[0]) else None
 
 
 def checks_record(

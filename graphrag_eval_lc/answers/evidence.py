@@ -221,7 +221,7 @@ class Evidence:
 
     def text_of(self, keys: Sequence[str]) -> int | None:
         """Return the index of the last step whose output has a key as a whole term; None if none has it."""
-        return next((at for at, text in self._outputs for key in keys if _has_term(text, key)), None)
+        return next((at for at, text in self._outputs for key in keys if term_place(text, key) is not None), None)
 
 
 def label_columns(results: SparqlResults, column: str) -> list[str]:
@@ -252,21 +252,27 @@ def _are_iris(column: TermColumn) -> bool:
 
 def has_term(text: str, keys: Sequence[str]) -> bool:
     """Return whether a plain text has one of the keys as a whole term."""
-    return any(_has_term(text, key) for key in keys)
+    return any(term_place(text, key) is not None for key in keys)
 
 
-def _has_term(text: str, key: str) -> bool:
+def term_place(text: str, key: str) -> int | None:
+    """Return the index at which a plain text has a key as a whole term; None if it does not.
+
+    Example:
+        >>> term_place("t10, then t1", "t1"), term_place("t10", "t1")
+        (10, None)
+    """
     if key not in text:
-        return False
-    if ":" in key and place_of(text, key) is not None:
-        return True
+        return None
+    if ":" in key and (place := place_of(text, key)) is not None:
+        return place
     place = text.find(key)
     while place >= 0:
         before, after = text[place - 1 : place], text[place + len(key) : place + len(key) + 1]
         if not (before.isalnum() or after.isalnum() or (before == "-" and key[:1].isalnum()) or after == "-"):
-            return True
+            return place
         place = text.find(key, place + 1)
-    return False
+    return None
 
 
 def _shapes_of(column: TermColumn) -> set[Shape]:

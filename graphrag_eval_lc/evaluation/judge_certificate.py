@@ -61,7 +61,7 @@ def references_of(templates: Sequence[Template]) -> list[Reference]:
 
 @dataclass(frozen=True, slots=True)
 class Ask:
-    """An answer to judge: which answer, and the how-manieth time."""
+    """An answer to judge, and the number of the time that it is asked about, from 1."""
 
     answer: AlteredAnswer
     number: int
