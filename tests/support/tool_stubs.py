@@ -1,4 +1,4 @@
-"""Servers on this machine in place of LangSmith's and Langfuse's, which keep what they are sent."""
+"""Servers on this machine in place of LangSmith's and Langfuse's, which keep what they are sent, and a dataset."""
 
 import contextlib
 import gzip
@@ -9,6 +9,19 @@ from typing import Any
 
 from support.unruly_server import Seen, response, unruly
 
+SUMS = [
+    {
+        "template_id": "sums",
+        "questions": [
+            {
+                "id": f"q{number}",
+                "question_text": f"{number} + 1?",
+                "reference_steps": [[{"name": "add", "args": {}, "output": "2"}]],
+            }
+            for number in (1, 2, 3)
+        ],
+    }
+]
 Answer = tuple[int, Any] | tuple[int, Any, dict[str, str]]
 
 

@@ -8,25 +8,12 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 from langchain_core.runnables import RunnableLambda
-from support.tool_stubs import Answer, tool_stub
+from support.tool_stubs import SUMS, Answer, tool_stub
 
 from graphrag_eval_lc import capture_run, publish_scores, run_benchmark
 
 langfuse = pytest.importorskip("langfuse")
 trace_service = pytest.importorskip("opentelemetry.proto.collector.trace.v1.trace_service_pb2")
-DATASET = [
-    {
-        "template_id": "sums",
-        "questions": [
-            {
-                "id": f"q{number}",
-                "question_text": f"{number} + 1?",
-                "reference_steps": [[{"name": "add", "args": {}, "output": "2"}]],
-            }
-            for number in (1, 2, 3)
-        ],
-    }
-]
 
 
 class LangfuseStub:
@@ -82,7 +69,7 @@ def traced_run(folder: Path) -> Any:
     agent = RunnableLambda(lambda question: "2").with_config(
         callbacks=[CallbackHandler(public_key=os.environ["LANGFUSE_PUBLIC_KEY"])]
     )
-    run = run_benchmark(agent, DATASET, output_dir=folder, progress="off")
+    run = run_benchmark(agent, SUMS, output_dir=folder, progress="off")
     client.flush()
     return run
 

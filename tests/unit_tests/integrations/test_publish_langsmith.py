@@ -7,25 +7,12 @@ import pytest
 from langchain_core.runnables import RunnableLambda
 from langchain_core.tracers.langchain import LangChainTracer
 from langsmith import Client
-from support.tool_stubs import Answer, ToolStub, tool_stub
+from support.tool_stubs import SUMS, Answer, ToolStub, tool_stub
 
 from graphrag_eval_lc import publish_scores, run_benchmark
 from graphrag_eval_lc.errors import PublishError
 
 PROJECT = "11111111-1111-4111-8111-111111111111"
-DATASET = [
-    {
-        "template_id": "sums",
-        "questions": [
-            {
-                "id": f"q{number}",
-                "question_text": f"{number} + 1?",
-                "reference_steps": [[{"name": "add", "args": {}, "output": "2"}]],
-            }
-            for number in (1, 2, 3)
-        ],
-    }
-]
 
 
 class LangSmithStub:
@@ -88,7 +75,7 @@ def traced_run(folder: Path, server: ToolStub, *, is_traced: bool = True) -> Any
     agent = RunnableLambda(add)
     if is_traced:
         agent = agent.with_config(callbacks=[LangChainTracer(project_name="p", client=client)])
-    return run_benchmark(agent, DATASET, output_dir=folder, progress="off", max_retries=0)
+    return run_benchmark(agent, SUMS, output_dir=folder, progress="off", max_retries=0)
 
 
 def test_each_score_is_feedback_of_the_run_of_its_question(tmp_path: Path, langsmith: Any) -> None:
