@@ -386,9 +386,22 @@ class ReferenceNumberModel(_Checked):
     """The share by which the answer may differ: 0.01 is one per cent. Rounding is always allowed."""
 
 
-_ReferenceNumber = Annotated[float, Field(allow_inf_nan=False), BeforeValidator(_no_boolean)] | ReferenceNumberModel
+# One form each, so that errors name the key and not the forms that were tried.
+_ReferenceNumber = Annotated[
+    ReferenceNumberModel,
+    BeforeValidator(
+        lambda value: value if isinstance(value, Mapping) else {"value": value},
+        json_schema_input_type=float | ReferenceNumberModel,
+    ),
+]
 _Name = Annotated[str, Field(min_length=1)]
-_Entity = _Name | Annotated[list[_Name], Field(min_length=1)]
+_Names = Annotated[list[_Name], Field(min_length=1)]
+_Entity = Annotated[
+    _Names,
+    BeforeValidator(
+        lambda value: value if isinstance(value, list | tuple) else [value], json_schema_input_type=_Name | _Names
+    ),
+]
 
 
 class QuestionModel(_Checked):

@@ -22,6 +22,7 @@ _SPENT: Final = tuple(spec.key for spec in BUILT_IN if spec.spent_by == "agent" 
 KEYS: Final[Mapping[str, tuple[str, ...]]] = {
     "template": ("template_id", "questions"),
     "question": ("id", "question_text", "reference_answer", "reference_steps", *CHECK_KEYS),
+    "reference_number": ("value", "unit", "tolerance"),
     "reference_step": (
         "name", "args", "output", "output_media_type", "required_columns", "ordered", "ignore_duplicates", "strict",
         "tolerance", "relevant_ids",
@@ -71,6 +72,8 @@ def dataset_findings(dataset: RecordFile, views: StepViews, *, keeps_format: boo
             yield from _repeated_id("question", (*location, "id"), question.get("id"), seen)
             yield from _same_question(location, question.get("question_text"), texts)
             yield from _near_keys(location, question, KEYS["question"])
+            for row, number in mappings(question.get("reference_numbers")):
+                yield from _near_keys((*location, "reference_numbers", row), number, KEYS["reference_number"])
             yield from _answer_number(location, question, "reference_answer")
             yield from _reference_steps((*location, "reference_steps"), question.get("reference_steps"), views)
 

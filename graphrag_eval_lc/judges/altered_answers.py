@@ -287,8 +287,8 @@ def _row_invented(reference: Reference, others: Sequence[Reference], chance: Ran
     known = f"{reference.question} {reference.answer}"
     found = reference.list
     if found is None:
-        sentences = (_SENTENCE.findall(other.answer)[0] for other in others if other.list is None)
-        new = next((each for each in sentences if _values(each, known)), None)
+        sentences = (_SENTENCE.search(other.answer) for other in others if other.list is None)
+        new = next((each[0] for each in sentences if each is not None and _values(each[0], known)), None)
         return None if new is None else f"{reference.answer.rstrip()} {new}"
     for other in others:
         items = [item for item in (other.list.items if other.list else ()) if item not in known]

@@ -171,6 +171,19 @@ def test_ids_and_questions_that_are_no_texts_are_found(question: dict[str, Any])
     assert (severity, what.endswith("is not a text")) == ("error", True)
 
 
+@pytest.mark.parametrize(
+    ("value", "what"),
+    [
+        (["many"], "[0].value: 'many' is not allowed here"),
+        ([3, {"value": 3, "unit": 7}], "[1].unit: 7 is not a text"),
+        ([{"value": 3, "unt": "kV"}], "[0].unt: the key unt is read by nothing, and unit is missing"),
+    ],
+)
+def test_a_mistake_in_a_reference_number_is_one_finding_at_its_key(value: list[Any], what: str) -> None:
+    (problem,) = validate_dataset(dataset(question={"reference_numbers": value}))
+    assert f"reference_numbers{what}" in str(problem)
+
+
 def test_answers_that_are_numbers_are_warnings() -> None:
     hint = "Put it in quotes: '42'."
     assert found(dataset(question={"reference_answer": 42})) == [

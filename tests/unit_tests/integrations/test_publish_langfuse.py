@@ -11,6 +11,7 @@ from langchain_core.runnables import RunnableLambda
 from support.tool_stubs import SUMS, Answer, tool_stub
 
 from graphrag_eval_lc import capture_run, publish_scores, run_benchmark
+from graphrag_eval_lc.errors import PublishError
 
 langfuse = pytest.importorskip("langfuse")
 trace_service = pytest.importorskip("opentelemetry.proto.collector.trace.v1.trace_service_pb2")
@@ -112,3 +113,9 @@ def test_a_response_keeps_the_id_of_its_trace(stub: Any) -> None:
     (trace_id,) = stub.traces
     found = handler.response("q1")["trace_ids"]
     assert (found["langfuse"], found["opentelemetry"]) == (trace_id, trace_id)
+
+
+def test_a_project_is_refused_as_keys_belong_to_one(tmp_path: Path) -> None:
+    run = run_benchmark(RunnableLambda(lambda question: "2"), SUMS, output_dir=tmp_path / "run", progress="off")
+    with pytest.raises(PublishError, match="keys belong to a project"):
+        publish_scores(run, to="langfuse", project="p")

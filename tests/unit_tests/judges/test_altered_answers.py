@@ -6,6 +6,8 @@ from typing import Any
 
 import pytest
 import yaml
+from hypothesis import example, given
+from hypothesis import strategies as st
 
 from graphrag_eval_lc.dataset.loading import load_dataset
 from graphrag_eval_lc.demo import DATASET_PATH
@@ -71,6 +73,17 @@ def test_an_answer_is_paired_with_its_plain_form_to_the_same_question() -> None:
     pairs = list(pairs_of(answers, "other_padded"))
     assert len(pairs) == 7
     assert all(plain.text in padded.text and plain.kind == "other_answer" for padded, plain in pairs)
+
+
+WORDS = st.sampled_from(["3", "OSLO", "300 kV", "is", "not", "-", "- T1\n- T2", "\n", ".", "?", "T3, T4 and T5", "é"])
+
+
+@given(st.lists(st.lists(WORDS, min_size=1, max_size=6).map(" ".join), min_size=1, max_size=4))
+@example(["Alien; Blade Runner", "3"])
+def test_whatever_the_references_say_answers_are_made_or_left_out(texts: list[str]) -> None:
+    references = [Reference(f"q{place}", "t", "How many?", text) for place, text in enumerate(texts)]
+    for answer in altered_answers(references, per_kind=2):
+        assert answer.text
 
 
 def test_references_that_refuse_make_no_answers() -> None:
