@@ -1,4 +1,4 @@
-"""Recorded answers of real agents, held against their rows and their references: the figures of docs/how-to/answers.md."""
+"""Recorded answers of real agents, held against their rows and references: the figures of docs/how-to/answers.md."""
 
 from pathlib import Path
 from typing import Any
