@@ -180,7 +180,7 @@ class AnswerChecks:
     def _other_problems(self) -> Iterator[str]:
         expected = self._expected
         if expected.boolean is not None and (said := truth_value(self._text)) != expected.boolean:
-            yes_or_no = {True: "yes", False: "no", None: "neither yes nor no"}
+            yes_or_no = {True: "yes", False: "no", None: "not clearly yes or no"}
             yield f"it says {yes_or_no[said]}, not {yes_or_no[expected.boolean]}"
         if expected.is_none and not _NONE.search(self._said):
             yield "it does not say that there is none"

@@ -80,7 +80,7 @@ def expanded(query: str, prefixes: Mapping[str, str]) -> str:
 
 
 def with_marks(query: str) -> tuple[str, dict[str, str]]:
-    """Return an expanded query with marks for its IRIs and texts, and what they stand for.
+    """Return an expanded query with marks for its IRIs and texts, and what each means.
 
     Marks are sorted like their terms. A typed text, one with an escape, and rdf:type are left as they are.
 

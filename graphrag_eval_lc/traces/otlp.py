@@ -87,7 +87,7 @@ class SpanReader:
             details = _attributes(event.get("attributes"))
             if event.get("name") == "exception":
                 exceptions.append((_said(details, "exception.type"), _said(details, "exception.message")))
-            else:  # messages may stand in events in place of attributes
+            else:  # messages may be in events instead of attributes
                 attributes |= {key: item for key, item in details.items() if key not in attributes}
         dropped = _either(value, "droppedAttributesCount", "dropped_attributes_count")
         self.cut += bool(dropped and str(dropped) != "0")

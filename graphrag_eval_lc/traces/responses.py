@@ -54,7 +54,7 @@ class _Tree:
         return self._children.get(None, self.calls)[0]
 
     def _parent_id(self, call: TracedCall) -> str | None:
-        # A parent may stand in a trace that was not exported, as that of a web server.
+        # A parent may be in a trace that was not exported, as that of a web server.
         return call.parent_id if call.parent_id in self.by_id and call.parent_id != call.id else None
 
     def outer(self, call: TracedCall) -> Iterator[TracedCall]:

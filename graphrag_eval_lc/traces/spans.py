@@ -20,7 +20,7 @@ _KINDS_BEHIND = (".tool", ".workflow", ".task", ".agent", ".chat")
 _CONTROL_FLOW = frozenset({"GraphBubbleUp", "GraphInterrupt", "NodeInterrupt", "ParentCommand"})
 _SHOWN_EVENTS = ("StopEvent(", "AgentOutput(")  # with which LlamaIndex's workflows end
 _NO_MODEL = "._prepare_chat_with_tools"  # which OpenInference takes for a call of a model of LlamaIndex
-_WORKFLOW = "init_state"  # of LlamaIndex's, whose question stands in none of its attributes
+_WORKFLOW = "init_state"  # of LlamaIndex's, whose question is in none of its attributes
 _TASK = "task"  # of smolagents, whose attribute smolagents.task has the task before this one
 _UNKNOWN = "unknown"  # what Traceloop writes for a model without a name
 
