@@ -180,8 +180,8 @@ class AnswerChecks:
     def _other_problems(self) -> Iterator[str]:
         expected = self._expected
         if expected.boolean is not None and (said := truth_value(self._text)) != expected.boolean:
-            yes_or_no = {True: "yes", False: "no", None: "not clearly yes or no"}
-            yield f"it says {yes_or_no[said]}, not {yes_or_no[expected.boolean]}"
+            wanted, other = ("yes", "no") if expected.boolean else ("no", "yes")
+            yield f"it does not clearly say {wanted}" if said is None else f"it says {other}, not {wanted}"
         if expected.is_none and not _NONE.search(self._said):
             yield "it does not say that there is none"
         if expected.order:
