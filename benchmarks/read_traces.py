@@ -18,7 +18,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from graphrag_eval_lc.traces.formats import read_calls
+from graphrag_eval_lc.traces.reading import read_calls
 
 LIMIT_MB = 200
 TRACES_AT_ONCE = 500

@@ -303,7 +303,7 @@ class BenchmarkRun:
             return len(self.responses)
         import httpx  # here, as scoring needs no HTTP and should start fast
 
-        from graphrag_eval_lc.traces.otlp_sending import OTLPSender
+        from graphrag_eval_lc.traces.export import OTLPSender
 
         sender = OTLPSender(to, "traces", headers)
         for request in requests:

@@ -9,13 +9,14 @@ from graphrag_eval_lc.dataset.query_language import Language, language_of
 from graphrag_eval_lc.dataset.validation import Problem
 from graphrag_eval_lc.errors import RunFolderError
 from graphrag_eval_lc.graph.cypher_queries import lint_cypher
-from graphrag_eval_lc.graph.neo4j_schema import is_neo4j, read_neo4j
 from graphrag_eval_lc.graph.query_lint import LintRule, QueryFinding, lint_query
 from graphrag_eval_lc.graph.refresh import reference_queries
 from graphrag_eval_lc.graph.sources import DEFAULT_TIMEOUT, GraphSource
 from graphrag_eval_lc.graph.vocabulary import (
     Vocabulary,
+    is_neo4j,
     load_vocabulary,
+    read_neo4j,
     read_ontology,
     read_vocabulary,
     save_vocabulary,

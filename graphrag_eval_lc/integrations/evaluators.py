@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from graphrag_eval_lc.answers.answer_text import answer_text
-from graphrag_eval_lc.integrations.packages import needed
+from graphrag_eval_lc.integrations.publishing import needed
 
 Question = Mapping[str, Any]
 Response = Mapping[str, Any]

@@ -4,7 +4,7 @@ from typing import Any
 
 from graphrag_eval_lc.answers.answer_text import answer_text
 from graphrag_eval_lc.dataset.loading import DatasetSource
-from graphrag_eval_lc.integrations.packages import needed
+from graphrag_eval_lc.integrations.publishing import needed
 from graphrag_eval_lc.integrations.scoring import QuestionScorer, QuestionTarget, questions_in
 
 _FEATURE = "Inspect"

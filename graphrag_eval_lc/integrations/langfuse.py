@@ -8,8 +8,7 @@ from typing import Any
 
 from graphrag_eval_lc.dataset.loading import DatasetSource
 from graphrag_eval_lc.errors import PublishError
-from graphrag_eval_lc.integrations.packages import needed
-from graphrag_eval_lc.integrations.publishing import NotPlacedError
+from graphrag_eval_lc.integrations.publishing import NotPlacedError, needed
 from graphrag_eval_lc.integrations.scores import FoundTrace, Score, ScoredRun, ScoredSample, TraceIndex
 from graphrag_eval_lc.integrations.scoring import QuestionScorer, QuestionTarget, questions_in
 from graphrag_eval_lc.retrying import status_of

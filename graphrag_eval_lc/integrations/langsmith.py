@@ -9,8 +9,7 @@ from uuid import NAMESPACE_URL, UUID, uuid5
 
 from graphrag_eval_lc.dataset.loading import DatasetSource
 from graphrag_eval_lc.errors import PublishError
-from graphrag_eval_lc.integrations.packages import needed
-from graphrag_eval_lc.integrations.publishing import NotPlacedError
+from graphrag_eval_lc.integrations.publishing import NotPlacedError, needed
 from graphrag_eval_lc.integrations.scores import FoundTrace, Score, ScoredRun, ScoredSample, TraceIndex
 from graphrag_eval_lc.integrations.scoring import QuestionScorer, QuestionTarget, questions_in
 

@@ -15,7 +15,7 @@ from graphrag_eval_lc.dataset.ids import nearest_id
 from graphrag_eval_lc.dataset.validation import Problem, validate_dataset
 from graphrag_eval_lc.errors import GraphRAGEvalError, RunFolderError
 from graphrag_eval_lc.graph.vocabulary import load_vocabulary
-from graphrag_eval_lc.integrations.packages import needed
+from graphrag_eval_lc.integrations.publishing import needed
 from graphrag_eval_lc.masking import masked_text
 from graphrag_eval_lc.registry.custom_metrics import recorded_only_here
 from graphrag_eval_lc.registry.metrics import COST, MAIN_METRIC

@@ -11,8 +11,7 @@ from typing import Any, Final
 
 from graphrag_eval_lc.benchmark.load_run import load_run
 from graphrag_eval_lc.dataset.loading import DatasetSource
-from graphrag_eval_lc.integrations.packages import needed
-from graphrag_eval_lc.integrations.publishing import NotPlacedError
+from graphrag_eval_lc.integrations.publishing import NotPlacedError, needed
 from graphrag_eval_lc.integrations.scores import FoundTrace, Score, ScoredRun, ScoredSample, TraceIndex
 from graphrag_eval_lc.integrations.scoring import QuestionScorer, QuestionTarget, questions_in
 from graphrag_eval_lc.masking import masked_text, masked_values

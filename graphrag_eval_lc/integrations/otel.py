@@ -6,8 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from graphrag_eval_lc.errors import PublishError
 from graphrag_eval_lc.integrations.scores import Score, ScoredRun, ScoredSample
-from graphrag_eval_lc.traces.export import exported_trace_id, otlp_attributes
-from graphrag_eval_lc.traces.otlp_sending import OTLPSender
+from graphrag_eval_lc.traces.export import OTLPSender, exported_trace_id, otlp_attributes
 
 _INFO = 9
 

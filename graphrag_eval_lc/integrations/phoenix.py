@@ -5,8 +5,7 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
-from graphrag_eval_lc.integrations.packages import needed
-from graphrag_eval_lc.integrations.publishing import NotPlacedError
+from graphrag_eval_lc.integrations.publishing import NotPlacedError, needed
 from graphrag_eval_lc.integrations.scores import FoundTrace, Score, ScoredRun, ScoredSample, TraceIndex
 from graphrag_eval_lc.traces.export import exported_trace_id
 from graphrag_eval_lc.traces.values import as_mapping

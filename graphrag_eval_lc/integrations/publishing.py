@@ -12,7 +12,7 @@ from typing import Any, Final, Literal, Protocol, TypeVar, get_args
 
 from graphrag_eval_lc.benchmark.benchmark_run import BenchmarkRun
 from graphrag_eval_lc.benchmark.load_run import load_run
-from graphrag_eval_lc.errors import GraphRAGEvalError, OptionError, PublishError
+from graphrag_eval_lc.errors import GraphRAGEvalError, MissingExtraError, OptionError, PublishError
 from graphrag_eval_lc.files.opening import is_private_beside, open_to_read
 from graphrag_eval_lc.files.writing import AppendFile, json_line
 from graphrag_eval_lc.integrations.scores import Score, ScoredRun, ScoredSample, scored_run
@@ -293,3 +293,26 @@ def _cannot_publish(to: str, problem: BaseException) -> PublishError:
     else:
         hint = "Check the address and the network, then run it again."
     return PublishError(f"{to} cannot be used: {_reason(problem)}", hint=hint)
+
+
+def needed(module: str, feature: str, extra: str) -> Any:
+    """Return a module of a package that an extra installs.
+
+    Args:
+        module: The module, such as ``phoenix.client``.
+        feature: What needs it, as the beginning of a sentence.
+        extra: The extra.
+
+    Raises:
+        MissingExtraError: The package is not installed.
+
+    Example:
+        >>> needed("no_such_package.client", "Publishing", "no_such")
+        Traceback (most recent call last):
+        ...
+        graphrag_eval_lc.errors.MissingExtraError: Publishing needs the package no_such_package, ...
+    """
+    try:
+        return import_module(module)
+    except ModuleNotFoundError as problem:
+        raise MissingExtraError(feature, extra, str(problem.name or module).partition(".")[0]) from problem

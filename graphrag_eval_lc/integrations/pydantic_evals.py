@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from graphrag_eval_lc.dataset.loading import DatasetSource
-from graphrag_eval_lc.integrations.packages import needed
+from graphrag_eval_lc.integrations.publishing import needed
 from graphrag_eval_lc.integrations.scoring import QuestionScorer, QuestionTarget, questions_in
 
 _FEATURE = "Pydantic Evals"

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 from graphrag_eval_lc.registry.metrics import INPUT_TOKENS, OUTPUT_TOKENS, TOTAL_TOKENS
 from graphrag_eval_lc.registry.step_kinds import RETRIEVAL
-from graphrag_eval_lc.traces.traced_calls import CallKind
+from graphrag_eval_lc.traces.whole_traces import CallKind
 
 Keys = tuple[str, ...]
 

@@ -15,8 +15,8 @@ from graphrag_eval_lc.capture.messages import answer_in, answer_text, as_message
 from graphrag_eval_lc.capture.values import message_text, output_text, to_plain
 from graphrag_eval_lc.errors import ResponsesError
 from graphrag_eval_lc.registry.metrics import TOKENS, TOTAL_TOKENS
-from graphrag_eval_lc.traces.traced_calls import LATEST, AskedCall, CallKind, TracedCall
 from graphrag_eval_lc.traces.values import QUESTION_ID, as_mapping, document, only_text, user_metadata
+from graphrag_eval_lc.traces.whole_traces import LATEST, AskedCall, CallKind, TracedCall
 
 SOURCE = "langsmith"
 _KINDS: Mapping[str, CallKind] = {"llm": "model", "tool": "tool", "retriever": "retriever"}

@@ -5,8 +5,8 @@ from itertools import islice
 from typing import Any, NamedTuple
 
 from graphrag_eval_lc.json_values import json_text
-from graphrag_eval_lc.traces.traced_calls import AskedCall
 from graphrag_eval_lc.traces.values import parsed
+from graphrag_eval_lc.traces.whole_traces import AskedCall
 
 _ROLES = {
     "human": "user",

@@ -12,7 +12,7 @@ from graphrag_eval_lc.capture.values import to_plain
 from graphrag_eval_lc.texts import counted, text_of
 from graphrag_eval_lc.traces.json_stream import JsonStream
 from graphrag_eval_lc.traces.spans import Span
-from graphrag_eval_lc.traces.traced_calls import LATEST
+from graphrag_eval_lc.traces.whole_traces import LATEST
 
 RESOURCES = frozenset({"resourceSpans", "resource_spans", "batches"})
 _SCOPES = frozenset({"scopeSpans", "scope_spans", "instrumentationLibrarySpans", "instrumentation_library_spans"})

@@ -1,20 +1,127 @@
-"""A file of traces, or runs of LangSmith's client, go in; the responses to the questions in them come out."""
+"""A file of traces, or runs of LangSmith, go in; its format is recognised, and responses to the questions come out."""
 
-from collections.abc import Iterable, Iterator
+import gzip
+from collections.abc import Callable, Iterable, Iterator
 from os import PathLike
-from typing import Any
+from pathlib import Path
+from typing import IO, Any, cast
 
 from graphrag_eval_lc.dataset.loading import DatasetSource, read_dataset
 from graphrag_eval_lc.errors import ResponsesError, warn
 from graphrag_eval_lc.records import Response
-from graphrag_eval_lc.texts import counted
-from graphrag_eval_lc.traces.formats import read_calls
+from graphrag_eval_lc.texts import counted, listed, plural
+from graphrag_eval_lc.traces.conventions import CONVENTIONS
+from graphrag_eval_lc.traces.json_stream import JsonStream
 from graphrag_eval_lc.traces.langsmith import langsmith_calls
-from graphrag_eval_lc.traces.question_ids import QuestionIds
-from graphrag_eval_lc.traces.responses import responses_of
-from graphrag_eval_lc.traces.spool import Spool
-from graphrag_eval_lc.traces.traced_calls import TracedCall
-from graphrag_eval_lc.traces.whole_traces import WholeTraces
+from graphrag_eval_lc.traces.otlp import RESOURCES, SpanReader
+from graphrag_eval_lc.traces.responses import QuestionIds, responses_of
+from graphrag_eval_lc.traces.spans import call_of
+from graphrag_eval_lc.traces.whole_traces import Spool, TracedCall, WholeTraces
+
+_HINT = (
+    "Give OTLP/JSON (of the collector's file exporter: format: json), the spans that a ConsoleSpanExporter prints, or "
+    "runs of LangSmith as JSON or JSON Lines."
+)
+_PRINTED = "context"  # of spans that the SDK prints
+_RUNS = "runs"
+_RUN = "run_type"
+_ZIPPED = b"\x1f\x8b"
+
+
+def read_calls(path: str | PathLike[str], warn: Callable[[str], object]) -> Iterator[list[TracedCall]]:
+    """Yield the calls of each trace in a file, in the order of their starts; the trace that began first comes first.
+
+    The file has OTLP/JSON, printed spans or LangSmith's runs, and may be zipped by gzip. The spans of a trace may be
+    scattered over it; it is read once. Memory holds one trace at a time, and the largest single span or run. ``warn``
+    is called at the end with each thing to know of the file.
+
+    Raises:
+        ResponsesError: The file cannot be read, is not valid JSON, or has no traces.
+    """
+    spans, whole, others = SpanReader(), WholeTraces(), 0
+    with Spool() as spool:
+        is_empty = True
+        for call in _calls(path, spans):
+            spool.add(call)
+            is_empty = False
+        if is_empty:
+            raise ResponsesError("found no traces in the file", path=path, hint=_HINT)
+        for calls in spool.traces():
+            if any(call.kind != "other" for call in calls):
+                yield whole.completed(calls)
+            else:
+                others += 1
+    for warning in (*_about_others(others), *spans.warnings(), *whole.warnings()):
+        warn(warning)
+
+
+def _calls(path: str | PathLike[str], spans: SpanReader) -> Iterator[TracedCall]:
+    """Yield the calls of a file in its order; the keys of each object say what it is.
+
+    Lists of resources and of runs are entered, so that memory holds one span or run at a time.
+    """
+    with _opened(path) as file:
+        stream = JsonStream(file, str(path))
+        if stream.peek() not in ("", "{", "["):
+            raise ResponsesError("the file has no traces in a known format: it is not JSON", path=path, hint=_HINT)
+        is_known = False
+        for _ in _objects(stream):
+            record: dict[str, Any] = {}
+            for key in stream.members():
+                if stream.peek() != "[" or (key not in RESOURCES and key != _RUNS):
+                    record[key] = stream.value()
+                    continue
+                is_known = True
+                for _ in stream.items():
+                    if key == _RUNS:
+                        yield from langsmith_calls(stream.value())
+                    else:
+                        yield from map(call_of, spans.in_resource(stream))
+            if _RUN in record:
+                yield from langsmith_calls(record)
+            elif _PRINTED in record:
+                yield call_of(spans.span(record, ""))
+            elif record and not is_known:
+                what = f"the file has no traces in a known format: its first object has the keys {listed(list(record))}"
+                raise ResponsesError(what, path=path, hint=_HINT)
+            is_known = is_known or bool(record)
+
+
+def _about_others(traces: int) -> Iterator[str]:
+    """Yield a warning of traces, such as those of a web server, in which no call is of an agent, model or tool."""
+    if traces:
+        yield (
+            f"{counted(traces, 'trace')} without a call of an agent, a model or a tool, in the words of "
+            f"{listed([convention.name for convention in CONVENTIONS], 10)}, {plural(traces, 'is', 'are')} left out"
+        )
+
+
+def _opened(path: str | PathLike[str]) -> IO[str]:
+    """Open a file for reading as text, without a byte order mark."""
+    try:
+        with Path(path).open("rb") as file:
+            is_zipped = file.read(len(_ZIPPED)) == _ZIPPED
+        if is_zipped:
+            return cast("IO[str]", gzip.open(path, "rt", encoding="utf-8-sig"))
+        return Path(path).open(encoding="utf-8-sig")
+    except OSError as problem:
+        is_absent = isinstance(problem, FileNotFoundError)
+        raise ResponsesError(
+            f"the traces cannot be read ({'the file does not exist' if is_absent else problem.strerror or problem})",
+            path=path,
+            hint="Fix the path." if is_absent else "Check the path and the permissions.",
+        ) from problem
+
+
+def _objects(stream: JsonStream) -> Iterator[None]:
+    """Yield before each object at the top or in a list there; other values are passed over."""
+    for _ in stream.documents():
+        for _ in stream.items() if stream.peek() == "[" else [None]:
+            if stream.peek() == "{":
+                yield
+            else:
+                stream.value()
+
 
 TraceSource = str | PathLike[str] | Iterable[Any]
 """A path, or runs of LangSmith."""

@@ -11,8 +11,8 @@ from graphrag_eval_lc.texts import text_of
 from graphrag_eval_lc.traces.conventions import ANSWER_TOOLS, CONVENTIONS, Keys
 from graphrag_eval_lc.traces.messages import Message, last_answer, last_question, messages_in, nested
 from graphrag_eval_lc.traces.tool_values import ToolOutput, tool_args, tool_output
-from graphrag_eval_lc.traces.traced_calls import CallKind, TracedCall
 from graphrag_eval_lc.traces.values import QUESTION_ID, document, only_text, parsed, text_or_none, user_metadata
+from graphrag_eval_lc.traces.whole_traces import CallKind, TracedCall
 
 _VERBS = ("execute_tool ", "running tool: ", "invoke_agent ", "agent run: ", "chat ")
 _KINDS_BEHIND = (".tool", ".workflow", ".task", ".agent", ".chat")

@@ -1,14 +1,89 @@
-"""The calls of a trace go in; each call once, completed by what other spans say of it, comes out."""
+"""The calls of traces go in, in any order; trace by trace they come out, completed by what other spans say of them."""
 
+import dataclasses
+import pickle
+import sqlite3
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
-from typing import Any
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from types import TracebackType
+from typing import Any, Literal
 
+from graphrag_eval_lc.errors import ResponsesError
+from graphrag_eval_lc.json_values import json_text
 from graphrag_eval_lc.registry.metrics import OUTPUT_TOKENS
 from graphrag_eval_lc.texts import counted
-from graphrag_eval_lc.traces.traced_calls import AskedCall, TracedCall
 from graphrag_eval_lc.traces.values import parsed
+
+LATEST = datetime.max.replace(tzinfo=UTC).timestamp()
+"""The end of time: a later start or end is a mistake."""
+
+CallKind = Literal["agent", "model", "tool", "retriever", "other"]
+"""What was called; ``agent`` is what answers a question, ``other`` what only holds calls together."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AskedCall:
+    """A call of a tool that a model asked for.
+
+    Attributes:
+        id: The id that the model chose for it; None if it is not recorded.
+        name: The tool.
+        args: Its arguments.
+    """
+
+    id: str | None
+    name: str
+    args: Any
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TracedCall:
+    """One span of OpenTelemetry or one run of LangSmith.
+
+    Attributes:
+        trace_id: The trace that it belongs to.
+        id: Its own id, unique in the trace.
+        parent_id: The call in which it happened; None for the first one of a trace.
+        kind: What was called.
+        name: The tool, the model or the agent.
+        started: When it began, in seconds since 1970.
+        ended: When it ended; None if that was not recorded.
+        error: Why it failed; None if it did not.
+        args: The arguments of a tool, the query of a retriever.
+        output: What a tool or a retriever returned.
+        tool_call_id: The id by which a model asked for the tool.
+        model: The model, if the tracer names one.
+        tokens: ``input_tokens``, ``output_tokens``, ``total_tokens`` of a model, and further counts by their names.
+        asked: The calls of tools that a model asked for.
+        question: What was asked: of the first call the input's text, of a model the last message of a user.
+        answer: The text that it returned, of a call that answers.
+        question_id: The id of the question, if the metadata has it.
+        metadata: What the user put into the trace: metadata, tags.
+        source: What recorded it, such as ``openinference``; the same tool may be recorded by two of them.
+    """
+
+    trace_id: str
+    id: str
+    parent_id: str | None
+    kind: CallKind
+    name: str
+    started: float
+    ended: float | None = None
+    error: str | None = None
+    args: Any = None
+    output: Any = None
+    tool_call_id: str | None = None
+    model: str | None = None
+    tokens: Mapping[str, int] = field(default_factory=dict)
+    asked: Sequence[AskedCall] = ()
+    question: str | None = None
+    answer: str | None = None
+    question_id: str | None = None
+    metadata: Mapping[str, Any] = field(default_factory=dict)
+    source: str = ""
+
 
 _NEEDS = ("tool", "model", "retriever")
 _PREFERRED_SHARE = 0.5  # of the shorter call's time, in which both must have run
@@ -165,3 +240,85 @@ def _mapping(args: Any) -> Any:
     if args is None:
         return {}
     return args if isinstance(args, Mapping) else {"input": args}
+
+
+_CACHE_KIB = 32 * 1024
+
+
+class Spool:
+    """Calls in any order, given back trace by trace.
+
+    They are held in a temporary database of SQLite's own, which goes to the folder for temporary files when it is
+    larger than its cache, and away when the spool is closed.
+
+    Example:
+        >>> with Spool() as spool:
+        ...     for trace, started in (("b", 3.0), ("a", 1.0), ("b", 2.0)):
+        ...         spool.add(
+        ...             TracedCall(
+        ...                 trace_id=trace, id=str(started), parent_id=None, kind="tool", name="search", started=started
+        ...             )
+        ...         )
+        ...     print([[call.id for call in calls] for calls in spool.traces()])
+        [['1.0'], ['2.0', '3.0']]
+    """
+
+    def __init__(self) -> None:
+        self._database = sqlite3.connect("", isolation_level=None)
+        self._run(f"PRAGMA cache_size = -{_CACHE_KIB}")
+        self._run("PRAGMA journal_mode = OFF")
+        self._run("PRAGMA synchronous = OFF")
+        self._run("CREATE TABLE calls (trace BLOB, started REAL, call BLOB)")
+        self._run("BEGIN")
+
+    def __enter__(self) -> "Spool":
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self._database.close()
+
+    def add(self, call: TracedCall) -> None:
+        """Keep a call.
+
+        Raises:
+            ResponsesError: The disk is full.
+        """
+        try:
+            kept = pickle.dumps(call, pickle.HIGHEST_PROTOCOL)
+        except RecursionError:  # values that are nested deeply stay as JSON
+            kept = pickle.dumps(_flat(call), pickle.HIGHEST_PROTOCOL)
+        self._run("INSERT INTO calls VALUES (?, ?, ?)", _key(call.trace_id), call.started, kept)
+
+    def traces(self) -> Iterator[list[TracedCall]]:
+        """Yield the calls of each trace in the order of their starts; the trace that began first comes first."""
+        self._run("CREATE INDEX by_trace ON calls (trace, started)")
+        for (trace,) in self._run("SELECT trace FROM calls GROUP BY trace ORDER BY min(started), min(rowid)"):
+            found = self._run("SELECT call FROM calls WHERE trace = ? ORDER BY started, rowid", trace)
+            yield [pickle.loads(kept) for (kept,) in found]  # what this process has written itself
+
+    def _run(self, statement: str, *values: Any) -> sqlite3.Cursor:
+        try:
+            return self._database.execute(statement, values)
+        except sqlite3.Error as problem:
+            raise ResponsesError(
+                f"the traces cannot be put together: {problem}",
+                hint="Free space in the folder for temporary files, or name another one in TMPDIR.",
+            ) from problem
+
+
+def _key(trace_id: str) -> bytes:
+    """Return an id as SQLite takes any, lone surrogates too."""
+    return trace_id.encode("utf-8", "surrogatepass")
+
+
+def _flat(call: TracedCall) -> TracedCall:
+    """Return a call whose nested values are JSON texts."""
+    return dataclasses.replace(
+        call,
+        args=json_text(call.args),
+        output=json_text(call.output),
+        metadata={key: json_text(value) for key, value in call.metadata.items()},
+        asked=[dataclasses.replace(asked, args=json_text(asked.args)) for asked in call.asked],
+    )

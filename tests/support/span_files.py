@@ -5,8 +5,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from graphrag_eval_lc.traces.formats import read_calls
-from graphrag_eval_lc.traces.traced_calls import TracedCall
+from graphrag_eval_lc.traces.reading import read_calls
+from graphrag_eval_lc.traces.whole_traces import TracedCall
 
 TRACE = "5b8efff798038103d269b633813fc60c"
 STARTED = 1_800_000_000

@@ -15,8 +15,7 @@ from graphrag_eval_lc.dataset.sparql_endpoint import EndpointError
 from graphrag_eval_lc.errors import MissingExtraError, OptionError
 from graphrag_eval_lc.graph.cypher_queries import lint_cypher
 from graphrag_eval_lc.graph.lint_files import vocabulary_of
-from graphrag_eval_lc.graph.neo4j_schema import read_neo4j
-from graphrag_eval_lc.graph.vocabulary import load_vocabulary
+from graphrag_eval_lc.graph.vocabulary import load_vocabulary, read_neo4j
 
 
 def schema(query: str) -> Rows:

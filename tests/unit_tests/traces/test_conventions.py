@@ -8,7 +8,7 @@ import pytest
 from support.span_files import calls_in, span
 
 from graphrag_eval_lc.traces.conventions import CONVENTIONS
-from graphrag_eval_lc.traces.traced_calls import AskedCall, TracedCall
+from graphrag_eval_lc.traces.whole_traces import AskedCall, TracedCall
 
 QUERY = {"query": "OSLO", "result_class": "cim:Substation"}
 ASKED = [AskedCall(id="call_1", name="autocomplete_search", args=QUERY)]

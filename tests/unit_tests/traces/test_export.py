@@ -14,7 +14,7 @@ from graphrag_eval_lc.demo import DATASET_PATH
 from graphrag_eval_lc.errors import PublishError
 from graphrag_eval_lc.json_values import json_text
 from graphrag_eval_lc.traces.export import exported_trace_id, otlp_requests
-from graphrag_eval_lc.traces.formats import read_calls
+from graphrag_eval_lc.traces.reading import read_calls
 from graphrag_eval_lc.traces.responses import responses_of
 
 KEPT = ("name", "args", "output", "status", "error", "id", "parent_id")

@@ -9,7 +9,7 @@ import pytest
 from support.span_files import request, span, traces_in
 
 from graphrag_eval_lc.errors import ResponsesError
-from graphrag_eval_lc.traces.formats import read_calls
+from graphrag_eval_lc.traces.reading import read_calls
 
 TOOL = {"openinference.span.kind": "TOOL", "tool.name": "now", "output.value": "12:00"}
 RUN = {"id": "r", "run_type": "tool", "name": "now", "start_time": "2026-01-31T12:00:00", "inputs": {}}

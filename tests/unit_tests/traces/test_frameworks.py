@@ -8,7 +8,7 @@ import pytest
 from support.span_files import attributes, calls_in, span
 
 from graphrag_eval_lc.traces.responses import responses_of
-from graphrag_eval_lc.traces.traced_calls import AskedCall
+from graphrag_eval_lc.traces.whole_traces import AskedCall
 
 QUESTION = "Which lines are there?"
 LOOKUP = {"query": "OSLO", "k": 2}

@@ -11,7 +11,7 @@ from langchain_core.tracers.run_collector import RunCollectorCallbackHandler
 from graphrag_eval_lc.errors import ResponsesError
 from graphrag_eval_lc.traces.langsmith import langsmith_calls
 from graphrag_eval_lc.traces.reading import read_traces
-from graphrag_eval_lc.traces.traced_calls import AskedCall, TracedCall
+from graphrag_eval_lc.traces.whole_traces import AskedCall, TracedCall
 
 
 def run(run_type: str, **fields: Any) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from google.protobuf.json_format import MessageToDict, ParseDict
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 from support.span_files import STARTED, TRACE, attributes, calls_in, request, span, traces_in, value
 
-from graphrag_eval_lc.traces.formats import read_calls
+from graphrag_eval_lc.traces.reading import read_calls
 
 TOOL = {"openinference.span.kind": "TOOL", "tool.name": "now", "input.value": '{"a": 1}', "output.value": "12:00"}
 MODEL = {

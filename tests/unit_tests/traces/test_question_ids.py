@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from graphrag_eval_lc.errors import ResponsesError
-from graphrag_eval_lc.traces.question_ids import QuestionIds
+from graphrag_eval_lc.traces.responses import QuestionIds
 
 DATASET: list[Any] = [
     {

@@ -4,8 +4,7 @@ from typing import Any
 
 from graphrag_eval_lc.records import Response
 from graphrag_eval_lc.traces.responses import responses_of
-from graphrag_eval_lc.traces.traced_calls import AskedCall, TracedCall
-from graphrag_eval_lc.traces.whole_traces import WholeTraces
+from graphrag_eval_lc.traces.whole_traces import AskedCall, TracedCall, WholeTraces
 
 
 def call(identifier: str, kind: Any, started: float, parent: str | None = "a", **fields: Any) -> TracedCall:

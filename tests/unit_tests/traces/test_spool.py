@@ -8,8 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from graphrag_eval_lc.errors import ResponsesError
-from graphrag_eval_lc.traces.spool import Spool
-from graphrag_eval_lc.traces.traced_calls import AskedCall, TracedCall
+from graphrag_eval_lc.traces.whole_traces import AskedCall, Spool, TracedCall
 
 
 def call(trace: str, started: float, identifier: str = "", **more: Any) -> TracedCall:

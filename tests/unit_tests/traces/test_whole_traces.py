@@ -8,8 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support.span_files import TRACE, calls_in, request, span, traces_in
 
-from graphrag_eval_lc.traces.traced_calls import AskedCall, TracedCall
-from graphrag_eval_lc.traces.whole_traces import WholeTraces
+from graphrag_eval_lc.traces.whole_traces import AskedCall, TracedCall, WholeTraces
 
 OPENINFERENCE, TRACELOOP = "openinference.instrumentation.langchain", "opentelemetry.instrumentation.langchain"
 
