@@ -19,7 +19,7 @@ from graphrag_eval_lc.aggregation.statistics import Column, MetricStatistics, St
 from graphrag_eval_lc.aggregation.totals import JudgeCosts, Totals
 from graphrag_eval_lc.config import ConfigSource, EvaluationConfig, load_config
 from graphrag_eval_lc.errors import ResponsesError
-from graphrag_eval_lc.judges.labels import JudgeLabels, judge_labels
+from graphrag_eval_lc.judges.answer_tables import JudgeLabels, judge_labels
 from graphrag_eval_lc.records import is_error
 from graphrag_eval_lc.registry.metrics import (
     ANSWER_F1,

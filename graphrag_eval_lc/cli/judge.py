@@ -25,8 +25,7 @@ from graphrag_eval_lc.evaluation.judge_certificate import (
 )
 from graphrag_eval_lc.evaluation.judged_tables import answer_judge, answers_in
 from graphrag_eval_lc.judges.altered_answers import altered_answers
-from graphrag_eval_lc.judges.answer_tables import read_table
-from graphrag_eval_lc.judges.labels import LABEL_COLUMN, labels_in
+from graphrag_eval_lc.judges.answer_tables import LABEL_COLUMN, labels_in, read_table
 from graphrag_eval_lc.judges.request_plan import RequestPlan
 from graphrag_eval_lc.prices import Pricing
 from graphrag_eval_lc.registry.metrics import ANSWER_F1, ANSWER_RECALL

@@ -78,21 +78,8 @@ _NAMES = frozenset({"question_id", "run_id", "status"})
 class EventLog:
     """An observer that appends each event to a file: one JSON object a line, with `time`, `event` and its fields.
 
-    If the file can no longer be written, the log stops, the run continues, and `problem` says why. Secrets in texts
-    are masked; question ids are not.
-
-    Args:
-        path: The file; what it holds is kept.
-
-    Attributes:
-        problem: Why the log is not complete; None if it is.
-
-    Raises:
-        RunFolderError: The file cannot be opened.
-
-    Example:
-        >>> with EventLog("events.jsonl") as log:  # doctest: +SKIP
-        ...     log(RunEvent("warning", {"message": "The disk is nearly full."}))
+    What the file holds is kept. If it can no longer be written, the log stops, the run continues, and `problem` says
+    why. Secrets in texts are masked; question ids are not.
     """
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
@@ -127,7 +114,10 @@ class EventLog:
         record: dict[str, Any] = {
             "time": datetime.now(UTC).isoformat(timespec="milliseconds"),
             "event": event.kind,
-            **{key: _masked(key, value) for key, value in event.fields.items()},
+            **{
+                key: masked_text(value) if isinstance(value, str) and key not in _NAMES else value
+                for key, value in event.fields.items()
+            },
         }
         line = f"{visible_json(json_text(record))}\n".encode()  # it may be a terminal
         with self._lock:
@@ -148,18 +138,12 @@ class EventLog:
         )
 
 
-def _masked(key: str, value: Any) -> Any:
-    return masked_text(value) if isinstance(value, str) and key not in _NAMES else value
-
-
 def _is_torn(path: Path) -> bool:
     """Return whether a file ends inside a line, as after a full disk."""
-    if not path.is_file():
+    if not path.is_file() or not path.stat().st_size:
         return False
     try:
         with path.open("rb") as file:
-            if file.seek(0, os.SEEK_END) == 0:
-                return False
             file.seek(-1, os.SEEK_END)
             return file.read(1) != b"\n"
     except OSError:  # a file that may be written but not read

@@ -11,12 +11,7 @@ Interval = tuple[float, float]
 
 @dataclass(frozen=True, slots=True)
 class Share:
-    """A share of cases.
-
-    Attributes:
-        count: The cases that count.
-        number: All cases.
-    """
+    """A share of cases: how many count, of how many."""
 
     count: int
     number: int
@@ -46,14 +41,11 @@ class JudgeAgreement:
     verdicts: Sequence[bool | None]
     people: Sequence[Sequence[bool | None]] = ()
 
-    def count(self, *, label: bool, verdict: bool) -> int:
-        """Return the number of rows with this label and verdict."""
-        return sum(pair == (label, verdict) for pair in zip(self.labels, self.verdicts, strict=True))
-
     @property
     def table(self) -> list[list[int]]:
         """The counts: a row for each label (correct, incorrect), a column for each verdict."""
-        return [[self.count(label=label, verdict=verdict) for verdict in (True, False)] for label in (True, False)]
+        pairs = list(zip(self.labels, self.verdicts, strict=True))
+        return [[pairs.count((label, verdict)) for verdict in (True, False)] for label in (True, False)]
 
     @property
     def judged(self) -> int:
@@ -125,15 +117,7 @@ def majority(labels: Sequence[bool | None]) -> bool | None:
 
 
 def verdict_in(cells: Cells, metric: str, threshold: float) -> bool | None:
-    """Return whether a judge calls an answer correct.
-
-    Args:
-        cells: The judge's cells.
-        metric: The score that decides, ``answer_f1`` or ``answer_recall``.
-        threshold: The lowest score that counts as correct, 0 to 1.
-
-    Returns:
-        None if the answer was not judged or has no claims.
+    """Return whether a judge calls an answer correct, by ``answer_f1`` or ``answer_recall``; None without a score.
 
     Example:
         >>> verdict_in({"#Reference": "3", "#PTarget": "3", "#Matching": "2", "Error": ""}, "answer_f1", 0.5)

@@ -16,8 +16,14 @@ from graphrag_eval_lc.event_loop.loop import run_sync
 from graphrag_eval_lc.files.writing import replace_file
 from graphrag_eval_lc.judges.altered_answers import KINDS, AlteredAnswer, Reference, pairs_of
 from graphrag_eval_lc.judges.model import ask_number
-from graphrag_eval_lc.judges.model_interface import GivenUpError, NotAskedError, cost_of, total_cost
-from graphrag_eval_lc.judges.scores import error_record, raise_if_cancelled
+from graphrag_eval_lc.judges.model_interface import (
+    GivenUpError,
+    NotAskedError,
+    cost_of,
+    error_record,
+    raise_if_cancelled,
+    total_cost,
+)
 from graphrag_eval_lc.metrics import MeanDifference, krippendorffs_alpha
 from graphrag_eval_lc.records import Template
 from graphrag_eval_lc.registry.metric_spec import error_key
@@ -35,11 +41,7 @@ _BIASES: Final = {
 
 
 def references_of(templates: Sequence[Template]) -> list[Reference]:
-    """Return the questions with a reference answer.
-
-    Raises:
-        DatasetError: There is none.
-    """
+    """Return the questions with a reference answer; without any it is a DatasetError."""
     found = [
         Reference(
             str(question["id"]),
@@ -68,13 +70,7 @@ class Ask:
 
 
 def asks_of(answers: Sequence[AlteredAnswer], *, asks: int, repeated: int) -> list[Ask]:
-    """Return what is to be judged: all answers once, and some of each kind again.
-
-    Args:
-        answers: The answers, by kind.
-        asks: How many times those are judged that are judged more than once.
-        repeated: How many of each kind these are.
-    """
+    """Return what is to be judged: all answers once, and ``repeated`` of each kind so many times."""
     counts: dict[str, int] = {}
     found = []
     for answer in answers:
@@ -85,14 +81,7 @@ def asks_of(answers: Sequence[AlteredAnswer], *, asks: int, repeated: int) -> li
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """What the judge said of an answer.
-
-    Attributes:
-        ask: The answer.
-        score: Its ``answer_f1``; None with an error.
-        error: Why it could not be judged; empty if it was.
-        cost: USD; None if it is not known.
-    """
+    """What the judge said of an answer: its ``answer_f1``, or None and why; and USD, None if it is not known."""
 
     ask: Ask
     score: float | None
@@ -101,17 +90,7 @@ class Judged:
 
 
 class Certifying:
-    """Judges altered answers, many at once.
-
-    Args:
-        judge: The judge.
-        references: The references, for questions and reference answers.
-        progress: What reports the progress.
-
-    Attributes:
-        judged: What was judged so far.
-        stopped: Why no more is asked; None while more is.
-    """
+    """Judges altered answers, many at once: what was ``judged`` so far, and why no more is asked."""
 
     def __init__(self, judge: AnswerJudge, references: Sequence[Reference], progress: Progress) -> None:
         self.judged: list[Judged] = []
@@ -156,18 +135,7 @@ def certificate_of(
 ) -> dict[str, Any]:
     """Return the certificate as plain data, as its file has it.
 
-    Args:
-        judged: What was judged.
-        judge: The judge.
-        dataset: The dataset that the references are from.
-        questions: How many questions of it have a reference answer.
-        threshold: The lowest ``answer_f1`` of an answer that the judge calls right.
-        version: This package's.
-
-    Returns:
-        ``kind``, ``version``, ``created``, ``judge`` (``digest``, ``model``, …), ``dataset``, ``threshold``, ``caught``
-        (of the wrong answers) and ``passed`` (of the right ones), ``kinds`` with the same by kind, ``self_agreement``
-        and ``alpha`` over repeated asks, the biases, ``requests``, ``errors``, ``cost`` and ``cases``.
+    ``questions`` of the dataset have a reference answer; an answer is right from the ``threshold`` of ``answer_f1`` on.
     """
     first = [each for each in judged if each.ask.number == 1]
     order = {name: place for place, name in enumerate(KINDS)}
@@ -262,22 +230,13 @@ def _bias(first: Sequence[Judged], kind: str) -> dict[str, Any] | None:
 
 
 def write_certificate(certificate: Mapping[str, Any], path: Path) -> None:
-    """Write a certificate.
-
-    Raises:
-        RunFolderError: The file cannot be written.
-    """
+    """Write a certificate."""
     text = json.dumps(certificate, indent=2, ensure_ascii=False, allow_nan=False)
     replace_file(path, [text.encode("utf-8", "surrogatepass"), b"\n"])
 
 
 def check_complete(certifying: Certifying) -> None:
-    """Refuse a certificate of which something could not be asked, or that nothing was judged for.
-
-    Raises:
-        NothingToCompareError: No answer was judged.
-        OptionError: Nothing more was asked before the end.
-    """
+    """Refuse a certificate of which something could not be asked, or that nothing was judged for."""
     if certifying.stopped is not None:
         raise OptionError(
             f"the certificate is not complete: {certifying.stopped}",

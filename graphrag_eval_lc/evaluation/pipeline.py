@@ -19,37 +19,26 @@ from graphrag_eval_lc.evaluation.workers import Workers
 from graphrag_eval_lc.event_loop.loop import run_sync
 from graphrag_eval_lc.event_loop.stalls import StallWatch
 from graphrag_eval_lc.judges.custom_functions import has_registered_functions
-from graphrag_eval_lc.judges.scores import not_asked
+from graphrag_eval_lc.judges.model_interface import not_asked
 from graphrag_eval_lc.masking import masked_text
 from graphrag_eval_lc.matching.step_views import StepViews
 from graphrag_eval_lc.matching.unknown_tools import UnknownTools, reference_names
 from graphrag_eval_lc.prices import Pricing, lacks_costs, priced_response, unpriced_warning
 from graphrag_eval_lc.records import Response, Result, Template
-from graphrag_eval_lc.registry.metrics import MAIN_METRIC
+from graphrag_eval_lc.registry.metrics import MAIN_METRIC, OLDER_CORRECTNESS_ERROR
 from graphrag_eval_lc.run_folder import ResultsFile
-from graphrag_eval_lc.texts import counted
+from graphrag_eval_lc.texts import counted, shortened
 from graphrag_eval_lc.view.failures import why
 from graphrag_eval_lc.view.samples import FAILED, seen_samples, verdict_of
 
 if TYPE_CHECKING:
     from graphrag_eval_lc.judges.judging import Judges
 
-from collections.abc import Iterator
-
-from graphrag_eval_lc.registry.metrics import OLDER_CORRECTNESS_ERROR
-from graphrag_eval_lc.texts import shortened
-
 MaybeResponse = TypeVar("MaybeResponse", Response, Response | None)
 
 
 class Compared(NamedTuple):
-    """A response that was compared with its reference, and not yet judged.
-
-    Attributes:
-        sample: The sample.
-        response: Its response, priced; None if there is none.
-        result: What ``evaluate_question`` returns for it.
-    """
+    """A priced response, None if there is none, that was compared with its reference, and not yet judged."""
 
     sample: Sample
     response: Response | None
@@ -62,38 +51,18 @@ class Comparer(Protocol):
     def acompared(
         self, samples: Iterable[tuple[Sample, Response | None]], *, number: int, has_repeats: bool
     ) -> AsyncGenerator[Compared]:
-        """Compare responses, and yield them in the order in which they are given.
+        """Compare responses, of which only some are taken ahead, and yield them in their order.
 
-        Args:
-            samples: The samples with their responses, of which only some are taken ahead.
-            number: How many there are.
-            has_repeats: Whether results name their repeat.
-
-        Raises:
-            Exception: What ``evaluate_question`` raises for a response, once all before it are yielded.
+        What ``evaluate_question`` raises for one is raised once all before it are yielded.
         """
 
 
 class Pipeline:
     """Prices, scores and judges responses, and keeps their results.
 
-    Recorded responses are added all at once (``add_all``, ``aadd_all``), those of an agent that is being asked one by
-    one as they end (``begin``, ``aadd``, ``aclose``).
-
-    Args:
-        config: The configuration.
-        templates: The dataset.
-        repeats: How many times each question is asked.
-        pricing: The prices of model calls.
-        judges: Who judges the results; None: nobody.
-        file: The file of the results; None keeps them in memory.
-        tell: Told each result.
-        budget: What the judges may spend.
-        comparer: Compares responses that are added all at once with their references; None: this process does.
-
-    Attributes:
-        judges: Who judges the results; None: nobody.
-        unjudged: The number of results that lack scores, as nothing more was asked.
+    Recorded responses are added all at once (``add_all``, ``aadd_all``, with a ``comparer`` elsewhere), those of an
+    agent that is being asked one by one as they end (``begin``, ``aadd``, ``aclose``). Without a file the results are
+    kept in memory. ``unjudged`` results lack scores, as nothing more was asked.
     """
 
     def __init__(
@@ -148,12 +117,7 @@ class Pipeline:
             self.add(sample, response_of(sample))
 
     async def aadd_all(self, samples: Sequence[Sample], response_of: Callable[[Sample], Response | None]) -> None:
-        """Score and judge samples, many at once; the first failure ends it.
-
-        Args:
-            samples: The samples.
-            response_of: Returns a sample's response, None for an error sample; called when its turn comes.
-        """
+        """Score and judge samples, many at once; the first failure ends it. None is the response of an error sample."""
         if self.judges is None and self._comparer is None:
             self.add_all(samples, response_of)
             return
@@ -193,11 +157,7 @@ class Pipeline:
         await self._workers.aput((sample, response))
 
     async def aclose(self) -> None:
-        """Wait for the last result, and close the judges.
-
-        Raises:
-            Exception: The first failure, such as a results file that cannot be written.
-        """
+        """Wait for the last result, and close the judges; raise the first failure, such as a full disk."""
         try:
             await self._workers.aclose()
         finally:
@@ -209,7 +169,8 @@ class Pipeline:
             return
         try:
             if self.judges is None:  # in batches: a change of threads takes as long as a comparison
-                await asyncio.to_thread(self._add_each, [added, *self._workers.take_waiting()])
+                waiting = [added, *self._workers.take_waiting()]
+                await asyncio.to_thread(lambda: [self._take(each[0], self._unjudged(*each)) for each in waiting])
             else:
                 # Judges are asked in the loop, as their models may share a client with the agent's.
                 result = await asyncio.to_thread(self._unjudged, *added)
@@ -231,10 +192,6 @@ class Pipeline:
         """Take a result that was scored and judged elsewhere with the same configuration."""
         self._judge_failures.add(result)
         self._take(sample, result)
-
-    def _add_each(self, added: Iterable[tuple[Sample, Response]]) -> None:
-        for sample, response in added:
-            self._take(sample, self._unjudged(sample, response))
 
     async def _ajudge(self, compared: Compared) -> None:
         """Have a compared response judged, and keep its result."""
@@ -287,11 +244,7 @@ class Pipeline:
     # --- the end ---
 
     def stopped(self, asking: Mapping[str, Any] | None = None) -> Mapping[str, Any] | None:
-        """Return why asking or judging ended before its time, as ``BenchmarkRun.stopped`` has it; None: it did not.
-
-        Args:
-            asking: The same for the asking alone.
-        """
+        """Return why asking or judging ended before its time, as ``BenchmarkRun.stopped`` has it; None: it did not."""
         given_up = None if self.judges is None else self.judges.given_up
         message = given_up or self._budget.message or None
         if message is None or (given_up is None and not self.unjudged):
@@ -321,13 +274,9 @@ class Pipeline:
         return [result for _, result in sorted(self._kept.items())]
 
     def warnings(self, *, wants_costs: bool = False) -> list[str]:
-        """Return the warnings of all that was added.
+        """Return the warnings: what blocked the event loop, unknown tools, failed judges, models without a price.
 
-        They come in this order: what blocked the event loop of ``aadd_all``; tools whose names no reference step has;
-        failed judges; models without a price.
-
-        Args:
-            wants_costs: Whether missing prices are reported although no model judges and the config has no prices.
+        With ``wants_costs`` missing prices are told although no model judges and the config has no prices.
         """
         texts = [*self._stall_warnings, *map(str, self._unknown_tools.found())]
         failures = None if self.judges is not None and self.judges.given_up else self._judge_failures.warning()
@@ -348,15 +297,7 @@ def judges_of(
     llm: Any = None,
     **options: Any,
 ) -> "Judges | None":
-    """Return the judges that a config, a caller and registered functions ask for; None if nothing is judged.
-
-    See ``Judges.from_config`` for the options.
-
-    Raises:
-        ConfigError: Something needs a model that is not there.
-        OptionError: A function cannot be an evaluator.
-        MissingExtraError: The package that a model needs is not installed.
-    """
+    """Return what ``Judges.from_config`` does; None if nothing is judged."""
     if config.llm is None and llm is None and not evaluators and not has_registered_functions():
         return None
     # Imported here, as a run without judges needs nothing of it.
@@ -384,33 +325,24 @@ class JudgeFailures:
     """
 
     def __init__(self) -> None:
-        self._number_of_results = 0
-        self._number_of_failures = 0
+        self._results = self._failures = 0
         self._first = ""
 
     def add(self, result: Mapping[str, Any]) -> None:
         """Count a judged result."""
-        self._number_of_results += 1
-        key, text = next(_errors_in(result), (None, ""))
-        if key is None:
-            return
-        self._number_of_failures += 1
-        if not self._first:
-            short = shortened(text, _LONGEST_TEXT, keeps_lines=True)
-            self._first = f"{result.get('question_id')}, {key}: {short}"
+        self._results += 1
+        steps = result.get("actual_steps")
+        for record in (result, *(steps if isinstance(steps, list) else ())):
+            for key, text in record.items() if isinstance(record, Mapping) else ():
+                if str(key).endswith("_error") and key not in _NOT_COUNTED and isinstance(text, str):
+                    self._failures += 1
+                    short = shortened(text, _LONGEST_TEXT, keeps_lines=True)
+                    self._first = self._first or f"{result.get('question_id')}, {key}: {short}"
+                    return
 
     def warning(self) -> str | None:
         """Return one sentence on the failures; None if there are none."""
-        if not self._number_of_failures:
+        if not self._failures:
             return None
-        number = counted(self._number_of_results, "result")
-        return f"a judge or a metric failed in {self._number_of_failures:,} of {number}; the first is {self._first}"
-
-
-def _errors_in(result: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    steps = result.get("actual_steps")
-    records = [result, *(steps if isinstance(steps, list) else ())]
-    for record in records:
-        for key, text in record.items() if isinstance(record, Mapping) else ():
-            if str(key).endswith("_error") and key not in _NOT_COUNTED and isinstance(text, str):
-                yield key, text
+        number = counted(self._results, "result")
+        return f"a judge or a metric failed in {self._failures:,} of {number}; the first is {self._first}"

@@ -12,7 +12,7 @@ from pydantic import ValidationError
 from graphrag_eval_lc.answers.checks import CHECKED_KEYS, checks_record
 from graphrag_eval_lc.answers.evidence import Evidence
 from graphrag_eval_lc.answers.grounding import grounding_record
-from graphrag_eval_lc.config import EvaluationConfig, GraphConfig, RetrievalConfig
+from graphrag_eval_lc.config import EvaluationConfig, GraphConfig
 from graphrag_eval_lc.files.opening import absolute_path
 from graphrag_eval_lc.matching import StepDiagnosis, StepsMatch
 from graphrag_eval_lc.matching.outputs import UnreadableOutput
@@ -81,23 +81,14 @@ def evaluate_question(
     views: StepViews,
     repeat: int | None = None,
 ) -> Result:
-    """Score one response.
+    """Score one response; None scores as an error sample. ``repeat`` is None if each question is asked once.
 
-    Args:
-        template: The question's template.
-        question: The question with its reference.
-        response: The agent's response; None scores as an error sample.
-        config: The configuration.
-        views: How the configuration has steps read.
-        repeat: The number of the repeat; None if each question is asked once.
-
-    Returns:
-        The result, of shallow copies. Its keys are graphrag-eval's; those of ``Result``; on steps of retrieval
-        ``retrieval_ids_…`` and ``retrieval_text_…``, on any step ``output_cut`` and ``comparison_error`` (at which
-        place an output ends early, and why it cannot be compared); ``steps_diagnosis`` (for each reference step the
-        nearest actual step, the reason and the outcome: match, mismatch or undecided); ``steps_counts`` (steps that
-        fit no reference step, repeated identical calls and failed calls, none of which changes the score; undecided
-        reference steps, cut outputs); then further keys of the question and the response.
+    The result consists of shallow copies. Its keys are graphrag-eval's; those of ``Result``; on steps of retrieval
+    ``retrieval_ids_…`` and ``retrieval_text_…``, on any step ``output_cut`` and ``comparison_error`` (at which place an
+    output ends early, and why it cannot be compared); ``steps_diagnosis`` (for each reference step the nearest actual
+    step, the reason and the outcome: match, mismatch or undecided); ``steps_counts`` (steps that fit no reference step,
+    repeated identical calls and failed calls, none of which changes the score; undecided reference steps, cut outputs);
+    then further keys of the question and the response.
     """
     response, error = _usable(response)
     actual_steps = [_to_score(step) for step in response.get("actual_steps") or ()]
@@ -121,7 +112,10 @@ def evaluate_question(
     if groups:
         matched = match_viewed_steps(groups, actual_steps, config.steps, views)
         _add_scores(result, matched)
-        _add_retrieval(result, matched, config.retrieval)
+        measured = retrieval_measures(matched.retrieval_pairs(), config.retrieval)
+        for index, record in measured.of_steps.items():
+            actual_steps[index].update(record)  # type: ignore[typeddict-item]
+        result.update(measured.of_result)
     result.update({key: response[key] for key in _MEASURED if response.get(key) is not None})  # type: ignore[literal-required]
     if matched is not None and matched.quality is not None:
         result.update(matched.quality.record())
@@ -137,7 +131,10 @@ def evaluate_question(
         }
     if error is None and response.get("actual_answer") is not None:
         result.update(_answer_measures(response["actual_answer"], question, actual_steps, matched, config, views))
-    _hand_through(result, question, response)
+    for given in (question, response):
+        for key, value in given.items():
+            if key not in _NOT_HANDED_THROUGH and key not in result:
+                result[key] = value
     if repeat is not None:
         result["repeat"] = repeat
     return cast("Result", result)
@@ -220,13 +217,6 @@ def _add_scores(result: dict[str, Any], matched: StepsMatch) -> None:
         result["actual_steps"][index]["output_cut"] = where
 
 
-def _add_retrieval(result: dict[str, Any], matched: StepsMatch, config: RetrievalConfig) -> None:
-    measured = retrieval_measures(matched.retrieval_pairs(), config)
-    for index, record in measured.of_steps.items():
-        result["actual_steps"][index].update(record)
-    result.update(measured.of_result)
-
-
 def _diagnosis_record(step: StepDiagnosis) -> dict[str, Any]:
     record: dict[str, Any] = {
         "score": step.score,
@@ -255,11 +245,7 @@ def _explaining() -> Any:
 
 
 def with_checked_vocabulary(config: EvaluationConfig) -> EvaluationConfig:
-    """Return a configuration whose vocabulary is found wherever an agent changes to.
-
-    Raises:
-        ConfigError: The vocabulary cannot be read.
-    """
+    """Return a configuration whose vocabulary is found wherever an agent changes to; it is read once here."""
     graph = config.graph
     if graph.vocabulary is None or not graph.explain or (explaining := _explaining()) is None:
         return config
@@ -275,11 +261,3 @@ def _explain_queries(result: dict[str, Any], config: GraphConfig) -> None:
     has_query = any(isinstance(each, Mapping) and isinstance(each.get("query"), str) for each in args)
     if config.explain and is_any_failed and has_query and (explaining := _explaining()) is not None:
         explaining.explainer_of(config).add_to(result)
-
-
-def _hand_through(result: dict[str, Any], question: Question, response: Response) -> None:
-    """Add further keys of the question, then of the response, unless the result has them."""
-    for record in (question, response):
-        for key, value in record.items():
-            if key not in _NOT_HANDED_THROUGH and key not in result:
-                result[key] = value

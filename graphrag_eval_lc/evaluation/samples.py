@@ -1,21 +1,17 @@
 """The samples of a run: the selected questions and their repeats, which of them are asked, and in which shard."""
 
-from collections.abc import Callable, Iterable, Sequence, Set
+import hashlib
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from graphrag_eval_lc.errors import OptionError
 from graphrag_eval_lc.records import Key, Question, QuestionWithTemplate, Template
 from graphrag_eval_lc.run_folder import Summary
 
 if TYPE_CHECKING:
     from graphrag_eval_lc.judges.request_plan import RequestPlan
-
-import hashlib
-import re
-from collections.abc import Mapping
-from typing import Any
-
-from graphrag_eval_lc.errors import OptionError
 
 _TEXT = re.compile(r"\s*([0-9]+)\s*/\s*([0-9]+)\s*")
 _HINT = "Write it as 3/16, the third of sixteen parts; the first is 1/16."
@@ -23,13 +19,9 @@ _HINT = "Write it as 3/16, the third of sixteen parts; the first is 1/16."
 
 @dataclass(frozen=True, slots=True)
 class Shard:
-    """One of several parts of a run.
+    """One of several parts of a run: ``number``, from 1, ``of`` so many.
 
     The question id and the repeat alone decide which part a sample belongs to, not the order or other questions.
-
-    Attributes:
-        number: Which part, from 1.
-        of: How many parts there are.
 
     Example:
         >>> [str(Shard.read(f"{number}/3")) for number in (1, 2, 3) if Shard(number, 3).has(("q1", 1))]
@@ -41,11 +33,7 @@ class Shard:
 
     @classmethod
     def read(cls, value: object) -> "Shard":
-        """Return the shard that a text such as ``3/16`` means.
-
-        Raises:
-            OptionError: It is not a shard.
-        """
+        """Return the shard that a text such as ``3/16`` means; others are an OptionError."""
         if isinstance(value, cls):
             return value
         found = _TEXT.fullmatch(value) if isinstance(value, str) else None
@@ -70,12 +58,7 @@ class Shard:
         return shard_number(key, self.of) == self.number
 
     def part_of(self, whole: int) -> int:
-        """Return this part of a whole number; those of all parts add up to it.
-
-        Example:
-            >>> [Shard(number, 4).part_of(10) for number in (1, 2, 3, 4)]
-            [3, 3, 2, 2]
-        """
+        """Return this part of a whole number; those of all parts add up to it: 3, 3, 2 and 2 of 10."""
         return whole // self.of + (self.number <= whole % self.of)
 
     def __str__(self) -> str:
@@ -101,14 +84,10 @@ MOST_REPEATS = 100_000  # of a question, in one run
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """One question, asked once.
+    """One question, asked once: the ``repeat``, from 1.
 
-    Attributes:
-        position: Its index among the results: by question in the dataset's order, then by repeat.
-        template: The question's template.
-        question: The question.
-        repeat: The number of the repeat, from 1.
-        key: The key of its response in the journal.
+    ``position`` is its index among the results, by question in the dataset's order, then by repeat; ``key`` that of its
+    response in the journal.
     """
 
     position: int
@@ -152,13 +131,7 @@ class RunPlan:
 
 
 def samples_of(questions: Sequence[QuestionWithTemplate], repeats: int, shard: Shard | None = None) -> list[Sample]:
-    """Return the samples in the order in which they are asked: the first repeat of all questions, then the second.
-
-    Args:
-        questions: The questions with their templates, in the dataset's order.
-        repeats: How many times each is asked.
-        shard: The part of the samples, in the same order as in the whole run; None: all.
-    """
+    """Return the samples in the order in which they are asked: the first repeat of all questions, then the second."""
     return [
         Sample(index * repeats + repeat - 1, template, question, repeat)
         for repeat in range(1, repeats + 1)
@@ -192,11 +165,8 @@ def planned(
 ) -> RunPlan:
     """Return what is answered, and what is to be asked.
 
-    Args:
-        samples: All samples of the run.
-        known: Tells of the responses of earlier sessions; None: there are none.
-        retry_errors: Whether failed samples are asked again; interrupted ones always are.
-        only_scores: Whether nothing is asked again: an interrupted response counts as it is.
+    ``known`` tells of the responses of earlier sessions. With ``retry_errors`` failed samples are asked again, as
+    interrupted ones always are; with ``only_scores`` nothing is: an interrupted response counts as it is.
     """
     to_ask: list[Sample] = []
     done: list[Sample] = []

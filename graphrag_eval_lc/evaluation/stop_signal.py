@@ -16,15 +16,10 @@ StopReason = Literal["interrupted", "max_failures", "max_tokens", "max_time", "m
 
 
 class StopSignal:
-    """Whether a run shall stop asking, and abandon the questions in flight.
+    """Whether a run shall stop asking (``reason``, and for people ``message``), and abandon the questions in flight.
 
-    ``request`` and ``abandon`` may be called from any thread and from signal handlers.
-
-    Attributes:
-        reason: Why it stops; None while it continues.
-        message: The same for people.
-        is_abandoned: Whether the questions in flight are given up.
-        is_at_once: Whether it waits for nothing any more, not even for answers to be written.
+    ``request`` and ``abandon`` may be called from any thread and from signal handlers. If it ``is_at_once``, it waits
+    for nothing any more, not even for answers to be written.
     """
 
     def __init__(self) -> None:
@@ -82,14 +77,7 @@ class StopSignal:
             self._abandoned.set_result(None)
 
 
-# Windows has none.
-_HANGUP: signal.Signals | None = getattr(signal, "SIGHUP", None)
-
-
-def _stopping() -> list[signal.Signals]:
-    """Return the signals that stop a run."""
-    is_handled = _HANGUP is not None and signal.getsignal(_HANGUP) is not signal.SIG_IGN
-    return [signal.SIGINT, signal.SIGTERM, *([_HANGUP] if is_handled and _HANGUP is not None else [])]
+_HANGUP: signal.Signals | None = getattr(signal, "SIGHUP", None)  # Windows has none
 
 
 @contextmanager
@@ -120,7 +108,10 @@ def stopped_by_signals(stop: StopSignal) -> Generator[None, None, None]:
             stop.abandon()
         stop.request("interrupted", name)
 
-    earlier = {number: signal.signal(number, on_signal) for number in _stopping()}
+    stopping = [signal.SIGINT, signal.SIGTERM]
+    if _HANGUP is not None and signal.getsignal(_HANGUP) is not signal.SIG_IGN:
+        stopping.append(_HANGUP)
+    earlier = {number: signal.signal(number, on_signal) for number in stopping}
     try:
         yield
     finally:
@@ -134,11 +125,7 @@ def stopped_by_signals(stop: StopSignal) -> Generator[None, None, None]:
 
 @dataclass(frozen=True, slots=True)
 class FailureLimit:
-    """A number of failures, or a share of all samples of the run.
-
-    Attributes:
-        value: The number, or the share from 0 to 1.
-        is_share: Whether it is a share.
+    """A number of failures, or a share (0 to 1) of all samples of the run.
 
     Example:
         >>> FailureLimit.read("5%").is_passed(errors=6, total=100)
@@ -150,11 +137,7 @@ class FailureLimit:
 
     @classmethod
     def read(cls, value: object) -> "FailureLimit":
-        """Return the limit that a whole number such as ``20`` or a share such as ``5%`` means.
-
-        Raises:
-            OptionError: It is neither.
-        """
+        """Return the limit that a whole number such as ``20`` or a share such as ``5%`` means; others are refused."""
         text = str(value).strip()
         try:
             number = float(text.removesuffix("%")) if text.endswith("%") else int(text)

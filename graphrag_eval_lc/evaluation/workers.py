@@ -14,25 +14,9 @@ _CANCELLING_SEC = 1.0
 class Workers(Generic[Item]):
     """Works on many items at once, in the running event loop; they begin in the order in which they are put.
 
-    Args:
-        work: Called with each item.
-        places: How many items may be under way at once, at least 1.
-        room: How many more may wait; ``aput`` waits while there are more.
-        goes_on: Whether a failure leaves the other items alone and is raised by ``aclose``; else it cancels them and is
-            raised at once.
-
-    Attributes:
-        problem: The first failure; None while there is none.
-
-    Example:
-        >>> async def halves(numbers):
-        ...     done = []
-        ...     async def halve(number):
-        ...         done.append(number / 2)
-        ...     await Workers(halve, places=2).arun(numbers)
-        ...     return done
-        >>> asyncio.run(halves([1, 2, 3]))
-        [0.5, 1.0, 1.5]
+    ``places`` items may be under way at once, and ``room`` more may wait; ``aput`` waits while there are more. A
+    failure cancels the others and is raised at once; if it ``goes_on``, it leaves them alone and is raised by
+    ``aclose``. ``problem`` is the first one.
     """
 
     def __init__(
@@ -48,11 +32,7 @@ class Workers(Generic[Item]):
         self._some_begun = asyncio.Event()
 
     async def arun(self, items: Iterable[Item] | AsyncIterable[Item]) -> None:
-        """Work on all items; each is taken from ``items`` when there is room for it.
-
-        Raises:
-            BaseException: The first failure.
-        """
+        """Work on all items; each is taken from ``items`` when there is room for it. Raise the first failure."""
         try:
             if isinstance(items, AsyncIterable):
                 async for item in items:
@@ -68,11 +48,7 @@ class Workers(Generic[Item]):
             raise
 
     async def aput(self, item: Item) -> None:
-        """Have an item worked on soon; wait where too many wait already.
-
-        Raises:
-            BaseException: The first failure, unless the others continue.
-        """
+        """Have an item worked on soon; wait where too many wait already."""
         self._waiting.append(item)
         if len(self._tasks) < self._places:
             task = asyncio.create_task(self._awork())
@@ -90,11 +66,7 @@ class Workers(Generic[Item]):
         return [self._waiting.popleft() for _ in range(min(self._room, len(self._waiting)))]
 
     async def aclose(self) -> None:
-        """Wait for the last item.
-
-        Raises:
-            BaseException: The first failure.
-        """
+        """Wait for the last item; raise the first failure."""
         while self._tasks:
             await asyncio.wait(self._tasks)
         if self.problem is not None:

@@ -17,17 +17,9 @@ _UNSUPPORTED = {errno.ENOLCK, errno.ENOTSUP, errno.EOPNOTSUPP, errno.EINVAL}
 
 
 class FolderLock:
-    """The lock of a folder, held from construction to ``release``.
+    """The lock of a folder, held from construction to ``release``; a RunFolderError if another run holds it.
 
     The system frees it when the process ends, however it ends; a forked child does not hold it.
-
-    Args:
-        folder: The folder; it must exist.
-        is_private: Whether the lock file is for its owner alone (0600).
-
-    Raises:
-        RunFolderError: Another process, or another run in this one, works in the folder; or the lock file cannot be
-            written.
     """
 
     def __init__(self, folder: Path, *, is_private: bool = True) -> None:

@@ -34,13 +34,10 @@ _KINDS = (
 
 
 def open_descriptor(path: Path, flags: int, *, is_private: bool = True) -> int:
-    """Open a file of a run's folder, and return its descriptor.
+    """Open a file of a run's folder with the flags of ``os.open``, and return its descriptor.
 
-    Args:
-        path: The file. Links above it are followed, as the folder is the user's own choice; it may be none itself.
-        flags: Those of ``os.open``. With ``O_CREAT`` the file is made if it is missing.
-        is_private: Whether a file that is made or written is for its owner alone (0600), whatever the umask. Else a new
-            one has the mode that the umask leaves, and that of another stays.
+    Links above it are followed, as the folder is the user's own choice. One that is made or written while
+    ``is_private`` is for its owner alone (0600), whatever the umask; else a new one has the mode that the umask leaves.
 
     Raises:
         RunFolderError: A link, a named pipe, a socket or a device is there; or it is to be written in place and
@@ -71,21 +68,12 @@ def open_descriptor(path: Path, flags: int, *, is_private: bool = True) -> int:
 
 
 def open_to_read(path: Path) -> BinaryIO:
-    """Open a file of a run's folder for reading; see ``open_descriptor``.
-
-    Raises:
-        RunFolderError: It is a link or not a file.
-        OSError: It cannot be opened.
-    """
+    """Open a file of a run's folder for reading; see ``open_descriptor``."""
     return os.fdopen(open_descriptor(path, os.O_RDONLY), "rb")
 
 
 def absolute_path(path: str | os.PathLike[str]) -> Path:
-    """Return a path from the root, which means the same when an agent has changed the current folder.
-
-    Raises:
-        RunFolderError: It is relative, and the current folder was removed.
-    """
+    """Return a path from the root, which means the same when an agent has changed the current folder."""
     try:
         return Path(path).absolute()
     except OSError as problem:
@@ -95,12 +83,7 @@ def absolute_path(path: str | os.PathLike[str]) -> Path:
 
 
 def open_to_write(path: Path) -> BinaryIO:
-    """Open a file that the user named, and empty it; one in a run's folder as ``open_descriptor`` does.
-
-    Raises:
-        RunFolderError: It is in a run's folder, and a link or not a file.
-        OSError: It cannot be opened.
-    """
+    """Open a file that the user named, and empty it; one in a run's folder as ``open_descriptor`` does."""
     if not is_of_run(path):
         return path.open("wb")
     descriptor = open_descriptor(path, os.O_WRONLY | os.O_CREAT, is_private=is_private_beside(path))
@@ -112,9 +95,6 @@ def make_folder(path: Path, *, is_private: bool = True) -> None:
     """Make a folder if it is missing: for its owner alone (0700), or with the mode that the umask leaves.
 
     The mode of one that is there stays; folders above it are made as the umask says.
-
-    Raises:
-        RunFolderError: It cannot be made.
     """
     try:
         try:
@@ -140,11 +120,7 @@ def _make_folder(path: Path, *, is_private: bool) -> None:
 
 
 def refuse_odd(path: Path) -> None:
-    """Refuse a link, and what is not a file or folder.
-
-    Raises:
-        RunFolderError: A link, a named pipe, a socket or a device is there.
-    """
+    """Refuse a link, and what is not a file or folder."""
     try:
         mode = path.lstat().st_mode
     except (OSError, ValueError):  # it is missing, or the next step says what is wrong

@@ -50,12 +50,9 @@ class BrokenOffError(ValueError):
 
 
 def read_quads(text: str) -> tuple[str, list[tuple[RdfTerm, ...]]]:
-    """Return the syntax of an RDF graph, and its quads, sorted and each once.
+    """Return the syntax of an RDF graph, and its quads, sorted and each once; what is none is a ValueError.
 
-    Raises:
-        BrokenOffError: It is a graph up to its last statement.
-        MissingExtraError: Neither library is installed.
-        ValueError: It is not an RDF graph.
+    Of a graph up to its last statement it is a BrokenOffError.
 
     Example:
         >>> read_quads("<urn:a> <urn:b> 5 .")[1][0][2]

@@ -1,10 +1,8 @@
 """Reading YAML, JSON and JSON Lines, also untrusted files, with errors that name the line."""
 
-import codecs
 import errno
 import json
 import os
-import re
 import stat
 import sys
 from collections.abc import Callable, Iterator, Sequence
@@ -35,15 +33,11 @@ class TextFile(NamedTuple):
 def read_text(source: Source, error: type[GraphRAGEvalError], *, what: str) -> TextFile:
     """Read a whole file as UTF-8, and detect its format by its name or its first character.
 
-    Args:
-        source: A path, or a file open for reading in text or binary mode.
-        error: The exception to raise.
-        what: What the file holds, for messages: "reference dataset".
-
-    Raises:
-        GraphRAGEvalError: Of the class ``error``; the file cannot be read, is not UTF-8 or is empty.
+    What the file holds, such as "reference dataset", is for the message of the ``error`` that is raised if it cannot be
+    read, is not UTF-8 or is empty.
     """
-    path = _path_of(source)
+    name = str(source) if isinstance(source, str | PathLike) else getattr(source, "name", None)
+    path = name if isinstance(name, str) else None
     if not isinstance(source, str | PathLike) and not hasattr(source, "read"):
         raise error(f"a {what} cannot be read from {type(source).__name__}", hint="Give a path or an open file.")
     try:
@@ -73,13 +67,6 @@ def _bytes_of(path: Path) -> bytes:
         if (stat.S_ISBLK(mode) or stat.S_ISCHR(mode)) and not file.isatty() and file.read(1):
             raise OSError(errno.EINVAL, "it is a device, not a file")  # /dev/zero has no end
         return file.read()
-
-
-def _path_of(source: Source) -> str | None:
-    if isinstance(source, str | PathLike):
-        return str(source)
-    name = getattr(source, "name", None)
-    return name if isinstance(name, str) else None
 
 
 def _decoded(raw: bytes, path: str | None, error: type[GraphRAGEvalError], what: str) -> str:
@@ -112,18 +99,7 @@ def _format_of(text: str, path: str | None) -> str:
 
 
 def parse_json_at(text: str, error: type[GraphRAGEvalError], *, what: str, path: str | None, line: int = 1) -> Any:
-    """Parse one JSON value, with an error that names its file and line.
-
-    Args:
-        text: The JSON text.
-        error: The exception to raise.
-        what: What the text holds, for messages.
-        path: The file that it comes from.
-        line: The line of the file on which the text begins.
-
-    Raises:
-        GraphRAGEvalError: Of the class ``error``; with the line at which the parser stopped.
-    """
+    """Parse one JSON value that begins on a line of a file; the error names the line at which the parser stopped."""
     try:
         return parse_json(text)
     except json.JSONDecodeError as problem:
@@ -150,11 +126,8 @@ MAX_MERGED_KEYS = 100_000
 _LONGEST_KEY = 40
 
 _NO_BRACKETS = bytes(byte for byte in range(256) if byte not in b"[]{}")
-# A block level takes a column, so only a line that begins with as many blanks and indicators can be too deep. Each of
-# YAML's line breaks has a pattern for its last byte: with a fixed first byte a search is several times as fast.
-_LINE_BREAKS = (b"\n", b"\r", b"\x85", b"\xa8", b"\xa9")
-_DEEP_LINE = rb"[ \t?:-]{%d}" % MAX_DEPTH
-_DEEP_LINES = {ending: re.compile(re.escape(ending) + _DEEP_LINE) for ending in _LINE_BREAKS}
+# A block level takes a column, so only a line that begins with as many blanks and indicators can be too deep.
+_INDENTS = bytes.maketrans(b"\t?:-", b"    ")
 
 _MERGE_TAG = "tag:yaml.org,2002:merge"
 _YAML_BASE: type[yaml.SafeLoader] = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
@@ -246,16 +219,9 @@ for _tag in ("binary", "set", "omap", "pairs"):
 
 
 def parse_yaml(file: TextFile, error: type[GraphRAGEvalError], *, what: str) -> Any:
-    """Parse YAML into dicts, lists, strings, numbers, booleans and None.
+    """Parse YAML into dicts, lists, strings, numbers, booleans and None; an error names the line.
 
-    Args:
-        file: The text and its name.
-        error: The exception to raise.
-        what: What the file holds, for messages: "reference dataset".
-
-    Raises:
-        GraphRAGEvalError: Of the class ``error``; with the line at which the parser stopped. Also if the text is
-            nested too deeply, or its aliases expand to more than memory holds.
+    It is one, too, if the text is nested too deeply, or its aliases expand to more than memory holds.
     """
     return parse_yaml_noting_keys(file, error, what=what)[0]
 
@@ -285,11 +251,7 @@ _QUOTES = ("'", '"', "|", ">")
 
 
 class LineIndex:
-    """The lines on which the values of a YAML or JSON file begin; for messages only, as the text is parsed again.
-
-    Args:
-        file: The file; JSON is read as YAML.
-    """
+    """The lines on which the values of a YAML or JSON file begin; for messages only, as the text is parsed again."""
 
     def __init__(self, file: TextFile) -> None:
         try:
@@ -323,9 +285,7 @@ class LineIndex:
     def list_by_key(self, name: str, length: int) -> None:
         """Let a mapping of ids to records be a list of records that have their id under ``name``.
 
-        Args:
-            name: The key of the id.
-            length: The number of records; a mapping of another length, such as one that repeats keys, stays one.
+        A mapping of another length, such as one that repeats keys, stays one.
         """
         root = self._root
         if not isinstance(root, yaml.MappingNode) or len(root.value) != length:
@@ -391,13 +351,9 @@ def _syntax_error(
 
 
 def check_yaml_depth(file: TextFile, error: type[GraphRAGEvalError], what: str) -> None:
-    """Refuse YAML that is nested so deeply that libyaml may crash the process.
-
-    Raises:
-        GraphRAGEvalError: Of the class ``error``; with the line.
-    """
+    """Refuse YAML that is nested so deeply that libyaml may crash the process; the error names the line."""
     text = file.text.encode("utf-8", "replace") if file.raw is None else file.raw
-    if not _has_deep_line(text) and _bracket_depth(text) <= MAX_DEPTH:
+    if b" " * MAX_DEPTH not in text.translate(_INDENTS) and _bracket_depth(text) <= MAX_DEPTH:
         return
     is_too_deep, mark = False, None
     depth = 0
@@ -418,12 +374,6 @@ def check_yaml_depth(file: TextFile, error: type[GraphRAGEvalError], what: str) 
             line=mark.line + 1 if mark else None,
             hint="Look for brackets or dashes that open and never close.",
         )
-
-
-def _has_deep_line(text: bytes) -> bool:
-    if re.match(_DEEP_LINE, text.removeprefix(codecs.BOM_UTF8)):
-        return True
-    return any(ending in text and pattern.search(text) for ending, pattern in _DEEP_LINES.items())
 
 
 def _bracket_depth(text: bytes) -> int:

@@ -35,14 +35,10 @@ Severity = Literal["error", "warning"]
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """A mistake in a record.
+    """A mistake in a record: what is wrong, how to put it right, and the keys and indices that lead to it.
 
-    Attributes:
-        what: What is wrong.
-        hint: How to put it right.
-        location: The keys and indices that lead to it.
-        line: The line, if it is known more exactly than by the location.
-        severity: ``error`` if what is meant cannot be evaluated, ``warning`` if it can.
+    ``line`` is set if it is known more exactly than by the location; it is a ``warning`` if what is meant can be
+    evaluated.
     """
 
     what: str
@@ -53,12 +49,7 @@ class Finding:
 
 
 class RecordFile:
-    """Records and their source.
-
-    Attributes:
-        values: What the file holds; a list if the format is kept.
-        file: The file's text; None for records that were made in Python.
-    """
+    """Records, a list if the format is kept, and their file; None for records that were made in Python."""
 
     def __init__(
         self,
@@ -83,12 +74,7 @@ class RecordFile:
         return index
 
     def list_by_key(self, name: str, values: list[Any]) -> None:
-        """Take a mapping of ids to records as a list of records.
-
-        Args:
-            name: The key of the id in the records.
-            values: The records in the mapping's order.
-        """
+        """Take a mapping of ids to records as a list of records, in its order, with their ids under a name."""
         self.values = values
         self._id_key = name
 
@@ -116,9 +102,7 @@ class RecordFile:
     def format_findings(self, records: TypeAdapter[Any], mistaken: Finding | None = None) -> Iterator[Finding]:
         """Yield all mistakes of the format, in the order of the records, with what YAML made of a text.
 
-        Args:
-            records: The format.
-            mistaken: What is wrong with the records as a whole, which is reported in place of all else.
+        ``mistaken`` is what is wrong with the records as a whole, which is reported in place of all else.
         """
         if mistaken is not None:
             yield mistaken
@@ -175,16 +159,7 @@ class RecordFile:
 
 
 def read_records(source: Source, error: type[GraphRAGEvalError], *, what: str) -> RecordFile:
-    """Read YAML, JSON or JSON Lines.
-
-    Args:
-        source: A path or a file open for reading.
-        error: The exception to raise.
-        what: What the file holds, for messages: "reference dataset".
-
-    Raises:
-        GraphRAGEvalError: Of the class ``error``; the file cannot be read or parsed.
-    """
+    """Read YAML, JSON or JSON Lines; see ``read_text``."""
     file = read_text(source, error, what=what)
     if file.format == "jsonl":
         values: list[Any] = []
@@ -290,12 +265,9 @@ _TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|[{}\[\],:\n]', re.DOTALL)
 
 
 def repeated_json_keys(texts: Iterable[tuple[int, str]]) -> Iterator[tuple[str, int]]:
-    r"""Yield each key that an object repeats, with the line of the repetition.
+    r"""Yield each key that an object repeats, with its line; each text comes with the line on which it begins.
 
     A text without such keys, as nearly all are, is only parsed once more.
-
-    Args:
-        texts: JSON texts, each with the line on which it begins.
 
     Example:
         >>> list(repeated_json_keys([(1, '{"id": 1,\n "id": 2}')]))

@@ -17,19 +17,9 @@ _APPEND_FLAGS = os.O_RDWR | os.O_CREAT | os.O_APPEND
 
 
 class AppendFile:
-    """A file open for appending; not safe for several threads at once.
+    """A file open for appending, made if it is missing; not safe for several threads at once.
 
-    Args:
-        path: The file; it is made if it is missing.
-        empty: Whether its content is dropped.
-        is_private: Whether it is for its owner alone; see ``open_descriptor``.
-
-    Attributes:
-        descriptor: The open file; -1 once it is closed.
-        length: The number of bytes in the file.
-
-    Raises:
-        RunFolderError: The file cannot be opened or written, or is a link or not a file.
+    What is wrong with the file is a RunFolderError, here and in each method. ``descriptor`` is -1 once it is closed.
     """
 
     def __init__(self, path: Path, *, empty: bool = False, is_private: bool = True) -> None:
@@ -45,14 +35,7 @@ class AppendFile:
             raise cannot_write(path, problem) from problem
 
     def append(self, line: bytes) -> int:
-        """Write one line.
-
-        Returns:
-            Its offset in the file, in bytes.
-
-        Raises:
-            RunFolderError: It cannot be written (nothing of it stays in the file), or the file was removed.
-        """
+        """Write one line, and return its offset in bytes; if it cannot be written, nothing of it stays."""
         start = self.length
         try:
             if os.fstat(self.descriptor).st_nlink == 0 and not self._is_in_place():
@@ -74,11 +57,7 @@ class AppendFile:
         return start
 
     def cut_off(self, length: int) -> None:
-        """Remove what follows some bytes, such as a line that a kill has cut.
-
-        Raises:
-            RunFolderError: The file cannot be written.
-        """
+        """Remove what follows some bytes, such as a line that a kill has cut."""
         try:
             os.ftruncate(self.descriptor, length)
         except OSError as problem:
@@ -119,17 +98,10 @@ def unfinished(target: Path) -> Path:
 
 
 def replace_file(target: Path, parts: Iterable[bytes], *, is_private: bool | None = None) -> None:
-    """Write a file next to its place, sync it, and move it there.
+    """Write a file next to its place, sync it, and move it there; if that fails, the old content stays.
 
-    Args:
-        target: The file.
-        parts: Its content.
-        is_private: Whether it is for its owner alone (0600), or has the mode that the umask leaves. None: in the folder
-            of a run as its run.json, elsewhere as the umask says.
-
-    Raises:
-        RunFolderError: It cannot be written, or it is in a run's folder and something else than a file is there;
-            the old content stays.
+    It is for its owner alone (0600) if it ``is_private``; None: in the folder of a run as its run.json, elsewhere as
+    the umask says.
     """
     if is_private is not None or is_of_run(target):
         refuse_odd(target)
@@ -162,11 +134,7 @@ def _replace(target: Path, parts: Iterable[bytes], is_private: bool) -> None:
 
 
 def sync(descriptor: int) -> None:
-    """Wait until what was written to an open file is on the disk.
-
-    Raises:
-        OSError: The disk failed.
-    """
+    """Wait until what was written to an open file is on the disk."""
     try:
         _sync_data(descriptor)
     except OSError as problem:
@@ -185,24 +153,14 @@ def sync_folder(folder: Path) -> None:
 
 
 def write_data(path: Path, value: Any, *, overwrite: bool = False) -> None:
-    """Write a file as a whole: JSON where its name ends in ``.json``, else YAML.
-
-    Raises:
-        RunFolderError: The file cannot be written, or exists and may not be replaced.
-    """
+    """Write a file as a whole: JSON where its name ends in ``.json``, else YAML."""
     refuse_existing(path, overwrite=overwrite)
     text = json_text(value, indent=2) + "\n" if path.suffix == ".json" else yaml_text(value)
     replace_file(path, [text.encode("utf-8", "surrogatepass")])
 
 
 def refuse_existing(path: Path, *, overwrite: bool) -> None:
-    """Refuse an existing file, unless it may be replaced.
-
-    Call this before slow work whose result is written at the end.
-
-    Raises:
-        RunFolderError: It exists and may not be replaced.
-    """
+    """Refuse an existing file, unless it may be replaced; before slow work whose result is written at the end."""
     if path.exists() and not overwrite:
         raise RunFolderError("the file exists already", path=path, hint="Give another one, or pass --overwrite.")
 

@@ -17,14 +17,8 @@ def list_in_parts(text: str, loader: type[yaml.SafeLoader]) -> list[Any] | None:
     r"""Read a YAML list whose items begin at the start of a line, a part at a time.
 
     Each part is some items of the list. A part breaks the format if an item continues over what looks like the next,
-    as a text in quotes can, or names an anchor of an earlier part.
-
-    Args:
-        text: The text of the file.
-        loader: Reads the parts.
-
-    Returns:
-        The list; None if the text is short or no such list, or a part breaks the format: it must be read as a whole.
+    as a text in quotes can, or names an anchor of an earlier part. None: the text is short or no such list, or a part
+    breaks the format, so that it must be read as a whole.
 
     Example:
         >>> len(list_in_parts(f"- {'a' * 1_000}\n" * 250, yaml.SafeLoader))

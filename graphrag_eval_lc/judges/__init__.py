@@ -7,13 +7,11 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from graphrag_eval_lc.public_names import only_public
-from graphrag_eval_lc.registry.metrics import ANSWER_CORRECTNESS, ANSWER_RELEVANCE
 
 if TYPE_CHECKING:
     from graphrag_eval_lc.judges.answer_correctness import AnswerCorrectness
-    from graphrag_eval_lc.judges.answer_relevance import AnswerRelevance
-    from graphrag_eval_lc.judges.context_metrics import ContextPrecision, ContextRecall, ContextUtilization
-    from graphrag_eval_lc.judges.scores import JudgeScore
+    from graphrag_eval_lc.judges.metrics import AnswerRelevance, ContextPrecision, ContextRecall, ContextUtilization
+    from graphrag_eval_lc.judges.model_interface import JudgeScore
 
 __all__ = [
     "AnswerCorrectness",
@@ -24,22 +22,13 @@ __all__ = [
     "JudgeScore",
 ]
 
-# Some files are called as their judges.
-_FILE_OF = {
-    "AnswerCorrectness": ANSWER_CORRECTNESS,
-    "AnswerRelevance": ANSWER_RELEVANCE,
-    "ContextPrecision": "context_metrics",
-    "ContextRecall": "context_metrics",
-    "ContextUtilization": "context_metrics",
-    "JudgeScore": "scores",
-}
+_FILE_OF = {"AnswerCorrectness": "answer_correctness", "JudgeScore": "model_interface"}  # else metrics
 
 
 def __getattr__(name: str) -> Any:
-    file = _FILE_OF.get(name)
-    if file is None:
+    if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value = getattr(import_module(f"{__name__}.{file}"), name)
+    value = getattr(import_module(f"{__name__}.{_FILE_OF.get(name, 'metrics')}"), name)
     globals()[name] = value
     return value
 

@@ -4,55 +4,115 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import pairwise
 from random import Random
-from typing import Final
+from typing import Final, Literal
 
-from graphrag_eval_lc.judges.answer_lists import AnswerList, answer_list
-from graphrag_eval_lc.judges.refusals import is_refusal
+from graphrag_eval_lc.judges.claim_check import is_refusal
+
+# --- the list in an answer ---
+
+_LINE = re.compile(r"^(?P<mark>[ \t]*(?:[-*•]|\d{1,3}[.)])[ \t]+)(?P<item>\S.*?)[ \t]*$", re.MULTILINE)
+# A comma in brackets or in a number does not end an item; "and" ends the one before the last.
+_SEPARATOR = re.compile(r"(?:,\s+(?:and\s+)?|;\s+|\s+and\s+)(?![^(\[]*[)\]])")
+_NAME = re.compile(r"[A-Z0-9][\w./'-]*(?: (?:[A-Z0-9][\w./'-]*|of|de|von))*(?: \([^()]*\))?")
+_RUN_OF_NAMES = re.compile(rf"{_NAME.pattern}(?:(?:, (?:and )?| and ){_NAME.pattern})+")
+_END = re.compile(r"[.!?]?\s*\Z")
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerList:
+    """A list of at least two items in an answer, and the texts before and after it.
+
+    ``form`` is ``lines`` with a bullet as ``mark`` (``1.`` for numbers), or ``inline`` with commas.
+    """
+
+    before: str
+    items: tuple[str, ...]
+    after: str
+    form: Literal["lines", "inline"]
+    mark: str = ""
+
+    @property
+    def is_numbered(self) -> bool:
+        """Whether its lines have numbers."""
+        return any(map(str.isdigit, self.mark))
+
+    def with_items(self, items: Sequence[str]) -> str:
+        """Return the answer with other items.
+
+        Example:
+            >>> found = answer_list("NO1 has 2 substations: ASKER, HALDEN.")
+            >>> found.with_items(["HALDEN", "ASKER"])
+            'NO1 has 2 substations: HALDEN, ASKER.'
+        """
+        if self.form == "inline":
+            return f"{self.before}{', '.join(items)}{self.after}"
+        marks = (self.mark.replace("1", str(number)) if self.is_numbered else self.mark for number in range(1, 1000))
+        return self.before + "\n".join(f"{mark}{item}" for mark, item in zip(marks, items, strict=False)) + self.after
+
+
+def answer_list(text: str) -> AnswerList | None:
+    r"""Return the list in an answer: lines with bullets, what follows a colon, or names with commas between them.
+
+    Example:
+        >>> answer_list("By AC lines BERGEN is connected to AURLAND, KVILLDAL and MODALEN.").items
+        ('AURLAND', 'KVILLDAL', 'MODALEN')
+        >>> answer_list("* T1 (300 MVA)\n* T2 (200 MVA)").items
+        ('T1 (300 MVA)', 'T2 (200 MVA)')
+        >>> answer_list("OSLO is in NO1.") is None
+        True
+    """
+    found = [each for each in (_lines(text), _after_colon(text), _names(text)) if each is not None]
+    # Lines are lists for sure, and what follows a colon is rather one than any names.
+    return found[0] if found else None
+
+
+def _lines(text: str) -> AnswerList | None:
+    lines = list(_LINE.finditer(text))
+    if len(lines) < 2 or any(text[one.end() : other.start()].strip() for one, other in pairwise(lines)):
+        return None
+    mark = re.sub(r"\d+", "1", lines[0]["mark"])
+    items = tuple(line["item"] for line in lines)
+    return AnswerList(text[: lines[0].start()], items, text[lines[-1].end() :], "lines", mark)
+
+
+def _after_colon(text: str) -> AnswerList | None:
+    before, colon, rest = text.partition(": ")
+    if not colon or "\n" in rest.strip():
+        return None
+    end = _END.search(rest)
+    assert end is not None
+    rest, after = rest[: end.start()], end[0]
+    items = tuple(_SEPARATOR.split(rest))
+    if len(items) < 2 or not all(items) or ". " in rest:
+        return None
+    return AnswerList(f"{before}: ", items, after, "inline")
+
+
+def _names(text: str) -> AnswerList | None:
+    runs = list(_RUN_OF_NAMES.finditer(text))
+    if not runs:
+        return None
+    longest = max(runs, key=lambda run: len(_SEPARATOR.split(run[0])))
+    items = tuple(_SEPARATOR.split(longest[0].removesuffix(".")))
+    after = text[longest.start() + len(longest[0].removesuffix(".")) :]
+    found = AnswerList(text[: longest.start()], items, after, "inline")
+    return found if len(items) > 1 and all(map(_NAME.fullmatch, items)) else None
+
+
+# --- references and answers ---
 
 # Of each unit one that no reader takes for it.
-_OTHER_UNITS: Final = {
-    "kV": "V",
-    "V": "kV",
-    "MW": "kW",
-    "kW": "MW",
-    "GW": "MW",
-    "MVA": "kVA",
-    "kVA": "MVA",
-    "MWh": "kWh",
-    "GWh": "MWh",
-    "kWh": "MWh",
-    "MVAr": "kVAr",
-    "A": "kA",
-    "kA": "A",
-    "Hz": "kHz",
-    "km": "m",
-    "m": "km",
-    "mm": "cm",
-    "cm": "mm",
-    "kg": "g",
-    "g": "kg",
-    "t": "kg",
-    "EUR": "USD",
-    "USD": "EUR",
-    "NOK": "SEK",
-    "seconds": "hours",
-    "second": "hour",
-    "minutes": "days",
-    "minute": "day",
-    "hours": "minutes",
-    "hour": "minute",
-    "days": "weeks",
-    "day": "week",
-    "months": "days",
-    "years": "months",
-    "year": "month",
-    "metres": "kilometres",
-    "kilometres": "metres",
-    "meters": "kilometers",
-    "percent": "degrees",
-    "°C": "°F",
-}
+_OTHER_UNITS: Final = dict(
+    re.findall(
+        r"(\S+):(\S+)",
+        "kV:V V:kV MW:kW kW:MW GW:MW MVA:kVA kVA:MVA MWh:kWh GWh:MWh kWh:MWh MVAr:kVAr A:kA kA:A Hz:kHz km:m m:km "
+        "mm:cm cm:mm kg:g g:kg t:kg EUR:USD USD:EUR NOK:SEK seconds:hours second:hour minutes:days minute:day "
+        "hours:minutes hour:minute days:weeks day:week months:days years:months year:month metres:kilometres "
+        "kilometres:metres meters:kilometers percent:degrees °C:°F",
+    )
+)
 _UNIT_WORDS = "|".join(sorted(map(re.escape, _OTHER_UNITS), key=len, reverse=True))
 _MEASURED = re.compile(rf"(?<![\w.,-])(?P<number>-?\d[\d,.]*(?<=\d))(?P<space>[  ]?)(?P<unit>{_UNIT_WORDS})\b")
 _NUMBER = re.compile(r"(?<![\w.:-])-?\d[\d,.]*(?<=\d)(?![\w:-])")
@@ -97,15 +157,7 @@ _INSTRUCTED: Final = (
 
 @dataclass(frozen=True)
 class Reference:
-    """A question with its reference answer.
-
-    Attributes:
-        question_id: Its id.
-        template_id: The id of its template.
-        question: Its text.
-        answer: The reference answer.
-        is_ordered: Whether the order of the answer's items counts, as the reference steps say.
-    """
+    """A question with its reference answer; ``is_ordered`` if the order of its items counts, by the reference steps."""
 
     question_id: str
     template_id: str
@@ -126,15 +178,14 @@ class Reference:
         return self.is_ordered or is_numbered or _ASKED_ORDER.search(self.question) is not None
 
 
+References = Sequence[Reference]
+Make = Callable[[Reference, References, Random], str | None]
+"""Makes an answer from a reference, the other references (those of its template first) and a source of chance."""
+
+
 @dataclass(frozen=True, slots=True)
 class AlteredAnswer:
-    """An answer that is known to be right or wrong.
-
-    Attributes:
-        kind: How it was made, a key of ``KINDS``.
-        question_id: The question.
-        text: The answer.
-    """
+    """An answer that is known to be right or wrong; ``kind``, a key of ``KINDS``, says how it was made."""
 
     kind: str
     question_id: str
@@ -148,30 +199,21 @@ class Kind:
     Attributes:
         title: What was done, for people.
         is_right: Whether the answer says what the reference says.
-        make: Returns the answer from the reference, the other references (those of its template first) and a source of
-            chance; None if it cannot be made.
+        make: Returns the answer; None if it cannot be made.
         base: The kind from which it differs by its form alone; None if it differs otherwise.
     """
 
     title: str
     is_right: bool
-    make: Callable[[Reference, Sequence[Reference], Random], str | None] = field(repr=False)
+    make: Make = field(repr=False)
     base: str | None = None
 
 
 def altered_answers(references: Sequence[Reference], *, per_kind: int, seed: int = 0) -> list[AlteredAnswer]:
     """Return answers of each kind, made from reference answers of as many templates as possible.
 
-    The same references and seed give the same answers.
-
-    Args:
-        references: The references; those that refuse to answer are only right if answers refuse too, so they are left
-            out.
-        per_kind: How many answers of each kind at most, at least 1.
-        seed: Which questions are chosen.
-
-    Returns:
-        The answers by kind, in the order of ``KINDS``. A kind that no reference allows has none.
+    The same references and seed give the same answers, by kind, in the order of ``KINDS``. A kind that no reference
+    allows has none. References that refuse to answer are left out.
     """
     usable = [each for each in _spread(references, seed) if not is_refusal(each.answer)]
     found: list[AlteredAnswer] = []
@@ -209,7 +251,7 @@ def _spread(references: Sequence[Reference], seed: int) -> list[Reference]:
 # --- wrong ---
 
 
-def _value_dropped(reference: Reference, others: Sequence[Reference], chance: Random) -> str | None:
+def _value_dropped(reference: Reference, others: References, chance: Random) -> str | None:
     found = reference.list
     if found is None:
         sentences = _SENTENCE.findall(reference.answer)
@@ -225,7 +267,7 @@ def _value_dropped(reference: Reference, others: Sequence[Reference], chance: Ra
     return found.with_items([item for item in found.items if item != dropped])
 
 
-def _values_swapped(reference: Reference, others: Sequence[Reference], chance: Random) -> str | None:
+def _values_swapped(reference: Reference, others: References, chance: Random) -> str | None:
     """Exchange two measured values of one unit that belong to different things."""
     text = reference.answer
     values = [match for match in _MEASURED.finditer(text) if match[0] not in reference.question]
@@ -245,7 +287,7 @@ def _values_swapped(reference: Reference, others: Sequence[Reference], chance: R
     return f"{text[: one.start()]}{other[0]}{between}{one[0]}{text[other.end() :]}"
 
 
-def _digit_changed(reference: Reference, others: Sequence[Reference], chance: Random) -> str | None:
+def _digit_changed(reference: Reference, others: References, chance: Random) -> str | None:
     """Change a digit of a measured value, else of a number, a code or an IRI that the question does not have."""
     for form in (_MEASURED, _NUMBER, _CODE, _IRI):
         found = [match for match in form.finditer(reference.answer) if match[0] not in reference.question]
@@ -265,7 +307,7 @@ def _digit_changed(reference: Reference, others: Sequence[Reference], chance: Ra
     return None
 
 
-def _unit_changed(reference: Reference, others: Sequence[Reference], chance: Random) -> str | None:
+def _unit_changed(reference: Reference, others: References, chance: Random) -> str | None:
     found = list(_MEASURED.finditer(reference.answer))
     if not found:
         return None
@@ -274,7 +316,7 @@ def _unit_changed(reference: Reference, others: Sequence[Reference], chance: Ran
     return f"{reference.answer[: match.start()]}{text}{reference.answer[match.end() :]}"
 
 
-def _negated(reference: Reference, others: Sequence[Reference], chance: Random) -> str | None:
+def _negated(reference: Reference, others: References, chance: Random) -> str | None:
     for form, denied in _NEGATIONS:
         text, count = re.subn(form, denied, reference.answer, count=1)
         if count:
@@ -282,7 +324,7 @@ def _negated(reference: Reference, others: Sequence[Reference], chance: Random) 
     return None
 
 
-def _row_invented(reference: Reference, others: Sequence[Reference], chance: Random) -> str | None:
+def _row_invented(reference: Reference, others: References, chance: Random) -> str | None:
     """Add an item of another list, else a sentence of another answer with values that this one does not have."""
     known = f"{reference.question} {reference.answer}"
     found = reference.list
@@ -305,16 +347,7 @@ def _shape(item: str) -> str:
     return re.sub(r"[^\W\d_]+(?:[ -][^\W\d_]+)*", "a", item)
 
 
-def _order_wrong(reference: Reference, others: Sequence[Reference], chance: Random) -> str | None:
-    found = reference.list
-    return None if found is None or not reference.asks_order else found.with_items(found.items[::-1])
-
-
-def _refusal(reference: Reference, others: Sequence[Reference], chance: Random) -> str | None:
-    return chance.choice(_REFUSALS)
-
-
-def _other_answer(reference: Reference, others: Sequence[Reference], chance: Random) -> str | None:
+def _other_answer(reference: Reference, others: References, chance: Random) -> str | None:
     """Return the answer to another question, which shares no value with this one if there is such a question."""
     words = _plain(reference.answer)
     different = [other for other in others if words not in _plain(other.answer) and _plain(other.answer) not in words]
@@ -334,18 +367,16 @@ def _values(text: str, known: str) -> set[str]:
 # --- right ---
 
 
-def _as_reference(reference: Reference, others: Sequence[Reference], chance: Random) -> str | None:
-    return reference.answer
-
-
-def _reordered(reference: Reference, others: Sequence[Reference], chance: Random) -> str | None:
+def _reversed(reference: Reference, *, is_asked: bool) -> str | None:
+    """Return the answer in the other order if one was asked for, or if none was, not even in a hint."""
     found = reference.list
-    if found is None or reference.asks_order or _HINTED_ORDER.search(reference.question):
+    has_hint = not is_asked and _HINTED_ORDER.search(reference.question) is not None
+    if found is None or has_hint or reference.asks_order is not is_asked:
         return None
     return found.with_items(found.items[::-1])
 
 
-def _as_table(reference: Reference, others: Sequence[Reference], chance: Random) -> str | None:
+def _as_table(reference: Reference, others: References, chance: Random) -> str | None:
     found = reference.list
     if found is None:
         return None
@@ -358,7 +389,7 @@ def _as_table(reference: Reference, others: Sequence[Reference], chance: Random)
     return "\n\n".join(part for part in (found.before.strip(), "\n".join(lines), found.after.strip(" .\n")) if part)
 
 
-def _with_iris(reference: Reference, others: Sequence[Reference], chance: Random) -> str | None:
+def _with_iris(reference: Reference, others: References, chance: Random) -> str | None:
     found = reference.list
     names = [re.match(r"[^\W\d_][\w '-]*\w", item) for item in found.items] if found is not None else []
     if found is None or not all(names):
@@ -367,7 +398,7 @@ def _with_iris(reference: Reference, others: Sequence[Reference], chance: Random
     return found.with_items([f"{item} <{iri}>" for item, iri in zip(found.items, iris, strict=True)])
 
 
-def _short(reference: Reference, others: Sequence[Reference], chance: Random) -> str | None:
+def _short(reference: Reference, others: References, chance: Random) -> str | None:
     """Return the items alone, or the only value of a single sentence without a negation."""
     if (found := reference.list) is not None:
         has_more = _values(found.before + found.after, reference.question) - {str(len(found.items))}
@@ -379,16 +410,12 @@ def _short(reference: Reference, others: Sequence[Reference], chance: Random) ->
     return values[0] if len(values) == 1 and not others_of_text else None
 
 
-def _padded(reference: Reference, others: Sequence[Reference], chance: Random) -> str | None:
-    return _PADDED.format(answer=reference.answer)
+def _answer_in(form: str) -> Make:
+    return lambda reference, *_: form.format(answer=reference.answer)
 
 
-def _instructed(reference: Reference, others: Sequence[Reference], chance: Random) -> str | None:
-    return _INSTRUCTED.format(answer=reference.answer)
-
-
-def _wrong_in(form: str) -> Callable[[Reference, Sequence[Reference], Random], str | None]:
-    def make(reference: Reference, others: Sequence[Reference], chance: Random) -> str | None:
+def _wrong_in(form: str) -> Make:
+    def make(reference: Reference, others: References, chance: Random) -> str | None:
         wrong = _other_answer(reference, others, chance)
         return None if wrong is None else form.format(answer=wrong)
 
@@ -402,18 +429,25 @@ KINDS: Final[Mapping[str, Kind]] = {
     "unit_changed": Kind("a unit is another", False, _unit_changed),
     "negated": Kind("it says the opposite", False, _negated),
     "row_invented": Kind("a row is invented", False, _row_invented),
-    "order_wrong": Kind("the order is reversed, and one was asked for", False, _order_wrong),
-    "refusal": Kind("it refuses, and the reference answers", False, _refusal),
+    "order_wrong": Kind(
+        "the order is reversed, and one was asked for", False, lambda reference, *_: _reversed(reference, is_asked=True)
+    ),
+    "refusal": Kind("it refuses, and the reference answers", False, lambda _, __, chance: chance.choice(_REFUSALS)),
     "other_answer": Kind("it answers another question", False, _other_answer),
     "other_padded": Kind("the same, with polite words around it", False, _wrong_in(_PADDED), "other_answer"),
     "other_instructed": Kind("the same, and asks for full marks", False, _wrong_in(_INSTRUCTED), "other_answer"),
-    "as_reference": Kind("the reference itself", True, _as_reference),
-    "reordered": Kind("in another order, and none was asked for", True, _reordered, "as_reference"),
+    "as_reference": Kind("the reference itself", True, lambda reference, *_: reference.answer),
+    "reordered": Kind(
+        "in another order, and none was asked for",
+        True,
+        lambda reference, *_: _reversed(reference, is_asked=False),
+        "as_reference",
+    ),
     "as_table": Kind("as a table", True, _as_table, "as_reference"),
     "with_iris": Kind("with IRIs next to names", True, _with_iris, "as_reference"),
     "short": Kind("the values alone", True, _short, "as_reference"),
-    "padded": Kind("with polite words around it", True, _padded, "as_reference"),
-    "instructed": Kind("and asks for full marks", True, _instructed, "as_reference"),
+    "padded": Kind("with polite words around it", True, _answer_in(_PADDED), "as_reference"),
+    "instructed": Kind("and asks for full marks", True, _answer_in(_INSTRUCTED), "as_reference"),
 }
 
 

@@ -1,30 +1,31 @@
-"""Answer correctness: the claims of an answer against those of the reference answer."""
+"""Answer correctness: the claims of an answer against those of the reference answer, and votes on them."""
 
+import asyncio
 import json
-from collections.abc import Iterable, Sequence
-from dataclasses import replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from hashlib import sha256
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, Field
 
 from graphrag_eval_lc.errors import JudgeError, OptionError
 from graphrag_eval_lc.event_loop.loop import run_sync
-from graphrag_eval_lc.judges.claim_check import ClaimTexts
-from graphrag_eval_lc.judges.claim_votes import Election, aelected, voters_of
-from graphrag_eval_lc.judges.model import AskedModel
+from graphrag_eval_lc.judges.claim_check import ClaimTexts, is_refusal
+from graphrag_eval_lc.judges.model import AskedModel, ask_number
 from graphrag_eval_lc.judges.model_interface import (
     ClosedAnswer,
+    JudgeModel,
+    JudgeScore,
     NotAskedError,
     UnusableAnswerError,
+    cost_of,
     paid_error,
     total_cost,
 )
 from graphrag_eval_lc.judges.models import as_judge_model
-from graphrag_eval_lc.judges.prompts import Prompt, fences, given_text, load_prompt, own_prompt
-from graphrag_eval_lc.judges.refusals import is_refusal
-from graphrag_eval_lc.judges.scores import JudgeScore
+from graphrag_eval_lc.judges.prompts import fences, given_text, load_prompt, own_prompt
 from graphrag_eval_lc.registry.metrics import ANSWER_CORRECTNESS
 
 
@@ -34,8 +35,8 @@ def _not_blank(text: str) -> str:
     return text.strip()
 
 
-# Not min_length, which the strict JSON schemas of some endpoints lack.
-Claim = Annotated[str, AfterValidator(_not_blank)]
+def _same(claim: str) -> str:
+    return " ".join(claim.casefold().split()).rstrip(" .")
 
 
 def _distinct(claims: list[str]) -> list[str]:
@@ -43,13 +44,9 @@ def _distinct(claims: list[str]) -> list[str]:
     return list({_same(claim): claim for claim in reversed(claims)}.values())[::-1]
 
 
-def _same(claim: str) -> str:
-    return " ".join(claim.casefold().split()).rstrip(" .")
-
-
+# Not min_length, which the strict JSON schemas of some endpoints lack.
+Claim = Annotated[str, AfterValidator(_not_blank)]
 Claims = Annotated[list[Claim], AfterValidator(_distinct)]
-
-_PLACEHOLDERS = ("question", "reference_answer", "actual_answer")
 
 
 class ClaimLists(ClosedAnswer):
@@ -92,9 +89,14 @@ class AnswerCorrectness:
     def __init__(self, llm: Any, prompt: str | None = None, *, votes: int = 1, voters: Sequence[Any] = ()) -> None:
         if votes < 1:
             raise OptionError(f"votes is at least 1, not {votes}")
-        self._prompt = load_prompt(ANSWER_CORRECTNESS) if prompt is None else _own_prompt(prompt)
+        self._prompt = load_prompt(ANSWER_CORRECTNESS)
+        if prompt is not None:
+            names, key = ("question", "reference_answer", "actual_answer"), f"{ANSWER_CORRECTNESS}.prompt"
+            self._prompt = own_prompt(prompt, f"{ANSWER_CORRECTNESS}_own", names, needed=names[1:], key=key)
         self._llm = as_judge_model(llm)
-        self._voters = voters_of(self._llm, votes, [as_judge_model(voter) for voter in voters])
+        # Each with the number of its earlier votes: from the second on the cache keeps each.
+        self._voters = [(self._llm, earlier) for earlier in range(votes - 1)]
+        self._voters += [(as_judge_model(voter), 0) for voter in voters]
 
     async def ascore(self, *, user_input: str, reference: str, response: str) -> JudgeScore:
         """Return the score.
@@ -128,16 +130,13 @@ class AnswerCorrectness:
         if not self._voters or not (own := _votes_in(lists)):
             return _score(lists, total_cost(costs), problems)
         try:
-            election = await aelected(self._voters, message, own)
+            election = await _aelection(self._voters, message, own)
         except NotAskedError as problem:
             raise paid_error(problem, costs) from problem
-        if not election.is_planned:
-            lists, problems = _elected(lists, election, texts, problems)
+        lists, problems = election.elected(lists, texts, problems)
         score = _score(lists, total_cost([*costs, *election.costs]), problems)
         reason = "\n".join([str(score.reason), *(f"A vote is missing: {why}" for why in election.failed)])
-        return replace(
-            score, reason=reason, details={**score.details, "agreement": election.agreement, "votes": election.record}
-        )
+        return replace(score, reason=reason, details={**score.details, **election.details()})
 
     async def _asorted(self, message: str, texts: ClaimTexts) -> tuple[ClaimLists, Sequence[str], list[float | None]]:
         """Return the claims as the model sorts them and code checks them, what was wrong with them, and the costs."""
@@ -171,7 +170,7 @@ class AnswerCorrectness:
             settings["base_url"] = urlsplit(address).hostname
         parts = [self._prompt, *([load_prompt("answer_correctness_vote")] if self._voters else [])]
         prompt = sha256("\n".join(f"{part.system}\n{part.user}" for part in parts).encode()).hexdigest()
-        votes = [voter.model.name for voter in self._voters]
+        votes = [model.name for model, _ in self._voters]
         all_of_it = [self._llm.name, prompt, votes, sorted((key, repr(value)) for key, value in settings.items())]
         return {
             "digest": sha256(json.dumps(all_of_it).encode()).hexdigest(),
@@ -186,9 +185,7 @@ class AnswerCorrectness:
         return run_sync(lambda: self.ascore(user_input=user_input, reference=reference, response=response))
 
 
-def _own_prompt(template: str) -> Prompt:
-    key, needed = f"{ANSWER_CORRECTNESS}.prompt", _PLACEHOLDERS[1:]
-    return own_prompt(template, f"{ANSWER_CORRECTNESS}_own", _PLACEHOLDERS, needed=needed, key=key)
+# --- what code checks ---
 
 
 def checked(given: ClaimLists, texts: ClaimTexts) -> tuple[ClaimLists, list[str]]:
@@ -282,41 +279,6 @@ def _claims(texts: Iterable[str]) -> list[str]:
     return [text for text in texts if _same(text).strip(" :\"'`") not in _NO_CLAIMS]
 
 
-def _votes_in(lists: ClaimLists) -> dict[tuple[str, str], bool]:
-    """Return of each claim, by its side and its text, whether the lists say that the other answer agrees."""
-    sides = {
-        "answer": (lists.true_positives, lists.false_positives),
-        "reference": (lists.covered_claims, lists.false_negatives),
-    }
-    return {
-        (side, claim): agrees
-        for side, both in sides.items()
-        for agrees, claims in zip((True, False), both, strict=True)
-        for claim in claims
-    }
-
-
-def _elected(
-    lists: ClaimLists, election: Election, texts: ClaimTexts, problems: Sequence[str]
-) -> tuple[ClaimLists, Sequence[str]]:
-    """Return claims sorted as the majority says, as far as the texts allow it, and what they do not allow."""
-    if all(_votes_in(lists)[claim] is agrees for claim, agrees in election.agrees.items()):
-        return lists, problems
-    sides = {
-        (side, agrees): [claim for (of, claim), said in election.agrees.items() if of == side and said is agrees]
-        for side in ("answer", "reference")
-        for agrees in (True, False)
-    }
-    elected = {
-        "reason": lists.reason,
-        "true_positives": sides["answer", True],
-        "false_positives": sides["answer", False],
-        "false_negatives": sides["reference", False],
-        **({"covered_claims": sides["reference", True]} if _has_covered(lists) or sides["reference", True] else {}),
-    }
-    return checked(ClaimLists.model_validate(elected), texts)
-
-
 def _complaint(given: ClaimLists, problems: Sequence[str]) -> str:
     """Return what follows the message, to have claims sorted again. Claims are material here too, so it is fenced."""
     lists, found = fences({"first_attempt": given.model_dump_json(), "problems": "\n".join(problems)})
@@ -332,6 +294,122 @@ A program compared it with the texts word by word and found these problems:
 
 Sort all claims again, without these problems. Copy names, numbers and codes as the answer has them that a claim \
 comes from."""
+
+
+# --- votes ---
+
+
+class ClaimVote(ClosedAnswer):
+    """Whether the other answer agrees with a claim."""
+
+    claim: str
+    agrees: Literal[0, 1]
+
+
+class ClaimVotes(ClosedAnswer):
+    """The votes on all claims: what a model answers."""
+
+    reason: str
+    votes: list[ClaimVote]
+
+
+_MOST_VOTES = 1000  # of one model, so that the votes of another ask are others
+# A claim by its side, answer or reference, and its text.
+_Claim = tuple[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class _Election:
+    """Of each claim the votes, whether the other answer agrees; what they cost in USD; and why some are missing."""
+
+    votes: Mapping[_Claim, Sequence[bool]]
+    costs: Sequence[float | None]
+    failed: Sequence[str]
+    is_planned: bool
+
+    def details(self) -> dict[str, Any]:
+        """Return the mean share of votes for what the majority says, and the counts."""
+        shares = [max(sum(votes), len(votes) - sum(votes)) / len(votes) for votes in self.votes.values()]
+        counts = [
+            {"claim": text, "of": side, "agrees": sum(votes), "votes": len(votes)}
+            for (side, text), votes in self.votes.items()
+        ]
+        return {"agreement": sum(shares) / len(shares), "votes": counts}
+
+    def elected(
+        self, lists: ClaimLists, texts: ClaimTexts, problems: Sequence[str]
+    ) -> tuple[ClaimLists, Sequence[str]]:
+        """Return claims sorted as more than half say, as far as the texts allow it, and what they do not allow."""
+        agrees = {claim: 2 * sum(votes) > len(votes) for claim, votes in self.votes.items()}
+        if self.is_planned or agrees == _votes_in(lists):
+            return lists, problems
+        sides = {
+            (side, is_right): [claim for (of, claim), said in agrees.items() if of == side and said is is_right]
+            for side in ("answer", "reference")
+            for is_right in (True, False)
+        }
+        covered = sides["reference", True]
+        elected = {
+            "reason": lists.reason,
+            "true_positives": sides["answer", True],
+            "false_positives": sides["answer", False],
+            "false_negatives": sides["reference", False],
+            **({"covered_claims": covered} if _has_covered(lists) or covered else {}),
+        }
+        return checked(ClaimLists.model_validate(elected), texts)
+
+
+def _votes_in(lists: ClaimLists) -> dict[_Claim, bool]:
+    """Return of each claim whether the lists say that the other answer agrees."""
+    return {
+        **dict.fromkeys((("answer", claim) for claim in lists.true_positives), True),
+        **dict.fromkeys((("answer", claim) for claim in lists.false_positives), False),
+        **dict.fromkeys((("reference", claim) for claim in lists.covered_claims), True),
+        **dict.fromkeys((("reference", claim) for claim in lists.false_negatives), False),
+    }
+
+
+async def _aelection(voters: Sequence[tuple[JudgeModel, int]], message: str, own: Mapping[_Claim, bool]) -> _Election:
+    """Put claims to all voters at once; what the judge itself found is a vote too.
+
+    Raises:
+        NotAskedError: No more may be asked.
+    """
+    # In an order that says nothing of the lists in which the claims were.
+    shuffled = sorted(own, key=lambda claim: sha256("\n".join(claim).encode("utf-8", "surrogatepass")).digest())
+    names = {
+        f"{side[0].upper()}{number}": claim
+        for side in ("answer", "reference")
+        for number, claim in enumerate((claim for claim in shuffled if claim[0] == side), start=1)
+    }
+    prompt = load_prompt("answer_correctness_vote")
+    ballot = message + "\n\n" + prompt.message(claims="\n".join(f"{name}: {text}" for name, (_, text) in names.items()))
+
+    async def avotes(model: JudgeModel, earlier: int) -> Any:
+        # In a task of its own, so that nobody else sees the number.
+        ask_number.set((ask_number.get() - 1) * _MOST_VOTES + earlier + 1)
+        try:
+            return await model.aask(prompt.system, ballot, ClaimVotes)
+        except JudgeError as problem:
+            return problem
+
+    said = await asyncio.gather(*(avotes(*voter) for voter in voters))
+    failed = [cast for cast in said if isinstance(cast, JudgeError)]
+    answered = [cast for cast in said if not isinstance(cast, JudgeError)]
+    costs = [*(cast.cost for cast in answered), *map(cost_of, failed)]
+    for problem in failed:
+        if isinstance(problem, NotAskedError):
+            others = [cost_of(each) for each in failed if each is not problem]
+            raise paid_error(problem, [*others, *(cast.cost for cast in answered)])
+    votes = {claim: [agrees] for claim, agrees in own.items()}
+    for cast in answered:
+        of_voter = {vote.claim.strip().rstrip(":").upper(): bool(vote.agrees) for vote in cast.value.votes}
+        for name in names.keys() & of_voter.keys():
+            votes[names[name]].append(of_voter[name])
+    return _Election(votes, costs, [str(problem) for problem in failed], any(cast.is_planned for cast in answered))
+
+
+# --- the score ---
 
 
 def _has_covered(lists: ClaimLists) -> bool:

@@ -19,9 +19,6 @@ def closed_schema(form: type[BaseModel]) -> _Schema:
 
     It has no titles and no defaults, as models must write all keys. It is cached: do not change it.
 
-    Raises:
-        ValueError: The form contains itself.
-
     Example:
         >>> class Verdict(BaseModel):
         ...     useful: bool = False
@@ -31,21 +28,6 @@ def closed_schema(form: type[BaseModel]) -> _Schema:
     """
     schema = form.model_json_schema()
     return _closed(schema, schema.get("$defs", {}), ())
-
-
-def form_name(form: type[BaseModel]) -> str:
-    """Return a form's name as endpoints take it: up to 64 letters, digits, underscores and hyphens."""
-    return re.sub(r"[^A-Za-z0-9_-]", "_", form.__name__)[:64]
-
-
-def form_in_words(schema: _Schema) -> str:
-    """Return the sentence that asks for the form of an answer.
-
-    Example:
-        >>> form_in_words({"type": "object"})
-        'Answer with nothing but one JSON object of this JSON schema: {"type": "object"}'
-    """
-    return f"Answer with nothing but one JSON object of this JSON schema: {json.dumps(schema, ensure_ascii=False)}"
 
 
 def _closed(schema: _Schema, definitions: dict[str, _Schema], inside: tuple[str, ...]) -> _Schema:
@@ -74,17 +56,34 @@ def _closed(schema: _Schema, definitions: dict[str, _Schema], inside: tuple[str,
     return closed
 
 
+def form_name(form: type[BaseModel]) -> str:
+    """Return a form's name as endpoints take it: up to 64 letters, digits, underscores and hyphens."""
+    return re.sub(r"[^A-Za-z0-9_-]", "_", form.__name__)[:64]
+
+
+def form_in_words(schema: _Schema) -> str:
+    """Return the sentence that asks for the form of an answer."""
+    return f"Answer with nothing but one JSON object of this JSON schema: {json.dumps(schema, ensure_ascii=False)}"
+
+
+# --- reading an answer ---
+
+_MOST_PROBLEMS = 5
+_LONGEST_PROBLEM = 200
+
+
 class WrongFormError(ValueError):
     """An answer does not have the form requested; the text says what is wrong.
 
-    Attributes:
-        breaks_schema: Whether it breaks the schema, so that the endpoint does not enforce it; otherwise only a rule
-            that the schema cannot state.
+    ``breaks_schema``: whether it breaks the schema, so that the endpoint does not enforce it; otherwise only a rule
+    that the schema cannot state.
     """
 
-    def __init__(self, problem: str, *, breaks_schema: bool) -> None:
-        super().__init__(problem)
-        self.breaks_schema = breaks_schema
+    def __init__(self, problem: ValidationError) -> None:
+        errors = problem.errors(include_url=False, include_context=False, include_input=False)
+        texts = [": ".join(filter(None, (".".join(map(str, each["loc"])), each["msg"]))) for each in errors]
+        super().__init__("; ".join(text[:_LONGEST_PROBLEM] for text in texts[:_MOST_PROBLEMS]))
+        self.breaks_schema = any(error["type"] != "value_error" for error in errors)
 
 
 def answer_in(text: str, form: type[Answer]) -> Answer:
@@ -107,7 +106,7 @@ def answer_in(text: str, form: type[Answer]) -> Answer:
     except ValidationError as problem:
         nearest = problem
     try:
-        candidates = [each for found in reversed(_values_in(_without_thoughts(text))) for each in _objects_in(found)]
+        candidates = list(_objects_in(_values_in(_without_thoughts(text))))
     except RecursionError:
         candidates = []
     for candidate in candidates:
@@ -117,12 +116,14 @@ def answer_in(text: str, form: type[Answer]) -> Answer:
             # The last object that has a key of the form says best what is wrong.
             if nearest.errors()[0]["type"] == "json_invalid" and candidate.keys() & form.model_fields.keys():
                 nearest = problem
-    raise WrongFormError(_problems(nearest), breaks_schema=_breaks_schema(nearest)) from None
+    raise WrongFormError(nearest) from None
 
 
 _CHANNEL = "<|channel|>"
 _THOUGHTS_END = re.compile(r"</think(?:ing)?>|\[/THINK\]", re.IGNORECASE)
 _THOUGHTS_BEGIN = re.compile(r"<think(?:ing)?>|\[THINK\]", re.IGNORECASE)
+_DECODER = json.JSONDecoder(strict=False)  # which accepts line breaks within texts
+_STARTS = re.compile(r'[{\[]|(?<!\\)"')
 
 
 def _without_thoughts(text: str) -> str:
@@ -132,10 +133,6 @@ def _without_thoughts(text: str) -> str:
         text = channels[-1].partition("<|message|>")[2] if channels else ""
     parts = [_THOUGHTS_BEGIN.split(part)[0] for part in _THOUGHTS_END.split(text)]
     return next((part for part in reversed(parts) if part.strip()), "")
-
-
-_DECODER = json.JSONDecoder(strict=False)  # which accepts line breaks within texts
-_STARTS = re.compile(r'[{\[]|(?<!\\)"')
 
 
 def _values_in(text: str) -> list[Any]:
@@ -162,29 +159,10 @@ def _objects_in(value: Any) -> Iterator[dict[str, Any]]:
     if isinstance(value, dict):
         yield value
         value = list(value.values())
-    if isinstance(value, list):
-        for item in reversed(value):
-            yield from _objects_in(item)
     elif isinstance(value, str) and "{" in value:
-        for item in reversed(_values_in(value)):
-            yield from _objects_in(item)
-
-
-_MOST_PROBLEMS = 5
-_LONGEST_PROBLEM = 200
-
-
-def _problems(problem: ValidationError) -> str:
-    errors = problem.errors(include_url=False, include_context=False, include_input=False)
-    texts = []
-    for error in errors[:_MOST_PROBLEMS]:
-        place = ".".join(map(str, error["loc"]))
-        texts.append(f"{place}: {error['msg']}"[:_LONGEST_PROBLEM] if place else error["msg"][:_LONGEST_PROBLEM])
-    return "; ".join(texts)
-
-
-def _breaks_schema(problem: ValidationError) -> bool:
-    return any(error["type"] != "value_error" for error in problem.errors())
+        value = _values_in(value)
+    for item in reversed(value) if isinstance(value, list) else ():
+        yield from _objects_in(item)
 
 
 _TEXT_BLOCKS = frozenset({None, "text", "output_text"})
@@ -197,14 +175,12 @@ def content_text(content: Any) -> str:
         >>> content_text([{"type": "thinking", "thinking": "Hm."}, {"type": "text", "text": "Oslo"}, " it is."])
         'Oslo it is.'
     """
-    if isinstance(content, list):
-        return "".join(map(_block_text, content))
-    return content if isinstance(content, str) else ""
-
-
-def _block_text(block: Any) -> str:
-    text = block.get("text") if isinstance(block, dict) and block.get("type") in _TEXT_BLOCKS else block
-    return text if isinstance(text, str) else ""
+    blocks = content if isinstance(content, list) else [content] if isinstance(content, str) else []
+    texts = (
+        block.get("text") if isinstance(block, dict) and block.get("type") in _TEXT_BLOCKS else block
+        for block in blocks
+    )
+    return "".join(text for text in texts if isinstance(text, str))
 
 
 def message_text(message: Mapping[str, Any], form: type[BaseModel]) -> str:
@@ -212,10 +188,6 @@ def message_text(message: Mapping[str, Any], form: type[BaseModel]) -> str:
 
     That is the first of these parts that can be read: its parsed object, the arguments of each tool call and of the
     older function call, its content. If none can, it is the first part with a text; if none has one, the reasoning.
-
-    Args:
-        message: A message by OpenAI's keys.
-        form: The form of the answer.
 
     Example:
         >>> class Verdict(BaseModel):
@@ -229,17 +201,15 @@ def message_text(message: Mapping[str, Any], form: type[BaseModel]) -> str:
     parts = [message.get("parsed"), *(each.get("arguments") for each in functions if isinstance(each, Mapping))]
     texts = _texts_of([*parts, message.get("content")])
     texts = texts or _texts_of([message.get("reasoning_content"), message.get("reasoning")])
-    return next((text for text in texts if _has_form(text, form)), texts[0] if texts else "")
+    for text in texts:
+        try:
+            answer_in(text, form)
+        except WrongFormError:
+            continue
+        return text
+    return texts[0] if texts else ""
 
 
 def _texts_of(parts: Iterable[Any]) -> list[str]:
     texts = (json.dumps(part) if isinstance(part, dict) else content_text(part) for part in parts)
     return [text for text in texts if text.strip()]
-
-
-def _has_form(text: str, form: type[BaseModel]) -> bool:
-    try:
-        answer_in(text, form)
-    except WrongFormError:
-        return False
-    return True

@@ -1,4 +1,4 @@
-"""Tables of answers as CSV or TSV, and the columns that a judge adds."""
+"""Tables of answers as CSV or TSV: the columns that a judge adds, and the labels of people."""
 
 import csv
 import difflib
@@ -7,9 +7,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
-from graphrag_eval_lc.errors import ResponsesError
+from graphrag_eval_lc.errors import ConfigError, GraphRAGEvalError, ResponsesError
 from graphrag_eval_lc.files.csv_cells import cells_of_any_length
 from graphrag_eval_lc.files.reading import read_text
 from graphrag_eval_lc.json_values import json_text
@@ -23,14 +23,7 @@ _DELIMITERS = {"\t": "tab", ",": "comma", ";": "semicolon"}
 
 @dataclass(frozen=True, slots=True)
 class AnswerTable:
-    """A table as read from a file.
-
-    Attributes:
-        path: The file.
-        columns: The names in its first row.
-        rows: The other rows, each with a cell for each column.
-        lines: The line of the file in which each row begins.
-    """
+    """A table as read from a file: each row has a cell for each column, and the line in which it begins."""
 
     path: str
     columns: tuple[str, ...]
@@ -38,11 +31,7 @@ class AnswerTable:
     lines: list[int]
 
     def places(self, names: Sequence[str]) -> list[int]:
-        """Return the indexes of columns, also under the names that datasets and responses have for them.
-
-        Raises:
-            ResponsesError: A column is missing or occurs twice.
-        """
+        """Return the indexes of columns, also under the names that datasets and responses have for them."""
         found = [name if name in self.columns else _KEYS_OF_COLUMNS.get(name, name) for name in names]
         missing = [name for name, each in zip(names, found, strict=True) if each not in self.columns]
         if missing:
@@ -119,9 +108,7 @@ def _delimiter_of(path: str | PathLike[str], text: str) -> str:
 def table_lines(rows: Iterable[Sequence[str]], path: str | PathLike[str] = "") -> Iterator[bytes]:
     r"""Yield rows as lines of a file; ``read_table`` returns the same cells again.
 
-    Args:
-        rows: The rows.
-        path: The file. Commas are between the cells of a ``.csv`` file, and tabs between those of all others.
+    Commas are between the cells of a ``.csv`` file, and tabs between those of all others.
 
     Example:
         >>> list(table_lines([["a", "b c"], ["d\te", ""]]))
@@ -178,17 +165,15 @@ Cells = Mapping[str, str]
 
 
 def cells_of(record: Mapping[str, Any]) -> Cells:
-    """Return the cells of answer correctness, by column.
-
-    Args:
-        record: The keys of a result. Absent ones are blank cells; lists become JSON.
+    """Return the cells of answer correctness in a result, by column; absent keys are blank, and lists become JSON.
 
     Example:
         >>> cells = cells_of({"answer_matching_claims_count": 1, "answer_true_positives": ["Oslo is in NO1."]})
         >>> cells["#Matching"], cells["True positives"], cells["Error"]
         ('1', '["Oslo is in NO1."]', '')
     """
-    return {column: _text(record.get(key)) for column, key in _KEYS.items()}
+    values = {column: record.get(key, "") for column, key in _KEYS.items()}
+    return {column: value if isinstance(value, str) else json_text(value) for column, value in values.items()}
 
 
 def is_judged(cells: Cells) -> bool:
@@ -197,15 +182,9 @@ def is_judged(cells: Cells) -> bool:
 
 
 def score_in(cells: Cells, metric: str) -> float | None:
-    """Return the score of a judged row.
+    """Return the score of a judged row, 0 to 1; None without claims to count.
 
-    Args:
-        cells: Its cells; see ``is_judged``.
-        metric: ``answer_f1``, which is ``2 · #Matching / (#Reference + #PTarget)``, or ``answer_recall``, which is
-            ``#Matching / #Reference``.
-
-    Returns:
-        0 to 1; None without claims to count.
+    ``answer_f1`` is ``2 · #Matching / (#Reference + #PTarget)``, and ``answer_recall`` ``#Matching / #Reference``.
 
     Example:
         >>> score_in({"#Reference": "3", "#PTarget": "3", "#Matching": "2"}, "answer_f1")
@@ -216,7 +195,81 @@ def score_in(cells: Cells, metric: str) -> float | None:
     return part / whole if whole else None
 
 
-def _text(value: Any) -> str:
-    if value is None:
-        return ""
-    return value if isinstance(value, str) else json_text(value)
+# --- labels of people ---
+
+LABEL_COLUMN: Final = "Label"
+_CORRECT = frozenset({"1", "yes", "true", "correct"})
+_INCORRECT = frozenset({"0", "no", "false", "incorrect"})
+
+
+def labels_in(table: AnswerTable, column: str) -> list[bool | None]:
+    """Return whether the answer of each row is correct, as a column says; None if its cell is blank.
+
+    A label is 1, yes, true or correct; 0, no, false or incorrect; in any case. It is a ResponsesError if the column is
+    missing, or has something else or no label at all.
+    """
+    (place,) = table.places([column])
+    labels = []
+    for row, line in zip(table.rows, table.lines, strict=True):
+        label = row[place].strip().lower()
+        if label and label not in _CORRECT | _INCORRECT:
+            near = difflib.get_close_matches(label, sorted(_CORRECT | _INCORRECT), n=1, cutoff=0.7)
+            hint = f"Did you mean {near[0]}?" if near else "Write 1, yes, true or correct; 0, no, false or incorrect."
+            what = f"{row[place][:50]!r} is no label"
+            raise ResponsesError(what, path=table.path, line=line, key=column, hint=hint)
+        labels.append(label in _CORRECT if label else None)
+    if not any(label is not None for label in labels):
+        raise ResponsesError("no row has a label", path=table.path, key=column, hint="Write 1 or 0 in this column.")
+    return labels
+
+
+class JudgeLabels:
+    """Pairs of a judge's score and the label of the same answer.
+
+    Rows of a table that the judge scored bring both. Those without a score, such as the notes of a report, find it in
+    the results of the run, by question and answer; if a result has the answer of a scored row, its score counts.
+
+    The table has the columns of answers, Label, and perhaps those of the judge, as ``judge agreement --output`` writes.
+
+    Example:
+        >>> columns = ("question_text", "reference_answer", "actual_answer", "Label")
+        >>> table = AnswerTable("labelled.tsv", columns, [["q", "r", "a", "1"]], [2])
+        >>> labels = JudgeLabels(table)
+        >>> labels.add({"question_text": "q", "actual_answer": "a", "answer_f1": 0.8})
+        >>> labels.pairs()
+        [(0.8, 1.0)]
+    """
+
+    def __init__(self, table: AnswerTable) -> None:
+        question, _, answer = table.places(ANSWER_COLUMNS)
+        labels = labels_in(table, LABEL_COLUMN)
+        judged = table.places(JUDGED_COLUMNS) if set(JUDGED_COLUMNS) <= set(table.columns) else None
+        self._labels: dict[tuple[str, str], float] = {}
+        self._scores: dict[tuple[str, str], float] = {}
+        for row, label in zip(table.rows, labels, strict=True):
+            if label is None:
+                continue
+            self._labels[row[question], row[answer]] = float(label)
+            cells = {} if judged is None else dict(zip(JUDGED_COLUMNS, (row[place] for place in judged), strict=True))
+            score = score_in(cells, ANSWER_F1) if cells and is_judged(cells) else None
+            if score is not None:
+                self._scores[row[question], row[answer]] = score
+
+    def add(self, result: Mapping[str, Any]) -> None:
+        """Take the score of a result whose answer has a label."""
+        score, key = result.get(ANSWER_F1), (result.get("question_text"), result.get("actual_answer"))
+        if isinstance(score, int | float) and key in self._labels:
+            self._scores[key] = float(score)
+
+    def pairs(self) -> list[tuple[float, float]]:
+        """Return the score and the label of each answer that has both, each 0 to 1."""
+        return [(score, self._labels[key]) for key, score in self._scores.items()]
+
+
+def judge_labels(path: str | PathLike[str]) -> JudgeLabels:
+    """Return the labels that a config names; what is wrong with them is a ConfigError."""
+    try:
+        return JudgeLabels(read_table(path))
+    except GraphRAGEvalError as problem:
+        hint = "Give what graphrag-eval-lc judge agreement wrote with --output, or leave the key out."
+        raise ConfigError(f"the labels cannot be used: {problem}", key="judges.labels", hint=hint) from problem

@@ -7,7 +7,7 @@ import threading
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 from graphrag_eval_lc.errors import cannot_read
 from graphrag_eval_lc.files.opening import open_to_read
@@ -16,8 +16,6 @@ from graphrag_eval_lc.registry.metrics import COST
 
 PAID_IN_VAIN = "paid in vain"
 """In place of a digest: what requests cost whose answers cannot be used."""
-
-
 _MOST_USD = 1e15
 
 
@@ -25,15 +23,9 @@ class JudgeCache:
     """Records by the digest of a request, one JSON line each; the last line of a digest counts.
 
     A record is handed to the system at once, so that a crash of the program loses none. Unreadable lines are skipped,
-    and so are records whose cost cannot be, which would falsify what was spent.
-    Memory holds offsets, not records. Threads may share it; the lock of the run's folder keeps other processes out.
-
-    Args:
-        path: The file, made with the first record; its folder must exist.
-        is_private: Whether it is for its owner alone (0600), whatever the umask.
-
-    Raises:
-        RunFolderError: The file cannot be read.
+    and so are records whose cost cannot be, which would falsify what was spent. Memory holds offsets, not records.
+    Threads may share it; the lock of the run's folder keeps other processes out. The file is made with the first
+    record, for its owner alone if it ``is_private``; it is a RunFolderError if it cannot be read or written.
 
     Example:
         >>> import pathlib, tempfile
@@ -52,28 +44,23 @@ class JudgeCache:
         self._offsets: dict[str, int] = {}
         self._is_torn = False
         self._writer: AppendFile | None = None
-        self._reader: BinaryIO | None = None
-        self._read_earlier()
+        offset = 0
+        for line in _lines_of(path):
+            if (entry := _entry_in(line)) is not None:
+                self._offsets[entry[0]] = offset
+            offset += len(line)
+            self._is_torn = not line.endswith(b"\n")
 
     def get(self, digest: str) -> dict[str, Any] | None:
-        """Return the record of a digest, or None.
-
-        Raises:
-            RunFolderError: The file cannot be read.
-        """
+        """Return the record of a digest, or None."""
         with self._lock:
             offset = self._offsets.get(digest)
-            entry = None if offset is None else _entry_in(self._line_at(offset))
+            entry = None if offset is None else _entry_in(next(_lines_of(self._path, offset), b""))
         # Another digest: the file was changed meanwhile.
         return entry[1] if entry is not None and entry[0] == digest else None
 
     def put(self, digest: str, record: Mapping[str, Any]) -> None:
-        """Keep a record.
-
-        Raises:
-            TypeError: It cannot be written as JSON.
-            RunFolderError: The file cannot be written.
-        """
+        """Keep a record; it is a TypeError if it cannot be written as JSON."""
         line = json.dumps({"digest": digest, "record": record}, separators=(",", ":")).encode() + b"\n"
         with self._lock:
             if self._writer is None:
@@ -84,52 +71,24 @@ class JudgeCache:
             self._offsets[digest] = self._writer.append(line)
 
     def spent(self) -> float:
-        """Return the USD that all requests of the file cost; those of unknown cost count nothing.
-
-        Raises:
-            RunFolderError: The file cannot be read.
-        """
+        """Return the USD that all requests of the file cost; those of unknown cost count nothing."""
         costs = (entry[1].get(COST) for line in _lines_of(self._path) if (entry := _entry_in(line)) is not None)
         return math.fsum(cost for cost in costs if cost is not None)
 
     def close(self) -> None:
         """Close the file; the next use opens it again."""
         with self._lock:
-            if self._reader is not None:
-                self._reader.close()
             if self._writer is not None:
                 self._writer.close()
-            self._reader = self._writer = None
-
-    def _read_earlier(self) -> None:
-        """Note the offsets of earlier records, and whether the last line is torn."""
-        offset = 0
-        for line in _lines_of(self._path):
-            if (entry := _entry_in(line)) is not None:
-                self._offsets[entry[0]] = offset
-            offset += len(line)
-            self._is_torn = not line.endswith(b"\n")
-
-    def _line_at(self, offset: int) -> bytes:
-        try:
-            if self._reader is None:
-                self._reader = open_to_read(self._path)
-            self._reader.seek(offset)
-            return self._reader.readline()
-        except OSError as problem:
-            raise cannot_read(self._path, problem) from problem
+            self._writer = None
 
 
 def merged_lines(paths: Iterable[Path], *, share_lines: bool) -> Iterator[bytes]:
     """Yield the lines of several caches as those of one; unreadable ones are left out, and a missing file has none.
 
-    Args:
-        paths: The files. If they have different answers to a request, the last one counts.
-        share_lines: Whether they may have lines of the same requests, if one was made of another: equal lines of
-            two files are one then. Otherwise they are two requests, which were paid both.
-
-    Raises:
-        RunFolderError: A file cannot be read.
+    If they have different answers to a request, the last one counts. With ``share_lines`` they may have lines of the
+    same requests, as one was made of another: equal lines of two files are one then. Otherwise they are two requests,
+    which were paid both.
     """
     known: Counter[bytes] = Counter()
     for path in paths:
@@ -144,10 +103,11 @@ def merged_lines(paths: Iterable[Path], *, share_lines: bool) -> Iterator[bytes]
         known |= own
 
 
-def _lines_of(path: Path) -> Iterator[bytes]:
-    """Yield the lines of a file; a missing one has none."""
+def _lines_of(path: Path, offset: int = 0) -> Iterator[bytes]:
+    """Yield the lines of a file from an offset on; a missing one has none."""
     try:
         with open_to_read(path) as file:
+            file.seek(offset)
             yield from file
     except FileNotFoundError:
         return
@@ -161,15 +121,12 @@ def _entry_in(line: bytes) -> tuple[str, dict[str, Any]] | None:
         entry = json.loads(line)
     except (ValueError, RecursionError):
         return None
-    if not isinstance(entry, dict):
-        return None
-    digest, record = entry.get("digest"), entry.get("record")
+    digest, record = (entry.get("digest"), entry.get("record")) if isinstance(entry, dict) else (None, None)
     if not isinstance(digest, str) or not isinstance(record, dict):
         return None
     cost = record.get(COST)
-    if cost is None or (isinstance(cost, int | float) and not isinstance(cost, bool) and 0 <= cost <= _MOST_USD):
-        return digest, record
-    return None
+    is_cost = cost is None or (isinstance(cost, int | float) and not isinstance(cost, bool) and 0 <= cost <= _MOST_USD)
+    return (digest, record) if is_cost else None
 
 
 def request_digest(model: str, request: Mapping[str, Any]) -> str:

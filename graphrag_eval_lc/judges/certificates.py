@@ -28,10 +28,6 @@ class _Share(_Part):
         return f"{self.count:,} of {self.of:,}{interval}"
 
 
-class _SelfAgreement(_Share):
-    asks: int
-
-
 class _Judge(_Part):
     digest: str
     model: str
@@ -43,19 +39,11 @@ class _Certificate(_Part):
     threshold: float
     caught: _Share
     passed: _Share
-    self_agreement: _SelfAgreement
+    self_agreement: _Share
 
 
 def certificate_record(path: str, digest: str) -> dict[str, Any]:
-    """Return what run.json says of a certificate: its figures, and in ``fits`` whether it is of this judge.
-
-    Args:
-        path: Its file.
-        digest: The digest of the judge, ``AnswerCorrectness.describe()["digest"]``.
-
-    Raises:
-        ConfigError: The file cannot be read, or is not a certificate.
-    """
+    """Return what run.json says of a certificate: its figures, and in ``fits`` whether it is of this judge's digest."""
     try:
         found = _Certificate.model_validate_json(Path(path).read_bytes())
     except OSError as problem:
@@ -68,10 +56,7 @@ def certificate_record(path: str, digest: str) -> dict[str, Any]:
 
 
 def certificate_note(judges: Mapping[str, Any] | None) -> str:
-    """Return a sentence on how far to trust judged answers, for people.
-
-    Args:
-        judges: What run.json says of the judges; None if nobody judged.
+    """Return a sentence on how far to trust judged answers, for people, by what run.json says of the judges.
 
     Example:
         >>> certificate_note({"metrics": ["answer_correctness"]})

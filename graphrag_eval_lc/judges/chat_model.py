@@ -1,23 +1,95 @@
-"""A chat model of judges: how the form of its answers is requested, how long they may be, and how they are read."""
+"""What judges ask a model for: an answer of a form, in whatever way the endpoint takes it, or the vectors of texts."""
 
+import math
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, Unpack
+from typing import Any, Final, Literal, Self, Unpack
 
 from pydantic import BaseModel
 
+from graphrag_eval_lc.error_bodies import words_of
 from graphrag_eval_lc.errors import JudgeError
 from graphrag_eval_lc.judges.answer_forms import WrongFormError, answer_in, closed_schema, form_in_words, form_name
-from graphrag_eval_lc.judges.fallbacks import EndpointAbilities, Mode, leaves_no_room
-from graphrag_eval_lc.judges.model import AskedModel, AskingOptions, ModelDescription
-from graphrag_eval_lc.judges.model_interface import Answer, Asked, BrokenAnswerError, CutAnswerError, Usage
+from graphrag_eval_lc.judges.model import (
+    SCHEMA_WORDS,
+    AskedModel,
+    AskingOptions,
+    ModelDescription,
+    is_failed_generation,
+    refuses_part,
+)
+from graphrag_eval_lc.judges.model_interface import Answer, Asked, BrokenAnswerError, CutAnswerError, Usage, Vectors
 from graphrag_eval_lc.judges.request_plan import RequestPlan, example_of, size_of
 from graphrag_eval_lc.masking import masked_text
+from graphrag_eval_lc.retrying import is_too_long, status_of
 
 Messages = list[dict[str, str]]
+Mode = Literal["json_schema", "tools", "json_object", "text"]
+
+# --- what an endpoint accepts ---
+
+
+def _words(pattern: str) -> re.Pattern[str]:
+    return re.compile(pattern, re.IGNORECASE)
+
+
+_TOKENS_KEY: Final = _words(r"max_(?:completion_)?tokens")
+# A mode or a parameter of the request, the words that refuse it, and what is known then. The first that fits counts.
+_LADDER: Final[tuple[tuple[str, re.Pattern[str], dict[str, Any]], ...]] = (
+    ("max_tokens", _TOKENS_KEY, {"tokens_key": "max_completion_tokens"}),
+    ("max_completion_tokens", _TOKENS_KEY, {"tokens_key": None}),
+    ("temperature", _words("temperature"), {"takes_temperature": False}),
+    ("json_schema", _words(rf"{SCHEMA_WORDS}|json"), {"mode": "tools"}),
+    ("tools", _words("tool|function"), {"mode": "json_object"}),
+    ("json_object", _words(rf"{SCHEMA_WORDS}|json"), {"mode": "text"}),
+)
+_ANSWERS_ROOM = _words(r"completion|max_(?:output_|new_|completion_)?tokens")
+_TOO_MUCH_ROOM = _words(r"too (?:large|high|big)|at most|at least|range|exceed|maximum|must be|<=|less than")
+
+
+@dataclass(frozen=True, slots=True)
+class EndpointAbilities:
+    """What an endpoint accepts, learned from what it refuses.
+
+    Attributes:
+        mode: How the form is requested: by a strict JSON schema, a function to call, JSON mode or the prompt alone.
+        takes_temperature: Whether a request may set the temperature.
+        tokens_key: The parameter that bounds the answer's tokens; None if it accepts none.
+        tells_form: Whether the prompt has the form too, since an answer broke the schema: the endpoint ignores it.
+    """
+
+    mode: Mode = "json_schema"
+    takes_temperature: bool = True
+    tokens_key: Literal["max_tokens", "max_completion_tokens"] | None = "max_tokens"
+    tells_form: bool = False
+
+    def learned_from(self, error: BaseException, request: Mapping[str, Any]) -> Self | None:
+        """Return what is known after an endpoint refused a request; None if the error says nothing new."""
+        is_of_form = is_failed_generation(error)  # also after a retry: the model cannot write the form in this mode
+        if not is_of_form and (not refuses_part(error) or leaves_no_room(error)):
+            return None
+        is_of_form = is_of_form or status_of(error) == 501
+        text = words_of(error)
+        for part, refusal, learned in _LADDER:
+            is_mode = part == self.mode
+            if (is_mode and is_of_form) or ((is_mode or part in request) and refusal.search(text)):
+                return replace(self, **learned)
+        return None
+
+
+def leaves_no_room(error: BaseException) -> bool:
+    """Return whether an endpoint refused a request as too long with the room for its answer."""
+    text = words_of(error)
+    if is_too_long(error):
+        return _ANSWERS_ROOM.search(text) is not None
+    is_too_much = _TOKENS_KEY.search(text) is not None and _TOO_MUCH_ROOM.search(text) is not None
+    return status_of(error) in {400, 422} and is_too_much
+
+
+# --- chat ---
 
 _FIRST_TOKENS = 4096  # of an answer, which the oldest models in use can give
 _FIRST_REASONING_TOKENS = 16_384  # thoughts count too
@@ -29,16 +101,9 @@ _REASONING = re.compile(r"(?:.*[/:])?(?:o[1-9]\b|gpt-[5-9]|deepseek-r|.*(?:reaso
 class ChatJudgeModel(AskedModel, ABC):
     """A chat model of judges.
 
-    What the endpoint refuses (a JSON schema, a temperature) is left out from then on. If the
-    settings leave the longest answer open, it begins at 4,096 tokens (16,384 for models that think), is four times
-    that once an answer was cut off, and shrinks if prompt and answer are too long together.
-
-    Args:
-        described: Its names and settings.
-        temperature: The temperature to send; None for none.
-        max_tokens: The longest answer; None: open.
-        abilities: What is known of the endpoint.
-        **options: How it is asked.
+    What the endpoint refuses (a JSON schema, a temperature) is left out from then on. If the settings leave the
+    longest answer open, it begins at 4,096 tokens (16,384 for models that think), is four times that once an answer was
+    cut off, and shrinks if prompt and answer are too long together.
     """
 
     def __init__(
@@ -64,9 +129,7 @@ class ChatJudgeModel(AskedModel, ABC):
         """Send a request once, and return the text of its answer; add its usage to ``paid``."""
 
     async def aask(self, system: str, user: str, schema: type[Answer]) -> Asked[Answer]:
-        """Ask for an answer of the form ``schema``; see ``JudgeModel``.
-
-        An answer that breaks the form is requested once more, with the complaint.
+        """Ask for an answer of the form ``schema``; one that breaks it is requested once more, with the complaint.
 
         Raises:
             UnusableAnswerError: The model returned no usable answer; it has the cost.
@@ -74,12 +137,8 @@ class ChatJudgeModel(AskedModel, ABC):
         asked = {"system": system, "user": user, "schema": [schema.__name__, closed_schema(schema)]}
         messages = [{"role": "system", "content": system}, {"role": "user", "content": user}]
 
-        def read(record: Mapping[str, Any]) -> Answer:
-            return answer_in(record["answer"], schema)
-
         async def request(paid: list[Usage]) -> tuple[dict[str, Any], Answer]:
-            text = await self._complete(messages, schema, paid)
-            text, value = await self._usable(messages, text, schema, paid)
+            text, value = await self._usable(messages, schema, paid)
             return {"answer": text}, value
 
         def planned(plan: RequestPlan, digest: str) -> Answer:
@@ -87,14 +146,14 @@ class ChatJudgeModel(AskedModel, ABC):
             plan.add(digest, self.described.model, self.described.provider, size_of(body))
             return schema.model_validate(example_of(closed_schema(schema)))
 
-        return await self._through_cache(asked, read, request, planned)
+        return await self._through_cache(asked, lambda record: answer_in(record["answer"], schema), request, planned)
 
     def _request(
         self, abilities: EndpointAbilities, messages: Messages, form: type[BaseModel], tokens: int
     ) -> dict[str, Any]:
         """Return the body of a request."""
         schema = closed_schema(form)
-        if abilities.is_in_words:
+        if abilities.tells_form or abilities.mode in {"json_object", "text"}:
             # At the end of the user's message too, as the last word weighs most and it may ask for another form.
             words = form_in_words(schema)
             in_words = [{**message, "content": f"{message['content']}\n\n{words}"} for message in messages[:2]]
@@ -147,8 +206,9 @@ class ChatJudgeModel(AskedModel, ABC):
                     self._tokens = tokens  # the model's room may be small
                 return text
 
-    async def _usable(self, messages: Messages, text: str, form: type[Answer], paid: list[Usage]) -> tuple[str, Answer]:
+    async def _usable(self, messages: Messages, form: type[Answer], paid: list[Usage]) -> tuple[str, Answer]:
         """Return an answer as text and value; ask once more if it breaks the form."""
+        text = await self._complete(messages, form, paid)
         try:
             return text, answer_in(text, form)
         except WrongFormError as problem:
@@ -162,9 +222,6 @@ class ChatJudgeModel(AskedModel, ABC):
             return text, answer_in(text, form)
         except WrongFormError as problem:
             raise JudgeError(f"{self.name} twice returned an answer without the requested form: {problem}") from None
-
-
-# --- requests and answers ---
 
 
 def form_parameters(mode: Mode, name: str, schema: dict[str, Any]) -> dict[str, Any]:
@@ -187,19 +244,13 @@ _LENGTH = frozenset({"length", "max_tokens", "max_output_tokens", "model_length"
 _FILTER = frozenset({"content_filter", "content_filtered", "safety", "guardrail_intervened", "prohibited_content"})
 
 
-def refused(name: str, text: str) -> JudgeError:
+def refused(name: str, text: object) -> JudgeError:
     """Return the error for a model that refused to answer."""
-    return JudgeError(f"{name} refused to answer: {masked_text(text)[:_LONGEST_REFUSAL]}")
+    return JudgeError(f"{name} refused to answer: {masked_text(str(text))[:_LONGEST_REFUSAL]}")
 
 
 def check_finish_reason(name: str, reason: str | None) -> None:
-    """Check that an answer of the model ``name`` was not cut off.
-
-    Raises:
-        BrokenAnswerError: The provider failed.
-        CutAnswerError: It reached its most tokens.
-        JudgeError: A filter stopped it.
-    """
+    """Raise what a finish reason means: the provider failed, the answer was cut off, or a filter stopped it."""
     word = reason.lower() if isinstance(reason, str) else ""
     if word == "error":
         raise BrokenAnswerError("the provider failed while the model answered (finish_reason error)")
@@ -210,3 +261,61 @@ def check_finish_reason(name: str, reason: str | None) -> None:
         )
     if word in _FILTER:
         raise JudgeError(f"the answer of {name} was stopped by the provider's content filter ({reason})")
+
+
+# --- embeddings ---
+
+
+class EmbeddingJudgeModel(AskedModel, ABC):
+    """An embedding model of judges."""
+
+    @abstractmethod
+    async def _vectors(self, texts: list[str], paid: list[Usage]) -> Sequence[Sequence[float]]:
+        """Return the vectors of one request, and add its usage to ``paid``."""
+
+    async def aembed(self, texts: Sequence[str]) -> Asked[Vectors]:
+        """Return the vectors of texts in one request.
+
+        Raises:
+            UnusableAnswerError: The model returned no usable vectors; it has the cost.
+        """
+        if not texts:
+            return Asked((), 0.0)
+        body = {"input": list(texts)}
+
+        async def send(usages: list[Usage]) -> Vectors:
+            return checked_vectors(await self._vectors(list(texts), usages), len(texts))
+
+        async def request(paid: list[Usage]) -> tuple[dict[str, Any], Vectors]:
+            vectors = await self._sent(body, send, paid)
+            return {"vectors": vectors}, vectors
+
+        def planned(plan: RequestPlan, digest: str) -> Vectors:
+            plan.add(digest, self.described.model, self.described.provider, size_of(body))
+            return ((1.0,),) * len(texts)
+
+        def read(record: Mapping[str, Any]) -> Vectors:
+            return checked_vectors(record["vectors"], len(texts))
+
+        return await self._through_cache({"texts": list(texts)}, read, request, planned)
+
+
+def checked_vectors(vectors: Sequence[Sequence[float]], count: int) -> Vectors:
+    """Return as many vectors as texts, of one length and of finite numbers; raise a BrokenAnswerError otherwise.
+
+    Example:
+        >>> checked_vectors([[1, 0.5]], 1)
+        ((1.0, 0.5),)
+    """
+    try:
+        found = tuple(tuple(map(float, vector)) for vector in vectors)
+    except (TypeError, ValueError) as problem:
+        raise BrokenAnswerError(f"the endpoint returned embeddings that cannot be read: {problem}") from None
+    if len(found) != count:
+        raise BrokenAnswerError(f"the endpoint returned {len(found)} embeddings for {count} texts")
+    lengths = {len(vector) for vector in found}
+    if len(lengths) != 1 or 0 in lengths:
+        raise BrokenAnswerError(f"the endpoint returned embeddings of {sorted(lengths)} numbers")
+    if not all(math.isfinite(number) for vector in found for number in vector):
+        raise BrokenAnswerError("the endpoint returned an embedding with a number that is not finite")
+    return found

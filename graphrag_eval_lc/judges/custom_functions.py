@@ -1,41 +1,46 @@
-"""Evaluations that users wrote in Python, passed or registered: how they are called, and what they may return."""
+"""Evaluations of users: functions in Python, in our form or agentevals', and instructions of the config for a model."""
 
 import asyncio
 import functools
 import inspect
+import itertools
 import json
+import re
 from asyncio import CancelledError
 from collections.abc import Awaitable, Callable, Iterable, Mapping
-from typing import Any
+from typing import Annotated, Any
 
-from graphrag_eval_lc.config import is_reserved_key
+from pydantic import BaseModel, ConfigDict, Field, create_model
+
+from graphrag_eval_lc.config import CustomEvaluationConfig, is_reserved_key
 from graphrag_eval_lc.errors import JudgeError, OptionError
-from graphrag_eval_lc.judges.agentevals_form import agentevals_arguments, agentevals_parameters
-from graphrag_eval_lc.judges.scores import raise_if_cancelled
+from graphrag_eval_lc.json_values import json_text
+from graphrag_eval_lc.judges.model_interface import JudgeModel, error_record, raise_if_cancelled
+from graphrag_eval_lc.judges.prompts import fences, load_prompt, sendable_text
 from graphrag_eval_lc.masking import masked_text
 from graphrag_eval_lc.registry.custom_metrics import evaluators_of_users
 from graphrag_eval_lc.registry.metric_spec import LARGEST, MetricSpec, error_key, reason_key
 from graphrag_eval_lc.registry.metrics import metrics_of_users
-from graphrag_eval_lc.registry.modules import without_partials
+from graphrag_eval_lc.registry.modules import signature_of, without_partials
+from graphrag_eval_lc.registry.step_kinds import names_that_fulfil
 
 Evaluator = Callable[..., Any]
 
 
 class CustomFunction:
-    """An evaluation that a user wrote in Python.
+    """An evaluation that a user wrote in Python; without a usable name it is an OptionError.
+
+    The function, async or not, has one of two forms. ``(question, response) -> float | str | bool | dict`` takes the
+    dataset's question and the agent's response. agentevals' form takes any of the keywords ``inputs`` (the question's
+    own keys), ``outputs`` (the response) and ``reference_outputs`` (the reference), and returns ``{key, score,
+    comment}`` or a list of these. ``outputs`` and ``reference_outputs`` also have ``messages`` in OpenAI's format, made
+    from the steps and the answer.
 
     Args:
-        function: A function or async function, in one of two forms. ``(question, response) -> float | str | bool |
-            dict`` takes the dataset's question and the agent's response. agentevals' form takes any of the keywords
-            ``inputs`` (the question's own keys), ``outputs`` (the response) and ``reference_outputs`` (the
-            reference), and returns ``{key, score, comment}`` or a list of these. ``outputs`` and
-            ``reference_outputs`` also have ``messages`` in OpenAI's format, made from the steps and the answer.
+        function: The function.
         name: The key of a single value, and the prefix of ``{name}_error``; None for the function's name.
         spec: The declaration of a registered metric, ``(question, response) -> float | None``.
         registered_as: What it is registered as, such as ``evaluator tone``; None if it was passed.
-
-    Raises:
-        OptionError: It cannot be called, has no name, or its name is a key of the results.
 
     Example:
         >>> def is_short(question, response):
@@ -67,15 +72,9 @@ class CustomFunction:
     ) -> dict[str, Any]:
         """Evaluate one response; a synchronous function runs in a thread.
 
-        Args:
-            question: The dataset's question.
-            response: The agent's response.
-            names: The names of reference steps by the tools' own. An evaluator of agentevals, which compares names,
-                gets the reference with the names of the tools.
-
-        Returns:
-            A single value under the function's name; a dict as it is; for agentevals ``{key}`` and, with a comment,
-            ``{key}_reason``. Only ``{name}_error`` if the function fails or its value cannot be JSON.
+        Returns a single value under the function's name; a dict as it is; for agentevals ``{key}`` and, with a comment,
+        ``{key}_reason``. Only ``{name}_error`` if the function fails or its value cannot be JSON. ``names`` are those
+        of reference steps by the tools' own: agentevals, which compares names, gets the reference with the tools'.
         """
         try:
             returned = await self._returned(question, response, names or {})
@@ -176,12 +175,8 @@ def _python_number(value: Any) -> Any:
 def all_functions(passed: Iterable[Evaluator | CustomFunction]) -> list[CustomFunction]:
     """Return all functions that evaluate each response, each with its own name: a second ``f`` is ``f_2``.
 
-    Args:
-        passed: Functions in addition to the registered ones, which come first and keep their names. One that is also
-            registered counts once.
-
-    Raises:
-        OptionError: One of them cannot be an evaluator.
+    The registered ones come first and keep their names; one that is passed too counts once. It is an OptionError if one
+    cannot be an evaluator.
     """
     if not isinstance(passed, Iterable):
         raise OptionError(f"evaluators cannot be {passed!r}", key="evaluators", hint="Pass a list of functions.")
@@ -212,3 +207,182 @@ def all_functions(passed: Iterable[Evaluator | CustomFunction]) -> list[CustomFu
 def has_registered_functions() -> bool:
     """Return whether there is a registered metric or evaluator."""
     return bool(metrics_of_users or evaluators_of_users)
+
+
+# --- agentevals' form ---
+
+_KEYWORDS = ("inputs", "outputs", "reference_outputs")
+
+
+def agentevals_parameters(function: Callable[..., Any]) -> tuple[str, ...]:
+    """Return the agentevals keywords that a function takes; none if it takes a question and a response.
+
+    Example:
+        >>> agentevals_parameters(lambda *, outputs, **more: True)
+        ('inputs', 'outputs', 'reference_outputs')
+    """
+    try:
+        parameters = signature_of(function).parameters.values()
+    except (TypeError, ValueError):
+        return ()
+    names = {parameter.name for parameter in parameters if parameter.kind is not parameter.POSITIONAL_ONLY}
+    if not names & {"outputs", "reference_outputs"}:
+        return ()
+    takes_any = any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters)
+    return tuple(name for name in _KEYWORDS if takes_any or name in names)
+
+
+def agentevals_arguments(
+    question: Mapping[str, Any], response: Mapping[str, Any], names: Mapping[str, str]
+) -> dict[str, dict[str, Any]]:
+    """Return the values of the keywords. Reference steps are named as the tools, as an agent knows no other names."""
+    reference = {key: value for key, value in question.items() if key in ("reference_answer", "reference_steps")}
+    if groups := reference.get("reference_steps"):
+        reference["reference_steps"] = _with_tool_names(groups, response, names)
+    steps = [step for group in reference.get("reference_steps") or () for step in group]
+    text = str(question.get("question_text", ""))
+    actual = _messages(text, response.get("actual_steps") or (), response.get("actual_answer"))
+    expected = _messages(text, steps, reference.get("reference_answer"))
+    return {
+        "inputs": {key: value for key, value in question.items() if key not in reference},
+        "outputs": {**response, "messages": actual},
+        "reference_outputs": {**reference, "messages": expected},
+    }
+
+
+def _with_tool_names(
+    groups: Iterable[Iterable[Mapping[str, Any]]], response: Mapping[str, Any], names: Mapping[str, str]
+) -> list[list[dict[str, Any]]]:
+    """Return reference steps that are called as the tools that fulfil them; of several, the one called first."""
+    called = [str(step.get("name")) for step in response.get("actual_steps") or ()]
+    tools = list(dict.fromkeys([*called, *names]))
+
+    def renamed(step: Mapping[str, Any]) -> dict[str, Any]:
+        name = str(step.get("name"))
+        exact = (tool for tool in tools if names.get(tool, tool) == name)
+        others = (tool for tool in called if names.get(tool, tool) in names_that_fulfil(name))
+        return {**step, "name": next(itertools.chain(exact, others), name)}
+
+    return [[renamed(step) for step in group] for group in groups]
+
+
+def _messages(question: str, steps: Iterable[Mapping[str, Any]], answer: object) -> list[dict[str, Any]]:
+    """Return the question, each step as a tool call with its output, and the answer as OpenAI messages."""
+    messages: list[dict[str, Any]] = [{"role": "user", "content": question}]
+    for index, step in enumerate(steps):
+        identifier = str(step.get("id", index))
+        function = {"name": step.get("name"), "arguments": _as_text(step.get("args") or {})}
+        call = {"id": identifier, "type": "function", "function": function}
+        messages.append({"role": "assistant", "content": "", "tool_calls": [call]})
+        output = step.get("output", step.get("error", ""))
+        messages.append({"role": "tool", "tool_call_id": identifier, "content": _as_text(output)})
+    if answer is not None:
+        messages.append({"role": "assistant", "content": _as_text(answer)})
+    return messages
+
+
+def _as_text(value: object) -> str:
+    return value if isinstance(value, str) else json_text(value)
+
+
+# --- evaluations of the config ---
+
+_Value = bool | int | Annotated[float, Field(allow_inf_nan=False)] | str
+_PROPERTY = re.compile(r"[A-Za-z][A-Za-z0-9_.-]{0,63}")  # the names that every provider's schemas accept
+
+
+class _MissingInputError(Exception):
+    """A record lacks an input; the text is graphrag-eval's."""
+
+
+class CustomEvaluation:
+    """One evaluation of the config; ``names`` are step names by tool name, as in ``steps.names``."""
+
+    def __init__(
+        self, config: CustomEvaluationConfig, llm: JudgeModel, *, names: Mapping[str, str] | None = None
+    ) -> None:
+        self.name = config.name
+        self.keys = config.keys
+        self._config = config
+        self._llm = llm
+        self._step_names = names or {}
+        outputs = config.outputs
+        self._shown = [
+            key if _PROPERTY.fullmatch(key) else f"output_{number}" for number, key in enumerate(outputs, start=1)
+        ]
+        self._form = _form_of(dict(zip(self._shown, outputs.values(), strict=True)))
+
+    async def aevaluate(self, question: Mapping[str, Any], response: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the outputs and, if known, ``{name}_cost``; else None for each, and ``{name}_error`` says why."""
+        nothing = dict.fromkeys(self._config.outputs)
+        try:
+            message = self._message(self._inputs(question, response))
+            asked = await self._llm.aask(load_prompt("custom_evaluation").system, message, self._form)
+        except _MissingInputError as problem:
+            return {**nothing, self._config.error_key: str(problem)}
+        except Exception as problem:
+            record = error_record(self.name, problem)
+            return {**nothing, **record} if record else {}
+        values = asked.value.model_dump().values()
+        outputs = {key: _json_or_text(value) for key, value in zip(self._config.outputs, values, strict=True)}
+        return outputs if asked.cost is None else {**outputs, self._config.cost_key: asked.cost}
+
+    def _inputs(self, question: Mapping[str, Any], response: Mapping[str, Any]) -> dict[str, str]:
+        """Return the texts of all inputs, or raise graphrag-eval's message on the first missing one."""
+        texts: dict[str, str] = {}
+        for name in self._config.inputs:
+            owner, record = ("Actual output", response) if name.startswith("actual_") else ("Reference", question)
+            key = "question_text" if name == "question" else str(name)
+            value = record.get(key)
+            if value is None:
+                raise _MissingInputError(f"{owner} missing key '{key}'")
+            if name == "reference_steps":
+                texts[name] = "\n\n".join(self._steps_text(group) for group in value)
+            elif name == "actual_steps":
+                texts[name] = self._steps_text(value)
+            else:
+                texts[name] = value if isinstance(value, str) else json_text(value, indent=2)
+        return texts
+
+    def _steps_text(self, steps: Iterable[Mapping[str, Any]]) -> str:
+        keys = dict.fromkeys(self._config.steps_keys or ())
+        named = (
+            step
+            for step in steps
+            if self._config.steps_name in (name := str(step.get("name")), self._step_names.get(name))
+        )
+        return json_text([{key: _json_or_text(step.get(key)) for key in keys} for step in named], indent=2)
+
+    def _message(self, inputs: Mapping[str, str]) -> str:
+        outputs = [
+            f"- {shown}: {description}" if shown == key else f"- {shown} ({key}): {description}"
+            for shown, (key, description) in zip(self._shown, self._config.outputs.items(), strict=True)
+        ]
+        parts = [
+            f"# Instructions\n{self._config.instructions.strip()}",
+            "# Outputs\n" + "\n".join(outputs),
+            "# Material",
+            *fences(inputs),
+        ]
+        return sendable_text("\n\n".join(parts))
+
+
+def _form_of(descriptions: Mapping[str, str]) -> type[BaseModel]:
+    """Return the form of an answer. Its fields' names are safe however the outputs are called."""
+    fields: dict[str, Any] = {
+        f"output_{position}": (_Value, Field(alias=name, description=description))
+        for position, (name, description) in enumerate(descriptions.items())
+    }
+    return create_model("CustomEvaluationOutputs", __config__=ConfigDict(extra="forbid", strict=True), **fields)
+
+
+def _json_or_text(value: Any) -> Any:
+    """Return the value of a JSON text, and any other text as it is, as graphrag-eval does."""
+    if not isinstance(value, str):
+        return value
+    try:
+        parsed = json.loads(value)
+        json.dumps(parsed, allow_nan=False)
+    except (ValueError, RecursionError):
+        return value
+    return parsed

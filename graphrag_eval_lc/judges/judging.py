@@ -1,7 +1,7 @@
 """All judges of a run: the models and scorers that its config asks for, applied to one result at a time."""
 
 import asyncio
-from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Coroutine, Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import suppress
 from importlib import import_module
 from typing import Any, Self, Unpack
@@ -11,22 +11,14 @@ from graphrag_eval_lc.errors import JudgeError, OptionError
 from graphrag_eval_lc.json_values import document_text, json_text, parse_json
 from graphrag_eval_lc.judges.answer_correctness import AnswerCorrectness
 from graphrag_eval_lc.judges.answer_forms import content_text
+from graphrag_eval_lc.judges.answer_tables import judge_labels
 from graphrag_eval_lc.judges.certificates import certificate_record
-from graphrag_eval_lc.judges.custom_evaluation import CustomEvaluation
-from graphrag_eval_lc.judges.custom_functions import CustomFunction, Evaluator, all_functions
-from graphrag_eval_lc.judges.labels import judge_labels
+from graphrag_eval_lc.judges.claim_check import is_refusal
+from graphrag_eval_lc.judges.custom_functions import CustomEvaluation, CustomFunction, Evaluator, all_functions
 from graphrag_eval_lc.judges.model import AskingOptions
-from graphrag_eval_lc.judges.model_interface import CallPool
+from graphrag_eval_lc.judges.model_interface import CallPool, JudgeScore, f1_record, metric_record
 from graphrag_eval_lc.judges.models import RunModels, run_models
 from graphrag_eval_lc.judges.prompts import digests
-from graphrag_eval_lc.judges.refusals import is_refusal
-from graphrag_eval_lc.judges.scores import (
-    JudgeScore,
-    correctness_record,
-    f1_record,
-    metric_record,
-    relevance_record,
-)
 from graphrag_eval_lc.registry.metric_spec import error_key
 from graphrag_eval_lc.registry.metrics import (
     ANSWER_CORRECTNESS,
@@ -57,30 +49,29 @@ def wanted_judges(config: EvaluationConfig, *, has_embeddings: bool) -> list[Jud
 
 
 def scorers_of(config: EvaluationConfig, models: RunModels) -> dict[str, Any]:
-    """Return the metrics that a config asks for, by the keys of their judges; a pair for recall and precision.
-
-    Raises:
-        ConfigError: The prompt of answer correctness cannot be used, or ragas cannot be imported.
-        MissingExtraError: ragas is requested and not installed.
-    """
-    wanted = [judge.key for judge in wanted_judges(config, has_embeddings=models.embedding is not None)]
-    llm = models.generation
-    prompt = config.answer_correctness.prompt if config.answer_correctness is not None else None
-    makers: dict[str, Callable[[Any, dict[str, Any]], Any]] = {
-        ANSWER_CORRECTNESS: lambda _, batch: AnswerCorrectness(
-            llm,
-            expanded(prompt, f"{ANSWER_CORRECTNESS}.prompt"),
-            votes=config.judges.votes,
-            voters=models.voters,
-        ),
-        ANSWER_RELEVANCE: lambda engine, batch: engine.AnswerRelevance(llm, models.embedding),
-        RETRIEVAL_ANSWER: lambda engine, batch: (engine.ContextRecall(llm), engine.ContextPrecision(llm, **batch)),
-        RETRIEVAL_CONTEXT: lambda engine, batch: (engine.ContextRecall(llm), engine.ContextPrecision(llm, **batch)),
-        RETRIEVAL_UTILIZATION: lambda engine, batch: engine.ContextUtilization(llm, **batch),
-    }
-    engine = import_module(_ENGINES[config.judges.engine])
+    """Return the metrics that a config asks for, by the keys of their judges; a pair for recall and precision."""
+    engine, llm = import_module(_ENGINES[config.judges.engine]), models.generation
     batch = {} if config.judges.engine == "ragas" else {"batch": config.judges.batch}
-    return {key: makers[key](engine, batch) for key in wanted}
+
+    def scorer(key: str) -> Any:
+        if key == ANSWER_CORRECTNESS:
+            return answer_correctness_of(config, models)
+        if key == ANSWER_RELEVANCE:
+            return engine.AnswerRelevance(llm, models.embedding)
+        if key == RETRIEVAL_UTILIZATION:
+            return engine.ContextUtilization(llm, **batch)
+        return engine.ContextRecall(llm), engine.ContextPrecision(llm, **batch)
+
+    return {
+        judge.key: scorer(judge.key) for judge in wanted_judges(config, has_embeddings=models.embedding is not None)
+    }
+
+
+def answer_correctness_of(config: EvaluationConfig, models: RunModels) -> AnswerCorrectness:
+    """Return the judge of answer correctness of a config; a prompt that cannot be used is a ConfigError."""
+    section = config.answer_correctness
+    prompt = None if section is None else expanded(section.prompt, f"{ANSWER_CORRECTNESS}.prompt")
+    return AnswerCorrectness(models.generation, prompt, votes=config.judges.votes, voters=models.voters)
 
 
 Record = dict[str, Any]
@@ -89,16 +80,6 @@ _Job = tuple[Record, Coroutine[Any, Any, Record]]
 
 class Judges:
     """The judged metrics, custom evaluations and functions of a run. ``from_config`` makes them.
-
-    Args:
-        config: The configuration.
-        models: The models that are asked.
-        scorers: The judged metrics, by the keys of their judges.
-        custom: The custom evaluations of the config.
-        functions: The functions that were registered or passed in Python.
-
-    Raises:
-        ConfigError: The certificate or the labels that the config names cannot be read.
 
     Attributes:
         max_concurrency: How many results may be judged at once: as many as requests, of which each takes some.
@@ -144,21 +125,14 @@ class Judges:
         functions: Iterable[Evaluator | CustomFunction] = (),
         **options: Unpack[AskingOptions],
     ) -> Self | None:
-        """Return the judges that a config asks for.
+        """Return the judges that a config asks for; None if there is nothing to judge.
 
-        Args:
-            config: The configuration.
-            llm: A chat model that overrides that of the config: all that ``as_judge_model`` takes.
-            embeddings: An embedding model that overrides that of the config: all that ``as_embedding_model`` takes.
-            functions: Functions that evaluate, in addition to the registered ones; see ``CustomFunction``.
-            **options: How models are asked; see ``run_models``. With a plan no function is called.
-
-        Returns:
-            None if there is nothing to judge.
+        ``llm`` and ``embeddings`` override the models of the config, and ``functions`` add to the registered ones. With
+        a plan among the options no function is called.
 
         Raises:
-            ConfigError: Something needs a model that is not there, an environment variable is not set, or a prompt
-                cannot be used.
+            ConfigError: Something needs a model that is not there, an environment variable is not set, or a prompt,
+                certificate or labels cannot be used.
             OptionError: A function cannot be an evaluator, or has a key of a custom evaluation.
             MissingExtraError: The package that a model or ragas needs is not installed.
         """
@@ -199,20 +173,15 @@ class Judges:
     async def ajudge(self, result: Record, question: Mapping[str, Any], response: Mapping[str, Any]) -> None:
         """Add the judged keys to a result and its retrieval steps, in place; all that can be is asked at once.
 
-        It raises nothing: what cannot be judged says so in an ``…_error``. Judged keys that the result
-        has from an earlier evaluation are replaced.
-
-        Args:
-            result: The result, with its steps matched.
-            question: The question of the dataset.
-            response: The agent's response; empty without one.
+        It raises nothing: what cannot be judged says so in an ``…_error``. Judged keys that the result has from an
+        earlier evaluation are replaced. Without a response that is empty.
         """
         if not isinstance(response, Mapping):  # as it came, where the format is broken
             response = {}
         steps = list(retrieval_steps(result, self._names, self._retrieving))
         functions = self._functions if response else ()
         self._forget(result, [step for _, step in steps])
-        jobs = [*self._answer_jobs(result), *self._step_jobs(result, steps)]
+        jobs = list(self._jobs(result, steps))
         jobs += [(result, evaluation.aevaluate(question, response)) for evaluation in self._custom]
         records, called = await asyncio.gather(
             asyncio.gather(*(job for _, job in jobs)),
@@ -266,42 +235,41 @@ class Judges:
         return {name: list(metrics) for name, metrics in self._given.items()}
 
     def _forget(self, result: Record, steps: Sequence[Record]) -> None:
+        keys = [key for evaluation in self._custom for key in evaluation.keys]
+        keys += [key for each in self._functions for key in (each.name, error_key(each.name), "custom_metrics")]
+        places: list[tuple[Record, Sequence[str]]] = [(result, keys)]
         for judge in JUDGES:
             if judge.key in self._scorers:
-                for record in [result] if judge.over == "questions" else steps:
-                    _remove(record, judge.keys)
-        for evaluation in self._custom:
-            _remove(result, evaluation.keys)
-        for function in self._functions:
-            _remove(result, (function.name, error_key(function.name), "custom_metrics"))
+                places += [(record, judge.keys) for record in ([result] if judge.over == "questions" else steps)]
+        for record, old in places:
+            for key in old:
+                record.pop(key, None)
 
-    def _answer_jobs(self, result: Record) -> Iterable[_Job]:
-        question, answer = _text(result.get("question_text")), _actual_answer(result)
-        reference = _text(result.get("reference_answer"))
-        if answer is None:
-            return
-        asked = {"user_input": question, "response": answer}
-        if ANSWER_CORRECTNESS in self._scorers:
-            result[ANSWER_REFUSED] = is_refusal(answer)
-            if result[ANSWER_REFUSED] and reference is not None:
-                result[ANSWER_REFUSAL_RIGHT] = is_refusal(reference)
-        if (scorer := self._scorers.get(ANSWER_CORRECTNESS)) is not None and reference is not None:
-            yield result, correctness_record(scorer.ascore(**asked, reference=reference))
-        if (scorer := self._scorers.get(ANSWER_RELEVANCE)) is not None:
-            others = {"others": self.questions} if self._engine == "native" else {}
-            yield result, relevance_record(scorer.ascore(**asked, **others))
-
-    def _step_jobs(self, result: Record, steps: Iterable[tuple[str, Record]]) -> Iterable[_Job]:
-        question, answer = _text(result.get("question_text")), _actual_answer(result)
-        reference = _text(result.get("reference_answer"))
-        contexts = reference_texts(result, self._retrieving) if RETRIEVAL_CONTEXT in self._scorers else {}
+    def _jobs(self, result: Record, steps: Iterable[tuple[str, Record]]) -> Iterator[_Job]:
+        """Yield what is judged by the metrics, each with the record that its keys go into."""
+        scorers = self._scorers
+        is_error = result.get("status") == "error" or result.get("error") is not None
+        question, reference = _text(result.get("question_text")), _text(result.get("reference_answer"))
+        answer = None if is_error else _text(result.get("actual_answer"))
+        if answer is not None:
+            asked = {"user_input": question, "response": answer}
+            if ANSWER_CORRECTNESS in scorers:
+                result[ANSWER_REFUSED] = is_refusal(answer)
+                if result[ANSWER_REFUSED] and reference is not None:
+                    result[ANSWER_REFUSAL_RIGHT] = is_refusal(reference)
+                if reference is not None:
+                    scoring = scorers[ANSWER_CORRECTNESS].ascore(**asked, reference=reference)
+                    yield result, metric_record(ANSWER_CORRECTNESS, scoring)
+            if ANSWER_RELEVANCE in scorers:
+                others = {"others": self.questions} if self._engine == "native" else {}
+                yield result, metric_record(ANSWER_RELEVANCE, scorers[ANSWER_RELEVANCE].ascore(**asked, **others))
+        contexts = reference_texts(result, self._retrieving) if RETRIEVAL_CONTEXT in scorers else {}
         for identifier, step in steps:
             for key, expected in ((RETRIEVAL_ANSWER, reference), (RETRIEVAL_CONTEXT, contexts.get(identifier))):
-                if key in self._scorers and expected is not None:
-                    yield step, _pair_record(key, self._scorers[key], step, question, expected)
-            if RETRIEVAL_UTILIZATION in self._scorers and answer is not None:
-                scorer = self._scorers[RETRIEVAL_UTILIZATION]
-                scoring = _scored_contexts(scorer, step, user_input=question, response=answer)
+                if key in scorers and expected is not None:
+                    yield step, _pair_record(key, scorers[key], step, question, expected)
+            if RETRIEVAL_UTILIZATION in scorers and answer is not None:
+                scoring = _scored_contexts(scorers[RETRIEVAL_UTILIZATION], step, user_input=question, response=answer)
                 yield step, metric_record(RETRIEVAL_UTILIZATION, scoring)
 
     async def _call(self, function: CustomFunction, question: Mapping[str, Any], response: Mapping[str, Any]) -> Record:
@@ -327,23 +295,11 @@ async def _scored_contexts(scorer: Any, step: Record, **asked: Any) -> JudgeScor
     return score
 
 
-def _actual_answer(result: Record) -> str | None:
-    """Return the answer to judge; None without one, or if the question failed."""
-    if result.get("status") == "error" or result.get("error") is not None:
-        return None
-    return _text(result.get("actual_answer"))
-
-
 def _text(value: Any) -> str | None:
     """Return a text, that of content blocks, or the JSON of any other value."""
     if value is None or isinstance(value, str):
         return value
     return (content_text(value) if isinstance(value, list) else "") or json_text(value)
-
-
-def _remove(record: Record, keys: Iterable[str]) -> None:
-    for key in keys:
-        record.pop(key, None)
 
 
 def retrieval_steps(
@@ -360,13 +316,7 @@ def retrieval_steps(
 
 
 def context_texts(output: Any) -> list[str | None]:
-    """Return the texts in an output such as ``[{"id": "doc-1", "text": "…"}]``, by rank; None for one without.
-
-    A document's text is what ``document_text`` finds: ``text``, ``page_content``, or that of a serialised Document.
-
-    Raises:
-        JudgeError: The output is not a JSON array of objects.
-    """
+    """Return the texts in an output such as ``[{"id": "doc-1", "text": "…"}]``, by rank; None for one without."""
     try:
         contexts = parse_json(output) if isinstance(output, str) else output
     except (ValueError, RecursionError):

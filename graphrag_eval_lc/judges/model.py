@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+import re
 import time
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from contextvars import ContextVar
@@ -15,10 +16,9 @@ from langchain_core.outputs import LLMResult
 
 from graphrag_eval_lc.budget import Budget, BudgetSpentError
 from graphrag_eval_lc.capture.llm_calls import message_result, model_call
-from graphrag_eval_lc.error_bodies import unsaid_body
+from graphrag_eval_lc.error_bodies import unsaid_body, words_of
 from graphrag_eval_lc.errors import JudgeError, RunFolderError
 from graphrag_eval_lc.judges.cache import PAID_IN_VAIN, JudgeCache, request_digest
-from graphrag_eval_lc.judges.fallbacks import is_failed_generation, refuses_part
 from graphrag_eval_lc.judges.model_interface import (
     Asked,
     BrokenAnswerError,
@@ -56,9 +56,6 @@ _log = logging.getLogger(__name__)
 ask_number: ContextVar[int] = ContextVar("ask_number", default=1)
 
 FIRST_WAIT_SEC = 0.5
-_DEFAULT_CONCURRENCY = 16
-_DEFAULT_RETRIES = 3
-_DEFAULT_TIMEOUT_SEC = 120.0
 _MOST_REFUSALS = 3  # in a row; then nothing more is asked
 _BILLED_PERHAPS = frozenset({408, 499, 504, 524})  # a proxy gave up, and the model perhaps did not
 _HINTS = {
@@ -70,14 +67,7 @@ _HINTS = {
 
 @dataclass(frozen=True, slots=True)
 class ModelDescription:
-    """Which model it is.
-
-    Attributes:
-        name: Its name in messages and in the cache, such as ``openai:gpt-4o-mini``.
-        model: Its name at the provider.
-        provider: Who runs it.
-        settings: All else that its answers depend on.
-    """
+    """Its name in messages and the cache, its name at the provider, who runs it, and all else answers depend on."""
 
     name: str
     model: str
@@ -86,16 +76,16 @@ class ModelDescription:
 
 
 class AskingOptions(TypedDict, total=False):
-    """How a model is asked.
+    """How a model is asked; what is missing or None has a default.
 
     Attributes:
-        pool: Bounds the requests at once; None, the default: 16.
-        pricing: The prices; None, the default: those of genai-prices.
-        cache: Keeps answers; None, the default: none is kept.
-        max_retries: How many requests may follow a failed one; 3 by default.
-        timeout: The longest time of a request in seconds; 120 by default.
-        budget: What all requests may spend; None, the default: no limit.
-        plan: Counts requests in place of sending them; None, the default: they are sent.
+        pool: Bounds the requests at once: 16.
+        pricing: The prices: those of genai-prices.
+        cache: Keeps answers: none is kept.
+        max_retries: How many requests may follow a failed one: 3.
+        timeout: The longest time of a request in seconds: 120.
+        budget: What all requests may spend: no limit.
+        plan: Counts requests in place of sending them: they are sent.
     """
 
     pool: CallPool | None
@@ -113,15 +103,7 @@ class AskedModel:
     Rate limits, server errors, timeouts, lost connections and broken answers are retried after a wait, which doubles
     each time and is at least what the server asks for. A waiting request holds no place. After a rate limit with
     Retry-After nothing is sent to this model before that time. If the server refuses three requests in a row as it
-    will refuse all (a wrong key, an unknown model, a used up quota), nothing more is sent.
-
-    Args:
-        described: Its names and settings.
-        **options: How it is asked.
-
-    Attributes:
-        name: Its name in messages and in the cache.
-        given_up: Why nothing more is sent; None while requests are sent.
+    will refuse all (a wrong key, an unknown model, a used up quota), nothing more is sent: ``given_up`` says why.
     """
 
     def __init__(self, described: ModelDescription, **options: Unpack[AskingOptions]) -> None:
@@ -133,10 +115,10 @@ class AskedModel:
         self._cache = options.get("cache")
         self._takes_records = self._cache is not None
         self._plan = options.get("plan")
-        self._pool = options.get("pool") or CallPool(_DEFAULT_CONCURRENCY)
+        self._pool = options.get("pool") or CallPool(16)
         self._budget = options.get("budget") or Budget()
-        self._timeout = options.get("timeout", _DEFAULT_TIMEOUT_SEC)
-        self._policy = RetryPolicy(options.get("max_retries", _DEFAULT_RETRIES), _is_worth_a_retry, FIRST_WAIT_SEC)
+        self._timeout = options.get("timeout", 120.0)
+        self._policy = RetryPolicy(options.get("max_retries", 3), _is_worth_a_retry, FIRST_WAIT_SEC)
         self._resumes_at = 0.0
         self._refusals = 0
         self._locks: WeakValueDictionary[tuple[int, str], asyncio.Lock] = WeakValueDictionary()
@@ -159,8 +141,7 @@ class AskedModel:
         number = ask_number.get()
         again = {} if number == 1 else {"ask_number": number}
         digest = request_digest(self.name, {**asked, **again, "settings": self.described.settings})
-        known = self._known(digest, read)
-        if known is not None:
+        if (known := self._known(digest, read)) is not None:
             return known
         if self._plan is not None:
             return Asked(planned(self._plan, digest if self._cache is not None else ""), 0.0, is_planned=True)
@@ -181,9 +162,9 @@ class AskedModel:
             return None
         if self._plan is not None:
             self._plan.known += 1
-        is_counted = digest in self._counted
+        cost = 0.0 if digest in self._counted else self._cost(usages)
         self._counted.add(digest)
-        return Asked(value, 0.0 if is_counted else self._cost(usages), usages, is_cached=True)
+        return Asked(value, cost, usages, is_cached=True)
 
     async def _new(
         self, digest: str, request: Callable[[list[Usage]], Awaitable[tuple[dict[str, Any], Outcome]]]
@@ -230,12 +211,8 @@ class AskedModel:
         return usages_cost(usages, self._pricing, model=self.described.model, provider=self.described.provider)
 
     def _most_cost(self, size: RequestSize) -> float | None:
-        return self._pricing.most_cost(
-            self.described.model,
-            input_tokens=size.input_tokens,
-            output_tokens=size.output_tokens or 0,
-            provider=self.described.provider,
-        )
+        tokens = {"input_tokens": size.input_tokens, "output_tokens": size.output_tokens or 0}
+        return self._pricing.most_cost(self.described.model, provider=self.described.provider, **tokens)
 
     def _paid_in_vain(self, usages: Sequence[Usage]) -> float | None:
         """Return what was paid in vain, which the cache keeps for the budget of a later session."""
@@ -296,10 +273,7 @@ class AskedModel:
         raise AssertionError("count has no end")
 
     def _count_refusal(self, problem: Exception) -> None:
-        if not refuses_everything(problem):
-            self._refusals = 0
-            return
-        self._refusals += 1
+        self._refusals = self._refusals + 1 if refuses_everything(problem) else 0
         if self._refusals >= _MOST_REFUSALS and self.given_up is None:
             hint = _HINTS.get(status_of(problem) or 0)
             self.given_up = (
@@ -338,13 +312,32 @@ class AskedModel:
 
 # --- what errors mean ---
 
+SCHEMA_WORDS = r"schema|structured|grammar|samplers|guided|constrained|response.?format"
+_REFUSED_IN_500 = re.compile(SCHEMA_WORDS, re.IGNORECASE)
+_FAILED_GENERATION = re.compile(r"json_validate_failed|tool_use_failed")
+
+
+def refuses_part(error: BaseException) -> bool:
+    """Return whether an endpoint may have refused a part of the request, which could be left out.
+
+    Not if a text was too long, whatever else the message names. Some local servers say with 500 that they cannot make
+    a grammar of the schema, which a retry does not change.
+    """
+    if is_too_long(error) or is_failed_generation(error):
+        return False
+    status = status_of(error)
+    return status in {400, 404, 415, 422, 501} or (status == 500 and bool(_REFUSED_IN_500.search(words_of(error))))
+
+
+def is_failed_generation(error: BaseException) -> bool:
+    """Return whether an endpoint refused what the model wrote, not the request: another answer may fit."""
+    return status_of(error) == 400 and _FAILED_GENERATION.search(words_of(error)) is not None
+
 
 def _is_billed_perhaps(error: Exception) -> bool:
     """Return whether a request that failed without a usage may have cost something: what is refused is not billed."""
     status = status_of(error)
-    if status is not None:
-        return status < 400 or status in _BILLED_PERHAPS
-    return not was_never_sent(error)
+    return not was_never_sent(error) if status is None else status < 400 or status in _BILLED_PERHAPS
 
 
 def _is_worth_a_retry(error: BaseException) -> bool:
@@ -359,6 +352,9 @@ def _refusal_text(error: BaseException) -> str:
     return f"{masked_error_text(error)}: {unsaid}" if unsaid else masked_error_text(error)
 
 
+# --- usage ---
+
+
 def usage_in(body: Mapping[str, Any]) -> Usage:
     """Return the usage in the body of an OpenAI API response.
 
@@ -366,16 +362,13 @@ def usage_in(body: Mapping[str, Any]) -> Usage:
         >>> usage_in({"model": "m", "usage": {"prompt_tokens": 9, "completion_tokens": 2}})
         {'input_tokens': 9, 'output_tokens': 2, 'total_tokens': 11, 'model': 'm'}
     """
-    return _usage(LLMResult(generations=[], llm_output={"model": body.get("model"), "usage": body.get("usage")}))
+    output = {"model": body.get("model"), "usage": body.get("usage")}
+    return {**model_call(LLMResult(generations=[], llm_output=output), has_ended=False)}
 
 
 def usage_of(message: AIMessage) -> Usage:
     """Return the usage in a message of a LangChain chat model."""
-    return _usage(message_result(message))
-
-
-def _usage(result: LLMResult) -> Usage:
-    return {**model_call(result, has_ended=False)}
+    return {**model_call(message_result(message), has_ended=False)}
 
 
 def usages_cost(usages: Iterable[Usage], pricing: Pricing, *, model: str, provider: str | None) -> float | None:
@@ -384,19 +377,16 @@ def usages_cost(usages: Iterable[Usage], pricing: Pricing, *, model: str, provid
     The price of ``model``, which was asked for, takes precedence over that of the model that answered, since a local
     server may report any name; but not if the config prices the latter alone.
     """
-    return total_cost(_usage_cost(usage, pricing, model, provider) for usage in usages)
-
-
-def _usage_cost(usage: Usage, pricing: Pricing, model: str, provider: str | None) -> float | None:
-    names = sorted(
-        dict.fromkeys((model, usage.get("model") or model)),
-        key=lambda name: not pricing.is_overridden(name),  # names that the config prices come first
-    )
-    unpriced = set(names) & pricing.unpriced
-    for name in names:
-        cost = pricing.cost_of_usage({**usage, "model": name}, provider)
-        if cost is not None:
-            # The other name needs no price, unless it lacked one before.
-            pricing.unpriced.difference_update(set(names) - unpriced)
-            return cost
-    return None
+    costs: list[float | None] = []
+    for usage in usages:
+        names = dict.fromkeys((model, usage.get("model") or model))
+        ordered = sorted(names, key=lambda name: not pricing.is_overridden(name))
+        unpriced = names.keys() & pricing.unpriced
+        costs.append(None)
+        for name in ordered:
+            costs[-1] = pricing.cost_of_usage({**usage, "model": name}, provider)
+            if costs[-1] is not None:
+                # The other name needs no price, unless it lacked one before.
+                pricing.unpriced.difference_update(names.keys() - unpriced)
+                break
+    return total_cost(costs)

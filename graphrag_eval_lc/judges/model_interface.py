@@ -1,15 +1,30 @@
-"""The interface between judges and models: protocols, answers, costs, errors, and the places that requests share."""
+"""What models answer judges and what judged metrics score: values, costs, errors, and their keys in results."""
 
 import asyncio
 import math
-from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+from asyncio import CancelledError
+from collections.abc import AsyncIterator, Awaitable, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from contextvars import ContextVar
+from dataclasses import dataclass, field
 from typing import Any, Generic, Protocol, TypeVar
 
 from pydantic import BaseModel, ConfigDict
 
-from graphrag_eval_lc.errors import JudgeError, OptionError
+from graphrag_eval_lc.errors import GraphRAGEvalError, JudgeError
+from graphrag_eval_lc.masking import masked_text
+from graphrag_eval_lc.registry.metric_spec import cost_key, error_key, reason_key
+from graphrag_eval_lc.registry.metrics import (
+    ANSWER_AGREEMENT,
+    ANSWER_CORRECTNESS,
+    ANSWER_F1,
+    ANSWER_PRECISION,
+    ANSWER_RECALL,
+    ANSWER_RELEVANCE,
+    ANSWER_RELEVANCE_BASELINE,
+    ANSWER_RELEVANCE_RANK,
+    OLDER_CORRECTNESS_ERROR,
+)
 
 Answer = TypeVar("Answer", bound=BaseModel)
 Value = TypeVar("Value")
@@ -44,52 +59,50 @@ class Asked(Generic[Value]):
 
 
 class JudgeModel(Protocol):
-    """A chat model that answers in a given form.
-
-    Attributes:
-        name: Its name in messages and in the cache, such as ``openai:gpt-4o-mini``.
-    """
+    """A chat model that answers in a given form; ``name`` is its name in messages and in the cache."""
 
     name: str
 
     async def aask(self, system: str, user: str, schema: type[Answer]) -> Asked[Answer]:
-        """Ask for an answer of the form ``schema``.
-
-        Args:
-            system: The system message.
-            user: The user's message.
-            schema: The form.
-
-        Raises:
-            JudgeError: The model returned no usable answer.
-        """
+        """Ask for an answer of the form ``schema``; raise a JudgeError without a usable one."""
         ...
 
 
 class EmbeddingModel(Protocol):
-    """A model that turns texts into vectors.
-
-    Attributes:
-        name: Its name in messages and in the cache.
-    """
+    """A model that turns texts into vectors; ``name`` is its name in messages and in the cache."""
 
     name: str
 
     async def aembed(self, texts: Sequence[str]) -> "Asked[Vectors]":
-        """Return the vectors of texts in one request.
-
-        Raises:
-            JudgeError: The model returned no usable vectors.
-        """
+        """Return the vectors of texts in one request; raise a JudgeError without usable ones."""
         ...
+
+
+class CallPool:
+    """The places for requests, shared by all models of a run; of one event loop after the other."""
+
+    def __init__(self, max_concurrency: int) -> None:
+        self._max = max_concurrency
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._places = asyncio.Semaphore(max_concurrency)
+
+    @asynccontextmanager
+    async def place(self) -> AsyncIterator[None]:
+        """Wait for a place and hold it."""
+        loop = asyncio.get_running_loop()
+        if loop is not self._loop:
+            self._loop, self._places = loop, asyncio.Semaphore(self._max)
+        async with self._places:
+            yield
+
+
+# --- errors and costs ---
 
 
 class BrokenAnswerError(Exception):
     """A server's response is not an answer; a retry may help.
 
-    Attributes:
-        status_code: The HTTP status that an error in a response with status 200 means; None if it names none.
-        body: That error.
+    ``status_code`` is the HTTP status that an error in a response with status 200 means, and ``body`` that error.
     """
 
     def __init__(self, what: str, *, status_code: int | None = None, body: Any = None) -> None:
@@ -99,11 +112,7 @@ class BrokenAnswerError(Exception):
 
 
 class UnusableAnswerError(JudgeError):
-    """A model returned no usable answer, which may have cost something all the same.
-
-    Attributes:
-        cost: USD paid in vain; 0.0 if nothing was paid, None if it cannot be priced.
-    """
+    """A model returned no usable answer; ``cost`` is what was paid in vain in USD, None if it cannot be priced."""
 
     def __init__(self, what: str, *, hint: str | None = None, cost: float | None = 0.0) -> None:
         super().__init__(what, hint=hint)
@@ -127,9 +136,7 @@ class TooLongError(UnusableAnswerError):
 
 
 def total_cost(costs: Iterable[float | None]) -> float | None:
-    """Return the sum of costs; None if one is unknown.
-
-    It is summed exactly and rounded once, so that the order in which requests were answered changes no digit of it.
+    """Return the sum of costs, whatever their order; None if one is unknown.
 
     Example:
         >>> total_cost([0.5, 0.25]), total_cost([0.5, None]), total_cost([])
@@ -141,12 +148,7 @@ def total_cost(costs: Iterable[float | None]) -> float | None:
 
 
 def paid_error(error: JudgeError, costs: Iterable[float | None]) -> UnusableAnswerError:
-    """Return an error of the same kind with all that was paid in vain: its own cost and ``costs``.
-
-    Example:
-        >>> paid_error(JudgeError("refused"), [0.5]).cost
-        0.5
-    """
+    """Return an error of the same kind with all that was paid in vain: its own cost and ``costs``."""
     kind = type(error) if isinstance(error, UnusableAnswerError) else UnusableAnswerError
     return kind(error.what, hint=error.hint, cost=total_cost([cost_of(error), *costs]))
 
@@ -156,30 +158,107 @@ def cost_of(error: BaseException) -> float | None:
     return error.cost if isinstance(error, UnusableAnswerError) else 0.0
 
 
-class CallPool:
-    """The places for requests, shared by all models of a run.
+# --- scores, and their keys in results ---
 
-    It may serve several event loops, one after the other: it belongs to the one in which it was used last.
+# The metrics of a result that are not judged, as no more is asked: a list that whoever counts them sets.
+not_asked: ContextVar[list[str]] = ContextVar("not_asked")
 
-    Args:
-        max_concurrency: The number of places, at least 1.
 
-    Raises:
-        OptionError: It is less than 1.
+@dataclass(frozen=True, slots=True)
+class JudgeScore:
+    """The score of one judged metric.
+
+    Attributes:
+        value: The score; None if the metric does not apply.
+        reason: Why, in the model's words, or in ours if no model was asked.
+        cost: USD of the requests; 0.0 without any, None if one cannot be priced.
+        details: What the score is computed from, by the metric's own keys.
+
+    Example:
+        >>> JudgeScore(0.5, "One of two statements is covered.", 0.0).value
+        0.5
     """
 
-    def __init__(self, max_concurrency: int) -> None:
-        if max_concurrency < 1:
-            raise OptionError(f"max_concurrency is at least 1, not {max_concurrency}")
-        self.max_concurrency = max_concurrency
-        self._loop: asyncio.AbstractEventLoop | None = None
-        self._places = asyncio.Semaphore(max_concurrency)
+    value: float | None
+    reason: str | None
+    cost: float | None
+    details: Mapping[str, Any] = field(default_factory=dict)
 
-    @asynccontextmanager
-    async def place(self) -> AsyncIterator[None]:
-        """Wait for a place and hold it."""
-        loop = asyncio.get_running_loop()
-        if loop is not self._loop:
-            self._loop, self._places = loop, asyncio.Semaphore(self.max_concurrency)
-        async with self._places:
-            yield
+
+async def metric_record(metric: str, scoring: Awaitable[JudgeScore]) -> dict[str, Any]:
+    """Return the keys of a judged metric in results: of its score, or of its error. Unknown values are absent."""
+    try:
+        score = await scoring
+    except (Exception, SystemExit, CancelledError) as problem:
+        raise_if_cancelled(problem)
+        record = error_record(metric, problem)
+        text = record.get(error_key(metric))
+        return record if metric != ANSWER_CORRECTNESS or text is None else {**record, OLDER_CORRECTNESS_ERROR: text}
+    details = score.details
+    values, more = {metric: score.value}, dict[str, Any]()
+    if metric == ANSWER_CORRECTNESS:
+        values = _correctness_values(details)
+        more = {ANSWER_AGREEMENT: details.get("agreement"), "answer_claim_votes": details.get("votes")}
+    elif metric == ANSWER_RELEVANCE:
+        more = {ANSWER_RELEVANCE_BASELINE: details.get("baseline"), ANSWER_RELEVANCE_RANK: details.get("rank")}
+    return _known({**values, reason_key(metric): score.reason, cost_key(metric): score.cost, **more})
+
+
+def _correctness_values(details: Mapping[str, Any]) -> dict[str, Any]:
+    supported, wrong, missing = (details[key] for key in ("true_positives", "false_positives", "false_negatives"))
+    covered = details.get("covered_claims")
+    return {
+        "answer_true_positives": list(supported),
+        "answer_false_positives": list(wrong),
+        "answer_false_negatives": list(missing),
+        "answer_covered_claims": None if covered is None else list(covered),
+        "answer_reference_claims_count": len(supported if covered is None else covered) + len(missing),
+        "answer_actual_claims_count": len(supported) + len(wrong),
+        "answer_matching_claims_count": len(supported),
+        ANSWER_RECALL: details["recall"],
+        ANSWER_PRECISION: details["precision"],
+        ANSWER_F1: details["f1"],
+    }
+
+
+def f1_record(prefix: str, record: Mapping[str, Any]) -> dict[str, float]:
+    """Return F1 of the recall and precision in a record, and the sum of their costs; unknown values are absent.
+
+    Example:
+        >>> f1_record("p", {"p_recall": 1.0, "p_precision": 0.5, "p_recall_cost": 0.25, "p_precision_cost": 0.5})
+        {'p_f1': 0.6666666666666666, 'p_f1_cost': 0.75}
+    """
+    recall, precision = record.get(f"{prefix}_recall"), record.get(f"{prefix}_precision")
+    if recall is None or precision is None:
+        return {}
+    cost = total_cost(record.get(cost_key(f"{prefix}_{part}")) for part in ("recall", "precision"))
+    f1 = 2 * recall * precision / (recall + precision) if recall + precision else 0.0
+    return _known({f"{prefix}_f1": f1, cost_key(f"{prefix}_f1"): cost})
+
+
+def error_record(metric: str, problem: BaseException) -> dict[str, Any]:
+    """Return the keys of a metric's error, with secrets masked, and of what was paid in vain.
+
+    There are none if nothing was asked, as no more may be spent: such a metric is not judged, which is not an error.
+
+    Example:
+        >>> error_record("m", ValueError("no claims"))
+        {'m_cost': 0.0, 'm_error': 'ValueError: no claims'}
+    """
+    if isinstance(problem, NotAskedError):
+        not_asked.get([]).append(metric)
+        if cost_of(problem) == 0.0 and not isinstance(problem, GivenUpError):
+            return {}
+    text = str(problem) if isinstance(problem, GraphRAGEvalError) else f"{type(problem).__name__}: {problem}"
+    return _known({cost_key(metric): cost_of(problem), error_key(metric): masked_text(text)})
+
+
+def raise_if_cancelled(problem: BaseException) -> None:
+    """Raise a CancelledError that cancels this task; one raised by a model or function is only its error."""
+    task = asyncio.current_task()
+    if isinstance(problem, CancelledError) and task is not None and task.cancelling():
+        raise problem
+
+
+def _known(record: dict[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in record.items() if value is not None}

@@ -1,6 +1,8 @@
-"""The models of judges, made from the config, a name or a model of LangChain."""
+"""The models of judges, made from the config, a name or a model of LangChain; and LangChain's models as judges."""
 
-from collections.abc import Callable
+import inspect
+import json
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from importlib import import_module
 from typing import Any, TypeVar, Unpack, cast
@@ -8,18 +10,28 @@ from typing import Any, TypeVar, Unpack, cast
 import httpx
 from langchain_core.embeddings import Embeddings
 from langchain_core.language_models import BaseChatModel
+from langchain_core.messages import AIMessage
 from pydantic import BaseModel, ValidationError
 
 from graphrag_eval_lc.config import EmbeddingConfig, EvaluationConfig, GenerationConfig, expanded
 from graphrag_eval_lc.errors import ConfigError, MissingExtraError, OptionError
 from graphrag_eval_lc.event_loop.bounded_http import bounded_http
-from graphrag_eval_lc.judges.embedding_models import LangChainEmbeddingModel, OpenAIEmbeddingModel
-from graphrag_eval_lc.judges.langchain_models import LangChainJudgeModel
-from graphrag_eval_lc.judges.model import AskedModel, AskingOptions
-from graphrag_eval_lc.judges.model_interface import CallPool, EmbeddingModel, JudgeModel
+from graphrag_eval_lc.event_loop.http_connections import close_connections_of_resting_loops
+from graphrag_eval_lc.judges.answer_forms import closed_schema, form_name, message_text
+from graphrag_eval_lc.judges.chat_model import (
+    ChatJudgeModel,
+    EmbeddingJudgeModel,
+    EndpointAbilities,
+    Mode,
+    check_finish_reason,
+    refused,
+)
+from graphrag_eval_lc.judges.model import AskedModel, AskingOptions, ModelDescription, usage_in, usage_of
+from graphrag_eval_lc.judges.model_interface import BrokenAnswerError, CallPool, EmbeddingModel, JudgeModel, Usage
 from graphrag_eval_lc.judges.openai_models import (
     LITELLM_OPTIONS,
     ModelSettings,
+    OpenAIEmbeddingModel,
     OpenAIJudgeModel,
     extra_settings,
     given_api_key,
@@ -42,12 +54,7 @@ _LANGCHAIN_PROVIDERS = {
 
 
 def as_judge_model(llm: Any, **options: Unpack[AskingOptions]) -> JudgeModel:
-    """Return a chat model for judges.
-
-    Args:
-        llm: A JudgeModel, which is returned as it is; a chat model of LangChain; a name such as ``gpt-4o-mini`` or
-            ``anthropic:claude-haiku-4-5``; or the config's ``GenerationConfig``.
-        **options: How it is asked.
+    """Return a chat model for judges: of a JudgeModel, a chat model of LangChain, a name, or ``GenerationConfig``.
 
     Raises:
         ConfigError: The API key is missing, or the provider is unknown.
@@ -71,27 +78,8 @@ def as_judge_model(llm: Any, **options: Unpack[AskingOptions]) -> JudgeModel:
     )
 
 
-def _config_of(section: type[SettingsT], name: str) -> SettingsT:
-    try:
-        return section.model_validate(_named_settings(name))
-    except ValidationError as problem:
-        what, hint = f"{name!r:.80} does not name a model", "Give a name such as openai:gpt-4o-mini."
-        raise OptionError(what, hint=hint) from problem
-
-
 def as_embedding_model(embeddings: Any, **options: Unpack[AskingOptions]) -> EmbeddingModel:
-    """Return an embedding model for judges.
-
-    Args:
-        embeddings: An EmbeddingModel, which is returned as it is; LangChain's ``Embeddings``; a name such as
-            ``text-embedding-3-small``; or the config's ``EmbeddingConfig``.
-        **options: How it is asked.
-
-    Raises:
-        ConfigError: The API key is missing, or the provider is unknown.
-        MissingExtraError: A package is missing.
-        OptionError: ``embeddings`` is none of these.
-    """
+    """Return an embedding model for judges: as ``as_judge_model``, of LangChain's Embeddings or ``EmbeddingConfig``."""
     if hasattr(embeddings, "aembed") and not isinstance(embeddings, type):
         return cast("EmbeddingModel", embeddings)
     if isinstance(embeddings, str):
@@ -106,6 +94,15 @@ def as_embedding_model(embeddings: Any, **options: Unpack[AskingOptions]) -> Emb
         f"{type(embeddings).__name__} is not an embedding model",
         hint="Give LangChain's Embeddings, a name such as openai:text-embedding-3-small, or an EmbeddingConfig.",
     )
+
+
+def _config_of(section: type[SettingsT], name: str) -> SettingsT:
+    provider, sign, model = name.partition(":")
+    try:
+        return section.model_validate({"provider": provider, "model": model} if sign else {"model": name})
+    except ValidationError as problem:
+        what, hint = f"{name!r:.80} does not name a model", "Give a name such as openai:gpt-4o-mini."
+        raise OptionError(what, hint=hint) from problem
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,14 +136,7 @@ def run_models(
     needs_embeddings: bool = True,
     **options: Unpack[AskingOptions],
 ) -> RunModels:
-    """Return the models of a run.
-
-    Args:
-        config: The configuration.
-        llm: A chat model that overrides that of the config.
-        embeddings: An embedding model that overrides that of the config.
-        needs_embeddings: Whether texts are to be embedded.
-        **options: How they are asked; what is left open is that of the config.
+    """Return the models of a run: those passed, else those of the config.
 
     Raises:
         ConfigError: An environment variable is not set, or a model cannot be made from what was given.
@@ -171,9 +161,7 @@ def run_models(
         "timeout": config.judges.timeout,
     }
     asked = as_judge_model(generation, **shared)
-    embedded = None
-    if needs_embeddings and embedding is not None:
-        embedded = as_embedding_model(embedding, **shared)
+    embedded = as_embedding_model(embedding, **shared) if needs_embeddings and embedding is not None else None
     voters = tuple(as_judge_model(each, **shared) for each in expanded(config.judges.voters, "judges.voters"))
     for model in (asked, embedded):
         if budget is not None and budget.max_cost is not None and not isinstance(model, AskedModel | None):
@@ -186,10 +174,7 @@ def run_models(
     return RunModels(asked, embedded, voters, tuple(each for each in made if each not in (llm, embeddings)))
 
 
-def _named_settings(name: str) -> dict[str, str]:
-    """Return provider and model of a name such as ``openai:gpt-4o-mini``, by the config's keys."""
-    provider, sign, model = name.partition(":")
-    return {"provider": provider, "model": model} if sign else {"model": name}
+# --- models of LangChain ---
 
 
 def _langchain_function(module: str, name: str) -> Callable[..., Any]:
@@ -211,12 +196,117 @@ def _langchain_model(settings: ModelSettings, make: Callable[..., Any], **bounds
     address = "base_url" if settings.base_url or provider != "azure_openai" else "azure_endpoint"
     options: dict[str, Any] = {address: given_base_url(settings), "api_key": key, **bounds}
     if provider == "azure_openai":  # the clients of other packages are theirs
-        options["http_async_client"] = httpx.AsyncClient(
-            timeout=None, follow_redirects=True, event_hooks=bounded_http()
-        )
+        client = httpx.AsyncClient(timeout=None, follow_redirects=True, event_hooks=bounded_http())
+        options["http_async_client"] = client
     extra = {option: value for option, value in extra_settings(settings).items() if option not in LITELLM_OPTIONS}
     given = {option: value for option, value in options.items() if value is not None}
     try:
         return make(name, **{**given, **extra})
     except Exception as problem:  # of any package
         raise ConfigError(f"LangChain cannot make the model {name}: {masked_error_text(problem)}") from problem
+
+
+# Names under which chat models keep the longest answer.
+_TOKENS_FIELDS = ("max_tokens", "max_output_tokens", "num_predict", "max_completion_tokens", "max_new_tokens")
+# Raised by LangChain's models on a body that is no answer.
+_UNREADABLE = (json.JSONDecodeError, LookupError, AttributeError, TypeError)
+
+
+class LangChainJudgeModel(ChatJudgeModel):
+    """A chat model of LangChain, asked for structured output, else by a function to call, else in words.
+
+    Its own retries come before those of this class.
+    """
+
+    def __init__(self, model: BaseChatModel, **options: Unpack[AskingOptions]) -> None:
+        described = model._get_ls_params()
+        provider = described.get("ls_provider")
+        model_name = described.get("ls_model_name") or type(model).__name__
+        temperature = getattr(model, "temperature", None)
+        fields = type(model).model_fields
+        self._tokens_field = next((name for name in _TOKENS_FIELDS if name in fields), None)
+        tokens = getattr(model, self._tokens_field) if self._tokens_field is not None else None
+        settings = {"model": model._get_llm_string()}  # the key in LangChain's own cache
+        super().__init__(
+            ModelDescription(f"{provider}:{model_name}" if provider else model_name, model_name, provider, settings),
+            temperature=temperature if isinstance(temperature, int | float) else None,
+            max_tokens=tokens if isinstance(tokens, int) and tokens > 0 else None,
+            # It knows itself under which name to send the longest answer.
+            abilities=EndpointAbilities(tokens_key=None if self._tokens_field is None else "max_completion_tokens"),
+            **options,
+        )
+        self._chat_model = model
+
+    async def _answered(self, request: dict[str, Any], mode: Mode, form: type[BaseModel], paid: list[Usage]) -> str:
+        close_connections_of_resting_loops()  # the class may share its HTTP client with other loops
+        try:
+            given: Any = await self._runnable(request, mode, form).ainvoke(request["messages"])
+            message, parsed = (given["raw"], given.get("parsed")) if isinstance(given, dict) else (given, None)
+        except _UNREADABLE as problem:
+            raise BrokenAnswerError(f"the answer cannot be read: {masked_error_text(problem)}") from problem
+        except Exception as problem:
+            _check_openai_finish_reason(self.name, problem, paid)
+            raise
+        if not isinstance(message, AIMessage):
+            raise BrokenAnswerError(f"the model returned no message but {type(message).__name__}")
+        paid.append(usage_of(message))
+        if refusal := message.additional_kwargs.get("refusal"):
+            raise refused(self.name, refusal)
+        for key in ("finish_reason", "stop_reason", "stopReason", "done_reason"):
+            check_finish_reason(self.name, message.response_metadata.get(key))
+        calls = [{"arguments": call["args"]} for call in (*message.tool_calls, *message.invalid_tool_calls)]
+        parts = {"parsed": parsed, "tool_calls": calls, "content": str(message.text)}
+        return message_text({**message.additional_kwargs, **parts}, form)
+
+    def _runnable(self, request: dict[str, Any], mode: Mode, form: type[BaseModel]) -> Any:
+        """Return what is asked: the chat model, with the settings of a request and structured output."""
+        update: dict[str, Any] = {}
+        if self._temperature is not None:
+            update["temperature"] = request.get("temperature")  # None if the endpoint refuses one
+        if self._tokens_field is not None:
+            update[self._tokens_field] = request.get("max_completion_tokens")
+        changed = {name: value for name, value in update.items() if getattr(self._chat_model, name) != value}
+        model = self._chat_model.model_copy(update=changed) if changed else self._chat_model
+        if mode in {"json_object", "text"}:
+            return model
+        # The schema and not the class: langchain-openai drops an answer that breaks the class, and what it cost.
+        schema = {"title": form_name(form), "description": "Give the answer.", **closed_schema(form)}
+        options: dict[str, Any] = {"method": "function_calling"} if mode == "tools" else {}
+        if mode == "json_schema" and "strict" in inspect.signature(model.with_structured_output).parameters:
+            options["strict"] = True
+        try:
+            return model.with_structured_output(schema, include_raw=True, **options)
+        except (NotImplementedError, TypeError, ValueError) as problem:
+            # As an endpoint that does not accept this mode.
+            what = "response_format and tools are not supported"
+            raise BrokenAnswerError(f"{what}: {masked_error_text(problem)}", status_code=400) from None
+
+
+def _check_openai_finish_reason(name: str, error: Exception, paid: list[Usage]) -> None:
+    """Raise the error for a finish reason that the openai client raised; by name, as it need not be installed."""
+    kind = type(error).__name__
+    if kind == "LengthFinishReasonError":
+        completion = getattr(error, "completion", None)
+        paid.append(usage_in(completion.model_dump() if completion is not None else {}))
+        check_finish_reason(name, "length")
+    if kind == "ContentFilterFinishReasonError":
+        paid.append({})
+        check_finish_reason(name, "content_filter")
+
+
+class LangChainEmbeddingModel(EmbeddingJudgeModel):
+    """An embedding model of LangChain. It reports no tokens, so its cost is unknown."""
+
+    def __init__(self, embeddings: Embeddings, **options: Unpack[AskingOptions]) -> None:
+        model = str(getattr(embeddings, "model", None) or getattr(embeddings, "model_name", None) or "")
+        kind = type(embeddings).__name__
+        settings = {name: getattr(embeddings, name, None) for name in ("dimensions", "base_url", "openai_api_base")}
+        name = f"{kind}:{model}" if model else kind
+        super().__init__(ModelDescription(name, model or kind, None, settings), **options)
+        self._embeddings = embeddings
+
+    async def _vectors(self, texts: list[str], paid: list[Usage]) -> Sequence[Sequence[float]]:
+        close_connections_of_resting_loops()
+        vectors = await self._embeddings.aembed_documents(texts)
+        paid.append({})
+        return vectors

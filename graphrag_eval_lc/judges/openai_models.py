@@ -1,10 +1,10 @@
-"""Chat models of judges behind OpenAI-compatible endpoints: what the config says of them, and how they are asked."""
+"""Models behind OpenAI-compatible endpoints: what the config says of them, and how they are asked."""
 
 import asyncio
 import json
 import os
 import re
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from importlib import import_module
 from typing import Any, Unpack
 
@@ -14,58 +14,18 @@ from graphrag_eval_lc.config import EmbeddingConfig, GenerationConfig
 from graphrag_eval_lc.errors import ConfigError, MissingExtraError
 from graphrag_eval_lc.event_loop.bounded_http import RefusedResponseError, bounded_http
 from graphrag_eval_lc.judges.answer_forms import message_text
-from graphrag_eval_lc.judges.chat_model import ChatJudgeModel, check_finish_reason, refused
-from graphrag_eval_lc.judges.fallbacks import EndpointAbilities, Mode
+from graphrag_eval_lc.judges.chat_model import (
+    ChatJudgeModel,
+    EmbeddingJudgeModel,
+    EndpointAbilities,
+    Mode,
+    check_finish_reason,
+    refused,
+)
 from graphrag_eval_lc.judges.model import AskingOptions, ModelDescription, usage_in
 from graphrag_eval_lc.judges.model_interface import BrokenAnswerError, Usage
 from graphrag_eval_lc.masking import masked_text, remember_secret
-
-
-class OpenAIJudgeModel(ChatJudgeModel):
-    """A chat model behind an OpenAI-compatible endpoint.
-
-    Raises:
-        ConfigError: The API key is missing.
-    """
-
-    def __init__(self, generation: GenerationConfig, **options: Unpack[AskingOptions]) -> None:
-        super().__init__(
-            description_of(generation, temperature=generation.temperature, max_tokens=generation.max_tokens),
-            temperature=generation.temperature,
-            max_tokens=generation.max_tokens,
-            abilities=EndpointAbilities(),
-            **options,
-        )
-        self._endpoint = Endpoint(generation)
-
-    async def aclose(self) -> None:
-        """Close its connections; the end of the loop does so too."""
-        await self._endpoint.aclose()
-
-    def _request(self, *args: Any) -> dict[str, Any]:
-        return {**super()._request(*args), **self._endpoint.added_to_body}
-
-    async def _answered(self, request: dict[str, Any], mode: Mode, form: type[BaseModel], paid: list[Usage]) -> str:
-        completion = await self._endpoint.post("/chat/completions", request)
-        if completion.get("choices") or completion.get("usage"):
-            paid.append(usage_in(completion))
-        choices = completion.get("choices")
-        if not isinstance(choices, list) or not choices:
-            raise BrokenAnswerError("the endpoint answered without choices")
-        return _answer_text(choices[0], self.name, form)
-
-
-def _answer_text(choice: Any, name: str, form: type[BaseModel]) -> str:
-    message = choice.get("message") if isinstance(choice, dict) else None
-    if not isinstance(message, dict):
-        raise BrokenAnswerError("the endpoint answered with a choice without a message")
-    if message.get("refusal"):
-        raise refused(name, str(message["refusal"]))
-    if choice.get("error"):
-        raise _error_with_200(choice["error"])
-    check_finish_reason(name, choice.get("finish_reason"))
-    return message_text(message, form)
-
+from graphrag_eval_lc.registry.metrics import OUTPUT_TOKENS
 
 # --- what the config says of a model ---
 
@@ -74,20 +34,14 @@ ModelSettings = GenerationConfig | EmbeddingConfig
 
 # LiteLLM's names of options that no model takes.
 LITELLM_OPTIONS = frozenset({"api_base", "drop_params", "num_retries"})
-CLIENT_OPTIONS = frozenset({"organization", "project", "default_headers", "default_query"})
-_REQUEST_OPTIONS = frozenset({"extra_headers", "extra_query", "extra_body"})
+_CLIENT_OPTIONS = frozenset({"organization", "project", "default_headers", "default_query"})
 # Options of other clients, which endpoints refuse in a request.
 _UNSENT_OPTIONS = LITELLM_OPTIONS | {"api_version", "max_retries", "timeout"}
 # Options that say who asks, which does not change the answer.
 _ASKER_OPTIONS = frozenset({"organization", "project", "default_headers", "extra_headers"})
-_NOT_IN_THE_BODY = CLIENT_OPTIONS | _REQUEST_OPTIONS | _UNSENT_OPTIONS
+_NOT_IN_THE_BODY = _CLIENT_OPTIONS | _UNSENT_OPTIONS | {"extra_headers", "extra_query", "extra_body"}
 # Providers whose endpoints are not OpenAI-compatible, whatever their address.
 _OWN_LANGUAGE = ("anthropic", "azure", "bedrock", "cohere", "gemini", "google", "vertex_ai")
-
-
-def model_name_of(settings: ModelSettings) -> str:
-    """Return the name of a model in messages and in the cache, such as ``openai:gpt-4o-mini``."""
-    return f"{settings.provider}:{settings.model}"
 
 
 def extra_settings(settings: ModelSettings) -> dict[str, Any]:
@@ -105,29 +59,6 @@ def given_base_url(settings: ModelSettings) -> str | None:
     return settings.base_url or extra_settings(settings).get("api_base") or None
 
 
-def effective_base_url(settings: ModelSettings) -> str | None:
-    """Return the address to ask; None is OpenAI's own. ``OPENAI_BASE_URL`` is read for the provider openai alone."""
-    of_environment = os.environ.get("OPENAI_BASE_URL") if settings.provider == "openai" else None
-    return given_base_url(settings) or of_environment or None
-
-
-def effective_api_key(settings: ModelSettings) -> str:
-    """Return the key for an endpoint; ``none`` if the endpoint needs none, as OpenAI's client wants one.
-
-    Raises:
-        ConfigError: The key for OpenAI's own endpoint is missing.
-    """
-    name = f"{settings.provider.upper().replace('-', '_')}_API_KEY"  # a key goes to nobody but its provider
-    key = given_api_key(settings) or os.environ.get(name)
-    if not key and effective_base_url(settings) is None:
-        raise ConfigError(
-            f"the API key is missing for {model_name_of(settings)}",
-            hint=f"Set the environment variable {name}, or api_key in the config.",
-        )
-    remember_secret(key)
-    return key or "none"
-
-
 def is_openai_compatible(settings: ModelSettings) -> bool:
     """Return whether a model of the config is asked through OpenAI's client."""
     base_url = given_base_url(settings)
@@ -138,23 +69,31 @@ def is_openai_compatible(settings: ModelSettings) -> bool:
     return not settings.provider.startswith(_OWN_LANGUAGE)
 
 
-def request_settings(settings: ModelSettings) -> dict[str, Any]:
-    """Return what the config adds to each request: ``extra_body``, ``extra_headers`` and ``extra_query``."""
-    extra = extra_settings(settings)
-    own = {name: value for name, value in extra.items() if name not in _NOT_IN_THE_BODY}
-    return {
-        "extra_body": {**own, **extra.get("extra_body", {})},
-        "extra_headers": extra.get("extra_headers", {}),
-        "extra_query": extra.get("extra_query", {}),
-    }
+def _effective_base_url(settings: ModelSettings) -> str | None:
+    """Return the address to ask; None is OpenAI's own. ``OPENAI_BASE_URL`` is read for the provider openai alone."""
+    of_environment = os.environ.get("OPENAI_BASE_URL") if settings.provider == "openai" else None
+    return given_base_url(settings) or of_environment or None
 
 
-def description_of(settings: ModelSettings, **bounds: float | None) -> ModelDescription:
+def _effective_api_key(settings: ModelSettings) -> str:
+    """Return the key for an endpoint; ``none`` if the endpoint needs none, as OpenAI's client wants one."""
+    name = f"{settings.provider.upper().replace('-', '_')}_API_KEY"  # a key goes to nobody but its provider
+    key = given_api_key(settings) or os.environ.get(name)
+    if not key and _effective_base_url(settings) is None:
+        raise ConfigError(
+            f"the API key is missing for {settings.provider}:{settings.model}",
+            hint=f"Set the environment variable {name}, or api_key in the config.",
+        )
+    remember_secret(key)
+    return key or "none"
+
+
+def _description_of(settings: ModelSettings, **bounds: float | None) -> ModelDescription:
     """Return which model of the config it is, with the settings on which its answers depend, for the cache."""
     left_out = _ASKER_OPTIONS | _UNSENT_OPTIONS
     extra = {name: value for name, value in extra_settings(settings).items() if name not in left_out}
-    answers = {**extra, "base_url": effective_base_url(settings), **bounds}
-    return ModelDescription(model_name_of(settings), settings.model, settings.provider, answers)
+    answers = {**extra, "base_url": _effective_base_url(settings), **bounds}
+    return ModelDescription(f"{settings.provider}:{settings.model}", settings.model, settings.provider, answers)
 
 
 # --- requests ---
@@ -165,13 +104,7 @@ _SHOWN_CHARACTERS = 200
 class Endpoint:
     """An OpenAI-compatible endpoint: sends requests through a client of the running event loop.
 
-    Retries and timeouts are the model's.
-
-    Args:
-        settings: The model, whose further keys are added to each request.
-
-    Attributes:
-        added_to_body: The keys that the config adds to the body of each request.
+    Retries and timeouts are the model's. ``added_to_body`` has the keys that the config adds to each request.
 
     Raises:
         ConfigError: The key for OpenAI's own endpoint is missing.
@@ -185,15 +118,16 @@ class Endpoint:
             if problem.name != "openai":
                 raise
             raise MissingExtraError("Asking a model", "judges", "openai") from None
-        added = request_settings(settings)
-        self.added_to_body: dict[str, Any] = added["extra_body"]
-        self._headers, self._query = added["extra_headers"], added["extra_query"]
+        extra = extra_settings(settings)
+        own = {name: value for name, value in extra.items() if name not in _NOT_IN_THE_BODY}
+        self.added_to_body: dict[str, Any] = {**own, **extra.get("extra_body", {})}
+        self._options = {"headers": extra.get("extra_headers", {}), "params": extra.get("extra_query", {})}
         self._client_options = {
-            "api_key": effective_api_key(settings),
-            "base_url": effective_base_url(settings),
+            "api_key": _effective_api_key(settings),
+            "base_url": _effective_base_url(settings),
             "max_retries": 0,
             "timeout": None,
-            **{name: value for name, value in extra_settings(settings).items() if name in CLIENT_OPTIONS},
+            **{name: value for name, value in extra.items() if name in _CLIENT_OPTIONS},
         }
         self._loop: asyncio.AbstractEventLoop | None = None
         self._life: AsyncGenerator[Any, None] | None = None
@@ -211,11 +145,10 @@ class Endpoint:
         if self._client is None or loop is not self._loop:
             self._life, self._loop = self._living(), loop
             self._client = await anext(self._life)
+        body = {**body, **self.added_to_body}
         # Not the client's method for the path, which accepts broken answers and walks through every schema.
         try:
-            text = await self._client.post(
-                path, cast_to=str, body=body, options={"headers": self._headers, "params": self._query}
-            )
+            text = await self._client.post(path, cast_to=str, body=body, options=self._options)
         except self._openai.APIConnectionError as problem:
             if isinstance(problem.__cause__, RefusedResponseError):  # which the client wraps before its version 3
                 raise problem.__cause__ from None
@@ -256,3 +189,53 @@ def _error_with_200(error: Any) -> BrokenAnswerError:
     return BrokenAnswerError(
         f"the endpoint answered with an error and the status 200: {shown}", status_code=status, body=error
     )
+
+
+class OpenAIJudgeModel(ChatJudgeModel):
+    """A chat model behind an OpenAI-compatible endpoint; without its API key it is a ConfigError."""
+
+    def __init__(self, generation: GenerationConfig, **options: Unpack[AskingOptions]) -> None:
+        bounds: dict[str, Any] = {"temperature": generation.temperature, "max_tokens": generation.max_tokens}
+        super().__init__(_description_of(generation, **bounds), abilities=EndpointAbilities(), **bounds, **options)
+        self._endpoint = Endpoint(generation)
+        self.aclose = self._endpoint.aclose
+
+    def _request(self, *args: Any) -> dict[str, Any]:
+        return {**super()._request(*args), **self._endpoint.added_to_body}
+
+    async def _answered(self, request: dict[str, Any], mode: Mode, form: type[BaseModel], paid: list[Usage]) -> str:
+        completion = await self._endpoint.post("/chat/completions", request)
+        choices = completion.get("choices")
+        if choices or completion.get("usage"):
+            paid.append(usage_in(completion))
+        if not isinstance(choices, list) or not choices:
+            raise BrokenAnswerError("the endpoint answered without choices")
+        message = choices[0].get("message") if isinstance(choices[0], dict) else None
+        if not isinstance(message, dict):
+            raise BrokenAnswerError("the endpoint answered with a choice without a message")
+        if message.get("refusal"):
+            raise refused(self.name, message["refusal"])
+        if choices[0].get("error"):
+            raise _error_with_200(choices[0]["error"])
+        check_finish_reason(self.name, choices[0].get("finish_reason"))
+        return message_text(message, form)
+
+
+class OpenAIEmbeddingModel(EmbeddingJudgeModel):
+    """An embedding model behind an OpenAI-compatible endpoint; without its API key it is a ConfigError."""
+
+    def __init__(self, embedding: EmbeddingConfig, **options: Unpack[AskingOptions]) -> None:
+        super().__init__(_description_of(embedding), **options)
+        self._endpoint = Endpoint(embedding)
+        self.aclose = self._endpoint.aclose
+
+    async def _vectors(self, texts: list[str], paid: list[Usage]) -> Sequence[Sequence[float]]:
+        request = {"model": self.described.model, "input": texts, "encoding_format": "float"}
+        body = await self._endpoint.post("/embeddings", request)
+        if body.get("data") or body.get("usage"):
+            paid.append({**usage_in(body), OUTPUT_TOKENS: 0})
+        try:
+            entries = sorted(enumerate(body["data"]), key=lambda entry: entry[1].get("index", entry[0]))
+            return [entry["embedding"] for _, entry in entries]
+        except (AttributeError, LookupError, TypeError) as problem:
+            raise BrokenAnswerError(f"the endpoint returned embeddings that cannot be read: {problem}") from None

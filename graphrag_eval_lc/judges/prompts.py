@@ -10,20 +10,15 @@ from string import Formatter
 
 from graphrag_eval_lc.errors import ConfigError, JudgeError
 
-_USER_PART = "\n[user]\n"
-_SYSTEM_PART = "[system]\n"
-
 # Control characters, which endpoints refuse, and lone surrogates, which cannot be encoded.
 _UNSENDABLE = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ud800-\udfff]")
 
 
 @dataclass(frozen=True, slots=True)
 class Prompt:
-    """A system message, and the template of a user message with a placeholder for each text to judge.
+    """A system message, and the template of a user message with a placeholder such as ``{question}`` for each text.
 
-    Attributes:
-        system: The whole system message.
-        user: The template of the message, with placeholders such as ``{question}``; braces are doubled.
+    Braces in the template are doubled.
     """
 
     system: str
@@ -32,10 +27,14 @@ class Prompt:
     def message(self, **texts: str | Sequence[str]) -> str:
         """Return the user message with each text in its place, between its own fences.
 
-        Args:
-            texts: The text of each placeholder, or several texts, which are numbered: ``context_1``, ``context_2``.
+        Several texts for a placeholder are numbered: ``context_1``, ``context_2``.
         """
-        parts = {name: _numbered(name, text) for name, text in texts.items()}
+        parts = {
+            name: {name: text}
+            if isinstance(text, str)
+            else {f"{name}_{number}": one for number, one in enumerate(text, start=1)}
+            for name, text in texts.items()
+        }
         named = {tag: text for part in parts.values() for tag, text in part.items()}
         tagged = dict(zip(named, fences(named), strict=True))
         return "".join(
@@ -44,23 +43,10 @@ class Prompt:
         )
 
 
-def _numbered(name: str, text: str | Sequence[str]) -> dict[str, str]:
-    if isinstance(text, str):
-        return {name: text}
-    return {f"{name}_{number}": one for number, one in enumerate(text, start=1)}
-
-
 def own_prompt(
     template: str, system: str, placeholders: Collection[str], *, needed: Collection[str], key: str
 ) -> Prompt:
-    """Return the prompt of a user's own template, checked.
-
-    Args:
-        template: The text, with placeholders as for ``str.format``: in braces, and literal braces doubled.
-        system: The prompt of this package whose system message goes with it.
-        placeholders: All placeholders.
-        needed: The placeholders that the template must have.
-        key: The config's key of the template, for messages.
+    """Return the prompt of a user's own template, with the system message of this package's prompt ``system``.
 
     Raises:
         ConfigError: It is not a text, its braces do not match, or a placeholder is unknown or missing.
@@ -73,11 +59,9 @@ def own_prompt(
         names = {name for _, name in _pieces(template) if name is not None}
     except ValueError as problem:
         raise ConfigError(f"the prompt cannot be read: {problem}", key=key, hint=hint) from None
-    unknown = ", ".join(f"{{{name}}}" for name in sorted(names - set(placeholders)))
-    if unknown:
+    if unknown := ", ".join(f"{{{name}}}" for name in sorted(names - set(placeholders))):
         raise ConfigError(f"the prompt has {unknown}, which is not a placeholder", key=key, hint=hint)
-    missing = ", ".join(f"{{{name}}}" for name in needed if name not in names)
-    if missing:
+    if missing := ", ".join(f"{{{name}}}" for name in needed if name not in names):
         raise ConfigError(f"the prompt lacks {missing}, so that the model would not see it", key=key, hint=hint)
     return Prompt(load_prompt(system).system, template)
 
@@ -97,7 +81,7 @@ def load_prompt(name: str) -> Prompt:
         >>> "{context}" in load_prompt("context_precision").user
         True
     """
-    system, _, user = _prompt_text(name).removeprefix(_SYSTEM_PART).partition(_USER_PART)
+    system, _, user = _prompt_text(name).removeprefix("[system]\n").partition("\n[user]\n")
     return Prompt(f"{system.strip()}\n\n{material_rule()}", user.strip())
 
 
@@ -107,19 +91,10 @@ def material_rule() -> str:
 
 
 def digests() -> dict[str, str]:
-    """Return the SHA-256 of each prompt file in hex, by name: a run's record of its prompts.
-
-    Example:
-        >>> len(digests()["context_precision"])
-        64
-    """
-    return {name: sha256(_prompt_text(name).encode()).hexdigest() for name in _prompt_names()}
-
-
-def _prompt_names() -> list[str]:
+    """Return the SHA-256 of each prompt file in hex, by name: a run's record of its prompts."""
     folder = files("graphrag_eval_lc.judges").joinpath("prompts")
-    names = (file.name.removesuffix(".txt") for file in folder.iterdir() if file.name.endswith(".txt"))
-    return sorted(names)
+    names = sorted(file.name.removesuffix(".txt") for file in folder.iterdir() if file.name.endswith(".txt"))
+    return {name: sha256(_prompt_text(name).encode()).hexdigest() for name in names}
 
 
 @cache
@@ -134,17 +109,12 @@ def fences(texts: Mapping[str, str]) -> list[str]:
     cannot be sent become U+FFFD.
     """
     sendable = {name: sendable_text(text) for name, text in texts.items()}
-    tags = {name: _tag(name, text, sendable.values()) for name, text in sendable.items()}
-    return [f"<{tag}>\n{sendable[name]}\n</{tag}>" for name, tag in tags.items()]
-
-
-def _tag(name: str, text: str, others: Collection[str]) -> str:
-    attempt = 0
-    while True:
-        code = sha256(f"{attempt}\n{name}\n{text}".encode()).hexdigest()[:16]
-        if not any(code in other for other in others):
-            return f"{name}-{code}"
-        attempt += 1
+    fenced = []
+    for name, text in sendable.items():
+        codes = (sha256(f"{attempt}\n{name}\n{text}".encode()).hexdigest()[:16] for attempt in range(1_000_000))
+        code = next(code for code in codes if not any(code in other for other in sendable.values()))
+        fenced.append(f"<{name}-{code}>\n{text}\n</{name}-{code}>")
+    return fenced
 
 
 def sendable_text(text: str) -> str:
@@ -158,11 +128,7 @@ def sendable_text(text: str) -> str:
 
 
 def given_text(name: str, text: object) -> str:
-    """Return a text that a metric needs.
-
-    Raises:
-        JudgeError: It is not a text, or blank.
-    """
+    """Return a text that a metric needs; raise a JudgeError if it is none, or blank."""
     if not isinstance(text, str):
         raise JudgeError(f"{name} must be a text, not {type(text).__name__}")
     if not text.strip():

@@ -10,19 +10,19 @@ from types import ModuleType
 from typing import Any
 
 from graphrag_eval_lc.errors import ConfigError, JudgeError, MissingExtraError
-from graphrag_eval_lc.judges.context_metrics import given_contexts, unscored_contexts
+from graphrag_eval_lc.judges.metrics import given_contexts, unscored_contexts
 from graphrag_eval_lc.judges.model_interface import (
     Answer,
     Asked,
     EmbeddingModel,
     JudgeModel,
+    JudgeScore,
     Value,
     paid_error,
     total_cost,
 )
 from graphrag_eval_lc.judges.models import as_embedding_model, as_judge_model
 from graphrag_eval_lc.judges.prompts import given_text, sendable_text
-from graphrag_eval_lc.judges.scores import JudgeScore
 from graphrag_eval_lc.retrying import masked_error_text
 
 _SYSTEM = "You evaluate texts. Do what the message asks, and nothing else."

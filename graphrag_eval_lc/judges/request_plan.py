@@ -16,12 +16,7 @@ TOKENS_AN_ANSWER = 200
 
 
 class RequestSize(NamedTuple):
-    """The most tokens of a request.
-
-    Attributes:
-        input_tokens: Those of the prompt: its UTF-8 bytes, as a token is one byte or more.
-        output_tokens: Those of all its answers; None if nothing bounds them.
-    """
+    """The most tokens of a request: of its prompt, and of all its answers, None if nothing bounds these."""
 
     input_tokens: int
     output_tokens: int | None
@@ -29,6 +24,8 @@ class RequestSize(NamedTuple):
 
 def size_of(request: Mapping[str, Any]) -> RequestSize:
     """Return the size of a request by its JSON body, whose syntax is more than what a provider adds to its texts.
+
+    A token is one byte of UTF-8 or more.
 
     Example:
         >>> size_of({"input": "Wörter"}), size_of({"messages": [], "max_tokens": 100})
@@ -42,17 +39,10 @@ def size_of(request: Mapping[str, Any]) -> RequestSize:
 
 @dataclass(slots=True)
 class RequestPlan:
-    """The requests that judges would send.
+    """The requests that judges would send, with about as many tokens and USD, None if a model has no known price.
 
-    Attributes:
-        pricing: The prices.
-        requests: How many would be sent.
-        known: How many answers are in the cache, or are asked for by an equal request.
-        input_tokens: About as many tokens would be sent.
-        output_tokens: About as many would come back.
-        cost: About so many USD; None if a model has no known price.
-        unpriced: The models without a price.
-        notes: What is not counted.
+    ``known`` counts the answers that are in the cache, or are asked for by an equal request; ``notes`` say what is not
+    counted.
 
     Example:
         >>> plan = RequestPlan(Pricing())
@@ -73,14 +63,7 @@ class RequestPlan:
     _digests: set[str] = field(default_factory=set, repr=False)
 
     def add(self, digest: str, model: str, provider: str | None, size: RequestSize) -> None:
-        """Count a request, or an answer that the cache would have by then.
-
-        Args:
-            digest: That of the request; empty without a cache.
-            model: The model that would be asked.
-            provider: Who runs it.
-            size: The most tokens of the request.
-        """
+        """Count a request, or an answer that the cache would have by then; without a cache the digest is empty."""
         if digest in self._digests:
             self.known += 1
             return
@@ -117,9 +100,7 @@ _ENDING = frozenset({"noncommittal"})
 def example_of(schema: Mapping[str, Any], name: str = "-") -> Any:
     """Return a value that a closed JSON schema allows, lists with one item, so that judges can continue with it.
 
-    Args:
-        schema: The schema.
-        name: The key whose value it is, which replaces a text.
+    A text is the name of its key.
 
     Example:
         >>> example_of({"type": "object", "properties": {"verdict": {"enum": [0, 1]}, "why": {"type": "string"}}})

@@ -4,8 +4,7 @@ from pathlib import Path
 import pytest
 
 from graphrag_eval_lc.errors import ResponsesError
-from graphrag_eval_lc.judges.answer_tables import read_table
-from graphrag_eval_lc.judges.labels import labels_in
+from graphrag_eval_lc.judges.answer_tables import labels_in, read_table
 
 
 def labels_of(write_table: Callable[..., Path], *labels: str) -> list[bool | None]:

@@ -10,7 +10,7 @@ from support.scripted_judges import ScriptedEmbeddings, ScriptedJudge
 
 from graphrag_eval_lc.errors import JudgeError
 from graphrag_eval_lc.judges import AnswerRelevance, JudgeScore
-from graphrag_eval_lc.judges.answer_relevance import GeneratedQuestions, cosine_similarity
+from graphrag_eval_lc.judges.metrics import GeneratedQuestions, cosine_similarity
 from graphrag_eval_lc.judges.model_interface import Asked, UnusableAnswerError
 
 VECTORS = {"Where?": (1.0, 0.0), "a": (2.0, 0.0), "b": (0.0, 3.0), "c": (-1.0, 0.0), "none": (0.0, 0.0)}

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from graphrag_eval_lc.errors import JudgeError
 from graphrag_eval_lc.event_loop.loop import run_sync
 from graphrag_eval_lc.judges import ContextPrecision
-from graphrag_eval_lc.judges.context_metrics import NumberedVerdicts
+from graphrag_eval_lc.judges.metrics import NumberedVerdicts
 from graphrag_eval_lc.judges.model_interface import Asked, CutAnswerError, TooLongError, UnusableAnswerError
 
 USEFUL = "PARIS"

@@ -9,7 +9,7 @@ from support.scripted_judges import ScriptedJudge
 
 from graphrag_eval_lc.errors import JudgeError
 from graphrag_eval_lc.judges import ContextPrecision, ContextUtilization
-from graphrag_eval_lc.judges.context_metrics import ContextVerdict, mean_precision
+from graphrag_eval_lc.judges.metrics import ContextVerdict, mean_precision
 from graphrag_eval_lc.judges.model_interface import UnusableAnswerError
 
 QUESTION = "Where is the Eiffel Tower?"

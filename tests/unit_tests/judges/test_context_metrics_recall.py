@@ -9,7 +9,7 @@ from support.scripted_judges import ScriptedJudge
 
 from graphrag_eval_lc.errors import JudgeError
 from graphrag_eval_lc.judges import ContextRecall
-from graphrag_eval_lc.judges.context_metrics import Statements
+from graphrag_eval_lc.judges.metrics import Statements
 from graphrag_eval_lc.judges.model_interface import UnusableAnswerError
 
 GIVEN: dict[str, Any] = {

@@ -8,7 +8,7 @@ from support.scripted_judges import ScriptedJudge
 
 from graphrag_eval_lc.config import CustomEvaluationConfig
 from graphrag_eval_lc.errors import JudgeError
-from graphrag_eval_lc.judges.custom_evaluation import CustomEvaluation
+from graphrag_eval_lc.judges.custom_functions import CustomEvaluation
 
 QUESTION = {
     "id": "q1",

@@ -20,8 +20,9 @@ from support.openai_stub import (
 
 from graphrag_eval_lc.config import EmbeddingConfig
 from graphrag_eval_lc.errors import ConfigError, JudgeError
-from graphrag_eval_lc.judges.embedding_models import LangChainEmbeddingModel, OpenAIEmbeddingModel
 from graphrag_eval_lc.judges.model_interface import UnusableAnswerError
+from graphrag_eval_lc.judges.models import LangChainEmbeddingModel
+from graphrag_eval_lc.judges.openai_models import OpenAIEmbeddingModel
 
 COST = 50 * 0.02e-6  # of one request for text-embedding-3-small: 50 tokens
 VECTORS = {"a": [1.0, 0.5], "b": [0.1, -2.0], "c": [0.0, 3.0]}

@@ -3,7 +3,7 @@ from typing import Any
 
 import pytest
 
-from graphrag_eval_lc.judges.fallbacks import EndpointAbilities
+from graphrag_eval_lc.judges.chat_model import EndpointAbilities
 
 KNOWN = EndpointAbilities()
 REQUEST = {"temperature": 0.0, "max_tokens": 9}

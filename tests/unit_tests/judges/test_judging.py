@@ -11,10 +11,9 @@ from graphrag_eval_lc.budget import Budget
 from graphrag_eval_lc.config import load_config
 from graphrag_eval_lc.errors import ConfigError, JudgeError, OptionError
 from graphrag_eval_lc.judges.answer_correctness import ClaimLists
-from graphrag_eval_lc.judges.answer_relevance import GeneratedQuestions
-from graphrag_eval_lc.judges.context_metrics import ContextVerdict, Statements
 from graphrag_eval_lc.judges.custom_functions import CustomFunction
 from graphrag_eval_lc.judges.judging import Judges
+from graphrag_eval_lc.judges.metrics import ContextVerdict, GeneratedQuestions, Statements
 from graphrag_eval_lc.judges.model_interface import Answer, Asked
 
 CONTEXTS = json.dumps([{"id": "d1", "text": "The tower is in Paris."}, {"id": "d2", "text": "Off topic."}])

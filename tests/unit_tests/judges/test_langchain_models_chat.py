@@ -22,8 +22,8 @@ from support.openai_stub import (
     server_error,
 )
 
-from graphrag_eval_lc.judges.langchain_models import LangChainJudgeModel
 from graphrag_eval_lc.judges.model_interface import Asked, UnusableAnswerError
+from graphrag_eval_lc.judges.models import LangChainJudgeModel
 
 COST = 1000 * 0.15e-6 + 100 * 0.6e-6  # of one request for gpt-4o-mini: 1000 tokens in, 100 out
 USAGE = {"model": "gpt-4o-mini", "input_tokens": 1000, "cached_input_tokens": 0, "output_tokens": 100}

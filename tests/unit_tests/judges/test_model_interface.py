@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from graphrag_eval_lc.errors import JudgeError, OptionError
+from graphrag_eval_lc.errors import JudgeError
 from graphrag_eval_lc.event_loop.loop import run_sync
 from graphrag_eval_lc.judges.model_interface import CallPool, UnusableAnswerError, paid_error, total_cost
 
@@ -68,8 +68,3 @@ async def test_a_place_is_given_back_where_the_call_fails() -> None:
         async with pool.place():
             raise ValueError("broken")
     assert await most_at_once(pool, 2) == 1
-
-
-def test_a_pool_without_places_is_refused() -> None:
-    with pytest.raises(OptionError, match="max_concurrency is at least 1, not 0"):
-        CallPool(0)

@@ -10,7 +10,6 @@ from support.openai_stub import OpenAIStub
 
 from graphrag_eval_lc.config import EmbeddingConfig, GenerationConfig
 from graphrag_eval_lc.errors import ConfigError, MissingExtraError, OptionError
-from graphrag_eval_lc.judges.embedding_models import OpenAIEmbeddingModel
 from graphrag_eval_lc.judges.models import (
     LangChainEmbeddingModel,
     LangChainJudgeModel,
@@ -18,7 +17,7 @@ from graphrag_eval_lc.judges.models import (
     as_judge_model,
     is_openai_compatible,
 )
-from graphrag_eval_lc.judges.openai_models import OpenAIJudgeModel
+from graphrag_eval_lc.judges.openai_models import OpenAIEmbeddingModel, OpenAIJudgeModel
 
 
 class Verdict(BaseModel):

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from graphrag_eval_lc.judges.answer_forms import content_text
-from graphrag_eval_lc.judges.refusals import is_refusal
+from graphrag_eval_lc.judges.claim_check import is_refusal
 
 REFUSALS = """\
 I couldn’t find any resource with mRID `b0400312` in the current dataset.

@@ -10,8 +10,7 @@ import yaml
 
 from graphrag_eval_lc import load_dataset, run_evaluation
 from graphrag_eval_lc.errors import DatasetError, OptionError
-from graphrag_eval_lc.judges.answer_tables import read_table
-from graphrag_eval_lc.judges.labels import labels_in
+from graphrag_eval_lc.judges.answer_tables import labels_in, read_table
 from graphrag_eval_lc.report.question_notes import labels_csv, noted_dataset, notes_summary, read_notes
 
 DATASET = """\
