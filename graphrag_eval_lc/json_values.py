@@ -20,13 +20,8 @@ def json_text(
 
     Letters stay readable; lone surrogates are escaped. NaN and infinities, which JSON does not have, become the
     strings "NaN", "Infinity" and "-Infinity", which ``float`` reads back. A value that holds itself, or is nested too
-    deeply, is replaced by a text that says so.
-
-    Args:
-        value: The value.
-        indent: The spaces of each level; None for one line.
-        is_compact: Whether to leave out the spaces between the parts of a line.
-        to_plain: Returns what is written for a value that JSON has no type for; None: its text.
+    deeply, is replaced by a text that says so. ``to_plain`` returns what is written for a value that JSON has no type
+    for; None: its text.
 
     Example:
         >>> json_text({"ratio": float("nan"), "name": "Ålesund"})
@@ -67,13 +62,7 @@ def json_bytes(value: Any) -> bytes:
 def parse_json(text: str | bytes, *, allow_nan: bool = True) -> Any:
     """Parse JSON with pydantic's fast parser, and what it refuses with Python's, which says what is wrong.
 
-    Args:
-        text: The text, or its bytes in UTF-8.
-        allow_nan: Whether NaN, Infinity and -Infinity are numbers.
-
-    Raises:
-        ValueError: It is not JSON.
-        RecursionError: It is nested too deeply.
+    What is not JSON is a ValueError, and what is nested too deeply a RecursionError.
 
     Example:
         >>> parse_json('{"rows": [1, 2]}')

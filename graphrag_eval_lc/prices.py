@@ -25,15 +25,10 @@ def flat_rate(usd: float) -> Rate:
 
 @dataclass(frozen=True, slots=True)
 class Rates:
-    """The rates of a model.
+    """The rates of a model: for tokens of the prompt and the answer (None: it has none, as one of embeddings).
 
-    Attributes:
-        input: For tokens of the prompt.
-        output: For tokens of the answer; None for a model without any, such as one of embeddings.
-        cached_input: For tokens of the prompt that were read from the provider's cache.
-        request: USD for the request itself.
-        cache_write_input: For tokens of the prompt that were written to the cache; None: as ``input``.
-        cache_write_1h_input: For those of them that are kept for an hour; None: as ``cache_write_input``.
+    Tokens of the prompt may be read from the provider's cache, or written to it, perhaps for an hour; without own rates
+    they cost as the others. ``request`` is USD for the request itself.
 
     Example:
         >>> Rates(input=flat_rate(2.0), output=flat_rate(8.0), cached_input=flat_rate(0.5)).cost(500_000, 100_000, 0)
@@ -104,14 +99,9 @@ _CACHE_TOKENS = ("cached_input_tokens", "cache_write_input_tokens", "cache_write
 class Pricing:
     """Prices model calls, with the data of ``genai-prices`` if it is installed; nothing is downloaded.
 
-    The price of a model is looked up once.
-
-    Args:
-        overrides: Prices by model, which override those of genai-prices. A name is as the provider reports it, or
-            without the provider before it (``openai:gpt-4o``) or the date behind it.
-
-    Attributes:
-        unpriced: The models that spent tokens and have no price.
+    The price of a model is looked up once. Those of the config (``overrides``) come first: by the name that a provider
+    reports, or without the provider before it (``openai:gpt-4o``) or the date behind it. ``unpriced`` are the models
+    that spent tokens and have no price.
 
     Example:
         >>> pricing = Pricing({"gpt-x": PriceConfig(input=0.5, output=2.0)})
@@ -142,19 +132,10 @@ class Pricing:
         cache_write_1h_input_tokens: int | None = None,
         provider: str | None = None,
     ) -> float | None:
-        """Return the USD of one call.
+        """Return the USD of one call to a model, by the name that the provider reports.
 
-        Args:
-            model: The model that answered, as the provider reports it.
-            input_tokens: All tokens of the prompt, with those read from a cache and written to one.
-            output_tokens: Tokens of the answer; 0 for embeddings.
-            cached_input_tokens: Those of the prompt that were read from the provider's cache; None: none.
-            cache_write_input_tokens: Those that were written to it; None: none.
-            cache_write_1h_input_tokens: Those of the written ones that are kept for an hour; None: none.
-            provider: Who runs the model, if that is known.
-
-        Returns:
-            None if the model has no known price, or the tokens are unknown, contradict each other or are too many.
+        All tokens of the prompt count as input, those read from a cache or written to one too. None: the model has no
+        known price, or the tokens are unknown, contradict each other or are too many.
         """
         cached, written = cached_input_tokens or 0, cache_write_input_tokens or 0
         hourly = cache_write_1h_input_tokens or 0
@@ -179,13 +160,7 @@ class Pricing:
     def most_cost(
         self, model: str, *, input_tokens: int, output_tokens: int, provider: str | None = None
     ) -> float | None:
-        """Return the most USD that a call can cost; None if the model has no known price.
-
-        Args:
-            model: The model that is asked.
-            input_tokens: The most tokens that the prompt can have.
-            output_tokens: The most tokens that the answer can have; 0 for embeddings.
-            provider: Who runs the model, if that is known.
+        """Return the most USD that a call with at most so many tokens can cost; None without a known price.
 
         Example:
             >>> pricing = Pricing({"m": PriceConfig(input=1.0, output=4.0, cache_write_input=2.0)})
@@ -296,11 +271,9 @@ _BEDROCK = re.compile(r"(?:arn:.*/)?((?:[a-z-]+\.)?[a-z0-9]+\.[a-z].*)")
 def known_rates(model: str, provider: str | None = None) -> Rates | None:
     """Return today's price of a model; None if it is unknown, or ``genai-prices`` is not installed.
 
-    Args:
-        model: Its name as a provider reports it or as LangChain and LiteLLM write it: ``gpt-4o-mini-2024-07-18``,
-            ``openai:gpt-4o-mini``, ``azure/gpt-4o``, ``us.anthropic.claude-3-haiku-20240307-v1:0``.
-        provider: Who runs it. ``openai`` may be any compatible endpoint: if OpenAI has no such model, the name
-            alone decides.
+    Its name is as a provider reports it or as LangChain and LiteLLM write it: ``gpt-4o-mini-2024-07-18``,
+    ``openai:gpt-4o-mini``, ``azure/gpt-4o``, ``us.anthropic.claude-3-haiku-20240307-v1:0``. The provider ``openai`` may
+    be any compatible endpoint: if OpenAI has no such model, the name alone decides.
     """
     if _LOCAL.fullmatch(model):
         return None

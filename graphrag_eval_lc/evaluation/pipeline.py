@@ -169,8 +169,7 @@ class Pipeline:
             return
         try:
             if self.judges is None:  # in batches: a change of threads takes as long as a comparison
-                waiting = [added, *self._workers.take_waiting()]
-                await asyncio.to_thread(lambda: [self._take(each[0], self._unjudged(*each)) for each in waiting])
+                await asyncio.to_thread(self._add_each, [added, *self._workers.take_waiting()])
             else:
                 # Judges are asked in the loop, as their models may share a client with the agent's.
                 result = await asyncio.to_thread(self._unjudged, *added)
@@ -192,6 +191,10 @@ class Pipeline:
         """Take a result that was scored and judged elsewhere with the same configuration."""
         self._judge_failures.add(result)
         self._take(sample, result)
+
+    def _add_each(self, added: Iterable[tuple[Sample, Response]]) -> None:
+        for sample, response in added:
+            self._take(sample, self._unjudged(sample, response))
 
     async def _ajudge(self, compared: Compared) -> None:
         """Have a compared response judged, and keep its result."""

@@ -172,8 +172,11 @@ def cells_of(record: Mapping[str, Any]) -> Cells:
         >>> cells["#Matching"], cells["True positives"], cells["Error"]
         ('1', '["Oslo is in NO1."]', '')
     """
-    values = {column: record.get(key, "") for column, key in _KEYS.items()}
-    return {column: value if isinstance(value, str) else json_text(value) for column, value in values.items()}
+    values = {column: record.get(key) for column, key in _KEYS.items()}
+    return {
+        column: value if isinstance(value, str) else "" if value is None else json_text(value)
+        for column, value in values.items()
+    }
 
 
 def is_judged(cells: Cells) -> bool:

@@ -29,12 +29,7 @@ _SYSTEM = "You evaluate texts. Do what the message asks, and nothing else."
 
 
 def ragas_module(name: str) -> ModuleType:
-    """Return a module of ragas, such as ``ragas.llms``, without telemetry unless the environment allows it.
-
-    Raises:
-        ConfigError: It is installed, and its import fails.
-        MissingExtraError: It is not installed.
-    """
+    """Return a module of ragas, such as ``ragas.llms``, without telemetry unless the environment allows it."""
     os.environ.setdefault("RAGAS_DO_NOT_TRACK", "true")
     try:
         import_module("ragas")
@@ -50,10 +45,7 @@ def ragas_module(name: str) -> ModuleType:
 
 
 class _Models:
-    """The models for one score, asked by ragas, and what their answers cost (USD of each request).
-
-    ragas may wrap the error of a request, so that it is kept as ``failure``.
-    """
+    """The models for one score, asked by ragas, what their answers cost, and the error, which ragas may wrap."""
 
     def __init__(self, llm: JudgeModel, embeddings: EmbeddingModel | None) -> None:
         self._llm = llm
@@ -73,7 +65,7 @@ class _Models:
         """Return the vectors of texts."""
         assert self._embeddings is not None
         embedded = await self._paid(self._embeddings.aembed([sendable_text(text) for text in texts]))
-        return [list(vector) for vector in embedded.value]
+        return list(map(list, embedded.value))
 
     async def _paid(self, request: Awaitable[Asked[Value]]) -> Asked[Value]:
         try:
@@ -131,8 +123,7 @@ class _RagasMetric:
     async def ascore(self, *, user_input: str, **asked: Any) -> JudgeScore:
         """Return the score."""
         given: dict[str, Any] = {}
-        response = asked.get("response")
-        if isinstance(response, str) and not response.strip():
+        if not str(asked.get("response", "-")).strip():
             return JudgeScore(0.0, "The answer is blank.", 0.0)
         if "retrieved_contexts" in asked:
             given["retrieved_contexts"] = texts = given_contexts(asked.pop("retrieved_contexts"))

@@ -31,14 +31,6 @@ def test_each_event_is_a_line_with_its_time_in_utc(tmp_path: Path) -> None:
     assert log.problem is None
 
 
-def test_a_later_session_is_added(tmp_path: Path) -> None:
-    path = tmp_path / "events.jsonl"
-    for _ in range(2):
-        with EventLog(path) as log:
-            log(WARNING)
-    assert len(lines_of(path)) == 2
-
-
 def test_a_torn_line_of_an_earlier_session_spoils_only_itself(tmp_path: Path) -> None:
     path = tmp_path / "events.jsonl"
     path.write_text('{"time": "20')
@@ -107,12 +99,3 @@ def test_a_full_disk_ends_the_log_and_not_the_run() -> None:
         log(WARNING)
         log(WARNING)
     assert log.problem == ("The log file /dev/full is not complete: it cannot be written (No space left on device).")
-
-
-def test_an_event_after_the_end_is_not_written(tmp_path: Path) -> None:
-    path = tmp_path / "events.jsonl"
-    with EventLog(path) as log:
-        pass
-    log(WARNING)
-    assert path.read_text() == ""
-    assert log.problem is None

@@ -21,9 +21,3 @@ def test_result_counts_once_and_the_first_is_told() -> None:
     assert warning == (
         "a judge or a metric failed in 2 of 3 results; the first is q2, retrieval_utilization_error: gone"
     )
-
-
-def test_long_text_is_cut() -> None:
-    failures = JudgeFailures()
-    failures.add({"question_id": "q1", "tone_error": "x" * 10_000})
-    assert len(failures.warning() or "") < 400

@@ -55,13 +55,6 @@ def test_results_go_to_the_file_in_their_order_and_are_not_kept(tmp_path: Path) 
     assert pipeline.kept() == []
 
 
-def test_sample_without_a_response_is_an_error_sample() -> None:
-    pipeline = pipeline_of()
-    pipeline.add(sample(0), None)
-    assert pipeline.kept()[0]["status"] == "error"
-    assert pipeline.finish()["micro"]["number_of_error_samples"] == 1
-
-
 def test_each_score_is_told() -> None:
     told: list[RunEvent] = []
     pipeline = pipeline_of(repeats=2, tell=told.append)
@@ -71,13 +64,6 @@ def test_each_score_is_told() -> None:
     assert first == {"question_id": "q0", "repeat": 2, "status": "success", "steps_score": 1.0, "reason": None}
     assert "did not call" in second.pop("reason")
     assert second == {"question_id": "q1", "repeat": 1, "status": "success", "steps_score": 0.0}
-
-
-@pytest.mark.parametrize(("repeats", "repeat"), [(1, None), (3, 2)])
-def test_result_has_its_repeat_where_there_are_several(repeats: int, repeat: int | None) -> None:
-    pipeline = pipeline_of(repeats=repeats)
-    pipeline.add(sample(0, repeat or 1), response(0))
-    assert dict(pipeline.kept()[0]).get("repeat") == repeat
 
 
 # --- beside the event loop -------------------------------------------------------------------------------------------
@@ -189,17 +175,3 @@ async def test_result_that_cannot_be_kept_ends_it_at_once() -> None:
     with pytest.raises(OSError, match="the disk is full"):
         await judged_pipeline(grade, tell=fail).aadd_all([sample(position) for position in range(50)], read_response)
     assert len(begun) < 10
-
-
-def test_warnings_come_in_their_order() -> None:
-    config = EvaluationConfig.model_validate({"prices": {"other": {"input": 1.0, "output": 1.0}}})
-    judges = judges_of(config, evaluators=[grade])
-    pipeline = Pipeline(config, [TEMPLATE], repeats=1, pricing=Pricing(config.prices), judges=judges)
-    calls = [{"model": "nobody-knows-me", "input_tokens": 1, "output_tokens": 1}]
-    steps = [{**STEP, "name": "s_tool"}]
-    pipeline.add_all([sample(1)], lambda each: response(1, actual_steps=steps, llm_calls=calls))
-    tools, judged, unpriced = pipeline.warnings()
-    assert tools.startswith("s_tool is called in 1 of 1 response")
-    assert judged.startswith("a judge or a metric failed in 1 of 1 result;")
-    assert unpriced.startswith("no price is known for nobody-knows-me")
-    assert pipeline.finish()["micro"]["number_of_success_samples"] == 1

@@ -28,11 +28,6 @@ def test_part_of_a_sample_is_the_same_in_all_versions() -> None:
     assert [shard_number(key, 16) for key in keys] == [14, 6, 5, 1, 8]
 
 
-def test_samples_are_spread_evenly() -> None:
-    sizes = [sum(Shard(number, 8).has((f"question {each}", 1)) for each in range(8_000)) for number in range(1, 9)]
-    assert all(900 < size < 1_100 for size in sizes)
-
-
 @pytest.mark.parametrize(
     ("text", "part"),
     [

@@ -43,17 +43,6 @@ async def test_request_from_another_thread_ends_a_wait() -> None:
     thread.join()
 
 
-async def test_wait_tells_that_the_run_goes_on() -> None:
-    stop, _ = bound()
-    assert await stop.sleep(0) is False
-
-
-async def test_no_wait_where_the_run_stops_already() -> None:
-    stop, _ = bound()
-    stop.request("max_time", "over")
-    assert await asyncio.wait_for(stop.sleep(3600), 30) is True
-
-
 async def test_abandoning_is_told() -> None:
     stop, _ = bound()
     assert not stop.is_abandoned

@@ -137,14 +137,6 @@ async def test_worker_that_somebody_else_cancels_leaves_nobody_waiting() -> None
         await asyncio.wait_for(Workers(cancelled, places=2).arun(range(5)), 30)
 
 
-async def test_interrupt_inside_of_a_worker_is_raised_by_who_waits() -> None:
-    async def interrupted(item: int) -> None:
-        raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        await Workers(interrupted, places=2).arun(range(5))
-
-
 async def test_task_that_refuses_to_be_cancelled_does_not_hold_up_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "_CANCELLING_SEC", 0.05)
     release = asyncio.Event()
@@ -162,7 +154,3 @@ async def test_task_that_refuses_to_be_cancelled_does_not_hold_up_the_end(monkey
         await asyncio.wait_for(Workers(refuse, places=2).arun(range(5)), 30)
     release.set()
     await turns()
-
-
-async def test_nothing_to_do_is_done_at_once() -> None:
-    await Workers(Counting().work, places=1).arun(())

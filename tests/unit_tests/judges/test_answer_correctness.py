@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from pydantic import TypeAdapter, ValidationError
 from support.scripted_judges import ScriptedJudge
 
-from graphrag_eval_lc.errors import ConfigError, JudgeError
+from graphrag_eval_lc.errors import ConfigError
 from graphrag_eval_lc.judges import AnswerCorrectness
 from graphrag_eval_lc.judges.answer_correctness import Claim, ClaimLists
 from graphrag_eval_lc.judges.model_interface import UnusableAnswerError
@@ -267,28 +267,6 @@ async def test_blank_answer_scores_zero_and_is_not_asked_about() -> None:
     assert score.details["false_negatives"] == [GIVEN["reference"]]
     assert (score.details["recall"], score.details["precision"]) == (0.0, None)
     assert judge.asked == []
-
-
-@pytest.mark.parametrize("name", ["user_input", "reference"])
-async def test_blank_question_or_reference_is_an_error_without_a_request(name: str) -> None:
-    judge = ScriptedJudge([])
-    with pytest.raises(JudgeError, match=f"{name} is blank"):
-        await AnswerCorrectness(judge).ascore(**{**GIVEN, name: ""})
-    assert judge.asked == []
-
-
-async def test_answer_that_is_no_text_is_an_error() -> None:
-    with pytest.raises(JudgeError, match="response must be a text, not NoneType"):
-        await AnswerCorrectness(ScriptedJudge([])).ascore(user_input="?", reference="A.", response=None)  # type: ignore[arg-type]
-
-
-async def test_error_of_the_model_is_handed_on() -> None:
-    with pytest.raises(JudgeError, match="refused"):
-        await AnswerCorrectness(ScriptedJudge([JudgeError("refused")])).ascore(**GIVEN)
-
-
-async def test_cost_that_is_not_known_is_none() -> None:
-    assert (await AnswerCorrectness(ScriptedJudge([lists(1, 0, 0)], cost=None)).ascore(**TEXTS)).cost is None
 
 
 async def test_score_works_where_a_loop_runs_as_in_a_notebook() -> None:

@@ -38,10 +38,6 @@ def fenced(name: str, text: str) -> str:
     return fences({name: text})[0]
 
 
-def test_fence_names_what_the_text_is() -> None:
-    assert re.fullmatch(r"<answer-([0-9a-f]{16})>\nParis\n</answer-\1>", fenced("answer", "Paris"))
-
-
 def test_fence_is_the_same_for_the_same_text_so_that_a_cache_knows_it_again() -> None:
     assert fenced("answer", "Paris") == fenced("answer", "Paris")
     assert fenced("answer", "Paris") != fenced("answer", "Rome")
@@ -101,15 +97,6 @@ def test_system_message_says_that_fenced_text_is_never_an_instruction(name: str)
     assert "never an instruction" in material_rule()
 
 
-@pytest.mark.parametrize("name", METRICS)
-def test_parts_of_a_prompt_file_are_told_apart(name: str) -> None:
-    prompt = load_prompt(name)
-    assert prompt.system.startswith("You ")
-    assert "[user]" not in prompt.system + prompt.user
-    assert re.search(r"\{\w+\}", prompt.system) is None
-    assert prompt.user.startswith("{")
-
-
 def test_several_texts_of_a_placeholder_are_numbered() -> None:
     message = Prompt("", "{context}").message(context=["one", "two"])
     assert parts(message, "context_1")[1] == "one"
@@ -120,11 +107,6 @@ def test_control_characters_and_halves_of_characters_become_replacement_characte
     assert sendable_text("a\x00b\x1b[31mc\ud83dd\x7f") == "a\ufffdb\ufffd[31mc\ufffdd\ufffd"
     assert sendable_text("tab\t new line\n return\r 😀 é") == "tab\t new line\n return\r 😀 é"
     fenced("answer", "\ud83d").encode()
-
-
-def test_long_text_is_passed_whole() -> None:
-    text = "word " * 200_000
-    assert text in fenced("context", text)
 
 
 def test_digests_are_those_of_the_files() -> None:

@@ -5,12 +5,11 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from pydantic import ValidationError
 from support.scripted_judges import ScriptedEmbeddings, ScriptedJudge
 
 from graphrag_eval_lc.errors import JudgeError
 from graphrag_eval_lc.judges import AnswerRelevance, JudgeScore
-from graphrag_eval_lc.judges.metrics import GeneratedQuestions, cosine_similarity
+from graphrag_eval_lc.judges.metrics import cosine_similarity
 from graphrag_eval_lc.judges.model_interface import Asked, UnusableAnswerError
 
 VECTORS = {"Where?": (1.0, 0.0), "a": (2.0, 0.0), "b": (0.0, 3.0), "c": (-1.0, 0.0), "none": (0.0, 0.0)}
@@ -78,13 +77,6 @@ async def test_of_many_questions_at_most_200_are_embedded() -> None:
     assert embeddings.asked[1] == questions[::3]
 
 
-async def test_the_questions_are_one_request_and_their_vectors_another() -> None:
-    judge, embeddings = ScriptedJudge([written(*"abc")]), ScriptedEmbeddings(VECTORS)
-    await relevance(judge, embeddings)
-    assert len(judge.asked) == 1
-    assert embeddings.asked == [["Where?", "a", "b", "c"]]
-
-
 async def test_model_does_not_see_the_question_that_was_asked() -> None:
     judge = ScriptedJudge([written(*"abc")])
     await relevance(judge, ScriptedEmbeddings(VECTORS))
@@ -116,12 +108,6 @@ async def test_blank_answer_scores_zero_and_is_not_asked_about() -> None:
     assert judge.asked == []
 
 
-async def test_blank_question_is_an_error() -> None:
-    metric = AnswerRelevance(ScriptedJudge([]), ScriptedEmbeddings({}))
-    with pytest.raises(JudgeError, match="user_input is blank"):
-        await metric.ascore(user_input="", response="Paris.")
-
-
 @pytest.mark.parametrize("vector", [(0.0, 0.0), (math.nan, 1.0), (math.inf, 1.0)])
 async def test_vector_without_a_direction_is_an_error_and_no_nan(vector: tuple[float, float]) -> None:
     with pytest.raises(JudgeError, match="without a direction"):
@@ -142,22 +128,6 @@ async def test_error_of_the_embedding_model_tells_what_the_questions_cost() -> N
     with pytest.raises(UnusableAnswerError, match="endpoint gone") as raised:
         await relevance(ScriptedJudge([written("a")]), Broken({}))
     assert raised.value.cost == 0.01
-
-
-async def test_cost_is_unknown_where_that_of_the_embeddings_is() -> None:
-    score = await relevance(ScriptedJudge([written("a")]), ScriptedEmbeddings(VECTORS, cost=None))
-    assert score.cost is None
-
-
-def test_score_is_the_synchronous_twin() -> None:
-    metric = AnswerRelevance(ScriptedJudge([written("a")]), ScriptedEmbeddings(VECTORS))
-    assert metric.score(user_input="Where?", response="Paris.").value == 1.0
-
-
-@pytest.mark.parametrize("broken", [{"noncommittal": 2}, {"noncommittal": "1"}, {"questions": None}, {"more": 1}])
-def test_schema_is_closed(broken: dict[str, Any]) -> None:
-    with pytest.raises(ValidationError):
-        GeneratedQuestions.model_validate({**written("a"), **broken})
 
 
 NUMBERS = st.floats(-1e3, 1e3).filter(lambda number: abs(number) > 1e-3)

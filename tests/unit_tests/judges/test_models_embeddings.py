@@ -19,7 +19,7 @@ from support.openai_stub import (
 )
 
 from graphrag_eval_lc.config import EmbeddingConfig
-from graphrag_eval_lc.errors import ConfigError, JudgeError
+from graphrag_eval_lc.errors import JudgeError
 from graphrag_eval_lc.judges.model_interface import UnusableAnswerError
 from graphrag_eval_lc.judges.models import LangChainEmbeddingModel
 from graphrag_eval_lc.judges.openai_models import OpenAIEmbeddingModel
@@ -54,11 +54,6 @@ async def test_vectors_come_in_the_order_of_the_texts(stub: OpenAIStub) -> None:
 async def test_the_index_decides_where_an_endpoint_mixes_them(stub: OpenAIStub) -> None:
     stub.embedding_faults.append(Fault(change=lambda answer: answer["data"].reverse()))
     assert (await model_of(stub).aembed(["a", "c"])).value == ((1.0, 0.5), (0.0, 3.0))
-
-
-async def test_further_keys_of_the_config_are_passed_on(stub: OpenAIStub) -> None:
-    await model_of(stub, {"dimensions": 2}).aembed(["a"])
-    assert stub.requests[0].body["dimensions"] == 2
 
 
 def with_embedding(value: Any) -> Callable[[], Fault]:
@@ -118,13 +113,6 @@ async def test_what_was_embedded_is_not_asked_again(stub: OpenAIStub) -> None:
     assert not (await model_of(stub, {"dimensions": 2}, cache=cache).aembed(["a", "b"])).is_cached
     cache.update({digest: {"vectors": ["A"], "usages": []} for digest in cache})
     assert not (await model_of(stub, cache=cache).aembed(["a", "b"])).is_cached
-
-
-def test_without_a_key_there_is_a_clear_error(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("OPENAI_API_KEY", "OPENAI_BASE_URL"):
-        monkeypatch.delenv(name, raising=False)
-    with pytest.raises(ConfigError, match="the API key is missing for openai:text-embedding-3-small"):
-        OpenAIEmbeddingModel(EmbeddingConfig())
 
 
 # --- of LangChain ---
