@@ -140,11 +140,15 @@ async def test_each_result_is_judged_and_what_could_not_be_is_told() -> None:
 
 async def test_no_more_results_are_judged_at_once_than_there_are_places() -> None:
     now = most = 0
+    both = asyncio.Event()
 
     async def count(question: Any, response: Any) -> float:
         nonlocal now, most
         now += 1
         most = max(most, now)
+        if now == 2:
+            both.set()
+        await asyncio.wait_for(both.wait(), 30)
         await asyncio.sleep(0.001)
         now -= 1
         return 1.0
