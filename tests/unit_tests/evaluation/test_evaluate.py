@@ -124,17 +124,6 @@ def test_steps_up_to_an_error_are_kept_and_scored() -> None:
     assert (result["steps_score"], result["total_tokens"], len(result["actual_steps"])) == (1.0, 12, 1)
 
 
-def test_text_of_a_failed_step_is_read_from_its_output_and_written_as_error() -> None:
-    step = {"name": "lookup", "args": {}, "id": "c", "status": "error", "output": "no such place"}
-    assert result_of(RESPONSE | {"actual_steps": [step]})["actual_steps"][0]["error"] == "no such place"
-
-
-def test_step_without_a_status_succeeded_unless_it_has_an_error() -> None:
-    bare = {"name": "lookup", "id": "c", "output": "urn:oslo"}
-    assert result_of({"actual_steps": [bare]})["steps_score"] == 1.0
-    assert result_of({"actual_steps": [bare | {"error": "x"}]})["steps_score"] == 0.0
-
-
 def test_question_without_reference_steps_has_no_steps_score() -> None:
     dataset: list[Any] = [{"template_id": "t", "questions": [{"id": "q", "question_text": "x"}]}]
     result = run_evaluation(dataset, {"q": {}})[0]
@@ -186,13 +175,6 @@ def test_responses_by_id_and_those_without_repeats_have_a_result_for_each_questi
     assert [result["question_id"] for result in results] == ["q1", "q2"]
     assert "repeat" not in results[1]
     assert results[0]["actual_answer"] == (RESPONSE if isinstance(responses, dict) else responses[1])["actual_answer"]
-
-
-def test_scoring_comes_from_the_config() -> None:
-    question = QUESTION | {"reference_steps": [[{"name": "absent", "output": ""}], *QUESTION["reference_steps"]]}
-    dataset: list[Any] = [{"template_id": "t", "questions": [question]}]
-    assert run_evaluation(dataset, [RESPONSE], {"steps": {"scoring": "all_groups"}})[0]["steps_score"] == 0.5  # type: ignore[list-item]
-    assert run_evaluation(dataset, [RESPONSE])[0]["steps_score"] == 1.0  # type: ignore[list-item]
 
 
 def test_question_with_a_key_named_error_is_no_error_sample() -> None:
@@ -405,16 +387,3 @@ async def test_warnings_of_the_async_twin_name_the_caller() -> None:
     with pytest.warns(GraphRAGEvalWarning, match="a judge or a metric failed") as told:
         await arun_evaluation(judged_dataset(), judged_responses(), evaluators=[raises])
     assert told[0].filename == __file__
-
-
-def test_functions_see_what_the_agents_model_calls_cost() -> None:
-    def agents_cost(question: dict[str, Any], response: dict[str, Any]) -> float:
-        return float(response["agent_cost"])
-
-    calls = [{"model": "m", "input_tokens": 1_000_000, "output_tokens": 0}]
-    responses: Any = {"q1": {**RESPONSE, "llm_calls": calls}}
-    config = {"prices": {"m": {"input": 0.5, "output": 2.0}}}
-    (result,) = run_evaluation(DATASET, responses, config, evaluators=[agents_cost])
-    assert dict(result)["agents_cost"] == 0.5
-    (scored,) = score_responses(DATASET, responses, config=config, evaluators=[agents_cost]).results
-    assert scored == result

@@ -36,14 +36,6 @@ def pipeline_of(*, repeats: int = 1, file: ResultsFile | None = None, tell: Any 
     return Pipeline(EvaluationConfig(), [TEMPLATE], repeats=repeats, file=file, tell=tell, pricing=Pricing())
 
 
-def test_results_are_kept_in_their_order_where_there_is_no_file() -> None:
-    pipeline = pipeline_of()
-    for position in (2, 0, 1):
-        pipeline.add(sample(position), response(position))
-    assert [result["question_id"] for result in pipeline.kept()] == ["q0", "q1", "q2"]
-    assert pipeline.finish()["micro"]["steps_score"]["mean"] == 1.0
-
-
 def test_results_go_to_the_file_in_their_order_and_are_not_kept(tmp_path: Path) -> None:
     path = tmp_path / "results.jsonl"
     with ResultsFile(path) as file:

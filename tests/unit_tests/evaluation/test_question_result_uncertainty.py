@@ -37,17 +37,6 @@ def test_cut_output_is_told_on_its_step_and_is_no_error_of_the_tool() -> None:
     assert (result["steps_counts"]["outputs_cut"], result["steps_counts"]["undecided"]) == (1, 1)
 
 
-def test_counts_are_0_and_the_bound_absent_where_all_is_certain() -> None:
-    result = result_of(looked("ok"))
-    assert (result["steps_counts"]["undecided"], result["steps_counts"]["outputs_cut"]) == (0, 0)
-    assert not {"steps_score_upper", "output_cut"} & {*result, *result["actual_steps"][0]}
-
-
-def test_failed_question_keeps_what_its_steps_say() -> None:
-    result = result_of(looked("?"), error="away")
-    assert (result["status"], result["steps_score_upper"], result["steps_counts"]["undecided"]) == ("error", 1.0, 1)
-
-
 def test_what_an_earlier_evaluation_said_is_not_handed_on() -> None:
     old = {"steps_score_upper": 0.9, "steps_counts": {"undecided": 7}}
     result = result_of(looked("ok", output_cut="earlier"), **old)

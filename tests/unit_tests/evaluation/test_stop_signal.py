@@ -43,14 +43,6 @@ async def test_request_from_another_thread_ends_a_wait() -> None:
     thread.join()
 
 
-async def test_abandoning_is_told() -> None:
-    stop, _ = bound()
-    assert not stop.is_abandoned
-    stop.abandon()
-    await asyncio.wait_for(stop.abandoned, 30)
-    assert stop.is_abandoned
-
-
 def test_request_after_the_loop_is_closed_does_nothing() -> None:
     stop = StopSignal()
 
