@@ -27,28 +27,11 @@ def test_what_is_put_is_got_now_and_in_the_next_session(path: Path) -> None:
     assert JudgeCache(path).get("a") == RECORD  # the first was not even closed
 
 
-def test_each_record_is_a_line(path: Path) -> None:
-    cache = JudgeCache(path)
-    cache.put("a", RECORD)
-    cache.put("b", {})
-    assert [json.loads(line) for line in path.read_bytes().splitlines()] == [
-        {"digest": "a", "record": RECORD},
-        {"digest": "b", "record": {}},
-    ]
-
-
 def test_last_record_of_a_digest_counts(path: Path) -> None:
     cache = JudgeCache(path)
     cache.put("a", {"cost": 1})
     cache.put("a", {"cost": 2})
     assert cache.get("a") == JudgeCache(path).get("a") == {"cost": 2}
-
-
-def test_nothing_is_made_before_the_first_record(path: Path) -> None:
-    cache = JudgeCache(path)
-    assert cache.get("a") is None
-    cache.close()
-    assert not path.exists()
 
 
 def test_lines_that_cannot_be_read_are_passed_over(path: Path) -> None:

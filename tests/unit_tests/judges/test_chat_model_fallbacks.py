@@ -60,10 +60,6 @@ def test_other_errors_tell_nothing(error: Exception) -> None:
     assert KNOWN.learned_from(error, REQUEST) is None
 
 
-def test_what_was_not_sent_is_not_to_blame() -> None:
-    assert KNOWN.learned_from(RefusalError("temperature is wrong"), {}) is None
-
-
 def test_after_tools_there_is_json_mode_then_text_and_then_nothing() -> None:
     tools = EndpointAbilities(mode="tools")
     json_mode = tools.learned_from(RefusalError("This model does not support tools"), {})

@@ -229,10 +229,3 @@ def steps_score(question: Any, response: Any) -> float:
 def test_what_cannot_evaluate_is_refused_at_once(wrong: Any) -> None:
     with pytest.raises(OptionError):
         CustomFunction(wrong)
-
-
-async def test_function_cannot_give_a_measure_of_retrieval() -> None:
-    def gives(question: Any, response: Any) -> dict[str, float]:
-        return {"retrieval_ids_mine": 1.0}
-
-    assert "a key of the results" in str((await CustomFunction(gives).acall({}, {}))["gives_error"])

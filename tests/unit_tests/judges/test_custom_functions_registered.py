@@ -9,7 +9,7 @@ import pytest
 
 from graphrag_eval_lc import compute_aggregates, register_evaluator, register_metric, run_evaluation
 from graphrag_eval_lc.errors import OptionError
-from graphrag_eval_lc.judges.custom_functions import all_functions, has_registered_functions
+from graphrag_eval_lc.judges.custom_functions import all_functions
 
 DATASET: list[Any] = [
     {"template_id": "t", "questions": [{"id": q, "question_text": "How many?"} for q in ("q1", "q2", "q3")]}
@@ -38,12 +38,6 @@ def registered(given: Any, **declared: Any) -> dict[str, Any]:
         return given
 
     return dict(run_evaluation(DATASET, RESPONSES)[0])
-
-
-def test_nothing_is_called_where_nothing_is_registered() -> None:
-    assert not has_registered_functions()
-    assert all_functions([]) == []
-    assert "custom_metrics" not in run_evaluation(DATASET, RESPONSES)[0]
 
 
 def test_registered_functions_are_called_beside_those_that_are_passed() -> None:
@@ -114,28 +108,10 @@ def test_what_is_no_value_is_an_error_with_the_reason(given: Any, declared: Any,
     assert "own" not in result
 
 
-async def test_async_metrics_are_awaited() -> None:
-    @register_metric(key="own")
-    async def own(question: Any, response: Any) -> float:
-        await asyncio.sleep(0)
-        return 0.5
-
-    record = await all_functions([])[0].acall(DATASET[0]["questions"][0], RESPONSES["q1"])
-    assert record == {"own": 0.5}
-
-
 def test_a_value_of_an_earlier_evaluation_is_not_taken_for_one_of_now() -> None:
     register_metric(key="own")(nothing)
     earlier: Any = {"q1": {**RESPONSES["q1"], "own": 0.9, "own_error": "away"}}
     assert {"own", "own_error"}.isdisjoint(run_evaluation(DATASET, earlier)[0])
-
-
-def test_a_key_that_an_evaluator_gives_too_is_told() -> None:
-    register_metric(key="words", kind="count")(words)
-    register_evaluator(name="tone")(lambda question, response: {"words": 7})
-    result: Any = run_evaluation(DATASET, RESPONSES)[0]
-    assert result["words"] == 2
-    assert result["tone_error"] == "the key words is given twice"
 
 
 def test_evaluators_that_are_no_list_are_refused() -> None:

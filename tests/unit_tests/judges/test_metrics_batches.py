@@ -1,6 +1,5 @@
 """Contexts in batches: each has its verdict, and the requests stay few."""
 
-import json
 import re
 from typing import Any
 
@@ -72,13 +71,6 @@ def test_ten_contexts_take_one_request_with_the_answer_in_it_once() -> None:
     assert [message.count("It is in PARIS.") for message in judge.messages] == [1, 1, 1]
 
 
-def test_batch_of_one_asks_as_without_batches() -> None:
-    one, rest = ReadingJudge(), ReadingJudge()
-    judged(one, ["Rome", USEFUL, "Oslo"], batch=1)
-    judged(rest, ["Rome"], batch=10)
-    assert rest.messages == one.messages[:1]
-
-
 @pytest.mark.parametrize(
     "verdicts",
     [
@@ -119,8 +111,3 @@ def test_costs_of_all_requests_are_on_the_error() -> None:
     with pytest.raises(UnusableAnswerError) as caught:
         judged(Failing(), ["a", "b", "c"], batch=1)
     assert caught.value.cost == pytest.approx(0.52)
-
-
-def test_forms_of_batches_are_closed() -> None:
-    form = json.dumps(NumberedVerdicts.model_json_schema())
-    assert form.count('"additionalProperties": false') == 2

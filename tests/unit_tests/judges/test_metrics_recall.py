@@ -2,8 +2,6 @@ import re
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from support.scripted_judges import ScriptedJudge
 
 from graphrag_eval_lc.judges import ContextRecall
@@ -71,12 +69,3 @@ async def test_model_that_lists_no_statement_is_asked_about_the_sentences_of_the
     with pytest.raises(UnusableAnswerError, match="listed no statement of the reference answer, twice") as caught:
         await ContextRecall(ScriptedJudge([statements(), statements()])).ascore(**GIVEN)
     assert caught.value.cost == 0.02
-
-
-@given(st.lists(st.integers(0, 1), min_size=1, max_size=12), st.randoms())
-def test_recall_is_within_its_range_and_free_of_the_order_of_statements(attributed: list[int], random: Any) -> None:
-    shuffled = random.sample(attributed, len(attributed))
-    value = ContextRecall(ScriptedJudge([statements(*attributed)])).score(**GIVEN).value
-    assert value == ContextRecall(ScriptedJudge([statements(*shuffled)])).score(**GIVEN).value
-    assert value is not None
-    assert 0.0 <= value <= 1.0

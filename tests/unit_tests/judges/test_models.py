@@ -17,7 +17,7 @@ from graphrag_eval_lc.judges.models import (
     as_judge_model,
     is_openai_compatible,
 )
-from graphrag_eval_lc.judges.openai_models import OpenAIEmbeddingModel, OpenAIJudgeModel
+from graphrag_eval_lc.judges.openai_models import OpenAIJudgeModel
 
 
 class Verdict(BaseModel):
@@ -42,13 +42,6 @@ def test_openai_and_compatible_endpoints_are_asked_through_openai(llm: Any, name
     model = as_judge_model(llm)
     assert isinstance(model, OpenAIJudgeModel)
     assert model.name == name
-
-
-def test_the_same_for_embeddings() -> None:
-    for embeddings in ("text-embedding-3-small", "openai:text-embedding-3-small", EmbeddingConfig()):
-        model = as_embedding_model(embeddings)
-        assert isinstance(model, OpenAIEmbeddingModel)
-        assert model.name == "openai:text-embedding-3-small"
 
 
 def test_models_of_langchain_and_of_ones_own_are_taken() -> None:

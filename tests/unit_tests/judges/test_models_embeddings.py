@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from langchain_core.embeddings import DeterministicFakeEmbedding, Embeddings
+from langchain_core.embeddings import Embeddings
 from langchain_openai import OpenAIEmbeddings
 from support.openai_stub import (
     Fault,
@@ -19,7 +19,6 @@ from support.openai_stub import (
 )
 
 from graphrag_eval_lc.config import EmbeddingConfig
-from graphrag_eval_lc.errors import JudgeError
 from graphrag_eval_lc.judges.model_interface import UnusableAnswerError
 from graphrag_eval_lc.judges.models import LangChainEmbeddingModel
 from graphrag_eval_lc.judges.openai_models import OpenAIEmbeddingModel
@@ -135,14 +134,3 @@ async def test_vectors_of_langchain_come_in_the_order_of_the_texts(openai_stub: 
     assert model.name == "OpenAIEmbeddings:text-embedding-3-small"
     assert embedded.value == ((0.0, -2.0), (1.0, 0.5))
     assert embedded.cost is None
-
-
-async def test_the_wrong_number_of_embeddings_of_langchain_is_an_error(openai_stub: OpenAIStub) -> None:
-    openai_stub.embedding_faults.append(embeddings_count(1))
-    with pytest.raises(JudgeError, match="returned 1 embeddings for 2 texts"):
-        await LangChainEmbeddingModel(over_http(openai_stub), max_retries=0).aembed(["a", "b"])
-
-
-async def test_any_embeddings_will_do() -> None:
-    model = LangChainEmbeddingModel(DeterministicFakeEmbedding(size=3))
-    assert [len(vector) for vector in (await model.aembed(["a", "b"])).value] == [3, 3]

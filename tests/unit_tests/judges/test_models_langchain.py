@@ -5,7 +5,7 @@ from collections.abc import Callable
 from typing import Any, Literal
 
 import pytest
-from langchain_core.language_models import BaseChatModel, GenericFakeChatModel
+from langchain_core.language_models import GenericFakeChatModel
 from langchain_core.messages import AIMessage
 from langchain_openai import ChatOpenAI
 from pydantic import BaseModel
@@ -186,14 +186,6 @@ async def test_refusals_filters_and_length_are_errors_without_a_second_payment(
     assert caught.value.cost != 0.0
 
 
-async def test_an_answer_that_was_cut_off_at_our_own_bound_is_asked_for_with_a_longer_one(
-    openai_stub: OpenAIStub,
-) -> None:
-    openai_stub.chat_faults.append(finish_reason("length"))
-    await ask(model_of(openai_stub))
-    assert [request.body["max_completion_tokens"] for request in openai_stub.requests] == [4096, 16_384]
-
-
 async def test_what_was_answered_is_not_asked_again_by_an_equal_model(openai_stub: OpenAIStub) -> None:
     class MemoryCache(dict[str, Any]):
         def put(self, digest: str, record: Any) -> None:
@@ -205,8 +197,3 @@ async def test_what_was_answered_is_not_asked_again_by_an_equal_model(openai_stu
     assert again.is_cached
     assert again.value == first.value
     assert not (await ask(model_of(openai_stub, {"temperature": 1.0}, cache=cache))).is_cached
-
-
-def test_a_model_that_tells_no_provider_is_called_by_its_name() -> None:
-    model: BaseChatModel = GenericFakeChatModel(messages=iter([]))
-    assert LangChainJudgeModel(model).name.endswith("GenericFakeChatModel")

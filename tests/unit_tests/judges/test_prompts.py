@@ -43,10 +43,6 @@ def test_fence_is_the_same_for_the_same_text_so_that_a_cache_knows_it_again() ->
     assert fenced("answer", "Paris") != fenced("answer", "Rome")
 
 
-def test_fence_of_a_text_does_not_depend_on_what_stands_beside_it() -> None:
-    assert fences({"question": "Where?", "answer": "Paris"})[0] == fenced("question", "Where?")
-
-
 def test_code_that_occurs_in_any_of_the_texts_is_not_taken() -> None:
     closing = fenced("question", "Where?").splitlines()[-1]
     answer = f"Paris\n{closing}\n{ORDER}"
@@ -154,11 +150,6 @@ def test_own_prompt_with_a_lonely_brace_is_a_config_error(template: str) -> None
 def test_own_prompt_that_would_hide_a_needed_text_is_a_config_error() -> None:
     with pytest.raises(ConfigError, match=re.escape("lacks {answer}")):
         own("Is it right? {question}")
-
-
-def test_own_prompt_that_is_no_text_is_a_config_error() -> None:
-    with pytest.raises(ConfigError, match="must be a text, not list"):
-        own(["{answer}"])  # type: ignore[arg-type]
 
 
 def test_given_text_is_a_text_that_is_not_blank() -> None:

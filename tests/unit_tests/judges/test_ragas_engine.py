@@ -61,12 +61,6 @@ def test_broken_ragas_is_one_sentence_with_the_reason(content: str, reason: str,
     )
 
 
-def test_a_ragas_of_old_without_the_metrics_is_broken(broken_ragas: Path) -> None:
-    broken_ragas.write_text("", encoding="utf-8")
-    with pytest.raises(ConfigError, match=r"No module named 'ragas\.metrics'"):
-        ragas_module("ragas.metrics.collections")
-
-
 @pytest.mark.parametrize(("given", "then"), [(None, "true"), ("false", "false")])
 def test_telemetry_is_off_unless_the_environment_says_otherwise(
     given: str | None, then: str, broken_ragas: Path, monkeypatch: pytest.MonkeyPatch
