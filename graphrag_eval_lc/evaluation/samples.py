@@ -142,13 +142,9 @@ def samples_of(questions: Sequence[QuestionWithTemplate], repeats: int, shard: S
 
 def recorded_samples(questions: Sequence[QuestionWithTemplate], keys: Iterable[Key]) -> list[Sample]:
     """Return the samples that responses with these keys answer; a question without any is a sample too."""
-    repeats: dict[str, list[int]] = {}  # of the few that have others than the first alone
-    answered: set[str] = set()
+    repeats: dict[str, list[int]] = {}
     for question_id, repeat in keys:
-        if repeat != 1 or question_id in repeats:
-            repeats.setdefault(question_id, [1] if question_id in answered else []).append(repeat)
-        else:
-            answered.add(question_id)
+        repeats.setdefault(question_id, []).append(repeat)
     samples: list[Sample] = []
     for template, question in questions:
         for repeat in sorted(repeats.get(str(question["id"]), (1,))):

@@ -4,7 +4,7 @@ import pytest
 
 from graphrag_eval_lc import prices as pricing_module
 from graphrag_eval_lc.config import PriceConfig
-from graphrag_eval_lc.prices import Pricing, Rates, flat_rate
+from graphrag_eval_lc.prices import Pricing, Rates, dollars, flat_rate
 
 PRICES = {"gpt-x": PriceConfig(input=1.0, output=10.0, cached_input=0.5)}
 MILLION = 1_000_000
@@ -109,3 +109,20 @@ def test_price_of_a_model_is_looked_up_once(monkeypatch: pytest.MonkeyPatch) -> 
     for provider in (None, "openai", None, "openai"):
         pricing.cost("m", input_tokens=1, output_tokens=1, provider=provider)
     assert asked == [("m", None), ("m", "openai")]
+
+
+@pytest.mark.parametrize(
+    ("amount", "text"),
+    [
+        (0, "$0.00"),
+        (0.1, "$0.10"),
+        (0.0999, "$0.100"),
+        (0.012, "$0.012"),
+        (0.000345, "$0.00034"),
+        (1e-15, "$0.0000000000"),
+        (12.345, "$12.35"),
+        (1e6, "$1,000,000.00"),
+    ],
+)
+def test_small_amounts_keep_two_digits(amount: float, text: str) -> None:
+    assert dollars(amount) == text

@@ -128,18 +128,6 @@ async def test_a_temperature_that_is_refused_is_left_out_from_then_on(openai_stu
     assert chat.temperature == 0.0
 
 
-@pytest.mark.parametrize("lacks", [set(), {"json_schema"}, {"json_schema", "tools"}])
-async def test_an_answer_that_breaks_the_form_is_asked_again_with_the_complaint(
-    openai_stub: OpenAIStub, lacks: set[str]
-) -> None:
-    openai_stub.lacks = lacks
-    openai_stub.answers.extend([{"reason": "x", "verdict": 2}, GOOD])
-    asked = await ask(model_of(openai_stub))
-    assert asked.value == Verdict(**GOOD)
-    assert asked.cost == pytest.approx(2 * COST)
-    assert "verdict: Input should be 0 or 1" in openai_stub.requests[-1].user
-
-
 PASSING: dict[str, Callable[[], Fault]] = {
     "rate limit": lambda: rate_limit(retry_after="0"),
     "500": server_error,
