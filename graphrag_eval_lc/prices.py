@@ -154,7 +154,10 @@ class Pricing:
     def cost_of_usage(self, usage: Mapping[str, Any], provider: str | None = None) -> float | None:
         """Return the USD of a model call in a response or in the judges' cache; None if it cannot be priced."""
         model = usage.get("model")
-        tokens: dict[str, Any] = {key: _count(usage, key) for key in (INPUT_TOKENS, OUTPUT_TOKENS, *_CACHE_TOKENS)}
+        counts = ((key, usage.get(key)) for key in (INPUT_TOKENS, OUTPUT_TOKENS, *_CACHE_TOKENS))
+        tokens: dict[str, Any] = {
+            key: count if isinstance(count, int) and not isinstance(count, bool) else None for key, count in counts
+        }
         return self.cost(model if isinstance(model, str) else None, provider=provider, **tokens)
 
     def most_cost(
@@ -252,11 +255,6 @@ def _priced(record: Mapping[str, Any], pricing: Pricing) -> dict[str, Any]:
 def failed_without_tokens(call: object) -> bool:
     """Return whether a model call failed and states no tokens, so that it counts as nothing."""
     return isinstance(call, Mapping) and "error" in call and not any(key in call for key in TOKENS)
-
-
-def _count(call: Mapping[str, Any], key: str) -> int | None:
-    value = call.get(key)
-    return value if isinstance(value, int) and not isinstance(value, bool) else None
 
 
 # LangChain's names of providers, and those of genai-prices.

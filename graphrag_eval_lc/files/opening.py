@@ -59,8 +59,10 @@ def open_descriptor(path: Path, flags: int, *, is_private: bool = True) -> int:
             descriptor = _beyond_standard(descriptor)
         opened = os.fstat(descriptor)
         _check_opened(path, opened, is_written=bool(flags & (os.O_WRONLY | os.O_RDWR)))
-        if is_private and flags & os.O_CREAT and stat.S_IMODE(opened.st_mode) != _PRIVATE_FILE:
-            _make_private(descriptor)
+        is_open = is_private and flags & os.O_CREAT and stat.S_IMODE(opened.st_mode) != _PRIVATE_FILE
+        if is_open and sys.platform != "win32":
+            with contextlib.suppress(OSError):  # what is another user's own stays as it is
+                os.fchmod(descriptor, _PRIVATE_FILE)
     except BaseException:
         os.close(descriptor)
         raise
@@ -192,10 +194,3 @@ def _beyond_standard(descriptor: int) -> int:
         return fcntl.fcntl(descriptor, fcntl.F_DUPFD_CLOEXEC, max(_STANDARD) + 1)
     finally:
         os.close(descriptor)
-
-
-def _make_private(descriptor: int) -> None:
-    """Take the rights of others away; what is another user's own stays as it is."""
-    if sys.platform != "win32":
-        with contextlib.suppress(OSError):
-            os.fchmod(descriptor, _PRIVATE_FILE)

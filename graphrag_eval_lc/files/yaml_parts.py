@@ -1,7 +1,6 @@
 """A long list in YAML is read a part at a time: PyYAML's nodes take many times the memory of what they describe."""
 
 import re
-from collections.abc import Iterator
 from typing import Any
 
 import yaml
@@ -29,20 +28,15 @@ def list_in_parts(text: str, loader: type[yaml.SafeLoader]) -> list[Any] | None:
     if len(text) <= PART_CHARACTERS or _MARK.search(text, 1) is not None:
         return None
     items: list[Any] = []
+    start = 0
     try:
-        for part in _parts_of(text):
-            read = yaml.load(part, Loader=loader)
+        while start < len(text):
+            end = text.find(_ITEM, start + PART_CHARACTERS) + 1 or len(text)
+            read = yaml.load(text[start:end], Loader=loader)
+            start = end
             if read is not None and not isinstance(read, list):
                 return None
             items += read or ()  # there are only comments in it
     except Exception:  # PyYAML raises anything; whoever reads the whole text is told it with its line
         return None
     return items or None
-
-
-def _parts_of(text: str) -> Iterator[str]:
-    start = 0
-    while start < len(text):
-        end = text.find(_ITEM, start + PART_CHARACTERS) + 1 or len(text)
-        yield text[start:end]
-        start = end

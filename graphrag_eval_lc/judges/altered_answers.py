@@ -222,19 +222,14 @@ def altered_answers(references: Sequence[Reference], *, per_kind: int, seed: int
         for reference in usable:
             if count == per_kind:
                 break
-            text = _made(kind, reference, usable, seed)
-            if text is not None:
+            others = [each for each in usable if each.question_id != reference.question_id]
+            others.sort(key=lambda each: each.template_id != reference.template_id)
+            # An answer and its padded form must be of the same chance.
+            text = kind.make(reference, others, Random(f"{seed}/{reference.question_id}"))
+            if text is not None and (text != reference.answer or name == "as_reference"):
                 found.append(AlteredAnswer(name, reference.question_id, text))
                 count += 1
     return found
-
-
-def _made(kind: Kind, reference: Reference, references: Sequence[Reference], seed: int) -> str | None:
-    others = [each for each in references if each.question_id != reference.question_id]
-    others.sort(key=lambda each: each.template_id != reference.template_id)
-    # An answer and its padded form must be of the same chance.
-    text = kind.make(reference, others, Random(f"{seed}/{reference.question_id}"))
-    return None if text is None or (text == reference.answer and kind is not KINDS["as_reference"]) else text
 
 
 def _spread(references: Sequence[Reference], seed: int) -> list[Reference]:

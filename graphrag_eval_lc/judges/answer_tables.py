@@ -66,7 +66,8 @@ def read_table(path: str | PathLike[str]) -> AnswerTable:
     rows: list[list[str]] = []
     lines: list[int] = []
     line = 1
-    delimiter = _delimiter_of(path, file.text)
+    first_row = file.text.lstrip("\r\n").partition("\n")[0]
+    delimiter = "\t" if Path(path).suffix.lower() == ".tsv" else max(_DELIMITERS, key=first_row.count)
     with cells_of_any_length():
         # strict: else a lone quotation mark silently swallows the rows after it.
         reader = csv.reader(io.StringIO(file.text, newline=""), delimiter=delimiter, strict=True)
@@ -96,13 +97,6 @@ def read_table(path: str | PathLike[str]) -> AnswerTable:
                 "out.",
             )
     return AnswerTable(str(path), tuple(columns), rows[1:], lines[1:])
-
-
-def _delimiter_of(path: str | PathLike[str], text: str) -> str:
-    if Path(path).suffix.lower() == ".tsv":
-        return "\t"
-    first_row = text.lstrip("\r\n").partition("\n")[0]
-    return max(_DELIMITERS, key=first_row.count)
 
 
 def table_lines(rows: Iterable[Sequence[str]], path: str | PathLike[str] = "") -> Iterator[bytes]:

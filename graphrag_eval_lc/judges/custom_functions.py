@@ -310,7 +310,13 @@ class CustomEvaluation:
         self._shown = [
             key if _PROPERTY.fullmatch(key) else f"output_{number}" for number, key in enumerate(outputs, start=1)
         ]
-        self._form = _form_of(dict(zip(self._shown, outputs.values(), strict=True)))
+        # The fields' names are safe however the outputs are called.
+        fields: dict[str, Any] = {
+            f"output_{position}": (_Value, Field(alias=name, description=description))
+            for position, (name, description) in enumerate(zip(self._shown, outputs.values(), strict=True))
+        }
+        closed = ConfigDict(extra="forbid", strict=True)
+        self._form: type[BaseModel] = create_model("CustomEvaluationOutputs", __config__=closed, **fields)
 
     async def aevaluate(self, question: Mapping[str, Any], response: Mapping[str, Any]) -> dict[str, Any]:
         """Return the outputs and, if known, ``{name}_cost``; else None for each, and ``{name}_error`` says why."""
@@ -365,15 +371,6 @@ class CustomEvaluation:
             *fences(inputs),
         ]
         return sendable_text("\n\n".join(parts))
-
-
-def _form_of(descriptions: Mapping[str, str]) -> type[BaseModel]:
-    """Return the form of an answer. Its fields' names are safe however the outputs are called."""
-    fields: dict[str, Any] = {
-        f"output_{position}": (_Value, Field(alias=name, description=description))
-        for position, (name, description) in enumerate(descriptions.items())
-    }
-    return create_model("CustomEvaluationOutputs", __config__=ConfigDict(extra="forbid", strict=True), **fields)
 
 
 def _json_or_text(value: Any) -> Any:

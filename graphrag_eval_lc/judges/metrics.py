@@ -94,7 +94,9 @@ class AnswerRelevance:
         except JudgeError as problem:
             raise paid_error(problem, costs) from problem
         value = sum(similarities) / len(similarities)
-        near = await self._anear(embedded.value[1:], user_input, _chosen(others), costs)
+        different = [each for each in dict.fromkeys(others) if each.strip()]
+        chosen = different[:: -(-len(different) // _MOST_OTHERS) or 1]
+        near = await self._anear(embedded.value[1:], user_input, chosen, costs)
         if near:
             details |= {"baseline": sum(near) / len(near), "rank": 1 + sum(each > value for each in near)}
         return JudgeScore(
@@ -130,12 +132,6 @@ class AnswerRelevance:
     def score(self, *, user_input: str, response: str, others: Sequence[str] = ()) -> JudgeScore:
         """Do as ``ascore``, from synchronous code."""
         return run_sync(lambda: self.ascore(user_input=user_input, response=response, others=others))
-
-
-def _chosen(questions: Sequence[str]) -> list[str]:
-    """Return the different questions, every n-th of many."""
-    found = [each for each in dict.fromkeys(questions) if each.strip()]
-    return found[:: -(-len(found) // _MOST_OTHERS) or 1]
 
 
 def _similarities(vectors: Vectors, count: int) -> list[float]:
