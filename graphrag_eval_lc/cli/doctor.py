@@ -115,12 +115,7 @@ _OWN = "graphrag-eval-lc"
 
 
 def print_plugins(config: Path | None, *, show_all: bool) -> None:
-    """Print the plugins that are loaded, those of the config too, and what each adds.
-
-    Args:
-        config: The config; None: none.
-        show_all: Whether the tables also list what the package itself registers.
-    """
+    """Print the plugins that are loaded, those of the config too, and what each adds."""
     load_config(config, has_llm=True, has_embeddings=True)
     console = output_console()
     sources = {name: plugin_of(name, function) for name, function in registered_now().items()}
@@ -180,11 +175,7 @@ def _plugin_row(plugin: Plugin, sources: Mapping[str, Plugin]) -> tuple[str, ...
 
 
 def find_secrets(path: Path, *, mask: bool, as_json: bool) -> None:
-    """Print the secrets in a file, the folder of a run or a folder of runs.
-
-    Raises:
-        typer.Exit: With code 1 if there are any, even if they are masked now.
-    """
+    """Print the secrets in a file, the folder of a run or a folder of runs."""
     found = scan_secrets(path, mask=mask)
     if as_json:
         secrets = [

@@ -26,11 +26,7 @@ from graphrag_eval_lc.texts import counted
 def judged_table(
     table: AnswerTable, judge: AnswerJudge, *, output: Path | None, overwrite: bool, is_quiet: bool, **options: Any
 ) -> JudgedTable:
-    """Judge a table and show the progress.
-
-    Raises:
-        typer.Exit: With code 130 if it was interrupted; the command that resumes it is printed.
-    """
+    """Judge a table and show the progress."""
     try:
         with progress_display("off" if is_quiet else "auto") as observer:
             progress = _Progress(observer, judge.max_concurrency)
@@ -58,11 +54,6 @@ def certified(
     """Judge altered answers and show the progress; what was judged is cached next to the output.
 
     With a plan nothing is asked or written.
-
-    Raises:
-        OptionError: The budget was spent, or the model refused everything, before the end.
-        NothingToCompareError: No answer could be judged.
-        typer.Exit: With code 130 if it was interrupted.
     """
     path = output.with_name(f"{output.name}.cache.jsonl")
     if plan is None:
@@ -104,11 +95,7 @@ def tell_cost(judged: JudgedTable, judge: AnswerJudge) -> None:
 
 
 def tell_errors(judged: JudgedTable) -> None:
-    """Print how many rows could not be judged.
-
-    Raises:
-        typer.Exit: With code 1 if these are all rows, or if judging was stopped.
-    """
+    """Print how many rows could not be judged."""
     errors = [cells["Error"] for cells in judged.cells if cells["Error"]]
     if errors:
         rows = counted(len(errors), "row")
@@ -121,12 +108,7 @@ def tell_errors(judged: JudgedTable) -> None:
 
 
 class _Progress:
-    """Shows the progress of judging as that of a run: an answer is a question of it.
-
-    Args:
-        observer: The display.
-        max_concurrency: The most answers that are judged at once.
-    """
+    """Shows the progress of judging as that of a run: an answer is a question of it."""
 
     def __init__(self, observer: Observer, max_concurrency: int) -> None:
         self._observer = observer

@@ -313,11 +313,7 @@ def options(
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Run the command line and exit.
-
-    Args:
-        arguments: The arguments after the program's name; None: those of the process.
-    """
+    """Run the command line and exit."""
     given = list(sys.argv[1:] if arguments is None else arguments)
     # --debug may be anywhere: users add it after an error, at the end of the line.
     debug = "--debug" in given

@@ -31,22 +31,12 @@ def option(names: str, text: str, metavar: str | None = None, panel: str | None 
 
 
 def complete_metric(incomplete: str) -> list[str]:
-    """Complete the name of a metric of questions; those of retrieval and of plugins are unknown before a run.
-
-    Example:
-        >>> complete_metric("answer_f")
-        ['answer_f1']
-    """
+    """Complete the name of a metric of questions; those of retrieval and of plugins are unknown before a run."""
     return [spec.key for spec in aggregated_metrics("questions") if spec.key.startswith(incomplete)]
 
 
 def complete_measure(incomplete: str) -> list[str]:
-    """Complete the last of several measures of retrieved ids, separated by commas.
-
-    Example:
-        >>> complete_measure("P@5,nD")
-        ['P@5,nDCG']
-    """
+    """Complete the last of several measures of retrieved ids, separated by commas."""
     closed, comma, last = incomplete.rpartition(",")
     return [f"{closed}{comma}{name}" for name in MEASURES if name.startswith(last)]
 
@@ -134,10 +124,6 @@ def with_fields_of(*models: Any, only: Collection[str] | None = None) -> Callabl
     """Add the fields of models with a ``Cli`` to a command's parameters; their values come as ``**options``.
 
     The panels come in their order, in each the command's parameters first. A parameter of a field's name replaces it.
-
-    Args:
-        models: The models.
-        only: The fields that the command accepts, which are then all common; None for all.
     """
 
     def declared(function: F) -> F:
@@ -195,25 +181,13 @@ def _type_of(field: Any, cli: Cli) -> Any:
 
 
 def load_named_plugins(names: Iterable[str] | None) -> None:
-    """Load the plugins of installed packages, then those of ``--plugin``.
-
-    Raises:
-        PluginError: One of them cannot be loaded, or registers nothing.
-    """
+    """Load the plugins of installed packages, then those of ``--plugin``."""
     load_installed_plugins()
     load_plugins(names or (), via="--plugin")
 
 
 def measure_names(given: Iterable[str] | None) -> list[str] | None:
-    """Return the names in ``--measures``, which may be repeated or separated by commas; None if it is not given.
-
-    Raises:
-        OptionError: It is given and names nothing.
-
-    Example:
-        >>> measure_names(["P@5, nDCG@10", "RR"])
-        ['P@5', 'nDCG@10', 'RR']
-    """
+    """Return the names in ``--measures``, which may be repeated or separated by commas; None if it is not given."""
     if given is None:
         return None
     listed = comma_separated(given)

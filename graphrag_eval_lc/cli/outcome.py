@@ -48,54 +48,31 @@ _MOST_NAMED = 20
 
 
 def measuring_config(config: Path | None, measures: Sequence[str] | None) -> ConfigSource:
-    """Return a command's config with the measures of ``--measures``; None leaves those of the config.
-
-    Raises:
-        ConfigError: The config cannot be used, or the measure is unknown.
-    """
+    """Return a command's config with the measures of ``--measures``; None leaves those of the config."""
     return config if measures is None else with_measures(load_config(config), measures)
 
 
 def gates_of_a_run(fail_under: Sequence[str] | None, fail_over: Sequence[str] | None) -> list[GateConfig]:
-    """Return the gates of ``--fail-under`` and ``--fail-over``; their names are checked with those of the config.
-
-    Raises:
-        OptionError: A text has another form, bounds the same twice, or needs a baseline.
-    """
+    """Return the gates of ``--fail-under`` and ``--fail-over``; their names are checked with those of the config."""
     return [*gates_of_option("fail-under", fail_under or ()), *gates_of_option("fail-over", fail_over or ())]
 
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """What is shown of a run.
+    """What is shown of a run."""
 
-    Attributes:
-        worst: How many of the worst questions.
-        measures: The measures of retrieved ids.
-        has_report: Whether its report is written into its folder.
-        as_json: Whether a JSON document is printed instead of the tables.
-        files: The files for continuous integration.
-        is_quiet: Whether the warnings of the run are still to be printed.
-        is_scored_again: Whether the run was only scored now, so that this command cannot resume it.
-        is_live: Whether the report is shown during the run.
-    """
-
-    worst: int
+    worst: int  # how many of the worst questions
     measures: Sequence[str] = ()
-    has_report: bool = True
-    as_json: bool = False
-    files: CiFiles = field(default_factory=CiFiles)
-    is_quiet: bool = False
-    is_scored_again: bool = False
-    is_live: bool = False
+    has_report: bool = True  # whether its report is written into its folder
+    as_json: bool = False  # whether a JSON document is printed instead of the tables
+    files: CiFiles = field(default_factory=CiFiles)  # the files for continuous integration
+    is_quiet: bool = False  # whether the warnings of the run are still to be printed
+    is_scored_again: bool = False  # whether the run was only scored now, so that this command cannot resume it
+    is_live: bool = False  # whether the report is shown during the run
 
 
 def run_and_show(agent: Any, dataset: Path, shown: Shown, **options: Any) -> None:
-    """Run a benchmark and print its results; if it was interrupted, also the command that resumes it.
-
-    Raises:
-        typer.Exit: With a code of ``show_run``; 129, 130 or 143 if the run was interrupted.
-    """
+    """Run a benchmark and print its results; if it was interrupted, also the command that resumes it."""
     try:
         # Agents may print anything, and may close or replace the streams.
         with (
@@ -115,13 +92,7 @@ def run_and_show(agent: Any, dataset: Path, shown: Shown, **options: Any) -> Non
 
 
 def show_run(run: BenchmarkRun, shown: Shown) -> None:
-    """Print the tables of a run and where its files are.
-
-    Raises:
-        typer.Exit: With code 1 if no question was answered, the run ended early or a gate failed; 2 if a file that an
-            option names cannot be written; 3 if a gate is about a template without a question in the run; 129, 130 or
-            143 if it was interrupted.
-    """
+    """Print the tables of a run and where its files are."""
     gates = run.gate_results()
     if run.regression is not None:
         gates.append(run.regression)

@@ -58,12 +58,7 @@ def print_json(value: Any) -> None:
 
 
 def command_line(*arguments: str) -> str:
-    """Return a command that users can copy: with the path of the program if no shell finds it by its name.
-
-    Example:
-        >>> command_line("report", "runs/my run", "--open")
-        "graphrag-eval-lc report 'runs/my run' --open"
-    """
+    """Return a command that users can copy: with the path of the program if no shell finds it by its name."""
     called = Path(sys.argv[0])
     program = [_PROGRAM]
     if shutil.which(_PROGRAM) is None and called.name == _PROGRAM:

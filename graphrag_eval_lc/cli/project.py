@@ -67,11 +67,7 @@ Dataset = Annotated[
 
 
 def needed_for_run(config: Path | None, *, agent: str | None, dataset: Path | None) -> tuple[str, Path]:
-    """Return the agent and the dataset of a run.
-
-    Raises:
-        OptionError: One of them is missing, on the command line and in the project file.
-    """
+    """Return the agent and the dataset of a run."""
     if agent is None and dataset is None and config is None:
         hint = (
             "To begin a project here: graphrag-eval-lc init --agent my_agent.py:agent. Or name both: graphrag-eval-lc "
@@ -84,11 +80,7 @@ def needed_for_run(config: Path | None, *, agent: str | None, dataset: Path | No
 
 
 def needed_dataset(config: Path | None, dataset: Path | None) -> Path:
-    """Return the dataset of a command.
-
-    Raises:
-        OptionError: It is missing, on the command line and in the project file.
-    """
+    """Return the dataset of a command."""
     if dataset is None:
         raise _missing("dataset", "its file to the command", "questions.yaml", config)
     return dataset
@@ -103,9 +95,6 @@ def new_run_folder(config: Path | None, shard: str | None = None) -> Path:
     """Return a new folder, named by the time, in the folder that ``run.output`` of a config names.
 
     The name has the shard, such as ``3/16``, too, because others may begin in the same second.
-
-    Raises:
-        OptionError: The config is missing or does not name the folder.
     """
     parent = None if config is None else run_section(config).get(_OUTPUT)
     if parent is None:

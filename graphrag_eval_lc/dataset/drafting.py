@@ -48,15 +48,10 @@ _Templates = Sequence[Mapping[str, Any]]
 
 @dataclass(frozen=True, slots=True)
 class Draft:
-    """A draft of a reference dataset.
-
-    Attributes:
-        templates: The dataset.
-        notes: Sentences for the user, such as which questions are left out.
-    """
+    """A draft of a reference dataset."""
 
     templates: list[Template]
-    notes: tuple[str, ...]
+    notes: tuple[str, ...]  # sentences for the user, such as which questions are left out
 
     @property
     def number_of_questions(self) -> int:

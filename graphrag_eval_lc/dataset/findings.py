@@ -52,13 +52,7 @@ def changed_id_findings(changed: list[ChangedId]) -> Iterator[Finding]:
 
 
 def dataset_findings(dataset: RecordFile, views: StepViews, *, keeps_format: bool = True) -> Iterator[Finding]:
-    """Yield what is wrong with a dataset, besides mistakes of its format and ids that YAML changed.
-
-    Args:
-        dataset: The dataset.
-        views: How the config has steps read and compared.
-        keeps_format: Whether it has no mistakes of the format.
-    """
+    """Yield what is wrong with a dataset, besides mistakes of its format and ids that YAML changed."""
     yield from repeated_keys(dataset)
     if keeps_format and not any(questions_in(dataset)):
         yield found("no_question")

@@ -29,23 +29,14 @@ class BrokenGoldError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Gold:
-    """Gold results.
-
-    Attributes:
-        output: The reference output.
-        media_type: Its media type; None if the output is compared as a text.
-        columns: The columns that an answer needs; None if it needs none, as of ASK or a text.
-        is_empty: Whether it has no rows, or none that binds anything.
-        answer_type: ``boolean``, ``number``, ``date``, ``resource``, ``string`` or ``table``, as QALD has them.
-        notes: What was corrected.
-    """
+    """Gold results."""
 
     output: str
-    media_type: str | None
-    columns: tuple[str, ...] | None
-    is_empty: bool = False
-    answer_type: str | None = None
-    notes: tuple[str, ...] = ()
+    media_type: str | None  # its media type; None if the output is compared as a text
+    columns: tuple[str, ...] | None  # the columns that an answer needs; None if it needs none, as of ASK or a text
+    is_empty: bool = False  # whether it has no rows, or none that binds anything
+    answer_type: str | None = None  # boolean, number, date, resource, string or table, as QALD has them
+    notes: tuple[str, ...] = ()  # what was corrected
 
     def as_step_keys(self) -> dict[str, Any]:
         """Return the keys of a reference step that hold the gold."""
@@ -59,9 +50,6 @@ class Gold:
 
 def gold_of_value(value: Any) -> Gold | None:
     r"""Return the gold answer in a cell: one or several SPARQL JSON results, rows, or any text; None if it is empty.
-
-    Raises:
-        BrokenGoldError: The cell begins like SPARQL results but breaks the format, or begins like rows but is cut off.
 
     Example:
         >>> gold_of_value([{"head": {}, "boolean": False}]).answer_type, gold_of_value('[{"n": 6}]').columns
@@ -123,25 +111,12 @@ def _require_whole(text: str) -> None:
 
 
 def is_ask_query(query: str) -> bool:
-    r"""Return whether a SPARQL query is an ASK.
-
-    Example:
-        >>> is_ask_query("# Is it?\nPREFIX : <urn:ask#> ASK { :oslo a :City }"), is_ask_query("SELECT ?ask {}")
-        (True, False)
-    """
+    r"""Return whether a SPARQL query is an ASK."""
     return _ASK.match(query) is not None
 
 
 def with_truth(query: str, value: Any) -> Any:
-    """Return what a store answers to a query, as a boolean if it answers an ASK with rows, as Virtuoso does.
-
-    Raises:
-        BrokenGoldError: It breaks the format.
-
-    Example:
-        >>> with_truth("ASK { ?s ?p ?o }", {"head": {"vars": ["__ASK_RETVAL"]}, "results": {"bindings": []}})
-        {'head': {}, 'boolean': False}
-    """
+    """Return what a store answers to a query, as a boolean if it answers an ASK with rows, as Virtuoso does."""
     if not is_ask_query(query) or not isinstance(value, Mapping) or value.get("boolean") is not None:
         return value
     if "results" not in value:
@@ -158,16 +133,6 @@ def gold_of_sparql(value: Any) -> Gold:
 
     ``head`` may be incomplete, as in many published datasets: what the rows bind counts as well. Numbers and booleans
     become texts. Some stores, such as Virtuoso, answer ASK with rows: one with 1 for true, none or 0 for false.
-
-    Args:
-        value: The parsed JSON.
-
-    Raises:
-        BrokenGoldError: It breaks the format.
-
-    Example:
-        >>> gold_of_sparql({"head": {}, "boolean": True}).output
-        '{"head":{},"boolean":true}'
     """
     if not isinstance(value, Mapping):
         raise BrokenGoldError(f"SPARQL results are a JSON object, not {shortened(json_text(value), 60)}")

@@ -79,11 +79,7 @@ def _is_integer(read: object) -> bool:
 
 
 def refuse_collisions(changed: Sequence[ChangedId], records: RecordFile) -> None:
-    """Refuse a dataset in which an id becomes another one only because YAML changed it.
-
-    Raises:
-        DatasetError: An id that YAML changed is the id of another template or question.
-    """
+    """Refuse a dataset in which an id becomes another one only because YAML changed it."""
     read = [(place[-1], str(each)) for place, each in ids_in(records.values)] if changed else []
     for each in changed:
         kind = each.location[-1]
@@ -114,12 +110,7 @@ def refuse_ids_as_written(
     changed_responses: Sequence[ChangedId],
     paths: tuple[str | None, str | None] = (None, None),
 ) -> None:
-    """Refuse responses that miss their questions only because YAML changed an id on one side.
-
-    Raises:
-        DatasetError: A response is to a question by the id that is written in the dataset, and read as another one.
-        ResponsesError: A response was written with the id of a question, and is read as another one.
-    """
+    """Refuse responses that miss their questions only because YAML changed an id on one side."""
     unknown = {identifier for identifier in responses if identifier not in question_ids}
     for each in changed_questions:
         if each.location[-1] == "id" and each.written in unknown:
@@ -132,12 +123,7 @@ def refuse_ids_as_written(
 
 
 def nearest_id(unknown: str, known: Collection[str]) -> str | None:
-    """Return the id that is most like another one; None if none is.
-
-    Example:
-        >>> nearest_id("Q-12", ["q-12", "q-13"]), nearest_id("weather", ["q-12", "q-13"])
-        ('q-12', None)
-    """
+    """Return the id that is most like another one; None if none is."""
     plain = unknown.strip().casefold()
     if same := next((each for each in known if each.strip().casefold() == plain), None):
         return same
@@ -147,16 +133,7 @@ def nearest_id(unknown: str, known: Collection[str]) -> str | None:
 
 
 def unknown_questions_warning(answered: Iterable[str], known: Collection[str]) -> str | None:
-    """Say which responses no question has; None if all have one.
-
-    Args:
-        answered: The question ids of the responses.
-        known: The ids of all questions of the dataset, including those that are not selected.
-
-    Example:
-        >>> print(unknown_questions_warning(["q1", "Q2"], ["q1", "q2"]))
-        1 response is to a question that the dataset does not have, and is not scored: Q2 (perhaps q2)
-    """
+    """Say which responses no question has; None if all have one."""
     ids = set(known)
     unknown = list(dict.fromkeys(each for each in answered if each not in ids))
     if not unknown:

@@ -60,22 +60,13 @@ RELEVANT_IDS: Final = ("relevant_ids", "retrieval_gt")
 
 @dataclass(frozen=True, slots=True)
 class Columns:
-    """The columns that a user names; None: found by their usual names.
-
-    Attributes:
-        question: What the agent is asked.
-        query: The query that answers it.
-        id: The question's id.
-        template: Its template.
-        results: The results of the query.
-        answer: The answer in words.
-    """
+    """The columns that a user names; None: found by their usual names."""
 
     question: str | None = None
-    query: str | None = None
+    query: str | None = None  # the query that answers it
     id: str | None = None
     template: str | None = None
-    results: str | None = None
+    results: str | None = None  # the results of the query
     answer: str | None = None
 
     @property
@@ -104,9 +95,6 @@ def found_fields(
     """Return the columns of each field, by the given names or the usual ones.
 
     With ``needs_all`` there must be a question, and something that a reference is made of.
-
-    Raises:
-        DatasetError: A given column is missing, a needed one is, or several may be the query's.
     """
     all_names = f"The columns are: {listed([name for name in names if name], 20) or 'none'}."
     taken = [getattr(given, role) for role in given.given]

@@ -40,31 +40,18 @@ _SHAPES: Final = {
 
 @dataclass(frozen=True, slots=True)
 class SourceQuestion:
-    """A question.
+    """A question."""
 
-    Attributes:
-        id: Its id, as a text.
-        text: What the agent is asked.
-        query: The query that answers it.
-        language: Its language; None if nothing shows it.
-        gold: The results of that query.
-        answer: The answer in words.
-        response: The answer of a model, which is not gold.
-        relevant_ids: What a search should find.
-        template_id: The template that it belongs to.
-        kept: Further keys, which are copied.
-    """
-
-    id: str
+    id: str  # its id, as a text
     text: str
-    query: str | None = None
-    language: Language | None = None
-    gold: Gold | None = None
+    query: str | None = None  # the query that answers it
+    language: Language | None = None  # its language; None if nothing shows it
+    gold: Gold | None = None  # the results of that query
     answer: str | None = None
-    response: str | None = None
-    relevant_ids: Any = None
-    template_id: str | None = None
-    kept: Mapping[str, Any] = field(default_factory=dict)
+    response: str | None = None  # the answer of a model, which is not gold
+    relevant_ids: Any = None  # what a search should find
+    template_id: str | None = None  # the template that it belongs to
+    kept: Mapping[str, Any] = field(default_factory=dict)  # further keys, which are copied
 
 
 def read_questions(
@@ -74,11 +61,6 @@ def read_questions(
 
     Without languages a question's text is English, else its first one. Queries of unknown languages are read if the
     user names the step that runs them.
-
-    Raises:
-        DatasetError: The file cannot be read, has another form, or lacks a column.
-        MissingExtraError: A package for its form is not installed.
-        OptionError: An option does not go with the file.
     """
     source = read_source(path)
     if columns.given and source.importer is QALD:
@@ -92,14 +74,7 @@ def read_questions(
 
 
 class SourceDataset:
-    """The questions of a dataset.
-
-    Attributes:
-        template_id: The template of questions that name none.
-        questions: The questions that can be imported.
-        problems: What is wrong with questions; those with an error are left out, unless the text says otherwise.
-        languages_seen: The named languages of the questions' texts.
-    """
+    """The questions of a dataset."""
 
     def __init__(self, source: Source, columns: Columns, languages: Sequence[str], *, is_step_named: bool) -> None:
         self.template_id = source.title or Path(source.path).stem or "imported"
@@ -274,12 +249,7 @@ def _is_table(value: Any, *rows: type) -> bool:
 
 
 def unique_ids(questions: Sequence[SourceQuestion]) -> Iterator[tuple[str, SourceQuestion]]:
-    """Yield each question with an id that no other has: the first keeps its own, later ones get a number.
-
-    Example:
-        >>> [identifier for identifier, _ in unique_ids([SourceQuestion("7", "Who?"), SourceQuestion("7", "Why?")])]
-        ['7', '7-2']
-    """
+    """Yield each question with an id that no other has: the first keeps its own, later ones get a number."""
     taken = {question.id for question in questions}
     seen: set[str] = set()
     for question in questions:

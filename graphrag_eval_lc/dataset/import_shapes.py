@@ -31,12 +31,7 @@ _DEEPEST: Final = 20
 
 
 class UnknownShapeError(ValueError):
-    """A value is not a text, and not an object of a known shape.
-
-    Attributes:
-        role: ``question``, ``query`` or ``answer``.
-        column: Its column.
-    """
+    """A value is not a text, and not an object of a known shape."""
 
     role = column = ""
 
@@ -62,20 +57,12 @@ class Query(NamedTuple):
 
 
 def plain_name(name: str) -> str:
-    """Return the name of a column or key in lower case, with underscores.
-
-    Example:
-        >>> plain_name("expectedOutput"), plain_name("Question Text"), plain_name("zh-CN")
-        ('expected_output', 'question_text', 'zh_cn')
-    """
+    """Return the name of a column or key in lower case, with underscores."""
     return _WORD_END.sub("_", name.strip()).casefold()
 
 
 def opened(value: Any) -> Any:
     """Return the list or object of a text that is JSON or Python's form of it; anything else as it is.
-
-    Raises:
-        UnknownShapeError: The text begins as an object or a list of texts, and is none.
 
     Example:
         >>> opened('{"string": "Who?"}'), opened("['In NO1.']"), opened("[a] Who?")
@@ -110,15 +97,7 @@ def is_blank(value: Any) -> bool:
 
 
 def question_texts(value: Any) -> list[tuple[str | None, str]]:
-    """Return the texts of a question with their languages, as far as these are named.
-
-    Raises:
-        UnknownShapeError: It has another shape, such as a conversation or a list of words.
-
-    Example:
-        >>> question_texts({"string": "Who?"}), question_texts([{"language": "de", "string": "Wer?"}])
-        ([(None, 'Who?')], [('de', 'Wer?')])
-    """
+    """Return the texts of a question with their languages, as far as these are named."""
     said = _messages(value, ("user", "human"))
     words = value if isinstance(value, list | tuple) and all(isinstance(each, str) for each in value) else ()
     if len(words) > 1 or (said is not None and len(said) != 1):
@@ -140,13 +119,6 @@ def query_of(value: Any, name: str, *, depth: int = 0) -> Query | None:
     """Return a query; None if there is none, or it is out of the scope of the dataset's graph.
 
     The name of its column or key may name the language.
-
-    Raises:
-        UnknownShapeError: It has another shape.
-
-    Example:
-        >>> query_of({"sparql": "ASK {}"}, "query").language, query_of("OUT OF SCOPE", "query")
-        ('SPARQL', None)
     """
     value = opened(value)
     if is_blank(value) or is_out_of_scope(value):
@@ -175,9 +147,6 @@ def is_out_of_scope(value: Any) -> bool:
 
 def answer_text(value: Any, languages: Sequence[str] = (DEFAULT_LANGUAGE,)) -> str | None:
     """Return an answer in words, several joined with ``; ``; None if there is none. Labels are in the first language.
-
-    Raises:
-        UnknownShapeError: It has another shape.
 
     Example:
         >>> answer_text(["Hasle", "Nea"]), answer_text([{"name": "Q7", "label": {"en": "Hasle", "de": "Hasle (Ort)"}}])

@@ -38,16 +38,12 @@ _IRIS: Final = ("http://", "https://", "urn:")
 
 
 class Importer(NamedTuple):
-    """A form of published datasets.
-
-    Attributes:
-        name: What it is called.
-        is_of: Whether a file is of it, by the key of its list (empty for a list alone) and its first record.
-        plain: Returns a record with a column for each of question, query, results and answer.
-    """
+    """A form of published datasets."""
 
     name: str
+    # whether a file is of it, by the key of its list (empty for a list alone) and its first record
     is_of: Callable[[str, Record], bool]
+    # returns a record with a column for each of question, query, results and answer
     plain: Callable[[Record], Record] = dict
 
 
@@ -183,32 +179,19 @@ IMPORTERS: Final = (
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """The records of a file.
-
-    Attributes:
-        path: The file.
-        importer: What it is.
-        entries: The line of each record, if it is known, the path of its value, and what it is, made plain.
-        names: The names of the columns.
-        title: What the dataset calls itself.
-        problems: What is wrong with single rows: what, the hint, and the line.
-    """
+    """The records of a file."""
 
     path: str
-    importer: Importer
+    importer: Importer  # what it is
+    # the line of each record, if it is known, the path of its value, and what it is, made plain
     entries: Sequence[tuple[int | None, str, Any]]
     names: Sequence[str]
-    title: str | None
-    problems: Sequence[tuple[str, str, int]]
+    title: str | None  # what the dataset calls itself
+    problems: Sequence[tuple[str, str, int]]  # what is wrong with single rows: what, the hint, and the line
 
 
 def read_source(source: str | PathLike[str]) -> Source:
-    """Read a file, recognise what it is, and make its records plain.
-
-    Raises:
-        DatasetError: The file cannot be read, or has no records.
-        MissingExtraError: It is Parquet, and pyarrow is not installed.
-    """
+    """Read a file, recognise what it is, and make its records plain."""
     path, suffix = str(source), Path(source).suffix.lower()
     problems: list[tuple[str, str, int]] = []
     lines: list[int] = []

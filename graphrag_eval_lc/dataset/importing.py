@@ -65,23 +65,15 @@ class ImportOptions:
 
 @dataclass(frozen=True, slots=True)
 class Import:
-    """An imported dataset.
-
-    Attributes:
-        templates: The dataset.
-        problems: What is wrong with single questions, which are left out or have no reference steps.
-        notes: Sentences for the user, such as how many questions have no reference steps, and what to do about it.
-        responses: The answers of a model in the file, which are not gold.
-        languages: The languages of the queries.
-        unanswered: How many queries have no results because the endpoint went away.
-    """
+    """An imported dataset."""
 
     templates: list[Template]
-    problems: tuple[Problem, ...]
+    problems: tuple[Problem, ...]  # what is wrong with single questions, which are left out or have no reference steps
+    # sentences for the user, such as how many questions have no reference steps, and what to do about it
     notes: tuple[str, ...]
-    responses: tuple[Response, ...] = ()
-    languages: tuple[Language, ...] = ()
-    unanswered: int = 0
+    responses: tuple[Response, ...] = ()  # the answers of a model in the file, which are not gold
+    languages: tuple[Language, ...] = ()  # the languages of the queries
+    unanswered: int = 0  # how many queries have no results because the endpoint went away
 
     @property
     def number_of_questions(self) -> int:
@@ -195,12 +187,7 @@ def import_dataset(
 
 
 def imported(source: str | PathLike[str], options: ImportOptions, progress: Progress | None = None) -> Import:
-    """Import a dataset; see ``import_dataset``. ``progress`` is called with the number of queries run, and of all.
-
-    Raises:
-        DatasetError: The file cannot be read, has another form, or lacks a column; or nothing answers at the endpoint.
-        OptionError: An option does not go with the file, or has a wrong value.
-    """
+    """Import a dataset; see ``import_dataset``. ``progress`` is called with the number of queries run, and of all."""
     if options.refresh and options.endpoint is None:
         raise OptionError("--refresh needs an endpoint", hint="Add --endpoint URL.")
     if options.template_id is not None and options.columns.template is not None:
@@ -239,11 +226,7 @@ def imported(source: str | PathLike[str], options: ImportOptions, progress: Prog
 
 
 def write_responses(path: Path, found: Import, *, overwrite: bool = False) -> None:
-    """Write the answers of a model as responses: a list in JSON or YAML by the file's name, else JSON Lines.
-
-    Raises:
-        RunFolderError: The file cannot be written, or exists and may not be replaced.
-    """
+    """Write the answers of a model as responses: a list in JSON or YAML by the file's name, else JSON Lines."""
     if path.suffix.lower() in (".json", ".yaml", ".yml"):
         write_data(path, list(found.responses), overwrite=overwrite)
         return
@@ -252,11 +235,7 @@ def write_responses(path: Path, found: Import, *, overwrite: bool = False) -> No
 
 
 async def _ask(dataset: SourceDataset, options: ImportOptions, progress: Progress | None) -> int:
-    """Put in the results of the endpoint for the questions that need them, or say why there are none.
-
-    Returns:
-        How many queries have no results because the endpoint went away.
-    """
+    """Put in the results of the endpoint for the questions that need them, or say why there are none."""
     places = [
         place
         for place, question in enumerate(dataset.questions)

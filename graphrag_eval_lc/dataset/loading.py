@@ -38,19 +38,12 @@ RESPONSES = TypeAdapter(list[ResponseModel])
 
 @dataclass(frozen=True, slots=True)
 class LoadedDataset:
-    """A reference dataset, and what its user should know of it.
-
-    Attributes:
-        templates: The templates.
-        changed_ids: The ids that YAML reads otherwise than they are written.
-        notes: Sentences for the user.
-        path: Its file; None if it was made in Python.
-    """
+    """A reference dataset, and what its user should know of it."""
 
     templates: list[Template]
-    changed_ids: tuple[ChangedId, ...] = ()
-    notes: tuple[str, ...] = ()
-    path: str | None = None
+    changed_ids: tuple[ChangedId, ...] = ()  # the ids that YAML reads otherwise than they are written
+    notes: tuple[str, ...] = ()  # sentences for the user
+    path: str | None = None  # its file; None if it was made in Python
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,11 +111,7 @@ def read_dataset(dataset: DatasetSource | Source) -> LoadedDataset:
 
 
 def loaded_dataset(dataset: RecordFile) -> LoadedDataset:
-    """Return the dataset of records.
-
-    Raises:
-        DatasetError: It breaks the format.
-    """
+    """Return the dataset of records."""
     dataset.check(TEMPLATES, DatasetError, mistaken_for_dataset(dataset.values))
     if dataset.file is None:
         return LoadedDataset(dataset.values)
@@ -176,11 +165,7 @@ def is_source(records: Any) -> bool:
 
 
 def dataset_records(dataset: DatasetSource | Source) -> RecordFile:
-    """Return a dataset without checking its templates, read from a path or an open file, or as it was made in Python.
-
-    Raises:
-        DatasetError: The file cannot be read or parsed.
-    """
+    """Return a dataset, read from a path or an open file or made in Python, without checking its templates."""
     if not is_source(dataset):
         return RecordFile(_listed(dataset))
     _refuse_folder(dataset, DatasetError, "reference dataset")
@@ -188,11 +173,7 @@ def dataset_records(dataset: DatasetSource | Source) -> RecordFile:
 
 
 def response_records(responses: Responses | Source) -> RecordFile:
-    """Return responses as a list without checking them, read from a path or an open file, or as made in Python.
-
-    Raises:
-        ResponsesError: The file cannot be read or parsed.
-    """
+    """Return responses as a list without checking them, read from a path or an open file, or as made in Python."""
     if not is_source(responses):
         return RecordFile(with_question_ids(responses) if isinstance(responses, Mapping) else _listed(responses))
     _refuse_folder(responses, ResponsesError, "file of responses")
@@ -221,12 +202,7 @@ def _refuse_folder(source: Any, error: type[GraphRAGEvalError], what: str) -> No
 
 
 def journal_records(folder: Path) -> RecordFile:
-    """Read the responses of a run: the last line of each key, but not a line that was cut off as the run ended.
-
-    Raises:
-        RunFolderError: The folder has no responses.
-        ResponsesError: A line within the file cannot be parsed.
-    """
+    """Read the responses of a run: the last line of each key, but not a line that was cut off as the run ended."""
     path = folder / RESPONSES_FILE
     if not path.is_file():
         hint = "Give the folder of a run, or a file of responses."
@@ -250,12 +226,7 @@ def with_question_ids(by_id: Mapping[Any, Any]) -> list[Any]:
 
 
 def old_keys(values: Any) -> Finding | None:
-    """Return how to convert a dataset whose questions have the keys of older datasets; None if they have not.
-
-    Example:
-        >>> old_keys([{"template_id": "t", "questions": [{"id": "q", "nl_question": "Why?"}]}]).hint
-        'Rename nl_question to question_text, in the whole file.'
-    """
+    """Return how to convert a dataset whose questions have the keys of older datasets; None if they have not."""
     templates = [each for each in (values if isinstance(values, list) else [values]) if isinstance(each, Mapping)]
     inside = [each for template in templates if isinstance(part := template.get("questions"), list) for each in part]
     # Records with nl_question alone can be imported.
@@ -269,12 +240,7 @@ def old_keys(values: Any) -> Finding | None:
 
 
 def mistaken_for_dataset(values: Any) -> Finding | None:
-    """Return what is wrong if responses, results or older keys are given as a dataset; None if they are not.
-
-    Example:
-        >>> mistaken_for_dataset([{"question_id": "q", "actual_answer": "2"}]).what
-        'these are responses, not a reference dataset'
-    """
+    """Return what is wrong if responses, results or older keys are given as a dataset; None if they are not."""
     if (found := old_keys(values)) is not None:
         return found
     records = list(values.values())[:1] if isinstance(values, Mapping) and "template_id" not in values else values
@@ -286,12 +252,7 @@ def mistaken_for_dataset(values: Any) -> Finding | None:
 
 
 def mistaken_for_responses(values: Any) -> Finding | None:
-    """Return what is wrong if a dataset is given as responses; None if it is not.
-
-    Example:
-        >>> mistaken_for_responses([{"template_id": "t", "questions": []}]).what
-        'this is a reference dataset, not responses'
-    """
+    """Return what is wrong if a dataset is given as responses; None if it is not."""
     first = _first_of(values)
     is_template = "template_id" in first and "question_id" not in first
     return Finding("this is a reference dataset, not responses", _ORDER) if is_template else None
@@ -329,15 +290,7 @@ _SCHEMA_SOURCES: dict[str, tuple[TypeAdapter[Any], str]] = {
 
 
 def format_schema(name: str) -> dict[str, Any]:
-    """Return the JSON Schema (draft 2020-12) of a format.
-
-    Args:
-        name: ``dataset`` or ``responses``.
-
-    Example:
-        >>> format_schema("dataset")["type"]
-        'array'
-    """
+    """Return the JSON Schema (draft 2020-12) of a format."""
     adapter, description = _SCHEMA_SOURCES[name]
     schema = _without_noise(adapter.json_schema())
     return {"$schema": "https://json-schema.org/draft/2020-12/schema", "description": description, **schema}

@@ -65,11 +65,6 @@ def language_of(query: str) -> Language | None:
 
 
 def language_in_name(name: str) -> Language | None:
-    """Return the language that a column is called after.
-
-    Example:
-        >>> language_in_name("sparql_wikidata"), language_in_name("SQL"), language_in_name("query")
-        ('SPARQL', 'SQL', None)
-    """
+    """Return the language that a column is called after."""
     words = re.split(r"[\W_]+", name.casefold())
     return next((language for language in STEP_NAMES if language.casefold() in words), None)

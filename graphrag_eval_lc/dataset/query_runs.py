@@ -24,11 +24,7 @@ class Graph(Protocol):
         """The URL without a password, or the path."""
 
     async def results(self, query: str) -> Any:
-        """Return SPARQL 1.1 JSON results.
-
-        Raises:
-            EndpointError: There are none; the message says why.
-        """
+        """Return SPARQL 1.1 JSON results."""
 
 
 async def run_queries(
@@ -39,23 +35,7 @@ async def run_queries(
     max_concurrency: int = DEFAULT_CONCURRENCY,
     on_progress: Callable[[int, int], None] | None = None,
 ) -> dict[str, Any]:
-    """Run queries, each once.
-
-    Args:
-        graph: What answers them.
-        queries: The queries; one that is there several times is run once.
-        state: A file to which each result is appended. The results in it are not asked for again.
-        max_concurrency: How many queries are run at the same time.
-        on_progress: Called with the number of queries that are done, and of all.
-
-    Returns:
-        By query its results, or the ``EndpointError`` that says why there are none. After an ``EndpointGoneError`` the
-        rest is not asked, and has the same error.
-
-    Raises:
-        DatasetError: Nothing answers at all.
-        RunFolderError: The state cannot be written.
-    """
+    """Run queries, each once."""
     outcomes: dict[str, Any] = dict.fromkeys(queries)
     known = {} if state is None else _known_results(state)
     limit = asyncio.Semaphore(max_concurrency)

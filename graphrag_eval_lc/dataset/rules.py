@@ -121,12 +121,7 @@ RULES: Final[Mapping[str, Rule]] = {
 
 
 def found(rule: str, location: Location = (), *, line: int | None = None, **values: Any) -> Finding:
-    """Return what a rule finds at a location or a line; the values are those of the names in its texts.
-
-    Example:
-        >>> found("near_key", (0, "ouput"), key="ouput", meant="output").hint
-        'Write output.'
-    """
+    """Return what a rule finds at a location or a line; the values are those of the names in its texts."""
     severity, what, hint = RULES[rule]
     return Finding(what.format(**values), hint.format(**values), location, line, severity)
 

@@ -18,30 +18,20 @@ _MOST_SEEDS = 2**32
 class Selection:
     """The questions that a run asks, or that are scored: all, or those that pass every filter.
 
-    Attributes:
-        limit: At most so many, the first in the dataset's order; at least 1.
-        template_ids: Only questions of these templates.
-        question_ids: Only these questions.
-        sample: So many at random of those with these ids, or all if there are fewer; at least 1.
-        seed: The seed of the sample; it draws the same questions in whatever order the dataset has them. Without one it
-            is drawn too, and is here.
-        answered_only: Only questions that have a response; ``answered`` sees to it.
-
-    Raises:
-        OptionError: A number is below 1, there is a seed but no sample, or ids are not a list of ids.
-
     Example:
         >>> templates = [{"template_id": "t", "questions": [{"id": f"q{n}", "question_text": "?"} for n in range(9)]}]
         >>> [question["id"] for _, question in Selection(sample=3, seed=1).apply(templates)]
         ['q1', 'q2', 'q8']
     """
 
-    limit: int | None = None
+    limit: int | None = None  # at most so many, the first in the dataset's order; at least 1
     template_ids: Sequence[str] = ()
     question_ids: Sequence[str] = ()
-    sample: int | None = None
+    sample: int | None = None  # so many at random of those with these ids, or all if there are fewer; at least 1
+    # the seed of the sample; it draws the same questions in whatever order the dataset has them. Without one it is
+    # drawn too, and is here
     seed: int | None = None
-    answered_only: bool = False
+    answered_only: bool = False  # only questions that have a response; answered sees to it
 
     def __post_init__(self) -> None:
         for name in ("limit", "sample"):
@@ -60,11 +50,7 @@ class Selection:
         return not self.as_dict()
 
     def apply(self, templates: Iterable[Template]) -> list[QuestionWithTemplate]:
-        """Return the selected questions with their templates, in the dataset's order, answered or not.
-
-        Raises:
-            DatasetError: The dataset has a question id twice or lacks an id that was given, or no question is left.
-        """
+        """Return the selected questions with their templates, in the dataset's order, answered or not."""
         given = list(templates)
         pairs = list(questions_of(given))
         ids = [str(question["id"]) for _, question in pairs]
@@ -81,15 +67,7 @@ class Selection:
         return selected if self.limit is None else selected[: self.limit]
 
     def answered(self, questions: list[QuestionWithTemplate], answered: Container[str]) -> list[QuestionWithTemplate]:
-        """Return those of the questions that have a response; all of them without ``answered_only``.
-
-        Args:
-            questions: The questions with their templates.
-            answered: The ids that have a response.
-
-        Raises:
-            DatasetError: None of them has one.
-        """
+        """Return those of the questions that have a response; all of them without ``answered_only``."""
         if not self.answered_only:
             return questions
         found = [pair for pair in questions if str(pair[1]["id"]) in answered]
@@ -116,17 +94,7 @@ class Selection:
         error: type[GraphRAGEvalError] = DatasetError,
         where: str = "The dataset",
     ) -> None:
-        """Refuse selected ids that do not exist.
-
-        Args:
-            template_ids: The ids of the existing templates.
-            question_ids: Those of the questions.
-            error: The exception to raise.
-            where: The start of the hint, which names what has them.
-
-        Raises:
-            GraphRAGEvalError: Of the class ``error``; it names the nearest ids.
-        """
+        """Refuse selected ids that do not exist."""
         for kind, given, existing in (
             ("template", self.template_ids, template_ids),
             ("question", self.question_ids, question_ids),
@@ -154,12 +122,7 @@ class Selection:
 
 
 def answered_note(answered: int, total: int, done: str = "scored") -> str:
-    """Say that only the questions with a response count.
-
-    Example:
-        >>> answered_note(177, 5211)
-        '177 of 5,211 questions have a response; only these are scored'
-    """
+    """Say that only the questions with a response count."""
     have, these = plural(answered, "has", "have"), plural(answered, "it is", "these are")
     return f"{answered:,} of {counted(total, 'question')} {have} a response; only {these} {done}"
 

@@ -38,17 +38,7 @@ class EndpointGoneError(EndpointError):
 
 
 class SparqlEndpoint:
-    """A SPARQL endpoint; an asynchronous context manager.
-
-    Args:
-        url: Its URL; a user and a password in it are sent as basic authentication.
-        timeout: The longest time for a query, in seconds, from the first byte sent to the last one received.
-        max_bytes: The size of the largest results, after decompression.
-        follows_redirects: Whether redirects may lead to another host.
-
-    Raises:
-        OptionError: The URL is none of HTTP, or a number is not above 0.
-    """
+    """A SPARQL endpoint; an asynchronous context manager."""
 
     def __init__(
         self, url: str, timeout: float, max_bytes: int = DEFAULT_MAX_BYTES, *, follows_redirects: bool = False
@@ -89,12 +79,7 @@ class SparqlEndpoint:
         await self._client.aclose()
 
     async def results(self, query: str) -> Any:
-        """Return the results of a query as parsed JSON. What passes with time is tried again.
-
-        Raises:
-            EndpointError: The endpoint returned no results.
-            DatasetError: Nothing at all answers at the URL, so that no other query is worth a try.
-        """
+        """Return the results of a query as parsed JSON. What passes with time is tried again."""
         attempt = 1
         while True:
             try:

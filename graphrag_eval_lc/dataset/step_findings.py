@@ -29,13 +29,7 @@ from graphrag_eval_lc.texts import shortened
 
 
 def step_findings(location: Location, step: Mapping[str, Any], views: StepViews) -> Iterator[Finding]:
-    """Yield what is wrong with the output, the media type, the columns and the ids of a reference step.
-
-    Args:
-        location: Its location.
-        step: The step.
-        views: How the config has steps read and compared.
-    """
+    """Yield what is wrong with the output, the media type, the columns and the ids of a reference step."""
     name, given = str(step.get("name")), step.get("output_media_type")
     given = given if isinstance(given, str) else None
     reference = views.reference_view({**step, "name": name, "output_media_type": given})

@@ -265,50 +265,23 @@ def _unknown_tools(dataset: RecordFile, responses: list[Any], config: Evaluation
 
 @dataclass(frozen=True, slots=True)
 class CheckedDataset:
-    """A dataset that keeps its format, and the first error in it.
+    """A dataset that keeps its format, and the first error in it."""
 
-    Attributes:
-        loaded: The dataset; its notes say how many warnings there are.
-        problem: What ``validate`` calls an error; None if it finds none.
-        may_lack_kinds: Whether all errors are in steps that no known step kind is for: a module that is still to be
-            loaded may register one.
-    """
-
-    loaded: LoadedDataset
-    problem: DatasetError | None = None
+    loaded: LoadedDataset  # the dataset; its notes say how many warnings there are
+    problem: DatasetError | None = None  # what validate calls an error; None if it finds none
+    # whether all errors are in steps that no known step kind is for: a module that is still to be loaded may
+    # register one
     may_lack_kinds: bool = False
 
     def usable(self, *, lacks_kinds: bool = False) -> LoadedDataset:
-        """Return the dataset.
-
-        Args:
-            lacks_kinds: Whether step kinds may be missing now, so that their steps are not refused.
-
-        Raises:
-            DatasetError: There is an error.
-        """
+        """Return the dataset."""
         if self.problem is not None and not (lacks_kinds and self.may_lack_kinds):
             raise self.problem
         return self.loaded
 
 
 def check_dataset(dataset: DatasetSource, config: EvaluationConfig, config_source: object = None) -> CheckedDataset:
-    """Read a dataset and check it as ``validate`` does.
-
-    Args:
-        dataset: A path, or the templates.
-        config: The config of the run.
-        config_source: What it was loaded from, for the command that lists the warnings.
-
-    Raises:
-        DatasetError: The dataset cannot be read or breaks the format.
-
-    Example:
-        >>> typo = {"name": "sparql_query", "output": "[]", "required_column": []}
-        >>> question = {"id": "q", "question_text": "Which?", "reference_steps": [[typo]]}
-        >>> str(check_dataset([{"template_id": "t", "questions": [question]}], EvaluationConfig()).problem)[:44]
-        'question q, key [0].questions[0].reference_s'
-    """
+    """Read a dataset and check it as ``validate`` does."""
     records = dataset_records(dataset)
     loaded = loaded_dataset(records)
     views = StepViews(config.steps, config.sparql, config.retrieval)

@@ -25,11 +25,7 @@ class FoundDocument(TypedDict):
 
 
 class DocumentIndex:
-    """The documents of a JSON Lines file (id, title, text), read once and safe to search from several threads.
-
-    Args:
-        path: The file, UTF-8.
-    """
+    """The documents of a JSON Lines file (id, title, text), read once and safe to search from several threads."""
 
     def __init__(self, path: Path) -> None:
         rows = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines() if line.strip()]
@@ -55,11 +51,6 @@ class BM25:
     (2009), equation 3.15: ``idf(t) · tf / (tf + k1 · (1 - b + b · length / mean length))``. The inverse document
     frequency is ``ln(1 + (N - n + 0.5) / (n + 0.5))``, theirs with 1 added, so that a term found in most texts never
     counts against a text.
-
-    Args:
-        texts: The tokens of each text.
-        k1: How much repetitions of a term count, 0 (not at all) or more.
-        b: How much long texts are penalised, 0 (not at all) to 1 (in full).
 
     Example:
         >>> [round(score, 2) for score in BM25([["power", "line"], ["power"]]).scores(["line"])]
@@ -117,13 +108,7 @@ class NamedThing(NamedTuple):
 
 
 class KnowledgeGraph:
-    """A Turtle file in memory, read once and safe to query from several threads.
-
-    Args:
-        path: The Turtle file; compressed where its name ends in ``.gz``.
-        time_limit: Seconds that one query may take.
-        max_rows: Rows or triples that one query may return.
-    """
+    """A Turtle file in memory, read once and safe to query from several threads."""
 
     def __init__(self, path: Path, *, time_limit: float = 10.0, max_rows: int = 1000) -> None:
         self._time_limit = time_limit
@@ -133,11 +118,7 @@ class KnowledgeGraph:
             self._store.load(file.read(), format=pyoxigraph.RdfFormat.TURTLE)
 
     def query(self, query: str) -> str:
-        """Return the result of a query: SPARQL 1.1 JSON results for SELECT and ASK, Turtle for DESCRIBE and CONSTRUCT.
-
-        Raises:
-            QueryError: The query writes, asks another server, is not SPARQL, or exceeds a limit.
-        """
+        """Return SPARQL 1.1 JSON results for SELECT and ASK, Turtle for DESCRIBE and CONSTRUCT."""
         _check_reads_only(query)
         return _within(self._time_limit, lambda gave_up: self._run(query, gave_up))
 
@@ -245,11 +226,7 @@ class NameHit(NamedTuple):
 
 
 class NameIndex:
-    """The names of a graph, safe to search from several threads.
-
-    Args:
-        things: The things to find.
-    """
+    """The names of a graph, safe to search from several threads."""
 
     def __init__(self, things: Iterable[NamedThing]) -> None:
         self._entries = [(thing, tokens_of(thing.name)) for thing in things]

@@ -97,17 +97,7 @@ def _states(text: str, claim: str) -> bool:
 
 
 def verdict_on(form: str, texts: Mapping[str, str], outputs: Iterable[str] = ()) -> dict[str, Any]:
-    """Return what the stub answers.
-
-    Args:
-        form: The name of the answer's form.
-        texts: The texts of the prompt by their names.
-        outputs: The names that the form asks for, if it is that of a custom evaluation.
-
-    Example:
-        >>> verdict_on("ContextVerdict", {"answer": "OSLO is in zone NO1.", "context": "The zone of OSLO is NO1."})
-        {'reason': 'OSLO is in zone NO1.', 'verdict': 1}
-    """
+    """Return what the stub answers."""
     answer = texts.get("actual_answer") or texts.get("answer", "")
     if form == "ClaimLists":
         reference = texts["reference_answer"]

@@ -35,31 +35,17 @@ class TimeSeriesError(ToolException):
 
 @dataclass(frozen=True, slots=True)
 class TimeSeries:
-    """A time series of a thing of the graph.
-
-    Attributes:
-        external_id: Its id.
-        mrid: The mRID of the thing.
-        name: Its name.
-        unit: The unit of its values.
-        low: The lower bound of its values.
-        high: The upper bound.
-    """
+    """A time series of a thing of the graph."""
 
     external_id: str
-    mrid: str
+    mrid: str  # the mRID of the thing
     name: str
-    unit: str
+    unit: str  # the unit of its values
     low: float
     high: float
 
     def value_at(self, time: datetime) -> float:
-        """Return the value at a time, to one decimal: a daily wave, a weekly one and noise, the same on each machine.
-
-        Example:
-            >>> TimeSeries("a", "b", "flow", "MW", -100, 100).value_at(NOW)
-            8.9
-        """
+        """Return the value at a time: a daily wave, a weekly one and noise, the same on each machine."""
         step = (time - FIRST) // STEP
         shift = crc32(self.external_id.encode())
         noise = crc32(f"{self.external_id} {step}".encode()) / 2**32
@@ -68,11 +54,7 @@ class TimeSeries:
 
 
 class TimeSeriesIndex:
-    """The time series of a JSON Lines file, read once and safe to look up from several threads.
-
-    Args:
-        path: The file, UTF-8; each line has the attributes of one ``TimeSeries``.
-    """
+    """The time series of a JSON Lines file, read once and safe to look up from several threads."""
 
     def __init__(self, path: Path) -> None:
         rows = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines() if line.strip()]
@@ -86,11 +68,7 @@ class TimeSeriesIndex:
         return list(self._by_mrid.get(mrid, ()))
 
     def with_id(self, external_id: str) -> TimeSeries:
-        """Return the time series with an id.
-
-        Raises:
-            TimeSeriesError: There is none.
-        """
+        """Return the time series with an id."""
         if external_id not in self._by_id:
             raise TimeSeriesError(
                 f"Unknown time series {external_id!r:.80}. Take the external_id from retrieve_time_series."
@@ -118,22 +96,7 @@ _GRANULARITY = re.compile(r"([1-9]\d{0,3})(minute|hour|day|week)")
 def data_points(
     series: TimeSeries, start: str, end: str, aggregates: Sequence[Aggregate] = (), granularity: str | None = None
 ) -> list[dict[str, Any]]:
-    """Return the data points from ``start`` until before ``end``.
-
-    Args:
-        series: The time series.
-        start: ISO 8601, UTC if it has no zone, or relative to the demo's now: ``now``, ``2h-ago``, ``1d-ahead``.
-        end: As ``start``.
-        aggregates: The aggregates of each step of time; none for the values themselves.
-        granularity: How long a step is, such as ``15m``, ``1h`` or ``1d``. Steps count from ``start``.
-
-    Returns:
-        At most 1000 data points with ``timestamp`` and ``value``, or their aggregates by name; steps without a value
-        are left out.
-
-    Raises:
-        TimeSeriesError: A time or granularity cannot be read, they do not fit together, or there are too many points.
-    """
+    """Return the data points from ``start`` until before ``end``."""
     first, last = moment("start", start), moment("end", end)
     if first >= last:
         raise TimeSeriesError(f"start {start!r:.40} is not before end {end!r:.40}.")
@@ -151,11 +114,7 @@ def data_points(
 
 
 def moment(key: str, time: str) -> datetime:
-    """Return the time that a text means.
-
-    Raises:
-        TimeSeriesError: It cannot be read; ``key`` is the argument's name for the message.
-    """
+    """Return the time that a text means."""
     offset = relative_offset(time)
     try:
         found = absolute_time(time) if offset is None else NOW + offset
@@ -169,12 +128,7 @@ def moment(key: str, time: str) -> datetime:
 
 
 def time_text(time: datetime) -> str:
-    """Return a time in UTC as ISO 8601.
-
-    Example:
-        >>> time_text(NOW)
-        '2025-11-12T09:30:00Z'
-    """
+    """Return a time in UTC as ISO 8601."""
     return f"{time:%Y-%m-%dT%H:%M:%SZ}"
 
 

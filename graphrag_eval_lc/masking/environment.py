@@ -47,11 +47,7 @@ def remember_secret(value: str | None) -> None:
 
 
 def remember_secrets_of(variables: Mapping[str, str]) -> None:
-    """Mask the values of variables that are secrets by their names from now on, also once they are unset.
-
-    Args:
-        variables: Values by name.
-    """
+    """Mask the values of variables that are secrets by their names from now on, also once they are unset."""
     for name, value in variables.items():
         for secret in _secrets_in(name, value.strip()):
             remember_secret(secret)
@@ -111,12 +107,7 @@ def _forms(secret: str) -> set[str]:
 
 @lru_cache(maxsize=1024)
 def _secret_part(name: str) -> str:
-    """Return the last part of a variable's name that makes it that of a secret; "" if there is none.
-
-    Example:
-        >>> _secret_part("PGPASS"), _secret_part("API_KEY_V2"), _secret_part("KEYBOARD"), _secret_part("TOKEN_URL")
-        ('pgpass', 'key', '', '')
-    """
+    """Return the last part of a variable's name that makes it that of a secret; "" if there is none."""
     parts = [part for part in _HUMP_OF_VARIABLES.sub("_", name).lower().split("_") if not _VERSION.fullmatch(part)]
     if not parts or _ABOUT_SECRETS.fullmatch(parts[-1]):
         return ""

@@ -136,14 +136,7 @@ _END = "(?![A-Za-z0-9_-])"
 
 
 def _rule(prefixes: str, body: str, *, before: str = "", length: int = 0) -> Rule:
-    """Return the rule for tokens of one form.
-
-    Args:
-        prefixes: The beginnings, between spaces; they stay in the masked text.
-        body: A pattern of all that follows. Lengths are somewhat below those in use, since providers change them.
-        before: A pattern of what precedes the prefix, if that is not the beginning; it is masked too.
-        length: The number of characters of ``before``.
-    """
+    """Return the rule for tokens of one form."""
     found = prefixes.split()
     any_prefix = "|".join(map(re.escape, sorted(found, key=len, reverse=True)))
     source = rf"{BEGINNING}{before}(?P<prefix>{any_prefix})(?:{body}){_END}"

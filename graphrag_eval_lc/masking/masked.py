@@ -43,12 +43,7 @@ def masked_text(text: str) -> str:
 
 
 def masked_and_found(text: str) -> tuple[str, list[Found]]:
-    """Return a text with its secrets masked, and what they were, by their shape.
-
-    Example:
-        >>> masked_and_found("password=pa55word")
-        ('password=***', [Found(kind='value of a secret name', hint='p… (8 characters)', at=0)])
-    """
+    """Return a text with its secrets masked, and what they were, by their shape."""
     found: list[Found] = []
     return masked_with(text, known_secrets(), found), found
 
@@ -67,12 +62,7 @@ def masked_with(text: str, secrets: tuple[str, ...], found: list[Found] | None =
 
 
 def without_masked(value: Any) -> Any:
-    """Return a copy of nested dicts and lists without the keys whose values were masked.
-
-    Example:
-        >>> without_masked({"model": "m", "api_key": "***"})
-        {'model': 'm'}
-    """
+    """Return a copy of nested dicts and lists without the keys whose values were masked."""
     if isinstance(value, Mapping):
         return {key: without_masked(item) for key, item in value.items() if item != MASK}
     return [without_masked(item) for item in value] if isinstance(value, list) else value
@@ -97,9 +87,6 @@ def masked_secrets(value: Any) -> Any:
 
     It is ``redact="secrets"``. Strings are masked as texts, and so are values under the name of a secret
     (``password``, ``api_key``). RDF terms, IRIs and words under such a name stay, as a query may name a column so.
-
-    Args:
-        value: A plain JSON value.
 
     Example:
         >>> masked_secrets({"query": "SELECT ?s { ?s a ex:Line }", "headers": {"Authorization": "Bearer k3jd9fLz0q"}})

@@ -30,10 +30,6 @@ def looks_random(value: str, *, digests_are: bool = True) -> bool:
 
     Words, numbers, dates, IRIs, paths, UUIDs, and identifiers that are made of words and numbers are not.
 
-    Args:
-        value: The value; it may be percent-encoded.
-        digests_are: What of hexadecimal digits in the length of a digest is taken for random.
-
     Example:
         >>> looks_random("k3jd9fLz0qWm81aXpR7t"), looks_random("substation-graz-220kV-17")
         (True, False)
@@ -60,12 +56,7 @@ def looks_random(value: str, *, digests_are: bool = True) -> bool:
 
 
 def bits_a_character(text: str) -> float:
-    """Return the Shannon entropy of a text's characters, in bits a character; 0 for an empty text.
-
-    Example:
-        >>> bits_a_character("aabb"), bits_a_character("abcd")
-        (1.0, 2.0)
-    """
+    """Return the Shannon entropy of a text's characters, in bits a character; 0 for an empty text."""
     counts = Counter(text).values()
     return -math.fsum(count / len(text) * math.log2(count / len(text)) for count in counts) + 0.0
 
@@ -282,12 +273,7 @@ def _is_in_query(match: re.Match[str]) -> bool:
 
 
 def is_soft_name(name: str) -> bool:
-    """Return whether a name, in snake case, is that of a secret where its value looks random.
-
-    Example:
-        >>> is_soft_name("session_id"), is_soft_name("monkey")
-        (True, False)
-    """
+    """Return whether a name, in snake case, is that of a secret where its value looks random."""
     return _SOFT_NAME.fullmatch(name) is not None
 
 

@@ -38,23 +38,17 @@ class Found(NamedTuple):
 
 @dataclass(frozen=True)
 class Rule:
-    """One sort of secret.
-
-    Attributes:
-        kind: What people call it.
-        anchors: Texts in lower case; the pattern is tried only at these. What follows the first ``(``
-            is a pattern without width that must fit there too, such as ``(?=[0-9])``.
-        source: The pattern, in verbose form; compiled when it is first needed.
-        replacement: Returns what is put in place of a match; None if it is not a secret. It ends with the match,
-            and keeps what precedes the secret.
-        offset: How many characters before the anchor the match begins.
-    """
+    """One sort of secret."""
 
     kind: str
+    # texts in lower case; the pattern is tried only at these. What follows the first ( is a pattern without width
+    # that must fit there too, such as (?=[0-9])
     anchors: tuple[str, ...]
-    source: str
+    source: str  # the pattern, in verbose form; compiled when it is first needed
+    # returns what is put in place of a match; None if it is not a secret. It ends with the match, and keeps what
+    # precedes the secret
     replacement: Callable[[re.Match[str]], str | None]
-    offset: int = 0
+    offset: int = 0  # how many characters before the anchor the match begins
 
     @cached_property
     def pattern(self) -> re.Pattern[str]:
@@ -69,13 +63,9 @@ class Rule:
 
 @dataclass
 class RuleSet:
-    """Rules that are applied together, in one pass through a text for all of them.
+    """Rules that are applied together, in one pass through a text for all of them."""
 
-    Attributes:
-        rules: The rules; if several match at one place, the first one counts.
-    """
-
-    rules: Sequence[Rule]
+    rules: Sequence[Rule]  # the rules; if several match at one place, the first one counts
     _by_anchor: dict[str, list[Rule]] = field(default_factory=dict, init=False)
 
     @cached_property
@@ -91,12 +81,7 @@ class RuleSet:
         return re.compile(_tree(tails))
 
     def masked(self, text: str, found: list[Found] | None = None) -> str:
-        """Return a text with its secrets masked.
-
-        Args:
-            text: The text.
-            found: The secrets that are masked are added here.
-        """
+        """Return a text with its secrets masked."""
         search = self._anchors.search
         for _ in range(_MOST_PASSES):
             lowered = text.replace("\u0130", "i").lower()  # of all characters only this one gets longer
@@ -159,16 +144,7 @@ def _secret_in(before: str, after: str) -> str:
 
 
 def hint_of(secret: str, token: str = "") -> str:
-    """Return the shape of a secret: a few first characters and its length.
-
-    Args:
-        secret: The secret.
-        token: The text that it ends; if that is one word, it is shown from its beginning.
-
-    Example:
-        >>> hint_of("k3jd9fLz0qWm81aX"), hint_of("pa55")
-        ('k3… (16 characters)', '… (4 characters)')
-    """
+    """Return the shape of a secret: a few first characters and its length."""
     shown = token if token.endswith(secret) and re.fullmatch(r"[\w.-]+", token) else secret
     beginning = shown[: min(_MOST_SHOWN, len(shown) // _SHOWN_SHARE)]
     return f"{beginning if beginning.isprintable() else ''}… ({counted(len(shown), 'character')})"

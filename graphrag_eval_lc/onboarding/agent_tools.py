@@ -14,16 +14,6 @@ def tools_in(runnable: object) -> dict[str, BaseTool]:
 
     The nodes of a graph and of its subgraphs are searched for LangGraph's ``ToolNode``. Tools that a function calls
     itself, and those of an agent on a server, are not visible.
-
-    Example:
-        >>> from langchain_core.tools import tool
-        >>> from langgraph.prebuilt import ToolNode
-        >>> @tool
-        ... def run_query(query: str) -> str:
-        ...     "Run a SPARQL query."
-        ...     return "[]"
-        >>> list(tools_in(ToolNode([run_query])))
-        ['run_query']
     """
     found: dict[str, BaseTool] = {}
     for name, tool in _tools_below(runnable, set(), 0):

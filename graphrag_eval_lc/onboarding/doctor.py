@@ -45,19 +45,12 @@ _DEBUG: Final = "Run it with --debug for the traceback."
 
 
 class Check(NamedTuple):
-    """What was found of one thing.
+    """What was found of one thing."""
 
-    Attributes:
-        level: ``ok``; ``note`` for what is good to know; ``warning`` if scores may suffer; ``error`` if a run fails.
-        what: What was found.
-        hint: How to fix it; empty if there is nothing to fix.
-        area: What it concerns, such as ``versions`` or ``agent``.
-    """
-
-    level: Level
+    level: Level  # ok; note for what is good to know; warning if scores may suffer; error if a run fails
     what: str
-    hint: str = ""
-    area: str = ""
+    hint: str = ""  # how to fix it; empty if there is nothing to fix
+    area: str = ""  # what it concerns, such as versions or agent
 
 
 class TinyAnswer(ClosedAnswer):
@@ -68,38 +61,22 @@ class TinyAnswer(ClosedAnswer):
 
 @dataclass(slots=True)
 class Examination:
-    """The checks of what a run needs, each of which may use what those before it have loaded.
+    """The checks of what a run needs, each of which may use what those before it have loaded."""
 
-    Attributes:
-        agent: The agent's spec; None: unknown.
-        dataset: The dataset's path; None: unknown.
-        config: The config's path; None: the defaults.
-        output: The folder of runs; None: unknown.
-        agent_key_env: The environment variable with the key of the agent's server.
-        input_fn: The spec of a function that makes the agent's input.
-        asks_agent: Whether the agent is asked the first question of the dataset, which may cost.
-        asks_models: Whether each model of the judges gets one tiny request, which costs next to nothing.
-    """
-
-    agent: str | None = None
-    dataset: Path | None = None
-    config: Path | None = None
-    output: Path | None = None
-    agent_key_env: str | None = None
-    input_fn: str | None = None
-    asks_agent: bool = False
-    asks_models: bool = False
+    agent: str | None = None  # the agent's spec; None: unknown
+    dataset: Path | None = None  # the dataset's path; None: unknown
+    config: Path | None = None  # the config's path; None: the defaults
+    output: Path | None = None  # the folder of runs; None: unknown
+    agent_key_env: str | None = None  # the environment variable with the key of the agent's server
+    input_fn: str | None = None  # the spec of a function that makes the agent's input
+    asks_agent: bool = False  # whether the agent is asked the first question of the dataset, which may cost
+    asks_models: bool = False  # whether each model of the judges gets one tiny request, which costs next to nothing
     _settings: EvaluationConfig = field(default_factory=EvaluationConfig, init=False)
     _templates: list[Template] = field(default_factory=list, init=False)
     _tools: list[str] = field(default_factory=list, init=False)
 
     def checks(self) -> Iterator[Check]:
-        """Yield what is found, each as soon as it is known; a check that breaks ends no other.
-
-        Example:
-            >>> [check.level for check in Examination().checks() if check.area == "versions"][:1]
-            ['ok']
-        """
+        """Yield what is found, each as soon as it is known; a check that breaks ends no other."""
         for area in _AREAS:
             try:
                 found: Iterator[Check] = getattr(self, f"_check_{area}")()

@@ -22,16 +22,7 @@ _NEEDED: Final = {_CUSTOM: _GENERATION, ANSWER_CORRECTNESS: _GENERATION, ANSWER_
 
 
 def moved_config(source: str | PathLike[str] | Mapping[str, Any] | None) -> tuple[dict[str, Any], list[str]]:
-    """Return graphrag-eval's config, a file or its content, as our sections, and sentences on what to know of it.
-
-    Raises:
-        ConfigError: The file cannot be read, or a section of it has another type.
-
-    Example:
-        >>> moved_config({"llm": {"generation": {"provider": "openai", "model": "gpt-4o-mini"}}, "color": 1})
-        ({'llm': {'generation': {'provider': 'openai', 'model': 'gpt-4o-mini'}}}, \
-['color is not a key of graphrag-eval and is left out.'])
-    """
+    """Return graphrag-eval's config, a file or its content, as our sections, and sentences on what to know of it."""
     file = None
     values: Any = source
     if source is not None and not isinstance(source, Mapping):

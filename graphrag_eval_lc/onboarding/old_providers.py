@@ -19,21 +19,14 @@ class Endpoint(NamedTuple):
 
 
 class OfLangChain(NamedTuple):
-    """A provider that LangChain's ``init_chat_model`` calls.
+    """A provider that LangChain's ``init_chat_model`` calls."""
 
-    Attributes:
-        name: LangChain's name of it.
-        package: The package to install.
-        key: The environment variable from which LangChain reads the key; None if it is not a single one.
-        renamed: LangChain's names of options, by ours.
-        needed: The environment variables for options that it needs, if they are not given.
-    """
-
-    name: str
-    package: str
+    name: str  # LangChain's name of it
+    package: str  # the package to install
+    # the environment variable from which LangChain reads the key; None if it is not a single one
     key: str | None = None
-    renamed: Mapping[str, str] = {}
-    needed: Mapping[str, str] = {}
+    renamed: Mapping[str, str] = {}  # LangChain's names of options, by ours
+    needed: Mapping[str, str] = {}  # the environment variables for options that it needs, if they are not given
 
 
 ENDPOINTS: Final = {
@@ -84,10 +77,6 @@ def moved_model(old: Mapping[str, Any], place: str) -> tuple[dict[str, Any] | No
     """Return a model of graphrag-eval's config as it is written here, None if nothing replaces it, and sentences on it.
 
     Keys are not copied: an environment variable replaces each. ``place`` is the section's name, for the sentences.
-
-    Example:
-        >>> moved_model({"provider": "groq", "model": "llama-3.3-70b-versatile"}, "llm.generation")[0]["base_url"]
-        'https://api.groq.com/openai/v1'
     """
     provider = str(old.get("provider") or DEFAULT_PROVIDER)
     notes: list[str] = []

@@ -43,23 +43,14 @@ _DRAFTED = """\
 
 @dataclass(frozen=True, slots=True)
 class BegunProject:
-    """What ``begin_project`` wrote and found.
-
-    Attributes:
-        folder: The project's folder.
-        files: The files that were written.
-        findings: What is known of the agent's tools.
-        questions: How many questions the dataset has that were drafted.
-        notes: What the user should know or do.
-        problems: What went wrong with the agent's answers: sentences.
-    """
+    """What ``begin_project`` wrote and found."""
 
     folder: Path
-    files: tuple[Path, ...]
-    findings: tuple[ToolFinding, ...]
-    questions: int
-    notes: tuple[str, ...]
-    problems: tuple[str, ...]
+    files: tuple[Path, ...]  # the files that were written
+    findings: tuple[ToolFinding, ...]  # what is known of the agent's tools
+    questions: int  # how many questions the dataset has that were drafted
+    notes: tuple[str, ...]  # what the user should know or do
+    problems: tuple[str, ...]  # what went wrong with the agent's answers: sentences
 
 
 def begin_project(
@@ -72,23 +63,7 @@ def begin_project(
     overwrite: bool = False,
     agent_key_env: str | None = None,
 ) -> BegunProject:
-    """Write the project file and the first dataset of an agent, and optionally a workflow.
-
-    Args:
-        agent: The agent's spec, relative to the current folder.
-        folder: The project's folder.
-        ask: Questions that the agent is asked, which may cost; its answers become drafts of reference answers.
-        responses: A file of recorded responses, or the folder of a run, instead of asking.
-        ci: The service whose workflow is written too.
-        overwrite: Whether existing files are replaced.
-        agent_key_env: The environment variable with the key of the agent's server.
-
-    Raises:
-        AgentError: The agent cannot be loaded.
-        ResponsesError: The responses cannot be read.
-        RunFolderError: A file exists, or cannot be written.
-        OptionError: Questions and responses are both given.
-    """
+    """Write the project file and the first dataset of an agent, and optionally a workflow."""
     if ask and responses is not None:
         raise OptionError("--ask and --responses exclude each other", hint="Leave one of them out.")
     target = Path(folder)
@@ -163,12 +138,7 @@ def _recorded(responses: str | PathLike[str] | None) -> list[Response]:
 
 
 def _question_ids(questions: Sequence[str]) -> Iterator[str]:
-    """Yield ids made of the words of questions, each once.
-
-    Example:
-        >>> list(_question_ids(["Who?", "Who?", "何？"]))
-        ['who', 'who_2', 'question']
-    """
+    """Yield ids made of the words of questions, each once."""
     times: dict[str, int] = {}
     for text in questions:
         words = re.sub(r"[^a-z0-9]+", "_", text.lower())[:_LONGEST_ID].strip("_") or "question"

@@ -36,17 +36,11 @@ gates:
 
 @dataclass(frozen=True, slots=True)
 class Proposal:
-    """The project file of an agent.
+    """The project file of an agent."""
 
-    Attributes:
-        agent: The spec of the agent, relative to the project's folder.
-        findings: What is known of its tools.
-        run: Further options of ``run``.
-    """
-
-    agent: str
-    findings: Sequence[ToolFinding] = ()
-    run: Mapping[str, Any] = field(default_factory=dict)
+    agent: str  # the spec of the agent, relative to the project's folder
+    findings: Sequence[ToolFinding] = ()  # what is known of its tools
+    run: Mapping[str, Any] = field(default_factory=dict)  # further options of run
 
     def sections(self) -> dict[str, Any]:
         """Return the sections of the config on steps, retrieval and capture, without empty ones."""
@@ -108,12 +102,7 @@ def _in_one_line(entry: Mapping[str, Any]) -> str:
 
 
 def spec_from(agent: str, folder: Path) -> str:
-    """Return the spec of an agent relative to another folder: a file in it is relative to the current one.
-
-    Example:
-        >>> spec_from("agents/mine.py:agent", Path("agents"))
-        'mine.py:agent'
-    """
+    """Return the spec of an agent relative to another folder: a file in it is relative to the current one."""
     place, separator, name = agent.rpartition(":")
     if "://" in agent or not place.lower().endswith((".py", ".json")) or Path(place).is_absolute():
         return agent

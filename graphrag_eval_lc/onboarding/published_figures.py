@@ -23,21 +23,13 @@ _LONGEST_REASON: Final = 240
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """A published figure that does not come out here.
+    """A published figure that does not come out here."""
 
-    Attributes:
-        question_id: The question; None for a figure of the aggregates.
-        key: The key of the result, or the path in the aggregates, with slashes.
-        published: What graphrag-eval published.
-        here: What comes out here; None if nothing does.
-        why: Why, in a sentence, as far as it is known.
-    """
-
-    question_id: str | None
-    key: str
+    question_id: str | None  # the question; None for a figure of the aggregates
+    key: str  # the key of the result, or the path in the aggregates, with slashes
     published: Any
-    here: Any
-    why: str
+    here: Any  # what comes out here; None if nothing does
+    why: str  # why, in a sentence, as far as it is known
 
 
 @dataclass(slots=True)
@@ -52,9 +44,6 @@ def read_published(published: Any, custom: Sequence[str]) -> Published:
     """Read what graphrag-eval published: results or aggregates, each as a file or as values; or a list of both.
 
     ``custom`` has the keys of custom evaluations, which models judge.
-
-    Raises:
-        ComparisonError: A file cannot be read, or has no results and no aggregates.
     """
     is_several = isinstance(published, list | tuple) and not any(map(_is_result, published))
     found, judged = Published(), {*_JUDGED, *custom}

@@ -30,40 +30,23 @@ _MOST_KEYS = 50
 
 @dataclass(frozen=True, slots=True)
 class ToolFinding:
-    """What is known of a tool.
-
-    Attributes:
-        tool: Its name.
-        calls: How many of its calls were seen that did not fail.
-        gives: What its outputs are; ``entities`` are rows with IRIs that a search by name found.
-        language: The query language of its argument, if one was seen.
-        reference_name: The name of the reference steps that it fulfils; None: its own.
-        is_known: Whether steps of its name have a kind already, so that nothing need be said of it.
-        declared: How its outputs must be declared to be read, as in ``steps.outputs``; None: they need not.
-        form: What its outputs were read as, for people; empty if they were not.
-        note: What the user should know.
-        has_media_type: Whether there is a media type of rows in that form.
-    """
+    """What is known of a tool."""
 
     tool: str
-    calls: int = 0
-    gives: Gives = "unknown"
-    language: Language | None = None
-    reference_name: str | None = None
-    is_known: bool = False
+    calls: int = 0  # how many of its calls were seen that did not fail
+    gives: Gives = "unknown"  # what its outputs are; entities are rows with IRIs that a search by name found
+    language: Language | None = None  # the query language of its argument, if one was seen
+    reference_name: str | None = None  # the name of the reference steps that it fulfils; None: its own
+    is_known: bool = False  # whether steps of its name have a kind already, so that nothing need be said of it
+    # how its outputs must be declared to be read, as in steps.outputs; None: they need not
     declared: Mapping[str, Any] | None = None
-    form: str = ""
-    note: str = ""
-    has_media_type: bool = True
+    form: str = ""  # what its outputs were read as, for people; empty if they were not
+    note: str = ""  # what the user should know
+    has_media_type: bool = True  # whether there is a media type of rows in that form
 
     @property
     def about(self) -> str:
-        """What was seen of it, in a few words.
-
-        Example:
-            >>> ToolFinding("run_query", 2, "rows", "SPARQL", form="SPARQL JSON").about
-            '2 calls: SPARQL, rows as SPARQL JSON'
-        """
+        """What was seen of it, in a few words."""
         if not self.calls:
             return f"not called yet; {self.note}" if self.note else "not called yet"
         gives = "text" if self.gives == "unknown" else self.gives

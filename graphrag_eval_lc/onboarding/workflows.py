@@ -22,11 +22,6 @@ def workflow(service: Service, folder: Path) -> tuple[Path, str, str]:
     """Return the file of a workflow, its text, and what the user still has to do.
 
     Files in the project's folder say how the agent's packages are installed.
-
-    Example:
-        >>> path, text, _ = workflow("github", Path("."))
-        >>> path.name, "graphrag-eval-lc run" in text
-        ('evaluation.yml', True)
     """
     root = repository_of(folder)
     below = folder.resolve().relative_to(root).as_posix()

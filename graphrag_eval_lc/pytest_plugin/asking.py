@@ -74,13 +74,7 @@ _NAMED = pytest.StashKey[dict[str, Any]]()
 
 
 class Asker:
-    """Asks an agent the question of one test: ``graphrag_ask(agent)``, or ``await graphrag_ask.aask(agent)``.
-
-    Args:
-        item: The test.
-        question: Its question.
-        part: Keeps what is asked; None: it is not kept.
-    """
+    """Asks an agent the question of one test: ``graphrag_ask(agent)``, or ``await graphrag_ask.aask(agent)``."""
 
     def __init__(self, item: pytest.Item, question: AskedQuestion, part: Part | None) -> None:
         self._item = item

@@ -32,24 +32,16 @@ _KEYWORDS = (*_SCORING, "templates", "questions", "limit", "sample", "seed", "na
 
 @dataclass(frozen=True, slots=True, eq=False)
 class MarkedDataset:
-    """The dataset of a marker.
+    """The dataset of a marker."""
 
-    Attributes:
-        path: Its file; None if it was made in Python.
-        templates: All its templates.
-        selected: The questions that the marker selects, with their templates.
-        selection: How it selects them.
-        scoring: How responses are scored, by the names of the options of ``run_benchmark``: the config, loaded, and
-            evaluators and models if the marker has some.
-        name: The name of the run's folder, if the marker has one.
-    """
-
-    path: Path | None
+    path: Path | None  # its file; None if it was made in Python
     templates: Sequence[Template]
-    selected: Sequence[tuple[Template, Question]]
+    selected: Sequence[tuple[Template, Question]]  # the questions that the marker selects, with their templates
     selection: Selection
+    # how responses are scored, by the names of the options of run_benchmark: the config, loaded, and evaluators and
+    # models if the marker has some
     scoring: Mapping[str, Any]
-    name: str | None
+    name: str | None  # the name of the run's folder, if the marker has one
 
     @property
     def config(self) -> EvaluationConfig:
@@ -64,13 +56,7 @@ class MarkedDataset:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class AskedQuestion:
-    """The question of one test.
-
-    Attributes:
-        dataset: The dataset.
-        template: Its template.
-        question: The question.
-    """
+    """The question of one test."""
 
     dataset: MarkedDataset
     template: Template
@@ -93,16 +79,10 @@ class AskedQuestion:
 
 @dataclass(frozen=True, slots=True)
 class MarkedRun:
-    """What one test asks, with one set of its other parameters.
+    """What one test asks, with one set of its other parameters."""
 
-    Attributes:
-        test: The test's node id, without brackets.
-        variant: Its other parameters, as in the test's brackets; empty if it has none.
-        dataset: Its dataset.
-    """
-
-    test: str
-    variant: str
+    test: str  # the test's node id, without brackets
+    variant: str  # its other parameters, as in the test's brackets; empty if it has none
     dataset: MarkedDataset
 
     @property
@@ -121,11 +101,7 @@ _READ = pytest.StashKey[_Read]()
 
 
 def parametrize(metafunc: pytest.Metafunc, marker: pytest.Mark | None) -> None:
-    """Make a test of each question that a marker selects.
-
-    Raises:
-        pytest.Collector.CollectError: The dataset cannot be read, selects nothing or is marked wrongly.
-    """
+    """Make a test of each question that a marker selects."""
     has_question = _QUESTION in metafunc.fixturenames
     own = [each for each in metafunc.definition.own_markers if each.name == "graphrag_dataset"]
     if not has_question and not own:
@@ -172,11 +148,7 @@ def run_of(item: pytest.Item, question: AskedQuestion) -> MarkedRun:
 
 
 def gates_given(settings: Settings) -> list[GateConfig]:
-    """Return the gates of the options.
-
-    Raises:
-        OptionError: A text has another form, bounds the same twice, or needs a baseline.
-    """
+    """Return the gates of the options."""
     return [*gates_of_option("fail-under", settings.fail_under), *gates_of_option("fail-over", settings.fail_over)]
 
 
@@ -229,11 +201,7 @@ def _refuse_unknown(given: Mapping[str, Any]) -> None:
 def _templates(
     source: Any, folder: Path, config: pytest.Config, scored_by: EvaluationConfig, config_source: Any
 ) -> tuple[Path | None, Sequence[Template]]:
-    """Return the file and the templates of a dataset, read and checked once in a session with the same config.
-
-    Raises:
-        DatasetError: It has what ``validate`` calls an error.
-    """
+    """Return the file and the templates of a dataset, read and checked once in a session with the same config."""
     path = _found(source, folder, config) if isinstance(source, str | PathLike) else None
     known = config.stash.setdefault(_READ, {})
     if path is not None and path in known and known[path][0] == scored_by:

@@ -27,12 +27,7 @@ _NOT_ASKED = (GraphRAGEvalError, KeyboardInterrupt, SystemExit, pytest.exit.Exce
 
 
 class Part:
-    """What this process asks.
-
-    Args:
-        folder: Its own folder; it is made.
-        config: That of pytest.
-    """
+    """What this process asks."""
 
     def __init__(self, folder: Path, config: pytest.Config) -> None:
         self._is_private = not settings_of(config).open_files

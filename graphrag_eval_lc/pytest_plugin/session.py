@@ -33,12 +33,7 @@ _GOOD = (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED)
 
 
 class SessionRuns:
-    """The runs of a session, as a plugin of pytest.
-
-    Args:
-        config: That of pytest.
-        settings: The options.
-    """
+    """The runs of a session, as a plugin of pytest."""
 
     def __init__(self, config: pytest.Config, settings: Settings) -> None:
         self._config = config

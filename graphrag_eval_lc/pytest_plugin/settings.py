@@ -39,27 +39,17 @@ _LISTS = ("fail_under", "fail_over")
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """What the options say; paths are absolute.
+    """What the options say; paths are absolute."""
 
-    Attributes:
-        output: The folder for the runs; None: nothing is written.
-        fail_under: Gates such as ``steps_score=0.9``.
-        fail_over: Gates such as ``elapsed_sec.p95=30``.
-        config: The configuration of datasets whose marker names none.
-        label: A name for the runs.
-        overwrite: Whether earlier runs in the folder are replaced.
-        open_files: Whether the umask decides who may read what is made, and not its owner alone.
-        parts: The folder in which the processes of pytest-xdist keep what they ask; None in the process that the user
-            started.
-    """
-
-    output: Path | None = None
-    fail_under: list[str] = field(default_factory=list)
-    fail_over: list[str] = field(default_factory=list)
-    config: Path | None = None
+    output: Path | None = None  # the folder for the runs; None: nothing is written
+    fail_under: list[str] = field(default_factory=list)  # gates such as steps_score=0.9
+    fail_over: list[str] = field(default_factory=list)  # gates such as elapsed_sec.p95=30
+    config: Path | None = None  # the configuration of datasets whose marker names none
     label: str | None = None
-    overwrite: bool = False
-    open_files: bool = False
+    overwrite: bool = False  # whether earlier runs in the folder are replaced
+    open_files: bool = False  # whether the umask decides who may read what is made, and not its owner alone
+    # the folder in which the processes of pytest-xdist keep what they ask; None in the process that the user
+    # started
     parts: Path | None = None
 
     @property
