@@ -24,7 +24,7 @@ from report import PAINTED
 from graphrag_eval_lc import compare_runs, load_dataset, run_benchmark, score_responses, write_report
 from graphrag_eval_lc.demo import DATASET_PATH
 from graphrag_eval_lc.demo.agent import create_demo_agent
-from graphrag_eval_lc.demo.slips import SLIPS
+from graphrag_eval_lc.demo.plans import SLIPS
 from graphrag_eval_lc.report.comparison_page import write_comparison
 
 QUESTIONS = 5_000

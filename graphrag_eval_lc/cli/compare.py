@@ -8,8 +8,7 @@ import typer
 from rich.table import Table
 from rich.text import Text
 
-from graphrag_eval_lc.benchmark.option_fields import DISPLAY, GATES, MORE
-from graphrag_eval_lc.cli.options import FailUnder, JsonRows, Summary, complete_metric, option
+from graphrag_eval_lc.cli.options import FailUnder, JsonRows, Summary, complete_metric, option, with_options
 from graphrag_eval_lc.cli.printing import EXIT_FINDINGS, EXIT_NOTHING, output_console, print_document, say, tell
 from graphrag_eval_lc.compare import (
     GateResult,
@@ -177,22 +176,10 @@ def exit_code_of(gates: Sequence[GateResult]) -> int:
     return EXIT_NOTHING if "not checked" in states else 0
 
 
+@with_options()
 def compare(
-    runs: Annotated[
-        list[Path],
-        typer.Argument(
-            help="The folders of two or more runs; each is compared with the first. With --baseline one is enough.",
-            metavar="RUN_A RUN_B [RUN_C…]",
-        ),
-    ],
-    baseline: Annotated[
-        Path | None,
-        option(
-            "--baseline",
-            "The run to compare with, or a folder of runs, whose last completed run is used. Default: the first run.",
-            "DIR",
-        ),
-    ] = None,
+    runs: list[Path],
+    baseline: Path | None = None,
     metrics: Annotated[
         list[str] | None,
         option(
@@ -204,99 +191,20 @@ def compare(
             autocompletion=complete_metric,
         ),
     ] = None,
-    fail_on_regression: Annotated[
-        bool,
-        option(
-            "--fail-on-regression",
-            "Exit with 1 if a run is worse than RUN_A in the main metric. If the test would detect a drop of 0.05 in "
-            "at least 80 % of such comparisons, a p-value below 0.05 decides; otherwise a drop by more than --max-drop "
-            "(0.05 by default). The output says which decided, and why.",
-        ),
-    ] = False,
-    max_drop: Annotated[
-        list[str] | None,
-        option(
-            "--max-drop",
-            "Exit with 1 if the mean of a metric is worse than that of RUN_A by more than this, 0 to 1. For a score "
-            "between 0 and 1 it is points, for anything else (scores from 1 to 5, tokens) a share of RUN_A's mean. A "
-            "number without a name is for the main metric; with --fail-on-regression it is the drop that this allows. "
-            "TEMPLATE/METRIC=DROP is for one template. May be repeated.",
-            "[METRIC=]DROP",
-        ),
-    ] = None,
+    fail_on_regression: bool = False,
+    max_drop: list[str] | None = None,
     fail_under: FailUnder = None,
-    html: Annotated[Path | None, option("--html", "Write the comparison as an HTML page.", "FILE")] = None,
+    html: Path | None = None,
     as_json: JsonRows = False,
-    against: Annotated[
-        str | None,
-        option(
-            "--against",
-            "Choose the baseline from the folder of --baseline, or from the one that RUN is in: previous, first "
-            "(the first run on the same dataset), best (the best run before RUN by the main metric; p-values are "
-            "multiplied by the number of candidates), or a run by its label, folder name or path. Runs of one commit "
-            "that are otherwise alike are pooled, except with previous.",
-            "RUN",
-            MORE,
-        ),
-    ] = None,
-    labels: Annotated[
-        list[str] | None,
-        option("--label", "A name for a run, one for each in their order; default: that in run.json.", panel=MORE),
-    ] = None,
-    config: Annotated[
-        Path | None,
-        option(
-            "--config -c",
-            "A YAML or JSON file with the configuration, whose gates are checked; default: those in each run's "
-            "run.json.",
-            "FILE",
-            GATES,
-        ),
-    ] = None,
-    max_drop_per_template: Annotated[
-        list[str] | None,
-        option(
-            "--max-drop-per-template",
-            "The same for the mean of each template; names those that dropped by more. May be repeated.",
-            "[METRIC=]DROP",
-            GATES,
-        ),
-    ] = None,
-    confident: Annotated[
-        bool,
-        option(
-            "--confident",
-            "Let only certain drops fail: the lower end of a drop's 95 % interval counts instead of the drop (of a "
-            "template: over its questions). With few questions no drop is certain; the output says so.",
-            panel=GATES,
-        ),
-    ] = False,
-    max_lost: Annotated[
-        list[str] | None,
-        option(
-            "--max-lost",
-            "Exit with 1 if more questions were right in RUN_A and are wrong now, by the main metric: 2 in all, "
-            "2/template in each template, 1/notes in the template notes. May be repeated.",
-            "NUMBER[/TEMPLATE]",
-            GATES,
-        ),
-    ] = None,
-    fail_over: Annotated[
-        list[str] | None,
-        option(
-            "--fail-over",
-            "Exit with 1 if a lower-is-better metric is above this number, such as elapsed_sec.p95=30, or "
-            "above that of RUN_A by more than this increase, over the questions that both have, such as "
-            "total_tokens=+10% or agent_cost=+0.05. METRIC.median, .p95, .min, .max and .sum are over samples; "
-            "TEMPLATE/METRIC is for one template. May be repeated.",
-            "METRIC=NUMBER",
-            GATES,
-        ),
-    ] = None,
-    show: Annotated[int, option("--show", "How many broken and fixed questions to show.", panel=DISPLAY, min=0)] = 10,
-    csv: Annotated[
-        Path | None, option("--csv", "Write the metrics as comma-separated values.", "FILE", DISPLAY)
-    ] = None,
+    against: str | None = None,
+    labels: list[str] | None = None,
+    config: Path | None = None,
+    max_drop_per_template: list[str] | None = None,
+    confident: bool = False,
+    max_lost: list[str] | None = None,
+    fail_over: list[str] | None = None,
+    show: int = 10,
+    csv: Path | None = None,
     summary: Summary = None,
 ) -> None:
     """Compare runs question by question: is a difference more than chance?
@@ -309,6 +217,45 @@ def compare(
     For example:
 
     `graphrag-eval-lc compare runs/main runs/branch --fail-on-regression`
+
+    Options:
+        runs RUN_A RUN_B [RUN_C…]: The folders of two or more runs; each is compared with the first. With --baseline one
+            is enough.
+        --baseline DIR: The run to compare with, or a folder of runs, whose last completed run is used. Default: the
+            first run.
+        --fail-on-regression: Exit with 1 if a run is worse than RUN_A in the main metric. If the test would detect a
+            drop of 0.05 in at least 80 % of such comparisons, a p-value below 0.05 decides; otherwise a drop by more
+            than --max-drop (0.05 by default). The output says which decided, and why.
+        --max-drop [METRIC=]DROP: Exit with 1 if the mean of a metric is worse than that of RUN_A by more than this, 0
+            to 1. For a score between 0 and 1 it is points, for anything else (scores from 1 to 5, tokens) a share of
+            RUN_A's mean. A number without a name is for the main metric; with --fail-on-regression it is the drop that
+            this allows. TEMPLATE/METRIC=DROP is for one template. May be repeated.
+        --html FILE: Write the comparison as an HTML page.
+
+    More:
+        --against RUN: Choose the baseline from the folder of --baseline, or from the one that RUN is in: previous,
+            first (the first run on the same dataset), best (the best run before RUN by the main metric; p-values are
+            multiplied by the number of candidates), or a run by its label, folder name or path. Runs of one commit that
+            are otherwise alike are pooled, except with previous.
+        --label: A name for a run, one for each in their order; default: that in run.json.
+
+    Gates: when the command exits with 1:
+        --config -c FILE: A YAML or JSON file with the configuration, whose gates are checked; default: those in each
+            run's run.json.
+        --max-drop-per-template [METRIC=]DROP: The same for the mean of each template; names those that dropped by more.
+            May be repeated.
+        --confident: Let only certain drops fail: the lower end of a drop's 95 % interval counts instead of the drop (of
+            a template: over its questions). With few questions no drop is certain; the output says so.
+        --max-lost NUMBER[/TEMPLATE]: Exit with 1 if more questions were right in RUN_A and are wrong now, by the main
+            metric: 2 in all, 2/template in each template, 1/notes in the template notes. May be repeated.
+        --fail-over METRIC=NUMBER: Exit with 1 if a lower-is-better metric is above this number, such as
+            elapsed_sec.p95=30, or above that of RUN_A by more than this increase, over the questions that both have,
+            such as total_tokens=+10% or agent_cost=+0.05. METRIC.median, .p95, .min, .max and .sum are over samples;
+            TEMPLATE/METRIC is for one template. May be repeated.
+
+    Output:
+        --show (min 0): How many broken and fixed questions to show.
+        --csv FILE: Write the metrics as comma-separated values.
     """
     given_runs: list[RunSource] = [*runs]
     if against is not None:

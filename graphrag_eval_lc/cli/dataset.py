@@ -8,7 +8,6 @@ from typing import Annotated, Any
 import typer
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-from graphrag_eval_lc.benchmark.option_fields import MORE
 from graphrag_eval_lc.benchmark.score_options import ScoreRunOptions
 from graphrag_eval_lc.cli.options import (
     SELECTING,
@@ -19,7 +18,7 @@ from graphrag_eval_lc.cli.options import (
     keywords,
     load_named_plugins,
     option,
-    with_fields_of,
+    with_options,
 )
 from graphrag_eval_lc.cli.printing import EXIT_FINDINGS, print_document, say, tell
 from graphrag_eval_lc.cli.project import Config, Dataset, needed_dataset
@@ -27,13 +26,13 @@ from graphrag_eval_lc.compare.runs import run_results
 from graphrag_eval_lc.config.loading import CONFIG_SCHEMA_PATH
 from graphrag_eval_lc.console import DataConsole
 from graphrag_eval_lc.dataset.drafting import draft as drafted_from
-from graphrag_eval_lc.dataset.import_columns import Columns
+from graphrag_eval_lc.dataset.rules import UNANSWERED
+from graphrag_eval_lc.dataset.import_fields import Columns
 from graphrag_eval_lc.dataset.importing import ImportOptions, imported, write_responses
 from graphrag_eval_lc.dataset.loading import SCHEMA_PATHS
 from graphrag_eval_lc.dataset.query_language import STEP_NAMES
-from graphrag_eval_lc.dataset.query_runs import STATE_SUFFIX
-from graphrag_eval_lc.dataset.rules import UNANSWERED
 from graphrag_eval_lc.dataset.selection import Selection
+from graphrag_eval_lc.dataset.sparql_endpoint import STATE_SUFFIX
 from graphrag_eval_lc.dataset.validation import Problem, validated
 from graphrag_eval_lc.errors import DatasetError, OptionError, ResponsesError
 from graphrag_eval_lc.files.writing import refuse_existing, replace_file
@@ -50,27 +49,14 @@ DatasetFile = Annotated[
 ]
 
 
+@with_options()
 def draft(
-    responses: Annotated[
-        Path,
-        typer.Argument(
-            help="The folder of a run, or a file of responses (JSON Lines, JSON or YAML).", metavar="RUN_DIR|RESPONSES"
-        ),
-    ],
+    responses: Path,
     output: DatasetFile,
-    dataset: Annotated[
-        Path | None,
-        option(
-            "--dataset",
-            "The dataset of the run, whose templates and order are kept. Default: that of the run's folder.",
-            "FILE",
-        ),
-    ] = None,
+    dataset: Path | None = None,
     config: Config = None,
     plugins: Plugins = None,
-    keep_references: Annotated[
-        bool, option("--keep-references", "Keep the dataset's references, and draft only those that are missing.")
-    ] = False,
+    keep_references: bool = False,
     overwrite: Overwrite = False,
 ) -> None:
     """Draft a reference dataset from recorded responses.
@@ -83,6 +69,11 @@ def draft(
     For example:
 
     `graphrag-eval-lc dataset draft runs/first --output reference.yaml`
+
+    Options:
+        responses RUN_DIR|RESPONSES: The folder of a run, or a file of responses (JSON Lines, JSON or YAML).
+        --dataset FILE: The dataset of the run, whose templates and order are kept. Default: that of the run's folder.
+        --keep-references: Keep the dataset's references, and draft only those that are missing.
     """
     load_named_plugins(plugins)
     drafted = drafted_from(responses, dataset, config, keep_references=keep_references)
@@ -99,9 +90,10 @@ def draft(
     say(f"Wrote {counted(count, 'question')} to {output}. Check each before you use it.")
 
 
+@with_options()
 def schema(
-    name: Annotated[str, typer.Argument(help="config, dataset, responses, or a document of --json.", metavar="NAME")],
-    output: Annotated[Path | None, option("--output -o", "The file to write, instead of printing.", "FILE")] = None,
+    name: str,
+    output: Path | None = None,
 ) -> None:
     """Print the JSON Schema of a format, for editors that check files.
 
@@ -111,6 +103,10 @@ def schema(
     For example:
 
     `graphrag-eval-lc dataset schema config --output config.schema.json`
+
+    Options:
+        name NAME: config, dataset, responses, or a document of --json.
+        --output -o FILE: The file to write, instead of printing.
     """
     paths = {"config": CONFIG_SCHEMA_PATH, **SCHEMA_PATHS, **DOCUMENT_SCHEMA_PATHS}
     if name not in paths:
@@ -127,21 +123,11 @@ def _column(name: str, text: str) -> Any:
     return option(name, text, "NAME", _TABLE)
 
 
+@with_options()
 def import_dataset(
-    source: Annotated[
-        Path,
-        typer.Argument(help="JSON, JSON Lines, CSV, tab-separated values, QALD's XML or Parquet.", metavar="FILE"),
-    ],
+    source: Path,
     output: DatasetFile,
-    language: Annotated[
-        list[str] | None,
-        option(
-            "--language",
-            "The language of the questions, or several such as de,en; the first one that a question has is used. May "
-            "be repeated. Default: English, otherwise the first one.",
-            "CODE",
-        ),
-    ] = None,
+    language: list[str] | None = None,
     step_name: Annotated[
         str | None,
         option(
@@ -151,67 +137,22 @@ def import_dataset(
             "NAME",
         ),
     ] = None,
-    responses: Annotated[
-        Path | None,
-        option(
-            "--responses",
-            "Write the model's answers in the file to this file, for `score`. They are never gold.",
-            "FILE",
-        ),
-    ] = None,
-    endpoint: Annotated[
-        str | None,
-        option("--endpoint", "Query this SPARQL endpoint for results that are missing or empty in the dataset.", "URL"),
-    ] = None,
+    responses: Path | None = None,
+    endpoint: str | None = None,
     overwrite: Overwrite = False,
-    template_id: Annotated[
-        str | None,
-        option(
-            "--template-id",
-            "The template of all questions. Default: one for each answer type of QALD, the template column of a table, "
-            "or the file's name.",
-            "ID",
-            MORE,
-        ),
-    ] = None,
-    keep_empty: Annotated[
-        bool,
-        option(
-            "--keep-empty",
-            "Keep an empty gold result as a reference, although any empty result matches it.",
-            panel=MORE,
-        ),
-    ] = False,
-    retrieval_step: Annotated[
-        str | None,
-        option(
-            "--retrieval-step",
-            "Make the ids of relevant documents (AutoRAG's retrieval_gt) a reference step of this name, such as "
-            "retrieval.",
-            "NAME",
-            MORE,
-        ),
-    ] = None,
-    question_column: Annotated[str | None, _column("--question-column", "The questions.")] = None,
-    query_column: Annotated[str | None, _column("--query-column", "The queries.")] = None,
-    id_column: Annotated[
-        str | None, _column("--id-column", "The ids; if there are none, questions are numbered.")
-    ] = None,
-    template_column: Annotated[str | None, _column("--template-column", "The template ids.")] = None,
-    results_column: Annotated[str | None, _column("--results-column", "The results of the queries.")] = None,
-    answer_column: Annotated[str | None, _column("--answer-column", "The reference answers.")] = None,
-    refresh: Annotated[
-        bool, option("--refresh", "Query it for all results, not only for missing ones.", panel=_ENDPOINT)
-    ] = False,
-    timeout: Annotated[float, option("--timeout", "The longest time for a query, in seconds.", "SEC", _ENDPOINT)] = 60,
-    max_bytes: Annotated[
-        int,
-        option("--max-bytes", "The maximum size of a query's results, after decompression.", "N", _ENDPOINT),
-    ] = 100_000_000,
-    follow_redirects: Annotated[
-        bool,
-        option("--follow-redirects", "Follow redirects to another host; they are refused otherwise.", panel=_ENDPOINT),
-    ] = False,
+    template_id: str | None = None,
+    keep_empty: bool = False,
+    retrieval_step: str | None = None,
+    question_column: str | None = None,
+    query_column: str | None = None,
+    id_column: str | None = None,
+    template_column: str | None = None,
+    results_column: str | None = None,
+    answer_column: str | None = None,
+    refresh: bool = False,
+    timeout: float = 60,
+    max_bytes: int = 100_000_000,
+    follow_redirects: bool = False,
 ) -> None:
     """Import a published dataset of questions and queries.
 
@@ -227,6 +168,34 @@ def import_dataset(
     For example:
 
     `graphrag-eval-lc dataset import qald_10.json -o qa.yaml`
+
+    Options:
+        source FILE: JSON, JSON Lines, CSV, tab-separated values, QALD's XML or Parquet.
+        --language CODE: The language of the questions, or several such as de,en; the first one that a question has is
+            used. May be repeated. Default: English, otherwise the first one.
+        --responses FILE: Write the model's answers in the file to this file, for `score`. They are never gold.
+        --endpoint URL: Query this SPARQL endpoint for results that are missing or empty in the dataset.
+
+    More:
+        --template-id ID: The template of all questions. Default: one for each answer type of QALD, the template column
+            of a table, or the file's name.
+        --keep-empty: Keep an empty gold result as a reference, although any empty result matches it.
+        --retrieval-step NAME: Make the ids of relevant documents (AutoRAG's retrieval_gt) a reference step of this
+            name, such as retrieval.
+
+    Columns of CSV and JSON records:
+        --question-column NAME: The questions.
+        --query-column NAME: The queries.
+        --id-column NAME: The ids; if there are none, questions are numbered.
+        --template-column NAME: The template ids.
+        --results-column NAME: The results of the queries.
+        --answer-column NAME: The reference answers.
+
+    SPARQL endpoint:
+        --refresh: Query it for all results, not only for missing ones.
+        --timeout SEC: The longest time for a query, in seconds.
+        --max-bytes N: The maximum size of a query's results, after decompression.
+        --follow-redirects: Follow redirects to another host; they are refused otherwise.
     """
     if responses == output:
         raise OptionError("the responses and the dataset are the same file", hint="Use two names.")
@@ -286,23 +255,13 @@ def showing_progress(what: str) -> Iterator[Callable[[int, int], None]]:
         yield lambda done, total: bar.update(task, completed=done, total=total, visible=True)
 
 
+@with_options()
 def notes(
-    notes: Annotated[Path, typer.Argument(help="The file that a report exported.", show_default=False)],
-    dataset: Annotated[Path, typer.Argument(help="The dataset, in YAML or JSON.", show_default=False)],
-    write: Annotated[
-        bool, option("--write -w", "Replace the references whose actual output was accepted, in the dataset itself.")
-    ] = False,
-    labels: Annotated[
-        Path | None,
-        option(
-            "--labels",
-            "Write the answers for which readers judged the judge to this CSV file, for judge agreement.",
-            "FILE",
-        ),
-    ] = None,
-    run: Annotated[
-        Path | None, option("--run", "The folder of the run. Default: the folder that the notes name.", "DIR")
-    ] = None,
+    notes: Path,
+    dataset: Path,
+    write: bool = False,
+    labels: Path | None = None,
+    run: Path | None = None,
 ) -> None:
     """List the notes that readers made in a report, and accept outputs as references.
 
@@ -314,6 +273,13 @@ def notes(
     For example:
 
     `graphrag-eval-lc dataset notes notes.json qa.yaml --write`
+
+    Options:
+        notes: The file that a report exported.
+        dataset: The dataset, in YAML or JSON.
+        --write -w: Replace the references whose actual output was accepted, in the dataset itself.
+        --labels FILE: Write the answers for which readers judged the judge to this CSV file, for judge agreement.
+        --run DIR: The folder of the run. Default: the folder that the notes name.
     """
     noted = read_notes(notes)
     folder = run or (Path(noted.folder) if noted.folder else None)
@@ -337,13 +303,10 @@ _MOST_UNANSWERED = 10
 _FIRST_UNANSWERED = 3
 
 
-@with_fields_of(ScoreRunOptions, only=SELECTING)
+@with_options(ScoreRunOptions, only=SELECTING)
 def validate(
     dataset: Dataset = None,
-    responses: Annotated[
-        Path | None,
-        option("--responses -r", "Responses to check against it: a file, or the folder of a run.", "FILE|RUN_DIR"),
-    ] = None,
+    responses: Path | None = None,
     config: Config = None,
     plugins: Plugins = None,
     as_json: JsonRows = False,
@@ -365,6 +328,9 @@ def validate(
     For example:
 
     `graphrag-eval-lc validate qa.yaml --responses responses.jsonl`
+
+    Options:
+        --responses -r FILE|RUN_DIR: Responses to check against it: a file, or the folder of a run.
     """
     dataset = needed_dataset(config, dataset)
     load_named_plugins(plugins)

@@ -8,7 +8,7 @@ import typer
 from rich.table import Table
 
 from graphrag_eval_lc import matching
-from graphrag_eval_lc.cli.options import JsonRows, Plugins, load_named_plugins, option
+from graphrag_eval_lc.cli.options import JsonRows, Plugins, load_named_plugins, option, with_options
 from graphrag_eval_lc.cli.printing import EXIT_FINDINGS, output_console, print_json, say
 from graphrag_eval_lc.cli.project import Config
 from graphrag_eval_lc.config import load_config
@@ -33,19 +33,16 @@ from graphrag_eval_lc.texts import counted
 _WIDTH = 9
 
 
+@with_options()
 def doctor(
-    agent: Annotated[str | None, option("--agent -a", "The agent, as for run.", "SPEC")] = None,
-    dataset: Annotated[Path | None, option("--dataset -d", "The reference dataset.", "FILE")] = None,
-    output: Annotated[Path | None, option("--output -o", "The folder that runs are written to.", "DIR")] = None,
+    agent: str | None = None,
+    dataset: Path | None = None,
+    output: Path | None = None,
     config: Config = None,
-    agent_key_env: Annotated[
-        str | None, option("--agent-key-env", "The environment variable with the key of the agent's server.", "NAME")
-    ] = None,
-    input_fn: Annotated[
-        str | None, option("--input-fn", "A function that makes the agent's input from a question.", "SPEC")
-    ] = None,
-    ask: Annotated[bool, option("--ask", "Ask the agent the first question of the dataset, which may cost.")] = False,
-    ask_models: Annotated[bool, option("--ask-models", "Send each model of the judges one tiny request.")] = False,
+    agent_key_env: str | None = None,
+    input_fn: str | None = None,
+    ask: bool = False,
+    ask_models: bool = False,
     as_json: JsonRows = False,
     shows_plugins: Annotated[
         bool,
@@ -57,13 +54,8 @@ def doctor(
     ] = False,
     show_all: Annotated[bool, option("--all", "With --plugins: also list what the package itself registers.")] = False,
     plugins: Plugins = None,
-    secrets: Annotated[
-        Path | None,
-        option("--secrets", "Instead find keys, tokens and passwords in this run, folder of runs or file.", "PATH"),
-    ] = None,
-    mask: Annotated[
-        bool, option("--mask", "With --secrets: replace the secrets in the files by ***, which cannot be undone.")
-    ] = False,
+    secrets: Path | None = None,
+    mask: bool = False,
 ) -> None:
     """Check what a run needs: versions, config, agent, dataset, gates, models.
 
@@ -73,6 +65,17 @@ def doctor(
     For example:
 
     `graphrag-eval-lc doctor --agent my_agent.py:agent --dataset questions.yaml`
+
+    Options:
+        --agent -a SPEC: The agent, as for run.
+        --dataset -d FILE: The reference dataset.
+        --output -o DIR: The folder that runs are written to.
+        --agent-key-env NAME: The environment variable with the key of the agent's server.
+        --input-fn SPEC: A function that makes the agent's input from a question.
+        --ask: Ask the agent the first question of the dataset, which may cost.
+        --ask-models: Send each model of the judges one tiny request.
+        --secrets PATH: Instead find keys, tokens and passwords in this run, folder of runs or file.
+        --mask: With --secrets: replace the secrets in the files by ***, which cannot be undone.
     """
     if secrets is not None:
         find_secrets(secrets, mask=mask, as_json=as_json)

@@ -11,7 +11,7 @@ from typing import Annotated, Any
 import typer
 
 from graphrag_eval_lc.cli.dataset import DatasetFile, refresh_state, showing_progress
-from graphrag_eval_lc.cli.options import JsonRows, Overwrite, option
+from graphrag_eval_lc.cli.options import JsonRows, Overwrite, option, with_options
 from graphrag_eval_lc.cli.printing import EXIT_FINDINGS, print_document, say, tell
 from graphrag_eval_lc.cli.project import Config
 from graphrag_eval_lc.config import GraphConfig, load_config
@@ -47,24 +47,15 @@ MaxConcurrency = Annotated[
 ]
 
 
+@with_options()
 def lint(
-    path: Annotated[
-        Path, typer.Argument(help="A dataset, or the folder of a run.", metavar="DATASET|RUN_DIR", show_default=False)
-    ],
+    path: Path,
     config: Config = None,
     endpoint: Endpoint = None,
     graph: GraphFileOption = None,
-    vocabulary: Annotated[
-        Path | None,
-        option(
-            "--vocabulary",
-            "A JSON file with the classes and properties of the graph; written if it is missing. Default: "
-            "graph.vocabulary of the config.",
-            "FILE",
-        ),
-    ] = None,
-    reread: Annotated[bool, option("--reread", "Read the vocabulary again, and replace its file.")] = False,
-    needs_limit: Annotated[bool, option("--needs-limit", "Report SELECT queries without LIMIT.")] = False,
+    vocabulary: Path | None = None,
+    reread: bool = False,
+    needs_limit: bool = False,
     timeout: Timeout = 60.0,
     as_json: JsonRows = False,
 ) -> None:
@@ -79,6 +70,13 @@ def lint(
     For example:
 
     `graphrag-eval-lc dataset lint qa.yaml --endpoint http://localhost:7200/repositories/grid`
+
+    Options:
+        path DATASET|RUN_DIR: A dataset, or the folder of a run.
+        --vocabulary FILE: A JSON file with the classes and properties of the graph; written if it is missing. Default:
+            graph.vocabulary of the config.
+        --reread: Read the vocabulary again, and replace its file.
+        --needs-limit: Report SELECT queries without LIMIT.
     """
     lint_files = _lint_files()
     settings = _graph_config(config, endpoint, graph, vocabulary)
@@ -103,15 +101,13 @@ def lint(
         raise typer.Exit(EXIT_FINDINGS)
 
 
+@with_options()
 def refresh(
-    dataset: Annotated[Path, typer.Argument(help="The dataset, in YAML or JSON.", show_default=False)],
+    dataset: Path,
     config: Config = None,
     endpoint: Endpoint = None,
     graph: GraphFileOption = None,
-    write: Annotated[
-        Path | None,
-        option("--write -w", "Write the dataset with the new results here; it may be the dataset itself.", "FILE"),
-    ] = None,
+    write: Path | None = None,
     overwrite: Overwrite = False,
     max_concurrency: MaxConcurrency = 4,
     timeout: Timeout = 60.0,
@@ -128,6 +124,10 @@ def refresh(
     For example:
 
     `graphrag-eval-lc dataset refresh qa.yaml --endpoint http://localhost:7200/repositories/grid --write qa.yaml`
+
+    Options:
+        dataset: The dataset, in YAML or JSON.
+        --write -w FILE: Write the dataset with the new results here; it may be the dataset itself.
     """
     if write is not None and write != dataset:
         refuse_existing(write, overwrite=overwrite)
@@ -149,24 +149,16 @@ def refresh(
         raise typer.Exit(EXIT_FINDINGS)
 
 
+@with_options()
 def generate(
-    templates: Annotated[Path, typer.Argument(help="The templates, in YAML or JSON.", show_default=False)],
+    templates: Path,
     output: DatasetFile,
     config: Config = None,
     endpoint: Endpoint = None,
     graph: GraphFileOption = None,
-    seed: Annotated[
-        int, option("--seed", "Chooses values if a template has more than `most`, and the split.", "N")
-    ] = 0,
-    split: Annotated[
-        SplitBy | None,
-        option(
-            "--split",
-            "Also write a part for development and one for testing, next to the dataset. No template, or no value, is "
-            "in both.",
-        ),
-    ] = None,
-    test_share: Annotated[float, option("--test-share", "The share of the test part.", min=0.0, max=1.0)] = 0.3,
+    seed: int = 0,
+    split: SplitBy | None = None,
+    test_share: float = 0.3,
     overwrite: Overwrite = False,
     max_concurrency: MaxConcurrency = 4,
     timeout: Timeout = 60.0,
@@ -180,6 +172,13 @@ def generate(
     For example:
 
     `graphrag-eval-lc dataset generate templates.yaml --graph grid.ttl --output qa.yaml --split value`
+
+    Options:
+        templates: The templates, in YAML or JSON.
+        --seed N: Chooses values if a template has more than `most`, and the split.
+        --split: Also write a part for development and one for testing, next to the dataset. No template, or no value,
+            is in both.
+        --test-share (min 0, max 1): The share of the test part.
     """
     parts = {} if split is None else {name: output.with_stem(f"{output.stem}-{name}") for name in ("dev", "test")}
     for path in (output, *parts.values()):
@@ -199,18 +198,13 @@ def generate(
         raise typer.Exit(EXIT_FINDINGS)
 
 
+@with_options()
 def proxy(
-    record: Annotated[
-        Path | None, option("--record", "Forward each call to the endpoint, and append it to this file.", "FILE")
-    ] = None,
-    replay: Annotated[
-        Path | None, option("--replay", "Replay the calls in this file, without the endpoint.", "FILE")
-    ] = None,
-    endpoint: Annotated[str | None, option("--endpoint", "The SPARQL endpoint.", "URL")] = None,
-    fill: Annotated[
-        bool, option("--fill", "With --replay: forward calls that were not recorded, and record them.")
-    ] = False,
-    port: Annotated[int, option("--port", "The port on this machine; 0 for any free port.", min=0)] = 0,
+    record: Path | None = None,
+    replay: Path | None = None,
+    endpoint: str | None = None,
+    fill: bool = False,
+    port: int = 0,
     overwrite: Overwrite = False,
 ) -> None:
     """Record the calls of a SPARQL endpoint, or replay them.
@@ -223,6 +217,13 @@ def proxy(
     For example:
 
     `graphrag-eval-lc proxy --record calls.jsonl --endpoint http://localhost:7200/repositories/grid --port 8765`
+
+    Options:
+        --record FILE: Forward each call to the endpoint, and append it to this file.
+        --replay FILE: Replay the calls in this file, without the endpoint.
+        --endpoint URL: The SPARQL endpoint.
+        --fill: With --replay: forward calls that were not recorded, and record them.
+        --port (min 0): The port on this machine; 0 for any free port.
     """
     if (record is None) == (replay is None):
         raise OptionError("--record and --replay exclude each other", hint="Use one: --record FILE or --replay FILE.")

@@ -7,11 +7,10 @@ import warnings
 from collections.abc import Iterator
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
 
 import typer
 
-from graphrag_eval_lc.cli.options import JsonRows, Overwrite, option
+from graphrag_eval_lc.cli.options import JsonRows, Overwrite, with_options
 from graphrag_eval_lc.cli.printing import EXIT_FINDINGS, print_json, say, tell
 from graphrag_eval_lc.errors import GraphRAGEvalWarning, OptionError
 from graphrag_eval_lc.onboarding.migration import Migration
@@ -29,34 +28,15 @@ class Service(StrEnum):
     GITLAB = "gitlab"
 
 
+@with_options()
 def init(
-    agent: Annotated[
-        str | None,
-        option(
-            "--agent -a",
-            "The agent, as for run: FILE.py:NAME, package.module:NAME, langgraph.json:GRAPH or an address. Default: "
-            "the graph of langgraph.json in this folder.",
-            "SPEC",
-        ),
-    ] = None,
-    output: Annotated[Path, option("--output -o", "The folder of the project.", "DIR")] = Path(),
-    ask: Annotated[
-        list[str] | None,
-        option(
-            "--ask", "Ask the agent this question, to see what its tools return. May cost; may be repeated.", "TEXT"
-        ),
-    ] = None,
-    responses: Annotated[
-        Path | None,
-        option("--responses", "Recorded responses or a run, instead of asking.", "FILE|RUN_DIR"),
-    ] = None,
-    ci: Annotated[
-        Service | None, option("--ci", "Also write a workflow, which runs the evaluation and its gates.")
-    ] = None,
-    agent_key_env: Annotated[
-        str | None, option("--agent-key-env", "The environment variable with the key of the agent's server.", "NAME")
-    ] = None,
-    yes: Annotated[bool, option("--yes -y", "Do not prompt for missing options.")] = False,
+    agent: str | None = None,
+    output: Path = Path(),
+    ask: list[str] | None = None,
+    responses: Path | None = None,
+    ci: Service | None = None,
+    agent_key_env: str | None = None,
+    yes: bool = False,
     overwrite: Overwrite = False,
 ) -> None:
     """Start a project: write a project file and a first dataset for your agent.
@@ -68,6 +48,16 @@ def init(
     For example:
 
     `graphrag-eval-lc init --agent my_agent.py:agent --ask "Which transformers are in OSLO?"`
+
+    Options:
+        --agent -a SPEC: The agent, as for run: FILE.py:NAME, package.module:NAME, langgraph.json:GRAPH or an address.
+            Default: the graph of langgraph.json in this folder.
+        --output -o DIR: The folder of the project.
+        --ask TEXT: Ask the agent this question, to see what its tools return. May cost; may be repeated.
+        --responses FILE|RUN_DIR: Recorded responses or a run, instead of asking.
+        --ci: Also write a workflow, which runs the evaluation and its gates.
+        --agent-key-env NAME: The environment variable with the key of the agent's server.
+        --yes -y: Do not prompt for missing options.
     """
     is_asked = not yes and sys.stdin is not None and sys.stdin.isatty()
     spec = agent or _agent_here(is_asked)
@@ -135,19 +125,15 @@ def _told(begun: BegunProject, *, asked: bool) -> Iterator[str]:
     yield "  graphrag-eval-lc run       # asks the agent, scores it, writes a report"
 
 
+@with_options()
 def migrate(
-    dataset: Annotated[Path, option("--dataset -d", "graphrag-eval's reference dataset.", "FILE")],
-    responses: Annotated[Path, option("--responses -r", "The responses that it scored.", "FILE")],
-    config: Annotated[
-        Path | None, option("--config -c", "Its config, whose models and evaluations are converted.", "OLD")
-    ] = None,
-    published: Annotated[
-        list[Path] | None,
-        option("--published -p", "Its results or its aggregates; may be repeated for both.", "FILE"),
-    ] = None,
-    output: Annotated[Path | None, option("--output -o", "The folder to write graphrag_eval.yaml to.", "DIR")] = None,
+    dataset: Path,
+    responses: Path,
+    config: Path | None = None,
+    published: list[Path] | None = None,
+    output: Path | None = None,
     overwrite: Overwrite = False,
-    worst: Annotated[int, option("--worst", "How many differences to show.", min=0)] = 20,
+    worst: int = 20,
     as_json: JsonRows = False,
 ) -> None:
     """Migrate from graphrag-eval: convert its config, and check that you get the same scores.
@@ -162,6 +148,14 @@ def migrate(
     For example:
 
     `graphrag-eval-lc migrate -d qa.yaml -r responses.jsonl -c config.yaml -p results.yaml -o evaluation`
+
+    Options:
+        --dataset -d FILE: graphrag-eval's reference dataset.
+        --responses -r FILE: The responses that it scored.
+        --config -c OLD: Its config, whose models and evaluations are converted.
+        --published -p FILE: Its results or its aggregates; may be repeated for both.
+        --output -o DIR: The folder to write graphrag_eval.yaml to.
+        --worst (min 0): How many differences to show.
     """
     with warnings.catch_warnings(record=True) as told:
         warnings.simplefilter("always", GraphRAGEvalWarning)

@@ -1,37 +1,148 @@
 """The commands of ``judge``: answers in a table judged, the judge compared with people, and its certificate."""
 
+from collections.abc import Sequence
+from contextlib import closing
 from enum import StrEnum
 from functools import partial
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from graphrag_eval_lc import __version__
-from graphrag_eval_lc.benchmark.option_fields import DISPLAY, QUIET
-from graphrag_eval_lc.cli.judged_tables import certified, judged_table, tell_cost, tell_errors
-from graphrag_eval_lc.cli.options import option
+from graphrag_eval_lc.benchmark.option_fields import QUIET
+from graphrag_eval_lc.benchmark.progress import progress_display
+from graphrag_eval_lc.budget import Budget
+from graphrag_eval_lc.cli.options import option, with_options
 from graphrag_eval_lc.cli.outcome import show_judging_plan
-from graphrag_eval_lc.cli.printing import output_console, say
+from graphrag_eval_lc.cli.printing import EXIT_FINDINGS, EXIT_INTERRUPTED, output_console, say, tell
 from graphrag_eval_lc.cli.project import Config, Dataset, needed_dataset
 from graphrag_eval_lc.config import load_config
 from graphrag_eval_lc.dataset.loading import load_dataset
+from graphrag_eval_lc.errors import cannot_write
+from graphrag_eval_lc.evaluation.events import Observer, RunEvent
 from graphrag_eval_lc.evaluation.judge_agreement import JudgeAgreement, majority, verdict_in, verdict_text
 from graphrag_eval_lc.evaluation.judge_certificate import (
+    Ask,
+    Certifying,
     asks_of,
     certificate_of,
+    check_complete,
     references_of,
     write_certificate,
 )
-from graphrag_eval_lc.evaluation.judged_tables import answer_judge, answers_in
-from graphrag_eval_lc.judges.altered_answers import altered_answers
-from graphrag_eval_lc.judges.answer_tables import LABEL_COLUMN, labels_in, read_table
+from graphrag_eval_lc.evaluation.judged_tables import AnswerJudge, JudgedTable, answer_judge, answers_in, judge_table
+from graphrag_eval_lc.judges.altered_answers import Reference, altered_answers
+from graphrag_eval_lc.judges.answer_tables import LABEL_COLUMN, AnswerTable, is_judged, labels_in, read_table
+from graphrag_eval_lc.judges.cache import JudgeCache
 from graphrag_eval_lc.judges.request_plan import RequestPlan
-from graphrag_eval_lc.prices import Pricing
-from graphrag_eval_lc.registry.metrics import ANSWER_F1, ANSWER_RECALL
+from graphrag_eval_lc.prices import Pricing, dollars, unpriced_warning
+from graphrag_eval_lc.registry.metrics import ANSWER_F1, ANSWER_RECALL, TOTAL_TOKENS
 from graphrag_eval_lc.report.agreement_table import agreement_tables
 from graphrag_eval_lc.report.certificate_table import certificate_tables
 from graphrag_eval_lc.texts import counted
+
+
+def judged_table(
+    table: AnswerTable, judge: AnswerJudge, *, output: Path | None, overwrite: bool, is_quiet: bool, **options: Any
+) -> JudgedTable:
+    """Judge a table and show the progress."""
+    try:
+        with progress_display("off" if is_quiet else "auto") as observer:
+            progress = _Progress(observer, judge.max_concurrency)
+            judged = judge_table(table, judge, progress, output=output, overwrite=overwrite, **options)
+    except KeyboardInterrupt:
+        again = "Run the same command to resume" + (", without --overwrite." if overwrite else ".")
+        tell("Stopped." if output is None else f"Stopped. Judged answers are kept. {again}")
+        raise typer.Exit(EXIT_INTERRUPTED) from None
+    if judged.outdated:
+        tell(f"Warning: judged answers that are no longer in the input were left out of {output}: {judged.outdated:,}.")
+    return judged
+
+
+def certified(
+    config: Path | None,
+    references: Sequence[Reference],
+    asks: Sequence[Ask],
+    output: Path,
+    *,
+    max_cost: float | None,
+    plan: RequestPlan | None,
+    overwrite: bool,
+    is_quiet: bool,
+) -> tuple[Certifying, AnswerJudge]:
+    """Judge altered answers and show the progress; what was judged is cached next to the output.
+
+    With a plan nothing is asked or written.
+    """
+    path = output.with_name(f"{output.name}.cache.jsonl")
+    if plan is None:
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            if overwrite:
+                path.unlink(missing_ok=True)
+        except OSError as problem:
+            raise cannot_write(path, problem) from problem
+    with closing(JudgeCache(path)) as cache:
+        budget = Budget(max_cost)
+        if max_cost is not None:
+            budget.spend(cache.spent())
+        judge = answer_judge(config, cache=cache, budget=budget, plan=plan)
+        try:
+            with progress_display("off" if is_quiet or plan is not None else "auto") as observer:
+                certifying = Certifying(judge, references, _Progress(observer, judge.max_concurrency))
+                certifying.run(asks)
+        except KeyboardInterrupt:
+            tell("Stopped. Judged answers are kept. Run the same command to resume.")
+            raise typer.Exit(EXIT_INTERRUPTED) from None
+    if plan is None:
+        check_complete(certifying)
+        if judge.pricing.unpriced:
+            tell(f"Warning: {unpriced_warning(judge.pricing.unpriced)}")
+    return certifying, judge
+
+
+def tell_cost(judged: JudgedTable, judge: AnswerJudge) -> None:
+    """Print how many answers were judged now, and what that cost."""
+    if not judged.asked:
+        if judged.cells:
+            say("All of these answers had been judged before; --overwrite asks again.")
+        return
+    cost = "not known" if judged.cost is None else dollars(judged.cost)
+    say(f"Cost: {cost} ({counted(judged.asked, 'answer')} judged now)")
+    if judge.pricing.unpriced:
+        tell(f"Warning: {unpriced_warning(judge.pricing.unpriced)}")
+
+
+def tell_errors(judged: JudgedTable) -> None:
+    """Print how many rows could not be judged."""
+    errors = [cells["Error"] for cells in judged.cells if cells["Error"]]
+    if errors:
+        rows = counted(len(errors), "row")
+        if judged.given_up is not None:
+            tell(f"{judged.given_up}; {rows} could not be judged. Run the same command to retry them.")
+            raise typer.Exit(EXIT_FINDINGS)
+        tell(f"{rows} could not be judged. Run the same command to retry them. The first error: {errors[0]}")
+        if not any(map(is_judged, judged.cells)):
+            raise typer.Exit(EXIT_FINDINGS)
+
+
+class _Progress:
+    """Shows the progress of judging as that of a run: an answer is a question of it."""
+
+    def __init__(self, observer: Observer, max_concurrency: int) -> None:
+        self._observer = observer
+        self._max_concurrency = max_concurrency
+
+    def started(self, total: int, done: int) -> None:
+        fields = {"total": total, "done": done, "errors": 0, "max_concurrency": self._max_concurrency}
+        self._observer(RunEvent("run_started", fields))
+
+    def judged(self, error: str) -> None:
+        status = "error" if error else "success"
+        fields = {"question_id": "", "repeat": None, "status": status, TOTAL_TOKENS: None}
+        self._observer(RunEvent("response_ended", fields))
+
 
 # The longer names are graphrag-eval's.
 JudgeConfig = Annotated[
@@ -47,6 +158,7 @@ Again = Annotated[bool, option("--overwrite", "Judge all rows again, for example
 Quiet = Annotated[bool, option("--quiet -q", str(QUIET.help))]
 
 
+@with_options()
 def answers(
     input_file: Annotated[
         Path,
@@ -57,7 +169,7 @@ def answers(
             "FILE",
         ),
     ],
-    output: Annotated[Path, option("--output -o", "The file to write.", "FILE")],
+    output: Path,
     config: JudgeConfig = None,
     overwrite: Again = False,
     quiet: Quiet = False,
@@ -72,6 +184,9 @@ def answers(
     For example:
 
     `graphrag-eval-lc judge answers -i answers.tsv -o judged.tsv -c config.yaml`
+
+    Options:
+        --output -o FILE: The file to write.
     """
     table = read_table(input_file)
     answers_in(table)  # before a model is needed
@@ -89,48 +204,17 @@ class Metric(StrEnum):
     ANSWER_RECALL = ANSWER_RECALL
 
 
+@with_options()
 def agreement(
-    labelled: Annotated[
-        Path,
-        typer.Argument(
-            help="A CSV or TSV file with the columns question_text, reference_answer, actual_answer (or Question, "
-            "Reference answer, Actual answer) and Label.",
-            metavar="FILE",
-        ),
-    ],
+    labelled: Path,
     config: JudgeConfig = None,
-    output: Annotated[
-        Path | None,
-        option(
-            "--output -o",
-            "A file for all rows, with the judge's findings and verdict. With it, the command can resume, and another "
-            "metric or threshold needs no further requests.",
-            "FILE",
-        ),
-    ] = None,
-    label_columns: Annotated[
-        list[str] | None,
-        option(
-            "--label-column",
-            "The column in which people said whether the answer is correct: 1, yes, true or correct; 0, no, false or "
-            "incorrect. Default: Label. Once for each person; then the majority of an answer's labels counts.",
-            "NAME",
-        ),
-    ] = None,
-    metric: Annotated[Metric, option("--metric", "The score by which the judge decides.")] = Metric.ANSWER_F1,
-    threshold: Annotated[
-        float,
-        option(
-            "--threshold",
-            "The lowest score of an answer that the judge calls correct. At an F1 of 0.5 the answer has on average as "
-            "many right claims as wrong and missing ones; at 1 no claim is wrong or missing.",
-            min=0,
-            max=1,
-        ),
-    ] = 0.5,
+    output: Path | None = None,
+    label_columns: list[str] | None = None,
+    metric: Metric = Metric.ANSWER_F1,
+    threshold: float = 0.5,
     overwrite: Again = False,
     quiet: Quiet = False,
-    show: Annotated[int, option("--show", "How many disagreements to show.", panel=DISPLAY, min=0)] = 20,
+    show: int = 20,
 ) -> None:
     """Measure how often the judge agrees with people who labelled answers.
 
@@ -142,6 +226,21 @@ def agreement(
     For example:
 
     `graphrag-eval-lc judge agreement labelled.tsv -c config.yaml -o judged.tsv`
+
+    Options:
+        labelled FILE: A CSV or TSV file with the columns question_text, reference_answer, actual_answer (or Question,
+            Reference answer, Actual answer) and Label.
+        --output -o FILE: A file for all rows, with the judge's findings and verdict. With it, the command can resume,
+            and another metric or threshold needs no further requests.
+        --label-column NAME: The column in which people said whether the answer is correct: 1, yes, true or correct; 0,
+            no, false or incorrect. Default: Label. Once for each person; then the majority of an answer's labels
+            counts.
+        --metric: The score by which the judge decides.
+        --threshold (min 0, max 1): The lowest score of an answer that the judge calls correct. At an F1 of 0.5 the
+            answer has on average as many right claims as wrong and missing ones; at 1 no claim is wrong or missing.
+
+    Output:
+        --show (min 0): How many disagreements to show.
     """
     table = read_table(labelled)
     questions = [question for question, _, _ in answers_in(table)]
@@ -169,33 +268,19 @@ def agreement(
     tell_errors(judged)
 
 
+@with_options()
 def certify(
     dataset: Dataset = None,
     config: Config = None,
-    output: Annotated[
-        Path,
-        option("--output -o", "The file to write. The judge's answers are cached next to it.", "FILE"),
-    ] = Path("judge_certificate.json"),
-    per_kind: Annotated[int, option("--per-kind", "How many answers of each kind to judge.", "N", min=1)] = 20,
-    max_cost: Annotated[
-        float | None, option("--max-cost", "The most USD that the judge may cost.", "USD", min=0.0)
-    ] = None,
-    dry_run: Annotated[bool, option("--dry-run", "Only show what would be asked, with tokens and USD.")] = False,
-    threshold: Annotated[
-        float,
-        option(
-            "--threshold",
-            "The lowest answer_f1 of an answer that the judge calls right. At 1, no claim may be wrong or missing.",
-            min=0,
-            max=1,
-        ),
-    ] = 1.0,
-    asks: Annotated[int, option("--asks", "How many times an answer is judged for the self-agreement.", min=1)] = 3,
-    repeated: Annotated[
-        int, option("--repeated", "How many answers of each kind are judged that often.", "N", min=0)
-    ] = 5,
-    seed: Annotated[int, option("--seed", "Which questions are chosen.", min=0)] = 0,
-    overwrite: Annotated[bool, option("--overwrite", "Ask everything again, also what is cached.")] = False,
+    output: Path = Path("judge_certificate.json"),
+    per_kind: int = 20,
+    max_cost: float | None = None,
+    dry_run: bool = False,
+    threshold: float = 1.0,
+    asks: int = 3,
+    repeated: int = 5,
+    seed: int = 0,
+    overwrite: bool = False,
     quiet: Quiet = False,
 ) -> None:
     """Measure what the judge notices, with answers made from your references.
@@ -212,6 +297,18 @@ def certify(
     For example:
 
     `graphrag-eval-lc judge certify qa.yaml --max-cost 2`
+
+    Options:
+        --output -o FILE: The file to write. The judge's answers are cached next to it.
+        --per-kind N (min 1): How many answers of each kind to judge.
+        --max-cost USD (min 0): The most USD that the judge may cost.
+        --dry-run: Only show what would be asked, with tokens and USD.
+        --threshold (min 0, max 1): The lowest answer_f1 of an answer that the judge calls right. At 1, no claim may be
+            wrong or missing.
+        --asks (min 1): How many times an answer is judged for the self-agreement.
+        --repeated N (min 0): How many answers of each kind are judged that often.
+        --seed (min 0): Which questions are chosen.
+        --overwrite: Ask everything again, also what is cached.
     """
     dataset = needed_dataset(config, dataset)
     references = references_of(load_dataset(dataset))

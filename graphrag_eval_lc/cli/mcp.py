@@ -1,17 +1,14 @@
 """The command ``mcp``: a server with which coding agents read runs."""
 
 from pathlib import Path
-from typing import Annotated
 
-import typer
-
+from graphrag_eval_lc.cli.options import with_options
 from graphrag_eval_lc.integrations.mcp_server import serve
 
 
+@with_options()
 def mcp(
-    folder: Annotated[Path, typer.Argument(help="The folder of runs, or of one run.", metavar="RUNS_DIR")] = Path(
-        "runs"
-    ),
+    folder: Path = Path("runs"),
 ) -> None:
     """Serve runs to coding agents over the Model Context Protocol.
 
@@ -21,5 +18,8 @@ def mcp(
     For example, for Claude Code:
 
     `claude mcp add graphrag-eval -- graphrag-eval-lc mcp runs/`
+
+    Options:
+        folder RUNS_DIR: The folder of runs, or of one run.
     """
     serve(folder)

@@ -1,6 +1,7 @@
 """Options that commands share, each declared once; those of runs and scoring are the fields of their models."""
 
 import inspect
+import json
 import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from os import PathLike
@@ -120,24 +121,66 @@ JUnit = Annotated[
 ]
 
 
-def with_fields_of(*models: Any, only: Collection[str] | None = None) -> Callable[[F], F]:
-    """Add the fields of models with a ``Cli`` to a command's parameters; their values come as ``**options``.
+def with_options(*models: Any, only: Collection[str] | None = None) -> Callable[[F], F]:
+    """Declare the options of a command: those that its docstring lists, and the fields of option models.
 
-    The panels come in their order, in each the command's parameters first. A parameter of a field's name replaces it.
+    A docstring lists them under ``Options:``, the rare ones under the names of their panels: ``--output -o FILE: …``,
+    ``--show (min 0): …``, and ``run RUN_DIR: …`` for an argument. Types and defaults are those of the
+    function's parameters. ``only`` has the fields that are options. The panels come in their order, in each the
+    command's own options first. A parameter of a field's name replaces it.
     """
 
     def declared(function: F) -> F:
-        own = [each for each in inspect.signature(function).parameters.values() if each.kind is not each.VAR_KEYWORD]
+        function.__doc__, listed = _listed_options(inspect.getdoc(function) or "")
+        parameters = inspect.signature(function, eval_str=True).parameters.values()
+        own = [_documented(each, listed) for each in parameters if each.kind is not each.VAR_KEYWORD]
+        assert not listed, f"no parameters for the options {', '.join(listed)}"
         fields = {name: each for model in models for name, each in cli_options(model).items()}
         names = {name: option_name(name, cli) for name, (_, cli) in fields.items()}
         left = fields.keys() - {each.name for each in own} if only is None else only
         found = [*own, *(_parameter(name, *fields[name], names, only is not None) for name in fields if name in left)]
-        found.sort(key=lambda each: PANELS.index(each.annotation.__metadata__[0].rich_help_panel))
+        if models:
+            found.sort(key=lambda each: PANELS.index(each.annotation.__metadata__[0].rich_help_panel))
         keyword = inspect.Parameter.KEYWORD_ONLY
         vars(function)["__signature__"] = inspect.Signature([each.replace(kind=keyword) for each in found])
         return function
 
     return declared
+
+
+def _listed_options(doc: str) -> tuple[str, dict[str, Any]]:
+    """Return the help of a command without its options, and these by the names of their parameters."""
+    text, _, rest = doc.partition("\nOptions:\n")
+    panel: str | None = None
+    entries: list[tuple[str, str | None]] = []
+    for line in filter(None, rest.split("\n")):
+        if not line.startswith(" "):
+            panel = line.removesuffix(":")
+        elif line.startswith(" " * 8):
+            entries[-1] = (f"{entries[-1][0]} {line.strip()}", panel)
+        else:
+            entries.append((line.strip(), panel))
+    listed = {}
+    for entry, panel in entries:
+        head, said = entry.split(": ", 1)
+        bounds = {bound: json.loads(number) for bound, number in re.findall(r"(min|max) ([\d.]+)", head)}
+        names, metavar = [], []
+        for word in re.sub(r" \(m.*\)", "", head).split():
+            (metavar if names and not word.startswith("-") else names).append(word)
+        declare = typer.Option if names[0].startswith("-") else typer.Argument
+        more: dict[str, Any] = {"help": said, "metavar": " ".join(metavar) or None, "rich_help_panel": panel, **bounds}
+        given = names if declare is typer.Option else []
+        listed[names[0].lstrip("-").replace("-", "_")] = declare(*given, **more)
+    return text.rstrip(), listed
+
+
+def _documented(parameter: inspect.Parameter, listed: dict[str, Any]) -> inspect.Parameter:
+    """Return a parameter of a command with what its docstring says; options that are shared are annotated with it."""
+    if get_origin(parameter.annotation) is Annotated:
+        return parameter
+    name = parameter.name if parameter.name in listed else parameter.name.removesuffix("s")  # --metric, repeated
+    annotation: Any = Annotated[parameter.annotation, listed.pop(name)]
+    return parameter.replace(annotation=annotation)
 
 
 def keywords(model: Any, given: Mapping[str, Any]) -> dict[str, Any]:

@@ -7,7 +7,7 @@ import typer
 from rich.table import Table
 
 from graphrag_eval_lc.cli.dataset import showing_progress
-from graphrag_eval_lc.cli.options import comma_separated, option
+from graphrag_eval_lc.cli.options import comma_separated, option, with_options
 from graphrag_eval_lc.cli.printing import EXIT_FINDINGS, output_console, say, tell
 from graphrag_eval_lc.console import data_text
 from graphrag_eval_lc.integrations.publishing import TARGETS, publish_scores
@@ -17,37 +17,16 @@ from graphrag_eval_lc.texts import counted
 _MOST_SHOWN = 20
 
 
+@with_options()
 def publish(
-    run: Annotated[Path, typer.Argument(help="The folder of a run.", metavar="RUN_DIR", show_default=False)],
+    run: Path,
     to: Annotated[str, option("--to", f"The tool: {', '.join(TARGETS)}.", "TOOL", show_default=False)],
-    metrics: Annotated[
-        list[str] | None,
-        option(
-            "--metrics",
-            "Publish these scores, with commas between them; may be repeated. Default: the main ones, such as "
-            "steps_score and answer_f1.",
-            "NAMES",
-        ),
-    ] = None,
-    project: Annotated[
-        str | None,
-        option(
-            "--project", "The tool's project, or MLflow's experiment. Default: that of the tool's environment.", "NAME"
-        ),
-    ] = None,
-    endpoint: Annotated[
-        str | None, option("--endpoint", "The tool's address. Default: that of the tool's environment.", "URL")
-    ] = None,
-    report_url: Annotated[
-        str | None,
-        option(
-            "--report-url", "Where readers find the run's report.html. Comments link to each question in it.", "URL"
-        ),
-    ] = None,
-    dry_run: Annotated[bool, option("--dry-run", "Print what would be sent, and send nothing.")] = False,
-    max_per_minute: Annotated[
-        float, option("--max-per-minute", "Send at most this many requests in a minute.", min=1)
-    ] = 1200,
+    metrics: list[str] | None = None,
+    project: str | None = None,
+    endpoint: str | None = None,
+    report_url: str | None = None,
+    dry_run: bool = False,
+    max_per_minute: float = 1200,
 ) -> None:
     """Send the scores of a run to the traces of its questions in another tool.
 
@@ -58,6 +37,16 @@ def publish(
     For example:
 
     `graphrag-eval-lc publish runs/main --to langfuse --metrics steps_score --dry-run`
+
+    Options:
+        run RUN_DIR: The folder of a run.
+        --metrics NAMES: Publish these scores, with commas between them; may be repeated. Default: the main ones, such
+            as steps_score and answer_f1.
+        --project NAME: The tool's project, or MLflow's experiment. Default: that of the tool's environment.
+        --endpoint URL: The tool's address. Default: that of the tool's environment.
+        --report-url URL: Where readers find the run's report.html. Comments link to each question in it.
+        --dry-run: Print what would be sent, and send nothing.
+        --max-per-minute (min 1): Send at most this many requests in a minute.
     """
     names = None if metrics is None else comma_separated(metrics)
     options = {"metrics": names, "project": project, "endpoint": endpoint, "report_url": report_url}

@@ -5,7 +5,7 @@ from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
-from graphrag_eval_lc.benchmark.option_fields import ASKING, CAPTURE, DISPLAY, GATES
+from graphrag_eval_lc.benchmark.option_fields import CAPTURE
 from graphrag_eval_lc.benchmark.run_options import RunOptions
 from graphrag_eval_lc.cli.options import (
     AsJson,
@@ -23,7 +23,7 @@ from graphrag_eval_lc.cli.options import (
     load_named_plugins,
     measure_names,
     option,
-    with_fields_of,
+    with_options,
 )
 from graphrag_eval_lc.cli.project import Config, Dataset, needed_for_run, new_run_folder
 from graphrag_eval_lc.config import GraphConfig, PriceConfig, load_config
@@ -35,67 +35,21 @@ _ALL = "all"
 _CONFIG_HINT = 'Write it as \'{"configurable": {"user": "eval"}}\'.'
 
 
-@with_fields_of(RunOptions)
+@with_options(RunOptions)
 def run(
     dataset: Dataset = None,
-    agent: Annotated[
-        str | None,
-        option(
-            "--agent -a",
-            "The agent: FILE.py:NAME, package.module:NAME, langgraph.json:GRAPH, or an address. NAME is a compiled "
-            "graph or another Runnable, a function that takes a question, or a function that returns one of these. An "
-            "address names an assistant on a LangGraph server, such as http://127.0.0.1:2024/assistant. Default: the "
-            "agent in graphrag_eval.yaml.",
-            "SPEC",
-        ),
-    ] = None,
-    output: Annotated[
-        Path | None,
-        option(
-            "--output -o",
-            "The folder to write to. A run in it is resumed. Default: a new folder in run.output of the config.",
-            "DIR",
-        ),
-    ] = None,
+    agent: str | None = None,
+    output: Path | None = None,
     config: Config = None,
     fail_under: FailUnder = None,
-    dry_run: Annotated[bool, option("--dry-run", "Only show what would be asked.")] = False,
+    dry_run: bool = False,
     measures: Measures = None,
     plugins: Plugins = None,
-    recursion_limit: Annotated[
-        int | None, option("--recursion-limit", "LangGraph's recursion limit.", panel=ASKING, min=1)
-    ] = None,
-    retrieval_documents: Annotated[
-        list[str] | None,
-        option(
-            "--retrieval-documents",
-            "Keep the documents of this retriever tool as its output, as JSON with ids, instead of the text that the "
-            "model reads; 'all' does this for every retriever tool. May be repeated. Needed to score retrieval.",
-            "TOOL|all",
-            CAPTURE,
-        ),
-    ] = None,
-    max_output_chars: Annotated[
-        int | None,
-        option(
-            "--max-output-chars",
-            "Cut longer outputs, errors and messages, with a warning. JSON that is cut cannot be compared.",
-            "N",
-            CAPTURE,
-            min=0,
-        ),
-    ] = None,
-    no_artifacts: Annotated[
-        bool, option("--no-artifacts", "Do not keep what tools return in addition to their text.", panel=CAPTURE)
-    ] = False,
-    keep_messages: Annotated[
-        bool,
-        option(
-            "--keep-messages",
-            "Keep the messages to and from each model call, each message once; the report shows them.",
-            panel=CAPTURE,
-        ),
-    ] = False,
+    recursion_limit: int | None = None,
+    retrieval_documents: list[str] | None = None,
+    max_output_chars: int | None = None,
+    no_artifacts: bool = False,
+    keep_messages: bool = False,
     redact: Annotated[
         str | None,
         option(
@@ -107,43 +61,12 @@ def run(
             autocompletion=lambda: ["secrets"],
         ),
     ] = None,
-    replay: Annotated[
-        Path | None,
-        option(
-            "--replay",
-            "Replay the agent's SPARQL calls from this file (see proxy), at the address in --endpoint-env.",
-            "FILE",
-            ASKING,
-        ),
-    ] = None,
-    endpoint_env: Annotated[
-        str,
-        option(
-            "--endpoint-env",
-            "The environment variable from which the agent reads the address of its endpoint, for --replay.",
-            "NAME",
-            ASKING,
-        ),
-    ] = "SPARQL_ENDPOINT",
+    replay: Path | None = None,
+    endpoint_env: str = "SPARQL_ENDPOINT",
     no_report: NoReport = False,
-    serve: Annotated[
-        bool,
-        option(
-            "--serve",
-            "Serve the report live during the run, at a local address that is printed first. Needs the extra "
-            "graphrag-eval-lc[report].",
-            panel=DISPLAY,
-        ),
-    ] = False,
+    serve: bool = False,
     fail_over: FailOver = None,
-    fail_on_regression: Annotated[
-        bool,
-        option(
-            "--fail-on-regression",
-            "Exit with 1 if the run is worse than --baseline in the main metric, by the same rule as `compare`.",
-            panel=GATES,
-        ),
-    ] = False,
+    fail_on_regression: bool = False,
     worst: Worst = 5,
     as_json: AsJson = False,
     summary: Summary = None,
@@ -160,6 +83,38 @@ def run(
     For example:
 
     `graphrag-eval-lc run qa.yaml --agent my_agent.py:graph --output runs/first`
+
+    Options:
+        --agent -a SPEC: The agent: FILE.py:NAME, package.module:NAME, langgraph.json:GRAPH, or an address. NAME is a
+            compiled graph or another Runnable, a function that takes a question, or a function that returns one of
+            these. An address names an assistant on a LangGraph server, such as http://127.0.0.1:2024/assistant.
+            Default: the agent in graphrag_eval.yaml.
+        --output -o DIR: The folder to write to. A run in it is resumed. Default: a new folder in run.output of the
+            config.
+        --dry-run: Only show what would be asked.
+
+    Asking the questions:
+        --recursion-limit (min 1): LangGraph's recursion limit.
+        --replay FILE: Replay the agent's SPARQL calls from this file (see proxy), at the address in --endpoint-env.
+        --endpoint-env NAME: The environment variable from which the agent reads the address of its endpoint, for
+            --replay.
+
+    Recording the agent's steps:
+        --retrieval-documents TOOL|all: Keep the documents of this retriever tool as its output, as JSON with ids,
+            instead of the text that the model reads; 'all' does this for every retriever tool. May be repeated. Needed
+            to score retrieval.
+        --max-output-chars N (min 0): Cut longer outputs, errors and messages, with a warning. JSON that is cut cannot
+            be compared.
+        --no-artifacts: Do not keep what tools return in addition to their text.
+        --keep-messages: Keep the messages to and from each model call, each message once; the report shows them.
+
+    Output:
+        --serve: Serve the report live during the run, at a local address that is printed first. Needs the extra
+            graphrag-eval-lc[report].
+
+    Gates: when the command exits with 1:
+        --fail-on-regression: Exit with 1 if the run is worse than --baseline in the main metric, by the same rule as
+            `compare`.
     """
     # Imported here so that --help does not wait for LangGraph.
     from graphrag_eval_lc.benchmark.run_benchmark import plan_benchmark
@@ -220,21 +175,12 @@ def _agent_config(text: str | None, recursion_limit: int | None) -> dict[str, An
     return config if recursion_limit is None else {**config, "recursion_limit": recursion_limit}
 
 
-@with_fields_of(
+@with_options(
     RunOptions, only=("max_concurrency", "repeats", "overwrite", "keep_answers", "force", "open_files", "progress")
 )
 def demo(
-    output: Annotated[Path, option("--output -o", "The folder to write to. A run in it is resumed.", "DIR")] = Path(
-        "runs/demo"
-    ),
-    model: Annotated[
-        str | None,
-        option(
-            "--model -m",
-            "A chat model such as openai:gpt-4o-mini, instead of the rule-based planner.",
-            "PROVIDER:NAME",
-        ),
-    ] = None,
+    output: Path = Path("runs/demo"),
+    model: str | None = None,
     config: ConfigFile = None,
     measures: Measures = None,
     no_report: NoReport = False,
@@ -252,6 +198,10 @@ def demo(
     For example:
 
     `graphrag-eval-lc demo --output runs/demo`
+
+    Options:
+        --output -o DIR: The folder to write to. A run in it is resumed.
+        --model -m PROVIDER:NAME: A chat model such as openai:gpt-4o-mini, instead of the rule-based planner.
     """
     # Imported here so that --help does not wait for LangGraph, nor for the extra [demo].
     from graphrag_eval_lc.cli.outcome import Shown, measuring_config, run_and_show

@@ -7,11 +7,10 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Annotated, Any
 
-import typer
 from rich.console import RenderableType
 
 from graphrag_eval_lc.benchmark.score_options import ScoreRunOptions
-from graphrag_eval_lc.cli.options import SELECTING, JsonRows, complete_metric, keywords, option, with_fields_of
+from graphrag_eval_lc.cli.options import SELECTING, JsonRows, complete_metric, keywords, option, with_options
 from graphrag_eval_lc.cli.printing import output_console, print_json, say, tell
 from graphrag_eval_lc.config.base import named
 from graphrag_eval_lc.errors import OptionError
@@ -25,8 +24,9 @@ from graphrag_eval_lc.run_store import RunTrend, list_runs
 from graphrag_eval_lc.run_store import trend as trend_of
 
 
+@with_options()
 def runs(
-    folder: Annotated[Path, typer.Argument(help="The folder of runs.", metavar="RUNS_DIR")] = Path("runs"),
+    folder: Path = Path("runs"),
     metrics: Annotated[
         list[str] | None,
         option(
@@ -36,40 +36,14 @@ def runs(
             autocompletion=complete_metric,
         ),
     ] = None,
-    last: Annotated[int | None, option("--last", "Show only this many runs, the last ones.", min=1)] = None,
-    trend: Annotated[
-        bool, option("--trend", "Show how scores and costs changed from run to run, and what else changed.")
-    ] = False,
-    against: Annotated[
-        str | None,
-        option(
-            "--against",
-            "With --trend: compare each run with previous (default), first (the first run on the same dataset), best "
-            "(the best earlier run by the main metric; p-values are multiplied by the number of candidates), or a run "
-            "by its label, folder name or path. first and best find a slow regression, small in each run. Runs of one "
-            "commit that are otherwise alike are pooled, except with previous.",
-            "RUN",
-        ),
-    ] = None,
-    templates: Annotated[
-        list[str] | None,
-        option("--template", "With --trend: only the questions of this template; may be repeated.", "ID"),
-    ] = None,
-    tags: Annotated[
-        list[str] | None, option("--tag", "With --trend: only runs with this tag; may be repeated.", "TAG")
-    ] = None,
-    html: Annotated[Path | None, option("--html", "With --trend: write it as a page.", "FILE")] = None,
-    no_comparisons: Annotated[
-        bool,
-        option(
-            "--no-comparisons",
-            "With --html: do not write the comparisons that the page links to into a folder next to it. Existing ones "
-            "that are up to date are kept.",
-        ),
-    ] = False,
-    csv: Annotated[
-        Path | None, option("--csv", "With --trend: write a row for each run and score as CSV.", "FILE")
-    ] = None,
+    last: int | None = None,
+    trend: bool = False,
+    against: str | None = None,
+    templates: list[str] | None = None,
+    tags: list[str] | None = None,
+    html: Path | None = None,
+    no_comparisons: bool = False,
+    csv: Path | None = None,
     as_json: JsonRows = False,
 ) -> None:
     """List the runs in a folder, or show the trend of their scores and costs.
@@ -84,6 +58,21 @@ def runs(
     For example:
 
     `graphrag-eval-lc runs runs/ --trend --html trend.html`
+
+    Options:
+        folder RUNS_DIR: The folder of runs.
+        --last (min 1): Show only this many runs, the last ones.
+        --trend: Show how scores and costs changed from run to run, and what else changed.
+        --against RUN: With --trend: compare each run with previous (default), first (the first run on the same
+            dataset), best (the best earlier run by the main metric; p-values are multiplied by the number of
+            candidates), or a run by its label, folder name or path. first and best find a slow regression, small in
+            each run. Runs of one commit that are otherwise alike are pooled, except with previous.
+        --template ID: With --trend: only the questions of this template; may be repeated.
+        --tag TAG: With --trend: only runs with this tag; may be repeated.
+        --html FILE: With --trend: write it as a page.
+        --no-comparisons: With --html: do not write the comparisons that the page links to into a folder next to it.
+            Existing ones that are up to date are kept.
+        --csv FILE: With --trend: write a row for each run and score as CSV.
     """
     if trend:
         for path in (html, csv):
@@ -131,13 +120,11 @@ def _print(tables: Iterable[RenderableType]) -> None:
         console.print(each)
 
 
-@with_fields_of(ScoreRunOptions, only=SELECTING)
+@with_options(ScoreRunOptions, only=SELECTING)
 def report(
-    run: Annotated[Path, typer.Argument(help="The folder of a run.", metavar="RUN_DIR", show_default=False)],
-    output: Annotated[
-        Path | None, option("--output -o", "The file; report.html in the run's folder by default.", "FILE")
-    ] = None,
-    opens: Annotated[bool, option("--open", "Open it in the browser.")] = False,
+    run: Path,
+    output: Path | None = None,
+    opens: bool = False,
     **options: Any,
 ) -> None:
     """Write the HTML report of a run: scores, failures, and each question's steps.
@@ -149,6 +136,11 @@ def report(
     For example:
 
     `graphrag-eval-lc report runs/monday --open`
+
+    Options:
+        run RUN_DIR: The folder of a run.
+        --output -o FILE: The file; report.html in the run's folder by default.
+        --open: Open it in the browser.
     """
     recovered(run)
     if selected := {name: value for name, value in keywords(ScoreRunOptions, options).items() if value}:

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-from graphrag_eval_lc.benchmark.option_fields import FOLDER, MORE, cli_options
+from graphrag_eval_lc.benchmark.option_fields import MORE, cli_options
 from graphrag_eval_lc.benchmark.score_options import ScoreOptions, ScoreRunOptions
 from graphrag_eval_lc.cli.options import (
     AsJson,
@@ -26,7 +26,7 @@ from graphrag_eval_lc.cli.options import (
     measure_names,
     option,
     option_name,
-    with_fields_of,
+    with_options,
 )
 from graphrag_eval_lc.cli.printing import EXIT_FINDINGS, print_document, say, tell
 from graphrag_eval_lc.cli.project import Config
@@ -41,23 +41,14 @@ from graphrag_eval_lc.texts import counted
 from graphrag_eval_lc.traces.reading import TraceReading, nothing_read
 
 
-@with_fields_of(ScoreOptions, ScoreRunOptions)
+@with_options(ScoreOptions, ScoreRunOptions)
 def score(
-    dataset: Annotated[
-        Path,
-        typer.Argument(
-            help="The reference dataset (YAML, JSON or JSON Lines); or the folder of a run, scored again in place.",
-            metavar="DATASET|RUN_DIR",
-        ),
-    ],
-    responses: Annotated[
-        Path | None,
-        typer.Argument(help="The responses (JSON Lines, JSON or YAML), or the folder of a run.", show_default=False),
-    ] = None,
-    output: Annotated[Path | None, option("--output -o", "The folder to write to.", "DIR")] = None,
+    dataset: Path,
+    responses: Path | None = None,
+    output: Path | None = None,
     config: Config = None,
     fail_under: FailUnder = None,
-    dry_run: Annotated[bool, option("--dry-run", "Only show what the judges would ask, with tokens and USD.")] = False,
+    dry_run: bool = False,
     reference: Annotated[
         Path | None,
         option("--dataset", "With a run's folder: another dataset than the one in its run.json.", "FILE", MORE),
@@ -82,6 +73,13 @@ def score(
     For example:
 
     `graphrag-eval-lc score qa.yaml responses.jsonl --output runs/monday`
+
+    Options:
+        dataset DATASET|RUN_DIR: The reference dataset (YAML, JSON or JSON Lines); or the folder of a run, scored again
+            in place.
+        responses: The responses (JSON Lines, JSON or YAML), or the folder of a run.
+        --output -o DIR: The folder to write to.
+        --dry-run: Only show what the judges would ask, with tokens and USD.
     """
     # Imported here so that --help does not wait for LangChain.
     from graphrag_eval_lc.benchmark.score_responses import plan_score_run, plan_scoring, score_responses, score_run
@@ -137,37 +135,18 @@ def _refuse(names: Sequence[str], where: str) -> None:
         raise OptionError(f"{', '.join(names)} cannot be used {where}", hint="Leave it out.")
 
 
+@with_options()
 def merge(
-    runs: Annotated[
-        list[Path],
-        typer.Argument(
-            help="The folders of the parts, in any order; a merged run may be among them.", metavar="RUN_DIR"
-        ),
-    ],
-    output: Annotated[Path, option("--output -o", "The folder of the merged run.", "DIR", show_default=False)],
-    dataset: Annotated[
-        Path | None, option("--dataset", "The dataset, if run.json does not name its file.", "FILE")
-    ] = None,
+    runs: list[Path],
+    output: Path,
+    dataset: Path | None = None,
     fail_under: FailUnder = None,
     fail_over: FailOver = None,
     overwrite: Overwrite = False,
-    dry_run: Annotated[bool, option("--dry-run", "Only show what would be merged and what is missing.")] = False,
-    label: Annotated[
-        str | None, option("--label", "A name for the run; by default that of the parts.", panel=FOLDER)
-    ] = None,
-    force: Annotated[
-        bool,
-        option(
-            "--force",
-            "Merge parts with another agent, capture or other limits anyway. If there are two answers to one "
-            "question, keep the one that succeeded, or the first.",
-            panel=FOLDER,
-        ),
-    ] = False,
-    open_files: Annotated[
-        bool,
-        option("--open-files", "Let the umask decide who may read new files. Otherwise only you may.", panel=FOLDER),
-    ] = False,
+    dry_run: bool = False,
+    label: str | None = None,
+    force: bool = False,
+    open_files: bool = False,
     no_report: NoReport = False,
     worst: Worst = 5,
     as_json: AsJson = False,
@@ -184,6 +163,18 @@ def merge(
     For example:
 
     `graphrag-eval-lc merge runs/night-*-of-16 -o runs/night`
+
+    Options:
+        runs RUN_DIR: The folders of the parts, in any order; a merged run may be among them.
+        --output -o DIR: The folder of the merged run.
+        --dataset FILE: The dataset, if run.json does not name its file.
+        --dry-run: Only show what would be merged and what is missing.
+
+    The run folder:
+        --label: A name for the run; by default that of the parts.
+        --force: Merge parts with another agent, capture or other limits anyway. If there are two answers to one
+            question, keep the one that succeeded, or the first.
+        --open-files: Let the umask decide who may read new files. Otherwise only you may.
     """
     # Imported here so that --help does not wait for LangChain.
     from graphrag_eval_lc.benchmark.merging.merge_runs import NOT_SCORED, merge_runs, plan_merge
@@ -223,24 +214,11 @@ def merge(
     show_run(run, Shown(worst, (), not no_report, as_json, files, is_quiet=True, is_scored_again=True))
 
 
+@with_options()
 def import_traces(
-    traces: Annotated[
-        Path,
-        typer.Argument(
-            help="Spans of OpenTelemetry (OTLP as JSON, also a line for each batch), or runs of LangSmith (JSON, "
-            "JSON Lines). The format is recognised automatically.",
-            metavar="TRACES",
-        ),
-    ],
-    output: Annotated[Path, option("--output -o", "The file of responses to write (JSON Lines).", "FILE")],
-    dataset: Annotated[
-        Path | None,
-        option(
-            "--dataset",
-            "The dataset of the questions. Their texts identify traces without an id.",
-            "FILE",
-        ),
-    ] = None,
+    traces: Path,
+    output: Path,
+    dataset: Path | None = None,
     overwrite: Overwrite = False,
 ) -> None:
     """Convert traces of other tools to responses, to score them.
@@ -253,6 +231,12 @@ def import_traces(
     For example:
 
     `graphrag-eval-lc import-traces traces.json --dataset qa.yaml -o responses.jsonl`
+
+    Options:
+        traces TRACES: Spans of OpenTelemetry (OTLP as JSON, also a line for each batch), or runs of LangSmith (JSON,
+            JSON Lines). The format is recognised automatically.
+        --output -o FILE: The file of responses to write (JSON Lines).
+        --dataset FILE: The dataset of the questions. Their texts identify traces without an id.
     """
     refuse_existing(output, overwrite=overwrite)
     reading = TraceReading(traces, dataset)

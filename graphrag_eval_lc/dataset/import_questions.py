@@ -7,15 +7,18 @@ from pathlib import Path
 from typing import Any, Final
 
 from graphrag_eval_lc.dataset.gold import BrokenGoldError, Gold, gold_of_value, is_sparql_results
-from graphrag_eval_lc.dataset.import_columns import Columns, first_value, found_fields, other_values
-from graphrag_eval_lc.dataset.import_shapes import (
+from graphrag_eval_lc.dataset.import_fields import (
     DEFAULT_LANGUAGE,
+    Columns,
     Query,
     UnknownShapeError,
     answer_text,
+    first_value,
+    found_fields,
     in_language,
     is_out_of_scope,
     opened,
+    other_values,
     query_of,
     question_texts,
     reading,

@@ -12,8 +12,7 @@ from typing import Any, Final, NamedTuple
 from xml.etree import ElementTree
 
 from graphrag_eval_lc.dataset.gold import is_sparql_results
-from graphrag_eval_lc.dataset.import_columns import ANSWERS, QUERIES, QUESTIONS
-from graphrag_eval_lc.dataset.import_shapes import UnknownShapeError, opened, plain_name
+from graphrag_eval_lc.dataset.import_fields import ANSWERS, QUERIES, QUESTIONS, UnknownShapeError, opened, plain_name
 from graphrag_eval_lc.dataset.loading import old_keys
 from graphrag_eval_lc.errors import DatasetError, MissingExtraError
 from graphrag_eval_lc.files.csv_cells import cells_of_any_length

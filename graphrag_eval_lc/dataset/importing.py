@@ -8,16 +8,15 @@ from pathlib import Path
 from typing import Any, Final, cast
 
 from graphrag_eval_lc.dataset.gold import BrokenGoldError, gold_of_sparql
-from graphrag_eval_lc.dataset.import_columns import Columns
+from graphrag_eval_lc.dataset.import_fields import DEFAULT_LANGUAGE, Columns
 from graphrag_eval_lc.dataset.import_questions import SourceDataset, SourceQuestion, read_questions, unique_ids
-from graphrag_eval_lc.dataset.import_shapes import DEFAULT_LANGUAGE
 from graphrag_eval_lc.dataset.query_language import STEP_NAMES, Language
-from graphrag_eval_lc.dataset.query_runs import run_queries
 from graphrag_eval_lc.dataset.sparql_endpoint import (
     DEFAULT_MAX_BYTES,
     EndpointError,
     EndpointGoneError,
     SparqlEndpoint,
+    run_queries,
 )
 from graphrag_eval_lc.dataset.validation import Problem
 from graphrag_eval_lc.errors import OptionError, warn

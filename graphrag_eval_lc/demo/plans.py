@@ -1,4 +1,4 @@
-"""The rule-based planner's plans, one for each kind of question."""
+"""The rule-based planner's plans, one for each kind of question, and its mistakes, so that a run finds something."""
 
 import json
 import re
@@ -6,12 +6,56 @@ import unicodedata
 from collections.abc import Generator
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
+from enum import Enum
 from typing import Any
 
 from graphrag_eval_lc.demo import queries
 from graphrag_eval_lc.demo.queries import PROLOGUE
-from graphrag_eval_lc.demo.slips import SLIPS, Slip
 from graphrag_eval_lc.texts import counted
+
+
+class Slip(Enum):
+    """A mistake as language models make them."""
+
+    FORGETS_PREFIX = "sends the query without its prefixes, reads the error and fixes it"
+    WRONG_CLASS_CORRECTED = "searches in the wrong class, finds nothing and searches in all classes"
+    WRONG_CLASS = "searches in the wrong class, finds nothing and stops"
+    WRONG_COLUMN = "takes a property that sounds like the wanted one"
+    FORGETS_FILTER = "leaves a condition out, so that there are too many rows"
+    DROPS_DUPLICATES = "asks for distinct rows where equal ones count"
+    WRONG_ORDER = "sorts the wrong way round"
+    NO_ATTEMPT = "says that it cannot do it, without trying"
+    GOES_ROUND = "tries the same two queries again and again until the recursion limit ends the run"
+    TOO_FEW = "asks for fewer documents than the question is worth"
+    IRI_FOR_MRID = "passes an IRI where an mRID is wanted, reads the error and fixes it"
+    WRONG_GRANULARITY = "takes hours whatever steps of time are wanted"
+    WRONG_PERIOD = "takes hours for days, so that the period is too short"
+    GUESSES_TODAY = "takes today from memory instead of asking for it"
+
+
+SLIPS = {
+    ("transformers", "STAVANGER"): Slip.FORGETS_PREFIX,
+    ("transformers", "KRISTIANSAND"): Slip.WRONG_COLUMN,
+    ("substations", "NO5"): Slip.WRONG_CLASS_CORRECTED,
+    ("substations", "SE3"): Slip.WRONG_CLASS,
+    ("neighbours", "BERGEN"): Slip.FORGETS_FILTER,
+    ("neighbours", "SYLLING"): Slip.FORGETS_PREFIX,
+    ("neighbours", "FEDA"): Slip.WRONG_COLUMN,
+    ("line_voltages", "RANA"): Slip.DROPS_DUPLICATES,
+    ("capacity", "NO3"): Slip.WRONG_COLUMN,
+    ("capacity", "NO5"): Slip.FORGETS_FILTER,
+    ("dc_link", "NO4"): Slip.NO_ATTEMPT,
+    ("longest_lines", "NO4"): Slip.WRONG_ORDER,
+    ("longest_lines", "DC"): Slip.GOES_ROUND,
+    ("search", "STEINS"): Slip.WRONG_CLASS,
+    ("documents", "transformers"): Slip.TOO_FEW,
+    ("production", "LIMFJORD"): Slip.WRONG_GRANULARITY,
+    ("production", "MARKBYGDEN"): Slip.WRONG_PERIOD,
+    ("flow", "DC STOCKHOLM-RAUMA 1"): Slip.GUESSES_TODAY,
+    ("flow", "DC TONSTAD-WILSTER 1"): Slip.IRI_FOR_MRID,
+}
+"""The mistakes, by plan and by what the question names."""
+
 
 _NORDIC_LETTERS = str.maketrans("øØæÆ", "oOaA")
 

@@ -11,8 +11,7 @@ from typing import Annotated, Any, Literal, TypeAlias
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
-from graphrag_eval_lc.dataset.query_runs import Graph
-from graphrag_eval_lc.dataset.sparql_endpoint import EndpointError
+from graphrag_eval_lc.dataset.sparql_endpoint import EndpointError, Graph
 from graphrag_eval_lc.errors import DatasetError
 from graphrag_eval_lc.files.reading import LineIndex, parse_yaml, read_text
 from graphrag_eval_lc.graph.dataset_text import result_text

@@ -10,8 +10,7 @@ from typing import Any, Literal, TypeAlias
 
 from graphrag_eval_lc.dataset.loading import dataset_records
 from graphrag_eval_lc.dataset.query_language import Language, language_of
-from graphrag_eval_lc.dataset.query_runs import DEFAULT_CONCURRENCY, run_queries
-from graphrag_eval_lc.dataset.sparql_endpoint import EndpointError, EndpointGoneError
+from graphrag_eval_lc.dataset.sparql_endpoint import DEFAULT_CONCURRENCY, EndpointError, EndpointGoneError, run_queries
 from graphrag_eval_lc.errors import DatasetError
 from graphrag_eval_lc.files.reading import TextFile
 from graphrag_eval_lc.graph.dataset_text import Location, NewOutput, result_text, with_new_outputs

@@ -8,8 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from graphrag_eval_lc.dataset.query_runs import Graph
-from graphrag_eval_lc.dataset.sparql_endpoint import EndpointError, SparqlEndpoint
+from graphrag_eval_lc.dataset.sparql_endpoint import EndpointError, Graph, SparqlEndpoint
 from graphrag_eval_lc.errors import ConfigError, MissingExtraError, OptionError
 
 Row: TypeAlias = Mapping[str, str]

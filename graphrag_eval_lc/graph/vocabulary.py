@@ -18,8 +18,7 @@ from urllib.parse import urlsplit
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from graphrag_eval_lc.dataset.query_runs import Graph
-from graphrag_eval_lc.dataset.sparql_endpoint import EndpointError
+from graphrag_eval_lc.dataset.sparql_endpoint import EndpointError, Graph
 from graphrag_eval_lc.errors import ConfigError, MissingExtraError, OptionError
 from graphrag_eval_lc.files.writing import replace_file
 from graphrag_eval_lc.graph.sources import Row, rows_of

@@ -6,9 +6,8 @@ from functools import lru_cache
 from typing import Any
 
 from graphrag_eval_lc.masking.environment import known_secrets, pattern_of
-from graphrag_eval_lc.masking.forms import FORM_RULES, TOKEN_RULES
 from graphrag_eval_lc.masking.names import NAME_RULES, is_folder, is_no_secret, is_opaque, is_soft_name, looks_random
-from graphrag_eval_lc.masking.rules import MASK, Found, RuleSet, hint_of
+from graphrag_eval_lc.masking.rules import FORM_RULES, MASK, TOKEN_RULES, Found, RuleSet, hint_of
 
 # Where several fit at one place, the first one counts.
 _RULES = RuleSet((*FORM_RULES, *TOKEN_RULES, *NAME_RULES))

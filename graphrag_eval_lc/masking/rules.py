@@ -1,5 +1,6 @@
-"""How secrets are found: literals mark places at which one may begin, and a pattern decides."""
+"""How secrets are found, by literals where one may begin and a pattern that decides; those known by their form."""
 
+import base64
 import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
@@ -158,3 +159,230 @@ def after_prefix(match: re.Match[str]) -> str:
 def joined(alternatives: Iterable[str]) -> str:
     """Return a pattern of alternatives."""
     return "(?:" + "|".join(alternatives) + ")"
+
+
+# --- private keys: PEM in all its forms, OpenPGP and SSH; also on one line, and cut off -------------------------------
+
+_BREAK = r"(?:\s|\\{1,15}[nrt\s]|%(?:0[AaDd9]|20))"  # YAML ends a line with a backslash where a text goes on
+_BASE64 = r"(?:[A-Za-z0-9+/=]|%(?:2[BbFf]|3[Dd])|\\{1,7}/)"
+# Lines such as "DEK-Info: AES-256-CBC,6A0F"; a key may be encrypted, and is still not for others.
+_HEADER = r"(?:(?:Proc-Type|DEK-Info|Version|Comment|Charset|Hash|Subject|MessageID)\s?:[^\\\n\"']{0,200})"
+_CUT = r"(?:…|\.\.\.)"  # where the text was shortened
+_BLOCK = rf"""
+    (?P<begin> -{{4,5}}[ ]?BEGIN (?:[ ]|\+|%20){{1,3}} (?:[A-Z0-9]{{1,20}}(?:[ ]|\+|%20)){{0,4}}
+        PRIVATE (?:[ ]|\+|%20) KEY (?:(?:[ ]|\+|%20)BLOCK)? [ ]?-{{4,5}} )
+    (?P<body>
+        (?: {_BREAK} | {_HEADER} | {_CUT} | {_BASE64}{{16,}}+
+            | {_BASE64}++(?= {_BREAK}*+ (?: -{{4,5}} | \\*["'`<] | {_CUT} | \Z ) ) )*+
+    )
+    (?P<end> -{{4,5}}[ ]?END[^-\n"'\\]{{0,80}}-{{4,5}} )?
+"""
+_HAS_KEY = re.compile(_BASE64, re.ASCII)
+
+
+# --- headers of HTTP: Bearer and Basic, Digest and other schemes with parameters, cookies -----------------------------
+
+_CREDENTIAL = r"(?:[A-Za-z0-9._~+/=|-]|\\{1,3}/)"
+# A quote that ends a text in a text, which ends with it.
+_ENDS_BOTH = rf"""(?! \\{{0,7}}" {ENDS_TEXT.replace("(?!", "(?=", 1)} )"""
+# Of a quoted text the closing quote has as many backslashes as the first one; it may be cut off.
+_QUOTED = joined(
+    rf"""(?<!\\) {slashes}" {ENDS_TEXT} {_ENDS_BOTH} [^"\\\n]*+ (?: {slashes}" )?"""
+    for slashes in ("", *(r"\\" * n for n in (1, 3, 7)))
+)
+_VALUE = rf"""(?: {_QUOTED} | [^\s,;"'\\<>()\[\]{{}}]++ )"""
+_NAME = r"[A-Za-z_*-]{1,40} [ ]? = [ ]?"
+_PARAMETERS = rf"(?P<parameters> {_NAME} {_VALUE} (?: [ ]?,\s{{0,12}} {_NAME} {_VALUE} )*+ )"
+_PROOF = re.compile(r"(?:response|signature|mac|cnonce|token|assertion|credential)\s?=", re.IGNORECASE | re.ASCII)
+
+_COOKIE_NAME = r"[A-Za-z0-9!#$%&*.^_`|~+-]{1,256}"
+_COOKIE_VALUE = rf"""(?: {_QUOTED} | [^\s;"'\\<>{{}}]*+ )"""
+_COOKIES = rf"""
+    (?P<name> (?i: set-? | http_ )? (?i: cookie2? ) )
+    (?P<separator> \\{{0,7}}["']? \s{{0,3}} [:=] \s{{0,3}} \[? (?:b?\\{{0,7}}["'](?!\s*[:,}}\]]))? )
+    {_COOKIE_NAME} = {_COOKIE_VALUE}
+    (?: ; [ ]{{0,3}} {_COOKIE_NAME} (?: = (?: (?<=xpires=)[A-Za-z0-9,: -]{{20,40}} | {_COOKIE_VALUE} ) )? )*+ ;?
+"""
+
+
+def _masked_bearer(match: re.Match[str]) -> str | None:
+    token = match["token"]
+    is_secret = any(map(str.isdigit, token)) or len(token) >= 32 or re.search("[a-z][A-Z]", token)
+    return match["scheme"] + MASK if is_secret else None
+
+
+def _masked_basic(match: re.Match[str]) -> str | None:
+    try:
+        decoded = base64.b64decode(match["token"].replace("%3D", "="), validate=True).decode()
+    except ValueError:
+        return None
+    return match["scheme"] + MASK if ":" in decoded and decoded.isprintable() else None
+
+
+# --- addresses: passwords before the host, webhooks whose address is the secret ---------------------------------------
+
+_SLASH = r"(?:\\{0,3}/|%2[Ff])"
+_HOOK = r"(?:[A-Za-z0-9_.%@-]|\\{0,3}/)"
+FORM_RULES = (
+    Rule(
+        "private key",
+        ("-----begin", "---- begin"),
+        _BLOCK,
+        lambda found: found["begin"] + MASK + (found["end"] or "") if _HAS_KEY.search(found["body"]) else None,
+    ),
+    Rule(
+        "bearer token",
+        ("bearer",),
+        rf"(?P<scheme> (?i:bearer) (?:[ \t]{{1,8}}|%20|\+) ) (?P<token> {_CREDENTIAL}{{8,}}+ )",
+        _masked_bearer,
+    ),
+    Rule(
+        "user and password",
+        ("basic",),
+        r"(?P<scheme> (?i:basic) (?:[ \t]{1,8}|%20|\+) ) (?P<token> [A-Za-z0-9+/]{4,}+ (?:={0,2}|(?:%3D){0,2}) )",
+        _masked_basic,
+    ),
+    Rule(
+        "credentials of a request",
+        ("digest ", "oauth ", "hawk ", "aws4-hmac-sha256", "signature ", "goog4-rsa-sha256"),
+        rf"""
+        (?P<scheme> (?i: digest | oauth | hawk | aws4-hmac-sha256 | goog4-rsa-sha256 | signature ) [ ]{{1,3}} )
+        {_PARAMETERS}
+        """,
+        lambda found: found["scheme"] + MASK if _PROOF.search(found["parameters"]) else None,
+    ),
+    Rule(
+        "cookies",
+        ("set-cookie", "cookie", "http_cookie"),
+        _COOKIES,
+        lambda found: found["name"] + found["separator"] + MASK,
+    ),
+    Rule(
+        "password in a URL",
+        ("://",),
+        r"(?P<prefix> :// [^\s/?\#:@\"'<>]{0,256} : ) (?!\$\{\w+\}@) [^\s/?\#\"'<>]+ (?=@)",
+        after_prefix,
+    ),
+    Rule(
+        "password in a URL",
+        ("%3a%2f%2f",),
+        r"""
+        (?P<prefix> (?i:%3A%2F%2F) [A-Za-z0-9_.~+-]{0,256} (?i:%3A) )
+        (?: [A-Za-z0-9_.~!*'()-] | %(?!40|20|2[FfDd]|3[FfEeCc]|0[AaDd])[0-9A-Fa-f]{2} ){1,512} (?= %40 )
+        """,
+        after_prefix,
+    ),
+    Rule(
+        "webhook",
+        ("hooks.slack.com", "discord.com", "discordapp.com", "webhook.office.com", "hooks.zapier.com"),
+        rf"""
+        (?P<prefix>
+            (?i:hooks\.slack\.com) {_SLASH} (?:services|workflows|triggers) {_SLASH}
+            | (?i:discord(?:app)?\.com) {_SLASH} api {_SLASH} (?: v[0-9]+{_SLASH} )? webhooks {_SLASH} [0-9]+ {_SLASH}
+            | (?i:webhook\.office\.com) {_SLASH} webhookb2 {_SLASH}
+            | (?i:hooks\.zapier\.com) {_SLASH} hooks {_SLASH} catch {_SLASH}
+        ) {_HOOK}{{12,}}""",
+        after_prefix,
+    ),
+)
+
+
+_KIND = "API key or token"
+_END = "(?![A-Za-z0-9_-])"
+
+
+def _rule(prefixes: str, body: str, *, before: str = "", length: int = 0) -> Rule:
+    """Return the rule for tokens of one form."""
+    found = prefixes.split()
+    any_prefix = "|".join(map(re.escape, sorted(found, key=len, reverse=True)))
+    source = rf"{BEGINNING}{before}(?P<prefix>{any_prefix})(?:{body}){_END}"
+    return Rule(_KIND, tuple(prefix.lower() for prefix in found), source, after_prefix, length)
+
+
+_FORMS = (
+    # Models, vectors, tracing, code, clouds, payment, mail, messages, teams: letters and digits.
+    _rule(
+        "gsk_ hf_ api_org_ xai- pplx- r8_ fw_ csk- llx- napi_ phx_ hcaik_ hcbik_ hcxik_ ghp_ gho_ ghu_ ghr_ npm_ "
+        "rubygems_ sqp_ squ_ sqa_ bkua_ pul- AKCp dop_v1_ doo_v1_ dor_v1_ dp.pt. dp.ct. dp.sa. dp.scim. dp.audit. "
+        "nfp_ shpat_ shpss_ shpca_ shppa_ ATBB lin_api_ lin_oauth_ ntn_ e2b_",
+        "[A-Za-z0-9]{20,}",
+    ),
+    # The same with other signs; without a digit it may be words.
+    _rule(
+        "nvapi- tvly- tgp_v1_ jina_ pcsk_ sbp_ pscale_tkn_ pscale_pw_ pscale_oauth_ lsv2_pt_ lsv2_sk_ ls__ "
+        "glc_ glsa_ sntrys_ sntryu_ ghs_ github_pat_ gldt- glrt- glrtr- glcbt- glptt- glft- glsoat- glimt- glagent- "
+        "gloas- glffct- glwt- pypi-Ag dckr_oat_ sgp_ CCIPAT_ CCIPRJ_ hvs. "
+        "hvb. hvr. ops_eyJ tskey- fo1_ fm1_ fm2_ HRKU- sha256~ whsec_ sq0atp- sq0csp- xkeysib- xsmtpsib- ATATT3 ATCTT3 "
+        "figo_ PMAK- NRAK- NRJS- NRII- dt0c01. dt0s01. tfp_",
+        r"(?=[A-Za-z_-]*[0-9])[A-Za-z0-9_-]{16,}(?:[A-Za-z0-9_.+/~-]*[A-Za-z0-9])?={0,2}",
+    ),
+    # Of these some have no digit: one in a hundred.
+    _rule("AIza ya29. GOCSPX- 1//0 sb_secret_ dckr_pat_ figd_", "[A-Za-z0-9_.-]{23,}[A-Za-z0-9_-]"),
+    _rule("glpat-", "[A-Za-z0-9_.-]{19,}[A-Za-z0-9_-]"),
+    _rule("sk_live_ sk_test_ rk_live_ rk_test_ sk_prod_ rk_prod_", "[A-Za-z0-9]{10,}"),
+    _rule("sk_", "[0-9a-f]{40,}"),
+    _rule("dapi dose dkea", "[0-9a-f]{32}(?:-[0-9]{1,2})?"),
+    _rule("key- fc-", "[0-9a-f]{32}"),
+    _rule("AKIA ASIA ABIA ACCA", "[A-Z0-9]{16}"),
+    _rule("SG.", r"[A-Za-z0-9_-]{16,}\.[A-Za-z0-9_-]{16,}"),
+    _rule("pat", r"[A-Za-z0-9]{14}\.[0-9a-f]{60,}"),
+    _rule("secret_", "(?=[A-Za-z]*[0-9])[A-Za-z0-9]{43}"),
+    _rule("xoxa- xoxb- xoxe- xoxo- xoxp- xoxr- xoxs- xoxe.xox xapp-", "(?=[A-Za-z-]*[0-9])[A-Za-z0-9-]{10,}"),
+    _rule("Q~", "[A-Za-z0-9_~.-]{30,}", before="[A-Za-z0-9_~.-]{3}[0-9]", length=4),  # Azure
+    _rule("JQQJ99", "[A-Za-z0-9]{20,}={0,2}", before="[A-Za-z0-9]{52}", length=52),  # Azure
+    _rule("AZDO", "[A-Za-z0-9]{4}", before="[A-Za-z0-9]{76}", length=76),  # Azure DevOps
+    _rule("-us", "[0-9]{1,2}", before="[0-9a-f]{32}", length=32),  # Mailchimp
+    _rule(".atlasv1.", "[A-Za-z0-9_=-]{40,}", before="[A-Za-z0-9]{14}", length=14),  # Terraform
+)
+
+# --- keys that begin with sk- ----------------------------------------------------------------------------------------
+
+_KNOWN_PREFIX = re.compile(r"(?:proj|svcacct|admin|lf|or-v1|ant-[a-z]+[0-9]+)-[A-Za-z0-9_-]{16,}")
+_RUN = re.compile(r"[A-Za-z0-9]{10,}")
+
+
+def _masked_sk(match: re.Match[str]) -> str | None:
+    """Tell a key from words with hyphens: by a known beginning, or by a run of characters that is not a word."""
+    is_key = _KNOWN_PREFIX.fullmatch(match["body"]) is not None or any(
+        len(run) >= 24 or (any(map(str.isdigit, run)) and (len(run) >= 16 or any(map(str.isupper, run))))
+        for run in _RUN.findall(match["body"])
+    )
+    return f"{match['prefix']}{MASK}" if is_key else None
+
+
+# --- tokens with another form ----------------------------------------------------------------------------------------
+
+_HEX_TAIL = f"[0-9a-f]{{32}}{_END}"
+# A Discord token begins with the account's number in base64: it begins with a digit from 1 to 9.
+_DISCORD = tuple(f"{two}(?=[a-z0-9_-]{{21,26}}[.])" for two in ("mt", "mj", "mz", "nd", "nt", "nj", "nz", "od", "ot"))
+TOKEN_RULES = (
+    *_FORMS,
+    Rule(_KIND, ("sk-",), rf"{BEGINNING}(?P<prefix>sk-)(?P<body>[A-Za-z0-9_-]{{10,}}+)", _masked_sk),
+    Rule(
+        "JSON Web Token",
+        ("eyj",),
+        rf"""{BEGINNING}(?P<prefix>eyJ)[A-Za-z0-9_-]{{8,}}+
+        (?: \.eyJ[A-Za-z0-9_-]++\.[A-Za-z0-9_-]*+ | (?:\.[A-Za-z0-9_-]*+){{3}}\.[A-Za-z0-9_-]{{8,}}+ )""",
+        after_prefix,
+    ),
+    Rule(_KIND, ("sk(?=[0-9a-f]{32})",), rf"{BEGINNING}(?P<prefix>SK){_HEX_TAIL}", after_prefix),  # Twilio
+    Rule(
+        _KIND,
+        ("ac(?=[0-9a-f]{32})",),
+        rf"{BEGINNING}(?P<prefix>AC[0-9a-f]{{32}}(?![0-9a-zA-Z])[^\n]{{1,80}}?{BEGINNING}){_HEX_TAIL}",
+        after_prefix,
+    ),
+    Rule(_KIND, ("age-secret-key-1",), r"(?P<prefix>(?i:AGE-SECRET-KEY-1))[A-Za-z0-9]{40,}", after_prefix),
+    Rule(
+        "Telegram token",
+        (":aa", "%3aaa"),
+        rf"(?<=[0-9]{{6}})(?P<prefix>(?::|%3[Aa])AA)[A-Za-z0-9_-]{{30,}}{_END}",
+        after_prefix,
+    ),
+    Rule(
+        "Discord token",
+        _DISCORD,
+        rf"{BEGINNING}[MNO][A-Za-z0-9_-]{{22,27}}\.[A-Za-z0-9_-]{{6}}\.[A-Za-z0-9_-]{{27,40}}{_END}",
+        lambda _: MASK,
+    ),
+)

@@ -28,7 +28,7 @@ from graphrag_eval_lc.judges.models import run_models
 from graphrag_eval_lc.masking import masked_text
 from graphrag_eval_lc.matching.step_views import StepViews
 from graphrag_eval_lc.matching.unknown_tools import reference_names
-from graphrag_eval_lc.onboarding.agent_tools import tools_in
+from graphrag_eval_lc.onboarding.tool_findings import tools_in
 from graphrag_eval_lc.prices import dollars
 from graphrag_eval_lc.records import Question, Template, is_error
 from graphrag_eval_lc.registry.metrics import ELAPSED_SEC, TOTAL_TOKENS

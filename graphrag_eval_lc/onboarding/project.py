@@ -1,15 +1,20 @@
-"""Begins a project: asks an agent or reads its responses, and writes the config and a first dataset."""
+"""Begins a project: asks an agent or reads its responses, and writes the config, a first dataset and a workflow."""
 
+import os
 import re
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from os import PathLike
 from pathlib import Path
+from types import MappingProxyType
+from typing import Any, Final, Literal
+
+import yaml
 
 from graphrag_eval_lc.benchmark.agents import aload_agent
 from graphrag_eval_lc.benchmark.run_benchmark import run_benchmark
 from graphrag_eval_lc.config import load_config
-from graphrag_eval_lc.config.loading import CONFIG_SCHEMA_PATH, PROJECT_FILE
+from graphrag_eval_lc.config.loading import CONFIG_SCHEMA_PATH, PROJECT_FILE, RUN_SECTION
 from graphrag_eval_lc.dataset import load_responses
 from graphrag_eval_lc.dataset.drafting import draft
 from graphrag_eval_lc.dataset.loading import SCHEMA_PATHS
@@ -17,12 +22,156 @@ from graphrag_eval_lc.errors import OptionError
 from graphrag_eval_lc.event_loop.loop import run_sync
 from graphrag_eval_lc.files.opening import make_folder
 from graphrag_eval_lc.files.writing import refuse_existing, replace_file, yaml_text
-from graphrag_eval_lc.onboarding.agent_tools import tools_in
-from graphrag_eval_lc.onboarding.proposal import DATASET_FILE, Proposal, spec_from
-from graphrag_eval_lc.onboarding.tool_findings import ToolFinding, tool_findings
-from graphrag_eval_lc.onboarding.workflows import Service, workflow
+from graphrag_eval_lc.matching.rows.row_steps import SPARQL_QUERY
+from graphrag_eval_lc.onboarding.tool_findings import ToolFinding, tool_findings, tools_in
 from graphrag_eval_lc.records import Question, Response, is_error
+from graphrag_eval_lc.registry.metrics import MAIN_METRIC
+from graphrag_eval_lc.registry.step_kinds import RETRIEVAL
 from graphrag_eval_lc.texts import counted, listed
+
+Service = Literal["github", "gitlab"]
+
+_GITHUB_FILE: Final = Path(".github/workflows/evaluation.yml")
+_GITLAB_FILE: Final = Path(".gitlab-ci.yml")
+_GITLAB_BESIDE: Final = Path(".gitlab/evaluation.yml")
+
+_TEMPLATES: Final = Path(__file__).parent / "workflow_templates"
+
+
+def repository_of(folder: Path) -> Path:
+    """Return the root of the Git repository that a folder is in; outside of a repository, the folder itself."""
+    folder = folder.resolve()
+    return next((each for each in (folder, *folder.parents) if (each / ".git").exists()), folder)
+
+
+def workflow(service: Service, folder: Path) -> tuple[Path, str, str]:
+    """Return the file of a workflow, its text, and what the user still has to do.
+
+    Files in the project's folder say how the agent's packages are installed.
+    """
+    root = repository_of(folder)
+    below = folder.resolve().relative_to(root).as_posix()
+    prefix = "" if below == "." else f"{below}/"
+    parts = {
+        "defaults": f"\n    defaults:\n      run:\n        working-directory: {below}" if prefix else "",
+        "enter": f"\n    - cd {below}" if prefix else "",
+        "install": _install_line(folder, root, prefix),
+        "prefix": prefix,
+    }
+    text = (_TEMPLATES / f"{service}.yml").read_text(encoding="utf-8")
+    for name, part in parts.items():
+        text = text.replace(f"@{name}@", part)
+    if service == "github":
+        return root / _GITHUB_FILE, text, "Add the agent's keys to the repository's secrets, and to env of the workflow"
+    if (root / _GITLAB_FILE).exists():
+        return root / _GITLAB_BESIDE, text, f"Add to {_GITLAB_FILE}: include: [{{local: {_GITLAB_BESIDE}}}]"
+    return root / _GITLAB_FILE, text, "Add the agent's keys to the project's CI variables, masked"
+
+
+def _install_line(folder: Path, root: Path, prefix: str) -> str:
+    """Return how the agent's packages and ours are installed, in the project's folder."""
+    ours = "'graphrag-eval-lc[judges,report,stats]'"
+    for where, up in ((folder, ""), (root, "../" * prefix.count("/"))):
+        if (where / "requirements.txt").is_file():
+            return f"pip install -r {up}requirements.txt {ours}"
+        if (where / "pyproject.toml").is_file():
+            return f"pip install {up or '.'} {ours}"
+    return f"pip install {ours}"
+
+
+DATASET_FILE = "questions.yaml"
+RUNS_FOLDER = "runs"
+_FIRST_GATE = 0.8
+_HEAD = "# The project file. graphrag-eval-lc reads it from the current folder; command-line options override it."
+_ABOUT = {
+    "steps": "# How tool calls are compared with the reference steps of the dataset.",
+    RETRIEVAL: "# The tools whose documents are scored by their ids (recall, precision, nDCG, …).",
+    "capture": "# Record the documents of these tools with their ids, instead of the text that the model reads.",
+}
+_END = f"""
+# Thresholds for a run: if it does not reach them, the command ends with exit code 1.
+gates:
+  - {{metric: {MAIN_METRIC}, under: {_FIRST_GATE}}}
+
+# Uncomment the next line to judge the answers with a language model. This costs money; `run --dry-run` shows how much.
+# llm: {{generation: {{model: gpt-4o-mini, api_key: '${{OPENAI_API_KEY}}'}}}}
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Proposal:
+    """The project file of an agent."""
+
+    agent: str  # the spec of the agent, relative to the project's folder
+    findings: Sequence[ToolFinding] = ()  # what is known of its tools
+    run: Mapping[str, Any] = field(default_factory=dict)  # further options of run
+
+    def sections(self) -> dict[str, Any]:
+        """Return the sections of the config on steps, retrieval and capture, without empty ones."""
+        documents = [each for each in self.findings if each.gives == "documents"]
+        named = [each for each in self.findings if each.reference_name and each not in documents]
+        steps = {
+            "names": {each.tool: str(each.reference_name) for each in named},
+            "outputs": {each.tool: dict(each.declared) for each in self.findings if each.declared},
+            "kinds": {each.tool: "rows" for each in self.findings if _needs_kind(each)},
+        }
+        unknown = [each.tool for each in documents if not each.is_known]
+        sections: dict[str, Any] = {
+            "steps": {key: value for key, value in steps.items() if value},
+            RETRIEVAL: {"steps": unknown} if unknown else {},
+            "capture": {"retrieval_documents": [each.tool for each in documents]} if documents else {},
+        }
+        return {name: section for name, section in sections.items() if section}
+
+    def text(self) -> str:
+        """Return the text of the project file: YAML with a comment on each part."""
+        run = {"agent": self.agent, "dataset": DATASET_FILE, "output": RUNS_FOLDER, **self.run}
+        about = {each.tool: each.about for each in self.findings}
+        lines = [_HEAD, *_yaml_of(RUN_SECTION, run, {"output": "each run gets a new folder in it"})]
+        for name, section in self.sections().items():
+            lines += ["", _ABOUT[name]]
+            if name == "steps":
+                lines += ["steps:", *(f"  {line}" for key in section for line in _yaml_of(key, section[key], about))]
+            else:
+                lines += _yaml_of(name, section)
+        return "\n".join([*lines, _END])
+
+
+def _needs_kind(finding: ToolFinding) -> bool:
+    """Return whether a tool returns rows under a name, or in a form, that does not say so."""
+    if finding.gives != "rows":
+        return False
+    if not finding.has_media_type and SPARQL_QUERY in (finding.tool, finding.reference_name):
+        return True
+    return not finding.is_known and finding.reference_name is None
+
+
+def _yaml_of(key: str, values: Mapping[str, Any], comments: Mapping[str, str] = MappingProxyType({})) -> Iterator[str]:
+    yield f"{key}:"
+    for name, value in values.items():
+        comment = " ".join(comments.get(name, "").split())
+        yield f"  {_in_one_line({name: value})}{f'  # {comment}' if comment else ''}"
+
+
+def _in_one_line(entry: Mapping[str, Any]) -> str:
+    """Return an entry of a mapping as YAML of one line, whatever its texts are."""
+    for style in (None, '"'):  # in quotes a line break is written as \\n
+        flow = yaml.safe_dump(
+            entry, default_flow_style=True, default_style=style, allow_unicode=style is None, width=10**6
+        )
+        line = flow.strip()[1:-1]  # without the braces of the mapping
+        if len(line.splitlines()) == 1 and not line.startswith("? "):
+            break
+    return line.removeprefix("? ")
+
+
+def spec_from(agent: str, folder: Path) -> str:
+    """Return the spec of an agent relative to another folder: a file in it is relative to the current one."""
+    place, separator, name = agent.rpartition(":")
+    if "://" in agent or not place.lower().endswith((".py", ".json")) or Path(place).is_absolute():
+        return agent
+    return f"{Path(os.path.relpath(Path(place).resolve(), folder.resolve())).as_posix()}{separator}{name}"
+
 
 _FIRST_TEMPLATE = "first_questions"
 _LONGEST_ID = 48

@@ -1,9 +1,11 @@
-"""Finds out from an agent's steps what each tool returns, and how its steps would be compared."""
+"""The tools of an agent: those that it has, what each returned, and how its steps would be compared."""
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, get_args
+
+from langchain_core.tools import BaseTool
 
 from graphrag_eval_lc.config import OutputFormat
 from graphrag_eval_lc.dataset.query_language import Language, language_of
@@ -18,6 +20,42 @@ from graphrag_eval_lc.matching.rows.row_steps import CYPHER_QUERY, SPARQL_QUERY,
 from graphrag_eval_lc.records import is_error, step_status
 from graphrag_eval_lc.registry.step_kinds import RETRIEVAL, drafting_kinds
 from graphrag_eval_lc.texts import counted
+
+_DEEPEST = 12
+_INNER = ("bound", "first", "last", "builder", "runnable")
+_SEVERAL = ("nodes", "middle", "steps", "branches")
+
+
+def tools_in(runnable: object) -> dict[str, BaseTool]:
+    """Return the tools of an agent by their names, in its order.
+
+    The nodes of a graph and of its subgraphs are searched for LangGraph's ``ToolNode``. Tools that a function calls
+    itself, and those of an agent on a server, are not visible.
+    """
+    found: dict[str, BaseTool] = {}
+    for name, tool in _tools_below(runnable, set(), 0):
+        found.setdefault(name, tool)
+    return found
+
+
+def _tools_below(node: object, seen: set[int], depth: int) -> Iterator[tuple[str, BaseTool]]:
+    if node is None or id(node) in seen or depth > _DEEPEST:
+        return
+    seen.add(id(node))
+    tools = getattr(node, "tools_by_name", None)
+    if isinstance(tools, Mapping) and all(isinstance(each, BaseTool) for each in tools.values()):
+        yield from ((str(name), tool) for name, tool in tools.items())
+        return
+    parts = [getattr(node, name, None) for name in _INNER]
+    for name in _SEVERAL:
+        several = getattr(node, name, None)
+        if isinstance(several, Mapping):
+            parts.extend(several.values())
+        elif isinstance(several, Iterable) and not isinstance(several, str | bytes):
+            parts.extend(several)
+    for part in parts:
+        yield from _tools_below(part, seen, depth + 1)
+
 
 Gives = Literal["rows", "documents", "entities", "text", "unknown"]
 _REFERENCE_NAMES: Mapping[Language, str] = {"SPARQL": SPARQL_QUERY, "Cypher": CYPHER_QUERY}

@@ -34,7 +34,7 @@ def pytest_configure(config: pytest.Config) -> None:
         config.addinivalue_line("markers", line)
     settings = keep_settings(config)
     if settings.parts is not None:  # one of the processes that run the tests of pytest-xdist
-        from graphrag_eval_lc.pytest_plugin.parts import keep_part
+        from graphrag_eval_lc.pytest_plugin.session import keep_part
 
         keep_part(config, settings.parts)
     elif settings.is_given and not hasattr(config, "workerinput") and _runs_tests(config):
@@ -66,7 +66,7 @@ def pytest_runtest_makereport(
     report = yield
     callspec = getattr(item, "callspec", None)
     if report.failed and report.when == "call" and callspec is not None and _QUESTION in callspec.params:
-        from graphrag_eval_lc.pytest_plugin.failure_text import add_failure_text
+        from graphrag_eval_lc.pytest_plugin.asking import add_failure_text
 
         add_failure_text(item, report)
     return report

@@ -7,7 +7,7 @@ from unittest.mock import patch
 from graphrag_eval_lc import BenchmarkRun, run_benchmark
 from graphrag_eval_lc.demo import DATASET_PATH
 from graphrag_eval_lc.demo.agent import create_demo_agent
-from graphrag_eval_lc.demo.slips import SLIPS
+from graphrag_eval_lc.demo.plans import SLIPS
 from graphrag_eval_lc.judges.model_interface import Answer, Asked
 
 

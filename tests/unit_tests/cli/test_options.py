@@ -10,7 +10,7 @@ from pydantic import Field
 from graphrag_eval_lc.benchmark.option_fields import ASKING, ENDING, MORE, Cli, Recorded, recorded
 from graphrag_eval_lc.benchmark.options import of_agent
 from graphrag_eval_lc.benchmark.run_options import CheckedOptions, RunOptions
-from graphrag_eval_lc.cli.options import Measures, keywords, option, with_fields_of
+from graphrag_eval_lc.cli.options import Measures, keywords, option, with_options
 from graphrag_eval_lc.errors import OptionError
 from graphrag_eval_lc.metrics.measures import MEASURES, parse_measure
 
@@ -31,7 +31,7 @@ def called(command: Any, *arguments: str) -> None:
 def test_new_field_is_an_option_of_the_command_line(capsys: pytest.CaptureFixture[str]) -> None:
     given: dict[str, Any] = {}
 
-    @with_fields_of(WithOneMore)
+    @with_options(WithOneMore)
     def ask(**options: Any) -> None:
         given.update(keywords(WithOneMore, options))
 
@@ -85,10 +85,10 @@ def test_every_option_of_the_command_line_says_what_it_is() -> None:
 
 
 def test_options_are_in_the_order_of_panels_a_commands_own_before_the_fields() -> None:
-    @with_fields_of(WithOneMore, only=())
+    @with_options(WithOneMore, only=())
     def none(own: Annotated[bool, option("--own", "Own.", panel=MORE)] = False, **options: Any) -> None: ...
 
-    @with_fields_of(WithOneMore)
+    @with_options(WithOneMore)
     def ask(
         ending: Annotated[bool, option("--ending", "Ending.", panel=ENDING)] = False,
         first: Annotated[bool, option("--first", "First.")] = False,

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from graphrag_eval_lc.dataset.import_columns import Columns
+from graphrag_eval_lc.dataset.import_fields import Columns
 from graphrag_eval_lc.dataset.import_questions import SourceDataset, read_questions
 from graphrag_eval_lc.dataset.query_language import STEP_NAMES
 from graphrag_eval_lc.errors import DatasetError

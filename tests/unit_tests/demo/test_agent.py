@@ -10,7 +10,7 @@ from langchain_core.messages import AIMessage, HumanMessage, SystemMessage, Tool
 from langgraph.errors import GraphRecursionError
 
 from graphrag_eval_lc.demo.agent import INTENTS, RuleBasedPlannerChatModel, create_demo_agent
-from graphrag_eval_lc.demo.slips import SLIPS, Slip
+from graphrag_eval_lc.demo.plans import SLIPS, Slip
 from graphrag_eval_lc.errors import AgentError, MissingExtraError
 
 

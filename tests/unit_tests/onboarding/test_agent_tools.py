@@ -5,7 +5,7 @@ from langchain_core.language_models.fake_chat_models import FakeListChatModel
 from langchain_core.tools import tool
 from langgraph.graph import END, START, MessagesState, StateGraph
 
-from graphrag_eval_lc.onboarding.agent_tools import tools_in
+from graphrag_eval_lc.onboarding.tool_findings import tools_in
 
 
 @tool

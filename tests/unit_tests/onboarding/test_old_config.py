@@ -7,8 +7,7 @@ from graphrag_eval_lc.config import load_config
 from graphrag_eval_lc.config.base import expanded
 from graphrag_eval_lc.errors import ConfigError
 from graphrag_eval_lc.judges.models import as_embedding_model, as_judge_model
-from graphrag_eval_lc.onboarding.old_config import moved_config
-from graphrag_eval_lc.onboarding.old_providers import ENDPOINTS, OF_LANGCHAIN, moved_model
+from graphrag_eval_lc.onboarding.old_config import ENDPOINTS, OF_LANGCHAIN, moved_config, moved_model
 
 CUSTOM = {"name": "polite", "inputs": ["actual_answer"], "instructions": "Judge.", "outputs": {"politeness": "0-5"}}
 

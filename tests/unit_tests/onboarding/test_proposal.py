@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from graphrag_eval_lc.config import load_config
-from graphrag_eval_lc.onboarding.proposal import Proposal, spec_from
+from graphrag_eval_lc.onboarding.project import Proposal, spec_from
 from graphrag_eval_lc.onboarding.tool_findings import ToolFinding
 
 ROWS = ToolFinding("ask_graph", 2, "rows", "SPARQL", "sparql_query", form="W3C CSV", declared={"path": "data.rows"})

@@ -6,7 +6,7 @@ import pytest
 from graphrag_eval_lc import run_evaluation
 from graphrag_eval_lc.dataset.drafting import draft_dataset
 from graphrag_eval_lc.dataset.validation import validate_dataset
-from graphrag_eval_lc.onboarding.proposal import Proposal
+from graphrag_eval_lc.onboarding.project import Proposal
 from graphrag_eval_lc.onboarding.tool_findings import ToolFinding, tool_findings
 
 SELECT = "SELECT ?name WHERE { ?s <urn:name> ?name }"

@@ -3,7 +3,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from graphrag_eval_lc.onboarding.workflows import repository_of, workflow
+from graphrag_eval_lc.onboarding.project import repository_of, workflow
 
 
 @pytest.fixture

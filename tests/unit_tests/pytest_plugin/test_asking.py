@@ -4,8 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from graphrag_eval_lc.pytest_plugin.asking import AskResult
-from graphrag_eval_lc.pytest_plugin.failure_text import failure_lines
+from graphrag_eval_lc.pytest_plugin.asking import AskResult, failure_lines
 
 QUESTION = {"template_id": "t", "question_id": "q", "question_text": "Why?", "status": "success"}
 FAILED = {**QUESTION, "status": "error", "error": "TimeoutError: no answer within 5 s"}
