@@ -2,13 +2,12 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Annotated
 
 import typer
 from rich.table import Table
 from rich.text import Text
 
-from graphrag_eval_lc.cli.options import FailUnder, JsonRows, Summary, complete_metric, option, with_options
+from graphrag_eval_lc.cli.options import with_options
 from graphrag_eval_lc.cli.printing import EXIT_FINDINGS, EXIT_NOTHING, output_console, print_document, say, tell
 from graphrag_eval_lc.compare import (
     GateResult,
@@ -27,7 +26,6 @@ from graphrag_eval_lc.console import data_text
 from graphrag_eval_lc.errors import ConfigError, OptionError
 from graphrag_eval_lc.masking import masked_text
 from graphrag_eval_lc.registry import metric_spec
-from graphrag_eval_lc.registry.metrics import MAIN_METRIC
 from graphrag_eval_lc.report.ci_files import CiFiles, check_writable, make_folder_of
 from graphrag_eval_lc.report.comparison_page import write_comparison
 from graphrag_eval_lc.report.json_documents import comparison_document
@@ -180,22 +178,12 @@ def exit_code_of(gates: Sequence[GateResult]) -> int:
 def compare(
     runs: list[Path],
     baseline: Path | None = None,
-    metrics: Annotated[
-        list[str] | None,
-        option(
-            "--metric",
-            "Compare this metric; may be repeated. The first score is the main one (the first metric, if none is a "
-            "score): it decides which questions flipped, and whether there is a regression. Default: all that both "
-            f"runs have, {MAIN_METRIC} as the main one.",
-            "METRIC",
-            autocompletion=complete_metric,
-        ),
-    ] = None,
+    metrics: list[str] | None = None,
     fail_on_regression: bool = False,
     max_drop: list[str] | None = None,
-    fail_under: FailUnder = None,
+    fail_under: list[str] | None = None,
     html: Path | None = None,
-    as_json: JsonRows = False,
+    as_json: bool = False,
     against: str | None = None,
     labels: list[str] | None = None,
     config: Path | None = None,
@@ -205,7 +193,7 @@ def compare(
     fail_over: list[str] | None = None,
     show: int = 10,
     csv: Path | None = None,
-    summary: Summary = None,
+    summary: Path | None = None,
 ) -> None:
     """Compare runs question by question: is a difference more than chance?
 
@@ -219,6 +207,10 @@ def compare(
     `graphrag-eval-lc compare runs/main runs/branch --fail-on-regression`
 
     Options:
+        --metric METRIC: Compare this metric; may be repeated. The first score is the main one (the first metric, if
+            none is a score): it decides which questions flipped, and whether there is a regression. Default: all that
+            both runs have, steps_score as the main one.
+        as_json --json: Print JSON instead of text.
         runs RUN_A RUN_B [RUN_C…]: The folders of two or more runs; each is compared with the first. With --baseline one
             is enough.
         --baseline DIR: The run to compare with, or a folder of runs, whose last completed run is used. Default: the

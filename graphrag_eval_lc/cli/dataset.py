@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
 import typer
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
@@ -11,9 +11,6 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from graphrag_eval_lc.benchmark.score_options import ScoreRunOptions
 from graphrag_eval_lc.cli.options import (
     SELECTING,
-    JsonRows,
-    Overwrite,
-    Plugins,
     comma_separated,
     keywords,
     load_named_plugins,
@@ -26,11 +23,10 @@ from graphrag_eval_lc.compare.runs import run_results
 from graphrag_eval_lc.config.loading import CONFIG_SCHEMA_PATH
 from graphrag_eval_lc.console import DataConsole
 from graphrag_eval_lc.dataset.drafting import draft as drafted_from
-from graphrag_eval_lc.dataset.rules import UNANSWERED
 from graphrag_eval_lc.dataset.import_fields import Columns
 from graphrag_eval_lc.dataset.importing import ImportOptions, imported, write_responses
 from graphrag_eval_lc.dataset.loading import SCHEMA_PATHS
-from graphrag_eval_lc.dataset.query_language import STEP_NAMES
+from graphrag_eval_lc.dataset.rules import UNANSWERED
 from graphrag_eval_lc.dataset.selection import Selection
 from graphrag_eval_lc.dataset.sparql_endpoint import STATE_SUFFIX
 from graphrag_eval_lc.dataset.validation import Problem, validated
@@ -44,20 +40,16 @@ from graphrag_eval_lc.texts import counted, listed
 _TABLE = "Columns of CSV and JSON records"
 _ENDPOINT = "SPARQL endpoint"
 
-DatasetFile = Annotated[
-    Path, option("--output -o", "The file to write: JSON if its name ends in .json, otherwise YAML.", "FILE")
-]
-
 
 @with_options()
 def draft(
     responses: Path,
-    output: DatasetFile,
+    output: Path,
     dataset: Path | None = None,
     config: Config = None,
-    plugins: Plugins = None,
+    plugins: list[str] | None = None,
     keep_references: bool = False,
-    overwrite: Overwrite = False,
+    overwrite: bool = False,
 ) -> None:
     """Draft a reference dataset from recorded responses.
 
@@ -126,20 +118,12 @@ def _column(name: str, text: str) -> Any:
 @with_options()
 def import_dataset(
     source: Path,
-    output: DatasetFile,
+    output: Path,
     language: list[str] | None = None,
-    step_name: Annotated[
-        str | None,
-        option(
-            "--step-name",
-            "The name of the steps that run the queries: the name of your tool. Default: "
-            f"{listed(list(STEP_NAMES.values()))}, by the query's text.",
-            "NAME",
-        ),
-    ] = None,
+    step_name: str | None = None,
     responses: Path | None = None,
     endpoint: str | None = None,
-    overwrite: Overwrite = False,
+    overwrite: bool = False,
     template_id: str | None = None,
     keep_empty: bool = False,
     retrieval_step: str | None = None,
@@ -170,6 +154,8 @@ def import_dataset(
     `graphrag-eval-lc dataset import qald_10.json -o qa.yaml`
 
     Options:
+        --step-name NAME: The name of the steps that run the queries: the name of your tool. Default: sparql_query,
+            sql_db_query, cypher_query, by the query's text.
         source FILE: JSON, JSON Lines, CSV, tab-separated values, QALD's XML or Parquet.
         --language CODE: The language of the questions, or several such as de,en; the first one that a question has is
             used. May be repeated. Default: English, otherwise the first one.
@@ -308,8 +294,8 @@ def validate(
     dataset: Dataset = None,
     responses: Path | None = None,
     config: Config = None,
-    plugins: Plugins = None,
-    as_json: JsonRows = False,
+    plugins: list[str] | None = None,
+    as_json: bool = False,
     **options: Any,
 ) -> None:
     """Find everything that is wrong with a dataset, and how to fix it.
@@ -330,6 +316,7 @@ def validate(
     `graphrag-eval-lc validate qa.yaml --responses responses.jsonl`
 
     Options:
+        as_json --json: Print JSON instead of text.
         --responses -r FILE|RUN_DIR: Responses to check against it: a file, or the folder of a run.
     """
     dataset = needed_dataset(config, dataset)

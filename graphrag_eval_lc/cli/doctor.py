@@ -2,13 +2,13 @@
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
 import typer
 from rich.table import Table
 
 from graphrag_eval_lc import matching
-from graphrag_eval_lc.cli.options import JsonRows, Plugins, load_named_plugins, option, with_options
+from graphrag_eval_lc.cli.options import load_named_plugins, with_options
 from graphrag_eval_lc.cli.printing import EXIT_FINDINGS, output_console, print_json, say
 from graphrag_eval_lc.cli.project import Config
 from graphrag_eval_lc.config import load_config
@@ -43,17 +43,10 @@ def doctor(
     input_fn: str | None = None,
     ask: bool = False,
     ask_models: bool = False,
-    as_json: JsonRows = False,
-    shows_plugins: Annotated[
-        bool,
-        option(
-            "--plugins",
-            "Instead list the plugins and what they add: those of installed packages (entry points of the group "
-            "graphrag_eval_lc, unless GRAPHRAG_EVAL_LC_NO_PLUGINS is set), those of --plugin, and those of the config.",
-        ),
-    ] = False,
-    show_all: Annotated[bool, option("--all", "With --plugins: also list what the package itself registers.")] = False,
-    plugins: Plugins = None,
+    as_json: bool = False,
+    shows_plugins: bool = False,
+    show_all: bool = False,
+    plugins: list[str] | None = None,
     secrets: Path | None = None,
     mask: bool = False,
 ) -> None:
@@ -67,6 +60,11 @@ def doctor(
     `graphrag-eval-lc doctor --agent my_agent.py:agent --dataset questions.yaml`
 
     Options:
+        show_all --all: With --plugins: also list what the package itself registers.
+        shows_plugins --plugins: Instead list the plugins and what they add: those of installed packages (entry points
+            of the group graphrag_eval_lc, unless GRAPHRAG_EVAL_LC_NO_PLUGINS is set), those of --plugin, and those of
+            the config.
+        as_json --json: Print JSON instead of text.
         --agent -a SPEC: The agent, as for run.
         --dataset -d FILE: The reference dataset.
         --output -o DIR: The folder that runs are written to.

@@ -6,12 +6,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
 import typer
 
-from graphrag_eval_lc.cli.dataset import DatasetFile, refresh_state, showing_progress
-from graphrag_eval_lc.cli.options import JsonRows, Overwrite, option, with_options
+from graphrag_eval_lc.cli.dataset import refresh_state, showing_progress
+from graphrag_eval_lc.cli.options import with_options
 from graphrag_eval_lc.cli.printing import EXIT_FINDINGS, print_document, say, tell
 from graphrag_eval_lc.cli.project import Config
 from graphrag_eval_lc.config import GraphConfig, load_config
@@ -34,30 +34,17 @@ class SplitBy(StrEnum):
     value = "value"
 
 
-Endpoint = Annotated[
-    str | None, option("--endpoint", "The SPARQL endpoint of the graph. Default: graph.endpoint of the config.", "URL")
-]
-GraphFileOption = Annotated[
-    Path | None,
-    option("--graph", "An RDF file instead of an endpoint: .ttl, .nt, .rdf, …, or one of these as .gz.", "FILE"),
-]
-Timeout = Annotated[float, option("--timeout", "Seconds for each query.", "SEC", min=0.1)]
-MaxConcurrency = Annotated[
-    int, option("--max-concurrency -j", "How many queries are run at the same time.", "N", min=1)
-]
-
-
 @with_options()
 def lint(
     path: Path,
     config: Config = None,
-    endpoint: Endpoint = None,
-    graph: GraphFileOption = None,
+    endpoint: str | None = None,
+    graph: Path | None = None,
     vocabulary: Path | None = None,
     reread: bool = False,
     needs_limit: bool = False,
-    timeout: Timeout = 60.0,
-    as_json: JsonRows = False,
+    timeout: float = 60.0,
+    as_json: bool = False,
 ) -> None:
     """Find mistakes in the SPARQL queries of a dataset or a run.
 
@@ -72,6 +59,7 @@ def lint(
     `graphrag-eval-lc dataset lint qa.yaml --endpoint http://localhost:7200/repositories/grid`
 
     Options:
+        as_json --json: Print JSON instead of text.
         path DATASET|RUN_DIR: A dataset, or the folder of a run.
         --vocabulary FILE: A JSON file with the classes and properties of the graph; written if it is missing. Default:
             graph.vocabulary of the config.
@@ -105,12 +93,12 @@ def lint(
 def refresh(
     dataset: Path,
     config: Config = None,
-    endpoint: Endpoint = None,
-    graph: GraphFileOption = None,
+    endpoint: str | None = None,
+    graph: Path | None = None,
     write: Path | None = None,
-    overwrite: Overwrite = False,
-    max_concurrency: MaxConcurrency = 4,
-    timeout: Timeout = 60.0,
+    overwrite: bool = False,
+    max_concurrency: int = 4,
+    timeout: float = 60.0,
 ) -> None:
     """Run the reference queries again, and list references that are stale.
 
@@ -152,16 +140,16 @@ def refresh(
 @with_options()
 def generate(
     templates: Path,
-    output: DatasetFile,
+    output: Path,
     config: Config = None,
-    endpoint: Endpoint = None,
-    graph: GraphFileOption = None,
+    endpoint: str | None = None,
+    graph: Path | None = None,
     seed: int = 0,
     split: SplitBy | None = None,
     test_share: float = 0.3,
-    overwrite: Overwrite = False,
-    max_concurrency: MaxConcurrency = 4,
-    timeout: Timeout = 60.0,
+    overwrite: bool = False,
+    max_concurrency: int = 4,
+    timeout: float = 60.0,
 ) -> None:
     """Make a dataset from templates and the values in a graph.
 
@@ -205,7 +193,7 @@ def proxy(
     endpoint: str | None = None,
     fill: bool = False,
     port: int = 0,
-    overwrite: Overwrite = False,
+    overwrite: bool = False,
 ) -> None:
     """Record the calls of a SPARQL endpoint, or replay them.
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import typer
 
-from graphrag_eval_lc.cli.options import JsonRows, Overwrite, with_options
+from graphrag_eval_lc.cli.options import with_options
 from graphrag_eval_lc.cli.printing import EXIT_FINDINGS, print_json, say, tell
 from graphrag_eval_lc.errors import GraphRAGEvalWarning, OptionError
 from graphrag_eval_lc.onboarding.migration import Migration
@@ -37,7 +37,7 @@ def init(
     ci: Service | None = None,
     agent_key_env: str | None = None,
     yes: bool = False,
-    overwrite: Overwrite = False,
+    overwrite: bool = False,
 ) -> None:
     """Start a project: write a project file and a first dataset for your agent.
 
@@ -132,9 +132,9 @@ def migrate(
     config: Path | None = None,
     published: list[Path] | None = None,
     output: Path | None = None,
-    overwrite: Overwrite = False,
+    overwrite: bool = False,
     worst: int = 20,
-    as_json: JsonRows = False,
+    as_json: bool = False,
 ) -> None:
     """Migrate from graphrag-eval: convert its config, and check that you get the same scores.
 
@@ -150,6 +150,7 @@ def migrate(
     `graphrag-eval-lc migrate -d qa.yaml -r responses.jsonl -c config.yaml -p results.yaml -o evaluation`
 
     Options:
+        as_json --json: Print JSON instead of text.
         --dataset -d FILE: graphrag-eval's reference dataset.
         --responses -r FILE: The responses that it scored.
         --config -c OLD: Its config, whose models and evaluations are converted.

@@ -10,7 +10,6 @@ from typing import Annotated, Any
 import typer
 
 from graphrag_eval_lc import __version__
-from graphrag_eval_lc.benchmark.option_fields import QUIET
 from graphrag_eval_lc.benchmark.progress import progress_display
 from graphrag_eval_lc.budget import Budget
 from graphrag_eval_lc.cli.options import option, with_options
@@ -154,25 +153,15 @@ JudgeConfig = Annotated[
         "FILE",
     ),
 ]
-Again = Annotated[bool, option("--overwrite", "Judge all rows again, for example with another model.")]
-Quiet = Annotated[bool, option("--quiet -q", str(QUIET.help))]
 
 
 @with_options()
 def answers(
-    input_file: Annotated[
-        Path,
-        option(
-            "--input -i",
-            "A CSV or TSV file with the columns question_text, reference_answer and actual_answer, or Question, "
-            "Reference answer and Actual answer.",
-            "FILE",
-        ),
-    ],
+    input_file: Path,
     output: Path,
     config: JudgeConfig = None,
-    overwrite: Again = False,
-    quiet: Quiet = False,
+    overwrite: bool = False,
+    quiet: bool = False,
 ) -> None:
     """Compare the answers in a table with their reference answers, by claims.
 
@@ -186,6 +175,9 @@ def answers(
     `graphrag-eval-lc judge answers -i answers.tsv -o judged.tsv -c config.yaml`
 
     Options:
+        input_file --input -i FILE: A CSV or TSV file with the columns question_text, reference_answer and
+            actual_answer, or Question, Reference answer and Actual answer.
+        --overwrite: Judge all rows again, for example with another model.
         --output -o FILE: The file to write.
     """
     table = read_table(input_file)
@@ -212,8 +204,8 @@ def agreement(
     label_columns: list[str] | None = None,
     metric: Metric = Metric.ANSWER_F1,
     threshold: float = 0.5,
-    overwrite: Again = False,
-    quiet: Quiet = False,
+    overwrite: bool = False,
+    quiet: bool = False,
     show: int = 20,
 ) -> None:
     """Measure how often the judge agrees with people who labelled answers.
@@ -228,6 +220,7 @@ def agreement(
     `graphrag-eval-lc judge agreement labelled.tsv -c config.yaml -o judged.tsv`
 
     Options:
+        --overwrite: Judge all rows again, for example with another model.
         labelled FILE: A CSV or TSV file with the columns question_text, reference_answer, actual_answer (or Question,
             Reference answer, Actual answer) and Label.
         --output -o FILE: A file for all rows, with the judge's findings and verdict. With it, the command can resume,
@@ -281,7 +274,7 @@ def certify(
     repeated: int = 5,
     seed: int = 0,
     overwrite: bool = False,
-    quiet: Quiet = False,
+    quiet: bool = False,
 ) -> None:
     """Measure what the judge notices, with answers made from your references.
 

@@ -10,7 +10,17 @@ from typing import Annotated, Any, Final, TypeVar, get_args, get_origin
 
 import typer
 
-from graphrag_eval_lc.benchmark.option_fields import DISPLAY, FOLDER, GATES, MORE, OF_FIELD, PANELS, Cli, cli_options
+from graphrag_eval_lc.benchmark.option_fields import (
+    DISPLAY,
+    FOLDER,
+    GATES,
+    MORE,
+    OF_FIELD,
+    PANELS,
+    QUIET,
+    Cli,
+    cli_options,
+)
 from graphrag_eval_lc.errors import OptionError
 from graphrag_eval_lc.metrics.measures import MEASURES
 from graphrag_eval_lc.registry.metrics import MAIN_METRIC, aggregated_metrics
@@ -42,99 +52,66 @@ def complete_measure(incomplete: str) -> list[str]:
     return [f"{closed}{comma}{name}" for name in MEASURES if name.startswith(last)]
 
 
-ConfigFile = Annotated[Path | None, option("--config -c", "A YAML or JSON file with the configuration.", "FILE")]
-Measures = Annotated[
-    list[str] | None,
-    option(
-        "--measures",
-        f"Retrieval measures on document ids, instead of those in the config: {', '.join(MEASURES)}. Most of them "
-        "accept a cut-off, such as P@5,nDCG@10. May be repeated.",
-        "NAMES",
-        MORE,
-        autocompletion=complete_measure,
-    ),
-]
-Plugins = Annotated[
-    list[str] | None,
-    option(
-        "--plugin",
-        "A module that registers your metrics, step kinds, matchers or evaluators when it is loaded, as package.module "
-        "or path/to/file.py; may be repeated. Plugins of installed packages are loaded automatically.",
-        "MODULE",
-        MORE,
-    ),
-]
-AsJson = Annotated[
-    bool,
-    option(
-        "--json",
-        "Print one JSON document instead of the tables. Messages, progress and the agent's output go to standard "
-        "error.",
-        panel=DISPLAY,
-    ),
-]
-Worst = Annotated[int, option("--worst", "How many of the worst questions to show.", panel=DISPLAY, min=0)]
-NoReport = Annotated[bool, option("--no-report", "Do not write report.html into the folder.", panel=FOLDER)]
-Overwrite = Annotated[bool, option("--overwrite", "Replace existing files.")]
-JsonRows = Annotated[bool, option("--json", "Print JSON instead of text.")]
-FailUnder = Annotated[
-    list[str] | None,
-    option(
-        "--fail-under",
-        f"Exit with 1 if the mean of a score is lower, such as {MAIN_METRIC}=0.9. Failed questions count as 0. "
-        "TEMPLATE/METRIC=MEAN counts the questions of one template; may be repeated.",
-        "METRIC=MEAN",
-    ),
-]
-FailOver = Annotated[
-    list[str] | None,
-    option(
-        "--fail-over",
-        "Exit with 1 if the mean of a lower-is-better metric is above this number, such as total_tokens=5000. "
-        "METRIC.median, .p95, .min, .max and .sum are over samples, one for each repeat of a question (.sum includes "
-        "failed attempts), such as elapsed_sec.p95=30. Failed questions count with what they used. May be "
-        "repeated.",
-        "[TEMPLATE/]METRIC[.STATISTIC]=NUMBER",
-        GATES,
-    ),
-]
-Summary = Annotated[
-    Path | None,
-    option(
-        "--summary",
-        "Write the verdict, the scores and the worst questions as Markdown. In a GitHub job they are also added to the "
-        "job's summary ($GITHUB_STEP_SUMMARY), unless this is none.",
-        "FILE|none",
-        DISPLAY,
-    ),
-]
-JUnit = Annotated[
-    Path | None,
-    option(
-        "--junit",
-        "Write a test case for each question as JUnit XML: a failure if its score `repeats.metric` is below "
-        "`repeats.threshold` of the config (by default steps_score and 1) in any of its repeats; an error if the agent "
-        "failed.",
-        "FILE",
-        DISPLAY,
-    ),
-]
+# Options that several commands have, by the names of their parameters, as ``with_options`` reads them.
+_SHARED: Final = f"""
+Options:
+    config --config -c FILE: A YAML or JSON file with the configuration.
+    output --output -o FILE: The file to write: JSON if its name ends in .json, otherwise YAML.
+    --overwrite: Replace existing files.
+    quiet --quiet -q: {QUIET.help}
+    --endpoint URL: The SPARQL endpoint of the graph. Default: graph.endpoint of the config.
+    --graph FILE: An RDF file instead of an endpoint: .ttl, .nt, .rdf, …, or one of these as .gz.
+    --timeout SEC (min 0.1): Seconds for each query.
+    --max-concurrency -j N (min 1): How many queries are run at the same time.
+    --fail-under METRIC=MEAN: Exit with 1 if the mean of a score is lower, such as {MAIN_METRIC}=0.9. Failed questions
+        count as 0. TEMPLATE/METRIC=MEAN counts the questions of one template; may be repeated.
+
+{GATES}:
+    --fail-over [TEMPLATE/]METRIC[.STATISTIC]=NUMBER: Exit with 1 if the mean of a lower-is-better metric is above this
+        number, such as total_tokens=5000. METRIC.median, .p95, .min, .max and .sum are over samples, one for each
+        repeat of a question (.sum includes failed attempts), such as elapsed_sec.p95=30. Failed questions count with
+        what they used. May be repeated.
+
+{FOLDER}:
+    --no-report: Do not write report.html into the folder.
+
+{DISPLAY}:
+    as_json --json: Print one JSON document instead of the tables. Messages, progress and the agent's output go to
+        standard error.
+    --worst (min 0): How many of the worst questions to show.
+    --summary FILE|none: Write the verdict, the scores and the worst questions as Markdown. In a GitHub job they are
+        also added to the job's summary ($GITHUB_STEP_SUMMARY), unless this is none.
+    --junit FILE: Write a test case for each question as JUnit XML: a failure if its score `repeats.metric` is below
+        `repeats.threshold` of the config (by default steps_score and 1) in any of its repeats; an error if the agent
+        failed.
+
+{MORE}:
+    --measures NAMES: Retrieval measures on document ids, instead of those in the config: {", ".join(MEASURES)}. Most of
+        them accept a cut-off, such as P@5,nDCG@10. May be repeated.
+    plugins --plugin MODULE: A module that registers your metrics, step kinds, matchers or evaluators when it is loaded,
+        as package.module or path/to/file.py; may be repeated. Plugins of installed packages are loaded automatically.
+"""
+_COMPLETIONS: Final[Mapping[str, Any]] = {
+    "--measures": complete_measure, "--metric": complete_metric, "--redact": lambda: ["secrets"],
+}  # fmt: skip
 
 
 def with_options(*models: Any, only: Collection[str] | None = None) -> Callable[[F], F]:
     """Declare the options of a command: those that its docstring lists, and the fields of option models.
 
     A docstring lists them under ``Options:``, the rare ones under the names of their panels: ``--output -o FILE: …``,
-    ``--show (min 0): …``, and ``run RUN_DIR: …`` for an argument. Types and defaults are those of the
+    ``--show (min 0): …``, ``run RUN_DIR: …`` for an argument, and ``reference --dataset: …`` for a parameter of another
+    name. Types and defaults are those of the
     function's parameters. ``only`` has the fields that are options. The panels come in their order, in each the
     command's own options first. A parameter of a field's name replaces it.
     """
 
     def declared(function: F) -> F:
-        function.__doc__, listed = _listed_options(inspect.getdoc(function) or "")
+        function.__doc__, own_options = _listed_options(inspect.getdoc(function) or "")
+        listed = _listed_options(_SHARED)[1] | own_options
         parameters = inspect.signature(function, eval_str=True).parameters.values()
         own = [_documented(each, listed) for each in parameters if each.kind is not each.VAR_KEYWORD]
-        assert not listed, f"no parameters for the options {', '.join(listed)}"
+        assert not own_options.keys() & listed, f"no parameters for the options of {function.__name__}"
         fields = {name: each for model in models for name, each in cli_options(model).items()}
         names = {name: option_name(name, cli) for name, (_, cli) in fields.items()}
         left = fields.keys() - {each.name for each in own} if only is None else only
@@ -164,13 +141,13 @@ def _listed_options(doc: str) -> tuple[str, dict[str, Any]]:
     for entry, panel in entries:
         head, said = entry.split(": ", 1)
         bounds = {bound: json.loads(number) for bound, number in re.findall(r"(min|max) ([\d.]+)", head)}
-        names, metavar = [], []
-        for word in re.sub(r" \(m.*\)", "", head).split():
-            (metavar if names and not word.startswith("-") else names).append(word)
-        declare = typer.Option if names[0].startswith("-") else typer.Argument
-        more: dict[str, Any] = {"help": said, "metavar": " ".join(metavar) or None, "rich_help_panel": panel, **bounds}
-        given = names if declare is typer.Option else []
-        listed[names[0].lstrip("-").replace("-", "_")] = declare(*given, **more)
+        first, *rest = re.sub(r" \(m.*\)", "", head).split()
+        names = [word for word in (first, *rest) if word.startswith("-")]
+        metavar = " ".join(word for word in rest if word not in names) or None
+        more: dict[str, Any] = {"help": said, "metavar": metavar, "rich_help_panel": panel, **bounds}
+        if names and names[0] in _COMPLETIONS:
+            more["autocompletion"] = _COMPLETIONS[names[0]]
+        listed[first.lstrip("-").replace("-", "_")] = (typer.Option if names else typer.Argument)(*names, **more)
     return text.rstrip(), listed
 
 

@@ -3,26 +3,14 @@
 import json
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
-from graphrag_eval_lc.benchmark.option_fields import CAPTURE
 from graphrag_eval_lc.benchmark.run_options import RunOptions
 from graphrag_eval_lc.cli.options import (
-    AsJson,
-    ConfigFile,
-    FailOver,
-    FailUnder,
-    JUnit,
-    Measures,
-    NoReport,
-    Plugins,
-    Summary,
-    Worst,
     comma_separated,
     keywords,
     load_named_plugins,
     measure_names,
-    option,
     with_options,
 )
 from graphrag_eval_lc.cli.project import Config, Dataset, needed_for_run, new_run_folder
@@ -41,36 +29,26 @@ def run(
     agent: str | None = None,
     output: Path | None = None,
     config: Config = None,
-    fail_under: FailUnder = None,
+    fail_under: list[str] | None = None,
     dry_run: bool = False,
-    measures: Measures = None,
-    plugins: Plugins = None,
+    measures: list[str] | None = None,
+    plugins: list[str] | None = None,
     recursion_limit: int | None = None,
     retrieval_documents: list[str] | None = None,
     max_output_chars: int | None = None,
     no_artifacts: bool = False,
     keep_messages: bool = False,
-    redact: Annotated[
-        str | None,
-        option(
-            "--redact",
-            "secrets: mask keys, tokens and passwords in arguments and outputs of tools, messages and answers; or a "
-            "function that returns the value to keep, as package.module:function. Errors are always masked.",
-            "secrets|FUNCTION",
-            CAPTURE,
-            autocompletion=lambda: ["secrets"],
-        ),
-    ] = None,
+    redact: str | None = None,
     replay: Path | None = None,
     endpoint_env: str = "SPARQL_ENDPOINT",
-    no_report: NoReport = False,
+    no_report: bool = False,
     serve: bool = False,
-    fail_over: FailOver = None,
+    fail_over: list[str] | None = None,
     fail_on_regression: bool = False,
-    worst: Worst = 5,
-    as_json: AsJson = False,
-    summary: Summary = None,
-    junit: JUnit = None,
+    worst: int = 5,
+    as_json: bool = False,
+    summary: Path | None = None,
+    junit: Path | None = None,
     **options: Any,
 ) -> None:
     """Run a dataset through an agent and score its responses.
@@ -100,6 +78,9 @@ def run(
             --replay.
 
     Recording the agent's steps:
+        --redact secrets|FUNCTION: secrets: mask keys, tokens and passwords in arguments and outputs of tools, messages
+            and answers; or a function that returns the value to keep, as package.module:function. Errors are always
+            masked.
         --retrieval-documents TOOL|all: Keep the documents of this retriever tool as its output, as JSON with ids,
             instead of the text that the model reads; 'all' does this for every retriever tool. May be repeated. Needed
             to score retrieval.
@@ -181,12 +162,12 @@ def _agent_config(text: str | None, recursion_limit: int | None) -> dict[str, An
 def demo(
     output: Path = Path("runs/demo"),
     model: str | None = None,
-    config: ConfigFile = None,
-    measures: Measures = None,
-    no_report: NoReport = False,
-    worst: Worst = 5,
-    summary: Summary = None,
-    junit: JUnit = None,
+    config: Path | None = None,
+    measures: list[str] | None = None,
+    no_report: bool = False,
+    worst: int = 5,
+    summary: Path | None = None,
+    junit: Path | None = None,
     **options: Any,
 ) -> None:
     """Run the built-in agent over a Nordic power grid and show which steps fail.

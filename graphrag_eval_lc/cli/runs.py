@@ -5,12 +5,12 @@ import os
 import webbrowser
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
 from rich.console import RenderableType
 
 from graphrag_eval_lc.benchmark.score_options import ScoreRunOptions
-from graphrag_eval_lc.cli.options import SELECTING, JsonRows, complete_metric, keywords, option, with_options
+from graphrag_eval_lc.cli.options import SELECTING, keywords, with_options
 from graphrag_eval_lc.cli.printing import output_console, print_json, say, tell
 from graphrag_eval_lc.config.base import named
 from graphrag_eval_lc.errors import OptionError
@@ -27,15 +27,7 @@ from graphrag_eval_lc.run_store import trend as trend_of
 @with_options()
 def runs(
     folder: Path = Path("runs"),
-    metrics: Annotated[
-        list[str] | None,
-        option(
-            "--metric",
-            f"Show this score; may be repeated, the first is the main one. Default: {MAIN_METRIC}.",
-            "METRIC",
-            autocompletion=complete_metric,
-        ),
-    ] = None,
+    metrics: list[str] | None = None,
     last: int | None = None,
     trend: bool = False,
     against: str | None = None,
@@ -44,7 +36,7 @@ def runs(
     html: Path | None = None,
     no_comparisons: bool = False,
     csv: Path | None = None,
-    as_json: JsonRows = False,
+    as_json: bool = False,
 ) -> None:
     """List the runs in a folder, or show the trend of their scores and costs.
 
@@ -60,6 +52,8 @@ def runs(
     `graphrag-eval-lc runs runs/ --trend --html trend.html`
 
     Options:
+        --metric METRIC: Show this score; may be repeated, the first is the main one. Default: steps_score.
+        as_json --json: Print JSON instead of text.
         folder RUNS_DIR: The folder of runs.
         --last (min 1): Show only this many runs, the last ones.
         --trend: Show how scores and costs changed from run to run, and what else changed.

@@ -11,16 +11,6 @@ import typer
 from graphrag_eval_lc.benchmark.option_fields import MORE, cli_options
 from graphrag_eval_lc.benchmark.score_options import ScoreOptions, ScoreRunOptions
 from graphrag_eval_lc.cli.options import (
-    AsJson,
-    FailOver,
-    FailUnder,
-    JUnit,
-    Measures,
-    NoReport,
-    Overwrite,
-    Plugins,
-    Summary,
-    Worst,
     keywords,
     load_named_plugins,
     measure_names,
@@ -47,20 +37,20 @@ def score(
     responses: Path | None = None,
     output: Path | None = None,
     config: Config = None,
-    fail_under: FailUnder = None,
+    fail_under: list[str] | None = None,
     dry_run: bool = False,
     reference: Annotated[
         Path | None,
         option("--dataset", "With a run's folder: another dataset than the one in its run.json.", "FILE", MORE),
     ] = None,
-    measures: Measures = None,
-    plugins: Plugins = None,
-    no_report: NoReport = False,
-    fail_over: FailOver = None,
-    worst: Worst = 5,
-    as_json: AsJson = False,
-    summary: Summary = None,
-    junit: JUnit = None,
+    measures: list[str] | None = None,
+    plugins: list[str] | None = None,
+    no_report: bool = False,
+    fail_over: list[str] | None = None,
+    worst: int = 5,
+    as_json: bool = False,
+    summary: Path | None = None,
+    junit: Path | None = None,
     **options: Any,
 ) -> None:
     """Score recorded responses without calling an agent.
@@ -140,18 +130,18 @@ def merge(
     runs: list[Path],
     output: Path,
     dataset: Path | None = None,
-    fail_under: FailUnder = None,
-    fail_over: FailOver = None,
-    overwrite: Overwrite = False,
+    fail_under: list[str] | None = None,
+    fail_over: list[str] | None = None,
+    overwrite: bool = False,
     dry_run: bool = False,
     label: str | None = None,
     force: bool = False,
     open_files: bool = False,
-    no_report: NoReport = False,
-    worst: Worst = 5,
-    as_json: AsJson = False,
-    summary: Summary = None,
-    junit: JUnit = None,
+    no_report: bool = False,
+    worst: int = 5,
+    as_json: bool = False,
+    summary: Path | None = None,
+    junit: Path | None = None,
 ) -> None:
     """Merge shards, or runs over different questions, into one run.
 
@@ -219,7 +209,7 @@ def import_traces(
     traces: Path,
     output: Path,
     dataset: Path | None = None,
-    overwrite: Overwrite = False,
+    overwrite: bool = False,
 ) -> None:
     """Convert traces of other tools to responses, to score them.
 

@@ -10,7 +10,7 @@ from pydantic import Field
 from graphrag_eval_lc.benchmark.option_fields import ASKING, ENDING, MORE, Cli, Recorded, recorded
 from graphrag_eval_lc.benchmark.options import of_agent
 from graphrag_eval_lc.benchmark.run_options import CheckedOptions, RunOptions
-from graphrag_eval_lc.cli.options import Measures, keywords, option, with_options
+from graphrag_eval_lc.cli.options import keywords, option, with_options
 from graphrag_eval_lc.errors import OptionError
 from graphrag_eval_lc.metrics.measures import MEASURES, parse_measure
 
@@ -113,7 +113,10 @@ def test_options_that_were_not_given_are_left_to_python() -> None:
 
 
 def test_help_of_measures_names_all_that_exist() -> None:
-    (declared,) = Measures.__metadata__
+    @with_options()
+    def none(measures: list[str] | None = None) -> None: ...
+
+    (declared,) = inspect.signature(none).parameters["measures"].annotation.__metadata__
     named = declared.help.partition(": ")[2].partition(". Most of them")[0].split(", ")
     assert named == list(MEASURES)
     assert [parse_measure(name).name for name in named] == named
