@@ -5,8 +5,8 @@ from dataclasses import replace
 from numbers import Number
 from typing import Any
 
-from graphrag_eval_lc.dataset.rules import found, in_quotes, shown
 from graphrag_eval_lc.dataset.query_language import language_of
+from graphrag_eval_lc.dataset.rules import found, in_quotes, shown
 from graphrag_eval_lc.errors import MatcherError
 from graphrag_eval_lc.files.record_file import Finding, Location
 from graphrag_eval_lc.matching.json_and_text import JSON

@@ -13,9 +13,9 @@ from support.sparql_stub import Answer, answering
 
 from graphrag_eval_lc import GraphRAGEvalWarning, import_dataset, load_dataset, validate_dataset
 from graphrag_eval_lc.dataset import sparql_endpoint
-from graphrag_eval_lc.dataset.rules import RULES
 from graphrag_eval_lc.dataset.import_fields import Columns
 from graphrag_eval_lc.dataset.importing import Import, ImportOptions, imported
+from graphrag_eval_lc.dataset.rules import RULES
 from graphrag_eval_lc.errors import DatasetError, OptionError
 from graphrag_eval_lc.retrying import RetryPolicy
 from graphrag_eval_lc.run_folder import write_data
