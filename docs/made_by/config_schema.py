@@ -1,16 +1,21 @@
-"""The JSON Schema of the configuration, with which editors complete and check it."""
+"""The JSON Schemas of the configuration, datasets and responses, with which editors complete and check them."""
 
 import json
 import re
 from typing import Any
 
-from pydantic import BaseModel
+from pydantic import BaseModel, TypeAdapter
 
 from graphrag_eval_lc.config import EvaluationConfig
 from graphrag_eval_lc.config.loading import RUN_SECTION
+from graphrag_eval_lc.dataset import RESPONSES, TEMPLATES
 from made_by.config_keys import attribute_texts, described_keys
 
 _DRAFT = "https://json-schema.org/draft/2020-12/schema"
+_FORMATS: dict[str, tuple[TypeAdapter[Any], str]] = {
+    "dataset": (TEMPLATES, "A reference dataset in graphrag-eval's format: templates with their questions."),
+    "responses": (RESPONSES, "Responses of an agent in graphrag-eval's format."),
+}
 _ABOUT_RUN = {
     "agent": "The agent, such as my_agent.py:agent, langgraph.json:graph or an address.",
     "dataset": "The reference dataset.",
@@ -47,6 +52,13 @@ def config_schema() -> dict[str, Any]:
 def config_schema_text() -> str:
     """Return the schema as the text of its file."""
     return json.dumps(config_schema(), indent=2, ensure_ascii=False) + "\n"
+
+
+def format_schema_text(name: str) -> str:
+    """Return the JSON Schema of ``dataset`` or ``responses`` as the text of its file."""
+    adapter, about = _FORMATS[name]
+    schema = {"$schema": _DRAFT, "description": about, **_plain(adapter.json_schema())}
+    return json.dumps(schema, indent=2, ensure_ascii=False) + "\n"
 
 
 def _describe(definition: dict[str, Any], section: type[BaseModel]) -> None:

@@ -198,7 +198,7 @@ _GROUPS: Final = {
 }
 # graphrag-eval's name of a command.
 _ALIASES: Final = {"answer-correctness": "judge:answers"}
-# What other tools call these commands, and former names.
+# What other tools call these commands.
 _OTHER_NAMES: Final = {
     **dict.fromkeys(("evaluate", "eval", "test", "bench", "benchmark", "run-benchmark", "start"), "run"),
     **dict.fromkeys(("new", "create", "setup"), "init"),
@@ -210,14 +210,8 @@ _OTHER_NAMES: Final = {
     "refresh": "dataset refresh",
     "generate": "dataset generate",
     "diff": "compare",
-    "plugins": "doctor --plugins",
-    "scan": "doctor --secrets",
     **dict.fromkeys(("upload", "export", "push"), "publish"),
-    "draft-dataset": "dataset draft",
-    "import-dataset": "dataset import",
-    "schema": "dataset schema",
     "import": "import-traces",
-    "judge-agreement": "judge agreement",
 }
 
 

@@ -1,6 +1,5 @@
 """Reading reference datasets and recorded responses; their questions, repeats and JSON Schemas."""
 
-import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from os import PathLike
@@ -282,33 +281,3 @@ def response_key(response: Mapping[str, Any]) -> Key:
 
 
 SCHEMA_PATHS = {name: Path(__file__).parent / f"{name}.schema.json" for name in ("dataset", "responses")}
-
-_SCHEMA_SOURCES: dict[str, tuple[TypeAdapter[Any], str]] = {
-    "dataset": (TEMPLATES, "A reference dataset in graphrag-eval's format: templates with their questions."),
-    "responses": (RESPONSES, "Responses of an agent in graphrag-eval's format."),
-}
-
-
-def format_schema(name: str) -> dict[str, Any]:
-    """Return the JSON Schema (draft 2020-12) of a format."""
-    adapter, description = _SCHEMA_SOURCES[name]
-    schema = _without_noise(adapter.json_schema())
-    return {"$schema": "https://json-schema.org/draft/2020-12/schema", "description": description, **schema}
-
-
-def format_schema_text(name: str) -> str:
-    """Return the JSON Schema of a format as the text of its file."""
-    return json.dumps(format_schema(name), indent=2, ensure_ascii=False) + "\n"
-
-
-def _without_noise(schema: Any) -> Any:
-    """Return a schema without pydantic's titles and null defaults, which editors would show with the descriptions."""
-    if isinstance(schema, list):
-        return [_without_noise(item) for item in schema]
-    if not isinstance(schema, dict):
-        return schema
-    return {
-        key: _without_noise(value)
-        for key, value in schema.items()
-        if not (key == "title" and isinstance(value, str)) and not (key == "default" and value is None)
-    }

@@ -1,6 +1,7 @@
 """An agent goes in; the result of asking it the question of a test comes out, and what a failed test says of it."""
 
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from difflib import get_close_matches
 from typing import Any, cast
 
@@ -106,26 +107,16 @@ class Asker:
         __tracebackhide__ = True  # a failed test shows its own line
         given = self._options(options)
         candidate = self._begun(agent, given)
-        try:
-            asked = run_sync(lambda: self._aask(candidate, given))
-        except BaseException as problem:
-            self._broke_off(problem)
-            _shorten(problem)
-            raise
-        return self._ended(asked)
+        with self._noting_why():
+            return self._ended(run_sync(lambda: self._aask(candidate, given)))
 
     async def aask(self, agent: Any, **options: Any) -> AskResult:
         """Ask an agent from an async test; see ``__call__``."""
         __tracebackhide__ = True  # a failed test shows its own line
         given = self._options(options)
         candidate = self._begun(agent, given)
-        try:
-            asked = await self._aask(candidate, given)
-        except BaseException as problem:
-            self._broke_off(problem)
-            _shorten(problem)
-            raise
-        return self._ended(asked)
+        with self._noting_why():
+            return self._ended(await self._aask(candidate, given))
 
     def _options(self, asking: Mapping[str, Any]) -> dict[str, Any]:
         """Return the options of a run of this question: those of the marker, and those of asking."""
@@ -149,9 +140,17 @@ class Asker:
             self._part.begin(self._item, self._run, self._question, agent, described)
         return candidate
 
-    def _broke_off(self, problem: BaseException) -> None:
-        if self._part is not None:
-            self._part.broke_off(self._run, self._question, problem)
+    @contextmanager
+    def _noting_why(self) -> Iterator[None]:
+        """Note why there is no answer, if it is not the agent that failed."""
+        __tracebackhide__ = True
+        try:
+            yield
+        except BaseException as problem:
+            if self._part is not None:
+                self._part.broke_off(self._run, self._question, problem)
+            _shorten(problem)
+            raise
 
     def _ended(self, asked: BenchmarkRun) -> AskResult:
         """Keep what came of it, and note its scores for the reports of pytest."""

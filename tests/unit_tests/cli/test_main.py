@@ -35,7 +35,6 @@ def test_wrong_usage_is_code_2(
         ("validation", "Did you mean validate?"),
         ("trend", "Did you mean runs --trend?"),
         ("scan", "Did you mean doctor --secrets?"),
-        ("draft-dataset", "Did you mean dataset draft?"),
         ("import", "Did you mean import-traces?"),
         ("judge-agreement", "Did you mean judge agreement?"),
         ("xyzzy", "graphrag-eval-lc --help lists the commands."),

@@ -208,31 +208,6 @@ ROWS = '{"head": {"vars": ["n"]}, "results": {"bindings": [{"n": {"type": "liter
 
 
 @pytest.mark.parametrize(
-    ("output", "media_type"),
-    [
-        ("n,m\r\na,1\r\n", "text/csv"),
-        ("| n | m |\n|---|---|\n| a | 1 |", None),
-        ('[{"n": "a", "m": 1}]', "application/json"),
-        ("\ufeff" + ROWS, "application/sparql-results+json"),
-    ],
-)
-def test_rows_in_another_form_are_drafted_as_they_are_where_the_config_names_a_query(
-    output: str, media_type: str | None
-) -> None:
-    call = {"name": "ask", "args": {"query": "SELECT"}, "id": "c", "status": "success", "output": output}
-    made: Any = response("q", question_text="Why?", actual_steps=[call])
-    config = {"steps": {"names": {"ask": "sparql_query"}}}
-    (template,) = draft_dataset([made], config=config)
-    ((step,),) = template["questions"][0]["reference_steps"]
-    assert (step["output"], step.get("output_media_type")) == (output, media_type)
-    assert validate_dataset([template]) == []
-    assert run_evaluation([template], [made], config)[0]["steps_score"] == 1
-    for cut in ("", "no rows", '[{"n": "a", "m"'):
-        call["output"] = cut
-        assert "reference_steps" not in draft_dataset([made], config=config)[0]["questions"][0]
-
-
-@pytest.mark.parametrize(
     ("output", "media_type", "columns"),
     [
         ('[{"name": "Oslo", "n": 5}]', "application/json", ["name", "n"]),
@@ -254,9 +229,3 @@ def test_rows_are_drafted_with_the_media_type_of_their_form(
     assert (step.get("output_media_type"), step["required_columns"]) == (media_type, columns)
     assert validate_dataset(drafted, config=config) == []
     assert run_evaluation(drafted, responses, config)[0]["steps_score"] == 1.0
-
-
-def test_an_error_that_a_query_tool_gives_as_a_text_is_not_drafted() -> None:
-    call = {"name": "sql_db_query", "args": {}, "id": "c1", "status": "success", "output": "Error: no such table: x"}
-    responses: Any = [{"question_id": "q", "question_text": "Where?", "actual_steps": [call]}]
-    assert "reference_steps" not in draft_dataset(responses)[0]["questions"][0]

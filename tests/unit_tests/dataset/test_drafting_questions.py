@@ -70,14 +70,6 @@ def test_iri_is_used_only_where_it_stands_as_a_whole() -> None:
     assert question["reference_steps"][0][0]["output"] == "http://x/12"
 
 
-def test_iri_is_found_in_arguments_of_any_form_and_script() -> None:
-    question = drafted(
-        step("autocomplete_search", rows("urn:Ås"), query="x"),
-        step("retrieve_data_points", "[]", instances=[{"id": "urn:Ås"}]),
-    )
-    assert question["reference_steps"][0][0]["output"] == "urn:Ås"
-
-
 def test_other_outputs_are_json_documents_or_text() -> None:
     question = drafted(
         step("retrieval", '[{"id": "d"}]', k=5),
@@ -185,12 +177,6 @@ def test_output_of_a_registered_form_is_drafted_with_its_media_type() -> None:
     ]
 
 
-def test_steps_of_a_registered_name_without_its_form_are_not_drafted() -> None:
-    register_kind(("query", "text/csv"), parse=parse_table)
-    assert references(step("query", "{}")) == []
-    assert references(step("query", "id,a"))[0]["output_media_type"] == "text/csv"
-
-
 def test_registered_kind_drafts_what_it_declares_of_each_step() -> None:
     def draft(found: Any, later: Any) -> Any:
         return {"name": "find", "args": found["args"], "output": found["output"], "used": len(later)}
@@ -202,15 +188,6 @@ def test_registered_kind_drafts_what_it_declares_of_each_step() -> None:
         {"name": "find", "args": {}, "output": "b", "used": 1},
     ]
     assert references(step("find", "calm")) == [{"name": "find", "args": {}, "output": "calm"}]
-
-
-def test_own_matcher_changes_nothing_of_what_is_drafted() -> None:
-    before = references(step("count", "3"), step("sparql_query", rows("urn:a")), step("sparql_query", "Turtle"))
-    register_matcher(name="count")(lambda reference, actual: 1.0)
-    register_matcher(name="sparql_query", media_type="application/sparql-results+json")(lambda reference, actual: 1.0)
-    after = references(step("count", "3"), step("sparql_query", rows("urn:a")), step("sparql_query", "Turtle"))
-    assert after == before
-    assert len(after) == 2
 
 
 @pytest.mark.parametrize(

@@ -21,55 +21,29 @@ def found(*arguments: Any) -> list[tuple[str, str, str | None]]:
     return [(each.severity, each.what, each.hint) for each in validate_dataset(*arguments)]
 
 
-@pytest.mark.parametrize(
-    ("key", "known", "meant"),
-    [
-        ("refrence_steps", KEYS["question"], "reference_steps"),
-        ("reference_step", KEYS["question"], "reference_steps"),
-        ("referenceSteps", KEYS["question"], "reference_steps"),
-        ("question_txt", KEYS["question"], "question_text"),
-        ("reference-answer", KEYS["question"], "reference_answer"),
-        ("requried_columns", KEYS["reference_step"], "required_columns"),
-        ("igonre_duplicates", KEYS["reference_step"], "ignore_duplicates"),
-        ("ouput", KEYS["reference_step"], "output"),
-        ("Output", KEYS["reference_step"], "output"),
-        ("ouput_media_type", KEYS["reference_step"], "output_media_type"),
-        ("orderd", KEYS["reference_step"], "ordered"),
-        ("arg", KEYS["reference_step"], "args"),
-        ("actual_stpes", KEYS["response"], "actual_steps"),
-        ("actual_anwser", KEYS["response"], "actual_answer"),
-        ("stauts", KEYS["actual_step"], "status"),
-        ("quesitons", KEYS["template"], "questions"),
-    ],
-)
-def test_near_miss_of_a_key_is_told_from_a_key_of_its_own(key: str, known: tuple[str, ...], meant: str) -> None:
-    assert near_key(key, known) == meant
+NEAR = {
+    "template": "quesitons>questions",
+    "question": "refrence_steps>reference_steps reference_step>reference_steps referenceSteps>reference_steps "
+    "question_txt>question_text reference-answer>reference_answer",
+    "reference_step": "requried_columns>required_columns igonre_duplicates>ignore_duplicates ouput>output "
+    "Output>output ouput_media_type>output_media_type orderd>ordered arg>args",
+    "response": "actual_stpes>actual_steps actual_anwser>actual_answer",
+    "actual_step": "stauts>status",
+}
+OTHER = {
+    "template": "description name outputs filters parameters paraphrases",
+    "question": "question_type notes draft parameter_bindings difficulty x",
+    "reference_step": "output_type notes matches order columns tool rows",
+    "response": f"errors llm_calls tags repeat started_at stats {'x' * 5_000}",
+    "actual_step": "error artifact parent_id attempts start",
+}
 
 
-@pytest.mark.parametrize(
-    ("key", "known"),
-    [
-        *(
-            (key, KEYS["template"])
-            for key in ("description", "name", "outputs", "filters", "parameters", "paraphrases")
-        ),
-        *(
-            (key, KEYS["question"])
-            for key in ("question_type", "notes", "draft", "parameter_bindings", "difficulty", "x")
-        ),
-        *(
-            (key, KEYS["reference_step"])
-            for key in ("output_type", "notes", "matches", "order", "columns", "tool", "rows")
-        ),
-        *(
-            (key, KEYS["response"])
-            for key in ("errors", "llm_calls", "tags", "repeat", "started_at", "stats", "x" * 5_000)
-        ),
-        *((key, KEYS["actual_step"]) for key in ("error", "artifact", "parent_id", "attempts", "start")),
-    ],
-)
-def test_key_of_its_own_is_no_near_miss(key: str, known: tuple[str, ...]) -> None:
-    assert near_key(key, known) is None
+@pytest.mark.parametrize("kind", KEYS.keys() & NEAR)
+def test_near_miss_of_a_key_is_told_from_a_key_of_its_own(kind: str) -> None:
+    for key, meant in (pair.split(">") for pair in NEAR[kind].split()):
+        assert near_key(key, KEYS[kind]) == meant
+    assert {key for key in OTHER[kind].split() if near_key(key, KEYS[kind])} == set()
 
 
 def test_near_misses_are_found_in_every_record_with_their_lines(tmp_path: Any) -> None:
@@ -100,10 +74,6 @@ def test_near_misses_are_found_in_every_record_with_their_lines(tmp_path: Any) -
         ("error", 1, "the key actual_stpes is read by nothing, and actual_steps is missing"),
         ("error", 2, "the key ouput is read by nothing, and output is missing"),
     ]
-
-
-def test_near_miss_beside_the_key_itself_is_a_key_of_its_own() -> None:
-    assert found(dataset({**STEP, "outputs": ["3"]})) == []
 
 
 @pytest.mark.parametrize(
@@ -157,12 +127,6 @@ def test_truth_is_no_number(key: str) -> None:
 )
 def test_wrong_type_in_a_reference_step_is_one_finding(changes: dict[str, Any], what: str) -> None:
     assert [(severity, text) for severity, text, _ in found(dataset({**STEP, **changes}))] == [("error", what)]
-
-
-@pytest.mark.parametrize("output", [5, ["a"], True, None])
-def test_values_are_fine_where_json_is_compared(output: Any) -> None:
-    findings = found(dataset({"name": "add", "output": output, "output_media_type": "application/json"}))
-    assert findings == [] or output is None
 
 
 @pytest.mark.parametrize("question", [{"id": ["q"]}, {"id": 1.5}, {"question_text": 7}])
@@ -223,11 +187,6 @@ def test_what_is_wrong_with_an_actual_step_is_found(changes: dict[str, Any], fin
     assert found(dataset(), [response]) == [finding]
 
 
-def test_list_as_the_name_of_an_actual_step_is_one_finding() -> None:
-    response = {"question_id": "q", "actual_steps": [{**ACTUAL, "name": ["add"]}]}
-    assert found(dataset(), [response]) == [("error", "['add'] is not a text", "Give a text, in quotes.")]
-
-
 @pytest.mark.parametrize(
     ("status", "what"),
     [
@@ -258,8 +217,3 @@ def test_number_of_a_response_that_is_a_text_is_found(key: str, value: str) -> N
     what = f"{key} is '{value}', a text, so that it is not counted"
     assert found(dataset(), [response]) == [("error", what, "Write the number without quotes.")]
     assert found(dataset(), [{**response, key: None}]) == []
-
-
-def test_number_of_a_response_that_the_format_refuses_is_one_finding() -> None:
-    response = {"question_id": "q", "actual_steps": [ACTUAL], "total_tokens": "two"}
-    assert len(found(dataset(), [response])) == 1

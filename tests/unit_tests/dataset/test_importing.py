@@ -183,13 +183,6 @@ def test_gold_that_is_not_compared_as_rows_is_told_with_what_helps(folder: Path)
     assert imported("a.csv", ImportOptions(step_name="my_sql")).notes == ()
 
 
-def test_json_lines_are_records(folder: Path) -> None:
-    Path("lc.jsonl").write_text('{"question": "Who?", "sparql": "ASK {}", "answer": "OSLO"}\n\n{"question": "Why?"}\n')
-    found = questions_in(imported("lc.jsonl", ImportOptions()))
-    assert found["1"]["reference_answer"] == "OSLO"
-    assert list(found) == ["1", "2"]
-
-
 @pytest.mark.parametrize(
     ("name", "text", "options", "complaint"),
     [

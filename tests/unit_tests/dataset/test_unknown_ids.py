@@ -1,15 +1,10 @@
 import pytest
 
-from graphrag_eval_lc import GraphRAGEvalWarning, run_evaluation, score_responses, score_run, validate_dataset
+from graphrag_eval_lc import GraphRAGEvalWarning, run_evaluation, score_responses, score_run
 from graphrag_eval_lc.dataset.ids import nearest_id, unknown_questions_warning
 
 DATASET = [{"template_id": "t", "questions": [{"id": f"q-{n}", "question_text": f"Q{n}?"} for n in (1, 2)]}]
 ONE = "1 response is to a question that the dataset does not have, and is not scored: Q-1 (perhaps q-1)"
-
-
-def test_all_responses_with_a_question_are_no_warning() -> None:
-    assert unknown_questions_warning(["a", "a"], ["a", "b"]) is None
-    assert unknown_questions_warning([], []) is None
 
 
 def test_a_few_ids_are_named_and_the_others_counted() -> None:
@@ -38,9 +33,3 @@ def test_response_without_a_question_is_told_by_scoring_and_scoring_again(tmp_pa
     run = score_responses(DATASET, [{"question_id": "Q-1"}], output_dir=f"{tmp_path}/run")
     assert run.warnings == [ONE]
     assert score_run(f"{tmp_path}/run", dataset=DATASET).warnings == [ONE]
-
-
-def test_validation_names_the_nearest_question() -> None:
-    problem = validate_dataset(DATASET, [{"question_id": "Q-1"}])[0]  # type: ignore[arg-type]
-    assert problem.what == "a response to a question that the dataset does not have"
-    assert (problem.hint, problem.severity) == ("Perhaps it is q-1. Check its question_id.", "error")

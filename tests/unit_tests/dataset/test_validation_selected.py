@@ -65,12 +65,6 @@ def test_questions_without_a_response_are_left_out_on_demand() -> None:
     assert [identifier for identifier, _ in found(DATASET, responses, answered_only=True)] == ["l2"]
 
 
-def test_responses_that_fit_no_question_are_told_where_only_answered_ones_are_checked() -> None:
-    responses: Any = [{"question_id": "l-1"}]
-    problems = validate_dataset(DATASET, responses, answered_only=True)
-    assert [each.question_id for each in problems] == ["l-1"]
-
-
 def test_folder_that_was_scored_in_part_is_checked_in_part(tmp_path: Path) -> None:
     sound: list[Any] = [{"template_id": "t", "questions": [question("a"), question("b"), question("c")]}]
     responses: list[Any] = [{"question_id": "a"}, {"question_id": "b"}]
@@ -124,11 +118,3 @@ def test_ids_that_the_dataset_does_not_have_are_one_error_with_the_nearest() -> 
 def test_answered_questions_are_known_only_with_responses() -> None:
     with pytest.raises(OptionError, match=r"answered_only needs responses. Give them too: --responses FILE"):
         validate_dataset(DATASET, answered_only=True)
-
-
-@pytest.mark.parametrize("values", [None, 3, {"a": 1}, [3, None, {"questions": [3, {}]}]])
-def test_what_is_no_dataset_is_told_as_without_a_selection_or_not_at_all(values: Any) -> None:
-    everything = validate_dataset(values, [])
-    selected = validate_dataset(values, [], answered_only=True)
-    assert everything
-    assert [each for each in everything if each in selected] == selected

@@ -102,10 +102,6 @@ def test_ids_that_are_the_same_only_as_yaml_reads_them_are_refused(tmp_path: Pat
     assert [(each.severity, each.line) for each in validate_dataset(path)] == [("warning", 5), ("error", 5)]
 
 
-def test_question_and_template_of_the_same_number_are_not_the_same(tmp_path: Path) -> None:
-    assert len(read_dataset(written(tmp_path, "83", template_id="0123")).notes) == 1
-
-
 def test_response_to_the_id_as_it_is_written_is_refused_with_what_to_mend(tmp_path: Path) -> None:
     path = written(tmp_path, "0123")
     with pytest.raises(DatasetError) as caught:
@@ -142,27 +138,6 @@ def test_response_whose_id_yaml_changes_is_refused_where_the_question_has_it_in_
     both: Any = validate_dataset(written(tmp_path, "'0123'"), responses)
     assert [(each.severity, each.line) for each in both] == [("warning", 1), ("error", 1), ("error", 3)]
     assert both[1].hint == "The dataset has 0123, as it is written here. Check its question_id."
-
-
-def test_ids_that_yaml_changes_alike_on_both_sides_meet(tmp_path: Path) -> None:
-    responses = tmp_path / "responses.yaml"
-    responses.write_text("- {question_id: 0123, actual_answer: x}\n")
-    run = score_responses(written(tmp_path, "0123"), responses)
-    assert [result["status"] for result in run.results] == ["success"]
-    assert len(run.warnings) == 2
-
-
-@pytest.mark.parametrize("written", ["yes", "~", "1.50", ".5", "", "[x]"])
-def test_id_that_yaml_makes_no_id_of_is_one_finding(written: str) -> None:
-    text = f"- template_id: t\n  questions:\n  - {{id: {written}, question_text: A}}\n"
-    text += f"  - {{id: {written}, question_text: B}}\n"
-    problems = validate_dataset(io.StringIO(text))
-    if written in ("", "~"):
-        assert [(each.line, each.severity) for each in problems] == [(3, "error"), (4, "error")]
-    else:
-        assert [each.severity for each in problems[:2]] == ["error", "error"]
-        assert "two questions have the id" in problems[2].what
-        assert len(problems) == 3
 
 
 def test_note_on_warnings_counts_all_that_the_command_lists(tmp_path: Path) -> None:

@@ -54,17 +54,17 @@ def test_construct_and_describe_give_turtle(graph, query):
 
 
 @pytest.mark.parametrize(
-    ("update", "word"),
+    "update",
     [
-        ("INSERT DATA { <urn:a> <urn:b> 1 }", "INSERT"),
-        ("PREFIX a: <urn:a#> DELETE WHERE { ?s ?p ?o }", "DELETE"),
-        ("# SELECT\nCLEAR ALL", "CLEAR"),
-        ("LOAD <http://example.org/>", "LOAD"),
-        ("", "''"),
+        "INSERT DATA { <urn:a> <urn:b> 1 }",
+        "PREFIX a: <urn:a#> DELETE WHERE { ?s ?p ?o }",
+        "# SELECT\nCLEAR ALL",
+        "LOAD <http://example.org/>",
+        "",
     ],
 )
-def test_what_does_not_read_is_refused(graph, update, word):
-    with pytest.raises(QueryError, match=f"Only SELECT.*{word}"):
+def test_what_does_not_read_is_refused(graph, update):
+    with pytest.raises(QueryError, match="The query is not valid SPARQL at line"):
         graph.query(update)
 
 

@@ -10,6 +10,7 @@ import pytest
 
 from graphrag_eval_lc.config import EvaluationConfig, load_config
 from graphrag_eval_lc.config.loading import CONFIG_SCHEMA_PATH
+from graphrag_eval_lc.dataset.loading import SCHEMA_PATHS
 from graphrag_eval_lc.errors import ConfigError
 
 SCHEMA = json.loads(CONFIG_SCHEMA_PATH.read_text(encoding="utf-8"))
@@ -46,9 +47,11 @@ def _made_by(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.usefixtures("_made_by")
 def test_file_is_fresh() -> None:
-    from made_by.config_schema import config_schema_text
+    from made_by.config_schema import config_schema_text, format_schema_text
 
     assert CONFIG_SCHEMA_PATH.read_text(encoding="utf-8") == config_schema_text(), "make schemas"
+    for name, path in SCHEMA_PATHS.items():
+        assert path.read_text(encoding="utf-8") == format_schema_text(name), "make schemas"
 
 
 @pytest.mark.usefixtures("_made_by")
