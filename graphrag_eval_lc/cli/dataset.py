@@ -37,9 +37,6 @@ from graphrag_eval_lc.report.question_notes import labels_csv, noted_dataset, no
 from graphrag_eval_lc.run_folder import write_data
 from graphrag_eval_lc.texts import counted, listed
 
-_TABLE = "Columns of CSV and JSON records"
-_ENDPOINT = "SPARQL endpoint"
-
 
 @with_options()
 def draft(

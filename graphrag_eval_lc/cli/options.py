@@ -29,7 +29,6 @@ from graphrag_eval_lc.registry.plugins import load_installed_plugins, load_plugi
 F = TypeVar("F", bound=Callable[..., Any])
 _SCALARS = (bool, int, float, str)
 _NAME = re.compile(r"``([^`]+)``")
-NO_SUMMARY: Final = Path("none")
 SELECTING: Final = ("template_ids", "question_ids", "answered_only")
 
 
@@ -141,9 +140,9 @@ def _listed_options(doc: str) -> tuple[str, dict[str, Any]]:
     for entry, panel in entries:
         head, said = entry.split(": ", 1)
         bounds = {bound: json.loads(number) for bound, number in re.findall(r"(min|max) ([\d.]+)", head)}
-        first, *rest = re.sub(r" \(m.*\)", "", head).split()
-        names = [word for word in (first, *rest) if word.startswith("-")]
-        metavar = " ".join(word for word in rest if word not in names) or None
+        first, *words = re.sub(r" \(m.*\)", "", head).split()
+        names = [word for word in (first, *words) if word.startswith("-")]
+        metavar = " ".join(word for word in words if word not in names) or None
         more: dict[str, Any] = {"help": said, "metavar": metavar, "rich_help_panel": panel, **bounds}
         if names and names[0] in _COMPLETIONS:
             more["autocompletion"] = _COMPLETIONS[names[0]]

@@ -11,7 +11,6 @@ from graphrag_eval_lc.config import ConfigSource, EvaluationConfig, load_config
 from graphrag_eval_lc.dataset.findings import (
     changed_id_findings,
     dataset_findings,
-    found,
     key_text_of,
     questions_in,
     repeated_keys,
@@ -30,6 +29,7 @@ from graphrag_eval_lc.dataset.loading import (
     mistaken_for_responses,
     response_records,
 )
+from graphrag_eval_lc.dataset.rules import found
 from graphrag_eval_lc.dataset.selection import Selection, answered_note
 from graphrag_eval_lc.errors import DatasetError, OptionError
 from graphrag_eval_lc.files.reading import Source
