@@ -14,7 +14,6 @@ from graphrag_eval_lc.cli.options import (
     comma_separated,
     keywords,
     load_named_plugins,
-    option,
     with_options,
 )
 from graphrag_eval_lc.cli.printing import EXIT_FINDINGS, print_document, say, tell
@@ -106,10 +105,6 @@ def schema(
     else:
         replace_file(output, [text.encode()])
         say(f"Written to {output}.")
-
-
-def _column(name: str, text: str) -> Any:
-    return option(name, text, "NAME", _TABLE)
 
 
 @with_options()
