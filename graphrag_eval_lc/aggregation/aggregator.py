@@ -43,12 +43,8 @@ _Question = tuple[str, Hashable]
 class Aggregator:
     """The aggregates of results that are added one at a time, in any order.
 
-    Only their values are kept: some 100 bytes a result, and its question id.
-
-    Args:
-        config: A path, a dict or an EvaluationConfig; None for the defaults.
-        template_ids: The order of ``per_template``; other templates follow as they are first seen.
-        labels: Labels of people, by which judged means are corrected; None: they are not.
+    Only their values are kept: some 100 bytes a result, and its question id. ``template_ids`` is the order of
+    ``per_template``, where others follow as they are first seen; by ``labels`` of people judged means are corrected.
 
     Example:
         >>> aggregator = Aggregator()

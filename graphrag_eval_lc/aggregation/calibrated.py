@@ -18,17 +18,11 @@ _NO_SHARE: Final = (
 def calibrated_summary(
     scores: Mapping[str, Sequence[float]], labelled: Sequence[tuple[float, float]]
 ) -> dict[str, Any]:
-    """Return the section.
+    """Return the section, empty without scores or labels; what cannot be corrected has only ``judged``, and a ``note``.
 
-    Args:
-        scores: The judge's ``answer_f1`` of the answered questions, by template.
-        labelled: The judge's score and the label of people, 0 to 1, of the labelled answers.
-
-    Returns:
-        ``number_of_labels`` and ``threshold``. ``correct``: the share of correct answers, ``judged`` (as the judge
-        says) and ``mean``, ``low`` and ``high`` (corrected), with the judge's ``sensitivity`` and ``specificity`` on
-        the labelled answers. ``answer_f1``: its mean, ``judged``, and ``mean``, ``low`` and ``high`` of what people
-        would say. What cannot be corrected has only ``judged``, and ``note`` says why. Empty without scores or labels.
+    ``scores`` are the judge's ``answer_f1`` of the answered questions by template, ``labelled`` the judge's score and
+    the label of people, 0 to 1, of the labelled answers. ``judged`` is what the judge says; ``mean``, ``low`` and
+    ``high`` are what people would say.
     """
     every = list(chain.from_iterable(scores.values()))
     if not every or not labelled:
@@ -56,13 +50,7 @@ def _record(found: CalibratedMean | None) -> dict[str, float]:
 
 
 def calibrated_note(summary: Mapping[str, Any]) -> str:
-    """Return a sentence on the section for people; empty without it.
-
-    Example:
-        >>> correct = {"judged": 0.83, "mean": 0.71, "low": 0.6, "high": 0.8}
-        >>> calibrated_note({"number_of_labels": 60, "correct": correct})
-        "Corrected for the judge's errors by 60 labels: 0.71 (0.60 to 0.80) of answers are correct, not 0.83."
-    """
+    """Return a sentence on the section for people; empty without it."""
     correct = summary.get("correct")
     if not correct:
         return ""

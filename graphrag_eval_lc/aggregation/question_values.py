@@ -6,6 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from hashlib import blake2b
+from itertools import chain
 from math import fsum
 from statistics import fmean
 from typing import NamedTuple
@@ -29,8 +30,7 @@ class _Sums:
     __slots__ = ("counts", "totals")
 
     def __init__(self) -> None:
-        self.totals = array("d")
-        self.counts = array("I")
+        self.totals, self.counts = array("d"), array("I")
 
     def add(self, place: int, total: float, count: int) -> None:
         lacking = place + 1 - len(self.counts)
@@ -42,14 +42,9 @@ class _Sums:
 
 
 class QuestionValues:
-    """The values of one question, summed over its samples.
+    """The values of one question, summed over its samples, of which some failed (``errors``).
 
-    Attributes:
-        question_id: The question.
-        template_id: Its template.
-        text_digest: A digest of its text, whatever its white space; None if the text is not known.
-        samples: The number of its samples.
-        errors: The number of those that failed.
+    ``text_digest`` is of its text, whatever its white space; None if the text is not known.
     """
 
     __slots__ = ("_failures", "_place", "_sums", "errors", "question_id", "samples", "template_id", "text_digest")
@@ -57,15 +52,11 @@ class QuestionValues:
     def __init__(
         self, question_id: str, template_id: str, text_digest: int | None, place: int, sums: dict[str, _Sums]
     ) -> None:
-        self.question_id = question_id
-        self.template_id = template_id
-        self.text_digest = text_digest
-        self.samples = 0
-        self.errors = 0
+        self.question_id, self.template_id, self.text_digest = question_id, template_id, text_digest
+        self.samples = self.errors = 0
         # For each failed sample which of the metrics' needs it meets.
         self._failures: tuple[frozenset[Need], ...] = ()
-        self._place = place
-        self._sums = sums
+        self._place, self._sums = place, sums
 
     def has(self, metric: str) -> bool:
         """Return whether a sample has a metric; of a score, one that did not fail."""
@@ -79,12 +70,8 @@ class QuestionValues:
     def score(self, metric: str, *, has_elsewhere: bool = False) -> float | None:
         """Return the mean of a score over the question's samples; None if it has none.
 
-        Failed samples count as 0; if less is better, as the greatest value, or not at all if there is none.
-
-        Args:
-            metric: The score.
-            has_elsewhere: Whether the question has this score in another run, so that a failed sample would have had
-                it too.
+        Failed samples count as 0; if less is better, as the greatest value, or not at all if there is none. If the
+        question has the score in another run (``has_elsewhere``), a failed sample would have had it too.
         """
         total, count = self._sum_of(metric)
         has_score = count > 0 or has_elsewhere
@@ -105,13 +92,8 @@ class QuestionValues:
 class RunValues:
     """The values of a run's questions; results are added one at a time, and only their values are kept.
 
-    Args:
-        config: The run's configuration, for the names of its tools and custom evaluations.
-        metrics: More keys of the results that are metrics.
-        only: Whether no metrics but these are kept, which is faster.
-
-    Attributes:
-        questions: The questions by id, in the order of the results.
+    ``config`` names its tools and custom evaluations, ``metrics`` more keys of the results that are metrics, and with
+    ``only`` no others are kept, which is faster. ``questions`` has the questions by id, in the order of the results.
 
     Example:
         >>> values = RunValues()
@@ -131,12 +113,7 @@ class RunValues:
         self._needs_met: dict[frozenset[Need], frozenset[Need]] = {}
 
     def add(self, result: Sample, values: Values | None = None) -> None:
-        """Add a result, which has ``question_id`` and ``template_id``.
-
-        Args:
-            result: The result.
-            values: What ``Metrics.values`` of this configuration returned for it; None if that is not known yet.
-        """
+        """Add a result, and what ``Metrics.values`` of this configuration returned for it, if that is known."""
         question_id = str(result["question_id"])
         question = self.questions.get(question_id)
         if question is None:
@@ -209,15 +186,9 @@ class RunValues:
 
 
 class ScoreMean(NamedTuple):
-    """The mean of a score.
+    """The mean of a score over all questions that have it, and over those that were answered; None without any."""
 
-    Attributes:
-        every: Over all questions that have the score, a failed one as what it counts as (mostly 0): the mean that
-            gates and comparisons take. None if no question has it.
-        answered: Over those that were answered; None if there is none.
-    """
-
-    every: float | None
+    every: float | None  # a failed question as what it counts as, mostly 0: what gates and comparisons take
     answered: float | None
 
 
@@ -234,12 +205,10 @@ def mean_text(mean: ScoreMean) -> str:
 
 @dataclass(frozen=True, slots=True)
 class ScoreValues:
-    """The values of a score, one for each question: with repeats the question's mean.
+    """The values of a score by template, one for each question: with repeats the question's mean.
 
-    Attributes:
-        answered: By template the values of the questions that were answered.
-        every: By template the values of all questions; a failed one has what it counts as.
-        upper: The same as if all undecided steps fitted; empty if none is undecided, or that says nothing of it.
+    ``every`` has all questions, a failed one as what it counts as; ``upper`` is the same as if all undecided steps
+    fitted, and empty if none is undecided, or that says nothing of the score.
 
     Example:
         >>> values = ScoreValues(answered={"t": [1.0]}, every={"t": [1.0, 0.0]})
@@ -253,11 +222,11 @@ class ScoreValues:
 
     def all_values(self) -> list[float]:
         """Return the values of all questions."""
-        return [value for values in self.every.values() for value in values]
+        return [*chain.from_iterable(self.every.values())]
 
     def answered_values(self) -> list[float]:
         """Return the values of the questions that were answered."""
-        return [value for values in self.answered.values() for value in values]
+        return [*chain.from_iterable(self.answered.values())]
 
     def mean(self) -> ScoreMean:
         """Return the means over the questions."""
@@ -269,11 +238,8 @@ class ScoreValues:
 
     def of_template(self, template_id: str) -> "ScoreValues":
         """Return the values of a template's questions."""
-        answered, every, upper = (
-            {template_id: by[template_id]} if template_id in by else {}
-            for by in (self.answered, self.every, self.upper)
-        )
-        return ScoreValues(answered, every, upper)
+        parts = (self.answered, self.every, self.upper)
+        return ScoreValues(*({key: by[key] for key in (template_id,) if key in by} for by in parts))
 
 
 def mean_of(values: Sequence[float]) -> float | None:

@@ -58,12 +58,7 @@ def counts_of(sample: Sample) -> dict[str, int]:
 
 
 def missing_in(sample: Sample) -> dict[str, int]:
-    """Return how many reference steps of retrieval nothing fulfilled, by the keys that a result has for them.
-
-    Example:
-        >>> missing_in({"retrieval_missing": 2, "steps_score": 0.5})
-        {'retrieval_missing': 2}
-    """
+    """Return how many reference steps of retrieval nothing fulfilled, by the keys that a result has for them."""
     counts = ((key, sample[key]) for key in _MISSING if key in sample)  # most results have none
     return {key: count for key, count in counts if isinstance(count, int) and count >= 0}
 
@@ -71,15 +66,9 @@ def missing_in(sample: Sample) -> dict[str, int]:
 class Metrics:
     """Reads the values of metrics in results.
 
-    Args:
-        config: The configuration, for the names of its tools and custom evaluations.
-        more: More keys of results that are metrics.
-        only: Whether no metrics but these are read, so that no time is spent on others.
-
-    Attributes:
-        of_samples: The metrics of a result, the outputs and costs of custom evaluations included.
-        retrieval_names: The names of the steps whose documents are judged.
-        found: Those that results name under ``custom_metrics``: registered ones, and those of a caller's functions.
+    ``config`` names its tools and custom evaluations, ``more`` further keys of results that are metrics, and with
+    ``only`` no time is spent on others. ``found`` are the metrics that results name under ``custom_metrics``:
+    registered ones and those of a caller's functions. ``retrieval_names`` are the steps whose documents are judged.
 
     Example:
         >>> Metrics(EvaluationConfig()).values({"steps_score": 0.5, "total_tokens": 7, "error": "away"})
@@ -111,10 +100,6 @@ class Metrics:
 
         A metric of results has one value, a metric of steps one for each step; reference steps of retrieval that
         nothing fulfilled are zeros if the config says so.
-
-        Args:
-            sample: The result.
-            has_failed: Whether it failed; None if that is not known yet.
         """
         has_failed = is_error(sample) if has_failed is None else has_failed
         custom = sample.get("custom_metrics") if self._wanted is None else None
@@ -148,12 +133,7 @@ class Metrics:
 
 
 def with_bounds(values: Values) -> Values:
-    """Return the values of a result with the upper bounds that it lacks: what is not uncertain bounds itself.
-
-    Example:
-        >>> with_bounds({"steps_score": [0.5]})
-        {'steps_score': [0.5], 'steps_score_upper': [0.5]}
-    """
+    """Return the values of a result with the upper bounds that it lacks: what is not uncertain bounds itself."""
     lacking = {upper: values[key] for upper, key in UPPER_BOUNDS.items() if key in values and upper not in values}
     return {**values, **lacking} if lacking else values
 
@@ -227,9 +207,7 @@ def _unfulfilled(result: Mapping[str, Any]) -> Iterator[tuple[Mapping[str, Any],
 def uncertainty_texts(
     undecided: int, outputs_cut: int, score: float | None = None, upper: float | None = None
 ) -> list[str]:
-    """Return a sentence on undecided steps and one on cut outputs, each only if there are any.
-
-    ``score`` and ``upper`` are the means of ``steps_score`` and ``steps_score_upper``.
+    """Return a sentence on undecided steps, with the means of ``steps_score`` and its bound, and one on cut outputs.
 
     Example:
         >>> uncertainty_texts(2, 0, 0.9, 0.95)
@@ -279,19 +257,9 @@ def grading_note(config: EvaluationConfig) -> str | None:
 
 
 def grading_change(before: Mapping[str, Any], now: Mapping[str, Any]) -> str | None:
-    """Say that the config of an earlier scoring, as run.json has it, graded steps otherwise; None if it did not.
-
-    Example:
-        >>> grading_change({"steps": {"scoring": "last_group"}}, {"steps": {"grading": "graded"}})
-        'steps are graded now and were binary before, so that steps_score is not comparable with that of before'
-    """
-    old, new = _grading(before), _grading(now)
+    """Say that the config of an earlier scoring, as run.json has it, graded steps otherwise; None if it did not."""
+    default, steps = StepsConfig().grading, [config.get("steps") for config in (before, now)]
+    old, new = (each.get("grading", default) if isinstance(each, Mapping) else default for each in steps)
     if old == new:
         return None
     return f"steps are {new} now and were {old} before, so that {STEPS_SCORE} is not comparable with that of before"
-
-
-def _grading(config: Mapping[str, Any]) -> Any:
-    steps = config.get("steps")
-    default = StepsConfig().grading
-    return steps.get("grading", default) if isinstance(steps, Mapping) else default

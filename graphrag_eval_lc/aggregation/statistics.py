@@ -65,13 +65,9 @@ Statistics = dict[str, float]
 
 @dataclass(frozen=True, slots=True)
 class MetricStatistics:
-    """The statistics of one metric.
+    """The statistics of one metric by template and over all values, and the mean over the templates' means.
 
-    Attributes:
-        per_template: ``sum``, ``mean``, ``median``, ``min`` and ``max`` by template.
-        micro: The same over all values.
-        macro: The mean over the templates' means.
-        standard_error: That of the mean over all values, clustered by template; None if it is not known.
+    ``standard_error`` is that of the mean over all values, clustered by template; None if it is not known.
     """
 
     per_template: Mapping[str, Statistics]
@@ -166,21 +162,11 @@ def repeats_summary(
     statistics: Mapping[str, MetricStatistics],
     config: RepeatsConfig,
 ) -> dict[str, Any]:
-    """Return the section ``repeats`` of the aggregates.
+    """Return the section ``repeats`` of the aggregates: pass@k and pass^k by k as a text, and means of metrics.
 
-    Args:
-        outcomes: For each question which of its samples passed; None for one that succeeded unmeasured.
-        count: The highest repeat.
-        statistics: The metrics' statistics over the questions' means.
-        config: The metric and threshold that say whether a sample passed.
-
-    Returns:
-        ``count`` (the highest repeat), ``metric``, ``threshold``, ``number_of_questions``,
-        ``number_of_unmeasured_questions`` (those with a sample that succeeded without the metric, which pass@k and
-        pass^k leave out), ``pass@k`` and ``pass^k`` (means over the questions by k as a text, from "1" to the
-        smallest number of samples of a question; failed samples did not pass; absent if no question was
-        measured), ``metrics`` (each metric's ``mean`` over the questions' means, and from 2 templates its
-        ``standard_error``, clustered by template).
+    ``outcomes`` says for each question which of its samples passed, None for one that succeeded unmeasured, whose
+    question pass@k and pass^k leave out; ``count`` is the highest repeat, ``statistics`` are over the questions' means.
+    k goes from "1" to the smallest number of samples of a question; failed samples did not pass.
     """
     measured = [passed for passed in outcomes.values() if None not in passed]
     summary: dict[str, Any] = {
@@ -216,12 +202,7 @@ def _means_by_k(chance: Callable[[int, int, int], float], counts: Mapping[tuple[
 
 
 def shown_chances(summary: Mapping[str, Any]) -> list[tuple[str, float]]:
-    """Return the chances that are shown: pass@1, and pass@k and pass^k for the largest k.
-
-    Example:
-        >>> shown_chances({"pass@k": {"1": 0.5, "2": 0.75}, "pass^k": {"1": 0.5, "2": 0.25}})
-        [('pass@1', 0.5), ('pass@2', 0.75), ('pass^2', 0.25)]
-    """
+    """Return the chances that are shown: pass@1, and pass@k and pass^k for the largest k."""
     if "pass@k" not in summary:
         return []
     most = list(summary["pass@k"])[-1]

@@ -40,9 +40,6 @@ _STEP_JUDGES = _judges("steps")
 class JudgeCosts:
     """Finds the costs of judges in results.
 
-    Args:
-        config: The configuration, for the names of its custom evaluations.
-
     Example:
         >>> costs = JudgeCosts(EvaluationConfig())
         >>> costs.of({"answer_f1": 0.5, "answer_correctness_cost": 0.01, "answer_relevance": 0.9})
@@ -95,9 +92,6 @@ class Totals:
     A sample spent what its response and the failed attempts before it spent. If no model was asked, no tokens were
     spent. A model call that failed without usage counts as nothing, as in a response's own sums; any other call of
     unknown tokens or cost makes the sample unmeasured. A sample that no judge was asked about lacks no judge's cost.
-
-    Args:
-        judge_costs: Finds the costs of judges.
     """
 
     def __init__(self, judge_costs: JudgeCosts) -> None:

@@ -1,7 +1,7 @@
 """Comparing runs: each with the first one, question by question."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from math import fsum
+from statistics import fmean
 
 from graphrag_eval_lc.aggregation.sample_values import bounds_text
 from graphrag_eval_lc.compare.comparison_view import ComparedQuestion, PairComparison, RunSummary
@@ -104,10 +104,8 @@ def compare_runs(
     for pairing, summary in zip(pairings, summaries[1:], strict=True):
         named = [metric for metric in wanted or pairing.metrics() if pairing.can_compare(metric)]
         warnings += [*pairing.warnings(), *setting_warnings(pairing.a, pairing.b, named)]
-        warnings += _metric_warnings(pairing, wanted)
-        pair = _pair(pairing, summary, wanted or pairing.metrics(), metric, chosen_from)
-        warnings += _one_template_warnings(pair)
-        pairs.append(pair)
+        pairs.append(_pair(pairing, summary, wanted or pairing.metrics(), metric, chosen_from))
+        warnings += _metric_warnings(pairing, wanted, pairs[-1])
     sources = tuple(run.results for run in runs)
     return RunComparison(summaries[0], tuple(pairs), metric, tuple(dict.fromkeys(warnings)), sources)
 
@@ -147,8 +145,7 @@ def _main_metric(pairings: Sequence[Pairing], wanted: Sequence[str] | None) -> s
 
 
 def _summary(run: NamedRun, label: str | None) -> RunSummary:
-    questions = run.numbers.questions.values()
-    path = run.results.path
+    questions, path = run.numbers.questions.values(), run.results.path
     name = label or run.results.record.get("label") or (path.resolve().name if path else None)
     return RunSummary(
         letter=run.letter,
@@ -163,18 +160,12 @@ def _summary(run: NamedRun, label: str | None) -> RunSummary:
 def _run_warnings(run: NamedRun) -> Iterable[str]:
     stopped = run.results.record.get("stopped")
     if isinstance(stopped, Mapping):
-        left_out = stopped.get("left_out")
-        asked = (
-            f"; {counted(left_out, 'sample was', 'samples were')} not asked"
-            if isinstance(left_out, int) and left_out
-            else ""
-        )
-        yield f"Run {run.letter} ended before its time ({stopped.get('message')}){asked}."
-    upper = run.numbers.mean_of_upper_bound(STEPS_SCORE)
-    if upper is not None:
-        scores = [question.score(STEPS_SCORE) for question in run.numbers.questions.values()]
-        known = [score for score in scores if score is not None]
-        between = bounds_text(fsum(known) / len(known), upper)
+        number = stopped.get("left_out")
+        left_out = f"; {counted(number, 'sample was', 'samples were')} not asked" if number else ""
+        yield f"Run {run.letter} ended before its time ({stopped.get('message')}){left_out}."
+    if (upper := run.numbers.mean_of_upper_bound(STEPS_SCORE)) is not None:
+        scores = (question.score(STEPS_SCORE) for question in run.numbers.questions.values())
+        between = bounds_text(fmean(score for score in scores if score is not None), upper)
         means = f": its {STEPS_SCORE} is {between}" if between else ""
         yield (
             f"{run.letter} has undecided steps, which count 0{means}; if a question that has some flipped, that is "
@@ -182,28 +173,15 @@ def _run_warnings(run: NamedRun) -> Iterable[str]:
         )
 
 
-def _metric_warnings(pairing: Pairing, wanted: Sequence[str] | None) -> Iterable[str]:
-    """Name the metrics that only one run has."""
-    a, b = pairing.a, pairing.b
-    for run, other in ((a, b), (b, a)):
+def _metric_warnings(pairing: Pairing, wanted: Sequence[str] | None, pair: PairComparison) -> Iterable[str]:
+    """Name the metrics that only one run has, and those that only one of several templates has, without a verdict."""
+    for run, other in ((pairing.a, pairing.b), (pairing.b, pairing.a)):
         measured = run.numbers.measured()
-        alone = [
-            metric
-            for metric in (measured if wanted is None else wanted)
-            if metric in measured
-            and not pairing.can_compare(metric)
-            # What judges cost says nothing of an agent.
-            and metric_spec(metric).spent_by != "judges"
-        ]
-        if alone:
+        own = (each for each in wanted or measured if each in measured and not pairing.can_compare(each))
+        # What judges cost says nothing of an agent.
+        if alone := [metric for metric in own if metric_spec(metric).spent_by != "judges"]:
             yield f"Only {run.letter} has {', '.join(alone)}; {other.letter} has not, so that is not compared."
-
-
-def _one_template_warnings(pair: PairComparison) -> Iterable[str]:
-    """Name the metrics that only one of several templates has, so that they have no verdict."""
-    if pair.number_of_templates == 1:
-        return
-    alone = [metric.metric for metric in pair.metrics if metric.number_of_templates == 1]
+    alone = [metric.metric for metric in pair.metrics if metric.number_of_templates == 1 < pair.number_of_templates]
     if alone:
         which = f"{alone[0]} is" if len(alone) == 1 else f"{len(alone)} metrics, such as {alone[0]}, are"
         them = plural(len(alone), "it", "them")
@@ -219,17 +197,16 @@ def _pair(
         for metric, pairs in values.items()
         if pairs
     ]
-    a, b = pairing.a, pairing.b
-    template_ids = pairing.template_ids()
+    a, b, template_ids = pairing.a, pairing.b, pairing.template_ids()
     number_of_templates = len(set(template_ids.values()))
     flips: tuple[Flip, ...] = ()
     # Of what was spent nearly every question differs.
     if main in values and not metric_spec(main).is_spent:
         flips = flips_between(a.results, b.results, values[main], template_ids, metric_spec(main))
-    questions = [
+    questions = tuple(
         ComparedQuestion(each, template_id, {metric: pairs[each] for metric, pairs in values.items() if each in pairs})
         for each, template_id in template_ids.items()
-    ]
+    )
     return PairComparison(
         run=summary,
         number_of_questions=len(pairing.common),
@@ -239,12 +216,8 @@ def _pair(
         left_out_a=len(a.numbers.questions) - len(pairing.common),
         left_out_b=len(b.numbers.questions) - len(pairing.common),
         metrics=compared_metrics(
-            compared,
-            main=main,
-            number_of_templates=number_of_templates,
-            letter=summary.letter,
-            chosen_from=chosen_from,
+            compared, main=main, number_of_templates=number_of_templates, letter=b.letter, chosen_from=chosen_from
         ),
         flips=flips,
-        questions=tuple(questions),
+        questions=questions,
     )

@@ -1,7 +1,7 @@
 """Runs compared, and that as people read it: terminal, notebook, Markdown, JSON and HTML show what is computed here."""
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from math import fsum
 
@@ -10,6 +10,7 @@ from graphrag_eval_lc.compare.gate_checks import GateResult
 from graphrag_eval_lc.compare.metric_comparison import (
     FEWEST_FOR_A_VERDICT,
     MetricComparison,
+    Pair,
     better_or_worse,
     change_text,
     difference_of,
@@ -17,7 +18,6 @@ from graphrag_eval_lc.compare.metric_comparison import (
     is_same,
     means_text,
     p_text,
-    p_values_note,
     value_text,
     verdict_text,
 )
@@ -100,6 +100,13 @@ class PairComparison:
         """The flips that are wrong now and were right in A."""
         return tuple(flip for flip in self.flips if flip.direction == "now wrong")
 
+    @property
+    def flips_text(self) -> str:
+        """How many questions are broken and fixed, and how many else changed."""
+        broken, fixed = len(self.broken), len(self.fixed)
+        others = len(self.flips) - broken - fixed
+        return f"{broken:,} broken, {fixed:,} fixed" + (f", {others:,} better or worse" if others else "")
+
     def metric(self, name: str) -> MetricComparison | None:
         """Return the comparison in one metric; None if it was not compared."""
         return next((metric for metric in self.metrics if metric.metric == name), None)
@@ -118,77 +125,43 @@ def verdict_word(metric: MetricComparison) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TemplateDifference:
-    """A template in A and in another run, over the questions that have the metric in both.
-
-    Attributes:
-        template_id: Its id.
-        number_of_questions: How many questions are compared.
-        mean_a: The metric's mean in A.
-        mean_b: That in the other run.
-        difference: The other run's mean minus that of A.
-        lost: How many questions were right in A and are wrong now.
-        fixed: How many were wrong in A and are right now.
-        worse: How many others are worse now.
-        better: How many others are better now.
-    """
+    """A template in A and in another run, over the questions that have the metric in both."""
 
     template_id: str
     number_of_questions: int
     mean_a: float
     mean_b: float
     difference: float
-    lost: int
+    lost: int  # right in A, and wrong now
     fixed: int
-    worse: int
+    worse: int  # of the others
     better: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MetricRow:
-    """A metric of two runs as texts for a table.
-
-    Attributes:
-        metric: The comparison.
-        name: Its name, with how many questions are left out and which way is better if that is unusual.
-        a: The mean of A.
-        b: The mean of the other run.
-        change: The difference.
-        interval: Its interval.
-        p: The p-value that decides.
-        counts: How many questions are better, the same and worse.
-        verdict: A word of ``verdict_word``; empty if ``PairView.doubt`` says that no metric has a verdict.
-        reason: The verdict in words, with what is missing; empty likewise.
-    """
+    """A metric of two runs as texts for a table."""
 
     metric: MetricComparison
-    name: str
+    name: str  # with how many questions are left out, and which way is better if that is unusual
     a: str
     b: str
     change: str
     interval: str
-    p: str
-    counts: str
-    verdict: str
-    reason: str
+    p: str  # that decides
+    counts: str  # how many questions are better, the same and worse
+    verdict: str  # a word of ``verdict_word``; empty if ``PairView.doubt`` says that no metric has a verdict
+    reason: str  # the same in words, with what is missing
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PairView:
-    """A run compared with A.
-
-    Attributes:
-        pair: The comparison.
-        main: That in the main metric; None if the runs do not both have it.
-        headline: The verdict, both means, and how many questions are broken and fixed.
-        doubt: Why no test can find anything, as there are too few templates; empty if one can.
-        rows: The metrics.
-        templates: The templates in the main metric, that with the largest drop first.
-    """
+    """A run compared with A: its metrics, and its templates in the main metric, that with the largest drop first."""
 
     pair: PairComparison
-    main: MetricComparison | None
-    headline: str
-    doubt: str
+    main: MetricComparison | None  # in the main metric
+    headline: str  # the verdict, both means, and how many questions are broken and fixed
+    doubt: str  # why no test can find anything, as there are too few templates
     rows: tuple[MetricRow, ...]
     templates: tuple[TemplateDifference, ...]
 
@@ -205,7 +178,7 @@ class PairView:
     @property
     def flips_text(self) -> str:
         """How many questions are broken and fixed, and how many else changed."""
-        return _flips_text(self.pair)
+        return self.pair.flips_text
 
     @property
     def certainty(self) -> list[str]:
@@ -216,50 +189,19 @@ class PairView:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ComparisonView:
-    """Runs compared with the first one, A.
-
-    Attributes:
-        runs: All runs, A first.
-        metric: The main metric.
-        pairs: Each other run.
-        gates: The gates as they were checked.
-        warnings: What may make the runs hard to compare, such as settings that differ.
-        note: Which p-values decide, and what the intervals are of.
-        sources: The results of the runs, to be read again.
-    """
+    """Runs compared with the first one, A, in a main metric."""
 
     runs: tuple[RunSummary, ...]
     metric: str | None
     pairs: tuple[PairView, ...]
     gates: tuple[GateResult, ...]
-    warnings: tuple[str, ...]
-    note: str
-    sources: tuple[RunResults, ...]
+    warnings: tuple[str, ...]  # what may make the runs hard to compare
+    note: str  # which p-values decide, and what the intervals are of
+    sources: tuple[RunResults, ...]  # to be read again
 
 
-def comparison_view(
-    runs: Sequence[RunSummary],
-    pairs: Sequence[PairComparison],
-    metric: str | None,
-    *,
-    warnings: Sequence[str],
-    gates: Sequence[GateResult] = (),
-    sources: Sequence[RunResults] = (),
-) -> ComparisonView:
-    """Return what is shown of runs, the baseline first, compared in a main metric; ``RunComparison.view`` calls it."""
-    shown = {each.metric: each for pair in pairs for each in pair.metrics}
-    return ComparisonView(
-        runs=tuple(runs),
-        metric=metric,
-        pairs=tuple(_pair_view(pair, metric) for pair in pairs),
-        gates=tuple(gates),
-        warnings=tuple(warnings),
-        note=p_values_note(metric, shown.values()),
-        sources=tuple(sources),
-    )
-
-
-def _pair_view(pair: PairComparison, metric: str | None) -> PairView:
+def pair_view(pair: PairComparison, metric: str | None) -> PairView:
+    """Return what is shown of a run that is compared with A in a main metric."""
     main = None if metric is None else pair.metric(metric)
     number, doubt = pair.number_of_templates, ""
     if 1 < number < FEWEST_FOR_A_VERDICT:
@@ -289,14 +231,8 @@ def _headline(pair: PairComparison, main: MetricComparison | None) -> str:
         verdict = "is as good in the mean"
     else:
         verdict = f"may be {way}" if word == "cannot tell" else f"is not clearly {way}"
-    flips = "" if main.is_spent or not pair.flips else f"; {_flips_text(pair)}"
+    flips = "" if main.is_spent or not pair.flips else f"; {pair.flips_text}"
     return f"{letter} {verdict}: {main.metric} {means_text(main)}{flips}"
-
-
-def _flips_text(pair: PairComparison) -> str:
-    broken, fixed = len(pair.broken), len(pair.fixed)
-    others = len(pair.flips) - broken - fixed
-    return f"{broken:,} broken, {fixed:,} fixed" + (f", {others:,} better or worse" if others else "")
 
 
 def _row(metric: MetricComparison, letter: str, *, is_doubtful: bool) -> MetricRow:
@@ -318,20 +254,17 @@ def _row(metric: MetricComparison, letter: str, *, is_doubtful: bool) -> MetricR
 
 
 def template_differences(pair: PairComparison, metric: MetricComparison) -> list[TemplateDifference]:
-    """Return the templates, that with the largest drop first; equal ones in the dataset's order.
+    """Return the templates in the comparison's main metric, of which the flips are: that with the largest drop first.
 
-    Args:
-        pair: The run compared with A.
-        metric: The comparison's main metric, of which the flips are.
+    Equal ones are in the dataset's order.
     """
     directions = {flip.question_id: flip.direction for flip in pair.flips}
-    groups: dict[str, list[ComparedQuestion]] = {}
+    groups: dict[str, dict[str, Pair]] = {}
     for question in pair.questions:
         if metric.metric in question.values:
-            groups.setdefault(question.template_id, []).append(question)
+            groups.setdefault(question.template_id, {})[question.question_id] = question.values[metric.metric]
     rows = []
-    for template_id, questions in groups.items():
-        pairs = {question.question_id: question.values[metric.metric] for question in questions}
+    for template_id, pairs in groups.items():
         mean_a, mean_b = (fsum(values[side] for values in pairs.values()) / len(pairs) for side in (0, 1))
         turned = Counter(directions.get(each) for each in pairs)
         rows.append(

@@ -120,16 +120,6 @@ class Flip:
         return self.a.is_undecided or self.b.is_undecided
 
 
-@dataclass(frozen=True, slots=True)
-class _Seen:
-    """What is kept of a question in one run."""
-
-    side: QuestionSide
-    question_text: str
-    reference_answer: str | None
-    steps: tuple[ShownStep, ...]
-
-
 def flips_between(
     results_a: Iterable[Mapping[str, Any]],
     results_b: Iterable[Mapping[str, Any]],
@@ -148,19 +138,19 @@ def flips_between(
     in_a, in_b = (_seen_questions(results, has_steps, metric) for results in (results_a, results_b))
     flips = []
     for identifier in order:
-        a, b = in_a[identifier], in_b[identifier]
+        (a, text, answer, steps), (b, _, other_answer, other_steps) = in_a[identifier], in_b[identifier]
         flips.append(
             Flip(
                 question_id=identifier,
                 template_id=template_ids[identifier],
-                question_text=a.question_text,
-                reference_answer=a.reference_answer or b.reference_answer,
+                question_text=text,
+                reference_answer=answer or other_answer,
                 direction=directions[identifier],
                 score_a=pairs[identifier][0],
                 score_b=pairs[identifier][1],
-                a=a.side,
-                b=b.side,
-                steps=_side_by_side(a.steps, b.steps),
+                a=a,
+                b=b,
+                steps=_side_by_side(steps, other_steps),
             )
         )
     return tuple(flips)
@@ -184,29 +174,41 @@ def direction_of(score_a: float, score_b: float, metric: MetricSpec) -> Directio
 
 def _seen_questions(
     results: Iterable[Mapping[str, Any]], has_steps: Mapping[str, bool], metric: MetricSpec
-) -> dict[str, _Seen]:
+) -> dict[str, tuple[QuestionSide, str, str | None, tuple[ShownStep, ...]]]:
     """Return some questions of a run by id, each in its first sample with the worst score, with its steps or not."""
-    seen: dict[str, _Seen] = {}
+    seen: dict[str, tuple[QuestionSide, str, str | None, tuple[ShownStep, ...]]] = {}
+    ranks: dict[str, float] = {}
     for result in results:
         identifier = str(result["question_id"])
         if identifier not in has_steps:
             continue
         score = _score(result, metric.key)
-        if identifier not in seen or _rank(score, metric) < _rank(seen[identifier].side.score, metric):
-            seen[identifier] = _seen(result, metric, score, has_steps=has_steps[identifier])
+        rank = -inf if score is None else -score if metric.lower_is_better else score
+        if identifier in ranks and rank >= ranks[identifier]:
+            continue
+        ranks[identifier] = rank
+        answer, reference_answer = (
+            None if (text := result.get(key)) is None else _text(text) for key in ("actual_answer", "reference_answer")
+        )
+        reason = ""
+        if score is None or not is_right(score, metric):
+            judged = None if is_error(result) else result.get(metric.reason_key or reason_key(metric.key))
+            reason = reason_of(result) if judged is None else _text(judged)
+        side = QuestionSide(
+            repeat=repeat_of(result),
+            score=score,
+            status="error" if is_error(result) else "success",
+            reason=reason,
+            answer=answer,
+            is_undecided=metric.needs == "reference_steps" and counts_of(result).get(UNDECIDED, 0) > 0,
+        )
+        steps = _steps(result) if has_steps[identifier] else ()
+        seen[identifier] = (side, _text(result.get("question_text", "")), reference_answer, steps)
     return seen
 
 
 def _side_by_side(a: Sequence[ShownStep], b: Sequence[ShownStep]) -> tuple[StepPair, ...]:
-    """Set the steps of two runs side by side: equal calls on one line, and between them the others in order.
-
-    Example:
-        >>> def step(args):
-        ...     return ShownStep(name="t", args=args, output="", status="success", elapsed_sec=None, fulfils=False)
-        >>> pairs = _side_by_side([step("1"), step("2")], [step("2"), step("3")])
-        >>> [(pair.a and pair.a.args, pair.b and pair.b.args) for pair in pairs]
-        [('1', None), ('2', '2'), (None, '3')]
-    """
+    """Set the steps of two runs side by side: equal calls on one line, and between them the others in order."""
     pairs: list[StepPair] = []
     calls_a, calls_b = ([(step.name, step.args) for step in steps] for steps in (a, b))
     matcher = SequenceMatcher(None, calls_a, calls_b, autojunk=False)
@@ -229,13 +231,6 @@ def _score(result: Mapping[str, Any], metric: str) -> float | None:
     return sum(known) / len(known) if known else None
 
 
-def _rank(score: float | None, metric: MetricSpec) -> float:
-    """Return a rank that is higher for better samples, and lowest for a failed one."""
-    if score is None:
-        return -inf
-    return -score if metric.lower_is_better else score
-
-
 def is_right(score: float, metric: MetricSpec) -> bool:
     """Return whether a score is as good as it can be: 1 for a metric that nobody declared, as for all scores."""
     best = best_value(metric)
@@ -250,34 +245,6 @@ def best_value(metric: MetricSpec) -> float | None:
     if metric.lower_is_better:
         return least
     return 1.0 if metric.range == (None, None) and metric.unit == "score" else greatest
-
-
-def _seen(result: Mapping[str, Any], metric: MetricSpec, score: float | None, *, has_steps: bool) -> _Seen:
-    answer, reference_answer = (
-        None if (text := result.get(key)) is None else _cut(text) for key in ("actual_answer", "reference_answer")
-    )
-    status = "error" if is_error(result) else "success"
-    reason = _reason(result, metric, score)
-    return _Seen(
-        QuestionSide(
-            repeat=repeat_of(result),
-            score=score,
-            status=status,
-            reason=reason,
-            answer=answer,
-            is_undecided=metric.needs == "reference_steps" and dict(counts_of(result)).get(UNDECIDED, 0) > 0,
-        ),
-        question_text=_cut(result.get("question_text", "")),
-        reference_answer=reference_answer,
-        steps=_steps(result) if has_steps else (),
-    )
-
-
-def _reason(result: Mapping[str, Any], metric: MetricSpec, score: float | None) -> str:
-    if score is not None and is_right(score, metric):
-        return ""
-    judged = result.get(metric.reason_key or reason_key(metric.key))
-    return _cut(judged) if judged is not None and not is_error(result) else reason_of(result)
 
 
 def _steps(result: Mapping[str, Any]) -> tuple[ShownStep, ...]:
@@ -298,8 +265,4 @@ def _steps(result: Mapping[str, Any]) -> tuple[ShownStep, ...]:
 def _text(value: object) -> str:
     if value is None:
         return ""
-    return _cut(value if isinstance(value, str) else json_text(value))
-
-
-def _cut(text: object) -> str:
-    return shortened(str(text), _SHOWN_TEXT, keeps_lines=True, tells=True)
+    return shortened(value if isinstance(value, str) else json_text(value), _SHOWN_TEXT, keeps_lines=True, tells=True)

@@ -1,6 +1,7 @@
 """Checks the names and bounds in gates before anything runs: metrics that a run will have, templates, directions."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import Any, Final, Literal, get_args
@@ -51,7 +52,7 @@ class KnownMetrics:
 
     Attributes:
         measured: Those that it may have.
-        unmeasured: What is to be done about those that it cannot have, by metric: why, and a hint.
+        unmeasured: Why it cannot have others, and a hint, by metric.
         open_functions: The evaluators whose keys are not known.
     """
 
@@ -68,49 +69,25 @@ class KnownMetrics:
         has_llm: bool = False,
         has_embeddings: bool = False,
     ) -> "KnownMetrics":
-        """Return those of a run with a configuration.
-
-        Args:
-            config: The configuration, whose plugins are loaded.
-            evaluators: The functions that are passed.
-            has_llm: Whether a chat model is passed in Python.
-            has_embeddings: Whether an embedding model is.
-        """
-        functions = all_functions(evaluators)
+        """Return those of a run with a configuration, whose plugins are loaded, and models passed in Python."""
+        functions, custom = all_functions(evaluators), config.custom_evaluations or ()
         off = _judges_that_are_off(config, has_llm=has_llm, has_embeddings=has_embeddings)
-        unmeasured = {
-            key: off[spec.judge] for spec in BUILT_IN if spec.judge in off for key in (spec.key, spec.cost_key) if key
-        }
+        specs = [spec for spec in BUILT_IN if spec.judge in off]
+        unmeasured = {key: off[spec.judge] for spec in specs for key in (spec.key, spec.cost_key) if key is not None}
         if config.llm is None and not has_llm:
             unmeasured[JUDGES_COST] = ("is what models cost that judge, and the config has no llm section", _ADD_LLM)
-        custom = config.custom_evaluations or ()
-        measured = [spec.key for spec in BUILT_IN if not spec.is_family and spec.key not in unmeasured]
-        costs = [spec.cost_key for spec in BUILT_IN if spec.cost_key is not None and spec.judge not in off]
-        return cls(
-            measured=tuple(
-                dict.fromkeys(
-                    [
-                        *measured,
-                        *(key for family in config.retrieval.metric_keys().values() for key in family),
-                        *(function.name for function in functions),
-                        *(key for evaluation in custom for key in evaluation.outputs),
-                        *costs,
-                        *(evaluation.cost_key for evaluation in custom),
-                    ]
-                )
-            ),
-            unmeasured=unmeasured,
-            open_functions=tuple(each.name for each in functions if not _is_known(each)),
-        )
+        measured = [
+            *(spec.key for spec in BUILT_IN if not spec.is_family and spec.key not in unmeasured),
+            *(key for family in config.retrieval.metric_keys().values() for key in family),
+            *(function.name for function in functions),
+            *(key for evaluation in custom for key in (*evaluation.outputs, evaluation.cost_key)),
+            *(spec.cost_key for spec in BUILT_IN if spec.cost_key is not None and spec.judge not in off),
+        ]
+        return cls(tuple(dict.fromkeys(measured)), unmeasured, [each.name for each in functions if not _is_known(each)])
 
     @classmethod
     def of_runs(cls, configs: Iterable[EvaluationConfig], measured: Iterable[str]) -> "KnownMetrics":
-        """Return those of finished runs: what they measured, and what their configurations let them measure.
-
-        Args:
-            configs: The configurations of the runs.
-            measured: The metrics that their results have.
-        """
+        """Return those of finished runs: what they measured, and what their configurations let them measure."""
         known = [metric for config in configs for metric in cls.of(config, has_llm=True, has_embeddings=True).measured]
         return cls(tuple(dict.fromkeys([*measured, *known])), {})
 
@@ -122,9 +99,14 @@ class KnownMetrics:
         if metric in self.unmeasured:
             what, hint = self.unmeasured[metric]
             return f"{metric} {what}, so that it would not be measured", hint
-        spec = metric_spec(metric)
-        if spec.family is not None:
-            return self._why_not_of_family(metric, spec.family)
+        if (family := metric_spec(metric).family) is not None:
+            members = [key for key in self.measured if metric_spec(key).family == family]
+            if family != RETRIEVAL_TEXT:
+                what = f"{metric} is not measured, as retrieval.measures of the config (--measures) does not list it"
+                return what, nearest(metric, members)
+            if not members:
+                return f"{metric} is not measured, as retrieval.text is off in the config", "Switch it on."
+            return f"unknown metric {metric}", nearest(metric, members)
         stem, _, ending = metric.rpartition(".")
         if stem in self.measured:
             if ending in STATISTICS:  # and the name has one more
@@ -132,10 +114,9 @@ class KnownMetrics:
             return f"unknown statistic {ending or '(empty)'} of {stem}", nearest(ending, STATISTICS)
         if self.open_functions:
             return None
-        try:  # a measure of retrieved ids, named as in the config, such as P@5
+        meant = metric
+        with suppress(ValueError):  # a measure of retrieved ids, named as in the config, such as P@5
             meant = f"{RETRIEVAL_IDS}{parse_measure(metric).key}"
-        except ValueError:
-            meant = metric
         hint = nearest(meant, (*self.measured, *self.unmeasured))
         more = "" if hint.startswith("Did") else " Names of plugins and evaluators count if these are loaded."
         return f"unknown metric {metric}", hint + more
@@ -148,15 +129,6 @@ class KnownMetrics:
         hint = nearest(metric, (*self.measured, *self.unmeasured))
         meant = f" {hint}" if hint.startswith("Did") else ""
         return f"no metric {metric} is known beforehand, so {listed(self.open_functions, 3)} must give it.{meant}"
-
-    def _why_not_of_family(self, metric: str, family: str) -> tuple[str, str]:
-        members = [key for key in self.measured if metric_spec(key).family == family]
-        if family == RETRIEVAL_TEXT:
-            if members:
-                return f"unknown metric {metric}", nearest(metric, members)
-            return f"{metric} is not measured, as retrieval.text is off in the config", "Switch it on."
-        what = f"{metric} is not measured, as retrieval.measures of the config (--measures) does not list it"
-        return what, nearest(metric, members)
 
 
 def nearest(name: str, known: Sequence[str]) -> str:
@@ -181,25 +153,15 @@ def check_gates(
 ) -> list[str]:
     """Check the names in gates, whether each bound is on the right side, and whether a run can pass and fail it.
 
-    Args:
-        gates: The gates.
-        known: The metrics that the run will have.
-        templates: The ids of the templates.
-        of_config: Whether the gates are those of the config's section, for messages.
-        where: The name of what has the templates, for messages.
-
-    Returns:
-        Warnings about names that only evaluators can return.
+    ``where`` says in messages what has the templates. Returns warnings about names that only evaluators can return.
 
     Raises:
-        ConfigError: A gate of the config names an unknown metric or template, or bounds a metric on the wrong side.
+        ConfigError: A gate of the config (``of_config``) has an unknown metric or template, or such a bound.
         OptionError: The same of another gate.
     """
     ids = list(dict.fromkeys(templates))
-    doubts: list[str] = []
     for index, gate in enumerate(gates):
-        name = gate.metric or MAIN_METRIC
-        place = index if of_config else None
+        name, place = gate.metric or MAIN_METRIC, index if of_config else None
         if (problem := known.why_not(name)) is not None:
             what, hint = problem
             template, slash, metric = name.rpartition("/")
@@ -210,9 +172,8 @@ def check_gates(
             raise _error(f"{where} no template {gate.template}", nearest(gate.template, ids), place, "template")
         check_direction(gate, place)
         check_condition(gate, place)
-        if (doubt := known.doubt(name)) is not None:
-            doubts.append(doubt)
-    return list(dict.fromkeys(doubts))
+    doubts = (known.doubt(gate.metric or MAIN_METRIC) for gate in gates)
+    return list(dict.fromkeys(doubt for doubt in doubts if doubt is not None))
 
 
 def check_direction(gate: GateConfig, index: int | None = None, *, only_declared: bool = False) -> None:
@@ -285,36 +246,31 @@ def _judges_that_are_off(
     config: EvaluationConfig, *, has_llm: bool, has_embeddings: bool
 ) -> dict[str | None, tuple[str, str]]:
     """Return why judges do not judge, and a hint, by judge."""
-    has_llm = has_llm or config.llm is not None
-    has_embeddings = has_embeddings or (config.llm is not None and config.llm.embedding is not None)
-    wanted = set()
-    if has_llm:
-        # Imported here so that a run without judges need not load them.
-        from graphrag_eval_lc.judges.judging import wanted_judges
+    if not has_llm and config.llm is None:
+        return dict.fromkeys(
+            (judge.key for judge in JUDGES), ("is judged by a model, and the config has no llm section", _ADD_LLM)
+        )
+    # Imported here so that a run without judges need not load them.
+    from graphrag_eval_lc.judges.judging import wanted_judges
 
-        wanted = {judge.key for judge in wanted_judges(config, has_embeddings=has_embeddings)}
-    off: dict[str | None, tuple[str, str]] = {}
-    for judge in JUDGES:
-        if judge.key in wanted:
-            continue
-        if not has_llm:
-            off[judge.key] = ("is judged by a model, and the config has no llm section", _ADD_LLM)
-        elif judge.needs_embeddings and not has_embeddings:
-            off[judge.key] = ("needs an embedding model, and there is none", "Name one in llm.embedding.")
-        else:
-            off[judge.key] = (
-                f"is judged by {judge.key}, which the config leaves out",
-                f"Name it in judges.metrics, and set no {judge.key}.enabled to false.",
-            )
-    return off
+    has_embeddings = has_embeddings or (config.llm is not None and config.llm.embedding is not None)
+    wanted = {judge.key for judge in wanted_judges(config, has_embeddings=has_embeddings)}
+    return {
+        judge.key: ("needs an embedding model, and there is none", "Name one in llm.embedding.")
+        if judge.needs_embeddings and not has_embeddings
+        else (
+            f"is judged by {judge.key}, which the config leaves out",
+            f"Name it in judges.metrics, and set no {judge.key}.enabled to false.",
+        )
+        for judge in JUDGES
+        if judge.key not in wanted
+    }
 
 
 def _is_known(function: CustomFunction) -> bool:
     """Return whether an evaluator returns its own name alone: a metric, or a function that is annotated so."""
-    if function.spec is not None:
-        return True
     try:
-        given = signature_of(function.function).return_annotation
+        given = "float" if function.spec is not None else signature_of(function.function).return_annotation
     except (TypeError, ValueError):
         return False
     return (given if isinstance(given, str) else getattr(given, "__name__", "")) in _PLAIN

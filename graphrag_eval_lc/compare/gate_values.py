@@ -1,9 +1,9 @@
 """The values that gates bound: of each question for a mean, of each sample for another statistic."""
 
+from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from math import fsum
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from graphrag_eval_lc.aggregation import JudgeCosts, QuestionValues, RunValues
 from graphrag_eval_lc.aggregation.sample_values import counts_of, number
@@ -39,9 +39,8 @@ def statistic_of(values: Sequence[float], statistic: Statistic) -> float:
     return _STATISTICS[statistic](values)
 
 
-@dataclass(frozen=True, slots=True)
-class BoundedValues:
-    """The values of a metric that a gate bounds, and of how many questions.
+class BoundedValues(NamedTuple):
+    """The values of a metric that a gate bounds.
 
     Attributes:
         values: Of each question that has it for a mean, of each sample for another statistic; failed ones as the worst
@@ -56,7 +55,7 @@ class BoundedValues:
     questions: int
     errors: int
     left_out: int
-    upper: float | None = None
+    upper: float | None
 
 
 class GateValues:
@@ -82,75 +81,54 @@ class GateValues:
         undecided: Collection[str] = (),
     ) -> None:
         self.letter, self.main, self.compared, self.undecided = letter, main, compared, undecided
-        named = list(dict.fromkeys(names))
         # A number of the results may have the name of a metric and a statistic.
-        wanted = [*map(metric_and_statistic, named), *((name, MEAN) for name in named)]
+        wanted = [each for name in names for each in (metric_and_statistic(name), (name, MEAN))]
         metrics = list(dict.fromkeys(metric for metric, _ in wanted))
         config = results.config()
         judge_costs = JudgeCosts(config)
-        self._by_question, self._by_sample = RunValues(config, metrics), RunValues(config, metrics)
+        self.numbers, samples = RunValues(config, metrics), RunValues(config, metrics)
         # What each sample spent with its failed attempts, by metric and question.
-        self._in_all: dict[str, dict[str, list[float]]] = {
-            metric: {} for metric, statistic in wanted if statistic == _SUM and metric_spec(metric).is_spent
-        }
-        is_of_samples = any(statistic != MEAN for _, statistic in wanted)
+        spent = {metric for metric, statistic in wanted if statistic == _SUM and metric_spec(metric).is_spent}
+        self._in_all: dict[str, defaultdict[str, list[float]]] = {metric: defaultdict(list) for metric in spent}
         for position, result in enumerate(results):
-            whole = _with_derived(result, metrics, judge_costs)
-            self._by_question.add(whole)
-            if is_of_samples:  # each sample as a separate question
-                self._by_sample.add({**whole, "question_id": f"{position} {result['question_id']}"})
-            for metric, spent in self._in_all.items():
+            whole, question_id = _with_derived(result, metrics, judge_costs), str(result["question_id"])
+            self.numbers.add(whole)
+            if any(statistic != MEAN for _, statistic in wanted):  # each sample as a separate question
+                samples.add({**whole, "question_id": f"{position} {question_id}"})
+            for metric, by_question in self._in_all.items():
                 if (value := _with_failed_attempts(metric, whole)) is not None:
-                    spent.setdefault(str(result["question_id"]), []).append(value)
-        self._samples: dict[str, list[QuestionValues]] = {}
-        for identifier, sample in self._by_sample.questions.items():
-            self._samples.setdefault(identifier.partition(" ")[2], []).append(sample)
-        self.run = NamedRun(letter, results, self._by_question)
-
-    @property
-    def questions(self) -> Mapping[str, QuestionValues]:
-        """The questions by id."""
-        return self._by_question.questions
-
-    def has(self, metric: str) -> bool:
-        """Return whether some sample has a metric."""
-        return self._by_question.has(metric)
+                    by_question[question_id].append(value)
+        self._samples: defaultdict[str, list[QuestionValues]] = defaultdict(list)
+        for identifier, sample in samples.questions.items():
+            self._samples[identifier.partition(" ")[2]].append(sample)
+        self.run = NamedRun(letter, results, self.numbers)
 
     def of(
-        self,
-        metric: str,
-        statistic: Statistic = MEAN,
-        template: str | None = None,
-        only: Collection[str] | None = None,
+        self, metric: str, statistic: Statistic, template: str | None = None, only: Collection[str] | None = None
     ) -> BoundedValues:
         """Return the values of a metric that is wanted, of the questions of a template and of some ids only."""
+        every = self.numbers.questions
         questions = [
             question
-            for identifier, question in self.questions.items()
-            if (template is None or question.template_id == template) and (only is None or identifier in only)
+            for identifier, question in every.items()
+            if template in (None, question.template_id) and (only is None or identifier in only)
         ]
-        has = self.has(metric)
+        has = self.numbers.has(metric)
         scored = {each.question_id: score for each in questions if has and (score := each.score(metric)) is not None}
-        means = list(scored.values())
-        upper = None
-        if self._by_question.mean_of_upper_bound(metric) is not None:
+        values, upper = list(scored.values()), None
+        if self.numbers.mean_of_upper_bound(metric) is not None:
             key = next(key for key, bounded in UPPER_BOUNDS.items() if bounded == metric)
             bounds = [bound for question in questions if (bound := question.score(key)) is not None]
             upper = statistic_of(bounds, MEAN) if bounds else None
-        # In a part of the questions there may be nothing undecided.
-        is_decided = len(questions) < len(self.questions) and means and upper == statistic_of(means, MEAN)
+            if len(questions) < len(every) and values and upper == statistic_of(values, MEAN):
+                upper = None  # in this part of the questions nothing is undecided
         if statistic == _SUM and metric in self._in_all:
-            of_samples = [value for identifier in scored for value in self._in_all[metric].get(identifier, ())]
-        else:
-            samples = (sample for identifier in scored for sample in self._samples.get(identifier, ()))
-            of_samples = [value for sample in samples if (value := sample.score(metric)) is not None]
-        return BoundedValues(
-            values=means if statistic == MEAN else of_samples,
-            questions=len(scored),
-            errors=sum(question.errors for question in questions if question.question_id in scored),
-            left_out=len(questions) - len(scored),
-            upper=None if is_decided else upper,
-        )
+            values = [value for identifier in scored for value in self._in_all[metric][identifier]]
+        elif statistic != MEAN:
+            samples = (sample for identifier in scored for sample in self._samples[identifier])
+            values = [value for sample in samples if (value := sample.score(metric)) is not None]
+        errors = sum(question.errors for question in questions if question.question_id in scored)
+        return BoundedValues(values, len(scored), errors, len(questions) - len(scored), upper)
 
 
 def _with_derived(result: Mapping[str, Any], metrics: Collection[str], judge_costs: JudgeCosts) -> Mapping[str, Any]:

@@ -1,6 +1,5 @@
 """Gates in any form (options, texts, mappings, a config) are read here and checked on a run."""
 
-import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final, Literal, get_args
@@ -41,6 +40,7 @@ _EXAMPLES: Final[Mapping[GateOption, str]] = {
 }
 _OPTION: Final = re.compile(r"\s*--(?P<option>[a-z-]+)(?:[ =]\s*(?P<value>.+))?", re.DOTALL)
 _LOST: Final = re.compile(r"\s*(?P<number>[0-9]{1,9})(/(?P<template>.*\S))?\s*", re.DOTALL)
+_NUMBER: Final = re.compile(r"\s*-?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][-+]?[0-9]+)?\s*")
 _NO_NAME: Final = re.compile(r"[<>\s]")
 
 
@@ -66,49 +66,45 @@ def gates_of_option(
         >>> [(gate.condition, gate.template) for gate in gates_of_option("max-lost", ["5", "2/template", "1/notes"])]
         [('max_lost', None), ('max_lost_per_template', None), ('max_lost', 'notes')]
     """
-    gates: list[GateConfig] = []
-    seen: set[tuple[str | None, str | None, str, bool]] = set()
+    gates: dict[tuple[Any, ...], GateConfig] = {}
     for text in texts:
         gate = _gate_of_option(option, text, confident=confident)
         if option == "fail-over" and gate.needs_baseline and not has_baseline:
             hint = f"Compare two runs: compare RUN_A RUN_B --fail-over {text}; or set a fixed bound such as 30."
             raise OptionError(f"{text!r} bounds the increase over a baseline, and one run has no baseline", hint=hint)
         key = (gate.metric, gate.template, gate.condition, gate.needs_baseline)
-        if key in seen:
-            name = gate.metric or "the main metric"
+        if key in gates:
             of_template = "" if gate.template is None else f" of the template {gate.template}"
-            raise OptionError(f"--{option} bounds {name}{of_template} twice", hint="Leave one of them out.")
-        seen.add(key)
-        gates.append(gate)
-    return gates
+            what = f"--{option} bounds {gate.metric or 'the main metric'}{of_template} twice"
+            raise OptionError(what, hint="Leave one of them out.")
+        gates[key] = gate
+    return list(gates.values())
 
 
 def _gate_of_option(option: GateOption, text: str, *, confident: bool) -> GateConfig:
     if option == "max-lost":
-        found = _LOST.fullmatch(text)
-        if found is None:
+        if (found := _LOST.fullmatch(text)) is None:
             raise _wrong(option, text)
-        if found["template"] == "template":
-            return GateConfig(max_lost_per_template=int(found["number"]))
-        return GateConfig(max_lost=int(found["number"]), template=found["template"])
-    has_name = option in ("fail-under", "fail-over")
-    template, metric, value = _parts(option, text) if has_name or "=" in text else (None, None, text)
-    about: dict[str, Any] = {"metric": metric, "template": template}
-    bound, is_increase = _number(value), value.startswith("+")
-    if option == "fail-over":
-        try:
-            return GateConfig(**about, over=value if is_increase else bound)
-        except ValidationError:
-            raise _wrong(option, text) from None
-    if bound is None or (is_increase if has_name else not 0 <= bound <= 1):
-        raise _wrong(option, text)
-    if has_name:
-        return GateConfig(**about, under=bound)
+        number, template = int(found["number"]), found["template"]
+        is_of_each = template == "template"
+        return (
+            GateConfig(max_lost_per_template=number) if is_of_each else GateConfig(max_lost=number, template=template)
+        )
+    condition = {"fail-under": "under", "fail-over": "over", "fail-on-regression": "regression"}.get(option)
+    is_of_mean = option in ("fail-under", "fail-over")
+    template, metric, value = _parts(option, text) if is_of_mean or "=" in text else (None, None, text)
     if option == "max-drop-per-template" and template is not None:
         what = f"{text!r} names a template, and --max-drop-per-template holds in each"
         raise OptionError(what, hint=f"Write --max-drop {text}, or leave {template}/ out.")
-    condition = "regression" if option == "fail-on-regression" else option.replace("-", "_")
-    return GateConfig(**about | {condition: bound, "confident": confident})
+    bound = float(value) if _NUMBER.fullmatch(value) else None
+    gate: dict[str, Any] = {"metric": metric, "template": template, "confident": confident and not is_of_mean}
+    gate[condition or option.replace("-", "_")] = value if option == "fail-over" and value.startswith("+") else bound
+    try:
+        if is_of_mean or (bound is not None and 0 <= bound <= 1):
+            return GateConfig(**gate)
+    except ValidationError:
+        pass
+    raise _wrong(option, text)
 
 
 def _parts(option: GateOption, text: str) -> tuple[str | None, str, str]:
@@ -120,15 +116,6 @@ def _parts(option: GateOption, text: str) -> tuple[str | None, str, str]:
     if not metric or not value or _NO_NAME.search(metric) or (slash and not template):
         raise _wrong(option, text)
     return template if slash else None, metric, value
-
-
-def _number(text: str) -> float | None:
-    """Return a finite number; None for another text."""
-    try:
-        number = math.nan if "_" in text else float(text)
-    except ValueError:
-        return None
-    return number if math.isfinite(number) else None
 
 
 def _wrong(option: GateOption, text: str) -> OptionError:
@@ -155,16 +142,12 @@ def read_gates(given: Gates, *, has_baseline: bool = False) -> list[GateConfig]:
     """
     if isinstance(given, EvaluationConfig):
         return given.gates
+    listed: list[Any] = [] if given is None else [given]
     if isinstance(given, Mapping):
-        gates = [
-            _gate_of({"metric": str(metric), "under": required}, has_baseline) for metric, required in given.items()
-        ]
-    elif given is None:
-        gates = []
-    elif isinstance(given, Iterable):
-        gates = [_gate_of(each, has_baseline) for each in ([given] if isinstance(given, str) else given)]
-    else:
-        gates = [_gate_of(given, has_baseline)]
+        listed = [{"metric": str(metric), "under": required} for metric, required in given.items()]
+    elif isinstance(given, Iterable) and not isinstance(given, str):
+        listed = list(given)
+    gates = [_gate_of(each, has_baseline) for each in listed]
     for gate in gates:
         check_direction(gate, only_declared=True)
         if gate.needs_baseline and not has_baseline:
@@ -190,17 +173,16 @@ def _gate_of(given: object, has_baseline: bool) -> GateConfig:
 
 
 def _gate_of_text(text: str, has_baseline: bool) -> GateConfig:
-    if found := _OPTION.fullmatch(text):
-        option = next((each for each in get_args(GateOption) if each == found["option"]), None)
-        if option is None:
-            hint = f"The options of gates are --{', --'.join(_EXAMPLES)}."
-            raise OptionError(f"{text!r:.80} is not a gate", hint=hint)
-        value = found["value"] or (str(DEFAULT_MAX_DROP) if option == "fail-on-regression" else "")
-        return gates_of_option(option, [value], has_baseline=has_baseline)[0]
-    _, name, value = _parts("fail-under", text)
-    metric, _ = metric_and_statistic(name)
-    is_upper = metric_spec(metric).lower_is_better or (has_baseline and value.startswith("+"))
-    return gates_of_option("fail-over" if is_upper else "fail-under", [text], has_baseline=has_baseline)[0]
+    if (found := _OPTION.fullmatch(text)) is None:
+        _, name, value = _parts("fail-under", text)
+        metric, _ = metric_and_statistic(name)
+        is_upper = metric_spec(metric).lower_is_better or (has_baseline and value.startswith("+"))
+        option: GateOption = "fail-over" if is_upper else "fail-under"
+    elif (named := next((each for each in get_args(GateOption) if each == found["option"]), None)) is None:
+        raise OptionError(f"{text!r:.80} is not a gate", hint=f"The options of gates are --{', --'.join(_EXAMPLES)}.")
+    else:
+        option, text = named, found["value"] or (str(DEFAULT_MAX_DROP) if named == "fail-on-regression" else "")
+    return gates_of_option(option, [text], has_baseline=has_baseline)[0]
 
 
 @recorded_only_here()
@@ -244,7 +226,7 @@ def gate_results(run: RunSource, gates: Gates = None, config: ConfigSource = Non
     values = GateValues(results, [gate.metric or MAIN_METRIC for gate in wanted])
     for gate in wanted:  # again, as the run's record may declare some
         metric, _ = metric_and_statistic(gate.metric or MAIN_METRIC)
-        check_direction(gate, only_declared=not values.has(metric))
+        check_direction(gate, only_declared=not values.numbers.has(metric))
     return [check(gate, values) for gate in wanted]
 
 
@@ -254,9 +236,7 @@ def gates_in(results: RunResults) -> list[Gate]:
     Raises:
         RunFolderError: Those in run.json are not gates.
     """
-    config = results.section("config")
-    listed = config.get("gates") if config is not None else None
-    if not listed:
+    if not (listed := (results.section("config") or {}).get("gates")):
         return []
     try:
         return load_config({"gates": listed}).gates
@@ -271,10 +251,10 @@ def check_names(gates: Sequence[Gate], baseline: GateValues, runs: Sequence[Gate
         ConfigError: A gate of a configuration (``of_config``) names a metric or a template that the runs do not have.
         OptionError: The same of another gate.
     """
-    all_values = [baseline, *runs]
-    measured = [metric for values in all_values for metric in values.run.numbers.measured()]
-    known = KnownMetrics.of_runs([values.run.results.config() for values in all_values], measured)
-    templates = [question.template_id for values in all_values for question in values.questions.values()]
+    all_runs = [values.run for values in (baseline, *runs)]
+    measured = [metric for run in all_runs for metric in run.numbers.measured()]
+    known = KnownMetrics.of_runs([run.results.config() for run in all_runs], measured)
+    templates = [question.template_id for run in all_runs for question in run.numbers.questions.values()]
     check_gates(gates, known, templates, of_config=of_config, where="the runs have")
 
 

@@ -36,33 +36,18 @@ def value_text(value: float, unit: Unit) -> str:
 
 
 def change_text(value: float, unit: Unit) -> str:
-    """Return a difference as text, with its sign.
-
-    Example:
-        >>> change_text(0.0204, "score"), change_text(-120.0, "tokens"), change_text(0.0, "seconds")
-        ('+0.020', '−120', '0.00')
-    """
+    """Return a difference as text, with its sign."""
     text = value_text(value, unit)
     return f"+{text}" if value > 0 and _is_something(text) else text
 
 
 def p_text(p_value: float) -> str:
-    """Return a p-value as text.
-
-    Example:
-        >>> p_text(0.0123), p_text(0.00001), p_text(1.0)
-        ('0.012', '< 0.001', '1.000')
-    """
+    """Return a p-value as text."""
     return "< 0.001" if p_value < 0.001 else format(p_value, ".3f")
 
 
 def p_statement(p_value: float) -> str:
-    """Return a p-value as an equation.
-
-    Example:
-        >>> p_statement(0.0123), p_statement(0.00001)
-        ('p = 0.012', 'p < 0.001')
-    """
+    """Return a p-value as an equation."""
     return f"p {'' if p_value < 0.001 else '= '}{p_text(p_value)}"
 
 
@@ -98,41 +83,37 @@ class MetricComparison:
         mean_a: The mean of A. Each question counts once, with the mean of its repeats; a failed sample's score as 0.
         mean_b: The mean of the other run.
         difference: The other run's mean minus that of A.
-        interval: The interval of the difference, by the test of ``p_value`` (``stats.MeanDifference``): it holds 0
-            if, and only if, the verdict is ``no evidence``. None with one question, and if nothing differs in
-            what has no greatest value.
+        interval: The interval of the difference, by the test of ``p_value``: it holds 0 if, and only if, the verdict
+            is ``no evidence``. None with one question, and if nothing differs in what has no greatest value.
         confidence: The level of the interval: 0.95 for the main metric, for others as much more as the adjustment of
             their p-values asks.
         p_value: That of the difference, by a t test and sign flips of whole templates, whichever p is larger
-            (``stats.MeanDifference``).
+            (``metrics.MeanDifference``).
         adjusted_p_value: The same adjusted by Holm's method for all metrics that can be tested, scores and what was
             spent together.
         can_tell: Whether ``p_value`` could have fallen below 0.05, however large the differences are. It could not
             if fewer than 6 templates differ, or if fewer than 6 go the way of the difference and the others do
-            not together make up for even the smallest of these: sign flips do not give less.
+            not together make up for even the smallest of these.
         is_tested: Whether it can be tested, and so counts in the adjustment: some question differs, and not all are
             of one template while the runs have more.
         effect_size: Cohen's d_z; None if all questions differ alike.
         wins: How many questions are better in the other run.
         ties: How many are the same.
         losses: How many are better in A.
-        templates_better: How many templates have the better mean in the other run. If all questions are of one
-            template, questions are counted, as each then counts for itself.
+        templates_better: How many templates have the better mean in the other run; questions, if all are of one.
         templates_worse: How many have it in A.
         verdict: Whether the other run is ``better`` or ``worse`` if the deciding p-value is below 0.05; otherwise
             ``no evidence``, which says little if the test cannot decide (``can_tell``).
         questions_needed: How many questions it takes to see a difference of this size, at a level of 0.05 for the
             main metric and of 0.05 / m for each other of m that are tested; None without a difference, and with
-            fewer than 6 templates, with which no p-value is below 0.05. It is as unsure as the difference is small:
-            messages show the range.
+            fewer than 6 templates. It is as unsure as the difference is small: messages show the range.
         questions_needed_low: The lower end of a range that holds the number for the true difference in some 80 of 100
             comparisons, rounded down to one digit; None if ``questions_needed`` is.
         questions_needed_high: The upper end, rounded up; None, too, if the true difference may as well be 0.
         power: The chance that the test finds a drop of 0.05 (of a score between 0 and 1; of all else of 5 % of A's
-            mean) at the 0.05 level, 0 to 1, given the measured standard error; of such a score at least that of 5 of
-            100 questions that turn wrong, also if nothing differs. 0 with fewer than 6 templates, with which no
-            p-value is below 0.05. None if it cannot be said: with one question, one template of several, a mean of
-            0 to take 5 % of, and if nothing differs in what has no greatest value.
+            mean) at the 0.05 level, 0 to 1, given the measured standard error; 0 with fewer than 6 templates. None if
+            it cannot be said: with one question, one template of several, a mean of 0 to take 5 % of, and if nothing
+            differs in what has no greatest value.
         sentence: All that for people.
         chosen_from: From how many runs A was chosen as the best, else 1; ``p_value`` and what follows from it, such as
             ``interval`` and ``power``, take it into account (Bonferroni).
@@ -223,21 +204,13 @@ def interval_text(metric: MetricComparison) -> str:
 
 
 def p_values_note(main: str | None, metrics: Iterable[MetricComparison]) -> str:
-    """Say which p-values decide, and what the intervals are of.
-
-    Args:
-        main: The comparison's metric.
-        metrics: The metrics that are shown.
-    """
+    """Say which p-values decide, and what the intervals are of; ``metrics`` are those that are shown."""
     shown = list(metrics)
     parts = [each.metric for each in shown if each.is_tested and each.metric != main and is_part_of_main(each.metric)]
-    how = "among themselves" if len(parts) > 1 else "by itself"
-    apart = f", but {listed(parts)} {how}" if parts else ""
+    apart = f", but {listed(parts)} {'among themselves' if len(parts) > 1 else 'by itself'}" if parts else ""
     own = f"p of {main}, chosen beforehand, is its own; all others are" if main is not None else "p-values are"
     level = _level(max((each.chosen_from for each in shown), default=1))
-    levels = (
-        f"The interval of {main} is at {level}, others are" if main is not None else f"Intervals are at {level}, or"
-    )
+    levels = f"The interval of {main} is at {level}, others are" if main else f"Intervals are at {level}, or"
     found = [each.number_of_templates for each in shown if each.verdict != "no evidence"]
     # The questions of the only template count each for itself, which is said elsewhere.
     few = min((number for number in found if 1 < number < FEW_FOR_SKEWED), default=0)
@@ -246,22 +219,6 @@ def p_values_note(main: str | None, metrics: Iterable[MetricComparison]) -> str:
         f"{own} adjusted together (Holm){apart}. {levels} as much wider as this adjustment asks: an interval holds 0 "
         f"where, and only where, there is no evidence of a difference.{rare}"
     )
-
-
-def needed_text(metric: MetricComparison) -> str:
-    """Return the range of the questions that it would take as text; empty where more questions would not help.
-
-    That is "some 100 to 2,000 questions", "at least 100 questions" or "up to 900 questions".
-    """
-    low, high, number = metric.questions_needed_low, metric.questions_needed_high, metric.number_of_questions
-    if low is None or (high is not None and high <= number):
-        return ""
-    if high is None:
-        # With next to no degrees of freedom nothing can be said but that.
-        return f"at least {low:,} questions" if low > number else "more questions, nobody can say how many,"
-    if low <= number:
-        return f"up to {high:,} questions"
-    return f"some {low:,} questions" if low == high else f"some {low:,} to {high:,} questions"
 
 
 def verdict_text(metric: MetricComparison, letter: str) -> str:
@@ -291,44 +248,8 @@ def sentence_text(metric: MetricComparison, letter: str) -> str:
     in_numbers = f"in {metric.metric}: {means_text(metric)} ({change}{interval}, {p_value}, {questions})"
     if metric.verdict != "no evidence":
         return f"{letter} is {metric.verdict} {in_numbers}."
-    what = _undecided(metric, letter)
-    more = _what_is_missing(metric, "it would take {} to decide")
+    what, more = _undecided(metric, letter), _what_is_missing(metric, "it would take {} to decide")
     return f"{what[0].upper()}{what[1:]} {in_numbers}{f'; {more}' if more else ''}."
-
-
-def too_few_text(metric: MetricComparison) -> str:
-    """Say why the test cannot find a difference, if ``can_tell`` is false."""
-    return f"{_too_few(metric)}, and with fewer than {_fewest(metric)} no p-value is below {SIGNIFICANT}"
-
-
-def _level(chosen_from: int) -> str:
-    """Return the level of the main metric's interval as text.
-
-    Example:
-        >>> _level(1), _level(2), _level(20)
-        ('95 %', '97.5 %', '99.75 %')
-    """
-    return f"{100 * (1 - SIGNIFICANT / chosen_from):.4g} %"
-
-
-def _fewest(metric: MetricComparison) -> int:
-    """Return how many templates must differ: FEWEST_FOR_A_VERDICT, more next to the best of several runs."""
-    return max(FEWEST_FOR_A_VERDICT, ceil(log2(2 * metric.chosen_from / SIGNIFICANT)))
-
-
-def _too_few(metric: MetricComparison) -> str:
-    # The questions of the only template count each for itself, but not where the runs have more templates.
-    if metric.number_of_templates == 1 and not metric.is_tested:
-        return "only one template has it"
-    unit = "question" if metric.number_of_templates == 1 else "template"
-    differ = metric.templates_better + metric.templates_worse
-    if not differ:
-        return f"no {unit}'s mean differs"
-    if differ < _fewest(metric):
-        return f"only {counted(differ, f'{unit} differs', f'{unit}s differ')}"
-    which = better_or_worse(metric)
-    number = metric.templates_better if which == "better" else metric.templates_worse
-    return f"only {counted(number, f'{unit} is', f'{unit}s are')} {which}"
 
 
 def _undecided(metric: MetricComparison, letter: str) -> str:
@@ -340,13 +261,42 @@ def _undecided(metric: MetricComparison, letter: str) -> str:
 def _what_is_missing(metric: MetricComparison, needed: str) -> str:
     """Say why there is no evidence; ``needed`` is the text around how many questions it takes."""
     reasons = [] if metric.can_tell else [too_few_text(metric)]
-    if metric.questions_needed is not None:
-        if number := needed_text(metric):
-            reasons.append(needed.format(number))
-        elif metric.can_tell:
-            # A large difference can be without evidence, where few templates differ.
-            reasons.append(f"more templates{'' if metric.is_main else ', or fewer metrics,'} would tell")
+    low, high, number = metric.questions_needed_low, metric.questions_needed_high, metric.number_of_questions
+    if low is not None and high is None:
+        # With next to no degrees of freedom nothing can be said but that.
+        many = f"at least {low:,} questions" if low > number else "more questions, nobody can say how many,"
+        reasons.append(needed.format(many))
+    elif low is not None and high is not None and high > number:
+        few = f"some {low:,} questions" if low == high else f"some {low:,} to {high:,} questions"
+        reasons.append(needed.format(few if low > number else f"up to {high:,} questions"))
+    elif metric.questions_needed is not None and metric.can_tell:
+        # A large difference can be without evidence, where few templates differ.
+        reasons.append(f"more templates{'' if metric.is_main else ', or fewer metrics,'} would tell")
     return "; ".join(reasons)
+
+
+def too_few_text(metric: MetricComparison) -> str:
+    """Say why the test cannot find a difference, if ``can_tell`` is false."""
+    # So many templates must differ, more next to the best of several runs.
+    fewest = max(FEWEST_FOR_A_VERDICT, ceil(log2(2 * metric.chosen_from / SIGNIFICANT)))
+    # The questions of the only template count each for itself, but not where the runs have more templates.
+    unit = "question" if metric.number_of_templates == 1 else "template"
+    differ, which = metric.templates_better + metric.templates_worse, better_or_worse(metric)
+    if metric.number_of_templates == 1 and not metric.is_tested:
+        what = "only one template has it"
+    elif not differ:
+        what = f"no {unit}'s mean differs"
+    elif differ < fewest:
+        what = f"only {counted(differ, f'{unit} differs', f'{unit}s differ')}"
+    else:
+        number = metric.templates_better if which == "better" else metric.templates_worse
+        what = f"only {counted(number, f'{unit} is', f'{unit}s are')} {which}"
+    return f"{what}, and with fewer than {fewest} no p-value is below {SIGNIFICANT}"
+
+
+def _level(chosen_from: int) -> str:
+    """Return the level of the main metric's interval as text."""
+    return f"{100 * (1 - SIGNIFICANT / chosen_from):.4g} %"
 
 
 def is_part_of_main(metric: str) -> bool:

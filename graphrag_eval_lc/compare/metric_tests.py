@@ -10,7 +10,7 @@ from graphrag_eval_lc.compare.metric_comparison import (
     SIGNIFICANT,
     MetricComparison,
     Pair,
-    better_or_worse,
+    Verdict,
     difference_of,
     is_part_of_main,
     sentence_text,
@@ -28,13 +28,7 @@ _ROUNDING: Final = 1e-9
 
 @dataclass(frozen=True, slots=True)
 class MetricValues:
-    """The values of a metric in two runs.
-
-    Attributes:
-        spec: Its declaration.
-        pairs_by_template: The values of A and of the other run for each question, at least one.
-        left_out: How many common questions have it in one of the runs only.
-    """
+    """The values of a metric in A and in another run by template, and how many questions have it in one run only."""
 
     spec: MetricSpec
     pairs_by_template: Mapping[str, Sequence[Pair]]
@@ -51,9 +45,18 @@ class MetricValues:
         """
         spec, greatest = self.spec, self.spec.range[1]
         may_be = spec.unit == "score" and (spec.range == (None, None) if greatest is None else greatest <= 1)
-        return may_be and all(
-            0 <= value <= 1 for pairs in self.pairs_by_template.values() for pair in pairs for value in pair
-        )
+        values = (value for pairs in self.pairs_by_template.values() for pair in pairs for value in pair)
+        return may_be and all(0 <= value <= 1 for value in values)
+
+    def mean_difference(self, number_of_templates: int) -> MeanDifference | None:
+        """Return the mean difference as it is tested; None if one of several templates has the metric alone."""
+        by_template = self.differences()
+        # One cluster's values would be taken as separate clusters, which these are not where the runs have more.
+        if len(by_template) == 1 < number_of_templates:
+            return None
+        low, high = self.spec.range
+        scale = None if low is None or high is None else high - low
+        return MeanDifference(by_template, scale=1.0 if self.are_proportions() else scale)
 
 
 def compared_metrics(
@@ -73,76 +76,64 @@ def compared_metrics(
         chosen_from: From how many runs A was chosen as the best. All p-values are multiplied by it (Bonferroni), since
             the best of many looks better than it is.
     """
-    all_values = {values.spec.key: values for values in metrics}
-    differences = {key: _mean_difference(values, number_of_templates) for key, values in all_values.items()}
-    measured = [_measured(values, differences[key], key == main, chosen_from) for key, values in all_values.items()]
-    tested = [metric for metric in measured if metric.is_tested]
-    parts = {metric.metric for metric in tested if is_part_of_main(metric.metric)}
-    families = [[metric for metric in tested if (metric.metric in parts) is are_parts] for are_parts in (False, True)]
+    found = [(values, values.mean_difference(number_of_templates)) for values in metrics]
+    tested = [
+        (values.spec.key, min(1.0, chosen_from * difference.p_value))
+        for values, difference in found
+        if difference is not None and any(map(any, values.differences().values()))
+    ]
+    families = [[each for each in tested if is_part_of_main(each[0]) is are_parts] for are_parts in (False, True)]
     adjusted = {
-        metric.metric: p_value
+        key: p_value
         for family in families
-        for metric, p_value in zip(family, holm([each.p_value for each in family]), strict=True)
+        for (key, _), p_value in zip(family, holm([each for _, each in family]), strict=True)
     }
     compared = []
-    for metric in measured:
-        judged = replace(metric, adjusted_p_value=adjusted.get(metric.metric, 1.0))
-        if judged.deciding_p_value < SIGNIFICANT:
-            judged = replace(judged, verdict=better_or_worse(judged))
-        if difference := differences[metric.metric]:
-            number_of_tests = len(families[is_part_of_main(metric.metric)])
-            judged = _with_needed(_with_interval(judged, difference), difference, number_of_tests)
-        compared.append(replace(judged, sentence=sentence_text(judged, letter)))
+    for values, difference in found:
+        key = values.spec.key
+        number_of_tests = 1 if key == main else len(families[is_part_of_main(key)])
+        metric = _compared(values, difference, adjusted.get(key), key == main, number_of_tests, chosen_from)
+        compared.append(replace(metric, sentence=sentence_text(metric, letter)))
     return tuple(compared)
 
 
-def _mean_difference(values: MetricValues, number_of_templates: int) -> MeanDifference | None:
-    """Return the mean difference as it is tested; None if one of several templates has the metric alone."""
-    by_template = values.differences()
-    # One cluster's values would be taken as clusters of their own, which these are not where the runs have more.
-    if len(by_template) == 1 < number_of_templates:
-        return None
-    low, high = values.spec.range
-    scale = None if low is None or high is None else high - low
-    return MeanDifference(by_template, scale=1.0 if values.are_proportions() else scale)
-
-
-def _with_interval(metric: MetricComparison, difference: MeanDifference) -> MetricComparison:
-    """Return the comparison with the interval at the level at which the verdict is."""
-    significance = SIGNIFICANT / metric.chosen_from * metric.p_value / metric.deciding_p_value
-    is_found = metric.verdict != "no evidence"
-    interval = difference.interval(1 - significance * (1 + _ROUNDING if is_found else 1 - _ROUNDING))
-    if interval is not None and metric.is_proportion:
-        interval = Interval(max(interval.low, -1.0), min(interval.high, 1.0))
-    return replace(metric, interval=interval, confidence=1 - significance)
-
-
-def _with_needed(metric: MetricComparison, difference: MeanDifference, number_of_tests: int) -> MetricComparison:
-    """Return the comparison with the number of questions that it takes."""
-    if not metric.is_tested or 1 < metric.number_of_templates < FEWEST_FOR_A_VERDICT:
-        return metric
-    significance = SIGNIFICANT / (metric.chosen_from * (1 if metric.is_main else number_of_tests))
-    low, high = difference.questions_needed_range(significance) or (None, None)
-    return replace(
-        metric,
-        questions_needed=difference.questions_needed(significance),
-        questions_needed_low=low,
-        questions_needed_high=high,
-    )
-
-
-def _measured(
-    values: MetricValues, mean_difference: MeanDifference | None, is_main: bool, chosen_from: int
+def _compared(
+    values: MetricValues,
+    mean_difference: MeanDifference | None,
+    adjusted: float | None,
+    is_main: bool,
+    number_of_tests: int,
+    chosen_from: int,
 ) -> MetricComparison:
-    """Return the comparison in one metric for itself, without what depends on the others and without a verdict."""
-    spec, by_template = values.spec, values.differences()
+    """Return the comparison in one metric, without its sentence; ``adjusted`` is None if it is not tested."""
+    spec, by_template, is_proportion = values.spec, values.differences(), values.are_proportions()
     pairs = [pair for group in values.pairs_by_template.values() for pair in group]
     differences = [difference for group in by_template.values() for difference in group]
     wins, losses = _better_and_worse(differences, spec)
     templates_better, templates_worse = _better_and_worse(differing_sums(by_template), spec)
-    is_proportion = values.are_proportions()
-    mean_a = fsum(a for a, _ in pairs) / len(pairs)
-    drop = _DROP if is_proportion else _DROP * abs(mean_a)
+    mean_a, difference = fsum(a for a, _ in pairs) / len(pairs), fsum(differences) / len(differences)
+    p_value, significance = 1.0, SIGNIFICANT
+    verdict: Verdict = "no evidence"
+    interval: Interval | None = None
+    power: float | None = None
+    needed: tuple[int | None, ...] = (None, None, None)
+    if mean_difference is not None:
+        p_value = min(1.0, chosen_from * mean_difference.p_value)
+        deciding = p_value if is_main else 1.0 if adjusted is None else adjusted
+        # The interval is at the level at which the verdict is.
+        significance = SIGNIFICANT / chosen_from * p_value / deciding
+        if deciding < SIGNIFICANT:
+            verdict = "better" if (difference < 0) is spec.lower_is_better else "worse"
+        rounding = -_ROUNDING if verdict == "no evidence" else _ROUNDING
+        interval = mean_difference.interval(1 - significance * (1 + rounding))
+        if interval is not None and is_proportion:
+            interval = Interval(max(interval.low, -1.0), min(interval.high, 1.0))
+        if drop := _DROP if is_proportion else _DROP * abs(mean_a):
+            power = mean_difference.power(drop, SIGNIFICANT / chosen_from)
+        if adjusted is not None and not 1 < len(by_template) < FEWEST_FOR_A_VERDICT:
+            level = SIGNIFICANT / (chosen_from * number_of_tests)
+            needed_range = mean_difference.questions_needed_range(level) or (None, None)
+            needed = (mean_difference.questions_needed(level), *needed_range)
     return MetricComparison(
         metric=spec.key,
         is_main=is_main,
@@ -155,24 +146,24 @@ def _measured(
         left_out=values.left_out,
         mean_a=mean_a,
         mean_b=fsum(b for _, b in pairs) / len(pairs),
-        difference=fsum(differences) / len(differences),
-        interval=None,
-        confidence=1 - SIGNIFICANT,
-        p_value=1.0 if mean_difference is None else min(1.0, chosen_from * mean_difference.p_value),
-        adjusted_p_value=1.0,
+        difference=difference,
+        interval=interval,
+        confidence=1 - significance,
+        p_value=p_value,
+        adjusted_p_value=1.0 if adjusted is None else adjusted,
         can_tell=mean_difference is not None and chosen_from * lowest_p_value(by_template) < SIGNIFICANT,
-        is_tested=bool(wins or losses) and mean_difference is not None,
+        is_tested=adjusted is not None,
         effect_size=cohens_dz(differences),
         wins=wins,
         ties=len(pairs) - wins - losses,
         losses=losses,
         templates_better=templates_better,
         templates_worse=templates_worse,
-        verdict="no evidence",
-        questions_needed=None,
-        questions_needed_low=None,
-        questions_needed_high=None,
-        power=None if mean_difference is None or not drop else mean_difference.power(drop, SIGNIFICANT / chosen_from),
+        verdict=verdict,
+        questions_needed=needed[0],
+        questions_needed_low=needed[1],
+        questions_needed_high=needed[2],
+        power=power,
         sentence="",
         chosen_from=chosen_from,
     )

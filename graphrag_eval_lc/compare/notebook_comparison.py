@@ -5,11 +5,9 @@ from itertools import islice
 from typing import Final
 
 from graphrag_eval_lc.compare.comparison_view import ComparisonView, MetricRow, PairView
-from graphrag_eval_lc.compare.flips import Flip
 from graphrag_eval_lc.compare.metric_comparison import failures_text, is_same
 from graphrag_eval_lc.tables.notebook_html import (
     LONGEST_TEXT,
-    Cell,
     Column,
     Marked,
     page_html,
@@ -38,15 +36,10 @@ def notebook_comparison(view: ComparisonView) -> str:
     """Return a comparison as small tables."""
     headlines = [f"{pair.headline}." for pair in view.pairs]
     count_as = failures_text(row.metric for pair in view.pairs for row in pair.rows)
-    names = [
-        f"{run.letter}: {run.label}"
-        + (
-            f" ({run.number_of_errors:,} of {run.number_of_samples:,} failed; their scores {count_as})"
-            if run.number_of_errors
-            else ""
-        )
-        for run in view.runs
-    ]
+    names = []
+    for run in view.runs:
+        failed = f" ({run.number_of_errors:,} of {run.number_of_samples:,} failed; their scores {count_as})"
+        names.append(f"{run.letter}: {run.label}{failed if run.number_of_errors else ''}")
     doubts = dict.fromkeys(pair.doubt for pair in view.pairs if pair.doubt)
     return page_html(
         paragraphs_html([*_first(headlines, _MOST_RUNS, "run"), *_first(names, _MOST_RUNS, "run")]),
@@ -92,19 +85,11 @@ def _first(texts: Sequence[str], most: int, noun: str) -> Iterator[str]:
 
 def _flips_html(pair: PairView) -> str:
     """Return the questions that flipped, those that are wrong now first, as flips are sorted."""
-    flips = pair.pair.flips
-    left_out = len(flips) - _MOST_FLIPS
-    more = f"and {left_out:,} more, in pairs[…].flips" if left_out > 0 else ""
-    return rows_html(f"{pair.letter}: {pair.flips_text}", _FLIP_COLUMNS, map(_flip_cells, flips[:_MOST_FLIPS]), more)
-
-
-def _flip_cells(flip: Flip) -> Sequence[Cell]:
-    reason = flip.b.reason or (f"before {flip.a.reason}" if flip.a.reason else "")
-    verdict = {"now wrong": "worse", "now right": "better"}.get(flip.direction, flip.direction)
-    return (
-        flip.question_id,
-        flip.question_text,
-        f"{flip.score_a:.3f}",
-        f"{flip.score_b:.3f}",
-        Marked(f"{flip.direction}: {reason}" if reason else flip.direction, verdict),
-    )
+    flips, cells = pair.pair.flips, []
+    for flip in flips[:_MOST_FLIPS]:
+        reason = flip.b.reason or (f"before {flip.a.reason}" if flip.a.reason else "")
+        verdict = {"now wrong": "worse", "now right": "better"}.get(flip.direction, flip.direction)
+        why = Marked(f"{flip.direction}: {reason}" if reason else flip.direction, verdict)
+        cells.append((flip.question_id, flip.question_text, f"{flip.score_a:.3f}", f"{flip.score_b:.3f}", why))
+    more = f"and {len(flips) - _MOST_FLIPS:,} more, in pairs[…].flips" if len(flips) > _MOST_FLIPS else ""
+    return rows_html(f"{pair.letter}: {pair.flips_text}", _FLIP_COLUMNS, cells, more)

@@ -10,13 +10,13 @@ from graphrag_eval_lc.compare.comparison_view import (
     ComparisonView,
     PairComparison,
     RunSummary,
-    comparison_view,
+    pair_view,
     verdict_word,
 )
 from graphrag_eval_lc.compare.gate_checks import GateResult, check
 from graphrag_eval_lc.compare.gate_values import GateValues
 from graphrag_eval_lc.compare.gates import Gates, check_names, check_own_gates, gates_in, read_gates
-from graphrag_eval_lc.compare.metric_comparison import difference_of
+from graphrag_eval_lc.compare.metric_comparison import difference_of, p_values_note
 from graphrag_eval_lc.compare.notebook_comparison import notebook_comparison
 from graphrag_eval_lc.compare.runs import RunResults
 from graphrag_eval_lc.config import EvaluationConfig
@@ -72,8 +72,15 @@ class RunComparison:
         Args:
             gates: Gates that are shown too, as ``gate_results`` returns them.
         """
-        return comparison_view(
-            self.runs, self.pairs, self.metric, warnings=self.warnings, gates=gates, sources=self.sources
+        shown = {each.metric: each for pair in self.pairs for each in pair.metrics}
+        return ComparisonView(
+            runs=self.runs,
+            metric=self.metric,
+            pairs=tuple(pair_view(pair, self.metric) for pair in self.pairs),
+            gates=tuple(gates),
+            warnings=self.warnings,
+            note=p_values_note(self.metric, shown.values()),
+            sources=self.sources,
         )
 
     @recorded_only_here()
@@ -178,10 +185,7 @@ class RunComparison:
         return plain
 
     def to_pandas(self, kind: Kind = "metrics") -> "pd.DataFrame":
-        """Return the rows as a tidy frame.
-
-        Args:
-            kind: As for ``rows``.
+        """Return the rows of a kind as a tidy frame.
 
         Raises:
             MissingExtraError: pandas is not installed.
@@ -189,11 +193,7 @@ class RunComparison:
         return Table.of(self.rows(kind)).to_pandas()
 
     def to_csv(self, path: str | PathLike[str], kind: Kind = "metrics") -> Path:
-        """Write the rows as comma-separated values.
-
-        Args:
-            path: The file; one that is there is replaced.
-            kind: As for ``rows``.
+        """Write the rows of a kind as comma-separated values; an existing file is replaced.
 
         Raises:
             RunFolderError: The file cannot be written.

@@ -35,12 +35,7 @@ RunSource = str | PathLike[str] | HasResults | Iterable[Mapping[str, Any]]
 
 @dataclass(frozen=True, slots=True)
 class RunResults:
-    """The results of a run, which can be read several times.
-
-    Attributes:
-        path: The run's folder; None if the results were given.
-        record: Its run.json; empty if there is none.
-    """
+    """The results of a run, which can be read several times; its folder and run.json, if there are any."""
 
     path: Path | None
     record: Mapping[str, Any]
@@ -61,13 +56,8 @@ class RunResults:
             yield result
 
     def _problem(self, what: str, question_id: str | None = None, key: str | None = None) -> ComparisonError:
-        return ComparisonError(
-            what,
-            path=self.path and self.path / RESULTS_FILE,
-            question_id=question_id,
-            key=key,
-            hint="Give results as run_evaluation makes them, or the folder of a run.",
-        )
+        path, hint = self.path and self.path / RESULTS_FILE, "Give results as run_evaluation makes them, or a folder."
+        return ComparisonError(what, path=path, question_id=question_id, key=key, hint=hint)
 
     def declarations(self) -> dict[str, Mapping[str, Any]]:
         """Return the declarations of plugins' metrics in run.json, by metric."""
@@ -102,12 +92,7 @@ class RunResults:
         return config.model_copy(update={"repeats": RepeatsConfig.model_validate(repeats)})
 
     def numbers(self, metrics: Iterable[str] = (), *, only: bool = False) -> RunValues:
-        """Return the values of the metrics of the run's questions.
-
-        Args:
-            metrics: Metrics in addition to those of the configuration: keys of the results.
-            only: Whether no others are read.
-        """
+        """Return the values of the questions in the configuration's metrics and in ``metrics``, or in these only."""
         numbers = RunValues(self.config(), metrics, only=only)
         for result in self:
             numbers.add(result)
@@ -115,14 +100,10 @@ class RunResults:
 
 
 def run_results(source: RunSource, config: ConfigSource = None) -> RunResults:
-    """Return the results of a run.
+    """Return the results of a run; ``config`` is the configuration of results without a folder.
 
     Declarations of plugins' metrics in run.json hold from then on in the ``recorded_only_here`` around the call, so
     that the metrics are compared and shown right if the plugin is not installed.
-
-    Args:
-        source: The folder of a run, a BenchmarkRun (or what else has ``iter_results`` or ``results``), or results.
-        config: The configuration of results without a folder.
 
     Raises:
         ConfigError: The configuration cannot be used.
@@ -136,36 +117,27 @@ def run_results(source: RunSource, config: ConfigSource = None) -> RunResults:
 
 def _results_of(source: RunSource, config: ConfigSource) -> RunResults:
     if isinstance(source, str | PathLike):
-        return _of_folder(Path(source))
+        folder, results = Path(source), Path(source) / RESULTS_FILE
+        if not folder.is_dir():
+            what = "this is a file, not the folder of a run" if folder.exists() else "the folder does not exist"
+            raise RunFolderError(what, path=folder, hint="Give the folder that run, score or demo wrote.")
+        if not results.is_file():
+            hint = "Give the folder of a run; one that was killed is scored by: graphrag-eval-lc score RUN_DIR."
+            raise RunFolderError(f"the folder holds no {RESULTS_FILE}", path=folder, hint=hint)
+        return RunResults(folder, read_run(folder) or {}, partial(iter_results, results))
+    record: dict[str, Any] = {}
+    if config is not None:  # as run.json would have it, as far as it is of use here
+        known = load_config(config, has_llm=True, has_embeddings=True)
+        record = {"config": known.model_dump(include={*_OF_METRICS, "repeats", "gates"})}
     if hasattr(source, "iter_results"):
-        folder = getattr(source, "output_dir", None)
-        record = (read_run(Path(folder)) or {}) if folder else _record_of(config)
-        return RunResults(Path(folder) if folder else None, record, source.iter_results)
-    results = getattr(source, "results", source)
-    if isinstance(results, bytes | Mapping) or not isinstance(results, Iterable):
+        if (output_dir := getattr(source, "output_dir", None)) is None:
+            return RunResults(None, record, source.iter_results)
+        return RunResults(Path(output_dir), read_run(Path(output_dir)) or {}, source.iter_results)
+    given = getattr(source, "results", source)
+    if isinstance(given, bytes | Mapping) or not isinstance(given, Iterable):
         hint = "Give the folder of a run, a BenchmarkRun, or a list of results."
         raise ComparisonError(f"a run cannot be read from {type(source).__name__}", hint=hint)
-    kept = list(results)
-    return RunResults(None, _record_of(config), partial(iter, kept))
-
-
-def _record_of(config: ConfigSource) -> dict[str, Any]:
-    """Return a configuration as run.json would have it, as far as it is of use here."""
-    if config is None:
-        return {}
-    known = load_config(config, has_llm=True, has_embeddings=True)
-    return {"config": known.model_dump(include={*_OF_METRICS, "repeats", "gates"})}
-
-
-def _of_folder(folder: Path) -> RunResults:
-    results = folder / RESULTS_FILE
-    if not folder.is_dir():
-        what = "this is a file, not the folder of a run" if folder.exists() else "the folder does not exist"
-        raise RunFolderError(what, path=folder, hint="Give the folder that run, score or demo wrote.")
-    if not results.is_file():
-        hint = "Give the folder of a run; one that was killed is scored by: graphrag-eval-lc score RUN_DIR."
-        raise RunFolderError(f"the folder holds no {RESULTS_FILE}", path=folder, hint=hint)
-    return RunResults(folder, read_run(folder) or {}, partial(iter_results, results))
+    return RunResults(None, record, partial(iter, list(given)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,13 +151,7 @@ class NamedRun:
 
 @dataclass(frozen=True, slots=True)
 class Pairing:
-    """The common questions of two runs.
-
-    Attributes:
-        a: The baseline.
-        b: The other run.
-        common: The ids of the questions that both have, in A's order.
-    """
+    """Two runs, the baseline first, and the ids of the questions that both have, in A's order."""
 
     a: NamedRun
     b: NamedRun

@@ -19,13 +19,7 @@ _CONTRADICTING: Final = ((1.0, 0.0), (0.0, 1.0))
 
 
 class CalibratedMean(NamedTuple):
-    """A corrected mean.
-
-    Attributes:
-        mean: The mean, 0 to 1.
-        low: The lower bound of its confidence interval, at least 0.
-        high: The upper bound, at most 1.
-    """
+    """A corrected mean, 0 to 1, with the bounds of its confidence interval."""
 
     mean: float
     low: float
@@ -47,17 +41,9 @@ def calibrated_share(
     The labelled answers may be others than those of the verdicts, with more or fewer right ones, as long as the judge
     errs on them as often.
 
-    Args:
-        verdicts: Whether the judge calls each answer right, by template; at least one.
-        labelled: Of each labelled answer whether the judge, and whether people, call it right.
-        confidence: The confidence level, between 0 and 1.
-
-    Returns:
-        None without a verdict, without right or without wrong labelled answers, and if the judge is not better than
-        chance on them.
-
-    Raises:
-        MissingExtraError: scipy is not installed.
+    ``verdicts`` says by template whether the judge calls each answer right, ``labelled`` of each labelled answer
+    whether the judge, and whether people, call it right. None without a verdict, without right or without wrong
+    labelled answers, and if the judge is not better than chance on them.
 
     Example:
         >>> labels = [(True, True)] * 27 + [(False, True)] * 3 + [(True, False)] * 8 + [(False, False)] * 12
@@ -100,18 +86,8 @@ def calibrated_mean(
     interval uses Student's quantile for n − 1, and counts two more labels that contradict the judge, one each way. The
     standard error of the scores is cluster-robust with at least 5 templates.
 
-    The labelled answers must be a random sample of those that are scored.
-
-    Args:
-        scores: The judge's score of each answer, 0 to 1, by template; at least two.
-        labelled: Of each labelled answer the judge's score and the label, both 0 to 1; at least two.
-        confidence: The confidence level, between 0 and 1.
-
-    Returns:
-        None with fewer scores or labels.
-
-    Raises:
-        MissingExtraError: scipy is not installed.
+    The labelled answers, each with the judge's score and the label from 0 to 1, must be a random sample of those that
+    are scored. None with fewer than two scores or labels.
 
     Example:
         >>> labels = [(0.9, 1.0)] * 20 + [(0.8, 0.0)] * 10 + [(0.1, 0.0)] * 10

@@ -1,14 +1,12 @@
 """Metrics of retrieved contexts against reference contexts, by their ids or the similarity of their texts."""
 
-from collections.abc import Callable, Hashable, Iterable
+from collections.abc import Hashable, Iterable
 from numbers import Real
-from typing import Literal, TypeAlias, get_args
+from typing import Any, Literal, get_args
 
 from graphrag_eval_lc.metrics.ranked_hits import distinct_ids
 
 Distance = Literal["levenshtein", "hamming", "jaro", "jaro_winkler"]
-
-_NormalizedDistance: TypeAlias = Callable[..., float]
 
 # Characters times characters: a few seconds, as rapidfuzz compares 64 at a time.
 _MOST_WORK = 5e10
@@ -38,7 +36,8 @@ def id_context_precision(
         >>> id_context_precision(["doc_1", "doc_2", "doc_3", "doc_4"], ["doc_1", "doc_4", "doc_5", "doc_6"])
         0.5
     """
-    retrieved, reference = _texts_of_ids(retrieved_context_ids, reference_context_ids)
+    retrieved = {*map(str, distinct_ids("retrieved_context_ids", retrieved_context_ids))}
+    reference = {*map(str, distinct_ids("reference_context_ids", reference_context_ids))}
     if not retrieved:
         return 0.0 if reference else None
     return len(retrieved & reference) / len(retrieved)
@@ -66,7 +65,8 @@ def id_context_recall(
         >>> id_context_recall([1, 2, 3], [2, 3, 4, 5])
         0.5
     """
-    retrieved, reference = _texts_of_ids(retrieved_context_ids, reference_context_ids)
+    retrieved = {*map(str, distinct_ids("retrieved_context_ids", retrieved_context_ids))}
+    reference = {*map(str, distinct_ids("reference_context_ids", reference_context_ids))}
     return len(retrieved & reference) / len(reference) if reference else None
 
 
@@ -186,28 +186,12 @@ def _similarities(found: list[str], wanted: list[str], threshold: float, distanc
             f"the texts are too long to compare: {lengths[0]} characters were retrieved, and the references have "
             f"{lengths[1]}"
         )
-    measured, cutoff = _normalized_distance(distance), min(1.0, 1 - threshold + _NEAR)
-    return [[1 - measured(text, reference, score_cutoff=cutoff) for reference in wanted] for text in found]
-
-
-def _normalized_distance(name: Distance) -> _NormalizedDistance:
     # Loaded late: most evaluations compare ids alone.
     from rapidfuzz.distance import Hamming, Jaro, JaroWinkler, Levenshtein
 
-    functions: dict[Distance, _NormalizedDistance] = {
-        "levenshtein": Levenshtein.normalized_distance,
-        "hamming": Hamming.normalized_distance,
-        "jaro": Jaro.normalized_distance,
-        "jaro_winkler": JaroWinkler.normalized_distance,
-    }
-    return functions[name]
-
-
-def _texts_of_ids(retrieved: Iterable[Hashable], reference: Iterable[Hashable]) -> tuple[set[str], set[str]]:
-    return (
-        set(map(str, distinct_ids("retrieved_context_ids", retrieved))),
-        set(map(str, distinct_ids("reference_context_ids", reference))),
-    )
+    kinds: dict[Distance, Any] = dict(zip(get_args(Distance), (Levenshtein, Hamming, Jaro, JaroWinkler), strict=True))
+    measured, cutoff = kinds[distance].normalized_distance, min(1.0, 1 - threshold + _NEAR)
+    return [[1 - measured(text, reference, score_cutoff=cutoff) for reference in wanted] for text in found]
 
 
 def _texts(name: str, texts: Iterable[str]) -> list[str]:

@@ -6,7 +6,7 @@ from functools import cached_property, lru_cache
 from itertools import chain
 from math import ceil, copysign, fsum, sqrt
 from statistics import NormalDist
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from graphrag_eval_lc.metrics.intervals import (
     Clusters,
@@ -17,7 +17,7 @@ from graphrag_eval_lc.metrics.intervals import (
     refuse_too_large,
     scipy_stats,
 )
-from graphrag_eval_lc.metrics.significance import DRAWS, differing_sums, questions_needed
+from graphrag_eval_lc.metrics.significance import DRAWS, differing_sums, lowest_of_flips, questions_needed
 
 # Of a table of choices so many numbers (512 KB) are held at a time.
 _NUMBERS_IN_CACHE: Final = 65_536
@@ -25,18 +25,6 @@ _NUMBERS_IN_CACHE: Final = 65_536
 _ROUNDING: Final = 1e-9
 # The range of the questions that it takes holds the true number in about this share of runs.
 _RANGE_CONFIDENCE: Final = 0.8
-
-
-class NeededQuestions(NamedTuple):
-    """The range in which the number of questions that it takes lies, rounded outwards to one digit.
-
-    Attributes:
-        low: At least so many, at least 1.
-        high: At most so many; None if nothing can be said of it, as the true difference may as well be 0.
-    """
-
-    low: int
-    high: int | None
 
 
 class MeanDifference:
@@ -126,7 +114,7 @@ class MeanDifference:
         of_flips = 2 * (int(beyond.sum()) + 1) / (len(means) + 1)
         statistic = self._careful_statistic(self.difference / self.standard_error)
         of_t = 2 * float(stats.t.sf(statistic, self.degrees_of_freedom))
-        return min(1.0, max(of_flips, of_t, self._lowest_of_flips))
+        return min(1.0, max(of_flips, of_t, lowest_of_flips(len(differing_sums(self._groups)))))
 
     def interval(self, confidence: float = 0.95) -> Interval | None:
         """Return the differences that the test does not reject at the level 1 − ``confidence``.
@@ -182,7 +170,7 @@ class MeanDifference:
         if not self.standard_error or self.degrees_of_freedom is None:
             return None
         number, clusters = self.number_of_values, len(self._groups)
-        if _lowest(clusters) >= significance:
+        if lowest_of_flips(clusters) >= significance:
             return 0.0
         differing = [abs(value) for values in self._groups for value in values if value]
         size = fsum(each**2 for each in differing) / fsum(differing) if differing else (self._scale or 0.0)
@@ -204,16 +192,12 @@ class MeanDifference:
         return (of_t * of_flips + min(of_t, of_flips)) / 2
 
     def questions_needed(self, significance: float = 0.05) -> int | None:
-        """Return ``stats.questions_needed`` for the measured difference and its standard error.
-
-        Returns:
-            At least 1; None without a difference or a standard error.
-        """
+        """Return how many questions it takes to find the measured difference; None without one or a standard error."""
         if not self.standard_error:
             return None
         return questions_needed(self.difference, self.standard_error, self.number_of_values, significance=significance)
 
-    def questions_needed_range(self, significance: float = 0.05) -> NeededQuestions | None:
+    def questions_needed_range(self, significance: float = 0.05) -> tuple[int, int | None] | None:
         """Return a range for the number of questions that it takes to find the true difference with a power of 0.8.
 
         A single number is as unsure as the measured difference is small: it goes with the square of the difference
@@ -225,7 +209,8 @@ class MeanDifference:
             significance: The level of the test, between 0 and 1.
 
         Returns:
-            The range, rounded outwards to one significant digit; None without a difference or a standard error.
+            The range, rounded outwards to one significant digit: at least so many, and at most so many (None if the
+            true difference may as well be 0). None without a difference or a standard error.
         """
         if not self.standard_error or not self.difference or self.degrees_of_freedom is None:
             return None
@@ -236,11 +221,7 @@ class MeanDifference:
             None if end <= 0 else questions_needed(end, 1.0, self.number_of_values, significance=significance)
             for end in (ratio + reach, ratio - reach)
         )
-        return NeededQuestions(_rounded(low or 1, math.floor), None if high is None else _rounded(high, ceil))
-
-    @cached_property
-    def _lowest_of_flips(self) -> float:
-        return _lowest(len(differing_sums(self._groups)))
+        return _rounded(low or 1, math.floor), None if high is None else _rounded(high, ceil)
 
     @cached_property
     def _means_of_choices(self) -> Any:
@@ -298,10 +279,6 @@ def _in_order(groups: Sequence[list[float]]) -> list[list[float]]:
     mean = fsum(total for _, _, total in plain)
     sign = copysign(1, mean) if mean else (-1 if plain < mirrored else 1)
     return sorted(groups, key=lambda values: (abs(fsum(values)), len(values), sign * fsum(values)))
-
-
-def _lowest(number_of_clusters: int) -> float:
-    return min(1.0, 2 / min(1 << number_of_clusters, DRAWS + 1))
 
 
 def _rounded(number: int, rounding: Callable[[float], int]) -> int:

@@ -34,19 +34,10 @@ def drawn_clusters(clusters: Clusters) -> list[Sequence[float]]:
 
 
 def refuse_too_large(values: Iterable[float]) -> None:
-    """Refuse values whose squares cannot be reckoned with.
-
-    Raises:
-        ValueError: There is one.
-    """
+    """Raise a ValueError if a value's square cannot be reckoned with."""
     too_large = next((value for value in values if abs(value) > _LARGEST), None)
     if too_large is not None:
         raise ValueError(f"{too_large} is too large to reckon with, which goes up to {_LARGEST}")
-
-
-def sums_and_sizes(groups: Sequence[Sequence[float]]) -> list[tuple[float, int]]:
-    """Return each group's sum and number of values, in an order independent of the groups' and of signs."""
-    return sorted(((fsum(values), len(values)) for values in groups), key=lambda each: (abs(each[0]), *each))
 
 
 def batch_size(number_of_clusters: int) -> int:
@@ -110,13 +101,7 @@ def clustered_standard_error(clusters: Iterable[Iterable[float]]) -> float | Non
 
 
 class ClusterRobustMean(NamedTuple):
-    """A mean over values of which those of a cluster correlate.
-
-    Attributes:
-        mean: The mean over all values.
-        standard_error: Its standard error, at least 0.
-        degrees_of_freedom: Those of the standard error, above 0 and at most the number of clusters less 1.
-    """
+    """A mean over values of which those of a cluster correlate, with the degrees of freedom of its standard error."""
 
     mean: float
     standard_error: float
@@ -124,25 +109,17 @@ class ClusterRobustMean(NamedTuple):
 
 
 def cluster_robust_mean(clusters: Sequence[Sequence[float]]) -> ClusterRobustMean:
-    """Return the mean over all values with its cluster-robust standard error.
+    """Return the mean over the values of at least two clusters, with its cluster-robust standard error.
 
     The standard error is CR2 of Bell and McCaffrey 2002, "Bias Reduction in Standard Errors for Linear Regression with
     Multi-Stage Samples" (Survey Methodology 28, 169–181), for a mean: ``sqrt(Σ_g e_g² / (1 − w_g)) / n`` with
     ``e_g = Σ_i (x_gi − x̄)`` and ``w_g = n_g / n``; it is without bias where values do not correlate. The degrees of
     freedom are Satterthwaite's as they propose: G − 1 if G clusters are of one size, and fewer where some are large.
 
-    Args:
-        clusters: The values by cluster, in any order; at least two, and none is empty.
-
-    Raises:
-        ValueError: There are fewer than 2 clusters, which say nothing of how clusters differ.
-
     Example:
         >>> cluster_robust_mean([[1.0, 1.0], [0.0, 0.0]])
         ClusterRobustMean(mean=0.5, standard_error=0.5, degrees_of_freedom=1.0)
     """
-    if len(clusters) < 2:
-        raise ValueError("the standard error of a mean over clusters needs at least 2 of them")
     number = sum(map(len, clusters))
     mean = fsum(value for values in clusters for value in values) / number
     shares = [len(values) / number for values in clusters]
@@ -155,10 +132,6 @@ def cluster_robust_mean(clusters: Sequence[Sequence[float]]) -> ClusterRobustMea
 
 def percentile(values: Sequence[float], share: float) -> float:
     """Return the value below which a share of the values lies, interpolated between two values as numpy does.
-
-    Args:
-        values: At least one.
-        share: 0 to 1.
 
     Example:
         >>> percentile([1, 2, 3, 4], 0.5), percentile([7], 0.95)
@@ -173,20 +146,12 @@ def percentile(values: Sequence[float], share: float) -> float:
 
 
 def scipy_stats() -> Any:
-    """Return the module ``scipy.stats``, imported at the first call.
-
-    Raises:
-        MissingExtraError: scipy or numpy is not installed.
-    """
+    """Return the module ``scipy.stats``, imported at the first call; without it a MissingExtraError is raised."""
     return _scipy("stats")
 
 
 def student_quantile(share: float, degrees_of_freedom: float) -> float:
-    """Return a quantile of Student's distribution, without ``scipy.stats``, which takes half a second to import.
-
-    Raises:
-        MissingExtraError: scipy or numpy is not installed.
-    """
+    """Return a quantile of Student's distribution, without ``scipy.stats``, which takes half a second to import."""
     return float(_scipy("special").stdtrit(degrees_of_freedom, share))
 
 

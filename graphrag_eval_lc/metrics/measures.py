@@ -4,47 +4,35 @@ import re
 from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
+from typing import NamedTuple
 
 from graphrag_eval_lc.metrics.ranked_hits import Relevant, checked_cutoff, ranked_hits
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class MeasureDefinition:
-    """The declaration of a measure.
-
-    Attributes:
-        key: Its key in results, without the cut-off; the method of ``RankedHits`` that computes it.
-        source: Whose definition it follows.
-        aliases: Other names of it.
-        needs: What it needs in addition to relevant ids, in words.
-    """
+class MeasureDefinition(NamedTuple):
+    """The declaration of a measure: its key in results and method of ``RankedHits``, its source and other names."""
 
     key: str
     source: str
     aliases: tuple[str, ...] = ()
-    needs: str = ""
+    needs: str = ""  # in addition to relevant ids
 
 
 _SETS = (
     "trec_eval; with groups AutoRAG; ragas' `IDBasedContextPrecision` and recall "
     "(`id_context_precision`, `id_context_recall`)"
 )
+_NDCG = "Järvelin and Kekäläinen 2002, as in trec_eval; with groups AutoRAG"
 MEASURES: Mapping[str, MeasureDefinition] = {
-    "P": MeasureDefinition(key="precision", aliases=("prec", "SetP"), source=_SETS),
-    "R": MeasureDefinition(key="recall", aliases=("SetR", "set recall"), source=_SETS),
-    "R_cap": MeasureDefinition(key="recall_capped", aliases=("capped recall",), source="graphrag-eval", needs=", k"),
-    "F1": MeasureDefinition(key="f1", aliases=("f1 score", "SetF"), source=_SETS),
-    "RR": MeasureDefinition(
-        key="reciprocal_rank", aliases=("MRR", "recip rank"), source="trec_eval; with groups AutoRAG (MRR)"
-    ),
-    "AP": MeasureDefinition(key="average_precision", aliases=("MAP",), source="trec_eval; with groups AutoRAG (MAP)"),
-    "nDCG": MeasureDefinition(
-        key="ndcg",
-        source="Järvelin and Kekäläinen 2002, as in trec_eval; with groups AutoRAG",
-        needs=", with gains or not",
-    ),
-    "Success": MeasureDefinition(key="hit_rate", aliases=("hit", "hits"), source="ir_measures (Success)"),
-    "Rprec": MeasureDefinition(key="r_precision", source="trec_eval"),
+    "P": MeasureDefinition("precision", _SETS, ("prec", "SetP")),
+    "R": MeasureDefinition("recall", _SETS, ("SetR", "set recall")),
+    "R_cap": MeasureDefinition("recall_capped", "graphrag-eval", ("capped recall",), ", k"),
+    "F1": MeasureDefinition("f1", _SETS, ("f1 score", "SetF")),
+    "RR": MeasureDefinition("reciprocal_rank", "trec_eval; with groups AutoRAG (MRR)", ("MRR", "recip rank")),
+    "AP": MeasureDefinition("average_precision", "trec_eval; with groups AutoRAG (MAP)", ("MAP",)),
+    "nDCG": MeasureDefinition("ndcg", _NDCG, (), ", with gains or not"),
+    "Success": MeasureDefinition("hit_rate", "ir_measures (Success)", ("hit", "hits")),
+    "Rprec": MeasureDefinition("r_precision", "trec_eval"),
 }
 """The measures by their names."""
 

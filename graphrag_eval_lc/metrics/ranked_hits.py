@@ -8,35 +8,45 @@ from bisect import bisect_right
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from itertools import islice
 from math import isfinite, log2
 from numbers import Real
 from operator import index
 from typing import Any, Literal, TypeAlias
 
 Normalize = Literal["relevant", "retrieved_relevant"]
+Relevant: TypeAlias = Iterable[Hashable] | Mapping[Any, float] | Iterable[Iterable[Hashable]]
+"""Ids, gains by id, or groups of ids, any one of which is enough."""
+
+_TEXT = (str, bytes, bytearray)
+_COMPOUND = (tuple, frozenset)
 
 
 @dataclass(slots=True)
 class RankedHits:
-    """The ranks of the relevant ids in a ranking of distinct ids, and each measure of them.
-
-    The functions of ``metrics.ranking`` say what each measure means for the three kinds of relevance.
+    """The ranks of the relevant ids in a ranking of distinct ids, and each measure of them, as ``ranking`` defines it.
 
     Attributes:
         hits: The ranks of the relevant ids, from 1, ascending.
         number_retrieved: How many distinct ids were retrieved.
-        number_relevant: How many distinct ids are relevant, retrieved or not; at least 1.
+        number_relevant: How many distinct ids (or groups) are relevant, retrieved or not; at least 1.
+        gains: With gains by id those of the hits, in their order, as shares of the highest.
+        ideal_gains: Those of all relevant ids, descending.
+        groups: With groups the ranks of each group's ids, ascending.
+        number_of_group_ids: The sum of the groups' numbers of distinct ids.
     """
 
     hits: Sequence[int]
     number_retrieved: int
     number_relevant: int
+    gains: Sequence[float] | None = None
+    ideal_gains: Sequence[float] = ()
+    groups: Sequence[Sequence[int]] | None = None
+    number_of_group_ids: int = 0
 
     def precision(self, k: int | None) -> float:
         """Return the share of the top k, or of all retrieved ids, that is relevant."""
         number = self.number_retrieved if k is None else k
-        return _number_within(self.hits, k) / number if number else 0.0
+        return len(_top(self.hits, k)) / number if number else 0.0
 
     def recall(self, k: int | None) -> float:
         """Return the share of the relevant that is in the top k."""
@@ -54,96 +64,56 @@ class RankedHits:
 
     def hit_rate(self, k: int | None) -> float:
         """Return 1 if the top k holds anything relevant, else 0."""
-        return float(_number_within(self.hits, k) > 0)
+        return float(bool(_top(self.hits, k)))
 
     def reciprocal_rank(self, k: int | None) -> float:
-        """Return 1 / rank of the first relevant; 0 if it is not in the top k."""
-        return _reciprocal_of_first(self.hits, k)
+        """Return 1 / rank of the first relevant, 0 if it is not in the top k; of groups the mean over them."""
+        groups = [self.hits] if self.groups is None else self.groups
+        return sum(1 / top[0] for ranks in groups if (top := _top(ranks, k))) / len(groups)
 
     def average_precision(self, k: int | None, normalize: Normalize = "relevant") -> float:
-        """Return the mean of the precisions at the ranks of the relevant, over all relevant or those in the top k."""
-        number = self.number_relevant if normalize == "relevant" else _number_within(self.hits, k)
-        return _summed_precisions(self.hits, k) / number if number else 0.0
+        """Return the mean of the precisions at the ranks of the relevant, over all relevant or those in the top k.
+
+        Of groups it is the mean over them, each divided by its ids in the top k.
+        """
+        groups = [self.hits] if self.groups is None else self.groups
+        tops = [top for ranks in groups if (top := _top(ranks, k))]
+        sums = ((sum(number / rank for number, rank in enumerate(top, start=1)), len(top)) for top in tops)
+        if self.groups is None and normalize == "relevant":
+            return sum(total for total, _ in sums) / self.number_relevant
+        return sum(total / number for total, number in sums) / len(groups)
 
     def ndcg(self, k: int | None) -> float:
-        """Return the discounted gain of the top k as a share of that of the best ranking."""
-        return _discounted(self.hits[: _number_within(self.hits, k)]) / _ideal(_at_most(k, self.number_relevant))
+        """Return the discounted gain of the top k as a share of that of the best ranking.
+
+        With groups that has as many relevant ids as were retrieved, or as the groups have.
+        """
+        top, number = _top(self.hits, k), _at_most(k, self.number_relevant)
+        if self.gains is not None:
+            gained = sum(gain / log2(rank + 1) for rank, gain in zip(top, self.gains, strict=False))
+            ideal = sum(gain / log2(rank + 1) for rank, gain in enumerate(self.ideal_gains[:k], start=1))
+            return min(1.0, gained / ideal)  # rounding must not push a share beyond 1
+        if self.groups is not None:
+            number = min(_at_most(k, self.number_retrieved), self.number_of_group_ids)
+        return _discounted(top) / _ideal(number) if number else 0.0
 
     def r_precision(self, k: int | None) -> float:
         """Return the precision at rank R, the number of the relevant."""
         return self._number_found(_at_most(k, self.number_relevant)) / self.number_relevant
 
     def _number_found(self, k: int | None) -> int:
-        return _number_within(self.hits, k)
+        if self.groups is None:
+            return len(_top(self.hits, k))
+        return sum(bool(_top(ranks, k)) for ranks in self.groups)
 
 
-@dataclass(slots=True)
-class RankedGains(RankedHits):
-    """A ranking with gains by id, which matter to nDCG alone.
-
-    Attributes:
-        gains: The gains of the hits, in their order.
-        ideal_gains: Those of all relevant ids, descending. Both are shares of the highest.
-    """
-
-    gains: Sequence[float]
-    ideal_gains: Sequence[float]
-
-    def ndcg(self, k: int | None) -> float:
-        """Compare with the ids of the highest gains."""
-        top = self.hits[: _number_within(self.hits, k)]
-        gained = sum(gain / log2(rank + 1) for rank, gain in zip(top, self.gains, strict=False))
-        ideal = sum(gain / log2(rank + 1) for rank, gain in enumerate(self.ideal_gains[:k], start=1))
-        # Rounding must not push a share beyond 1.
-        return min(1.0, gained / ideal)
-
-
-@dataclass(slots=True)
-class RankedGroups(RankedHits):
-    """A ranking with groups of relevant ids, any one of which is enough: AutoRAG's ``retrieval_gt``.
-
-    Attributes:
-        groups: The ranks of each group's ids, ascending; at least one group.
-        number_of_group_ids: The sum of the groups' numbers of distinct ids.
-    """
-
-    groups: Sequence[Sequence[int]]
-    number_of_group_ids: int
-
-    def reciprocal_rank(self, k: int | None) -> float:
-        """Return the mean over the groups."""
-        return sum(_reciprocal_of_first(ranks, k) for ranks in self.groups) / len(self.groups)
-
-    def average_precision(self, k: int | None, normalize: Normalize = "relevant") -> float:
-        """Return the mean over the groups, each divided by its ids in the top k whatever ``normalize`` says."""
-        found = ((_summed_precisions(ranks, k), _number_within(ranks, k)) for ranks in self.groups)
-        return sum(total / number for total, number in found if number) / len(self.groups)
-
-    def ndcg(self, k: int | None) -> float:
-        """Compare with as many relevant ids as were retrieved, or as the groups have."""
-        number = min(_at_most(k, self.number_retrieved), self.number_of_group_ids)
-        return _discounted(self.hits[: _number_within(self.hits, k)]) / _ideal(number) if number else 0.0
-
-    def _number_found(self, k: int | None) -> int:
-        """Return how many groups have an id in the top k."""
-        return sum(_number_within(ranks, k) > 0 for ranks in self.groups)
-
-
-def _number_within(ranks: Sequence[int], k: int | None) -> int:
-    """Return how many of the ascending ranks are at most k."""
-    return len(ranks) if k is None else bisect_right(ranks, k)
+def _top(ranks: Sequence[int], k: int | None) -> Sequence[int]:
+    """Return the ascending ranks that are at most k."""
+    return ranks if k is None else ranks[: bisect_right(ranks, k)]
 
 
 def _at_most(k: int | None, number: int) -> int:
     return number if k is None or k > number else k
-
-
-def _reciprocal_of_first(ranks: Sequence[int], k: int | None) -> float:
-    return 1 / ranks[0] if _number_within(ranks, k) else 0.0
-
-
-def _summed_precisions(ranks: Sequence[int], k: int | None) -> float:
-    return sum(number / rank for number, rank in enumerate(islice(ranks, _number_within(ranks, k)), start=1))
 
 
 def _discounted(ranks: Iterable[int]) -> float:
@@ -155,20 +125,11 @@ def _ideal(number: int) -> float:
     return _discounted(range(1, number + 1))
 
 
-Relevant: TypeAlias = Iterable[Hashable] | Mapping[Any, float] | Iterable[Iterable[Hashable]]
-"""Ids, gains by id, or groups of ids, any one of which is enough."""
-
-_TEXT = (str, bytes, bytearray)
-_COMPOUND = (tuple, frozenset)
-
-
 def ranked_hits(relevant: Relevant, retrieved: Iterable[Hashable]) -> RankedHits | None:
     """Return the ranks of the relevant ids in a ranking; None if nothing is relevant.
 
-    Args:
-        relevant: Ids; ``{id: gain}``, of which a gain above 0 makes an id relevant; or groups of ids. An id counts
-            once, in a group too; groups without ids do not count.
-        retrieved: Ids by rank. Only the first of repeated ones takes a rank.
+    An id counts once, in a group too; only the first of repeated retrieved ones takes a rank. Groups without ids do not
+    count.
 
     Raises:
         TypeError: One of them is not an iterable of ids, or a gain is not a number.
@@ -176,17 +137,27 @@ def ranked_hits(relevant: Relevant, retrieved: Iterable[Hashable]) -> RankedHits
     """
     if isinstance(retrieved, Mapping):
         raise TypeError("retrieved is a mapping, which has no ranks: pass a list of ids, the best first")
-    ranked = distinct_ids("retrieved", retrieved)
+    ranked = list(distinct_ids("retrieved", retrieved))
+    rank_of = {identifier: rank for rank, identifier in enumerate(ranked, start=1)}
     if isinstance(relevant, Mapping):
-        return _ranked_gains(relevant, ranked)
+        for identifier, gain in relevant.items():
+            _check_gain(identifier, gain)
+        gains = {identifier: gain for identifier, gain in relevant.items() if gain > 0}
+        highest = max(gains.values(), default=1)  # sums of shares of it are finite, however high the gains
+        hits = [rank for identifier, rank in rank_of.items() if identifier in gains]
+        shares = [gains[ranked[rank - 1]] / highest for rank in hits]
+        ideal = sorted((gain / highest for gain in gains.values()), reverse=True)
+        return RankedHits(hits, len(ranked), len(gains), shares, ideal) if gains else None
     listed = _listed("relevant", relevant)
     if _are_groups(listed, ranked):
-        return _ranked_groups(listed, ranked)
-    distinct = distinct_ids("relevant", listed)
-    if not distinct:
-        return None
-    hits = [rank for rank, identifier in enumerate(ranked, start=1) if identifier in distinct]
-    return RankedHits(hits, len(ranked), len(distinct))
+        distinct = [ids for ids in (distinct_ids("a group of relevant", group) for group in listed) if ids]
+        groups = [sorted(rank_of[identifier] for identifier in ids if identifier in rank_of) for ids in distinct]
+        hits = sorted({rank for ranks in groups for rank in ranks})
+        number = sum(map(len, distinct))
+        return RankedHits(hits, len(ranked), len(groups), None, (), groups, number) if groups else None
+    ids = distinct_ids("relevant", listed)
+    hits = [rank for identifier, rank in rank_of.items() if identifier in ids]
+    return RankedHits(hits, len(ranked), len(ids)) if ids else None
 
 
 def distinct_ids(name: str, identifiers: Iterable[Hashable]) -> dict[Hashable, None]:
@@ -219,20 +190,6 @@ def checked_cutoff(k: int | None) -> int | None:
     return number
 
 
-def _ranked_gains(relevant: Mapping[Any, float], ranked: Iterable[Hashable]) -> RankedGains | None:
-    for identifier, gain in relevant.items():
-        _check_gain(identifier, gain)
-    gains = {identifier: gain for identifier, gain in relevant.items() if gain > 0}
-    if not gains:
-        return None
-    ranked = list(ranked)
-    hits = [rank for rank, identifier in enumerate(ranked, start=1) if identifier in gains]
-    highest = max(gains.values())  # sums of shares of it are finite, however high the gains
-    shares = [gains[ranked[rank - 1]] / highest for rank in hits]
-    ideal = sorted((gain / highest for gain in gains.values()), reverse=True)
-    return RankedGains(hits, len(ranked), len(gains), shares, ideal)
-
-
 def _check_gain(identifier: Hashable, gain: object) -> None:
     if not isinstance(gain, Real):
         raise TypeError(f"the gain of {identifier!r:.60} is a number, not {type(gain).__name__}")
@@ -242,16 +199,6 @@ def _check_gain(identifier: Hashable, gain: object) -> None:
         is_finite = False
     if not is_finite:
         raise ValueError(f"the gain of {identifier!r:.60} is a number within the floats, not {gain!s:.40}")
-
-
-def _ranked_groups(groups: Sequence[Iterable[Hashable]], ranked: Iterable[Hashable]) -> RankedGroups | None:
-    rank_of = {identifier: rank for rank, identifier in enumerate(ranked, start=1)}
-    distinct = [ids for ids in (distinct_ids("a group of relevant", group) for group in groups) if ids]
-    if not distinct:
-        return None
-    ranks = [sorted(rank_of[identifier] for identifier in ids if identifier in rank_of) for ids in distinct]
-    hits = sorted({rank for group in ranks for rank in group})
-    return RankedGroups(hits, len(rank_of), len(ranks), ranks, sum(map(len, distinct)))
 
 
 def _are_groups(relevant: Sequence[Any], ranked: Iterable[Hashable]) -> bool:

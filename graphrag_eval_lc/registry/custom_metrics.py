@@ -44,16 +44,8 @@ Range = tuple[float | None, float | None]
 _RECORDED = ("title", "kind", "unit", "lower_is_better", "range")
 # What only metrics of this package declare.
 _NOT_OWN = (
-    "needs",
-    "missing_key",
-    "counted_in",
-    "part_of",
-    "upper_of",
-    "spent_by",
-    "judge",
-    "cost_key",
-    "reason_key",
-    "is_family",
+    *("needs", "missing_key", "counted_in", "part_of", "upper_of"),
+    *("spent_by", "judge", "cost_key", "reason_key", "is_family"),
 )
 _LONGEST_UNIT = 30
 # Line breaks and what else steers a terminal, and halves of characters, which no file takes.
@@ -175,12 +167,9 @@ def _check_declaration(spec: MetricSpec) -> None:
     """Refuse a declaration that no metric of a user's own can have."""
     is_unit = _is_line(spec.unit) and 0 < len(spec.unit.strip()) <= _LONGEST_UNIT
     not_own = "Leave it out; it is for metrics that this package measures itself."
+    bounds = "Give the least and the greatest value, such as (0, 1), or None for no bound."
     for name, is_right, hint in (
-        (
-            "range",
-            _is_range(spec.range),
-            "Give the least and the greatest value, such as (0, 1), or None for no bound.",
-        ),
+        ("range", _is_range(spec.range), bounds),
         ("unit", is_unit, "Write score, tokens, seconds, usd, count, or any other word."),
         ("kind", spec.kind in get_args(Kind), f"Give one of {', '.join(get_args(Kind))}."),
         ("lower_is_better", isinstance(spec.lower_is_better, bool), "Give True or False."),
@@ -196,12 +185,9 @@ def _check_declaration(spec: MetricSpec) -> None:
 def _is_range(given: Any) -> bool:
     if not isinstance(given, tuple) or len(given) != 2:
         return False
-    low, high = given
-    return all(bound is None or _is_number(bound) for bound in given) and (low is None or high is None or low < high)
-
-
-def _is_number(value: object) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) <= LARGEST
+    known = [bound for bound in given if bound is not None]
+    are_numbers = all(type(bound) in (int, float) and abs(bound) <= LARGEST for bound in known)
+    return are_numbers and (len(known) < 2 or known[0] < known[1])
 
 
 def _is_line(text: object) -> bool:
@@ -237,12 +223,8 @@ def note_recorded(declarations: Iterable[tuple[str, Mapping[str, Any]]]) -> None
 
     So a run is compared and shown right where its plugins are missing. A wrong declaration is left out; outside of
     ``recorded_only_here`` all are.
-
-    Args:
-        declarations: Keys, each with what ``declaration`` returned.
     """
-    known = metrics_of_records.get(None)
-    if known is None:
+    if (known := metrics_of_records.get(None)) is None:
         return
     noted = dict(known)
     for key, recorded in declarations:

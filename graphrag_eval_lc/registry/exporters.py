@@ -42,14 +42,7 @@ class Exporter:
     function: ExportFunction | str
 
     def export(self, run: Any, path: str | PathLike[str] | None = None) -> Path:
-        """Write a run.
-
-        Args:
-            run: The folder of a run, or what ``run_benchmark`` or ``score_run`` returned.
-            path: The path to write to; None for ``file_name`` in the run's folder.
-
-        Returns:
-            The path that was written.
+        """Write a run (its folder, or what ``run_benchmark`` or ``score_run`` returned), and return the written path.
 
         Raises:
             GraphRAGEvalError: The run cannot be read, it cannot be written there, or a package is missing.
@@ -67,33 +60,14 @@ class Exporter:
         return Path(written)
 
 
+_REPORT: Final = "graphrag_eval_lc.report"
 _BUILT_IN: Final = {
-    each.name: each
-    for each in (
-        Exporter(
-            name=REPORT,
-            title="the report, one HTML page",
-            file_name="report.html",
-            function="graphrag_eval_lc.report.run_report:write_report",
-        ),
-        Exporter(
-            name=CSV,
-            title="questions, steps and aggregates as comma-separated values",
-            file_name="csv",
-            function="graphrag_eval_lc.report.run_report:write_csv_files",
-        ),
-        Exporter(
-            name=JUNIT,
-            title="a test case for each question, JUnit's XML",
-            file_name="junit.xml",
-            function="graphrag_eval_lc.report.junit:write_junit",
-        ),
-        Exporter(
-            name=SUMMARY,
-            title="the verdict, the scores and the worst questions, Markdown",
-            file_name="summary.md",
-            function="graphrag_eval_lc.report.markdown_summary:write_summary",
-        ),
+    name: Exporter(name=name, title=title, file_name=file_name, function=f"{_REPORT}.{function}")
+    for name, file_name, function, title in (
+        (REPORT, "report.html", "run_report:write_report", "the report, one HTML page"),
+        (CSV, "csv", "run_report:write_csv_files", "questions, steps and aggregates as comma-separated values"),
+        (JUNIT, "junit.xml", "junit:write_junit", "a test case for each question, JUnit's XML"),
+        (SUMMARY, "summary.md", "markdown_summary:write_summary", "the verdict, scores and worst questions, Markdown"),
     )
 }
 _of_users: Final[dict[str, Exporter]] = declared["exporter"]
@@ -146,18 +120,13 @@ def exporter(name: str) -> Exporter:
         OptionError: There is none of this name.
         PluginError: A plugin of an installed package fails to load.
     """
-    known = _BUILT_IN.get(name) or _of_users.get(name) or exporters().get(name)
-    if known is None:
+    if (known := _BUILT_IN.get(name) or _of_users.get(name) or exporters().get(name)) is None:
         raise OptionError(f"unknown exporter {name!r}", hint=f"The exporters are {', '.join(exporters())}.")
     return known
 
 
 def exporters() -> Mapping[str, Exporter]:
-    """Return all exporters by name, also those of the plugins of installed packages.
-
-    Raises:
-        PluginError: A plugin of an installed package fails to load.
-    """
+    """Return all exporters by name, also those of the plugins of installed packages, which are loaded."""
     load_installed_plugins()
     return {**_BUILT_IN, **_of_users}
 

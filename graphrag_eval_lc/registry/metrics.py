@@ -76,16 +76,10 @@ MAIN_METRIC: Final = STEPS_SCORE
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JudgeSpec:
-    """The declaration of a judge: the metrics that one request, or a group of requests, computes.
+    """The declaration of a judge: the metrics that one request, or a group of requests, computes."""
 
-    Attributes:
-        key: Its name in ``judges: {metrics: […]}`` of the config.
-        details: The keys of results that it writes next to its metrics and their costs, reasons and errors.
-        needs_embeddings: Whether it needs an embedding model.
-    """
-
-    key: str
-    details: tuple[str, ...] = ()
+    key: str  # in ``judges: {metrics: […]}`` of the config
+    details: tuple[str, ...] = ()  # the keys of results next to its metrics and their costs, reasons and errors
     needs_embeddings: bool = False
 
     @property
@@ -104,176 +98,123 @@ class JudgeSpec:
         return self.metrics[0].over
 
 
+def _spec(key: str, title: str, requires: str = "", source: str = "this project", **more: Any) -> MetricSpec:
+    return MetricSpec(key=key, title=title, requires=requires, source=source, **more)
+
+
 def _beside(name: str) -> dict[str, Any]:
     return {"cost_key": cost_key(name), "reason_key": reason_key(name), "error_key": error_key(name)}
 
 
-def _correctness(key: str, part_of: str | None = None) -> MetricSpec:
-    return MetricSpec(
-        key=key,
-        title=f"{key.removeprefix('answer_')} of the answer's claims",
-        needs="reference_answer",
-        requires="a model, `reference_answer`",
-        part_of=part_of,
-        judge=ANSWER_CORRECTNESS,
-        source="Lynxius and graphrag-eval (TP, FP, FN)",
-        **_beside(ANSWER_CORRECTNESS),
-    )
-
-
-# What each judge of contexts compares them with, what it needs, and whose definition it follows.
-_OF_CONTEXTS = {
-    RETRIEVAL_ANSWER: (
-        "the reference answer",
-        "a model, `reference_answer`, texts",
-        "graphrag-eval and ragas (context recall and precision)",
-    ),
-    RETRIEVAL_CONTEXT: ("the reference step's texts", "a model, a reference step with texts", "graphrag-eval"),
-}
-
-
-def _contexts(judge: str, what: str) -> MetricSpec:
-    """Declare recall, precision or F1 of contexts; F1 has no reason and no error."""
-    key = f"{judge}_{what}"
-    against, requires, source = _OF_CONTEXTS[judge]
-    is_f1 = what == "f1"
-    return MetricSpec(
-        key=key,
-        title=f"{what} of the contexts against {against}",
-        over="steps",
-        needs="retrieval_steps",
-        requires=requires,
-        part_of=None if is_f1 else f"{judge}_f1",
-        judge=judge,
-        settings=("retrieval",),
-        source=source,
-        **({"cost_key": cost_key(key)} if is_f1 else _beside(key)),
+def _of_contexts(judge: str, whats: tuple[str, ...], against: str, *texts: str) -> tuple[MetricSpec, ...]:
+    """Declare recall, precision and F1 of contexts; F1 has no reason and no error."""
+    return tuple(
+        _spec(
+            key := f"{judge}_{what}",
+            f"{what} of the contexts against {against}",
+            *texts,
+            part_of=None if what == "f1" else f"{judge}_f1",
+            judge=judge,
+            **_OF_RETRIEVAL,
+            **({"cost_key": cost_key(key)} if what == "f1" else _beside(key)),
+        )
+        for what in whats
     )
 
 
 def _spent(key: str, title: str, unit: str, requires: str, source: str, **more: Any) -> MetricSpec:
-    return MetricSpec(
-        key=key,
-        title=title,
-        kind="spent",
-        unit=unit,
-        range=(0.0, None),
-        requires=requires,
-        source=source,
-        **{"spent_by": "agent", **more},
-    )
-
-
-def _tokens(key: str, heading: str, title: str, **more: Any) -> MetricSpec:
-    return _spent(key, title, "tokens", "models that report usage", "the providers", heading=heading, **more)
+    spent = {"kind": "spent", "unit": unit, "range": (0.0, None), "spent_by": "agent"}
+    return _spec(key, title, requires, source, **{**spent, **more})
 
 
 def _dollars(key: str, title: str, **more: Any) -> MetricSpec:
-    return _spent(
-        key,
-        title,
-        "usd",
-        "models with a known price",
-        "genai-prices, or `prices` in the config",
-        settings=("prices",),
-        **more,
-    )
+    source = "genai-prices, or `prices` in the config"
+    return _spent(key, title, "usd", "models with a known price", source, settings=("prices",), **more)
 
 
-# What says which steps fulfil a reference step.
-_OF_STEPS = ("steps", "sparql")
+# What metrics share. Kinds of count say what a value is worth, or how sure a judge is, and have no worst value.
+_CORRECTNESS: Final[dict[str, Any]] = {"judge": ANSWER_CORRECTNESS, **_beside(ANSWER_CORRECTNESS)}
+_RELEVANCE: Final[dict[str, Any]] = {"judge": ANSWER_RELEVANCE, **_beside(ANSWER_RELEVANCE)}
+_BY_RELEVANCE: Final[dict[str, Any]] = {"kind": "count", "part_of": ANSWER_RELEVANCE, **_RELEVANCE}
+_OF_STEPS: Final[dict[str, Any]] = {"needs": "reference_steps", "settings": ("steps", "sparql")}
+_OF_RETRIEVAL: Final[dict[str, Any]] = {"over": "steps", "needs": "retrieval_steps", "settings": ("retrieval",)}
+_RETRIEVED: Final[dict[str, Any]] = {"over": "steps", "is_family": True, "settings": ("steps", "retrieval")}
+_NUMBER: Final[dict[str, Any]] = {"kind": "count", "unit": "count", "lower_is_better": True}
+_COUNT: Final[dict[str, Any]] = {**_NUMBER, "range": (0.0, None), "is_summed_up": False}
+_CLAIMS, _VOTES = "a model, `reference_answer`", "a model, `reference_answer`, votes"
+_LYNXIUS = "Lynxius and graphrag-eval (TP, FP, FN)"
+_OTHER_QUESTIONS = "a model, embeddings, other questions"
+_TOKENS: Final = ("tokens", "models that report usage", "the providers")
 
 # In the order of the aggregates: graphrag-eval's, then what it does not have.
 BUILT_IN: Final = (
-    _correctness(ANSWER_RECALL, part_of=ANSWER_F1),
-    _correctness(ANSWER_PRECISION, part_of=ANSWER_F1),
-    MetricSpec(
-        key=ANSWER_RELEVANCE,
-        title="how near the answer is to the question",
+    *(
+        _spec(
+            key,
+            f"{key.removeprefix('answer_')} of the answer's claims",
+            _CLAIMS,
+            _LYNXIUS,
+            needs="reference_answer",
+            part_of=ANSWER_F1,
+            **_CORRECTNESS,
+        )
+        for key in (ANSWER_RECALL, ANSWER_PRECISION)
+    ),
+    _spec(
+        ANSWER_RELEVANCE,
+        "how near the answer is to the question",
+        "a model, embeddings",
+        "ragas (answer relevancy)",
         range=(-1.0, 1.0),
         usual_range=(0.0, 1.0),
-        requires="a model, embeddings",
-        judge=ANSWER_RELEVANCE,
-        source="ragas (answer relevancy)",
-        **_beside(ANSWER_RELEVANCE),
+        **_RELEVANCE,
     ),
-    MetricSpec(
-        key=ANSWER_RELEVANCE_BASELINE,
-        title="how near the answer is to the dataset's other questions",
-        kind="count",  # as those below: they say what a value is worth, and have no worst value
+    _spec(
+        ANSWER_RELEVANCE_BASELINE,
+        "how near the answer is to the dataset's other questions",
+        _OTHER_QUESTIONS,
         range=(-1.0, 1.0),
-        requires="a model, embeddings, other questions",
-        part_of=ANSWER_RELEVANCE,
-        judge=ANSWER_RELEVANCE,
-        source="this project",
-        **_beside(ANSWER_RELEVANCE),
+        **_BY_RELEVANCE,
     ),
-    MetricSpec(
-        key=ANSWER_RELEVANCE_RANK,
-        title="the rank of the question among all of the dataset, by how near the answer is; 1 is the best",
-        kind="count",
-        unit="count",
-        lower_is_better=True,
+    _spec(
+        ANSWER_RELEVANCE_RANK,
+        "the rank of the question among all of the dataset, by how near the answer is; 1 is the best",
+        _OTHER_QUESTIONS,
         range=(1.0, None),
-        requires="a model, embeddings, other questions",
-        part_of=ANSWER_RELEVANCE,
-        judge=ANSWER_RELEVANCE,
-        source="this project",
-        **_beside(ANSWER_RELEVANCE),
+        **{**_BY_RELEVANCE, **_NUMBER},
     ),
-    _correctness(ANSWER_F1),
+    _spec(ANSWER_F1, "f1 of the answer's claims", _CLAIMS, _LYNXIUS, needs="reference_answer", **_CORRECTNESS),
     *(
-        MetricSpec(
-            key=key,
-            title=title,
-            kind="count",
-            requires=requires,
-            part_of=ANSWER_F1,
-            judge=ANSWER_CORRECTNESS,
-            source="this project",
-        )
+        _spec(key, title, requires, kind="count", part_of=ANSWER_F1, judge=ANSWER_CORRECTNESS)
         for key, title, requires in (
             (ANSWER_REFUSED, "whether the answer refuses or asks back", "the judge of answer correctness"),
             (ANSWER_REFUSAL_RIGHT, "whether the reference refuses too", "an answer that refuses, `reference_answer`"),
         )
     ),
-    MetricSpec(
-        key=ANSWER_AGREEMENT,
-        title="the share of a judge's votes that say what most of them say",
-        kind="count",  # it says how sure the judge is, not how good an answer is
-        requires="a model, `reference_answer`, votes",
+    _spec(
+        ANSWER_AGREEMENT,
+        "the share of a judge's votes that say what most of them say",
+        _VOTES,
+        kind="count",
         part_of=ANSWER_F1,
-        judge=ANSWER_CORRECTNESS,
-        source="this project",
-        **_beside(ANSWER_CORRECTNESS),
+        **_CORRECTNESS,
     ),
-    MetricSpec(
-        key=STEPS_SCORE,
-        title="the share of the reference steps that the agent took",
-        needs="reference_steps",
-        requires="`reference_steps`",
-        settings=_OF_STEPS,
-        source="graphrag-eval, with the best assignment of steps",
+    _spec(
+        STEPS_SCORE,
+        "the share of the reference steps that the agent took",
+        "`reference_steps`",
+        "graphrag-eval, with the best assignment of steps",
+        **_OF_STEPS,
     ),
-    MetricSpec(
-        key=STEPS_SCORE_UPPER,
-        title="steps_score if all undecided steps fitted",
-        needs="reference_steps",
-        requires="`reference_steps`, undecided ones among them",
+    _spec(
+        STEPS_SCORE_UPPER,
+        "steps_score if all undecided steps fitted",
+        "`reference_steps`, undecided ones among them",
         upper_of=STEPS_SCORE,
-        settings=_OF_STEPS,
-        source="this project",
+        **_OF_STEPS,
     ),
     *(
-        MetricSpec(
-            key=key,
-            title=title,
-            needs="reference_steps",
-            requires="`reference_steps`",
-            part_of=part_of,
-            settings=_OF_STEPS,
-            source="this project",
-        )
+        _spec(key, title, "`reference_steps`", part_of=part_of, **_OF_STEPS)
         for key, title, part_of in (
             (STEPS_RECALL, "the mean grade of the reference steps", STEPS_F1),
             (STEPS_PRECISION, "the grades over the calls that could have earned one", STEPS_F1),
@@ -282,79 +223,67 @@ BUILT_IN: Final = (
         )
     ),
     *OF_ANSWERS_WITH_ROWS,
-    _tokens(INPUT_TOKENS, "Input tokens", "tokens that the agent's models read", part_of=TOTAL_TOKENS),
-    _tokens(OUTPUT_TOKENS, "Output tokens", "tokens that the agent's models wrote", part_of=TOTAL_TOKENS),
-    _tokens(TOTAL_TOKENS, "Tokens", "tokens of the agent's models"),
+    *(
+        _spent(key, title, *_TOKENS, heading=heading, part_of=None if key == TOTAL_TOKENS else TOTAL_TOKENS)
+        for key, heading, title in (
+            (INPUT_TOKENS, "Input tokens", "tokens that the agent's models read"),
+            (OUTPUT_TOKENS, "Output tokens", "tokens that the agent's models wrote"),
+            (TOTAL_TOKENS, "Tokens", "tokens of the agent's models"),
+        )
+    ),
     _spent(ELAPSED_SEC, "seconds that the agent took", "seconds", "", "measured", heading="Time"),
     _dollars(AGENT_COST, "what the agent's models cost", heading="Agent's cost"),
-    *(_contexts(RETRIEVAL_ANSWER, what) for what in ("precision", "recall", "f1")),
-    *(_contexts(RETRIEVAL_CONTEXT, what) for what in ("recall", "precision", "f1")),
-    MetricSpec(
-        key=RETRIEVAL_UTILIZATION,
-        title="whether the contexts that the answer rests on are at the top",
-        over="steps",
-        needs="retrieval_steps",
-        requires="a model, texts",
+    *_of_contexts(
+        RETRIEVAL_ANSWER,
+        ("precision", "recall", "f1"),
+        "the reference answer",
+        "a model, `reference_answer`, texts",
+        "graphrag-eval and ragas (context recall and precision)",
+    ),
+    *_of_contexts(
+        RETRIEVAL_CONTEXT,
+        ("recall", "precision", "f1"),
+        "the reference step's texts",
+        "a model, a reference step with texts",
+        "graphrag-eval",
+    ),
+    _spec(
+        RETRIEVAL_UTILIZATION,
+        "whether the contexts that the answer rests on are at the top",
+        "a model, texts",
+        "ragas (context utilization)",
         judge=RETRIEVAL_UTILIZATION,
-        settings=("retrieval",),
-        source="ragas (context utilization)",
+        **_OF_RETRIEVAL,
         **_beside(RETRIEVAL_UTILIZATION),
     ),
-    MetricSpec(
-        key=RETRIEVAL_IDS,
-        title="measures of the retrieved ids",
-        over="steps",
+    _spec(
+        RETRIEVAL_IDS,
+        "measures of the retrieved ids",
+        "relevant ids",
+        "trec_eval; with groups AutoRAG",
         needs="relevant_ids",
-        requires="relevant ids",
-        is_family=True,
         missing_key=RETRIEVAL_MISSING,
-        settings=("steps", "retrieval"),
-        source="trec_eval; with groups AutoRAG",
+        **_RETRIEVED,
     ),
-    MetricSpec(
-        key=RETRIEVAL_TEXT,
-        title="measures of the retrieved texts",
-        over="steps",
+    _spec(
+        RETRIEVAL_TEXT,
+        "measures of the retrieved texts",
+        "texts on both sides",
+        "ragas (`NonLLMContextPrecisionWithReference` and recall); F1 of both",
         needs="relevant_texts",
-        requires="texts on both sides",
-        is_family=True,
         members=("precision", "recall", "f1"),
         missing_key=RETRIEVAL_TEXT_MISSING,
-        settings=("steps", "retrieval"),
-        source="ragas (`NonLLMContextPrecisionWithReference` and recall); F1 of both",
+        **_RETRIEVED,
     ),
     *(
-        MetricSpec(
-            key=key,
-            title=title,
-            kind="count",
-            unit="count",
-            lower_is_better=True,
-            range=(0.0, None),
-            is_summed_up=False,
-            requires="reference retrieval steps",
-            settings=("steps", "retrieval"),
-            source="this project",
-        )
+        _spec(key, title, "reference retrieval steps", settings=("steps", "retrieval"), **_COUNT)
         for key, title in (
             (RETRIEVAL_MISSING, "reference steps of retrieval that nothing fulfilled"),
             (RETRIEVAL_TEXT_MISSING, "those of them that have texts"),
         )
     ),
     *(
-        MetricSpec(
-            key=key,
-            title=title,
-            kind="count",
-            unit="count",
-            lower_is_better=True,
-            range=(0.0, None),
-            counted_in=STEPS_COUNTS,
-            is_summed_up=False,
-            requires="`reference_steps`",
-            settings=_OF_STEPS,
-            source="this project",
-        )
+        _spec(key, title, "`reference_steps`", counted_in=STEPS_COUNTS, settings=("steps", "sparql"), **_COUNT)
         for key, title in (
             (UNDECIDED, "reference steps of which it is not known whether a step fulfils them"),
             (OUTPUTS_CUT, "outputs that end before their end"),
@@ -392,12 +321,7 @@ _COSTS = {spec.cost_key: cost_spec(spec.cost_key) for spec in BUILT_IN if spec.c
 
 @dataclass(frozen=True, slots=True)
 class RegisteredMetric:
-    """A metric that a user registered.
-
-    Attributes:
-        spec: Its declaration.
-        function: ``(question, response) -> float | None``.
-    """
+    """A metric that a user registered, and the function ``(question, response) -> float | None`` that measures it."""
 
     spec: MetricSpec
     function: Callable[..., Any]
@@ -454,23 +378,13 @@ UPPER_BOUNDS: Final = {spec.key: spec.upper_of for spec in BUILT_IN if spec.uppe
 
 
 def error_keys(over: str) -> tuple[str, ...]:
-    """Return the error keys of the judges of questions, or of steps, each once.
-
-    Example:
-        >>> error_keys("questions")
-        ('answer_correctness_error', 'answer_relevance_error')
-    """
+    """Return the error keys of the judges of questions, or of steps, each once."""
     specs = (spec for spec in BUILT_IN if spec.over == over)
     return tuple(dict.fromkeys(spec.error_key for spec in specs if spec.error_key is not None))
 
 
 def own_metrics(summary: Mapping[str, Any]) -> list[str]:
-    """Return the metrics in a part of aggregates that are not this package's, declared or not, without costs.
-
-    Example:
-        >>> own_metrics({"steps_score": {"mean": 1.0}, "tone": {"mean": 0.5}, "tone_cost": {"mean": 0.1}})
-        ['tone']
-    """
+    """Return the metrics in a part of aggregates that are not this package's, declared or not, without costs."""
     return [
         metric
         for metric, statistics in summary.items()

@@ -22,13 +22,8 @@ def loaded_module(
 ) -> ModuleType:
     """Load a module named as ``package.module`` (also looked up in the current folder) or ``path/to/file.py``.
 
-    Args:
-        place: The module or the file; a file is loaded again each time.
-        hint: The hint of messages: how such a name is written.
-        adds_folder: Whether the current folder, or the file's, is put first on ``sys.path``.
-
-    Raises:
-        AgentError: It does not exist, or fails to load.
+    A file is loaded again each time. With ``adds_folder`` the current folder, or the file's, is first on ``sys.path``.
+    Raises an AgentError with the hint if it does not exist, or fails to load.
     """
     is_file = place.endswith(".py")
     folder = str(Path(place).resolve().parent if is_file else Path.cwd())
@@ -64,23 +59,13 @@ def _module_of_file(place: str, hint: str) -> ModuleType:
 
 
 def module_from(place: str) -> ModuleType | None:
-    """Return the module that ``loaded_module`` loaded last from a place; None if there is none.
-
-    Example:
-        >>> module_from("graphrag_eval_lc.records").__name__
-        'graphrag_eval_lc.records'
-    """
+    """Return the module that ``loaded_module`` loaded last from a place; None if there is none."""
     names = (name for name, file in reversed(_file_of_module.items()) if file == place)
     return sys.modules.get(next(names, place))
 
 
 def place_of(module: str) -> str:
-    """Return what loads a module again: the file that it was loaded from, as given, else its name.
-
-    Example:
-        >>> place_of("graphrag_eval_lc.records")
-        'graphrag_eval_lc.records'
-    """
+    """Return what loads a module again: the file that it was loaded from, as given, else its name."""
     return _file_of_module.get(module, module)
 
 
@@ -118,15 +103,7 @@ def signature_of(function: Callable[..., Any]) -> inspect.Signature:
     """Return the signature of a function, also if names in its annotations do not exist.
 
     From Python 3.14 annotations without quotes are evaluated when they are read, so that names that only a type checker
-    imports would be a ``NameError``.
-
-    Raises:
-        TypeError: It is not callable.
-        ValueError: It has none, as some builtins.
-
-    Example:
-        >>> list(signature_of(lambda question, config=None: "yes").parameters)
-        ['question', 'config']
+    imports would be a ``NameError``. A TypeError says that it is not callable, a ValueError that it has none.
     """
     if sys.version_info >= (3, 14):
         from annotationlib import Format

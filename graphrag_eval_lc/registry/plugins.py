@@ -22,20 +22,12 @@ SWITCH: Final = "GRAPHRAG_EVAL_LC_NO_PLUGINS"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plugin:
-    """A module that registered something, or was loaded to do so.
+    """A module that registered something, or was loaded to do so."""
 
-    Attributes:
-        name: What loads it again: ``package.module``, or the path of a file as it was given.
-        via: What loaded it: the ``entry point`` of an installed package, ``--plugin``, the ``config``,
-            or an import in ``Python``.
-        module: Its name in ``sys.modules``.
-        entry_point: Its entry point in an installed package, if any.
-    """
-
-    name: str
-    via: Via
-    module: str
-    entry_point: EntryPoint | None = None
+    name: str  # what loads it again: ``package.module``, or the path of a file as it was given
+    via: Via  # what loaded it; "Python" is an import
+    module: str  # its name in ``sys.modules``
+    entry_point: EntryPoint | None = None  # in an installed package
 
 
 # What users registered: for each kind of thing the declarations by their keys.
@@ -50,12 +42,7 @@ _STATE = (*declared.values(), _plugins, _registered_by, _imported, _installed)
 
 
 def registered_name(key: Any, kind: str = "step kind") -> str:
-    """Return the name in ``registered_now`` of what has a key, which for a step kind is a name and a media type.
-
-    Example:
-        >>> registered_name("saved_sec", "metric"), registered_name(("count_rows", "text/csv"))
-        ('metric saved_sec', 'step kind count_rows with text/csv')
-    """
+    """Return the name in ``registered_now`` of what has a key, which for a step kind is a name and a media type."""
     return f"{kind} {key if isinstance(key, str) else ' with '.join(part for part in key if part is not None)}"
 
 
@@ -118,19 +105,10 @@ def _new_since(before: Mapping[str, Any]) -> list[tuple[str, Any]]:
 
 
 def load_plugins(names: Iterable[str], via: Via = "Python") -> list[Plugin]:
-    """Load plugins, unless they are loaded already.
-
-    Args:
-        names: Each ``package.module`` (also looked up in the current folder) or ``path/to/file.py``.
-        via: What names them.
+    """Load plugins that are not loaded: ``package.module`` (also in the current folder) or ``path/to/file.py``.
 
     Raises:
         PluginError: One of them does not exist, fails to load, or registers nothing.
-
-    Example:
-        >>> load_plugins(["graphrag_eval_lc.records"])
-        Traceback (most recent call last):
-        graphrag_eval_lc.errors.PluginError: the plugin graphrag_eval_lc.records registers nothing. Let it ...
     """
     return [_plugins[name] if name in _plugins else _checked_plugin(name, via) for name in names]
 
@@ -153,9 +131,7 @@ def _checked_plugin(name: str, via: Via) -> Plugin:
 def loaded_plugin(name: str, via: Via, entry_point: EntryPoint | None = None) -> Plugin:
     """Load a module as a plugin, also one that registers nothing; a file is loaded again each time.
 
-    Raises:
-        AgentError: It does not exist, or fails to load.
-        GraphRAGEvalError: What it registers cannot be registered.
+    Raises an AgentError if it does not exist or fails to load, and what refuses its registrations.
     """
     with _lock:
         before, modules, restore = registered_now(), set(sys.modules), saved_registrations()
@@ -177,10 +153,7 @@ def loaded_plugin(name: str, via: Via, entry_point: EntryPoint | None = None) ->
 def load_installed_plugins() -> None:
     """Load the plugins of installed packages (entry-point group ``graphrag_eval_lc``) once a process.
 
-    The environment variable ``GRAPHRAG_EVAL_LC_NO_PLUGINS`` switches it off.
-
-    Raises:
-        PluginError: One of them fails to load.
+    The environment variable ``GRAPHRAG_EVAL_LC_NO_PLUGINS`` switches it off. Raises a PluginError if one fails to load.
     """
     with _lock:
         if _installed or os.environ.get(SWITCH):
@@ -191,18 +164,16 @@ def load_installed_plugins() -> None:
             try:
                 loaded_plugin(entry_point.module, "entry point", entry_point)
             except (Exception, SystemExit) as problem:
-                raise _broken(entry_point, problem) from problem
+                package = f"the package {entry_point.dist.name}" if entry_point.dist else "an installed package"
+                cause = (
+                    problem.what if isinstance(problem, GraphRAGEvalError) else f"{type(problem).__name__}: {problem}"
+                )
+                hint = (
+                    f"Fix or uninstall the package, or set {SWITCH}=1 to do without the plugins of installed packages."
+                )
+                what = f"the plugin {entry_point.name} ({entry_point.value}) of {package} cannot be loaded, as {cause}"
+                raise PluginError(what, hint=hint) from problem
         _installed[GROUP] = True
-
-
-def _broken(entry_point: EntryPoint, problem: BaseException) -> PluginError:
-    distribution = entry_point.dist
-    package = "an installed package" if distribution is None else f"the package {distribution.name}"
-    cause = problem.what if isinstance(problem, GraphRAGEvalError) else f"{type(problem).__name__}: {problem}"
-    return PluginError(
-        f"the plugin {entry_point.name} ({entry_point.value}) of {package} cannot be loaded, as {cause}",
-        hint=f"Fix or uninstall the package, or set {SWITCH}=1 to do without the plugins of installed packages.",
-    )
 
 
 # --- what is known of them -------------------------------------------------------------------------------------------
@@ -215,13 +186,9 @@ def known_plugins() -> list[Plugin]:
 
 
 def plugin_of(name: str, function: Any) -> Plugin:
-    """Return the plugin that registered a function.
+    """Return the plugin that registered a function, which has a name in ``registered_now``.
 
     That is the one whose module or package defines it, else the one that was being loaded, else its module.
-
-    Args:
-        name: What the function is, as in ``registered_now``.
-        function: The function.
     """
     module = module_of(function)
     owners = [plugin for plugin in _plugins.values() if f"{module}.".startswith(f"{plugin.module}.")]
@@ -234,11 +201,7 @@ def plugin_of(name: str, function: Any) -> Plugin:
 
 
 def plugin_records(used: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Return what run.json says of the plugins that a run used, each once.
-
-    Args:
-        used: The functions that it used, by what they are, as in ``registered_now``.
-    """
+    """Return what run.json says of the plugins of functions that a run used, each plugin once."""
     gives: dict[str, list[str]] = {}
     plugins: dict[str, Plugin] = {}
     for name, function in used.items():
@@ -249,12 +212,7 @@ def plugin_records(used: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 
 def plugin_record(plugin: Plugin, gives: Iterable[str]) -> dict[str, Any]:
-    """Return what run.json says of a plugin.
-
-    Returns:
-        ``name``, ``via``; ``entry_point``, ``distribution`` and ``version`` if an installed package has it as its entry
-        point; ``sha256`` of its file, or of all Python files of its package, if they can be read; ``gives``.
-    """
+    """Return what run.json says of a plugin: its package, if it is one's entry point, and a SHA-256 of its files."""
     record: dict[str, Any] = {"name": plugin.name, "via": plugin.via}
     if plugin.entry_point is not None:
         record["entry_point"] = plugin.entry_point.name

@@ -270,13 +270,7 @@ def has_own_check(kind: StepKind) -> bool:
 
 
 def step_kind_for(name: str | None, media_type: str | None) -> StepKind:
-    """Return the most specific kind for reference steps of a name and a media type.
-
-    Example:
-        >>> import graphrag_eval_lc.matching
-        >>> step_kind_for("add", None).title, step_kind_for("add", "application/json").title
-        ('text', 'JSON')
-    """
+    """Return the most specific kind for reference steps of a name and a media type."""
     kinds = _served().kinds
     return (
         kinds.get((name, media_type)) or kinds.get((name, None)) or kinds.get((None, media_type)) or kinds[None, None]
@@ -289,12 +283,6 @@ def step_kind_of(
     """Return the most specific kind for a reference step, also by its further keys and by what can read its output.
 
     ``is_read_by`` returns whether a function can parse the output.
-
-    Example:
-        >>> import graphrag_eval_lc.matching
-        >>> step = {"required_columns": ["name"]}
-        >>> step_kind_of("add", "application/json", step, lambda parse: True).key
-        'rows'
     """
     kinds = _served().kinds
     kind = kinds.get((name, media_type)) or kinds.get((name, None))
@@ -314,13 +302,7 @@ def step_kinds_by_key() -> dict[str, StepKind]:
 
 
 def kind_if_readable(name: str | None, media_type: str | None, step: Mapping[str, Any]) -> StepKind | None:
-    """Return the kind that a reference step would have if its output could be read, by its name or its keys.
-
-    Example:
-        >>> import graphrag_eval_lc.matching
-        >>> kind_if_readable("cypher_query", None, {}).key, kind_if_readable("add", None, {})
-        ('rows', None)
-    """
+    """Return the kind that a reference step would have if its output could be read, by its name or its keys."""
     where = _served().where_for(name, media_type)
     return next((kind for each, kind in where if each.key is None or step.get(each.key) is not None), None)
 
@@ -332,13 +314,6 @@ def meant_media_type(name: str | None, media_type: str | None, is_read_by: Calla
     is meant for a kind that can read the output, and any other that ends with ``+json`` is JSON. A step without one
     whose name goes with a media type of this package
     (``sparql_query``) has that one, if the output can be read so. All else stays as it is.
-
-    Example:
-        >>> import graphrag_eval_lc.matching
-        >>> meant_media_type("sparql_query", "application/sparql+json", lambda parse: True)
-        'application/sparql-results+json'
-        >>> meant_media_type("sparql_query", None, lambda parse: False) is None
-        True
     """
     kinds, known = _served().kinds, _served().media_types
     if media_type is not None and (found := known.get(media_type) or known.get(bare_media_type(media_type))):
@@ -358,13 +333,7 @@ def meant_media_type(name: str | None, media_type: str | None, is_read_by: Calla
 
 
 def near_media_types(media_type: str) -> list[str]:
-    """Return the media types that a kind serves and that an unknown one may be a misspelling of, the nearest first.
-
-    Example:
-        >>> import graphrag_eval_lc.matching
-        >>> near_media_types("application/sparql-results+xm")[0], near_media_types("text/turtle")
-        ('application/sparql-results+xml', [])
-    """
+    """Return the media types that a kind serves and that an unknown one may be a misspelling of, the nearest first."""
     media_types = _served().media_types
     if bare_media_type(media_type) in media_types:
         return []
@@ -393,14 +362,7 @@ def is_misspelt_media_type(given: str, known: str) -> bool:
 
 
 def shown_as(name: str, kind: StepKind) -> ShownAs:
-    """Return how reports treat reference steps of a name and a kind; a name with a meaning decides alone.
-
-    Example:
-        >>> from graphrag_eval_lc.matching import BUILT_IN
-        >>> text = BUILT_IN[-1]
-        >>> shown_as("sparql_query", text), shown_as("run_sparql", text), shown_as("autocomplete_search", text)
-        ('rows', 'text', 'text')
-    """
+    """Return how reports treat reference steps of a name and a kind; a name with a meaning decides alone."""
     if name not in _served().names_with_a_meaning or name in kind.names:
         return kind.shown_as
     return next((each.shown_as for each in _served().kinds.values() if name in each.names), "text")
@@ -436,13 +398,7 @@ def names_that_fulfil(name: str) -> frozenset[str]:
 
 
 def have_other_meanings(name: str, other: str) -> bool:
-    """Return whether two names both have a meaning, and no kind serves both.
-
-    Example:
-        >>> import graphrag_eval_lc.matching
-        >>> have_other_meanings("sparql_query", "retrieval"), have_other_meanings("sparql_query", "cypher_query")
-        (True, False)
-    """
+    """Return whether two names both have a meaning, and no kind serves both."""
     if not {name, other} <= _served().names_with_a_meaning:
         return False
     return not any({name, other} <= kind.names for kind in _served().kinds.values())

@@ -55,22 +55,15 @@ def baseline_of(
     The first and the best are chosen from the earlier runs that were not stopped and have the run's questions in the
     same dataset. All runs of the same commit belong to them, if nothing else differs that is recorded.
 
-    Args:
-        run: The run, which is never part of its baseline.
-        runs: The runs that came to their end, the oldest first.
-        against: ``previous``, ``first``, ``best``, or a run: its label, the name of its folder, or its path.
-        metric: The score that says which run is the best.
-        mean_of: Returns a run's mean of that score; by default that in its folder, failed questions as 0.
-
-    Raises:
-        OptionError: No run has that name.
+    ``runs`` came to their end, the oldest first. ``mean_of`` returns a run's mean of the score that says which run is
+    the best; by default that in its folder, failed questions as 0. An OptionError is raised if no run has the name.
     """
-    at = next((index for index, each in enumerate(runs) if _is_same(each, run)), len(runs))
+    at = next((index for index, each in enumerate(runs) if each.path.resolve() == run.path.resolve()), len(runs))
     if against == PREVIOUS:
         return Baseline((runs[at - 1],)) if at else None
     if against not in (FIRST, BEST):
         wanted = _run_named(against, runs)
-        groups = _by_commit([each for each in runs if not _is_same(each, run)])
+        groups = _by_commit([each for each in runs if each.path.resolve() != run.path.resolve()])
         return next((Baseline(group) for group in groups if wanted in group), None)
     groups = _by_commit([each for each in runs[:at] if is_comparable(each, run)])
     if against == FIRST:
@@ -129,10 +122,6 @@ def main_metric(runs: Sequence[StoredRun]) -> str:
     return MAIN_METRIC if MAIN_METRIC in known or not known else next(iter(runs[-1].metrics()), known[-1])
 
 
-def _is_same(a: StoredRun, b: StoredRun) -> bool:
-    return a.path.resolve() == b.path.resolve()
-
-
 def _run_named(name: str, runs: Sequence[StoredRun]) -> StoredRun:
     """Return the run of a name: a path overrides a label or a folder name; if there are several runs, the last."""
     paths = [run for run in runs if Path(name).resolve() == run.path.resolve()]
@@ -156,15 +145,13 @@ def _by_commit(runs: Sequence[StoredRun]) -> list[Group]:
     """Group the runs of one commit between which nothing changed that is recorded, in the order of their first."""
     groups: list[list[StoredRun]] = []
     for run in runs:
-        alike = (group for group in groups if _is_repeat(group[0], run))
-        if group := next(alike, None):
-            group.append(run)
+        for group in groups:
+            first = group[0]
+            is_of_commit = run.commit is not None and run.commit == first.commit and run.is_clean and first.is_clean
+            is_whole = not (first.record.get("stopped") or run.record.get("stopped"))
+            if is_of_commit and is_whole and not changes_between(first, run):
+                group.append(run)
+                break
         else:
             groups.append([run])
     return [tuple(group) for group in groups]
-
-
-def _is_repeat(first: StoredRun, run: StoredRun) -> bool:
-    is_of_commit = run.commit is not None and run.commit == first.commit and run.is_clean and first.is_clean
-    is_whole = not (first.record.get("stopped") or run.record.get("stopped"))
-    return bool(is_of_commit and is_whole and not changes_between(first, run))

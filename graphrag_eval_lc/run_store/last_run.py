@@ -26,15 +26,7 @@ def earlier_of(folder: Path | None, record: Mapping[str, Any], config: Evaluatio
 
     That is the run's ``baseline``; without one the last finished run before it, in the same folder of runs, that has
     all its questions in the same dataset.
-
-    Args:
-        folder: The run's folder; None for a run in memory.
-        record: Its run.json.
-        config: What says whether a sample passes.
-
-    Example:
-        >>> earlier_of(None, {}, EvaluationConfig()) is None
-        True
+    ``folder`` is None for a run in memory; ``config`` says whether a sample passes.
     """
     try:
         found = _earlier_run(folder, record)
@@ -62,11 +54,8 @@ def _earlier_run(folder: Path | None, record: Mapping[str, Any]) -> StoredRun | 
     before = [
         (each.started, each)
         for each in _next_to(folder)
-        if each.started is not None
-        and each.started < run.started
-        and each.shard is None
-        and is_comparable(each, run)
-        and each.is_finished
+        if each.started is not None and each.started < run.started and each.shard is None
+        if is_comparable(each, run) and each.is_finished
     ]
     return max(before, key=itemgetter(0))[1] if before else None
 

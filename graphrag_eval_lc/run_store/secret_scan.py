@@ -1,7 +1,6 @@
 """Secrets in the files of runs that are there already: found, part by part, and masked in place."""
 
 import base64
-import binascii
 import gzip
 import json
 import os
@@ -12,7 +11,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field
 from os import PathLike
 from pathlib import Path
-from typing import Any, BinaryIO, NamedTuple
+from typing import Any, BinaryIO, Final, NamedTuple
 
 from graphrag_eval_lc.errors import OptionError, RunFolderError, cannot_read, cannot_write
 from graphrag_eval_lc.files.folder_lock import LOCK_FILE, SOFT_LOCK_FILE, FolderLock
@@ -23,10 +22,15 @@ from graphrag_eval_lc.masking import Found, masked_and_found, masked_values
 from graphrag_eval_lc.run_folder import RESPONSES_FILE, RUN_FILE
 from graphrag_eval_lc.run_folder.journal import key_of
 
-_OTHERS = 0o077
-_LOCKS = (LOCK_FILE, SOFT_LOCK_FILE)
-_PARQUET = b"PAR1"
-_LOOKED_AT = 8192  # bytes that tell text from other files
+_OTHERS: Final = 0o077
+_LOCKS: Final = (LOCK_FILE, SOFT_LOCK_FILE)
+_PARQUET: Final = b"PAR1"
+_LOOKED_AT: Final = 8192  # bytes that tell text from other files
+_BLOCK_BYTES: Final = 1 << 20
+_MOST_LINES_OF_A_KEY: Final = 300
+_OPEN_KEY: Final = re.compile(rb"-----BEGIN [A-Z0-9 ]*PRIVATE KEY(?: BLOCK)?-----(?!.*-----END )", re.DOTALL)
+_PACKED: Final = re.compile(r"H4sI[A-Za-z0-9+/]{20,}={0,2}")  # the base64 of a gzip, as the report keeps details
+_IDENTITY: Final = ("question_id", "repeat", "digest")
 
 
 class StoredSecret(NamedTuple):
@@ -67,15 +71,11 @@ class Scan:
 
 
 def scan_secrets(path: str | PathLike[str], *, mask: bool = False) -> Scan:
-    """Look for secrets in the files of a run, of a folder of runs, or in one file.
+    """Look for secrets in the files of a run, of a folder of runs, or in one file; links are not followed.
 
-    Memory holds a line of a journal, or a megabyte of another file, at a time. Links are not followed.
-
-    Args:
-        path: The folder or the file.
-        mask: Whether the files are rewritten with the secrets masked. Each is replaced as a whole, and keeps its
-            mode; the lines of journals stay JSON and keep their question ids, so that the run can be resumed, scored
-            and reported as before.
+    Memory holds a line of a journal, or a megabyte of another file, at a time. With ``mask`` the files are rewritten
+    with the secrets masked. Each is replaced as a whole, and keeps its mode; the lines of journals stay JSON and keep
+    their question ids, so that the run can be resumed, scored and reported as before.
 
     Raises:
         OptionError: The folder or file does not exist.
@@ -94,27 +94,16 @@ def scan_secrets(path: str | PathLike[str], *, mask: bool = False) -> Scan:
     top = Path(path)
     if not os.path.lexists(top):
         raise OptionError("the folder or file does not exist", path=top, hint="Give the folder of a run, or a file.")
-    scan = Scan(top)
-    files = sorted(_files(top))
+    files, scan = [top], Scan(top)
+    if top.is_dir():
+        files = sorted(Path(folder, name) for folder, _, names in os.walk(top) for name in names if name not in _LOCKS)
     with ExitStack() as locks:
-        if mask:
-            for folder in sorted({file.parent for file in files if _is_run(file.parent)}):
+        for folder in sorted({file.parent for file in files}) if mask else ():
+            if any(os.path.lexists(folder / name) for name in (RUN_FILE, RESPONSES_FILE)):
                 locks.enter_context(FolderLock(folder, is_private=is_private_beside(folder / LOCK_FILE)))
         for file in files:
             _scan_file(file, scan, mask)
     return scan
-
-
-def _files(top: Path) -> Iterator[Path]:
-    if not top.is_dir():
-        yield top
-        return
-    for folder, _, names in os.walk(top):
-        yield from (Path(folder, name) for name in names if name not in _LOCKS)
-
-
-def _is_run(folder: Path) -> bool:
-    return any(os.path.lexists(folder / name) for name in (RUN_FILE, RESPONSES_FILE))
 
 
 def _scan_file(path: Path, scan: Scan, mask: bool) -> None:
@@ -122,41 +111,29 @@ def _scan_file(path: Path, scan: Scan, mask: bool) -> None:
         refuse_odd(path)
         with open_to_read(path) as file:
             beginning = file.read(_LOOKED_AT)
+            if beginning.startswith(_PARQUET):
+                scan.unread[path] = "it is a Parquet file: mask the run's files, and export it again"
+            elif b"\0" in beginning:
+                scan.unread[path] = "it is not text"
+            if path in scan.unread:
+                return
+            file.seek(0)
+            scan.files += 1
+            secrets = [
+                StoredSecret(path, line, question_id, each.kind, each.hint)
+                for _, found, question_id in _masked_parts(file, path)
+                for line, each in found
+            ]
     except RunFolderError as problem:
         scan.unread[path] = problem.what
-        return
     except FileNotFoundError:  # of a run that goes on
         return
     except OSError as problem:
         raise cannot_read(path, problem) from problem
-    if beginning.startswith(_PARQUET):
-        scan.unread[path] = "it is a Parquet file: mask the run's files, and export it again"
-    elif b"\0" in beginning:
-        scan.unread[path] = "it is not text"
     else:
-        _scan_text(path, scan, mask)
-
-
-def _scan_text(path: Path, scan: Scan, mask: bool) -> None:
-    scan.files += 1
-    before = len(scan.secrets)
-    try:
-        with open_to_read(path) as file:
-            for block in blocks_of(file, path):
-                scan.secrets += (
-                    StoredSecret(path, block.line_of(each), block.question_id, each.kind, each.hint)
-                    for each in block.found
-                )
-    except OSError as problem:
-        raise cannot_read(path, problem) from problem
-    if mask and len(scan.secrets) > before:
-        _replace(path, scan)
-
-
-def _masked_parts(path: Path) -> Iterator[bytes]:
-    with open_to_read(path) as file:
-        for block in blocks_of(file, path):
-            yield block.masked
+        scan.secrets += secrets
+        if mask and secrets:
+            _replace(path, scan)
 
 
 def _replace(path: Path, scan: Scan) -> None:
@@ -164,7 +141,8 @@ def _replace(path: Path, scan: Scan) -> None:
     try:
         before = path.stat()
         mode = stat.S_IMODE(before.st_mode)
-        replace_file(path, _masked_parts(path), is_private=not mode & _OTHERS)
+        with open_to_read(path) as file:
+            replace_file(path, (part for part, _, _ in _masked_parts(file, path)), is_private=not mode & _OTHERS)
         if stat.S_IMODE(path.stat().st_mode) != mode:
             path.chmod(mode)
     except OSError as problem:
@@ -174,58 +152,27 @@ def _replace(path: Path, scan: Scan) -> None:
         scan.unread[path] = "it has other names (hard links), which still have the old content"
 
 
-# --- the texts of files, part by part ---------------------------------------------------------------------------------
+def _masked_parts(file: BinaryIO, path: Path) -> Iterator[tuple[bytes, list[tuple[int, Found]], str | None]]:
+    """Read a file part by part: a line of a journal, or about a megabyte of another file.
 
-_BLOCK_BYTES = 1 << 20
-_MOST_LINES_OF_A_KEY = 300
-_OPEN_KEY = re.compile(rb"-----BEGIN [A-Z0-9 ]*PRIVATE KEY(?: BLOCK)?-----(?!.*-----END )", re.DOTALL)
-_PACKED = re.compile(r"H4sI[A-Za-z0-9+/]{20,}={0,2}")  # the base64 of a gzip, as the report keeps details
-_IDENTITY = ("question_id", "repeat", "digest")
-
-
-@dataclass(frozen=True, slots=True)
-class Block:
-    """A part of a file: a line of a journal, or about a megabyte of another file.
-
-    Attributes:
-        line: Its first line, from 1.
-        text: Its text.
-        masked: The same without its secrets.
-        found: What they are; ``at`` counts from the block's beginning.
-        question_id: The question that a journal's line is about; None elsewhere.
+    Yields each part without its secrets, these with their lines, and the question that a journal's line is about.
+    Bytes that are not UTF-8 stay as they are.
     """
-
-    line: int
-    text: bytes
-    masked: bytes
-    found: list[Found]
-    question_id: str | None = None
-
-    def line_of(self, found: Found) -> int:
-        """Return the line of a secret."""
-        before = self.text.decode("utf-8", "surrogateescape")[: found.at]
-        return self.line + before.count("\n")
-
-
-def blocks_of(file: BinaryIO, path: Path) -> Iterator[Block]:
-    """Read a file of text part by part; bytes that are not UTF-8 stay as they are.
-
-    Args:
-        file: The file, open for reading.
-        path: Its path, by which a journal is recognised.
-    """
-    if ".jsonl" in path.name:
-        for number, line in enumerate(file, start=1):
-            yield _line_of_journal(line, number)
-        return
-    number = 1
-    for text in _parts(file):
-        masked, found = _masked(text.decode("utf-8", "surrogateescape"))
-        yield Block(number, text, masked.encode("utf-8", "surrogateescape"), found)
-        number += text.count(b"\n")
+    is_journal, line = ".jsonl" in path.name, 1
+    for part in file if is_journal else _whole_lines(file):
+        question_id, text, packed = None, part.decode("utf-8", "surrogateescape"), []
+        plain = text
+        if not is_journal and "H4sI" in text:
+            plain = _PACKED.sub(lambda match, found=packed: _repacked(match, found), text)
+        masked, found = masked_and_found(plain)
+        if is_journal and found:
+            masked, question_id = _masked_line(part, masked)
+        lines = [(line + text[: each.at].count("\n"), each) for each in (*packed, *found)]
+        yield masked.encode("utf-8", "surrogateescape"), lines, question_id
+        line += text.count("\n")
 
 
-def _parts(file: BinaryIO) -> Iterator[bytes]:
+def _whole_lines(file: BinaryIO) -> Iterator[bytes]:
     """Yield whole lines, about a megabyte at once; a private key is not cut in two."""
     while lines := file.readlines(_BLOCK_BYTES):
         part = b"".join(lines)
@@ -237,19 +184,11 @@ def _parts(file: BinaryIO) -> Iterator[bytes]:
         yield part
 
 
-def _masked(text: str) -> tuple[str, list[Found]]:
-    found: list[Found] = []
-    if "H4sI" in text:
-        text = _PACKED.sub(lambda match: _repacked(match, found), text)
-    masked, more = masked_and_found(text)
-    return masked, found + more
-
-
 def _repacked(match: re.Match[str], found: list[Found]) -> str:
     """Mask what is packed; what cannot be unpacked stays."""
     try:
         inside = gzip.decompress(base64.b64decode(match[0], validate=True)).decode()
-    except (OSError, EOFError, ValueError, binascii.Error):
+    except (OSError, EOFError, ValueError):
         return match[0]
     masked, more = masked_and_found(inside)
     if masked == inside:
@@ -258,22 +197,16 @@ def _repacked(match: re.Match[str], found: list[Found]) -> str:
     return base64.b64encode(gzip.compress(masked.encode(), compresslevel=6, mtime=0)).decode("ascii")
 
 
-# --- lines of journals -----------------------------------------------------------------------------------------------
-
-
-def _line_of_journal(line: bytes, number: int) -> Block:
-    masked, found = masked_and_found(line.decode("utf-8", "surrogateescape"))
-    if not found:
-        return Block(number, line, line, found)
+def _masked_line(line: bytes, masked: str) -> tuple[str, str | None]:
+    """Return a masked line of a journal that is JSON and has its question still, and that question."""
     record = _record_in(line)
     if record is None:  # torn
-        return Block(number, line, masked.encode("utf-8", "surrogateescape"), found)
-    after = _record_in(masked.encode("utf-8", "surrogateescape"))
-    if after is None or _identity(after) != _identity(record) or after.keys() != record.keys():
-        kept = {**masked_values(record), **_identity(record)}
-        masked = f"{json_text(kept)}\n"
+        return masked, None
+    after, identity = _record_in(masked.encode("utf-8", "surrogateescape")), _identity(record)
+    if after is None or _identity(after) != identity or after.keys() != record.keys():
+        masked = f"{json_text({**masked_values(record), **identity})}\n"
     key = key_of(record)
-    return Block(number, line, masked.encode("utf-8", "surrogateescape"), found, None if key is None else key[0])
+    return masked, None if key is None else key[0]
 
 
 def _record_in(line: bytes) -> dict[str, Any] | None:

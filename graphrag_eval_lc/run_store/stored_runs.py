@@ -89,6 +89,18 @@ class StoredRun:
         return [str(tag) for tag in tags] if isinstance(tags, list) else []
 
     @property
+    def identity(self) -> dict[str, Any]:
+        """What rows say of the run; what is not known is None."""
+        return {
+            "path": str(self.path),
+            "label": self.label,
+            "started": None if self.started is None else self.started.isoformat(timespec="seconds"),
+            "commit": self.commit,
+            "clean": self.is_clean,
+            "dataset_sha256": self.dataset_digest,
+        }
+
+    @property
     def is_finished(self) -> bool:
         """Whether the run was scored to its end."""
         return "totals" in self.record and (self.path / AGGREGATES_FILE).is_file()
@@ -101,9 +113,6 @@ class StoredRun:
         """Return the means of scores, as the report shows them: failed questions count as 0 in the first of each.
 
         The results are read only if some questions failed, because the aggregates have the means of the answered ones.
-
-        Args:
-            metrics: The scores; those that the run does not have are left out.
 
         Raises:
             RunFolderError: A file of the run cannot be read.
@@ -119,40 +128,31 @@ class StoredRun:
 
     def metrics(self) -> list[str]:
         """Return the scores that the run has."""
-        return [key for key, value in self._micro.items() if _is_score(key) and "mean" in _mapping(value)]
+        means = (key for key, value in self._micro.items() if "mean" in _mapping(value))
+        return [key for key in means if metric_spec(key).kind == "score" and key not in UPPER_BOUNDS]
 
     def row(self, metrics: Iterable[str] = (MAIN_METRIC,)) -> dict[str, Any]:
         """Return what a list of runs shows of the run, as JSON has it; what is not known is None.
 
-        Args:
-            metrics: The scores; those that the run does not have are left out of ``scores``.
-
-        Returns:
-            ``path``, ``label``, ``shard``, ``tags``, ``started``, ``commit``, ``clean``, ``dataset``,
-            ``dataset_sha256``, ``finished``, ``questions``, ``errors`` (samples that failed), ``scores`` (by metric
-            ``mean``, failed questions as 0, and ``answered``), ``total_tokens`` and ``cost`` in USD, of agent and
-            judges.
+        ``errors`` counts the samples that failed, in the ``mean`` of ``scores`` failed questions count as 0, and
+        ``cost`` is in USD, of agent and judges.
 
         Raises:
             RunFolderError: A file of the run cannot be read.
         """
         finished = self.is_finished
         micro = self._micro if finished else {}
-        totals = _mapping(self.record.get("totals"))
-        dataset = _mapping(self.record.get("dataset"))
+        totals, dataset = _mapping(self.record.get("totals")), _mapping(self.record.get("dataset"))
+        counts = [micro.get(key) for key in (NUMBER_OF_SUCCESS_SAMPLES, NUMBER_OF_ERROR_SAMPLES)]
+        samples = None if any(not isinstance(count, int) for count in counts) else sum(map(int, counts))
         means = self.means(metrics) if finished else {}
         return {
-            "path": str(self.path),
-            "label": self.label,
+            **self.identity,
             "shard": self.shard,
             "tags": self.tags,
-            "started": None if self.started is None else self.started.isoformat(timespec="seconds"),
-            "commit": self.commit,
-            "clean": self.is_clean,
             "dataset": dataset.get("path"),
-            "dataset_sha256": self.dataset_digest,
             "finished": finished,
-            "questions": _number(micro.get(NUMBER_OF_QUESTIONS, _samples(micro))),  # only of repeats
+            "questions": _number(micro.get(NUMBER_OF_QUESTIONS, samples)),  # only of repeats
             "errors": _number(micro.get(NUMBER_OF_ERROR_SAMPLES)),
             "scores": {metric: {"mean": mean.every, "answered": mean.answered} for metric, mean in means.items()},
             TOTAL_TOKENS: _number(totals.get(TOTAL_TOKENS)),
@@ -225,16 +225,6 @@ def _folders(root: Path) -> Iterator[Path]:
         )
         if is_run and not is_known:
             yield path
-
-
-def _samples(micro: Mapping[str, Any]) -> int | None:
-    counts = [micro.get(key) for key in (NUMBER_OF_SUCCESS_SAMPLES, NUMBER_OF_ERROR_SAMPLES)]
-    known = [count for count in counts if isinstance(count, int)]
-    return sum(known) if len(known) == len(counts) else None
-
-
-def _is_score(key: str) -> bool:
-    return metric_spec(key).kind == "score" and key not in UPPER_BOUNDS
 
 
 def _mapping(value: object) -> Mapping[str, Any]:

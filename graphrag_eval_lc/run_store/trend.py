@@ -4,7 +4,7 @@ Results are read one run after the other, and of each only the values of the sho
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from math import fsum
 from os import PathLike
 from pathlib import Path
@@ -38,22 +38,13 @@ SPENT = (TOTAL_TOKENS, AGENT_COST, ELAPSED_SEC)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TrendValue:
-    """A score in one run, over all questions or those of a template.
+    """A score in one run, over all questions or those of a template."""
 
-    Attributes:
-        mean: The mean, failed questions as 0 (if lower is better, as the greatest value).
-        answered: The mean over the questions that were answered; None if there is none.
-        low: The lower end of the 95 % interval of ``mean``; None if it is not known.
-        high: The upper end.
-        note: Why the interval is too narrow; None if it is not.
-        number_of_questions: How many questions have the score.
-    """
-
-    mean: float
-    answered: float | None
-    low: float | None
+    mean: float  # failed questions as 0, or if lower is better as the greatest value
+    answered: float | None  # over the questions that were answered
+    low: float | None  # of the 95 % interval of ``mean``
     high: float | None
-    note: str | None
+    note: str | None  # why the interval is too narrow
     number_of_questions: int
 
 
@@ -79,9 +70,9 @@ class TrendPoint:
     values: Mapping[str, TrendValue]
     templates: Mapping[str, Mapping[str, TrendValue]]
     spent: Mapping[str, float]
-    changes: Sequence[str] = ()
-    differences: Mapping[str, MetricComparison] = field(default_factory=dict)
-    baseline: Baseline | None = None
+    changes: Sequence[str]
+    differences: Mapping[str, MetricComparison]
+    baseline: Baseline | None
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -121,7 +112,22 @@ class RunTrend:
         """
         if kind not in ("runs", "templates"):
             raise OptionError(f"unknown kind of rows {kind!r}", key="kind", hint="Give runs or templates.")
-        return list(self._run_rows() if kind == "runs" else self._template_rows())
+        rows: list[dict[str, Any]] = []
+        for point in self.points:
+            run = {key: each for key, each in point.run.identity.items() if each is not None}
+            for metric, templates in point.templates.items() if kind == "templates" else ():
+                about = {**run, "metric": metric}
+                rows += ({**about, "template_id": each, **_cells(value)} for each, value in templates.items())
+            for metric, value in point.values.items() if kind == "runs" else ():
+                row = {**run, "metric": metric, **_cells(value)}
+                row |= {"number_of_errors": point.number_of_errors, **point.spent}
+                if (difference := point.differences.get(metric)) is not None:
+                    row |= {"difference": difference.difference, "p_value": difference.p_value}
+                    row["verdict"] = verdict_word(difference)
+                    if point.baseline is not None and self.against != PREVIOUS:
+                        row["against"] = " + ".join(str(each.path) for each in point.baseline.runs)
+                rows.append({**row, "changes": "; ".join(point.changes)})
+        return rows
 
     def to_pandas(self, kind: Kind = "runs") -> "pd.DataFrame":
         """Return the rows as a frame.
@@ -153,24 +159,6 @@ class RunTrend:
             OptionError: No run has the score.
         """
         return plot_trend(self.rows(), metric or self.metrics[0], ax=ax)
-
-    def _run_rows(self) -> Iterator[dict[str, Any]]:
-        for point in self.points:
-            for metric, value in point.values.items():
-                row = {**_run_cells(point), "metric": metric, **_value_cells(value)}
-                row |= {"number_of_errors": point.number_of_errors, **point.spent}
-                if (difference := point.differences.get(metric)) is not None:
-                    row |= {"difference": difference.difference, "p_value": difference.p_value}
-                    row["verdict"] = verdict_word(difference)
-                    if point.baseline is not None and self.against != PREVIOUS:
-                        row["against"] = " + ".join(str(run.path) for run in point.baseline.runs)
-                yield {**row, "changes": "; ".join(point.changes)}
-
-    def _template_rows(self) -> Iterator[dict[str, Any]]:
-        for point in self.points:
-            for metric, templates in point.templates.items():
-                for template_id, value in templates.items():
-                    yield {**_run_cells(point), "metric": metric, "template_id": template_id, **_value_cells(value)}
 
 
 @recorded_only_here()
@@ -227,39 +215,33 @@ def trend(
         number = counted(len(unfinished), "unfinished run")
         warnings.append(f"{number} left out: {listed(unfinished, 3)}")
     wanted = tuple(dict.fromkeys(metrics)) if metrics else (main_metric(shown),)
-    _refuse_unknown(wanted, shown)
+    known = list(dict.fromkeys(metric for run in shown for metric in run.metrics()))
+    for metric in wanted:
+        if metric not in known and metric_spec(metric).is_spent:
+            hint = "Name a score. Tokens, cost and seconds are shown next to it."
+            raise OptionError(f"{metric} is not a score", hint=hint)
+        if metric not in known:
+            hint = f"{named(known, metric)}." if known else "Score the runs with references."
+            raise OptionError(f"none of the runs has the score {metric}", hint=hint)
     read = _ReadRuns(wanted, frozenset(template_ids))
-    points = tuple(_points(shown, runs, against, read))
+    points = []
+    for before, run in zip((None, *shown), shown, strict=False):
+        earlier = shown if against == PREVIOUS else runs
+        baseline = baseline_of(run, earlier, against, metric=wanted[0], mean_of=read.mean)
+        points.append(_point(before, run, baseline, read))
     for template_id in template_ids:
         if template_id not in read.templates:
             hint = f"{named(list(read.templates), template_id)}." if read.templates else "Give no template."
             raise OptionError(f"none of the runs has the template {template_id}", hint=hint)
-    return RunTrend(Path(folder), wanted, points, tuple(warnings), against)
-
-
-def _refuse_unknown(metrics: Iterable[str], runs: Sequence[StoredRun]) -> None:
-    known = list(dict.fromkeys(metric for run in runs for metric in run.metrics()))
-    for metric in metrics:
-        if metric in known:
-            continue
-        if metric_spec(metric).is_spent:
-            hint = "Name a score. Tokens, cost and seconds are shown next to it."
-            raise OptionError(f"{metric} is not a score", hint=hint)
-        hint = f"{named(known, metric)}." if known else "Score the runs with references."
-        raise OptionError(f"none of the runs has the score {metric}", hint=hint)
+    return RunTrend(Path(folder), wanted, tuple(points), tuple(warnings), against)
 
 
 class _ReadRuns:
-    """The values of runs in the metrics of a trend; several runs together are repeats.
-
-    Attributes:
-        metrics: The metrics, the main one first.
-        templates: The templates that were seen.
-    """
+    """The values of runs in the metrics of a trend, the main one first; several runs together are repeats."""
 
     def __init__(self, metrics: Sequence[str], template_ids: frozenset[str]) -> None:
         self.metrics = metrics
-        self.templates: dict[str, None] = {}
+        self.templates: dict[str, None] = {}  # that were seen
         self._template_ids = template_ids
         self._known: dict[Path, NamedRun] = {}
 
@@ -290,68 +272,40 @@ class _ReadRuns:
         return self._known[run.path]
 
 
-def _points(
-    shown: Sequence[StoredRun], runs: Sequence[StoredRun], against: str, read: _ReadRuns
-) -> Iterator[TrendPoint]:
-    before: StoredRun | None = None
-    for run in shown:
-        earlier = shown if against == PREVIOUS else runs
-        baseline = baseline_of(run, earlier, against, metric=read.metrics[0], mean_of=read.mean)
-        yield _point(before, run, baseline, read)
-        before = run
-
-
 def _point(before: StoredRun | None, run: StoredRun, baseline: Baseline | None, read: _ReadRuns) -> TrendPoint:
     numbers = read.of([run]).numbers
-    scores = score_values(numbers)
+    scores = {key: values for key, values in score_values(numbers).items() if key in read.metrics and values.every}
+    values = {metric: _value(metric, scores[metric]) for metric in read.metrics if metric in scores}
     questions = numbers.questions.values()
-    values = {
-        metric: value for metric in read.metrics if metric in scores and (value := _value(metric, scores[metric]))
-    }
+    spent = {key: [mean for each in questions if (mean := each.mean(key)) is not None] for key in SPENT}
     return TrendPoint(
         run=run,
         number_of_questions=len(questions),
         number_of_errors=sum(question.errors for question in questions),
         values=values,
-        templates={metric: dict(_by_template(metric, scores[metric])) for metric in values},
-        spent={metric: mean for metric in SPENT if (mean := _mean_spent(numbers, metric)) is not None},
+        templates={metric: dict(_of_templates(metric, scores[metric])) for metric in values},
+        spent={key: fsum(means) / len(means) for key, means in spent.items() if means},
         changes=() if before is None else changes_between(before, run),
         differences={} if baseline is None else _differences(baseline, run, read, list(values)),
         baseline=baseline,
     )
 
 
-def _value(metric: str, values: ScoreValues, *, is_of_template: bool = False) -> TrendValue | None:
-    every = values.all_values()
-    if not every:
-        return None
-    mean = values.mean()
-    assert mean.every is not None
-    # The questions of one template count each for itself.
-    clusters: Sequence[Any] = (
-        range(len(every)) if is_of_template else [key for key, group in values.every.items() for _ in group]
-    )
-    interval = mean_interval(every, clusters, bounds=metric_spec(metric).bounds_of(every))
-    return TrendValue(
-        mean=mean.every,
-        answered=mean.answered,
-        low=None if interval is None else interval.low,
-        high=None if interval is None else interval.high,
-        note=None if interval is None else interval.note,
-        number_of_questions=len(every),
-    )
-
-
-def _by_template(metric: str, values: ScoreValues) -> Iterator[tuple[str, TrendValue]]:
+def _of_templates(metric: str, values: ScoreValues) -> Iterator[tuple[str, TrendValue]]:
     for template_id in values.every:
-        value = _value(metric, values.of_template(template_id), is_of_template=True)
-        if value is not None:
-            yield template_id, value
+        yield template_id, _value(metric, values.of_template(template_id), of_one=True)
 
 
-def _mean_spent(numbers: RunValues, metric: str) -> float | None:
-    spent = [value for question in numbers.questions.values() if (value := question.mean(metric)) is not None]
-    return fsum(spent) / len(spent) if spent else None
+def _value(metric: str, values: ScoreValues, *, of_one: bool = False) -> TrendValue:
+    every, mean = values.all_values(), values.mean()
+    clusters: Iterable[Any] = (key for key, group in values.every.items() for _ in group)
+    if of_one:  # the questions of one template count each for itself
+        clusters = range(len(every))
+    interval = mean_interval(every, list(clusters), bounds=metric_spec(metric).bounds_of(every))
+    low, high, _, note = (None, None, None, None) if interval is None else interval
+    return TrendValue(
+        mean=mean.every or 0.0, answered=mean.answered, low=low, high=high, note=note, number_of_questions=len(every)
+    )
 
 
 def _differences(
@@ -372,23 +326,7 @@ def _differences(
     return found
 
 
-def _run_cells(point: TrendPoint) -> dict[str, Any]:
-    run = point.run
-    cells = {
-        "path": str(run.path),
-        "label": run.label,
-        "started": None if run.started is None else run.started.isoformat(timespec="seconds"),
-        "commit": run.commit,
-        "clean": run.is_clean,
-        "dataset_sha256": run.dataset_digest,
-    }
-    return _known(cells)
-
-
-def _value_cells(value: TrendValue) -> dict[str, Any]:
-    ends = {"low": value.low, "high": value.high, "number_of_questions": value.number_of_questions}
-    return _known({"mean": value.mean, "mean_answered": value.answered, **ends})
-
-
-def _known(cells: Mapping[str, Any]) -> dict[str, Any]:
-    return {key: value for key, value in cells.items() if value is not None}
+def _cells(value: TrendValue) -> dict[str, Any]:
+    cells = {"mean": value.mean, "mean_answered": value.answered, "low": value.low, "high": value.high}
+    known = {key: each for key, each in cells.items() if each is not None}
+    return {**known, "number_of_questions": value.number_of_questions}

@@ -16,17 +16,19 @@ STEPS = {"scoring": "last_group", "names": {}, "outputs": {}}
 
 @pytest.fixture
 def warnings_of(tmp_path: Path, scored: Scored) -> Callable[..., list[str]]:
-    """Return the function that compares two runs that have the same results and these configs."""
+    """Return the function that compares two runs that have the same results and these configs, or another section."""
 
-    def warnings(*configs: dict[str, Any], metrics: list[str] | None = None, **values: float) -> list[str]:
+    def warnings(
+        *configs: dict[str, Any], metrics: list[str] | None = None, section: str = "config", **values: float
+    ) -> list[str]:
         for name, config in zip("ab", configs, strict=True):
             path = tmp_path / name
             path.mkdir(exist_ok=True)
             lines = (f"{json.dumps(result)}\n" for result in scored(*[1.0, 0.5] * 10, **values))
             path.joinpath("results.jsonl").write_text("".join(lines))
-            path.joinpath("run.json").write_text(json.dumps({"format_version": 2, "config": config}))
+            path.joinpath("run.json").write_text(json.dumps({"format_version": 2, section: config}))
         compared = compare_runs(tmp_path / "a", tmp_path / "b", metrics=metrics)
-        return [text for text in compared.warnings if "settings" in text]
+        return [text for text in compared.warnings if "may not be comparable" in text]
 
     return warnings
 
@@ -47,6 +49,18 @@ def test_steps_that_are_scored_otherwise_are_told_once(
     assert warnings_of({"steps": STEPS}, {"steps": {**STEPS, **other}}) == [
         f"A and B were scored with other settings (steps.{name}), so that steps_score may not be comparable."
     ]
+
+
+def test_runs_that_were_recorded_otherwise_are_told_of_what_depends_on_steps(
+    warnings_of: Callable[..., list[str]],
+) -> None:
+    captures = {"max_output_chars": None, "redact": True, "added": 1}, {"max_output_chars": 1000, "redact": True}
+    assert warnings_of(*captures, section="capture", total_tokens=9) == [
+        "A and B were recorded with other options of the capture (max_output_chars), so that steps_score may not be "
+        "comparable."
+    ]
+    assert warnings_of(*captures, section="capture", metrics=["total_tokens"], total_tokens=9) == []
+    assert warnings_of(captures[0], {}, section="capture") == []
 
 
 def test_only_the_engine_of_judges_changes_scores(warnings_of: Callable[..., list[str]]) -> None:
