@@ -6,7 +6,7 @@ from functools import cached_property, lru_cache
 from itertools import chain
 from math import ceil, copysign, fsum, sqrt
 from statistics import NormalDist
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from graphrag_eval_lc.metrics.intervals import (
     Clusters,
@@ -25,6 +25,13 @@ _NUMBERS_IN_CACHE: Final = 65_536
 _ROUNDING: Final = 1e-9
 # The range of the questions that it takes holds the true number in about this share of runs.
 _RANGE_CONFIDENCE: Final = 0.8
+
+
+class NeededQuestions(NamedTuple):
+    """In which range the number of questions that it takes lies; ``high`` is None if nothing can be said of it."""
+
+    low: int
+    high: int | None
 
 
 class MeanDifference:
@@ -197,7 +204,7 @@ class MeanDifference:
             return None
         return questions_needed(self.difference, self.standard_error, self.number_of_values, significance=significance)
 
-    def questions_needed_range(self, significance: float = 0.05) -> tuple[int, int | None] | None:
+    def questions_needed_range(self, significance: float = 0.05) -> NeededQuestions | None:
         """Return a range for the number of questions that it takes to find the true difference with a power of 0.8.
 
         A single number is as unsure as the measured difference is small: it goes with the square of the difference
@@ -221,7 +228,7 @@ class MeanDifference:
             None if end <= 0 else questions_needed(end, 1.0, self.number_of_values, significance=significance)
             for end in (ratio + reach, ratio - reach)
         )
-        return _rounded(low or 1, math.floor), None if high is None else _rounded(high, ceil)
+        return NeededQuestions(_rounded(low or 1, math.floor), None if high is None else _rounded(high, ceil))
 
     @cached_property
     def _means_of_choices(self) -> Any:

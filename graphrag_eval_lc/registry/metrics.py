@@ -1,6 +1,6 @@
 """The metrics of this package, and those that users register."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from functools import lru_cache
@@ -106,20 +106,13 @@ def _beside(name: str) -> dict[str, Any]:
     return {"cost_key": cost_key(name), "reason_key": reason_key(name), "error_key": error_key(name)}
 
 
-def _of_contexts(judge: str, whats: tuple[str, ...], against: str, *texts: str) -> tuple[MetricSpec, ...]:
+def _of_contexts(judge: str, whats: tuple[str, ...], against: str, requires: str, source: str) -> Iterator[MetricSpec]:
     """Declare recall, precision and F1 of contexts; F1 has no reason and no error."""
-    return tuple(
-        _spec(
-            key := f"{judge}_{what}",
-            f"{what} of the contexts against {against}",
-            *texts,
-            part_of=None if what == "f1" else f"{judge}_f1",
-            judge=judge,
-            **_OF_RETRIEVAL,
-            **({"cost_key": cost_key(key)} if what == "f1" else _beside(key)),
-        )
-        for what in whats
-    )
+    for what in whats:
+        key, title = f"{judge}_{what}", f"{what} of the contexts against {against}"
+        part_of = None if what == "f1" else f"{judge}_f1"
+        more = {"cost_key": cost_key(key)} if what == "f1" else _beside(key)
+        yield _spec(key, title, requires, source, part_of=part_of, judge=judge, **_OF_RETRIEVAL, **more)
 
 
 def _spent(key: str, title: str, unit: str, requires: str, source: str, **more: Any) -> MetricSpec:

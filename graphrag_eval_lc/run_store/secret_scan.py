@@ -9,6 +9,7 @@ import stat
 from collections.abc import Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass, field
+from functools import partial
 from os import PathLike
 from pathlib import Path
 from typing import Any, BinaryIO, Final, NamedTuple
@@ -160,10 +161,10 @@ def _masked_parts(file: BinaryIO, path: Path) -> Iterator[tuple[bytes, list[tupl
     """
     is_journal, line = ".jsonl" in path.name, 1
     for part in file if is_journal else _whole_lines(file):
-        question_id, text, packed = None, part.decode("utf-8", "surrogateescape"), []
-        plain = text
-        if not is_journal and "H4sI" in text:
-            plain = _PACKED.sub(lambda match, found=packed: _repacked(match, found), text)
+        text, question_id = part.decode("utf-8", "surrogateescape"), None
+        packed: list[Found] = []
+        is_packed = not is_journal and "H4sI" in text
+        plain = _PACKED.sub(partial(_repacked, found=packed), text) if is_packed else text
         masked, found = masked_and_found(plain)
         if is_journal and found:
             masked, question_id = _masked_line(part, masked)

@@ -143,8 +143,9 @@ class StoredRun:
         finished = self.is_finished
         micro = self._micro if finished else {}
         totals, dataset = _mapping(self.record.get("totals")), _mapping(self.record.get("dataset"))
-        counts = [micro.get(key) for key in (NUMBER_OF_SUCCESS_SAMPLES, NUMBER_OF_ERROR_SAMPLES)]
-        samples = None if any(not isinstance(count, int) for count in counts) else sum(map(int, counts))
+        keys = (NUMBER_OF_SUCCESS_SAMPLES, NUMBER_OF_ERROR_SAMPLES)
+        counts = [count for key in keys if isinstance(count := micro.get(key), int)]
+        samples = sum(counts) if len(counts) == len(keys) else None
         means = self.means(metrics) if finished else {}
         return {
             **self.identity,
