@@ -108,8 +108,8 @@ FACTS: Final = {
         "1",
     ),
     "answer_lines_in_one_row": Facts(
-        "the list items and table rows of which each two values are in one row of a result that has both ÷ those of "
-        "which that can be said; swapped values are in no such row",
+        "the list items, table rows and parts of enumerations of which each two values are in one row of a result that "
+        "has both ÷ those of which that can be said; exchanged values are in no such row",
         'answered("- NO1: 98.05\\n- NO2: 98.05", PRICES)["answer_lines_in_one_row"]',
         "0.5",
     ),

@@ -191,6 +191,7 @@ _QUOTED: Final = re.compile(
     r"`([^`\n]{2,120})`|\"([^\"\n]{2,120})\"|“([^”\n]{2,120})”|«([^»\n]{2,120})»|\*\*([^*\n]{2,120})\*\*"
 )
 _MORE_UNITS: Final = frozenset({"%", "°C", "°F", "°", "Ω", "MVAr", "EUR", "NOK", "USD"})
+_PLAIN_UNITS: Final = frozenset(map(plain, {*UNITS, *_MORE_UNITS}))
 _AMOUNT: Final = re.compile(r"[-−+]?\d[\d.,]*(?:\s*[%°]|\s+[a-zµΩ]|\s?[kMGT]?(?:V|W|A|Hz|VAr|VA|Wh)\b|\Z)")
 _END: Final = ".:!?*_"
 
@@ -237,7 +238,8 @@ def _names_in(line: AnswerLine, at: int, labels: Iterable[str]) -> Iterator[Answ
             is_whole = not (flat[place - 1 : place].isalnum() or flat[end : end + 1].isalnum())
             is_whole = is_whole and flat[place - 1 : place] not in ("_", "-") and flat[end : end + 1] not in ("_", "-")
             start, stop = places[place], places[end - 1] + 1
-            if is_whole and line.is_free(start, stop):
+            is_unit = label in _PLAIN_UNITS and line.text[:start].rstrip()[-1:].isdigit()  # a column may have units
+            if is_whole and not is_unit and line.is_free(start, stop):
                 line.taken.append((start, stop))
                 yield _value(line, at, start, stop, "name", keys=(label,))
             place = flat.find(label, place + 1)

@@ -189,7 +189,7 @@ class AnswerChecks:
             if None in places:
                 yield "not all that must be in order is named"
             elif places != sorted(place for place in places if place is not None):
-                yield "the order is another"
+                yield "the names are in another order"
 
     def _all_names(self, names: Sequence[str], shortest: int = 3) -> list[str]:
         """Return the plain texts that name an entity: those given, and the labels that rows have of it alone.

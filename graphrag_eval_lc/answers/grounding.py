@@ -159,13 +159,20 @@ class Grounding:
         return sum(each.verdict != "none" for each in counted) / len(counted) if counted else None
 
     def _by_record(self) -> list[list[GroundedValue]]:
-        """Return the values that have places, by the list item or the table row that they are in."""
-        found: dict[int, list[GroundedValue]] = {}
+        """Return the values that have places, by the list item, table row or part of an enumeration they are in."""
+        found: dict[tuple[int, int], list[GroundedValue]] = {}
+        of_line: dict[int, list[GroundedValue]] = {}
         for each in self.values:
             line = self._lines[each.value.line]
-            if (line.is_row or line.is_item) and 0 < len(each.places) <= _MOST_PLACES:
-                found.setdefault(line.record, []).append(each)
-        return list(found.values())
+            if line.is_row or line.is_item:
+                found.setdefault((line.record, -1), []).append(each)
+            else:
+                of_line.setdefault(each.value.line, []).append(each)
+        for at, values in of_line.items():
+            for part, of_part in enumerate(_enumerated(self._lines[at].text, values)):
+                found[self._lines[at].record, part] = of_part
+        located = ([each for each in values if 0 < len(each.places) <= _MOST_PLACES] for values in found.values())
+        return [values for values in located if values]
 
     def lines_in_one_row(self) -> float | None:
         """Return the share of the answer's records whose values are in one row; None if no record has several."""
@@ -268,9 +275,35 @@ _MORE: Final = re.compile(
 _NAME: Final = re.compile(r"(?!\d+\s?\w{1,3}\Z)(?:.*\d|.*[A-Z].*[A-Z])")
 
 
+_BETWEEN: Final = re.compile(r"[,;]|[.!?]\s|\band\b")
 _SHORT_ID: Final = 8
 _ID: Final = re.compile(r"://|urn:|[0-9a-f]{8}", re.IGNORECASE)
 _FLOAT: Final = 2.3e-16  # what a float has of its size
+
+
+def _enumerated(text: str, values: Sequence[GroundedValue]) -> list[list[GroundedValue]]:
+    """Return the values of each part of an enumeration in a sentence, such as "HASLE (420 kV), NEA (300 kV)".
+
+    Two or more parts in a row belong to one if they have values of the same kinds, at least two each. The first one may
+    have others before these.
+    """
+    parts: list[list[GroundedValue]] = [[]]
+    end = depth = 0
+    for each in values:
+        between = text[end : each.value.start]
+        depth += between.count("(") - between.count(")")
+        if end and depth <= 0 and _BETWEEN.search(between):
+            parts.append([])
+        parts[-1].append(each)
+        end = each.value.end
+    kinds = [tuple(each.value.kind for each in part) for part in parts]
+    found: list[list[GroundedValue]] = []
+    for at in range(1, len(parts)):
+        size = len(kinds[at])
+        if size > 1 and kinds[at - 1][-size:] == kinds[at]:
+            found += [] if found and found[-1] is parts[at - 1] else [parts[at - 1][-size:]]
+            found.append(parts[at])
+    return found
 
 
 def _in_common_rows(values: Sequence[GroundedValue]) -> Sequence[GroundedValue]:

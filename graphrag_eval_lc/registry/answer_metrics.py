@@ -35,7 +35,11 @@ OF_ANSWERS_WITH_ROWS: Final = (
         )
         for key, title, part_of in (
             (ANSWER_GROUNDED, "the answer's values that the agent's steps returned", None),
-            (ANSWER_LINES, "the answer's list items and table rows whose values are in one row", ANSWER_GROUNDED),
+            (
+                ANSWER_LINES,
+                "the answer's items, table rows and parts of lists whose values are in one row",
+                ANSWER_GROUNDED,
+            ),
             (ANSWER_COVERAGE, "the rows of the last matched query that the answer mentions", ANSWER_GROUNDED),
         )
     ),
