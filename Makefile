@@ -2,6 +2,8 @@
 PYTHON ?= python3
 VENV ?= .venv
 BIN = $(VENV)/bin
+# Images of containers set it, and each start of Python compiles all that it imports.
+unexport PYTHONDONTWRITEBYTECODE
 
 # Like jupyter-execute, without recording when each cell ran.
 define RUN_NOTEBOOKS

@@ -1,7 +1,9 @@
 """What all tests share: the folder of conformance data, where there is one, and how properties are tried."""
 
 import os
+import re
 import signal
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -27,6 +29,24 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 
 # The runs of tests are not to be told in the summary of the job that tests them.
 os.environ.pop("GITHUB_STEP_SUMMARY", None)
+
+ALL_IS_FULL = re.compile(r"^pytestmark = \[?\s*pytest\.mark\.full\b", re.MULTILINE)
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Import no file of whose tests the group that is asked for has none: to import all takes longer than many run."""
+    group = config.getoption("markexpr")
+    if group not in ("full", "not full") or not collection_path.match("test_*.py"):
+        return None
+    text = collection_path.read_text(encoding="utf-8")
+    has_none = "mark.full" not in text if group == "full" else ALL_IS_FULL.search(text)
+    return True if has_none else None
+
+
+def pytest_collection_finish() -> None:
+    """Keep the bytecode of libraries alone: tests replace agents within the second by which it is told to be old."""
+    sys.dont_write_bytecode = True
+    os.environ["PYTHONDONTWRITEBYTECODE"] = "1"
 
 
 @pytest.fixture(scope="session")

@@ -33,7 +33,6 @@ def test_blocks_run_as_they_stand(page: Path, tmp_path: Path, monkeypatch: pytes
         assert run_blocks(page)
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
-def test_what_is_not_run_says_why(page: Path) -> None:
-    marks = [block.mark for block in code_blocks(page) if not block.is_run]
-    assert all(len(mark.removeprefix("not run").strip(": ")) > 5 for mark in marks)
+def test_what_is_not_run_says_why() -> None:
+    marks = [(page, block.mark) for page in PAGES for block in code_blocks(page) if not block.is_run]
+    assert [each for each in marks if len(each[1].removeprefix("not run").strip(": ")) <= 5] == []

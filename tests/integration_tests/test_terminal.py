@@ -3,6 +3,8 @@
 import csv
 import html
 import json
+import re
+import shutil
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
@@ -65,7 +67,7 @@ def command(folder: Path, *arguments: str) -> tuple[int, str]:
     code, written = on_terminal(["-c", _MAIN, *arguments], folder)
     assert commands_in(written) == []
     assert "Traceback" not in written
-    assert "mistake in graphrag-eval-lc" not in written
+    assert "bug in graphrag-eval-lc" not in written
     return code, plain(written)
 
 
@@ -175,37 +177,39 @@ def test_validate_names_broken_questions_as_text(folder: Path) -> None:
     assert missing(text) == []
 
 
-@pytest.mark.parametrize(
-    "arguments",
-    [
-        ("run", "qa.json", "-a", "agent.py:answer", "--json", "--quiet", "--max-retries", "0"),
-        ("score", "qa.json", "responses.json", "--json"),
-        ("compare", "runs/a", "runs/b", "--json"),
-        ("validate", "qa.json", "--responses", "responses.json", "--json"),
-        ("runs", "runs", "--json"),
-        ("runs", "--trend", "runs", "--json"),
-    ],
-    ids=lambda arguments: arguments[0],
-)
-def test_json_is_the_same_document_with_escapes_of_its_own(
-    folder: Path, arguments: tuple[str, ...], tmp_path: Path
-) -> None:
-    more = ["-o", str(tmp_path / "json")] if arguments[0] in ("run", "score") else []
-    _, text = command(folder, *arguments, *more)
-    document, _ = json.JSONDecoder().raw_decode(text, text.index("{\n"))  # warnings stand before and behind it
-    found = json.dumps(document, ensure_ascii=False)
-    assert all(json.dumps(each, ensure_ascii=False)[1:-1] in found for each in _TEXTS[:3])
-
-
-def ends_of(folder: Path, *arguments: str) -> str:
-    """Run a command once with each payload in its arguments, all of them wrong; return what the terminal shows."""
-    calls = [[each.replace("{}", text) for each in arguments] for text in _TEXTS]
+def commands(folder: Path, calls: Sequence[Sequence[str]]) -> list[str]:
+    """Run commands one after the other on a terminal; return what each shows, with its exit code at the end."""
     (folder / "calls.json").write_text(json.dumps(calls))
     code, written = on_terminal(["-c", _CALLS, "calls.json"], folder)
     assert code == 0
     assert commands_in(written) == []
-    assert plain(written).count("ended with 2") == len(calls)
-    return plain(written)
+    assert "Traceback" not in written
+    assert "bug in graphrag-eval-lc" not in written
+    shown_by = re.split(r"(?<=ended with )(\w+)", plain(written))
+    assert len(shown_by) == 2 * len(calls) + 1
+    return [text + code for text, code in zip(shown_by[::2], shown_by[1::2], strict=False)]
+
+
+def test_json_is_the_same_document_with_escapes_of_its_own(folder: Path, tmp_path: Path) -> None:
+    calls = [
+        ("run", "qa.json", "-a", "agent.py:answer", "--quiet", "--max-retries", "0", "-o", str(tmp_path / "run")),
+        ("score", "qa.json", "responses.json", "-o", str(tmp_path / "scored")),
+        ("compare", "runs/a", "runs/b"),
+        ("validate", "qa.json", "--responses", "responses.json"),
+        ("runs", "runs"),
+        ("runs", "--trend", "runs"),
+    ]
+    for text in commands(folder, [(*arguments, "--json") for arguments in calls]):
+        document, _ = json.JSONDecoder().raw_decode(text, text.index("{\n"))  # warnings stand before and behind it
+        found = json.dumps(document, ensure_ascii=False)
+        assert all(json.dumps(each, ensure_ascii=False)[1:-1] in found for each in _TEXTS[:3])
+
+
+def ends_of(folder: Path, *arguments: str) -> str:
+    """Run a command once with each payload in its arguments, all of them wrong; return what the terminal shows."""
+    ends = commands(folder, [[each.replace("{}", text) for each in arguments] for text in _TEXTS])
+    assert all(text.endswith("ended with 2") for text in ends)
+    return "".join(ends)
 
 
 @pytest.mark.parametrize(
@@ -302,18 +306,17 @@ def test_what_notebooks_show_is_text(folder: Path) -> None:
     assert [text for text in map(html.escape, map(shown, *zip(*_NUMBERED, strict=True))) if text not in texts[5]] == []
 
 
-@pytest.mark.parametrize("key", ["agent", "questions", "config", "label"])
-def test_a_record_of_a_run_that_is_broken_or_another_one_is_told_as_text(
-    folder: Path, key: str, tmp_path: Path
-) -> None:
-    run = tmp_path / "run"
+def test_a_record_of_a_run_that_is_broken_or_another_one_is_told_as_text(folder: Path, tmp_path: Path) -> None:
     options = ("--limit", "2", "--max-retries", "0", "--no-report", "--quiet")
-    asked = ("run", "qa.json", "-a", "agent.py:answer", "-o", str(run), *options)
-    command(folder, *asked)
-    record = json.loads((run / "run.json").read_text())
-    (run / "run.json").write_text(json.dumps({**record, key: hostile(record.get(key, ""))}))
-    for arguments in (asked, ("score", str(run), "--no-report"), ("runs", str(run)), ("compare", str(run), "runs/a")):
-        command(folder, *arguments)
+    asked = ("run", "qa.json", "-a", "agent.py:answer", *options, "-o")
+    command(folder, *asked, str(tmp_path / "run"))
+    record = json.loads((tmp_path / "run" / "run.json").read_text())
+    calls: list[tuple[str, ...]] = []
+    for key in ("agent", "questions", "config", "label"):
+        run = str(shutil.copytree(tmp_path / "run", tmp_path / key))
+        (tmp_path / key / "run.json").write_text(json.dumps({**record, key: hostile(record.get(key, ""))}))
+        calls += [(*asked, run), ("score", run, "--no-report"), ("runs", run), ("compare", run, "runs/a")]
+    commands(folder, calls)
 
 
 def hostile(value: Any) -> Any:
