@@ -70,7 +70,7 @@ def test_run_is_whole_and_its_exit_code_right(run_on_disk, deed: str, is_loaded:
     has_report = "folder" in deed  # which takes longer than the run
     ended = run.run([*relative, *summaries, *([] if has_report else ["--no-report"])])
     assert ended.returncode == 0, ended.stdout + ended.stderr
-    assert "mistake in graphrag-eval-lc" not in ended.stderr
+    assert "bug in graphrag-eval-lc" not in ended.stderr
     assert "Traceback" not in ended.stderr
     assert "Exception ignored" not in ended.stderr
     assert WITH_OUTPUT in ended.stdout
@@ -81,11 +81,11 @@ def test_run_is_whole_and_its_exit_code_right(run_on_disk, deed: str, is_loaded:
     written = {"summary.md", "junit.xml"}
     assert {path.name for path in (run.folder / "out").iterdir()} == written
     assert '"run_ended"' in (run.folder / "log.jsonl").read_text()
-    if deed != "closes both" or is_loaded:
+    if deed != "prints and closes both" or is_loaded:
         return
     again = run.run([*relative, "--fail-under", "steps_score=0.5", "--no-report"])  # nothing has a score
     assert again.returncode == 1, again.stdout + again.stderr
-    assert "mistake in graphrag-eval-lc" not in again.stderr
+    assert "bug in graphrag-eval-lc" not in again.stderr
 
 
 def test_json_is_printed_although_the_agent_closed_its_output(run_on_disk) -> None:

@@ -1,7 +1,9 @@
 """A package of somebody else's adds a metric, a step kind and an evaluator: installed by pip, or named by --plugin."""
 
+import contextlib
 import json
 import os
+import shutil
 import subprocess
 import sys
 from collections.abc import Mapping
@@ -65,6 +67,17 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return target
 
 
+@pytest.fixture(scope="module")
+def installed_run(site: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Give the folder of a run with the installed package."""
+    folder = tmp_path_factory.mktemp("installed")
+    Path(folder, "qa.yaml").write_text(DATASET)
+    Path(folder, "agent.py").write_text(AGENT)
+    with contextlib.chdir(folder):
+        done(*RUN, "runs/a", path=site)
+    return folder / "runs" / "a"
+
+
 @pytest.fixture(autouse=True)
 def own_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
@@ -121,10 +134,10 @@ def test_installed_plugin_is_found_and_can_be_switched_off(site: Path) -> None:
 
 
 @pytest.mark.full
-def test_installed_plugin_is_used_summed_up_compared_shown_and_recorded(site: Path) -> None:
+def test_installed_plugin_is_used_summed_up_compared_shown_and_recorded(site: Path, installed_run: Path) -> None:
     done("validate", "qa.yaml", path=site)
-    done(*RUN, "runs/a", path=site)
-    done(*RUN, "runs/b", path=site)
+    shutil.copytree(installed_run, "runs/a")
+    shutil.copytree(installed_run, "runs/b")
     check_run("runs/a")
     (plugin,) = record_in("runs/a")["plugins"]
     assert len(plugin.pop("sha256")) == 64
@@ -144,8 +157,8 @@ def test_installed_plugin_is_used_summed_up_compared_shown_and_recorded(site: Pa
 
 
 @pytest.mark.full
-def test_run_of_an_installed_plugin_is_refused_without_it(site: Path) -> None:
-    done(*RUN, "runs/a", path=site)
+def test_run_of_an_installed_plugin_is_refused_without_it(installed_run: Path) -> None:
+    shutil.copytree(installed_run, "runs/a")
     refused = command("score", "runs/a")
     assert refused.returncode == 2
     assert "what scored the run is missing now" in refused.stderr
@@ -156,8 +169,8 @@ def test_run_of_an_installed_plugin_is_refused_without_it(site: Path) -> None:
 
 
 @pytest.mark.full
-def test_another_version_is_told(site: Path) -> None:
-    done(*RUN, "runs/a", path=site)
+def test_another_version_is_told(site: Path, installed_run: Path) -> None:
+    shutil.copytree(installed_run, "runs/a")
     record = dict(record_in("runs/a"))
     record["plugins"][0]["version"] = "1.1.0"
     Path("runs/a/run.json").write_text(json.dumps(record))
@@ -170,15 +183,15 @@ def test_another_version_is_told(site: Path) -> None:
 
 
 @pytest.mark.full
-@pytest.mark.parametrize("is_config", [False, True])
-def test_plugin_that_is_named_does_the_same_without_being_installed(is_config: bool) -> None:
+def test_plugin_that_is_named_does_the_same_without_being_installed() -> None:
     Path("config.yaml").write_text("plugins: [acme_checks]")
-    given = ("-c", "config.yaml") if is_config else ("--plugin", "acme_checks")
-    done(*RUN, "runs/a", *given, path=SOURCE)
-    check_run("runs/a")
-    (plugin,) = record_in("runs/a")["plugins"]
-    assert (plugin["name"], plugin["via"]) == ("acme_checks", "config" if is_config else "--plugin")
-    assert len(plugin["sha256"]) == 64
+    given = ("--plugin", "acme_checks")
+    for folder, via, options in (("runs/b", "config", ("-c", "config.yaml")), ("runs/a", "--plugin", given)):
+        done(*RUN, folder, *options, path=SOURCE)
+        check_run(folder)
+        (plugin,) = record_in(folder)["plugins"]
+        assert (plugin["name"], plugin["via"]) == ("acme_checks", via)
+        assert len(plugin["sha256"]) == 64
     done("validate", "qa.yaml", *given, path=SOURCE)
     Path("wrong.yaml").write_text(DATASET.replace('"7"', "seven"))
     wrong = command("validate", "wrong.yaml", *given, path=SOURCE)

@@ -24,7 +24,7 @@ ray = pytest.importorskip("ray")
 
 pytestmark = pytest.mark.full
 
-KILLED_DRIVERS = int(os.environ.get("GRAPHRAG_EVAL_LC_KILLED_DRIVERS", "2"))  # `make test-kills` has 5
+KILLED_DRIVERS = int(os.environ.get("GRAPHRAG_EVAL_LC_KILLED_DRIVERS", "1"))  # `make test-kills` has 5
 
 # A cluster has other folders and another environment than the run.
 AGENT = """

@@ -70,7 +70,7 @@ def environment(**more: str) -> dict[str, str]:
     kept = {name: value for name, value in os.environ.items() if not name.startswith(("PYTEST_", "COV_"))}
     package = str(Path(graphrag_eval_lc.__file__).parents[1])
     own = {"PYTHONPATH": package, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", "COLUMNS": "120"}
-    return {**kept, **own, "PYTHONDONTWRITEBYTECODE": "1", **more}
+    return {**kept, **own, **more}
 
 
 def command(*arguments: str) -> list[str]:

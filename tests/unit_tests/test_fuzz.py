@@ -5,8 +5,9 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from support.laws import tried
 
 from graphrag_eval_lc import compute_aggregates, draft_dataset, run_evaluation, validate_dataset
 from graphrag_eval_lc.errors import DatasetError, GraphRAGEvalError
@@ -96,7 +97,7 @@ def complaint_of(call: Callable[[], object]) -> str | None:
 
 
 @pytest.mark.full
-@settings(deadline=None, max_examples=300, suppress_health_check=[HealthCheck.too_slow])
+@tried(4)
 @given(groups, responses, scorings, st.booleans())
 def test_every_response_gives_a_result_that_can_be_aggregated_written_and_shown(
     reference: Any, response: Any, scoring: str, strict: bool
@@ -114,7 +115,7 @@ def test_every_response_gives_a_result_that_can_be_aggregated_written_and_shown(
     summary_tables(run_view(results))
 
 
-@settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@tried(1)
 @given(anything | st.lists(st.fixed_dictionaries({"template_id": anything, "questions": anything})), anything)
 def test_anything_as_dataset_or_responses_is_one_clear_error_or_none(dataset: Any, given_responses: Any) -> None:
     for call in (
@@ -125,7 +126,7 @@ def test_anything_as_dataset_or_responses_is_one_clear_error_or_none(dataset: An
         assert complaint_of(call) != ""
 
 
-@settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@tried(1)
 @given(groups, st.lists(responses, max_size=2))
 def test_validation_and_drafts_take_everything(reference: Any, captured: list[Any]) -> None:
     dataset: list[Any] = [

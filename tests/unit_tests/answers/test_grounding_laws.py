@@ -1,4 +1,4 @@
-"""On 1,000 random tables and answers, the verdicts are those of an oracle that looks at every cell."""
+"""On random tables and answers, the verdicts are those of an oracle that looks at every cell."""
 
 import json
 from datetime import date, timedelta
@@ -6,8 +6,9 @@ from decimal import Decimal
 from statistics import mean, median
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from support.laws import tried
 
 from graphrag_eval_lc.answers.evidence import Evidence
 from graphrag_eval_lc.answers.grounding import grounding_record
@@ -72,7 +73,7 @@ def verdict_of_number(text: str, table: list[Row]) -> set[str]:
     return {"aggregate" if any(each < 0 for each in distances) else "none"}
 
 
-@settings(max_examples=1_000, deadline=None, suppress_health_check=list(HealthCheck))
+@tried(10)
 @given(answers())
 def test_verdicts_and_records_are_those_of_the_oracle(drawn: tuple[list[Row], list[Row], int, bool]) -> None:
     table, said, decimals, is_table = drawn
@@ -135,7 +136,7 @@ PIECES = st.sampled_from(
 )
 
 
-@settings(max_examples=300, deadline=None, suppress_health_check=list(HealthCheck))
+@tried(4)
 @given(
     st.lists(PIECES | st.text(max_size=6), max_size=20).map("".join), st.lists(PIECES | st.text(max_size=8), max_size=4)
 )

@@ -114,7 +114,7 @@ def test_link_in_place_of_a_file_is_one_error_and_its_target_stays(
     assert said.count("this is a symbolic link, and only regular files are used in a run's folder") == 1, said
     assert f"run/{name}: this is a symbolic link" in said
     assert "Traceback" not in said
-    assert "mistake in graphrag-eval-lc" not in said
+    assert "bug in graphrag-eval-lc" not in said
     assert "of somebody else" not in said
     assert ended.code == 2, said
     assert (victim.read_bytes(), planted.readlink()) == (_SECRET, victim)
@@ -133,7 +133,7 @@ def test_named_pipe_in_place_of_a_file_does_not_hang(
     if arguments[0] in ("run", "score"):
         assert ended.code == 2
         assert f"run/{name}: this is a named pipe" in ended.said
-    assert "mistake in graphrag-eval-lc" not in ended.said
+    assert "bug in graphrag-eval-lc" not in ended.said
 
 
 @pytest.mark.parametrize("kind", ["a named pipe", "a socket", "a device", "a file of the system", "not a path"])
