@@ -9,18 +9,15 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Iterator
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import pytest
 from support.openai_stub import OpenAIStub, rate_limit
+from support.ray_clusters import one_cluster_at_a_time, ray, started_cluster  # noqa: F401
 
 from graphrag_eval_lc import BenchmarkRun, run_benchmark
 from graphrag_eval_lc.errors import AgentError, OptionError
-
-fcntl = pytest.importorskip("fcntl")
-ray = pytest.importorskip("ray")
 
 pytestmark = pytest.mark.full
 
@@ -73,17 +70,6 @@ graph = graph_of(answer)
 """
 
 
-@pytest.fixture(autouse=True, scope="module")
-def one_cluster_at_a_time(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    place = tmp_path_factory.getbasetemp().parent / "ray.lock"
-    with place.open("w") as file:
-        fcntl.flock(file, fcntl.LOCK_EX)
-        with pytest.MonkeyPatch.context() as patch:
-            patch.setenv("RAY_AUTH_MODE", "disabled")
-            patch.setenv("RAY_USAGE_STATS_ENABLED", "0")
-            yield
-
-
 @pytest.fixture(autouse=True)
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
@@ -105,16 +91,8 @@ def client_port() -> int:
 
 @pytest.fixture(scope="module")
 def cluster(client_port: int) -> Iterator[str]:
-    """A cluster of two nodes that runs connect to by its address."""
-    head = {"num_cpus": 1, "ray_client_server_port": client_port}
-    made = import_module("ray.cluster_utils").Cluster(initialize_head=True, head_node_args=head)
-    made.add_node(num_cpus=2)
-    made.wait_for_nodes()
-    try:
-        yield made.address
-    finally:
-        ray.shutdown()
-        made.shutdown()
+    """A cluster that runs connect to by its address."""
+    yield from started_cluster(ray_client_server_port=client_port)
 
 
 def by_ray(*texts: str, agent: Any = "agent.py:agent", **options: Any) -> BenchmarkRun:

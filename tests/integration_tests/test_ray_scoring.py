@@ -9,11 +9,11 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import pytest
+from support.ray_clusters import one_cluster_at_a_time, ray, started_cluster  # noqa: F401
 from typer.testing import CliRunner
 
 from graphrag_eval_lc import BenchmarkRun, run_benchmark, score_responses, score_run
@@ -24,9 +24,6 @@ from graphrag_eval_lc.errors import GraphRAGEvalError, MatcherError, OptionError
 from graphrag_eval_lc.matching import register_matcher
 from graphrag_eval_lc.registry import registered_only_here
 from graphrag_eval_lc.registry.plugins import load_plugins
-
-fcntl = pytest.importorskip("fcntl")
-ray = pytest.importorskip("ray")
 
 pytestmark = pytest.mark.full
 
@@ -44,17 +41,6 @@ def match_half(reference, actual):
 """
 
 
-@pytest.fixture(autouse=True, scope="module")
-def one_cluster_at_a_time(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    place = tmp_path_factory.getbasetemp().parent / "ray.lock"
-    with place.open("w") as file:
-        fcntl.flock(file, fcntl.LOCK_EX)
-        with pytest.MonkeyPatch.context() as patch:
-            patch.setenv("RAY_AUTH_MODE", "disabled")
-            patch.setenv("RAY_USAGE_STATS_ENABLED", "0")
-            yield
-
-
 @pytest.fixture(autouse=True)
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     monkeypatch.chdir(tmp_path)
@@ -65,15 +51,8 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 
 @pytest.fixture(scope="module")
 def cluster() -> Iterator[str]:
-    """A cluster of two nodes that runs connect to by its address."""
-    made = import_module("ray.cluster_utils").Cluster(initialize_head=True, head_node_args={"num_cpus": 1})
-    made.add_node(num_cpus=2)
-    made.wait_for_nodes()
-    try:
-        yield made.address
-    finally:
-        ray.shutdown()
-        made.shutdown()
+    """A cluster that runs connect to by its address."""
+    yield from started_cluster()
 
 
 def guesses(number: int) -> tuple[Any, dict[str, Any]]:
