@@ -63,8 +63,7 @@ def open_page(browser: Browser, page_path: Path) -> Iterator[Open]:
     assert complaints == []
 
 
-@pytest.mark.parametrize("size", [PHONE, WIDE, LAPTOP])
-@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize(("size", "scheme"), [(PHONE, "light"), (WIDE, "dark"), (LAPTOP, "light")])
 def test_page_is_readable_in_any_size_and_light(open_page: Open, size: tuple[int, int], scheme: str) -> None:
     opened = open_page(size=size, color_scheme=scheme)
     assert not opened.is_wider_than_the_window()
