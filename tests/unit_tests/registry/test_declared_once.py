@@ -4,6 +4,9 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
+pytestmark = pytest.mark.full
 COUNT_NAMES = Path(__file__).parents[2] / "goldens" / "count_names.py"
 
 
