@@ -71,7 +71,6 @@ notebooks: $(VENV)/.full  ## Run the notebooks and store their outputs
 schemas: $(VENV)/.test  ## Update the JSON Schemas of the formats
 	PYTHONPATH=docs $(BIN)/python -c 'from graphrag_eval_lc.config.loading import CONFIG_SCHEMA_PATH; from made_by.config_schema import config_schema_text; CONFIG_SCHEMA_PATH.write_text(config_schema_text(), encoding="utf-8")'
 	PYTHONPATH=docs $(BIN)/python -c 'from graphrag_eval_lc.dataset.loading import SCHEMA_PATHS; from made_by.config_schema import format_schema_text; [path.write_text(format_schema_text(name), encoding="utf-8") for name, path in SCHEMA_PATHS.items()]'
-	$(BIN)/python -c 'from graphrag_eval_lc.report.json_documents import DOCUMENT_SCHEMA_PATHS, document_schema_text; [path.write_text(document_schema_text(name), encoding="utf-8") for name, path in DOCUMENT_SCHEMA_PATHS.items()]'
 
 reference: $(VENV)/.test  ## Update the reference pages of the documentation and llms.txt
 	$(BIN)/python docs/made_by/pages.py

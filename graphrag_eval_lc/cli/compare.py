@@ -8,7 +8,7 @@ from rich.table import Table
 from rich.text import Text
 
 from graphrag_eval_lc.cli.options import with_options
-from graphrag_eval_lc.cli.printing import EXIT_FINDINGS, EXIT_NOTHING, output_console, print_document, say, tell
+from graphrag_eval_lc.cli.printing import EXIT_FINDINGS, EXIT_NOTHING, output_console, print_json, say, tell
 from graphrag_eval_lc.compare import (
     GateResult,
     MetricComparison,
@@ -300,7 +300,7 @@ def compare(
         tell(f"Warning: {warning}")
     written += files.given
     if as_json:
-        print_document(comparison_document(comparison, gates))
+        print_json(comparison_document(comparison, gates))
     else:
         for line in _origins(comparison, config, configured):
             say(line)

@@ -16,7 +16,7 @@ from graphrag_eval_lc.cli.options import (
     load_named_plugins,
     with_options,
 )
-from graphrag_eval_lc.cli.printing import EXIT_FINDINGS, print_document, say, tell
+from graphrag_eval_lc.cli.printing import EXIT_FINDINGS, print_json, say, tell
 from graphrag_eval_lc.cli.project import Config, Dataset, needed_dataset
 from graphrag_eval_lc.compare.runs import run_results
 from graphrag_eval_lc.config.loading import CONFIG_SCHEMA_PATH
@@ -315,7 +315,7 @@ def validate(
     load_named_plugins(plugins)
     problems, note = validated(dataset, responses, config, Selection(**keywords(ScoreRunOptions, options)))
     if as_json:
-        print_document(validation_document(problems, note))
+        print_json(validation_document(problems, note))
     else:
         _print_problems(problems, note)
     if any(problem.severity == "error" for problem in problems):

@@ -12,7 +12,7 @@ import typer
 
 from graphrag_eval_lc.cli.dataset import refresh_state, showing_progress
 from graphrag_eval_lc.cli.options import with_options
-from graphrag_eval_lc.cli.printing import EXIT_FINDINGS, print_document, say, tell
+from graphrag_eval_lc.cli.printing import EXIT_FINDINGS, print_json, say, tell
 from graphrag_eval_lc.cli.project import Config
 from graphrag_eval_lc.config import GraphConfig, load_config
 from graphrag_eval_lc.dataset.sparql_endpoint import EndpointError
@@ -76,7 +76,7 @@ def lint(
     look = lint_files.lint_run if lint_files.is_run(path) else lint_files.lint_dataset
     number, problems = look(path, known, prefixes=settings.prefixes, needs_limit=needs_limit)
     if as_json:
-        print_document(validation_document(problems, None))
+        print_json(validation_document(problems, None))
     else:
         for problem in problems:
             say(str(problem) if problem.severity == "error" else f"Warning: {problem}")

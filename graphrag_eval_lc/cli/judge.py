@@ -37,8 +37,7 @@ from graphrag_eval_lc.judges.cache import JudgeCache
 from graphrag_eval_lc.judges.request_plan import RequestPlan
 from graphrag_eval_lc.prices import Pricing, dollars, unpriced_warning
 from graphrag_eval_lc.registry.metrics import ANSWER_F1, ANSWER_RECALL, TOTAL_TOKENS
-from graphrag_eval_lc.report.agreement_table import agreement_tables
-from graphrag_eval_lc.report.certificate_table import certificate_tables
+from graphrag_eval_lc.report.judge_tables import agreement_tables, certificate_tables
 from graphrag_eval_lc.texts import counted
 
 

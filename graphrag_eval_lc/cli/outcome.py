@@ -21,7 +21,7 @@ from graphrag_eval_lc.cli.printing import (
     EXITS_BY_SIGNAL,
     command_line,
     output_console,
-    print_document,
+    print_json,
     say,
     tell,
 )
@@ -98,7 +98,7 @@ def show_run(run: BenchmarkRun, shown: Shown) -> None:
         gates.append(run.regression)
     if shown.as_json:
         problem = written_report(run.output_dir)[1] if run.output_dir and shown.has_report else None
-        print_document(run_document(run, gates))
+        print_json(run_document(run, gates))
         if problem is not None:
             tell(problem)
     else:

@@ -4,15 +4,12 @@ import shlex
 import shutil
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from graphrag_eval_lc.console import DataConsole
 from graphrag_eval_lc.json_values import json_text
 from graphrag_eval_lc.masking import masked_text
 from graphrag_eval_lc.texts import visible, visible_json, without_commands
-
-if TYPE_CHECKING:
-    from pydantic import BaseModel
 
 EXIT_FINDINGS = 1
 EXIT_ERROR = 2
@@ -42,11 +39,6 @@ def say(text: str, *, err: bool = False, keeps_lines: bool = True) -> None:
 def tell(text: str) -> None:
     """Print a message to standard error, with secrets masked."""
     say(masked_text(text), err=True)
-
-
-def print_document(document: "BaseModel") -> None:
-    """Print a document as JSON."""
-    print_json(document.model_dump(mode="json"))
 
 
 def print_json(value: Any) -> None:

@@ -18,7 +18,7 @@ from graphrag_eval_lc.cli.options import (
     option_name,
     with_options,
 )
-from graphrag_eval_lc.cli.printing import EXIT_FINDINGS, print_document, say, tell
+from graphrag_eval_lc.cli.printing import EXIT_FINDINGS, print_json, say, tell
 from graphrag_eval_lc.cli.project import Config
 from graphrag_eval_lc.cli.runs import recovered
 from graphrag_eval_lc.errors import OptionError
@@ -194,7 +194,7 @@ def merge(
     )
     if run.stopped is not None and run.stopped["reason"] == NOT_SCORED:
         if as_json:
-            print_document(run_document(run, []))
+            print_json(run_document(run, []))
         for warning in run.warnings:
             tell(f"Warning: {warning}")
         tell(f"Merged into {output}, and not scored yet: {run.stopped['message']}.")

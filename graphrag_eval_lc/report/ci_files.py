@@ -20,19 +20,12 @@ _NONE: Final = Path("none")
 
 @dataclass(frozen=True, slots=True)
 class CiFiles:
-    """The files that a command writes for continuous integration.
-
-    Attributes:
-        summary: The file of ``--summary``; None: none.
-        junit: The file of ``--junit``; None: none.
-        step_summary: GitHub's summary of the job, to which the summary is added; None outside of GitHub's jobs.
-        given: The files as options name them; the paths above are absolute.
-    """
+    """The files that a command writes for continuous integration, by absolute paths."""
 
     summary: Path | None = None
     junit: Path | None = None
-    step_summary: Path | None = None
-    given: Sequence[Path] = ()
+    step_summary: Path | None = None  # GitHub's summary of the job, to which the summary is added
+    given: Sequence[Path] = ()  # as options name them
 
     @classmethod
     def of(cls, summary: Path | None, junit: Path | None = None) -> "CiFiles":

@@ -1,13 +1,11 @@
 """The list of a comparison: what became of each question from A to another run, packed for the browser."""
 
-from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import Any, Final
 
 from graphrag_eval_lc.compare.comparison_view import ComparisonView, PairComparison
-from graphrag_eval_lc.compare.flips import Flip, QuestionSide, ShownStep
+from graphrag_eval_lc.compare.flips import Flip, ShownStep
 from graphrag_eval_lc.compare.metric_comparison import MetricComparison, Pair, difference_of
 from graphrag_eval_lc.json_values import parse_json
 from graphrag_eval_lc.report.formats import call_texts, known_only, shown_value
@@ -24,14 +22,7 @@ _QUESTION, _DIGITS = 160, 6
 
 @dataclass(slots=True)
 class _SeenQuestion:
-    """What the list needs of a question in one run.
-
-    Attributes:
-        text: The question, shortened.
-        template_id: Its template as it is shown.
-        key: By which the run's report lists its first sample.
-        keys: By which it lists the repeats.
-    """
+    """What the list needs of a question in one run; the run's report lists its first sample and the repeats by keys."""
 
     text: str
     template_id: str
@@ -39,92 +30,67 @@ class _SeenQuestion:
     keys: dict[int, str] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
-class ComparedList:
-    """The questions of a comparison.
+class ComparedQuestions:
+    """The questions of all runs that have the main metric, from one pass over the results of each run.
 
-    Attributes:
-        templates: The templates of the questions, in A's order.
-        index: What the list shows: ``questions`` (of each ``k``, its key in this page, ``q``, its text, and ``t``, its
-            template), and in ``pairs`` by letter the rows of a run: ``i``, the place of the question; ``a`` and ``b``,
-            its values; ``w``, the place of what became of it in ``TURNS``. If there is anything to say, also ``c``,
-            the chunk with its details, ``l``, by letter its key in the run's report if that is another one (None
-            if it is not in it), ``u``, that undecided steps count 0, and ``n``, why it cannot be compared.
-        chunks: The details of the questions that flipped, packed.
-        counts: By letter, how many questions there are of each of ``TURNS``.
+    ``questions`` has of each ``k``, its key in this page, ``q``, its text, and ``t``, its template. ``pairs`` has by
+    letter the rows of a run: ``i``, the place of the question; ``a`` and ``b``, its values; ``w``, the place of what
+    became of it in ``TURNS``. If there is anything to say, also ``c``, the one of the ``chunks`` with its details,
+    ``l``, by letter its key in the run's report if that is another one (None if it is not in it), ``u``, that undecided
+    steps count 0, and ``n``, why it cannot be compared.
     """
-
-    templates: list[str]
-    index: dict[str, Any]
-    chunks: list[str]
-    counts: dict[str, Counter[str]]
-
-
-def compared_list(view: ComparisonView) -> ComparedList:
-    """Return the questions of all runs that have the main metric, in one pass over the results of each run.
-
-    Args:
-        view: The comparison.
-    """
-    builder = _Builder(view)
-    pairs: dict[str, list[dict[str, Any]]] = {}
-    chunks: list[str] = []
-    counts: dict[str, Counter[str]] = {}
-    for place, shown in enumerate(view.pairs, start=1):
-        pair, metric, letter = shown.pair, shown.main, shown.letter
-        if metric is None:
-            continue
-        # Each run has chunks of its own, as they hold details by the keys of questions.
-        details = DetailChunks()
-        rows = list(builder.rows(pair, metric, place, details, len(chunks)))
-        chunks += details.packed()
-        pairs[letter] = rows
-        counts[letter] = Counter(TURNS[row["w"]] for row in rows)
-    return ComparedList(builder.templates(), {"questions": builder.questions, "pairs": pairs}, chunks, counts)
-
-
-class _Builder:
-    """Makes the rows of all runs, which share the texts and keys of the questions."""
 
     def __init__(self, view: ComparisonView) -> None:
         self.questions: list[dict[str, str]] = []
-        self._view = view
+        self.pairs: dict[str, list[dict[str, Any]]] = {}
+        self.chunks: list[str] = []
         self._places: dict[str, int] = {}
         self._taken: set[str] = set()
+        pairs = [(place, each.pair, each.main) for place, each in enumerate(view.pairs, start=1) if each.main]
+        # Empty for a comparison that does not know where results are.
+        seen = [_questions_of(results) for results in view.sources] if pairs else []
+        for place, pair, metric in pairs:
+            in_both = (seen[0], seen[place]) if seen else ({}, {})
+            # Each run has its own chunks, as they hold details by the keys of questions.
+            details = DetailChunks()
+            self.pairs[pair.run.letter] = list(self._rows(pair, metric, *in_both, details))
+            self.chunks += details.packed()
 
-    @cached_property
-    def _seen(self) -> list[dict[str, _SeenQuestion]]:
-        """The questions of each run by id; empty for a comparison that does not know where results are."""
-        return [_questions_of(results) for results in self._view.sources]
-
-    def templates(self) -> list[str]:
-        """Return the templates of all questions that have a row."""
-        return list(dict.fromkeys(question["t"] for question in self.questions))
-
-    def rows(
-        self, pair: PairComparison, metric: MetricComparison, place: int, details: DetailChunks, first_chunk: int
+    def _rows(
+        self,
+        pair: PairComparison,
+        metric: MetricComparison,
+        in_a: Mapping[str, _SeenQuestion],
+        in_b: Mapping[str, _SeenQuestion],
+        details: DetailChunks,
     ) -> Iterator[dict[str, Any]]:
         """Yield the rows of a run: first what flipped, then what cannot be compared, then what is the same."""
-        letter = pair.run.letter
-        in_a, in_b = (self._seen[0], self._seen[place]) if self._seen else ({}, {})
+        letter, first_chunk = pair.run.letter, len(self.chunks)
         values = {each.question_id: each.values.get(metric.metric) for each in pair.questions}
         flips = {flip.question_id: flip for flip in pair.flips}
         turns = {each: _turn(known, flips.get(each), metric) for each, known in values.items()}
         notes = {each: "not measured in both" for each, known in values.items() if known is None}
         notes |= {each: "only in A" for each in in_a if each not in values}
         notes |= {each: f"only in {letter}" for each in in_b if each not in values}
-        others = [each for each in {**turns, **notes} if each not in flips]
-        others.sort(key=lambda each: _rank(turns.get(each, _NOT_COMPARABLE), values.get(each)))
+
+        def rank(identifier: str) -> tuple[int, float]:  # the larger change of the same kind comes first
+            known = values.get(identifier)
+            return turns.get(identifier, _NOT_COMPARABLE), 0.0 if known is None else -abs(difference_of(known))
+
+        others = sorted((each for each in {**turns, **notes} if each not in flips), key=rank)
         template_ids = {each.question_id: shown_name(each.template_id) for each in pair.questions}
         for identifier in (*flips, *others):
             sides = {"A": in_a.get(identifier), letter: in_b.get(identifier)}
             flip, known = flips.get(identifier), next(filter(None, sides.values()), None)
-            text = known.text if known else one_line("" if flip is None else flip.question_text, _QUESTION)
-            number = self._place_of(
-                identifier, text, template_ids.get(identifier) or (known.template_id if known else "")
-            )
+            if identifier not in self._places:
+                self._places[identifier] = len(self.questions)
+                text = known.text if known else one_line("" if flip is None else flip.question_text, _QUESTION)
+                template = template_ids.get(identifier) or (known.template_id if known else "")
+                # Ids that are shown alike still have different keys.
+                key = sample_key({"question_id": identifier}, self._taken)
+                self.questions.append({"k": key, "q": text, "t": template})
+            number = self._places[identifier]
             key = self.questions[number]["k"]
-            chunk = None if flip is None else first_chunk + details.add(key, _detail(flip, letter))
             a, b = (
                 None if value is None else round(value, _DIGITS) for value in values.get(identifier) or (None, None)
             )
@@ -134,25 +100,12 @@ class _Builder:
                     "a": a,
                     "b": b,
                     "w": turns.get(identifier, _NOT_COMPARABLE),
-                    "c": chunk,
+                    "c": None if flip is None else first_chunk + details.add(key, _detail(flip, letter)),
                     "l": _other_keys(sides, key, flip) or None,
                     "u": 1 if flip is not None and flip.is_undecided else None,
                     "n": notes.get(identifier),
                 }
             )
-
-    def _place_of(self, identifier: str, text: str, template: str) -> int:
-        if identifier not in self._places:
-            self._places[identifier] = len(self.questions)
-            # Ids that are shown alike still have keys of their own.
-            key = sample_key({"question_id": identifier}, self._taken)
-            self.questions.append({"k": key, "q": text, "t": template})
-        return self._places[identifier]
-
-
-def _rank(turn: int, values: Pair | None) -> tuple[int, float]:
-    """Return a rank that is lower for what is listed before others: the larger change, of the same kind."""
-    return turn, 0.0 if values is None else -abs(difference_of(values))
 
 
 def _turn(values: Pair | None, flip: Flip | None, metric: MetricComparison) -> int:
@@ -194,28 +147,28 @@ def _other_keys(sides: Mapping[str, _SeenQuestion | None], key: str, flip: Flip 
 
 def _detail(flip: Flip, letter: str) -> dict[str, Any]:
     """Return what opens beneath a question: plain JSON values, whose texts are shown as text."""
-    sides = zip(("A", letter), (flip.a, flip.b), (flip.score_a, flip.score_b), strict=True)
-    detail = {
-        "question": visible(flip.question_text),
-        "reference_answer": None if flip.reference_answer is None else visible(flip.reference_answer),
-        "sides": [_side(*each) for each in sides],
-        "steps": [
-            known_only({"same": pair.is_same or None, "a": _step(pair.a), "b": _step(pair.b)}) for pair in flip.steps
-        ],
-    }
-    return known_only(detail)
-
-
-def _side(letter: str, side: QuestionSide, score: float) -> dict[str, Any]:
+    sides = [
+        known_only(
+            {
+                "letter": name,
+                "score": round(score, _DIGITS),
+                "failed": True if side.status == "error" else None,
+                "undecided": side.is_undecided or None,
+                "repeat": side.repeat if side.repeat > 1 else None,
+                "reason": visible(side.reason) or None,
+                "answer": None if side.answer is None else visible(side.answer),
+            }
+        )
+        for name, side, score in (("A", flip.a, flip.score_a), (letter, flip.b, flip.score_b))
+    ]
+    steps = [known_only({"same": pair.is_same or None, "a": _step(pair.a), "b": _step(pair.b)}) for pair in flip.steps]
+    answer = flip.reference_answer
     return known_only(
         {
-            "letter": letter,
-            "score": round(score, _DIGITS),
-            "failed": True if side.status == "error" else None,
-            "undecided": side.is_undecided or None,
-            "repeat": side.repeat if side.repeat > 1 else None,
-            "reason": visible(side.reason) or None,
-            "answer": None if side.answer is None else visible(side.answer),
+            "question": visible(flip.question_text),
+            "reference_answer": None if answer is None else visible(answer),
+            "sides": sides,
+            "steps": steps,
         }
     )
 
@@ -223,21 +176,17 @@ def _side(letter: str, side: QuestionSide, score: float) -> dict[str, Any]:
 def _step(step: ShownStep | None) -> dict[str, Any] | None:
     if step is None:
         return None
+    try:
+        texts = call_texts(parse_json(step.args))
+    except (ValueError, RecursionError):  # they were cut and are not JSON any more
+        texts = {"args": visible(step.args)} if step.args else {}
     return known_only(
         {
             "name": shown_name(step.name),
-            **_call_texts(step.args),
+            **texts,
             "output": shown_value(step.output) or None,
             "failed": True if step.status == "error" else None,
             "fulfils": step.fulfils or None,
             "sec": step.elapsed_sec,
         }
     )
-
-
-def _call_texts(text: str) -> dict[str, str]:
-    """Return a call's query and other arguments; all as they are if they were cut and are not JSON any more."""
-    try:
-        return call_texts(parse_json(text))
-    except (ValueError, RecursionError):
-        return {"args": visible(text)} if text else {}

@@ -1,10 +1,11 @@
 """Writing the comparison of runs as one HTML page."""
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from os import PathLike
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from graphrag_eval_lc import __version__
 from graphrag_eval_lc.compare import GateResult, metric_comparison
@@ -14,76 +15,54 @@ from graphrag_eval_lc.compare.run_comparison import RunComparison
 from graphrag_eval_lc.files.writing import replace_file
 from graphrag_eval_lc.json_values import json_text
 from graphrag_eval_lc.registry.exporters import REPORT, exporter
-from graphrag_eval_lc.report.compared_questions import ComparedList, compared_list
-from graphrag_eval_lc.report.page import inert_json, relative_address, render_page
+from graphrag_eval_lc.report.compared_questions import TURNS, ComparedQuestions
+from graphrag_eval_lc.report.page import COMPARISON_SCRIPTS, inert_json, relative_address, render_page
 from graphrag_eval_lc.texts import one_line
 
-_SCRIPTS = (
-    "elements.js",
-    "formats.js",
-    "scroll_boxes.js",
-    "sorting.js",
-    "records.js",
-    "address.js",
-    "opened.js",
-    "filtered_list.js",
-    "queries.js",
-    "rows.js",
-    "comparison_details.js",
-    "comparison_list.js",
-    "comparison.js",
-)
-# So many templates are shown; of more those that differ most.
-_MOST_TEMPLATES = 200
-_LABEL = 60
+_MOST_TEMPLATES: Final = 200  # of more those that differ most
+_LABEL: Final = 60
 
 # A difference and the ends of its interval in percent of the chart's width; 50 is no difference.
 Place = dict[str, float | None]
 
 
 def write_comparison(comparison: RunComparison, path: str | PathLike[str], gates: Sequence[GateResult] = ()) -> Path:
-    """Write a comparison as one HTML file that needs nothing else.
+    """Write a comparison, and its gates as they were checked, as one HTML file that needs nothing else.
 
     Where a run's folder has its ``report.html``, the page links to it, from each question to its place there.
-
-    Args:
-        comparison: What ``compare_runs`` returned.
-        path: The file; an existing one is replaced as a whole.
-        gates: Gates that are shown too, as ``RunComparison.gate_results`` returns them.
-
-    Returns:
-        The file's path.
 
     Raises:
         MissingExtraError: Jinja2 is not installed.
         RunFolderError: The file cannot be written, or the results of a run are not there any more.
     """
-    target = Path(path)
-    view = comparison.view(gates)
-    html = _page(view, _report_addresses(view, target.parent))
-    replace_file(target, [html.encode("utf-8")])
+    target, view = Path(path), comparison.view(gates)
+    reports = {}  # the addresses of the existing ones, relative to the page's folder
+    for run in view.runs:
+        report = None if run.path is None else Path(run.path) / exporter(REPORT).file_name
+        if report is not None and report.is_file():
+            reports[run.letter] = relative_address(report, target.parent)
+    replace_file(target, [_page(view, reports).encode("utf-8")])
     return target
 
 
 def comparison_html(comparison: RunComparison, gates: Sequence[GateResult] = ()) -> str:
-    """Return a comparison as the text of an HTML page, without links to the runs' reports.
-
-    Args:
-        comparison: What ``compare_runs`` returned.
-        gates: Gates that are shown too, as ``RunComparison.gate_results`` returns them.
-
-    Raises:
-        MissingExtraError: Jinja2 is not installed.
-        RunFolderError: The results of a run are not there any more.
-    """
+    """Return a comparison as the text of an HTML page, without links to the runs' reports; see ``write_comparison``."""
     return _page(comparison.view(gates), {})
 
 
 def _page(view: ComparisonView, reports: Mapping[str, str]) -> str:
-    listed = compared_list(view)
+    compared = ComparedQuestions(view)
+    metrics = [(pair.pair.run, pair.main) for pair in view.pairs if pair.main is not None]
+    lists = {
+        "runs": [{"letter": run.letter, "label": one_line(run.label, _LABEL)} for run, _ in metrics],
+        "templates": list(dict.fromkeys(question["t"] for question in compared.questions)),
+        "unit": next((metric.unit for _, metric in metrics), "score"),
+        "reports": dict(reports),
+    }
+    index = {"questions": compared.questions, "pairs": compared.pairs}
     return render_page(
         "comparison.html.j2",
-        _SCRIPTS,
+        COMPARISON_SCRIPTS,
         view=view,
         places={pair.letter: _places(pair.pair.metrics) for pair in view.pairs},
         version=__version__,
@@ -91,33 +70,12 @@ def _page(view: ComparisonView, reports: Mapping[str, str]) -> str:
         texts=metric_comparison,
         failures=failures_text(metric for pair in view.pairs for metric in pair.pair.metrics),
         templates={pair.letter: shown for pair in view.pairs if (shown := _shown_templates(pair))},
-        counts=listed.counts,
+        counts={letter: Counter(TURNS[row["w"]] for row in rows) for letter, rows in compared.pairs.items()},
         reports=reports,
-        chunks=listed.chunks,
-        index_json=inert_json(json_text(listed.index, is_compact=True)),
-        lists_json=inert_json(json_text(_lists(view, listed, reports), is_compact=True)),
+        chunks=compared.chunks,
+        index_json=inert_json(json_text(index, is_compact=True)),
+        lists_json=inert_json(json_text(lists, is_compact=True)),
     )
-
-
-def _report_addresses(view: ComparisonView, folder: Path) -> dict[str, str]:
-    """Return by letter the addresses of the existing reports, relative to the page's folder."""
-    found = {}
-    for run in view.runs:
-        report = None if run.path is None else Path(run.path) / exporter(REPORT).file_name
-        if report is not None and report.is_file():
-            found[run.letter] = relative_address(report, folder)
-    return found
-
-
-def _lists(view: ComparisonView, listed: ComparedList, reports: Mapping[str, str]) -> dict[str, Any]:
-    """Return what can be chosen in the list, and how its values are shown."""
-    compared = [(pair.pair.run, pair.main) for pair in view.pairs if pair.main is not None]
-    return {
-        "runs": [{"letter": run.letter, "label": one_line(run.label, _LABEL)} for run, _ in compared],
-        "templates": listed.templates,
-        "unit": next((metric.unit for _, metric in compared), "score"),
-        "reports": dict(reports),
-    }
 
 
 def _shown_templates(pair: PairView) -> dict[str, Any] | None:
@@ -141,8 +99,12 @@ def _places(metrics: Iterable[MetricComparison]) -> dict[str, Place | None]:
     """Place the differences of scores on one scale, and those of what was spent, relative to A, on another."""
     places: dict[str, Place | None] = {}
     for is_spent in (False, True):
-        family = [metric for metric in metrics if metric.is_spent is is_spent]
-        values = {metric.metric: _values(metric) for metric in family}
+        values = {}
+        for metric in metrics:
+            if metric.is_spent is is_spent:
+                scale = metric.mean_a if is_spent else 1.0
+                ends = [metric.difference, *(metric.interval or ())]
+                values[metric.metric] = [end / scale for end in ends] if scale else []
         widest = max((abs(value) for each in values.values() for value in each), default=0.0)
         places |= {name: _place(each, widest) for name, each in values.items()}
     return places
@@ -154,11 +116,3 @@ def _place(values: Sequence[float], widest: float) -> Place | None:
     difference, *interval = (round(50 + 48 * value / widest, 2) for value in values)
     low, high = interval or (None, None)
     return {"difference": difference, "low": low, "high": high}
-
-
-def _values(metric: MetricComparison) -> list[float]:
-    """Return a difference and its interval's ends, relative to A if spent; empty if A spent nothing."""
-    values = [metric.difference, *(metric.interval or ())]
-    if not metric.is_spent:
-        return values
-    return [value / metric.mean_a for value in values] if metric.mean_a else []

@@ -20,32 +20,17 @@ _PADDING = 3  # of a column: a space on each side, and a rule
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A column other than that of the ids.
-
-    Attributes:
-        heading: Its heading; it may break after spaces and underscores.
-        rank: The columns with the highest rank are left out first if there is not enough room; 0 stays.
-        nothing: What says nothing: a column is left out if each of its cells does.
-        longest: The width to which its texts may be shortened; None: it has numbers, which never are.
-    """
+    """A column other than that of the ids; its heading may break after spaces and underscores."""
 
     heading: str
-    rank: int = 0
-    nothing: frozenset[str] = _NOTHING
-    longest: int | None = None
+    rank: int = 0  # those with the highest rank are left out first if there is not enough room; 0 stays
+    nothing: frozenset[str] = _NOTHING  # what says nothing: a column is left out if each of its cells does
+    longest: int | None = None  # the width to which its texts may be shortened; numbers never are
 
 
 @dataclass(frozen=True, slots=True)
 class FittedTable:
-    """A table whose rows begin with an id; ``rich`` prints it.
-
-    Attributes:
-        id_heading: The heading of the ids.
-        columns: The other columns.
-        rows: For each row its id and the cells of ``columns``.
-        title: What is above it.
-        caption: Returns what is below it, from the headings that are shown.
-        totals: Rows at its end, in bold, that are like ``rows``.
+    """A table whose rows begin with an id; ``rich`` prints it, with a caption from the headings that are shown.
 
     Example:
         >>> import io
@@ -63,11 +48,11 @@ class FittedTable:
     rows: Sequence[tuple[str, Sequence[str]]]
     title: str | None = None
     caption: Callable[[Sequence[str]], str | None] = lambda headings: None
-    totals: Sequence[tuple[str, Sequence[str]]] = ()
+    totals: Sequence[tuple[str, Sequence[str]]] = ()  # in bold at the end
 
     def __rich_console__(self, console: terminal.Console, options: terminal.ConsoleOptions) -> terminal.RenderResult:
         """Yield the title, the table and the caption, each in the whole width."""
-        rows = [cells for _, cells in self._all_rows()]
+        rows = [cells for _, cells in (*self.rows, *self.totals)]
         told = [any(cells[at] not in column.nothing for cells in rows) for at, column in enumerate(self.columns)]
         places = [at for at, is_told in enumerate(told) if is_told]
         shown, is_tight = self._fitting(places, options.max_width)
@@ -80,12 +65,11 @@ class FittedTable:
         if caption := "\n".join(notes):
             yield data_text(caption, "table.caption", keeps_lines=True)
 
-    def _all_rows(self) -> Iterable[tuple[str, Sequence[str]]]:
-        return (*self.rows, *self.totals)
-
     def _fitting(self, places: Sequence[int], width: int) -> tuple[list[int], bool]:
         """Return the places of the columns that are shown, and whether their headings break."""
-        longest = max(cell_len(_shown(name)) for name in (self.id_heading, *(name for name, _ in self._all_rows())))
+        longest = max(
+            cell_len(_shown(name)) for name in (self.id_heading, *(name for name, _ in (*self.rows, *self.totals)))
+        )
         for is_tight in (False, True):
             if self._left_for_ids(places, width, is_tight=is_tight) >= longest:
                 return list(places), is_tight
@@ -102,7 +86,7 @@ class FittedTable:
 
     def _width(self, at: int, *, is_tight: bool) -> int:
         column = self.columns[at]
-        cells = max((cell_len(_shown(cells[at])) for _, cells in self._all_rows()), default=0)
+        cells = max((cell_len(_shown(cells[at])) for _, cells in (*self.rows, *self.totals)), default=0)
         if is_tight and column.longest is not None:
             cells = min(cells, column.longest)
         return max(cells, *map(cell_len, _heading_lines(column.heading, is_tight=is_tight)))
@@ -156,12 +140,7 @@ def shortened_id(text: str, width: int) -> str:
 
 
 def same_in_all(columns: Sequence[Column], rows: Sequence[Sequence[str]]) -> Mapping[str, str]:
-    """Return the headings of the columns that have the same text in all of several rows, with the text.
-
-    Example:
-        >>> same_in_all([Column("Commit"), Column("Score")], [["01ab", "0.5"], ["01ab", "0.6"]])
-        {'Commit': '01ab'}
-    """
+    """Return the headings of the columns that have the same text in all of several rows, with the text."""
     if len(rows) < 2:
         return {}
     cells = zip(columns, zip(*rows, strict=True), strict=True)

@@ -50,27 +50,20 @@ def seconds_text(seconds: float) -> str:
     return f"{seconds * 1000:.0f} ms" if 0 < seconds < 0.0995 else f"{seconds:.2f} s"
 
 
-def _number_text(value: float) -> str:
-    return f"{value:,.0f}" if float(value).is_integer() else f"{value:,.3f}"
-
-
 _TEXT_BY_UNIT: Mapping[str, Callable[[float], str]] = {
     "score": "{:.3f}".format,
     "tokens": "{:,.0f}".format,
     "seconds": seconds_text,
     "usd": dollars,
-    "count": _number_text,
+    "count": lambda value: f"{value:,.0f}" if float(value).is_integer() else f"{value:,.3f}",
 }
 
 
 def score_display(metric: str) -> dict[str, Any]:
     """Return how a score differs from the usual one on a page; empty for most.
 
-    Returns:
-        ``unit``, if it is not ``score``. Of users' own metrics also, if it is declared: ``note`` (its title, and
-        that less is better), ``lower`` (that less is better), ``best`` and ``worst`` (the ends of its range, None
-        if it has no end), and, if it is not 0, ``failed`` (what a failed question counts as, None if it does
-        not count) and ``failure_note``.
+    That is its ``unit``, and of users' own metrics what is declared: a ``note``, whether less is better (``lower``),
+    the ends of its range (``best``, ``worst``), and what a failed question counts as (``failed``, ``failure_note``).
 
     Example:
         >>> score_display("tone"), score_display("saved_sec")

@@ -1,15 +1,13 @@
 """A run as JUnit's XML: a test case for each question, and one for each gate."""
 
 import re
-from array import array
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from os import PathLike
 from pathlib import Path
-from tempfile import TemporaryFile
-from typing import IO, Any, Final
-from xml.sax.saxutils import escape
+from typing import Any, Final
+from xml.etree import ElementTree
 
 from graphrag_eval_lc import __version__
 from graphrag_eval_lc.aggregation.sample_values import number
@@ -17,21 +15,14 @@ from graphrag_eval_lc.benchmark.benchmark_run import BenchmarkRun
 from graphrag_eval_lc.compare import GateResult
 from graphrag_eval_lc.compare.runs import RunSource
 from graphrag_eval_lc.config import RepeatsConfig
-from graphrag_eval_lc.errors import cannot_write
-from graphrag_eval_lc.files.writing import json_line, replace_file
-from graphrag_eval_lc.json_values import parse_json
+from graphrag_eval_lc.files.writing import replace_file
 from graphrag_eval_lc.masking import masked_text
 from graphrag_eval_lc.registry.custom_metrics import recorded_only_here
 from graphrag_eval_lc.registry.exporters import JUNIT
 from graphrag_eval_lc.registry.metric_spec import REASON_ENDING, reason_key
 from graphrag_eval_lc.registry.metrics import ELAPSED_SEC, metric_spec
 from graphrag_eval_lc.report.formats import amount_text
-from graphrag_eval_lc.report.reported_run import (
-    ReportedRun,
-    part_of,
-    reported_run,
-    title_of,
-)
+from graphrag_eval_lc.report.reported_run import ReportedRun, part_of, reported_run
 from graphrag_eval_lc.texts import one_line, shortened, shown_name, visible
 from graphrag_eval_lc.view.failures import kind_of, why
 from graphrag_eval_lc.view.run_view import RunSummary
@@ -42,6 +33,7 @@ from graphrag_eval_lc.view.scores import passing_sign
 ERROR, FAILURE, SKIPPED, PASSED = range(4)
 _TAGS: Final = {ERROR: "error", FAILURE: "failure", SKIPPED: "skipped", PASSED: "system-out"}
 _WORDS: Final = {ERROR: "failed", FAILURE: "did not pass", SKIPPED: "was not measured"}
+_GATE_STATES: Final = {"passed": PASSED, "failed": FAILURE, "not checked": SKIPPED}
 
 _MESSAGE, _PART, _LINE = 400, 2_000, 600
 # GitLab takes files of less than 30 MB.
@@ -89,140 +81,127 @@ def write_junit(
         reported = replace(reported, config=run.config)
     target = Path(path) if path is not None else reported.file_of(JUNIT)
     checked = reported.checked_gates() if gates is None else gates
-    try:
-        with TemporaryFile() as texts:
-            cases = _Cases(reported.config.repeats, texts)
-            properties = _added(cases, reported)
-            suites = [_question_suite(cases, title_of(reported), properties)]
-            if checked:
-                suites.append(_gate_suite(checked))
-            replace_file(target, (part.encode("utf-8") for part in _document(title_of(reported), suites)))
-    except OSError as problem:  # of the file of texts
-        raise cannot_write(target, problem) from problem
+    cases = _Cases(reported.config.repeats)
+    properties = _added(cases, reported)
+    suites = [_suite(reported.title, cases.by_id.values(), properties)]
+    if checked:
+        suites.append(_suite("gates", map(_gate_case, checked), {}))
+    root = ElementTree.Element("testsuites", {"name": _allowed(reported.title), **_counts(suites)})
+    root.extend(suites)
+    ElementTree.indent(root, "")
+    replace_file(target, [ElementTree.tostring(root, "UTF-8", xml_declaration=True)])
     return target
 
 
+@dataclass(frozen=True, slots=True)
+class _Kept:
+    """What is kept of a sample: what came of it, its repeat, and its texts."""
+
+    state: int
+    repeat: int
+    message: str
+    kind: str
+    text: str
+
+    def of_repeats(self) -> str:
+        if self.state == PASSED:
+            return f"Repeat {self.repeat} passed: {self.text}"
+        return f"Repeat {self.repeat} {_WORDS[self.state]}:\n{self.text}"
+
+
 @dataclass(slots=True)
-class _Question:
-    """What is kept of a question in memory.
+class _Case:
+    """A test case: its class, its name, how long it took, and its samples."""
 
-    Attributes:
-        name: Its id, unique among the cases.
-        template_id: Its template.
-        state: What came of its worst sample.
-        seconds: How long its samples took.
-        places: The places of its samples' texts in the file of texts.
-    """
-
+    group: str
     name: str
-    template_id: str
-    state: int = PASSED
     seconds: float = 0.0
-    places: "array[int]" = field(default_factory=lambda: array("q"))
+    samples: list[_Kept] = field(default_factory=list)
+
+    def element(self, name: str) -> ElementTree.Element:
+        samples = sorted(self.samples, key=lambda kept: kept.repeat)
+        worst = min(samples, key=lambda kept: kept.state)
+        message, text = worst.message, worst.text
+        if len(samples) > 1:
+            passed = sum(kept.state == PASSED for kept in samples)
+            message = f"{passed} of {len(samples)} repeats passed; repeat {worst.repeat}: {worst.message}"
+            text = ("\n" if worst.state == PASSED else "\n\n").join(kept.of_repeats() for kept in samples)
+        names = {"classname": self.group, "name": name, "time": f"{self.seconds:.3f}"}
+        case = ElementTree.Element("testcase", {key: _allowed(value) for key, value in names.items()})
+        if worst.state == PASSED and not text:
+            return case
+        told = ElementTree.SubElement(case, _TAGS[worst.state])
+        # Skipped has no attributes in the older of Jenkins' schemas.
+        told.text = _allowed(message if worst.state == SKIPPED else text)
+        if worst.state in (ERROR, FAILURE):
+            told.attrib |= {"message": _allowed(message), "type": _allowed(worst.kind)}
+        return case
 
 
 class _Cases:
-    """The questions of a run as cases; results are added one at a time, and their texts wait in a file.
+    """The questions of a run as cases; results are added one at a time, and only their texts are kept."""
 
-    Args:
-        config: Which score passes.
-        texts: A file for the texts.
-    """
-
-    def __init__(self, config: RepeatsConfig, texts: IO[bytes]) -> None:
+    def __init__(self, config: RepeatsConfig) -> None:
+        self.by_id: dict[str, _Case] = {}
         self._config = config
-        self._texts = texts
-        self._questions: dict[str, _Question] = {}
-        self._names = Counter[tuple[str, str]]()
         self._left = _MOST_BYTES_OF_TEXTS
 
-    def __iter__(self) -> Iterator[_Question]:
-        return iter(self._questions.values())
-
     def add(self, sample: Sample, verdict: Verdict) -> None:
-        """Add a sample."""
-        result = sample.result
-        identifier = str(result["question_id"])
-        question = self._questions.get(identifier)
-        if question is None:
-            name = shown_name(identifier)
-            self._names[name, sample.template_id] += 1
-            count = self._names[name, sample.template_id]
-            name = name if count == 1 else f"{name} ({count})"
-            question = self._questions[identifier] = _Question(name, sample.template_id)
-        state = self._state(verdict)
-        question.state = min(question.state, state)
-        question.seconds += max(0.0, number(result.get(ELAPSED_SEC)) or 0.0)
-        text = self._text(sample, state, verdict)
+        result, identifier = sample.result, str(sample.result["question_id"])
+        case = self.by_id.setdefault(identifier, _Case(sample.template_id, shown_name(identifier)))
+        case.seconds += max(0.0, number(result.get(ELAPSED_SEC)) or 0.0)
+        is_passing = PASSED if verdict.state == "right" else FAILURE
+        state = ERROR if verdict.state == "error" else is_passing if verdict.metric == self._config.metric else SKIPPED
+        reason = why(result, verdict)
+        text = self._text(sample, state, reason)
         self._left -= len(text.encode("utf-8"))
-        kept = {
-            "state": state,
-            "repeat": repeat_of(result),
-            "message": self._message(sample, state, verdict),
-            "type": kind_of(result.get("error")) if state == ERROR else self._config.metric,
-            "text": text if self._left >= 0 else _LEFT_OUT,
-        }
-        question.places.append(self._texts.tell())
-        self._texts.write(json_line(kept))
+        kind = kind_of(result.get("error")) if state == ERROR else self._config.metric
+        message = one_line(self._message(state, verdict, reason), _MESSAGE)
+        case.samples.append(_Kept(state, repeat_of(result), message, kind, text if self._left >= 0 else _LEFT_OUT))
 
-    def samples_of(self, question: _Question) -> list[Mapping[str, Any]]:
-        """Return what was kept of a question's samples, by repeat."""
-        samples = []
-        for place in question.places:
-            self._texts.seek(place)
-            samples.append(parse_json(self._texts.readline().decode("utf-8")))
-        return sorted(samples, key=lambda kept: kept["repeat"])
-
-    def _state(self, verdict: Verdict) -> int:
-        if verdict.state == "error":
-            return ERROR
-        if verdict.metric != self._config.metric:
-            return SKIPPED
-        return PASSED if verdict.state == "right" else FAILURE
-
-    def _message(self, sample: Sample, state: int, verdict: Verdict) -> str:
+    def _message(self, state: int, verdict: Verdict, reason: str) -> str:
         metric = self._config.metric
         if state == ERROR:
-            return one_line(why(sample.result, verdict), _MESSAGE)
+            return reason
         if state == SKIPPED or verdict.score is None:
-            return one_line(f"{metric} was not measured", _MESSAGE)
+            return f"{metric} was not measured"
         said = f"{metric} {amount_text(verdict.score, metric_spec(metric).unit)}"
         if state == PASSED:
-            return one_line(said, _MESSAGE)
-        reason = why(sample.result, verdict)
+            return said
         passing = f"{passing_sign(metric)} {self._config.threshold:g} passes"
-        return one_line(f"{said} ({passing}){f': {reason}' if reason else ''}", _MESSAGE)
+        return f"{said} ({passing}){f': {reason}' if reason else ''}"
 
-    def _text(self, sample: Sample, state: int, verdict: Verdict) -> str:
+    def _text(self, sample: Sample, state: int, reason: str) -> str:
         """Return the text on a sample; on one that passed, only its scores."""
         result = sample.result
         scores = [f"{name} {amount_text(value, metric_spec(name).unit)}" for name, value in sample.scores.items()]
         if state == PASSED:
             return one_line(", ".join(scores), _LINE)
-        reason = why(result, verdict)
+        # Several scores of a judge have one reason.
+        reasons = dict.fromkeys(metric_spec(metric).reason_key or reason_key(metric) for metric in sample.scores)
+        told = {"Answer": result.get("actual_answer"), "Reference answer": result.get("reference_answer")}
         parts = [
             *scores,
-            *_reason_lines(sample),
+            *(
+                f"{shown_name(key.removesuffix(REASON_ENDING))}: {one_line(result[key], _LINE)}"
+                for key in reasons
+                if result.get(key) is not None
+            ),
             f"Why: {reason}" if reason and state != SKIPPED else "",
             f"Question: {one_line(result.get('question_text', ''), _PART)}",
-            _told("Answer", result.get("actual_answer")),
-            _told("Reference answer", result.get("reference_answer")),
+            *(
+                f"{name}: {shortened(str(text), _PART, keeps_lines=True, tells=True)}"
+                for name, text in told.items()
+                if text is not None
+            ),
         ]
         return visible("\n".join(filter(None, parts)))
 
 
-def _reason_lines(sample: Sample) -> Iterator[str]:
-    """Yield the judges' reasons; several scores of a judge have one."""
-    for key in dict.fromkeys(metric_spec(metric).reason_key or reason_key(metric) for metric in sample.scores):
-        if (reason := sample.result.get(key)) is not None:
-            yield f"{shown_name(key.removesuffix(REASON_ENDING))}: {one_line(reason, _LINE)}"
-
-
-def _told(name: str, text: object) -> str:
-    if text is None:
-        return ""
-    cut = shortened(str(text), _PART, keeps_lines=True, tells=True)
-    return f"{name}: {cut}"
+def _gate_case(gate: GateResult) -> _Case:
+    said = masked_text(str(gate))
+    kept = _Kept(_GATE_STATES[gate.state], 1, one_line(said, _MESSAGE), "gate", said)
+    return _Case("gates", shown_name(gate.title), samples=[kept])
 
 
 def _added(cases: _Cases, run: ReportedRun) -> dict[str, str]:
@@ -254,100 +233,28 @@ def _added(cases: _Cases, run: ReportedRun) -> dict[str, str]:
     }
 
 
-@dataclass(frozen=True, slots=True)
-class _Suite:
-    """A suite: its counts, and its cases, which are rendered as they are written."""
-
-    name: str
-    counts: Mapping[int, int]
-    seconds: float
-    properties: Mapping[str, str]
-    cases: Iterable[str]
-
-
-def _question_suite(cases: _Cases, name: str, properties: Mapping[str, str]) -> _Suite:
-    counts = Counter(question.state for question in cases)
-    seconds = sum(question.seconds for question in cases)
-    rendered = (_question_case(question, cases.samples_of(question)) for question in cases)
-    return _Suite(name, counts, seconds, properties, rendered)
+def _suite(name: str, cases: Iterable[_Case], properties: Mapping[str, str]) -> ElementTree.Element:
+    suite = ElementTree.Element("testsuite", {"name": _allowed(name)})
+    if properties:
+        parent = ElementTree.SubElement(suite, "properties")
+        for key, value in properties.items():
+            ElementTree.SubElement(parent, "property", {"name": _allowed(key), "value": _allowed(value)})
+    taken = Counter[tuple[str, str]]()
+    for case in cases:
+        taken[case.group, case.name] += 1
+        count = taken[case.group, case.name]
+        suite.append(case.element(case.name if count == 1 else f"{case.name} ({count})"))
+    suite.attrib |= {**_counts([suite]), "skipped": str(len(suite.findall("testcase/skipped")))}
+    return suite
 
 
-def _question_case(question: _Question, samples: Sequence[Mapping[str, Any]]) -> str:
-    worst = next(kept for kept in samples if kept["state"] == question.state)
-    if len(samples) == 1:
-        message, text = worst["message"], worst["text"]
-    else:
-        passed = sum(kept["state"] == PASSED for kept in samples)
-        message = f"{passed} of {len(samples)} repeats passed; repeat {worst['repeat']}: {worst['message']}"
-        lines = "\n" if question.state == PASSED else "\n\n"
-        text = lines.join(_repeat_text(kept) for kept in samples)
-    told = _case_result(question.state, message, worst["type"], text)
-    return _case(question.template_id, question.name, question.seconds, told)
-
-
-def _repeat_text(kept: Mapping[str, Any]) -> str:
-    if kept["state"] == PASSED:
-        return f"Repeat {kept['repeat']} passed: {kept['text']}"
-    return f"Repeat {kept['repeat']} {_WORDS[kept['state']]}:\n{kept['text']}"
-
-
-def _gate_suite(gates: Sequence[GateResult]) -> _Suite:
-    states = {"passed": PASSED, "failed": FAILURE, "not checked": SKIPPED}
-    known = [(gate, states[gate.state]) for gate in gates]
-    taken = Counter[str]()
-    rendered = []
-    for gate, state in known:
-        name = shown_name(gate.title)
-        taken[name] += 1
-        unique = name if taken[name] == 1 else f"{name} ({taken[name]})"
-        said = masked_text(str(gate))
-        rendered.append(_case("gates", unique, 0.0, _case_result(state, one_line(said, _MESSAGE), "gate", said)))
-    return _Suite("gates", Counter(state for _, state in known), 0.0, {}, rendered)
-
-
-def _case_result(state: int, message: str, kind: str, text: str) -> str:
-    tag, body = _TAGS[state], _text(text)
-    if state == PASSED:
-        return f"<{tag}>{body}</{tag}>" if body else ""
-    if state == SKIPPED:  # which has no attributes in the older of Jenkins' schemas
-        return f"<{tag}>{_text(message)}</{tag}>"
-    return f'<{tag} message="{_attribute(message)}" type="{_attribute(kind)}">{body}</{tag}>'
-
-
-def _case(template_id: str, name: str, seconds: float, told: str) -> str:
-    names = f'classname="{_attribute(template_id)}" name="{_attribute(name)}" time="{seconds:.3f}"'
-    return f"<testcase {names}>{told}</testcase>\n" if told else f"<testcase {names}/>\n"
-
-
-def _document(name: str, suites: Sequence[_Suite]) -> Iterator[str]:
-    total = sum((Counter(suite.counts) for suite in suites), Counter[int]())
-    # The schema has no count of skipped cases here.
-    yield '<?xml version="1.0" encoding="UTF-8"?>\n'
-    yield f'<testsuites name="{_attribute(name)}" {_counts(total, sum(suite.seconds for suite in suites))}>\n'
-    for suite in suites:
-        skipped = f'skipped="{suite.counts.get(SKIPPED, 0)}"'
-        yield f'<testsuite name="{_attribute(suite.name)}" {_counts(suite.counts, suite.seconds)} {skipped}>\n'
-        if suite.properties:
-            yield "<properties>\n"
-            for key, value in suite.properties.items():
-                yield f'<property name="{_attribute(key)}" value="{_attribute(value)}"/>\n'
-            yield "</properties>\n"
-        yield from suite.cases
-        yield "</testsuite>\n"
-    yield "</testsuites>\n"
-
-
-def _counts(counts: Mapping[int, int], seconds: float) -> str:
-    known = {"tests": sum(counts.values()), "failures": counts.get(FAILURE, 0), "errors": counts.get(ERROR, 0)}
-    return " ".join(f'{key}="{value}"' for key, value in {**known, "time": f"{seconds:.3f}"}.items())
-
-
-def _attribute(text: str) -> str:
-    return escape(_allowed(text), {'"': "&quot;"})
-
-
-def _text(text: str) -> str:
-    return escape(_allowed(text))
+def _counts(suites: Iterable[ElementTree.Element]) -> dict[str, str]:
+    """Return the counts of suites; the schema has none of skipped cases for all suites together."""
+    cases = [case for suite in suites for case in suite.iter("testcase")]
+    tags = Counter(each.tag for case in cases for each in case)
+    seconds = sum(float(case.get("time", 0)) for case in cases)
+    known = {"tests": len(cases), "failures": tags["failure"], "errors": tags["error"]}
+    return {**{key: str(value) for key, value in known.items()}, "time": f"{seconds:.3f}"}
 
 
 def _allowed(text: str) -> str:

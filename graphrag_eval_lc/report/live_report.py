@@ -12,7 +12,6 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Final
 
-from graphrag_eval_lc import __version__
 from graphrag_eval_lc.errors import GraphRAGEvalError
 from graphrag_eval_lc.evaluation.events import RunEvent
 from graphrag_eval_lc.files.opening import open_to_read
@@ -55,13 +54,7 @@ class LiveReport(AbstractContextManager["LiveReport"]):
     """An observer of a run that shows its report to browsers on this machine during the run.
 
     A page learns by server-sent events that there are more results, and asks for them. Whether somebody looks changes
-    nothing for the run or its files.
-
-    Args:
-        folder: The run's folder.
-
-    Attributes:
-        address: The URL of the report; it has a token that is made for this run.
+    nothing for the run or its files. ``address`` has a token that is made for this run.
 
     Example:
         >>> with LiveReport(Path("runs/now")) as live:
@@ -113,7 +106,7 @@ class LiveReport(AbstractContextManager["LiveReport"]):
             if self._page is None or self._page[0] != state:
                 began = time.monotonic()
                 with recorded_only_here():
-                    html = "".join(render_report(report_data(reported_run(self._run), __version__), is_live=True))
+                    html = "".join(render_report(report_data(reported_run(self._run)), is_live=True))
                 self._page = state, html.encode()
                 self._pause = max(_PAUSE_SEC, _SHARE * (time.monotonic() - began))
             return self._page[1]

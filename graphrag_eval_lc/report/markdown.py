@@ -50,13 +50,7 @@ def _escaped(text: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """A part of a document.
-
-    Attributes:
-        head: Its first lines, which stay together.
-        rows: Lines after them, of which the last may be left out.
-        tail: Lines after all rows.
-    """
+    """A part of a document: lines that stay together, rows of which the last may be left out, and lines after them."""
 
     head: Sequence[str]
     rows: Sequence[str] = ()
@@ -64,19 +58,10 @@ class Block:
 
 
 def md_table(headings: Sequence[str], rows: Iterable[Sequence[str]], *, left: int = 1) -> tuple[list[str], list[str]]:
-    """Return the two first lines of a table, and its rows.
-
-    Args:
-        headings: The headings, as Markdown.
-        rows: The cells of each row, as Markdown.
-        left: How many columns are aligned to the left; the others are numbers.
-    """
+    """Return the two first lines of a table and its rows; cells are Markdown, and those after the ``left`` numbers."""
     lines = [":---" if index < left else "---:" for index in range(len(headings))]
-    return [_row(headings), _row(lines)], [_row(cells) for cells in rows]
-
-
-def _row(cells: Iterable[str]) -> str:
-    return f"| {' | '.join(cells)} |"
+    head, rule, *body = (f"| {' | '.join(cells)} |" for cells in (headings, lines, *rows))
+    return [head, rule], body
 
 
 _RESERVED: Final = 400
@@ -87,10 +72,6 @@ def fitted(blocks: Iterable[Block], most_bytes: int) -> str:
 
     Rows are left out from the end, and blocks that do not fit; the first block should.
 
-    Args:
-        blocks: The blocks, the most important first.
-        most_bytes: The size in UTF-8.
-
     Example:
         >>> fitted([Block(["# Head"]), Block(["Rows:"], ["- a", "- b" * 500])], 1000).splitlines()[-1]
         '_Shortened: 1 line is left out here._'
@@ -99,32 +80,20 @@ def fitted(blocks: Iterable[Block], most_bytes: int) -> str:
     parts: list[str] = []
     dropped = 0
     for block in blocks:
-        head, tail = _lines(block.head), _lines(block.tail)
-        needed = _size(head) + _size(tail) + 1
+        head, tail = ("".join(f"{line}\n" for line in lines) for lines in (block.head, block.tail))
+        needed = len(f"{head}{tail}".encode()) + 1
         if needed > left:
             dropped += 1 + len(block.rows)
             continue
         left -= needed
         kept = []
-        for row in map(_line, block.rows):
-            left -= _size(row)
+        for row in block.rows:
+            left -= len(row.encode()) + 1
             if left < 0:
                 break
-            kept.append(row)
+            kept.append(f"{row}\n")
         dropped += len(block.rows) - len(kept)
         parts.append(f"{head}{''.join(kept)}{tail}")
     if dropped:
         parts.append(f"_Shortened: {counted(dropped, 'line is', 'lines are')} left out here._\n")
     return "\n".join(parts)
-
-
-def _lines(lines: Iterable[str]) -> str:
-    return "".join(map(_line, lines))
-
-
-def _line(text: str) -> str:
-    return f"{text}\n"
-
-
-def _size(text: str) -> int:
-    return len(text.encode("utf-8"))

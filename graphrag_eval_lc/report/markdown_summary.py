@@ -1,5 +1,6 @@
 """A run or a comparison as a short text in GitHub's Markdown, such as for the summary of a job."""
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from os import PathLike
 from pathlib import Path
@@ -7,21 +8,23 @@ from typing import Final
 
 from graphrag_eval_lc.benchmark.benchmark_run import BenchmarkRun
 from graphrag_eval_lc.benchmark.load_run import notes_in
-from graphrag_eval_lc.compare import GateResult, RunComparison
+from graphrag_eval_lc.compare import Flip, GateResult, RunComparison
+from graphrag_eval_lc.compare.comparison_view import ComparisonView, MetricRow, PairView
+from graphrag_eval_lc.compare.flips import Direction
+from graphrag_eval_lc.compare.metric_comparison import failures_text
 from graphrag_eval_lc.compare.runs import RunSource
 from graphrag_eval_lc.errors import OptionError
 from graphrag_eval_lc.files.writing import replace_file
+from graphrag_eval_lc.masking import masked_text
 from graphrag_eval_lc.registry.custom_metrics import recorded_only_here
 from graphrag_eval_lc.registry.exporters import REPORT, SUMMARY
 from graphrag_eval_lc.registry.metrics import metric_spec
-from graphrag_eval_lc.report.comparison_markdown import comparison_blocks, gates_block, gates_verdict
 from graphrag_eval_lc.report.formats import amount_text
 from graphrag_eval_lc.report.markdown import Block, fitted, md_code, md_table, md_text
-from graphrag_eval_lc.report.reported_run import ReportedRun, part_of, reported_run, title_of
+from graphrag_eval_lc.report.reported_run import ReportedRun, part_of, reported_run
 from graphrag_eval_lc.texts import counted
 from graphrag_eval_lc.view import RunView
 from graphrag_eval_lc.view.failures import lines_of
-from graphrag_eval_lc.view.run_view import TemplateLine
 from graphrag_eval_lc.view.scores import ScoreLine, whole_scores
 
 # GitHub takes 1 MiB a step, and drops without a word what comes near it.
@@ -31,6 +34,8 @@ _MOST_ROWS = 50
 _MOST_TEMPLATES = 30
 _MOST_COLUMNS = 6
 _TOLD = 600
+_MARKS: Final = {"passed": "✅", "failed": "❌", "not checked": "⚠️"}
+_NO_GATES: Final = "ℹ️"
 
 
 def write_summary(
@@ -87,36 +92,30 @@ def summary_text(
     most_questions: int = _QUESTIONS,
     most_bytes: int = MOST_BYTES,
 ) -> str:
-    """Return that text.
-
-    Args:
-        run: As for ``write_summary``.
-        gates: The gates as they were checked; None: of a run those of its configuration.
-        most_questions: How many questions are shown at most.
-        most_bytes: Its size in UTF-8 at most; what does not fit is left out, with a note.
+    """Return that text, of at most so many bytes in UTF-8; what does not fit is left out, with a note.
 
     Raises:
         RunFolderError: The run cannot be read.
     """
     if isinstance(run, RunComparison):
-        return fitted(comparison_blocks(run.view(gates or ()), most_questions), most_bytes)
+        return fitted(_comparison_blocks(run.view(gates or ()), most_questions), most_bytes)
     reported = reported_run(run)
     notes = run.notes if isinstance(run, BenchmarkRun) else list(notes_in(reported.record))
-    view = reported.view(gates, most_failures=most_questions)
     checked = reported.checked_gates() if gates is None else gates
+    view = reported.view(checked, most_failures=most_questions)
     return fitted(_run_blocks(reported, view, checked, notes), most_bytes)
 
 
 def _run_blocks(run: ReportedRun, view: RunView, gates: Sequence[GateResult], notes: Sequence[str]) -> Iterator[Block]:
     stopped = part_of(run.record, "stopped").get("message")
     errors = view.headline.states.get("error", 0)
-    verdict = gates_verdict(gates, is_answered=errors < view.headline.samples, stopped=stopped)
+    verdict = _gates_verdict(gates, is_answered=errors < view.headline.samples, stopped=stopped)
     note = "" if view.main is None else view.main.interval_note
     about_interval = ["", f"About the interval: {md_text(note)}."] if note else []
     line = f"**{md_text(view.headline)}**"
-    yield Block([f"## {verdict}: {md_text(title_of(run))}", "", line, "", _main_score(view), *about_interval])
+    yield Block([f"## {verdict}: {md_text(run.title)}", "", line, "", _main_score(view), *about_interval])
     if gates:
-        yield gates_block(gates)
+        yield _gates_block(gates)
     told = [("⚠️ Warning", text) for text in run.warnings[:_MOST_ROWS]] + [("Note", text) for text in notes]
     if told:
         yield Block([], [f"- {word}: {md_text(text, _TOLD)}" for word, text in told])
@@ -139,7 +138,8 @@ def _main_score(view: RunView) -> str:
     if main is None:
         return f"No score was measured ({size}, {counted(errors, 'error')})."
     spec = metric_spec(main.metric)
-    parts = [_interval_of(main), size]
+    ends = [amount_text(end, spec.unit) for end in (main.low, main.high) if end is not None]
+    parts = [f"95 % interval {' to '.join(ends)}" if ends else "no interval", size]
     if main.without:
         parts.append(f"not measured for {counted(main.without, 'question')}")
     if errors:
@@ -148,13 +148,6 @@ def _main_score(view: RunView) -> str:
     if main.upper is not None:
         parts.append(f"{amount_text(main.upper, spec.unit)} if all undecided steps fitted")
     return " · ".join(parts)
-
-
-def _interval_of(line: ScoreLine) -> str:
-    if line.low is None:
-        return "no interval"
-    low, high = (amount_text(end, metric_spec(line.metric).unit) for end in (line.low, line.high))
-    return f"95 % interval {low} to {high}"
 
 
 def _groups_block(view: RunView) -> Block:
@@ -170,9 +163,8 @@ def _worst_block(view: RunView) -> Block:
     rows = []
     for failure in view.failures:
         repeat = f" (repeat {failure.repeat})" if failure.repeat > 1 else ""
-        score = "error" if failure.state == "error" or failure.score is None else format(failure.score, ".2f")
         question = f"{md_code(failure.question_id)}{repeat}<br>{md_text(failure.question)}"
-        rows.append((question, md_text(failure.reason), score))
+        rows.append((question, md_text(failure.reason), failure.score_text))
     head, lines = md_table(("Question", "Why", "Score"), rows, left=2)
     noun = counted(view.headline.not_right, "sample" if view.headline.repeats > 1 else "question")
     return Block([f"### Worst questions ({len(rows):,} of {noun} not right)", "", *head], lines)
@@ -206,7 +198,10 @@ def _templates_block(view: RunView) -> Block:
             md_code(line.template_id),
             f"{line.questions:,}",
             f"{line.errors:,}" if line.errors else "",
-            *(_template_score(line, metric) for metric in columns),
+            *(
+                amount_text(score.mean if (score := line.scores.get(metric)) else None, metric_spec(metric).unit)
+                for metric in columns
+            ),
             amount_text(line.tokens, "tokens"),
             amount_text(line.seconds, "seconds"),
             *([amount_text(line.usd, "usd")] if has_cost else []),
@@ -218,11 +213,6 @@ def _templates_block(view: RunView) -> Block:
     return Block(["### Templates", "", *head], lines, notes)
 
 
-def _template_score(line: TemplateLine, metric: str) -> str:
-    score = line.scores.get(metric)
-    return amount_text(None if score is None else score.mean, metric_spec(metric).unit)
-
-
 def _spent_block(run: ReportedRun, view: RunView) -> Iterator[Block]:
     lines = [line for line in view.spent if line.total][:_MOST_COLUMNS]
     says = [f"{md_text(line.name)} {amount_text(line.total, line.unit)}" for line in lines]
@@ -230,3 +220,120 @@ def _spent_block(run: ReportedRun, view: RunView) -> Iterator[Block]:
         says.append(f"report: {md_code(page)}")
     if says:
         yield Block([f"In all: {' · '.join(says)}"])
+
+
+def _gates_verdict(
+    gates: Sequence[GateResult], *, is_answered: bool = True, stopped: object = None, otherwise: str = "Scored"
+) -> str:
+    """Return the verdict with its mark; ``otherwise`` is that without gates."""
+    counts = Counter(gate.state for gate in gates)
+    number = len(gates)
+    if not is_answered:
+        return f"{_MARKS['failed']} Failed, not one question was answered"
+    if failed := counts["failed"]:
+        return f"{_MARKS['failed']} Failed, {failed:,} of {counted(number, 'gate')} not passed"
+    if stopped is not None:
+        return f"{_MARKS['failed']} Stopped before its end ({md_text(stopped)})"
+    if unchecked := counts["not checked"]:
+        return f"{_MARKS['not checked']} Not checked, {unchecked:,} of {counted(number, 'gate')}"
+    if gates:
+        return f"{_MARKS['passed']} Passed, {'the gate' if number == 1 else f'all {number:,} gates'}"
+    return f"{_NO_GATES} {otherwise}, no gates"
+
+
+def _gates_block(gates: Sequence[GateResult]) -> Block:
+    """Return a line for each gate."""
+    rows = [f"- {_MARKS[gate.state]} Gate {gate.state}: {md_text(masked_text(str(gate)), _TOLD)}" for gate in gates]
+    return Block([], rows)
+
+
+def _comparison_blocks(view: ComparisonView, most_questions: int) -> Iterator[Block]:
+    """Yield the blocks of a comparison, with at most so many broken and so many fixed questions."""
+    first = view.pairs[0].headline if len(view.pairs) == 1 else "Compared"
+    lines = [line for pair in view.pairs for line in ("", f"**{md_text(pair.headline, _TOLD)}.**")]
+    yield Block(
+        [
+            f"## {_gates_verdict(view.gates, otherwise=md_text(first))}",
+            *(lines if view.gates or len(view.pairs) > 1 else []),
+        ]
+    )
+    if view.gates:
+        yield _gates_block(view.gates)
+    for pair in view.pairs:
+        yield from _flips_blocks(pair, most_questions)
+    if view.warnings:
+        yield Block([], [f"- ⚠️ Warning: {md_text(warning, _TOLD)}" for warning in view.warnings[:_MOST_ROWS]])
+    runs = [
+        f"- {run.letter}: {md_code(run.label)}, {counted(run.number_of_questions, 'question')}"
+        f"{f', {md_code(run.path)}' if run.path else ''}"
+        for run in view.runs
+    ]
+    yield Block([], runs)
+    for pair in view.pairs:
+        yield from _metrics_blocks(pair)
+    certainty = [each for pair in view.pairs for each in (*pair.certainty, pair.doubt) if each]
+    texts = [f"- {md_text(text, _TOLD)}" for text in [*certainty, view.note]]
+    yield Block(["<details><summary>How sure is this?</summary>", ""], texts, ["", "</details>"])
+
+
+def _metrics_blocks(view: PairView) -> Iterator[Block]:
+    """Yield the metrics: first those that are not part of another one, the parts folded after them."""
+    letter, pair = view.letter, view.pair
+    is_part = {
+        row.metric.metric: metric_spec(row.metric.metric).is_part and not row.metric.is_main for row in view.rows
+    }
+    wholes = [row for row in view.rows if not is_part[row.metric.metric]]
+    parts = [row for row in view.rows if is_part[row.metric.metric]]
+    questions = counted(pair.number_of_questions, "common question")
+    title = f"### {letter} compared with A ({questions}, {counted(pair.number_of_templates, 'template')})"
+    failed = f"Failed samples, of which scores {failures_text(pair.metrics)}: {pair.errors_a:,} in A, "
+    head, lines = _metrics_table(wholes, view)
+    yield Block([title, "", *head], lines, ["", f"{failed}{pair.errors_b:,} in {letter}."])
+    if parts:
+        head, lines = _metrics_table(parts, view)
+        yield Block(["<details><summary>More metrics</summary>", "", *head], lines, ["", "</details>"])
+
+
+def _metrics_table(rows: Sequence[MetricRow], view: PairView) -> tuple[list[str], list[str]]:
+    verdict = [] if view.doubt else ["Verdict"]
+    headings = ("Metric", *verdict, "A", view.letter, f"{view.letter} − A", "Interval", "p", "Won/tied/lost")
+    cells = [
+        (
+            md_text(row.name),
+            *([row.verdict] if verdict else []),
+            *map(md_text, (row.a, row.b, row.change, row.interval, row.p)),
+            row.counts,
+        )
+        for row in rows[:_MOST_ROWS]
+    ]
+    return md_table(headings, cells, left=1 + len(verdict))
+
+
+def _flips_blocks(view: PairView, most: int) -> Iterator[Block]:
+    if not view.has_flips or not most:
+        return
+    letter, pair = view.letter, view.pair
+    known: tuple[tuple[str, Sequence[Flip], str], ...] = (
+        (f"Broken: right in A, not right in {letter}", pair.broken, "b"),
+        (f"Fixed: not right in A, right in {letter}", pair.fixed, "a"),
+    )
+    for title, flips, side in known:
+        if flips:
+            headings = ("Question", f"Why not in {'A' if side == 'a' else letter}", "A", letter)
+            head, lines = md_table(headings, [_flip_cells(flip, side) for flip in flips[:most]], left=2)
+            yield Block([f"#### {title} ({min(most, len(flips)):,} of {len(flips):,})", "", *head], lines)
+    others = Counter(flip.direction for flip in pair.flips)
+    ways: list[Direction] = ["worse", "better"]
+    says = [counted(others[way], f"question is {way}", f"questions are {way}") for way in ways if others[way]]
+    if says:
+        yield Block([f"Not right in either run: {', '.join(says)} in {letter}."])
+
+
+def _flip_cells(flip: Flip, side: str) -> Sequence[str]:
+    undecided = " (undecided)" if flip.is_undecided else ""
+    question = f"{md_code(flip.question_id)}{undecided}<br>{md_text(flip.question_text)}"
+    scores = [
+        f"{score:.2f}{' error' if told.status == 'error' else ''}"
+        for score, told in ((flip.score_a, flip.a), (flip.score_b, flip.b))
+    ]
+    return question, md_text((flip.a if side == "a" else flip.b).reason), *scores

@@ -21,27 +21,16 @@ if TYPE_CHECKING:
     import jinja2
 
 _HEAD_SCRIPTS = ("theme.js",)  # before the first paint, so that a dark page does not flash
-_REPORT_SCRIPTS = (
-    "elements.js",
-    "formats.js",
-    "scroll_boxes.js",
-    "sorting.js",
-    "records.js",
-    "address.js",
-    "opened.js",
-    "filtered_list.js",
-    "queries.js",
-    "rows.js",
-    "notes.js",
-    "timeline.js",
-    "transcript.js",
-    "steps.js",
-    "answer_values.js",
-    "details.js",
-    "filters.js",
-    "list.js",
-    "report.js",
+_LIST_SCRIPTS = (
+    *("elements.js", "formats.js", "scroll_boxes.js", "sorting.js", "records.js", "address.js", "opened.js"),
+    *("filtered_list.js", "queries.js", "rows.js"),
 )
+_REPORT_SCRIPTS = (
+    *_LIST_SCRIPTS,
+    *("notes.js", "timeline.js", "transcript.js", "steps.js", "answer_values.js", "details.js", "filters.js"),
+    *("list.js", "report.js"),
+)
+COMPARISON_SCRIPTS = (*_LIST_SCRIPTS, "comparison_details.js", "comparison_list.js", "comparison.js")
 _STYLES = ("page.css", "tables.css", "details.css", "comparison.css", "trend.css", "print.css")
 _PIECES_AT_A_TIME = 100
 _MATRIX_LABELS = {
@@ -52,17 +41,15 @@ _MATRIX_LABELS = {
 }
 
 
-def render_report(context: Mapping[str, Any], *, is_live: bool = False) -> Iterator[str]:
-    """Return the report of a run as one HTML page, in pieces.
+def render_report(report: Mapping[str, Any], *, is_live: bool = False) -> Iterator[str]:
+    """Return the report of a run as one HTML page, in pieces, from its ``report_data``.
 
-    Args:
-        context: The ``ReportData`` that the page shows.
-        is_live: Whether the page comes from a server, which it asks for what is new.
+    A page that is live comes from a server, which it asks for what is new.
 
     Raises:
         MissingExtraError: Jinja2 is not installed.
     """
-    view: RunView = context["view"]
+    view: RunView = report["view"]
     ranges = {line.metric: line.range for line in view.scores}
     displays = {metric: display for metric in ranges if (display := score_display(metric))}
     columns = whole_scores(ranges)
@@ -70,13 +57,9 @@ def render_report(context: Mapping[str, Any], *, is_live: bool = False) -> Itera
         "templates": [shown_name(line.template_id) for line in view.templates],
         "metrics": columns,
         "ranges": ranges,
-        "tools": context["tools"],
-        "groups": context["groups"],
-        "prefixes": context["prefixes"],
-        "run": context["run"],
+        **{key: report[key] for key in ("tools", "groups", "prefixes", "run", "dataset")},
         **({"isLive": True} if is_live else {}),
-        **({"again": context["again"]} if context["again"] else {}),
-        "dataset": context["dataset"],
+        **({"again": report["again"]} if report["again"] else {}),
         "hasRepeats": view.headline.repeats > 1,
         **({"displays": displays} if displays else {}),
     }
@@ -84,16 +67,16 @@ def render_report(context: Mapping[str, Any], *, is_live: bool = False) -> Itera
         "report.html.j2",
         (*_REPORT_SCRIPTS[:-1], "live.js", _REPORT_SCRIPTS[-1]) if is_live else _REPORT_SCRIPTS,
         connects_to="'self'" if is_live else "'none'",
-        report=context,
+        report=report,
         view=view,
         score_metrics=columns,
         usual=[line for line in view.scores if _is_usual(line, view)],
         families=_families([line for line in view.scores if not _is_usual(line, view)]),
         ranges=ranges,
         displays=displays,
-        index_json=map(inert_json, context["index_json"]),
+        index_json=map(inert_json, report["index_json"]),
         lists_json=inert_json(json_text(lists, is_compact=True)),
-        sets_json=inert_json(json_text(_sets(context), is_compact=True)),
+        sets_json=inert_json(json_text(_sets(report), is_compact=True)),
     )
 
 
@@ -117,11 +100,6 @@ def _families(lines: Sequence[ScoreLine]) -> list[tuple[str, int, list[ScoreLine
 def render_page(template: str, scripts: Sequence[str], **context: Any) -> str:
     """Return a page with its styles and scripts in it; its content security policy allows no others.
 
-    Args:
-        template: The name of its template.
-        scripts: The names of the scripts that run at its end, in order.
-        context: The template's variables.
-
     Raises:
         MissingExtraError: Jinja2 is not installed.
     """
@@ -130,8 +108,11 @@ def render_page(template: str, scripts: Sequence[str], **context: Any) -> str:
 
 def _rendered(template: str, scripts: Sequence[str], *, connects_to: str = "'none'", **context: Any) -> Iterator[str]:
     environment = _environment()
-    head_script, script = _joined(_HEAD_SCRIPTS), _joined(scripts)
-    digests = " ".join(f"'sha256-{_digest(text)}'" for text in (head_script, script))
+    head_script, script = (
+        "\n".join(["(() => {", '"use strict";', *map(_source, names), "})();"]) for names in (_HEAD_SCRIPTS, scripts)
+    )
+    hashes = (hashlib.sha256(text.encode("utf-8")).digest() for text in (head_script, script))
+    digests = " ".join(f"'sha256-{base64.b64encode(each).decode('ascii')}'" for each in hashes)
     policy = (
         f"default-src 'none'; style-src 'unsafe-inline'; script-src {digests}; img-src data:; "
         f"connect-src {connects_to}; base-uri 'none'; form-action 'none'"
@@ -162,20 +143,14 @@ def relative_address(file: Path, folder: Path) -> str:
     return quote(os.fsencode(relative.as_posix()))
 
 
+@cache  # with the templates that it has compiled
 def _environment() -> "jinja2.Environment":
     try:
-        import jinja2  # noqa: F401
+        import jinja2
     except ModuleNotFoundError as problem:
         if problem.name not in ("jinja2", "markupsafe"):
             raise
         raise MissingExtraError("A report", "report", str(problem.name)) from problem
-    return _made_environment()
-
-
-@cache  # with the templates that it has compiled
-def _made_environment() -> "jinja2.Environment":
-    import jinja2
-
     environment = jinja2.Environment(
         loader=jinja2.FunctionLoader(_source),
         autoescape=True,
@@ -199,35 +174,19 @@ def _source(name: str) -> str:
     return files("graphrag_eval_lc.report").joinpath("templates", name).read_text(encoding="utf-8")
 
 
-def _joined(names: Sequence[str]) -> str:
-    """Return scripts as one, in a separate scope."""
-    return "\n".join(["(() => {", '"use strict";', *(_source(name) for name in names), "})();"])
-
-
-def _digest(script: str) -> str:
-    return base64.b64encode(hashlib.sha256(script.encode("utf-8")).digest()).decode("ascii")
-
-
 def inert_json(text: str) -> str:
     """Return JSON that cannot end its script element."""
     return text.replace("<", "\\u003c")
 
 
-def _sets(context: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+def _sets(report: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
     """Return the sets of questions behind the template's buttons, by the buttons' names."""
-    changes = context["view"].headline.changes
-    sets: dict[str, dict[str, Any]] = {
-        way: {"label": f"{way.capitalize()} since {changes.run}", "keys": keys}
-        for way, keys in context["turned"].items()
-    }
-    if context["funnel"] is not None:
-        for number, stage in enumerate(context["funnel"]["stages"]):
-            sets[f"funnel-{number}"] = {"label": f"Not passed: {stage['name']}", "keys": stage["fell_out"]}
-    if context["matrix"] is not None:
-        for cell, label in _MATRIX_LABELS.items():
-            sets[f"matrix-{cell}"] = {"label": label, "keys": context["matrix"][cell]}
-    for number, error in enumerate(context["errors"]):
-        sets[f"error-{number}"] = {"label": f"Error: {error['kind']}", "keys": error["questions"]}
-    for number, warning in enumerate(context["capture_warnings"]):
-        sets[f"warning-{number}"] = {"label": f"Warning: {warning['kind']}", "keys": warning["questions"]}
-    return sets
+    changes, funnel, matrix = report["view"].headline.changes, report["funnel"], report["matrix"]
+    sets = [(way, f"{way.capitalize()} since {changes.run}", keys) for way, keys in report["turned"].items()]
+    for number, stage in enumerate(funnel["stages"] if funnel else ()):
+        sets.append((f"funnel-{number}", f"Not passed: {stage['name']}", stage["fell_out"]))
+    sets += [(f"matrix-{cell}", label, matrix[cell]) for cell, label in _MATRIX_LABELS.items() if matrix]
+    for kind, groups in (("error", report["errors"]), ("warning", report["capture_warnings"])):
+        for number, group in enumerate(groups):
+            sets.append((f"{kind}-{number}", f"{kind.capitalize()}: {group['kind']}", group["questions"]))
+    return {name: {"label": label, "keys": keys} for name, label, keys in sets}

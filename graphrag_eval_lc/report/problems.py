@@ -1,17 +1,15 @@
 """What went wrong: a funnel of stages, a matrix of steps against answers, and errors and warnings by kind."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import partial
-from typing import Any
+from typing import Any, Final
 
 from graphrag_eval_lc.aggregation.sample_values import counts_of
-from graphrag_eval_lc.config import EvaluationConfig, Scoring
-from graphrag_eval_lc.matching import StepView, UnreadableOutput
+from graphrag_eval_lc.config import EvaluationConfig
+from graphrag_eval_lc.matching import UnreadableOutput
 from graphrag_eval_lc.matching.iri_discovery import place_of
-from graphrag_eval_lc.matching.rows import SparqlResults
 from graphrag_eval_lc.matching.rows.row_steps import ROWS, actual_results, reference_results
-from graphrag_eval_lc.matching.steps import scored_groups
 from graphrag_eval_lc.matching.unknown_tools import UnknownTools
 from graphrag_eval_lc.registry.metric_spec import error_key
 from graphrag_eval_lc.registry.metrics import (
@@ -23,16 +21,31 @@ from graphrag_eval_lc.registry.metrics import (
     metrics_of_users,
 )
 from graphrag_eval_lc.report.formats import args_text
-from graphrag_eval_lc.report.steps import SampleSteps
+from graphrag_eval_lc.report.steps import ReferenceStep, SampleSteps
 from graphrag_eval_lc.texts import one_line
 from graphrag_eval_lc.view.failures import kind_of, without_particulars
 from graphrag_eval_lc.view.samples import Sample
 
-STAGES = ("IRI found", "a query ran", "a query had rows", "rows right", "answer right")
+STAGES: Final = ("IRI found", "a query ran", "a query had rows", "rows right", "answer right")
 _ROWS, _ANSWER = STAGES.index("rows right"), STAGES.index("answer right")
+# JSON of a query whose first row has a value; whatever else an output is has to be parsed.
+_FIRST_VALUE: Final = re.compile(r'"bindings"\s*:\s*\[\s*\{\s*"')
 
 # Whether a question passes each stage; None if it has no reference for the stage.
 Outcomes = Sequence[bool | None]
+
+
+@dataclass(slots=True)
+class _Stage:
+    """A stage of the funnel: how many samples came to it, and what became of them."""
+
+    name: str
+    is_known: bool = False
+    entered: int = 0
+    passed_over: int = 0
+    not_judged: int = 0
+    undecided: int = 0
+    fell_out: list[str] = field(default_factory=list)
 
 
 class Funnel:
@@ -46,7 +59,7 @@ class Funnel:
     def add(self, sample: Sample, steps: SampleSteps) -> None:
         """Add a sample with its steps."""
         self._is_judged = self._is_judged or sample.is_judged
-        outcomes = _outcomes(sample, steps) if steps.groups else None
+        outcomes = _outcomes(sample, steps)
         if outcomes is None:
             self._outside += 1
             return
@@ -59,7 +72,7 @@ class Funnel:
                 if outcome is None:
                     stage.passed_over += 1
                     stage.not_judged += at == _ANSWER and sample.result.get("reference_answer") is not None
-                    stage.undecided += at == _ROWS and bool(dict(counts_of(sample.result)).get(UNDECIDED))
+                    stage.undecided += at == _ROWS and bool(counts_of(sample.result).get(UNDECIDED))
                 elif not outcome:
                     stage.fell_out.append(sample.key)
                     is_in = False
@@ -76,57 +89,41 @@ class Funnel:
         known = [stage for stage in self._stages if stage.is_known]
         if known and known[-1].name == STAGES[_ANSWER] and not self._is_judged:
             known.pop()
-        stages = [stage.record() for stage in known]
+        stages = [
+            {
+                "name": stage.name,
+                "entered": stage.entered,
+                "passed": stage.entered - stage.passed_over - len(stage.fell_out),
+                "passed_over": stage.passed_over - stage.not_judged - stage.undecided,
+                "not_judged": stage.not_judged,
+                **({"undecided": stage.undecided} if stage.undecided else {}),
+                "fell_out": stage.fell_out,
+            }
+            for stage in known
+        ]
         return {"stages": stages, "questions": self._inside, "outside": self._outside}
-
-
-@dataclass(slots=True)
-class _Stage:
-    """A stage of the funnel: how many samples came to it, and what became of them."""
-
-    name: str
-    is_known: bool = False
-    entered: int = 0
-    passed_over: int = 0
-    not_judged: int = 0
-    undecided: int = 0
-    fell_out: list[str] = field(default_factory=list)
-
-    def record(self) -> dict[str, Any]:
-        return {
-            "name": self.name,
-            "entered": self.entered,
-            "passed": self.entered - self.passed_over - len(self.fell_out),
-            "passed_over": self.passed_over - self.not_judged - self.undecided,
-            "not_judged": self.not_judged,
-            **({"undecided": self.undecided} if self.undecided else {}),
-            "fell_out": self.fell_out,
-        }
 
 
 def _outcomes(sample: Sample, steps: SampleSteps) -> Outcomes | None:
     """Return which stages a sample passes; None if it has no reference query."""
-    places = [
-        (group, place, diagnosis)
-        for group, (references, diagnosed) in enumerate(zip(steps.groups, steps.diagnoses, strict=False))
-        for place, (_, diagnosis) in enumerate(zip(references, diagnosed, strict=False))
-    ]
-    queries = [each for each in places if steps.shown_as(*each[:2]) == "rows"]
+    references = [each for each in steps.references if each.diagnosis]
+    queries = [each for each in references if each.shown_as == "rows"]
     if not queries:
         return None
-    names = {str(steps.groups[group][place].get("name")) for group, place, _ in queries}
+    names = {str(each.step.get("name")) for each in queries}
     asked = [at for at, step in enumerate(steps.actual) if steps.name_of(step) in names]
     valid = [at for at in asked if steps.actual[at].get("status") == "success"]
-    counted = [diagnosis for group, _, diagnosis in queries if group in steps.scored]
+    counted = [each.diagnosis for each in queries if each.is_scored]
     certain = [each for each in counted if each.get("outcome") != "undecided"]
-    is_right = _all(each["matched"] and each["score"] == 1.0 for each in certain)
+    is_right = all(each["matched"] and each["score"] == 1.0 for each in certain) if certain else None
     is_open = is_right is not False and len(certain) < len(counted)
-    has_found = _all(
-        # Where steps are graded, one that was found far down is worth less.
-        diagnosis["score"] > 0 or _is_used(steps.groups[group][place].get("output"), (steps.actual[at] for at in asked))
-        for group, place, diagnosis in places
-        if steps.shown_as(group, place) == "iri"
-    )
+    # Where steps are graded, one that was found far down is worth less.
+    found = [
+        each.diagnosis["score"] > 0 or _is_used(each.step.get("output"), (steps.actual[at] for at in asked))
+        for each in references
+        if each.shown_as == "iri"
+    ]
+    has_found = all(found) if found else None
     return (
         # A right query did not need the IRI that was not found.
         None if (is_right or is_open) and not has_found else has_found,
@@ -137,61 +134,50 @@ def _outcomes(sample: Sample, steps: SampleSteps) -> Outcomes | None:
     )
 
 
-def _is_answered(
-    steps: SampleSteps, queries: Sequence[tuple[int, int, Mapping[str, Any]]], valid: Sequence[int]
-) -> bool | None:
-    """Return whether a query that succeeded returned rows or an answer; None if no reference query does."""
-    in_full = [each for each in queries if each[2]["score"] == 1.0 and steps.kind_of(*each[:2]) is ROWS]
-    # What has all rows of a reference query has rows. That was read when it was scored, so a value in it is of a row.
-    if any('"value"' in str(steps.groups[group][place].get("output")) for group, place, _ in in_full):
-        return True
-    answering = [each for each in queries if _has_answer(reference_results, steps.reference(*each[:2]))]
-    if not answering:
-        return None
-    if any(each in answering for each in in_full):
-        return True
-    references = [steps.reference(group, place) for group, place, _ in queries]
-    return any(
-        "output_cut" in steps.actual[at] or _gives_answer(steps.actual_view(at), references) for at in reversed(valid)
-    )
-
-
-def _all(passed: Iterable[bool]) -> bool | None:
-    """Return whether all passed; None if there are none."""
-    known = list(passed)
-    return all(known) if known else None
-
-
 def _is_used(iri: Any, queries: Iterable[Mapping[str, Any]]) -> bool:
     """Return whether a query has an IRI, wherever the agent got it from."""
     return isinstance(iri, str) and any(place_of(args_text(query.get("args")), iri) is not None for query in queries)
 
 
-def _gives_answer(actual: StepView, references: Iterable[StepView]) -> bool:
-    """Return whether a step returned rows or an answer to ASK, in an evident form or that of some reference."""
-    return any(_has_answer(partial(actual_results, reference=reference), actual) for reference in references)
+def _is_answered(steps: SampleSteps, queries: Sequence[ReferenceStep], valid: Sequence[int]) -> bool | None:
+    """Return whether a query that succeeded returned rows or an answer; None if no reference query does."""
+    answering = [each for each in queries if _has_answer(each)]
+    if not answering:
+        return None
+    # What has all rows of a reference query has rows.
+    if any(each.kind is ROWS and each.diagnosis["score"] == 1.0 for each in answering):
+        return True
+    return any(
+        "output_cut" in steps.actual[at] or any(_has_answer(each, steps, at) for each in queries)
+        for at in reversed(valid)
+    )
 
 
-def _has_answer(read: Callable[[StepView], SparqlResults], step: StepView) -> bool:
-    """Return whether the output of a step is rows, or the answer to an ASK query."""
+def _has_answer(reference: ReferenceStep, steps: SampleSteps | None = None, at: int = 0) -> bool:
+    """Return whether the output of a reference step, or of an actual one read like it, is rows or an answer to ASK."""
+    output = reference.step.get("output") if steps is None else steps.actual[at].get("output")
+    if isinstance(output, str) and _FIRST_VALUE.search(output):
+        return True
     try:
-        results = read(step)
+        view = reference.view
+        results = reference_results(view) if steps is None else actual_results(steps.actual_view(at), view)
+        return results.row_count > 0 or results.boolean is not None
     except UnreadableOutput:
         return False
-    return results.boolean is not None or results.row_count > 0
 
 
 class Matrix:
-    """Counts right and wrong steps against right and wrong answers, which shows lucky answers."""
+    """Sets the steps of each judged question against its answer."""
 
     def __init__(self) -> None:
-        words = ("right", "wrong")
-        self._keys: dict[str, list[str]] = {f"{steps}_{answer}": [] for steps in words for answer in words}
-        self._is_judged = False
+        self._keys: dict[str, list[str]] = {
+            f"{steps}_{answer}": [] for steps in ("right", "wrong") for answer in ("right", "wrong")
+        }
         self._left_out = 0
+        self._is_judged = False
 
     def add(self, sample: Sample) -> None:
-        """Add a sample; one whose steps or answer are not scored is in no cell."""
+        """Add a sample."""
         self._is_judged = self._is_judged or sample.is_judged
         steps, answer = sample.steps_right, sample.answer_right
         if steps is not None and answer is not None:
@@ -207,33 +193,20 @@ class Matrix:
         return {**self._keys, "left_out": self._left_out, "threshold_text": f"{right} {ANSWER_THRESHOLD:g}."}
 
 
-_EXAMPLE = 600
-_KIND = 100
-_STEP_ERRORS = error_keys("steps")
-
-
-@dataclass(slots=True)
-class _Group:
-    example: str
-    count: int = 0
-    questions: list[str] = field(default_factory=list)
-
-    def add(self, key: str) -> None:
-        self.count += 1
-        if not self.questions or self.questions[-1] != key:  # samples come one after the other
-            self.questions.append(key)
-
-    def record(self) -> dict[str, Any]:
-        return {"count": self.count, "example": self.example, "questions": self.questions}
+_EXAMPLE, _KIND = 600, 100
+_STEP_ERRORS: Final = error_keys("steps")
+_ORDER: Final = ("question", "call", "undecided", "judge")
+_OF_CALLS: Final = {
+    "comparison_error": "output that cannot be compared",
+    "output_cut": "output that ends before its end",
+}
 
 
 class Problems:
     """Groups errors, undecided steps and warnings by kind.
 
-    Args:
-        config: The configuration, for the names of custom evaluations.
-        functions: The names of the functions that judged.
-        reference_names: The names of the dataset's reference steps, in addition to those in the samples.
+    ``functions`` are the names of the functions that judged, ``reference_names`` those of the dataset's reference
+    steps, in addition to those in the samples.
     """
 
     def __init__(
@@ -242,83 +215,72 @@ class Problems:
         custom = [evaluation.name for evaluation in config.custom_evaluations or ()]
         own = dict.fromkeys((*custom, *functions, *metrics_of_users))
         self._error_keys = (*error_keys("questions"), *map(error_key, own))
-        self._errors: dict[tuple[str, str], _Group] = {}
-        self._scoring: Scoring = config.steps.counted
-        self._warnings: dict[str, _Group] = {}
+        self._groups: dict[tuple[str, str], dict[str, Any]] = {}
         self._unknown_tools = UnknownTools(config, reference_names)
-        self._calling: dict[str, _Group] = {}  # by unknown tool
+        self._calling: dict[str, list[str]] = {}  # by unknown tool
 
-    def add(self, sample: Sample) -> None:
-        """Add a sample."""
-        if sample.has_failed:
-            error = sample.result.get("error") or "failed without a message"
-            self._add("question", kind_of(error), error, sample.key)
-        for step in sample.result.get("actual_steps") or ():
-            if step.get("status") == "error":
-                self._add_call(step, kind_of(step.get("error")), step.get("error"), sample.key)
-            elif step.get("comparison_error") is not None:
-                self._add_call(step, "output that cannot be compared", step["comparison_error"], sample.key)
-            elif step.get("output_cut") is not None:
-                self._add_call(step, "output that ends before its end", step["output_cut"], sample.key)
-        for name, why in _undecided(sample.result, self._scoring):
-            self._add("undecided", f"{one_line(name, _KIND)}: not known whether it fits", why, sample.key)
-        for judge, error in _judge_errors(sample.result, self._error_keys):
-            self._add("judge", f"{judge}: {kind_of(error)}", error, sample.key)
-        for warning in sample.result.get("capture_warnings") or ():
-            self._warnings.setdefault(without_particulars(warning), _Group(one_line(warning, _EXAMPLE))).add(sample.key)
-        self._unknown_tools.add(sample.result.get("reference_steps"), sample.result)
-        for tool in {str(step.get("name")) for step in sample.result.get("actual_steps") or ()}:
+    def add(self, sample: Sample, steps: SampleSteps) -> None:
+        """Add a sample with its steps."""
+        key = sample.key
+        for where, kind, example in self._found(sample, steps):
+            group = self._groups.setdefault(
+                (where, kind), {"count": 0, "example": one_line(example, _EXAMPLE), "questions": []}
+            )
+            group["count"] += 1
+            if group["questions"][-1:] != [key]:  # samples come one after the other
+                group["questions"].append(key)
+        self._unknown_tools.add(steps.groups, sample.result)
+        for tool in {str(step.get("name")) for step in steps.actual}:
             if not self._unknown_tools.knows(tool):
-                self._calling.setdefault(tool, _Group("")).add(sample.key)
+                self._calling.setdefault(tool, []).append(key)
+
+    def _found(self, sample: Sample, steps: SampleSteps) -> Iterator[tuple[str, str, Any]]:
+        """Yield where something is wrong, its kind, and the text of this example."""
+        result = sample.result
+        if sample.has_failed:
+            error = result.get("error") or "failed without a message"
+            yield "question", kind_of(error), error
+        for step in steps.actual:
+            name = step.get("name")
+            if step.get("status") == "error":
+                yield "call", f"{one_line(name, _KIND)}: {kind_of(step.get('error'))}", step.get("error")
+            else:
+                for key, kind in _OF_CALLS.items():
+                    if step.get(key) is not None:
+                        yield "call", f"{one_line(name, _KIND)}: {kind}", step[key]
+                        break
+            for key in _STEP_ERRORS:
+                if isinstance(error := step.get(key), str):
+                    yield "judge", f"{key.removesuffix('_error')}: {kind_of(error)}", error
+        for each in steps.references:
+            if each.is_scored and each.diagnosis.get("outcome") == "undecided":
+                kind = f"{one_line(each.step.get('name'), _KIND)}: not known whether it fits"
+                yield "undecided", kind, each.diagnosis.get("reason")
+        for key in self._error_keys:
+            if isinstance(error := result.get(key), str):
+                yield "judge", f"{one_line(key.removesuffix('_error'), _KIND)}: {kind_of(error)}", error
+        for warning in result.get("capture_warnings") or ():
+            yield "warning", without_particulars(warning), warning
 
     def errors(self) -> list[dict[str, Any]]:
-        """Return the section ``errors``: unknown tools, failed questions, calls, undecided steps, judges.
-
-        Of each the most frequent come first.
-        """
-        order = ("question", "call", "undecided", "judge")
-        groups = sorted(self._errors.items(), key=lambda item: (order.index(item[0][0]), -item[1].count))
-        errors = [{"where": where, "kind": kind, **group.record()} for (where, kind), group in groups]
-        return [*self._tools(), *errors]
+        """Return the section ``errors``: unknown tools, failed questions, calls, undecided steps, judges."""
+        tools = []
+        for unknown in self._unknown_tools.found():
+            keys = list(dict.fromkeys(key for tool in unknown.tools for key in self._calling[tool]))
+            kind = one_line(f"{', '.join(unknown.tools)}: no reference step has that name", _KIND)
+            group = {"count": len(keys), "example": one_line(str(unknown), _EXAMPLE), "questions": keys}
+            tools.append({"where": "name", "kind": kind, **group})
+        return [*tools, *(each for where in _ORDER for each in self._of(where))]
 
     def tool_warnings(self) -> list[str]:
         """Return the warnings about tools whose names no reference step has."""
         return [str(tool) for tool in self._unknown_tools.found()]
 
     def capture_warnings(self) -> list[dict[str, Any]]:
-        """Return the section ``capture_warnings``, the most frequent first."""
-        groups = sorted(self._warnings.items(), key=lambda item: -item[1].count)
-        return [{"kind": kind, **group.record()} for kind, group in groups]
+        """Return the section ``capture_warnings``."""
+        return self._of("warning")
 
-    def _tools(self) -> Iterator[dict[str, Any]]:
-        for unknown in self._unknown_tools.found():
-            keys = list(dict.fromkeys(key for tool in unknown.tools for key in self._calling[tool].questions))
-            group = _Group(one_line(str(unknown), _EXAMPLE), len(keys), keys)
-            kind = f"{', '.join(unknown.tools)}: no reference step has that name"
-            yield {"where": "name", "kind": one_line(kind, _KIND), **group.record()}
-
-    def _add_call(self, step: Mapping[str, Any], kind: str, example: Any, key: str) -> None:
-        self._add("call", f"{one_line(step.get('name'), _KIND)}: {kind}", example, key)
-
-    def _add(self, where: str, kind: str, example: Any, key: str) -> None:
-        self._errors.setdefault((where, kind), _Group(one_line(example, _EXAMPLE))).add(key)
-
-
-def _undecided(result: Mapping[str, Any], scoring: Scoring) -> Iterator[tuple[str, str]]:
-    """Yield the names of the undecided reference steps of scored groups with the reasons."""
-    groups, diagnoses = result.get("reference_steps") or (), result.get("steps_diagnosis") or ()
-    scored = scored_groups(groups, scoring)
-    for at, (group, diagnosed) in enumerate(zip(groups, diagnoses, strict=False)):
-        for step, diagnosis in zip(group, diagnosed, strict=False) if at in scored else ():
-            if diagnosis.get("outcome") == "undecided":
-                yield str(step.get("name")), str(diagnosis.get("reason"))
-
-
-def _judge_errors(result: Mapping[str, Any], keys: Iterable[str]) -> Iterator[tuple[str, str]]:
-    for key in keys:
-        if isinstance(error := result.get(key), str):
-            yield one_line(key.removesuffix("_error"), _KIND), error
-    for step in result.get("actual_steps") or ():
-        for key, error in step.items():
-            if key in _STEP_ERRORS and isinstance(error, str):
-                yield key.removesuffix("_error"), error
+    def _of(self, wanted: str) -> list[dict[str, Any]]:
+        """Return the groups of one place, the most frequent first."""
+        found = [{"where": where, "kind": kind, **of} for (where, kind), of in self._groups.items() if where == wanted]
+        return sorted(found, key=lambda group: -group["count"])

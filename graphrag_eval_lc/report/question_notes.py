@@ -89,13 +89,7 @@ def read_notes(path: str | PathLike[str]) -> Notes:
 
 @dataclass(frozen=True, slots=True)
 class NotedPlace:
-    """A place in the dataset that a note is about.
-
-    Attributes:
-        line: Its line in the file; None if that is not known.
-        text: What was noted, or what becomes of an output.
-        output: The output that replaces that of the reference step; None if nothing is replaced.
-    """
+    """A place in the dataset that a note is about: its line, what was noted, and the output that replaces its own."""
 
     line: int | None
     text: str
@@ -104,12 +98,7 @@ class NotedPlace:
 
 @dataclass(frozen=True, slots=True)
 class NotedDataset:
-    """A dataset with the places that notes are about.
-
-    Attributes:
-        places: The places, in the order of the dataset.
-        file: Its text.
-    """
+    """A dataset's text, with the places that notes are about in the order of the dataset."""
 
     places: tuple[NotedPlace, ...]
     file: TextFile
@@ -129,14 +118,9 @@ class NotedDataset:
 
 
 def noted_dataset(notes: Notes, dataset: Path, results: Iterable[Mapping[str, Any]]) -> NotedDataset:
-    """Return the places in a dataset that notes are about.
+    """Return the places in a dataset that notes on the results of a run are about.
 
     An output is accepted only if the dataset has the reference that the reader saw.
-
-    Args:
-        notes: The notes.
-        dataset: The dataset, in YAML or JSON.
-        results: The results of the run that they are of.
 
     Raises:
         DatasetError: The dataset cannot be read, or is not a list of templates.
@@ -164,15 +148,10 @@ def noted_dataset(notes: Notes, dataset: Path, results: Iterable[Mapping[str, An
                     )
                 if not isinstance(outcome, str):
                     new_outputs[at] = outcome.output
+                text, output = (outcome, None) if isinstance(outcome, str) else ("", outcome)
+                text = text or f"the output of {output.source['step'] if output else ''} is accepted"
                 step = f"{note.question_id}, group {accepted.group + 1} step {accepted.step + 1}"
-                text = outcome if isinstance(outcome, str) else f"the output of {outcome.source['step']} is accepted"
-                places.append(
-                    NotedPlace(
-                        records.line_of((*at, "output")),
-                        f"{step}: {text}",
-                        None if isinstance(outcome, str) else outcome,
-                    )
-                )
+                places.append(NotedPlace(records.line_of((*at, "output")), f"{step}: {text}", output))
     places += [NotedPlace(None, f"{each}: the dataset has no such question") for each in by_question]
     return NotedDataset(tuple(places), records.file)
 
@@ -246,12 +225,7 @@ def _output_text(output: Any) -> str:
 
 
 def labels_csv(notes: Notes, results: Iterable[Mapping[str, Any]]) -> tuple[str, int]:
-    """Return the answers of which a reader said whether the judge is right, for ``judge agreement``, and their number.
-
-    Args:
-        notes: The notes.
-        results: The results of the run that they are of.
-    """
+    """Return the answers whose judge a reader found right or wrong, for ``judge agreement``, and their number."""
     wanted = {(note.question_id, _repeat_in(note)): note for note in notes.notes if note.judge is not None}
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")

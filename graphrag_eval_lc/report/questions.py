@@ -6,13 +6,16 @@ import re
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from graphrag_eval_lc.aggregation.sample_values import Metrics, number
 from graphrag_eval_lc.aggregation.totals import failed_attempts_of
 from graphrag_eval_lc.answers.answer_text import answer_text
 from graphrag_eval_lc.config import EvaluationConfig
 from graphrag_eval_lc.json_values import json_bytes
+from graphrag_eval_lc.matching.outputs import UnreadableOutput
+from graphrag_eval_lc.matching.rows.row_steps import step_results
+from graphrag_eval_lc.registry.answer_metrics import ANSWER_VALUES
 from graphrag_eval_lc.registry.metric_spec import cost_key, error_key, reason_key
 from graphrag_eval_lc.registry.metrics import (
     ANSWER_F1,
@@ -24,27 +27,23 @@ from graphrag_eval_lc.registry.metrics import (
     TRUE_POSITIVES,
     metric_spec,
 )
-from graphrag_eval_lc.report.answer_values import answer_values
 from graphrag_eval_lc.report.formats import if_known, known_only, score_display, shown_value, without_middle
 from graphrag_eval_lc.report.steps import SampleSteps, extra_steps, step_groups, uses_of
-from graphrag_eval_lc.report.transcript import first_time, model_rows, timeline, transcript
+from graphrag_eval_lc.report.transcript import first_time, timeline, transcript
 from graphrag_eval_lc.texts import one_line, shown_name
 from graphrag_eval_lc.view.failures import QUESTION_LENGTH, Failure
 from graphrag_eval_lc.view.samples import Sample, Verdict
 
-_DIGITS = 6
-_MOST_PREFIXES = 200
-_PREFIX = re.compile(r"\bPREFIX\s+([\w.-]*):\s*<([^<>\s]*)>", re.IGNORECASE)
+_DIGITS: Final = 6
+_MOST_PREFIXES: Final = 200
+_PREFIX: Final = re.compile(r"\b(?:PREFIX|prefix|Prefix)\s+([\w.-]*):\s*<([^<>\s]*)>")
 
 
 class IndexRows:
-    """The rows of the list of questions, one for each sample.
+    """The rows of the list of questions, one for each sample, as JSON.
 
-    Attributes:
-        tools: The tools that were called, with the indices by which rows name them.
-        groups: The groups of failures, with theirs.
-        keys: The keys of each question's samples, by its id.
-        prefixes: The namespaces that reference queries declare, by their prefixes.
+    Rows name called ``tools`` and ``groups`` of failures by the indices here. ``keys`` has those of each question's
+    samples, ``prefixes`` the namespaces that reference queries declare.
     """
 
     def __init__(self) -> None:
@@ -54,22 +53,23 @@ class IndexRows:
         self.prefixes: dict[str, str] = {}
         self._rows: list[str] = []
 
-    def __len__(self) -> int:
-        return len(self._rows)
-
     def __iter__(self) -> Iterator[str]:
         """Yield all rows as a JSON array, in pieces."""
         before = "["
         for row in self._rows:
             yield before + row
             before = ",\n"
-        yield "]" if len(self) else "[]"
+        yield "]" if self._rows else "[]"
 
-    def add(self, sample: Sample, chunk: int, verdict: Verdict, failure: Failure | None) -> None:
+    def add(self, sample: Sample, steps: SampleSteps, chunk: int, verdict: Verdict, failure: Failure | None) -> None:
         """Add a sample whose detail is in the chunk with this number, and its failure if it is not right."""
         self.keys.setdefault(str(sample.result.get("question_id")), []).append(sample.key)
-        self._note_prefixes(sample.result)
-        names = {shown_name(step.get("name")) for step in sample.result.get("actual_steps") or ()}
+        for reference in steps.references if len(self.prefixes) < _MOST_PREFIXES else ():
+            args = reference.step.get("args")
+            query = args.get("query") if isinstance(args, Mapping) else args
+            for prefix, namespace in _PREFIX.findall(query) if isinstance(query, str) else ():
+                self.prefixes.setdefault(prefix, namespace)
+        names = {shown_name(step.get("name")) for step in steps.actual}
         row = {
             "k": sample.key,
             "q": one_line(sample.result.get("question_text", ""), QUESTION_LENGTH),
@@ -91,14 +91,6 @@ class IndexRows:
             }
         self._rows.append(json_bytes(row).decode())
 
-    def _note_prefixes(self, result: Mapping[str, Any]) -> None:
-        for group in result.get("reference_steps") or () if len(self.prefixes) < _MOST_PREFIXES else ():
-            for step in group:
-                args = step.get("args")
-                query = args.get("query") if isinstance(args, Mapping) else args
-                for prefix, namespace in _PREFIX.findall(query) if isinstance(query, str) else ():
-                    self.prefixes.setdefault(prefix, namespace)
-
 
 class _Measure(NamedTuple):
     """A metric, the keys of its error, its reason and its cost, and how it is shown."""
@@ -113,9 +105,7 @@ class _Measure(NamedTuple):
 class MeasuredKeys:
     """The keys under which results have a metric and what goes with it, looked up once for a report.
 
-    Args:
-        config: The run's configuration.
-        metrics: The metrics of its results; some are found only on the way.
+    Some metrics are found only on the way, so that they are looked up again when there are more.
     """
 
     def __init__(self, config: EvaluationConfig, metrics: Metrics) -> None:
@@ -123,45 +113,43 @@ class MeasuredKeys:
         self._evaluations = {key: each.name for each in config.custom_evaluations or () for key in each.outputs}
         self._names: tuple[str, ...] = ()
         self._keys: list[_Measure] = []
-        self._places: dict[str, list[int]] = {}  # of the metrics that a key of results tells of
+        self._places: dict[str, list[int]] = {}  # of the metrics that a key of results says something of
 
-    def of(self, result: Mapping[str, Any]) -> Iterator["_Measure"]:
+    def of(self, result: Mapping[str, Any]) -> Iterator[_Measure]:
         """Yield each metric in a result; those of what was spent are left out."""
-        names = self.metrics.names()
-        if names != self._names:
+        if (names := self.metrics.names()) != self._names:
             self._names = names
-            self._keys = list(self._looked_up(dict.fromkeys((STEPS_SCORE, *names))))
+            specs = ((name, metric_spec(name)) for name in dict.fromkeys((STEPS_SCORE, *names)))
+            self._keys = [
+                _Measure(
+                    name,
+                    spec.error_key or error_key(self._evaluations.get(name, name)),
+                    reason_key(name),
+                    spec.cost_key or cost_key(self._evaluations.get(name, name)),
+                    # As far as the detail's own table cannot know it.
+                    {key: text for key, text in score_display(name).items() if key in ("unit", "note")},
+                )
+                for name, spec in specs
+                if not spec.is_spent
+            ]
             self._places = {}
             for place, measure in enumerate(self._keys):
                 for key in {measure.metric, measure.error_key}:
                     self._places.setdefault(key, []).append(place)
-        told = {place for key in self._places.keys() & result.keys() for place in self._places[key]}
-        return map(self._keys.__getitem__, sorted(told))
-
-    def _looked_up(self, metrics: Iterable[str]) -> Iterator["_Measure"]:
-        for metric in metrics:
-            spec, evaluation = metric_spec(metric), self._evaluations.get(metric, metric)
-            if not spec.is_spent:
-                keys = (
-                    spec.error_key or error_key(evaluation),
-                    reason_key(metric),
-                    spec.cost_key or cost_key(evaluation),
-                )
-                # As far as the detail's own table cannot know it.
-                display = {key: text for key, text in score_display(metric).items() if key in ("unit", "note")}
-                yield _Measure(metric, *keys, display)
+        places = {place for key in self._places.keys() & result.keys() for place in self._places[key]}
+        return map(self._keys.__getitem__, sorted(places))
 
 
-_TEXTS = ("error", "reference_answer", "actual_answer")
-_CLAIMS = {"supported": TRUE_POSITIVES, "wrong": FALSE_POSITIVES, "missing": FALSE_NEGATIVES}
+_TEXTS: Final = ("error", "reference_answer", "actual_answer")
+_CLAIMS: Final = {"supported": TRUE_POSITIVES, "wrong": FALSE_POSITIVES, "missing": FALSE_NEGATIVES}
 
 
 def detail_of(sample: Sample, steps: SampleSteps, measured: MeasuredKeys) -> dict[str, Any]:
     """Return what opens beneath a question: plain JSON values, whose texts are shown as text."""
     result = sample.result
-    groups = step_groups(steps) if steps.groups else []
+    groups = step_groups(steps)
     first, marked = first_time(result), answer_values(steps)
-    events = timeline(steps.actual, first) if steps.actual else []
+    events = timeline(steps.actual, first)
     for at, use in uses_of(groups).items():
         events[at]["used_for"] = use
     detail = {
@@ -175,12 +163,11 @@ def detail_of(sample: Sample, steps: SampleSteps, measured: MeasuredKeys) -> dic
         "answer_values": marked,
         "claims": _claims(result),
         "measures": list(_values(sample, measured)),
-        "failed_attempts": list(_failed_attempts(result)),
+        "failed_attempts": list(_failed_attempts(result)) if "failed_attempts" in result else [],
         "warnings": [without_middle(warning) for warning in result.get("capture_warnings") or ()],
         "total_sec": sample.seconds,
         TOTAL_TOKENS: sample.tokens,
         "timeline": events,
-        "models": model_rows(result.get("llm_calls")),
         "transcript": transcript(result, first),
         **{key: shown_name(result[key]) for key in ("run_id", "started_at") if result.get(key) is not None},
         "groups": groups,
@@ -202,25 +189,25 @@ def _claims(result: Mapping[str, Any]) -> dict[str, Any] | None:
 def _values(sample: Sample, measured: MeasuredKeys) -> Iterator[dict[str, Any]]:
     """Yield the values of a question's metrics, and the errors of those without one."""
     result, names = sample.result, measured.metrics.names()
-    told: set[str] = set()
+    seen: set[str] = set()
     for metric, error, reason, usd, display in measured.of(result):
         value = result.get(metric)
         if value is None and result.get(error) is None:
             continue
-        keys = {"reason": reason}  # one that several metrics share is told with the claims
-        if error not in told:  # an error or cost that several metrics share stands beside the first
+        keys = {"reason": reason}  # one that several metrics share is shown with the claims
+        if error not in seen:  # an error or cost that several metrics share is next to the first
             keys |= {"error": error, "usd": usd}
-        beside = known_only({name: result.get(key) for name, key in keys.items()})
-        if value is not None or "error" in beside:
-            told.add(error)
+        more = {name: item for name, key in keys.items() if (item := result.get(key)) is not None}
+        if value is not None or "error" in more:
+            seen.add(error)
             yield {
                 "name": shown_name(metric),
                 "value": value if number(value) is not None else if_known(shown_value, value),
-                **{name: item if number(item) is not None else shown_value(item) for name, item in beside.items()},
+                **{name: item if number(item) is not None else shown_value(item) for name, item in more.items()},
                 **display,
             }
     for metric in sample.scores:
-        if metric_spec(metric).over == "steps" and metric not in names:
+        if metric not in names and metric_spec(metric).over == "steps":
             yield {"name": metric, "value": sample.scores[metric]}
 
 
@@ -235,8 +222,68 @@ def _failed_attempts(result: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
         }
 
 
-_CHUNK_SIZE = 150_000
-_MOST_WAITING = 4  # chunks that are not yet packed, of some 150 KB each
+_ADDRESS: Final = re.compile(r"row (\d{1,9})/(.+)", re.DOTALL)
+_MOST_VALUES, _MOST_ROWS, _MOST_CELLS = 2_000, 200, 12
+
+
+def answer_values(steps: SampleSteps) -> dict[str, Any] | None:
+    """Return the values of an answer as the report shows them; None if they were not looked up.
+
+    Returns:
+        ``values``: for each its text, kind, verdict and address, and if that is a row, its index in ``rows`` and the
+        column; ``rows``: for each its address, columns and cells. Malformed parts of results are passed over.
+    """
+    found = steps.result.get(ANSWER_VALUES)
+    if not isinstance(found, list) or not found:
+        return None
+    rows: dict[tuple[int, int], dict[str, Any]] = {}
+    values = []
+    for each in found[:_MOST_VALUES]:
+        if not isinstance(each, Mapping) or not isinstance(each.get("text"), str):
+            continue
+        value: dict[str, Any] = {key: shown_name(each.get(key)) for key in ("kind", "verdict")}
+        value["text"] = without_middle(each["text"])
+        if isinstance(at := each.get("at"), str):
+            value["at"] = shown_name(at)
+            step, row, column = _place_of(steps, at)
+            if (step, row) not in rows and len(rows) < _MOST_ROWS and (record := _row(steps, step, row)) is not None:
+                rows[step, row] = record
+            if (step, row) in rows:
+                value |= {"row": list(rows).index((step, row)), "column": shown_name(column)}
+        values.append(value)
+    return {"values": values, "rows": list(rows.values())}
+
+
+def _place_of(steps: SampleSteps, at: str) -> tuple[int, int, str]:
+    """Return the index of the step, the row from 0 and the column at an address; -1 if it is of no row."""
+    for index, step in enumerate(steps.actual):
+        identifier = str(step["id"]) if step.get("id") is not None else str(index)
+        if at.startswith(f"{identifier}/") and (found := _ADDRESS.fullmatch(at, len(identifier) + 1)):
+            return index, int(found[1]) - 1, found[2]
+    return -1, -1, ""
+
+
+def _row(steps: SampleSteps, step: int, row: int) -> dict[str, Any] | None:
+    """Return a row of a step; None if the step cannot be read any more, or has no such row."""
+    if row < 0:
+        return None
+    try:
+        results = step_results(steps.actual_view(step))
+    except UnreadableOutput:
+        return None
+    if row >= results.row_count:
+        return None
+    kept = list(results.columns)[:_MOST_CELLS]
+    name = shown_name(steps.actual[step].get("name"))
+    return {
+        "address": f"{name}, call {step + 1}, row {row + 1:,}",
+        "columns": list(map(shown_name, kept)),
+        "cells": [if_known(without_middle, results.columns[each].readable(row)) for each in kept],
+    }
+
+
+_CHUNK_SIZE: Final = 150_000
+_MOST_WAITING: Final = 4  # chunks that are not yet packed, of some 150 KB each
 
 
 class DetailChunks:

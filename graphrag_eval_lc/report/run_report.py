@@ -1,12 +1,12 @@
 """The report of a run: what it shows, from one pass over the results, and writing it as a page or as CSV files."""
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from importlib.util import find_spec
 from os import PathLike
 from pathlib import Path
-from typing import Any, TypedDict
+from typing import Any, Final
 
 from graphrag_eval_lc import __version__
 from graphrag_eval_lc.aggregation import compute_aggregates
@@ -25,15 +25,7 @@ from graphrag_eval_lc.registry.metrics import AGENT_COST, JUDGES_COST, TOTAL_TOK
 from graphrag_eval_lc.report.page import render_report
 from graphrag_eval_lc.report.problems import Funnel, Matrix, Problems
 from graphrag_eval_lc.report.questions import DetailChunks, IndexRows, MeasuredKeys, detail_of
-from graphrag_eval_lc.report.reported_run import (
-    ReportedRun,
-    again_command,
-    dataset_argument,
-    part_of,
-    reported_run,
-    title_of,
-    what_ran,
-)
+from graphrag_eval_lc.report.reported_run import ReportedRun, gate_lines, part_of, reported_run
 from graphrag_eval_lc.report.steps import SampleSteps, step_views
 from graphrag_eval_lc.texts import counted, listed, one_line, plural
 from graphrag_eval_lc.view import RunView
@@ -118,7 +110,7 @@ def _check_writable(path: Path) -> None:
 def _page(run: ReportedRun) -> Iterator[str]:
     if find_spec("jinja2") is None:  # said before the results are read, which may take long
         raise MissingExtraError("A report", "report", "jinja2")
-    return render_report(report_data(run, __version__))
+    return render_report(report_data(run))
 
 
 @recorded_only_here()
@@ -146,82 +138,41 @@ def write_csv_files(run: RunSource, path: str | PathLike[str] | None = None) -> 
     return target
 
 
-Record = dict[str, Any]
-_WARNING = 1_000
+_WARNING: Final = 1_000
+_LIMIT: Final = re.compile(r"Recursion limit of (\d+)")
 
 
-class ReportData(TypedDict):
-    """What the page of a report is rendered from; all texts are plain text.
+def report_data(run: ReportedRun) -> dict[str, Any]:
+    """Return what the page of a report is rendered from, in one pass; all texts are plain text.
 
-    Attributes:
-        title: The run's label, or its folder.
-        generated: When, in ISO 8601.
-        version: This package's.
-        what_ran: ``name``, ``value`` and maybe ``href``.
-        warnings: What a reader must know before trusting a number.
-        view: The view of the run.
-        funnel: The stages at which questions fell out; None if none has a reference query.
-        matrix: Steps against answers; None if no answer was judged.
-        errors: By kind.
-        capture_warnings: By kind.
-        tools: The names of the tools that were called.
-        groups: The sentences of the groups of failures, as rows of the list name them.
-        run: What exported notes say of their run: ``title``, ``run_id`` and ``folder``, if they are known.
-        again: The command that asks the agent again, without a question's id; empty if it cannot be written.
-        dataset: The dataset's file, as commands name it.
-        prefixes: The namespaces that reference queries declare, by their prefixes.
-        turned: The keys of the samples that are ``broken`` and ``fixed`` since an earlier run; empty without one.
-        samples_word: What funnel, matrix and list count: "questions", or "samples" if there are repeats.
-        index_json: The rows of the list of questions, as JSON in pieces.
-        chunks: The questions' details, packed.
+    ``view`` is the view of the run, ``index`` has the rows of the list of questions, ``chunks`` their details, packed;
+    ``turned`` the keys of the samples that are broken and fixed since an earlier run. All else is sections and texts.
     """
-
-    title: str
-    generated: str
-    version: str
-    what_ran: list[dict[str, str]]
-    warnings: list[str]
-    view: RunView
-    funnel: Record | None
-    matrix: Record | None
-    errors: list[Record]
-    capture_warnings: list[Record]
-    tools: list[str]
-    groups: list[str]
-    run: dict[str, str]
-    again: str
-    dataset: str
-    prefixes: dict[str, str]
-    turned: dict[str, list[str]]
-    samples_word: str
-    index_json: Iterable[str]
-    chunks: Iterable[str]
-
-
-def report_data(run: ReportedRun, version: str) -> ReportData:
-    """Return what the page of a report is rendered from, in one pass; what it shows of each question is on disk."""
     config, metrics = run.config, run.metrics()
-    functions = part_of(run.record, "judges").get("functions") or ()
+    names = part_of(run.record, "dataset").get("step_names")  # of the whole dataset; the results may have only some
     seen = RunSummary(config, run.more_metrics, most_failures=0)
     funnel, matrix, views = Funnel(), Matrix(), step_views(config)
-    problems = Problems(config, functions, run.step_names())
+    functions = part_of(run.record, "judges").get("functions") or ()
+    problems = Problems(config, functions, map(str, names) if isinstance(names, list) else ())
     index, chunks, measured = IndexRows(), DetailChunks(), MeasuredKeys(config, metrics)
     for sample in seen_samples(run.results, metrics):
         verdict, failure = seen.add(sample)
-        matrix.add(sample)
-        problems.add(sample)
         steps = SampleSteps(sample.result, config, views)
+        matrix.add(sample)
+        problems.add(sample, steps)
         funnel.add(sample, steps)
-        index.add(sample, chunks.add(sample.key, detail_of(sample, steps, measured)), verdict, failure)
-    view = seen.view(run.gate_lines(), run.earlier(), run.record.get("judges"))
-    warnings, errors = [*_warnings(run, problems, view), *view.notes], problems.errors()
+        index.add(sample, steps, chunks.add(sample.key, detail_of(sample, steps, measured)), verdict, failure)
+    view = seen.view(gate_lines(run.checked_gates()), run.earlier(), run.record.get("judges"))
+    errors, changes = problems.errors(), view.headline.changes
+    turned = {} if changes is None else {"broken": changes.broken, "fixed": changes.fixed}
     folder = None if run.folder is None else run.folder.absolute()
+    about = {"title": run.title, "run_id": run.record.get("run_id"), "folder": folder}
     return {
-        "title": title_of(run),
+        "title": run.title,
         "generated": datetime.now(UTC).isoformat(timespec="seconds"),
-        "version": version,
-        "what_ran": what_ran(run, _measured(view, errors)),
-        "warnings": [one_line(warning, _WARNING) for warning in warnings],
+        "version": __version__,
+        "what_ran": run.what_ran(_measured(view, errors)),
+        "warnings": [one_line(text, _WARNING) for text in (*_warnings(run, problems, view), *view.notes)],
         "view": view,
         "funnel": funnel.record(),
         "matrix": matrix.record(),
@@ -229,25 +180,18 @@ def report_data(run: ReportedRun, version: str) -> ReportData:
         "capture_warnings": problems.capture_warnings(),
         "tools": list(index.tools),
         "groups": [masked_text(title) for title in index.groups],
-        "run": {
-            key: one_line(value, _WARNING)
-            for key, value in {"title": title_of(run), "run_id": run.record.get("run_id"), "folder": folder}.items()
-            if value is not None
-        },
-        "again": again_command(run.record),
-        "dataset": dataset_argument(run.record) or "DATASET.yaml",
+        "run": {key: one_line(value, _WARNING) for key, value in about.items() if value is not None},
+        "again": run.again_command,
+        "dataset": run.dataset_argument or "DATASET.yaml",
         "prefixes": index.prefixes,
-        "turned": _turned(view, index),
+        "turned": {way: [key for each in ids for key in index.keys[each]] for way, ids in turned.items()},
         "samples_word": f"{view.headline.noun}s",
         "index_json": index,
         "chunks": chunks.packed(),
     }
 
 
-_LIMIT = re.compile(r"Recursion limit of (\d+)")
-
-
-def _measured(view: RunView, errors: Iterable[Record]) -> dict[str, str]:
+def _measured(view: RunView, errors: Sequence[dict[str, Any]]) -> dict[str, str]:
     """Return what only the results say of what ran: the total cost, and the questions that hit the recursion limit."""
     costs = [line for line in view.spent if line.metric in (AGENT_COST, JUDGES_COST)]
     parts = [f"{line.name[0].lower()}{line.name[1:]} {dollars(line.total)}" for line in costs if len(costs) > 1]
@@ -263,14 +207,6 @@ def _measured(view: RunView, errors: Iterable[Record]) -> dict[str, str]:
             reached = f"reached by {counted(error['count'], view.headline.noun)}: {listed(error['questions'])}"
             measured["Recursion limit"] = f"{limit[1]}, {reached}" if limit else reached
     return measured
-
-
-def _turned(view: RunView, index: IndexRows) -> dict[str, list[str]]:
-    changes = view.headline.changes
-    if changes is None:
-        return {}
-    turned = {"broken": changes.broken, "fixed": changes.fixed}
-    return {way: [key for each in ids for key in index.keys[each]] for way, ids in turned.items()}
 
 
 def _warnings(run: ReportedRun, problems: Problems, view: RunView) -> Iterator[str]:

@@ -1,7 +1,7 @@
 """What a terminal shows at the end of a run: the headline, why questions failed, the worst of them, then scores."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any, Final
+from typing import Final
 
 from rich.console import Group, RenderableType
 from rich.table import Table
@@ -10,6 +10,7 @@ from rich.text import Text
 from graphrag_eval_lc.console import data_text
 from graphrag_eval_lc.metrics import Measure
 from graphrag_eval_lc.prices import dollars
+from graphrag_eval_lc.registry.answer_metrics import ANSWER_EXACT, ANSWER_GROUNDED
 from graphrag_eval_lc.registry.metrics import (
     AGENT_COST,
     ELAPSED_SEC,
@@ -29,11 +30,29 @@ from graphrag_eval_lc.view.failures import lines_of
 from graphrag_eval_lc.view.run_view import TemplateLine
 from graphrag_eval_lc.view.scores import ScoreLine
 
-_SPENT: Final = {"Tokens": "tokens", "Seconds": "seconds", "Cost": "the agent's cost"}
-_SHOWN_TEXT = 90
-_MOST_GROUPS = 20
+_SHOWN_TEXT: Final = 90
+_MOST_GROUPS: Final = 20
 # The judged metrics that have a column; recall and precision are in their f1.
-_JUDGED = tuple(spec.key for judge in JUDGES for spec in judge.metrics if not spec.is_part)
+_JUDGED: Final = tuple(spec.key for judge in JUDGES for spec in judge.metrics if not spec.is_part)
+_OF_ANSWERS: Final = (ANSWER_EXACT, ANSWER_GROUNDED)
+# What was spent, as columns: how each mean is shown, and what the caption calls it.
+_SPENT: Final[Mapping[str, tuple[str, Callable[[float], str], str]]] = {
+    "Tokens": (TOTAL_TOKENS, "{:,.0f}".format, "tokens"),
+    "Seconds": (ELAPSED_SEC, "{:.2f}".format, "seconds"),
+    "Cost": (AGENT_COST, dollars, "the agent's cost"),
+}
+# The columns of the main table, the least important last.
+_MAIN_COLUMNS: Final = (
+    Column("Questions", 1),
+    Column("Errors", 2),
+    Column(MAIN_METRIC),
+    Column("answered", 3),
+    Column("Tokens", 4),
+    Column("Seconds", 6),
+    Column("Cost", 5, nothing=frozenset({"", "–", dollars(0)})),
+    Column("Failed calls", 7),
+    Column("Empty results", 8),
+)
 
 # What a row of a table is about: a template, all questions (micro), or the mean of the templates (macro).
 _ALL, _OF_TEMPLATES = "All questions (micro)", "Mean of templates (macro)"
@@ -41,12 +60,7 @@ _Place = TemplateLine | str
 
 
 def summary_tables(view: RunView, *, measures: Sequence[Measure] = ()) -> RenderableType:
-    """Return the view of a run as text and tables for ``rich`` to print.
-
-    Args:
-        view: The view; all failures in it are shown.
-        measures: The measures of retrieved ids that are shown.
-    """
+    """Return the view of a run as text and tables, with all its failures and these measures of retrieved ids."""
     parts: list[RenderableType] = [data_text(str(view.headline))]
     if view.headline.not_right:
         parts += [Text(), _groups_table(view)]
@@ -61,57 +75,53 @@ def summary_tables(view: RunView, *, measures: Sequence[Measure] = ()) -> Render
     parts += map(data_text, view.notes)
     if measures:
         parts += [Text(), _retrieval_table(view, measures)]
-    measured = list(_measured(view))
-    for title, metrics in (
-        ("Judged scores", [metric for metric in _JUDGED if metric in measured]),
-        ("Own scores", [metric for metric in measured if not is_built_in(metric)]),
+    measured = [line.metric for line in view.scores]
+    measured += [line.metric for line in view.spent if metric_spec(line.metric).spent_by != "judges"]
+    for title, metrics, note in (
+        ("Answers", [metric for metric in _OF_ANSWERS if metric in measured], ""),
+        ("Judged scores", [metric for metric in _JUDGED if metric in measured], view.judge_note),
+        ("Own scores", [metric for metric in measured if not is_built_in(metric)], ""),
     ):
         if metrics:
             parts += [Text(), _scores_table(view, title, metrics)]
-        if metrics and view.judge_note and title == "Judged scores":
-            parts.append(data_text(view.judge_note))
+            parts += [data_text(note)] if note else []
     if view.headline.repeats > 1:
         texts = ", ".join(f"{name} {value:.2f}" for name, value in view.chances)
         chances = f"{texts} ({view.chances_note})" if texts else view.chances_note
         parts.append(data_text(f"{view.headline.repeats} repeats: {chances}"))
-    if cost := _cost_line(view):
-        parts.append(data_text(cost))
-    return Group(*parts)
-
-
-def _measured(view: RunView) -> Iterator[str]:
-    """Yield the metrics of a run: its scores, then what was spent, without what judges spent."""
-    yield from (line.metric for line in view.scores)
-    yield from (line.metric for line in view.spent if metric_spec(line.metric).spent_by != "judges")
+    costs, unmeasured = [], view.totals.get("unmeasured_samples", {})
+    for metric, who in ((AGENT_COST, "agent"), (JUDGES_COST, "judges")):
+        if metric in view.totals:
+            costs.append(f"{who} {dollars(view.totals[metric])}")
+        elif count := unmeasured.get(metric):
+            costs.append(f"{who} not known ({count} {plural(count, 'sample has', 'samples have')} no price)")
+    return Group(*parts, *([data_text(f"Cost: {', '.join(costs)}")] if costs else []))
 
 
 def _groups_table(view: RunView) -> Table:
-    table = Table(
-        title=f"Why {view.headline.noun}s are not right", title_justify="left", title_style="bold", show_edge=False
-    )
+    title = f"Why {view.headline.noun}s are not right"
+    table = Table(title=title, title_justify="left", title_style="bold", show_edge=False)
     table.add_column("", justify="right", no_wrap=True)
     table.add_column("Why", overflow="fold", ratio=3)
     table.add_column("For example", overflow="fold", ratio=2)
     lines, rest = lines_of(view.parts, _MOST_GROUPS)
-    for count, title, group in lines:
-        table.add_row(count, data_text(title), Text() if group is None else Shortened(group.keys[0]))
+    for count, why, group in lines:
+        table.add_row(count, data_text(why), Text() if group is None else Shortened(group.keys[0]))
     if rest:
         table.add_row("", data_text(f"and {counted(rest, 'smaller group')}"), Text())
     return table
 
 
 def _failures_table(view: RunView) -> Table:
-    shown = view.failures
-    title = f"The worst questions ({len(shown):,} of {view.headline.not_right:,} that are not right)"
+    title = f"The worst questions ({len(view.failures):,} of {view.headline.not_right:,} that are not right)"
     table = Table(title=title, title_justify="left", title_style="bold", show_edge=False, show_lines=True)
     table.add_column("Question", overflow="fold", ratio=2)
     table.add_column("Score", justify="right", no_wrap=True)
     table.add_column("Why", overflow="fold", ratio=3)
-    for failure in shown:
+    for failure in view.failures:
         repeat = f", repeat {failure.repeat}" if view.headline.repeats > 1 else ""
-        score = "error" if failure.state == "error" or failure.score is None else format(failure.score, ".2f")
         question = question_cell(f"{failure.question_id}{repeat}", failure.question)
-        table.add_row(question, score, data_text(failure.reason, keeps_lines=True))
+        table.add_row(question, failure.score_text, data_text(failure.reason, keeps_lines=True))
     return table
 
 
@@ -120,67 +130,40 @@ def question_cell(name: str, text: str) -> RenderableType:
     return Group(Shortened(name, "bold"), data_text(shortened(text, _SHOWN_TEXT)))
 
 
-# The columns of the main table, the least important last.
-_MAIN_COLUMNS: Final = (
-    Column("Questions", 1),
-    Column("Errors", 2),
-    Column(MAIN_METRIC),
-    Column("answered", 3),
-    Column("Tokens", 4),
-    Column("Seconds", 6),
-    Column("Cost", 5, nothing=frozenset({"", "–", dollars(0)})),
-    Column("Failed calls", 7),
-    Column("Empty results", 8),
-)
-
-
 def _main_table(view: RunView) -> FittedTable:
     main = _score(view, MAIN_METRIC)
-    differ = any(
-        score.mean != score.mean_answered
-        for score in (main, *(line.scores.get(MAIN_METRIC) for line in view.templates))
-        if score is not None
-    )
+    scores = [main, *(line.scores.get(MAIN_METRIC) for line in view.templates)]
+    differ = any(score.mean != score.mean_answered for score in scores if score is not None)
+
+    def cells(place: _Place) -> Iterator[str]:
+        """Yield counts and means; of the mean of templates, which has no counts, only means."""
+        lines = [place] if isinstance(place, TemplateLine) else view.templates
+        has_counts = place != _OF_TEMPLATES
+        yield f"{sum(line.questions for line in lines):,}" if has_counts else ""
+        counts = [sum(getattr(line, key) for line in lines) for key in ("errors", "failed_calls", "empty_results")]
+        errors, *calls = (f"{count:,}" if count and has_counts else "" for count in counts)
+        yield errors
+        every, answered = _means(view, MAIN_METRIC, place)
+        yield "–" if every is None else f"{every:.3f}"
+        yield "" if not differ else "–" if answered is None else f"{answered:.3f}"
+        for metric, text_of, _ in _SPENT.values():
+            mean = _mean_spent(view, metric, place)
+            yield "–" if mean is None else text_of(mean)
+        yield from calls
 
     def caption(headings: Sequence[str]) -> str:
-        spent = [_SPENT[heading] for heading in headings if heading in _SPENT]
+        spent = [name for heading, (_, _, name) in _SPENT.items() if heading in headings]
         is_split = "answered" in headings
         score = f"{MAIN_METRIC} is the mean over all questions, a failed one as 0"
         says = [f"{score}; answered: the mean of those that did not fail"] if is_split else []
         if named := [*([MAIN_METRIC] if MAIN_METRIC in headings and not is_split else []), *spent]:
-            are = "is a mean" if named in ([MAIN_METRIC], [_SPENT["Cost"]]) else "are means"
+            are = "is a mean" if named in ([MAIN_METRIC], ["the agent's cost"]) else "are means"
             says.append(f"{' and '.join(filter(None, (', '.join(named[:-1]), named[-1])))} {are}")
         if view.headline.repeats > 1:
             says.append("each question counts once, with the mean of its repeats; errors and calls count each repeat")
         return "\n".join(filter(None, ["; ".join(says), *_left_out(view, [MAIN_METRIC])]))
 
-    return _template_table(
-        view, "Scores by template", _MAIN_COLUMNS, lambda place: _main_cells(view, place, differ=differ), caption
-    )
-
-
-def _main_cells(view: RunView, place: _Place, *, differ: bool) -> Iterator[str]:
-    """Yield counts and means; of the mean of templates, which has no counts, only means."""
-    lines = [place] if isinstance(place, TemplateLine) else view.templates
-    has_counts = place != _OF_TEMPLATES
-    yield f"{sum(line.questions for line in lines):,}" if has_counts else ""
-    errors = sum(line.errors for line in lines)
-    yield f"{errors:,}" if errors and has_counts else ""
-    every, answered = _means(view, MAIN_METRIC, place)
-    yield "–" if every is None else f"{every:.3f}"
-    yield "" if not differ else "–" if answered is None else f"{answered:.3f}"
-    for metric, text_of in _MAIN_SPENT.items():
-        mean = _mean_spent(view, metric, place)
-        yield "–" if mean is None else text_of(mean)
-    for numbers in ([line.failed_calls for line in lines], [line.empty_results for line in lines]):
-        yield f"{sum(numbers):,}" if sum(numbers) and has_counts else ""
-
-
-_MAIN_SPENT: Final[Mapping[str, Callable[[float], str]]] = {
-    TOTAL_TOKENS: "{:,.0f}".format,
-    ELAPSED_SEC: "{:.2f}".format,
-    AGENT_COST: dollars,
-}
+    return _template_table(view, "Scores by template", _MAIN_COLUMNS, cells, caption)
 
 
 def _retrieval_table(view: RunView, measures: Sequence[Measure]) -> RenderableType:
@@ -195,18 +178,11 @@ def _retrieval_table(view: RunView, measures: Sequence[Measure]) -> RenderableTy
         missing = place.missing if isinstance(place, TemplateLine) else sum(line.missing or 0 for line in measured)
         yield "" if place == _OF_TEMPLATES else str(missing)
 
-    note = "Missing: reference steps of retrieval that no step of the agent fulfilled"
-    return _template_table(
-        view,
-        "Retrieved ids by template (means)",
-        [
-            *(Column(name, rank, nothing=frozenset()) for rank, name in enumerate(metrics)),
-            Column("Missing", len(metrics)),
-        ],
-        cells,
-        lambda headings: "\n".join([note, *_failures_note(view, metrics.values())]),
-        measured,
-    )
+    columns = [Column(name, rank, nothing=frozenset()) for rank, name in enumerate((*metrics, "Missing"))]
+    says = ["Missing: reference steps of retrieval that no step of the agent fulfilled"]
+    says += _failures_note(view, metrics.values())
+    title = "Retrieved ids by template (means)"
+    return _template_table(view, title, columns, cells, lambda _: "\n".join(says), measured)
 
 
 def _scores_table(view: RunView, title: str, metrics: Sequence[str]) -> FittedTable:
@@ -214,12 +190,13 @@ def _scores_table(view: RunView, title: str, metrics: Sequence[str]) -> FittedTa
     notes = {metric: score_display(metric).get("note") for metric in metrics}
     says = [f"{metric}: {note}" for metric, note in notes.items() if note]
     says += [*_failures_note(view, metrics), *_left_out(view, metrics)]
+    columns = [Column(name, rank) for rank, name in enumerate(metrics)]
     return _template_table(
         view,
         f"{title} by template (means)",
-        [Column(name, rank) for rank, name in enumerate(metrics)],
+        columns,
         lambda place: _score_cells(view, place, metrics),
-        lambda headings: "\n".join(says),
+        lambda _: "\n".join(says),
     )
 
 
@@ -234,14 +211,9 @@ def _template_table(
     """Return a table with a row for each template and two for all of them."""
     hidden = {line.template_id for line in view.hidden_templates}
     shown = [line for line in (view.templates if lines is None else lines) if line.template_id not in hidden]
-    return FittedTable(
-        "Template",
-        columns,
-        [(line.template_id, [*cells(line)]) for line in shown],
-        title,
-        caption,
-        totals=[(name, [*cells(name)]) for name in (_ALL, _OF_TEMPLATES)],
-    )
+    rows = [(line.template_id, [*cells(line)]) for line in shown]
+    totals = [(name, [*cells(name)]) for name in (_ALL, _OF_TEMPLATES)]
+    return FittedTable("Template", columns, rows, title, caption, totals=totals)
 
 
 def _score(view: RunView, metric: str) -> ScoreLine | None:
@@ -288,19 +260,6 @@ def _left_out(view: RunView, metrics: Iterable[str]) -> list[str]:
 
 def _failures_note(view: RunView, metrics: Iterable[str]) -> list[str]:
     """Say what the means are over, if some questions failed."""
-    lines: list[Any] = [line for metric in metrics if (line := _score(view, metric)) is not None]
+    lines = [line for metric in metrics if (line := _score(view, metric)) is not None]
     differ = any(line.mean != line.mean_answered for line in lines)
     return ["failed questions count as 0; in brackets the mean of the answered ones"] if differ else []
-
-
-def _cost_line(view: RunView) -> str | None:
-    """Say what agent and judges cost; None if nothing is known of either."""
-    unmeasured = view.totals.get("unmeasured_samples", {})
-    says = []
-    for metric, who in ((AGENT_COST, "agent"), (JUDGES_COST, "judges")):
-        if metric in view.totals:
-            says.append(f"{who} {dollars(view.totals[metric])}")
-        elif metric in unmeasured:
-            count = unmeasured[metric]
-            says.append(f"{who} not known ({count} {plural(count, 'sample has', 'samples have')} no price)")
-    return f"Cost: {', '.join(says)}" if says else None

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import lru_cache
-from typing import Any
+from typing import Any, Final
 
 from graphrag_eval_lc.aggregation.sample_values import number
 from graphrag_eval_lc.json_values import json_text
@@ -16,63 +16,68 @@ def first_time(result: Mapping[str, Any]) -> float:
     """Return when the first call of a tool or a model of a question began, in seconds since 1970; 0 if unknown."""
     texts = [step.get("execution_timestamp") for step in _mappings_in(result.get("actual_steps"))]
     texts += [call.get("started_at") for call in _mappings_in(result.get("llm_calls"))]
-    return min((time for text in texts if (time := _timestamp(text)) is not None), default=0.0)
+    return min((time for text in texts if (time := _timestamp(str(text))) is not None), default=0.0)
+
+
+@lru_cache(256)  # the calls of a question are looked at twice
+def _timestamp(text: str) -> float | None:
+    """Return an ISO 8601 time in seconds since 1970; one without a zone is in UTC."""
+    try:
+        time = datetime.fromisoformat(text)
+        return (time if time.tzinfo else time.replace(tzinfo=UTC)).timestamp()
+    except (ValueError, OverflowError):
+        return None
 
 
 def timeline(steps: Sequence[Mapping[str, Any]], first: float = 0.0) -> list[dict[str, Any]]:
     """Return the tool calls in order, with seconds since the first call and their depth of nesting."""
-    begun = [_timestamp(step.get("execution_timestamp")) for step in steps]
-    depths = _depths(steps)
-    return [
-        {
+    events: list[dict[str, Any]] = []
+    last_with_id: dict[str, int] = {}
+    for at, step in enumerate(steps):
+        time, identifier, parent = _timestamp(str(step.get("execution_timestamp"))), step.get("id"), None
+        if (parent_id := step.get("parent_id")) is not None:
+            parent = last_with_id.get(str(parent_id))  # of several calls with one id the nearest before
+        event = {
             "kind": "tool",
             "name": shown_name(step.get("name")),
-            "id": shown_name(step.get("id", at)),
+            "id": shown_name(at if identifier is None else identifier),
             "start": None if time is None else round(time - first, 6),
             "duration": number(step.get(ELAPSED_SEC)),
-            "depth": depth,
+            "depth": 0 if parent is None else events[parent]["depth"] + 1,
             "status": "error" if step.get("status") == "error" else "success",
             **call_texts(step.get("args")),
             **_found(step),
         }
-        for at, (step, time, depth) in enumerate(zip(steps, begun, depths, strict=True))
-    ]
+        events.append(event)
+        if identifier is not None:
+            last_with_id[str(identifier)] = at
+    return events
 
 
-def model_rows(calls: Any) -> list[dict[str, Any]]:
-    """Return by model how many calls there were and failed, and their known tokens, seconds and cost."""
-    if not isinstance(calls, list):
-        return []
-    models: dict[str, dict[str, Any]] = {}
-    for call in calls:
-        if not isinstance(call, Mapping):
-            continue
-        name = shown_name(call.get("model") or "unknown model")
-        row = models.setdefault(name, {"model": name, "calls": 0, "failed": 0})
-        row["calls"] += 1
-        row["failed"] += "error" in call
-        for key, metric in (("tokens", TOTAL_TOKENS), ("seconds", ELAPSED_SEC), ("usd", COST)):
-            value = number(call.get(metric))
-            if value is not None:
-                row[key] = row.get(key, 0) + value
-    return list(models.values())
-
-
-_CAPTURED = {"name", "id", "args", "status", "output", "error", "execution_timestamp", ELAPSED_SEC, "parent_id"}
+_CAPTURED: Final = frozenset(
+    ("name", "id", "args", "status", "output", "error", "execution_timestamp", ELAPSED_SEC, "parent_id")
+)
 
 
 def _found(step: Mapping[str, Any]) -> dict[str, Any]:
     """Return a call's output or error, the tool's own if they differ, its attempts, and the values of its metrics."""
-    output, error, attempts = step.get("output"), step.get("error"), step.get("attempts")
+    output, error = step.get("output"), step.get("error")
+    found: dict[str, Any] = {}
+    if output is not None and output != error:  # recorded runs may repeat the error
+        found["output"] = shown_value(output)
+    if error is not None:
+        found["error"] = without_middle(error)
+    more = step.keys() - _CAPTURED
+    if not more:
+        return found
+    attempts = step.get("attempts")
     values = [
-        {"name": shown_name(key), "value": value}
-        for key, value in step.items()
-        if key not in _CAPTURED and number(value) is not None and metric_spec(key).over == "steps"
+        {"name": shown_name(key), "value": step[key]}
+        for key in step
+        if key in more and number(step[key]) is not None and metric_spec(key).over == "steps"
     ]
-    return known_only(
+    return found | known_only(
         {
-            "output": None if output == error else if_known(shown_value, output),  # recorded runs may repeat the error
-            "error": if_known(without_middle, error),
             "attempts": attempts if isinstance(attempts, int) and attempts > 1 else None,
             "cached": step.get("cached") is True or None,
             "tool_output": if_known(shown_value, step.get("tool_output")),
@@ -83,50 +88,22 @@ def _found(step: Mapping[str, Any]) -> dict[str, Any]:
     )
 
 
-def _timestamp(text: object) -> float | None:
-    """Return an ISO 8601 time in seconds since 1970; one without a zone is in UTC."""
-    return None if text is None else _seconds_of(str(text))
-
-
-@lru_cache(256)  # the calls of a question are looked at twice
-def _seconds_of(text: str) -> float | None:
-    try:
-        time = datetime.fromisoformat(text)
-        return (time if time.tzinfo else time.replace(tzinfo=UTC)).timestamp()
-    except (ValueError, OverflowError):
-        return None
-
-
-def _depths(steps: Sequence[Mapping[str, Any]]) -> list[int]:
-    """Return how deep each call is nested; of several calls with one id the nearest before is the parent."""
-    depths: list[int] = []
-    last_with_id: dict[str, int] = {}
-    for at, step in enumerate(steps):
-        parent = last_with_id.get(str(step["parent_id"])) if step.get("parent_id") is not None else None
-        depths.append(0 if parent is None else depths[parent] + 1)
-        if step.get("id") is not None:
-            last_with_id[str(step["id"])] = at
-    return depths
-
-
-_MOST_CALLS = 200
-_MOST_GIVEN = 2_000  # messages of one call
-_LONGEST = 100_000  # characters of a question's texts
-_LEFT_OUT = "left out, as the transcript is long; the whole is in responses.jsonl"
+_MOST_CALLS: Final = 200
+_MOST_GIVEN: Final = 2_000  # messages of one call
+_LONGEST: Final = 100_000  # characters of a question's texts
+_LEFT_OUT: Final = "left out, as the transcript is long; the whole is in responses.jsonl"
+_SUMS: Final = ("tokens", "seconds", "usd")
 
 
 def transcript(result: Mapping[str, Any], first: float = 0.0) -> dict[str, Any] | None:
-    """Return a question's model calls with their messages.
-
-    Args:
-        result: A result of any origin; malformed parts are passed over.
-        first: When its first call began.
+    """Return a question's model calls with their messages; malformed parts are passed over.
 
     Returns:
         ``calls``, each with its start in seconds since the first call of the question, if that is known, and if
         messages were kept the indices of its messages: ``before`` (ranges of input messages that earlier calls had,
-        too), ``new`` (other input messages) and ``gave`` (the output message); ``messages``; and how many calls are
-        ``left_out``. None if no call was recorded.
+        too), ``new`` (other input messages) and ``gave`` (the output message); ``messages``; how many calls are
+        ``left_out``; and for each of the ``models`` how many calls there were and failed, and their known sums. None
+        if no call was recorded.
     """
     kept = _mappings_in(result.get("llm_calls"))
     if not kept:
@@ -135,11 +112,20 @@ def transcript(result: Mapping[str, Any], first: float = 0.0) -> dict[str, Any] 
     has_messages = isinstance(messages, list) and any(
         "input_messages" in call or "output_message" in call for call in kept
     )
-    messages = messages if has_messages else []
+    messages, definitions = messages if has_messages else [], result.get("llm_tools")
     seen: set[int] = set()
     rows: list[dict[str, Any]] = []
-    for call in kept[:_MOST_CALLS]:
+    models: dict[str, dict[str, Any]] = {}
+    for call in kept:
         row = _head(call, first)
+        model = models.setdefault(row["model"], {"model": row["model"], "calls": 0, "failed": 0})
+        model["calls"] += 1
+        model["failed"] += "error" in call
+        for key in _SUMS:
+            if key in row:
+                model[key] = model.get(key, 0) + row[key]
+        if len(rows) == _MOST_CALLS:
+            continue
         if has_messages:
             given, gave = list(_places(call.get("input_messages"), len(messages))), call.get("output_message")
             row["before"] = _ranges(place for place in given if place in seen)
@@ -148,8 +134,16 @@ def transcript(result: Mapping[str, Any], first: float = 0.0) -> dict[str, Any] 
             if isinstance(gave, int) and 0 <= gave < len(messages):
                 row["gave"] = gave
                 seen.add(gave)
-        rows.append(row | _tools(call, result.get("llm_tools")))
-    return {"messages": list(_shown_messages(messages, seen)), "calls": rows, "left_out": len(kept) - len(rows)}
+        if isinstance(definitions, list):
+            names = [_tool_name(definitions[place]) for place in _places(call.get("tools"), len(definitions))]
+            row |= {"tools": names} if names else {}
+        rows.append(row)
+    return {
+        "messages": list(_shown_messages(messages, seen)),
+        "calls": rows,
+        "left_out": len(kept) - len(rows),
+        "models": list(models.values()),
+    }
 
 
 def _places(ranges: Any, number_of_messages: int) -> Iterator[int]:
@@ -173,32 +167,24 @@ def _ranges(places: Iterable[int]) -> list[list[int]]:
 
 
 def _head(call: Mapping[str, Any], first: float) -> dict[str, Any]:
-    begun = _timestamp(call.get("started_at"))
-    path = call.get("node_path")
-    nodes = path if isinstance(path, list) and path else [call["node"]] if call.get("node") is not None else []
-    return known_only(
-        {
-            "model": shown_name(call.get("model") or "unknown model"),
-            "agent": if_known(shown_name, call.get("agent")),
-            "node": if_known(shown_name, " › ".join(map(str, nodes)) or None),
-            "step": if_known(shown_name, call.get("parent_id")),
-            "start": None if begun is None else round(begun - first, 6),
-            "tokens": number(call.get(TOTAL_TOKENS)),
-            "seconds": number(call.get(ELAPSED_SEC)),
-            "usd": number(call.get(COST)),
-            "finish": if_known(shown_name, call.get("finish_reason")),
-            "first_token": number(call.get("first_token_sec")),
-            "error": if_known(without_middle, call.get("error")),
-        }
-    )
-
-
-def _tools(call: Mapping[str, Any], definitions: Any) -> dict[str, list[str]]:
-    """Return the names of the tools that a model could call."""
-    if not isinstance(definitions, list):
-        return {}
-    names = [_tool_name(definitions[place]) for place in _places(call.get("tools"), len(definitions))]
-    return {"tools": names} if names else {}
+    begun, path, node = _timestamp(str(call.get("started_at"))), call.get("node_path"), call.get("node")
+    if isinstance(path, list) and path:
+        node = " › ".join(map(str, path))
+    head: dict[str, Any] = {
+        "model": shown_name(call.get("model") or "unknown model"),
+        "start": None if begun is None else round(begun - first, 6),
+        "tokens": number(call.get(TOTAL_TOKENS)),
+        "seconds": number(call.get(ELAPSED_SEC)),
+        "usd": number(call.get(COST)),
+        "first_token": number(call.get("first_token_sec")),
+        "node": None if node is None else shown_name(node),
+    }
+    for name, key in (("agent", "agent"), ("step", "parent_id"), ("finish", "finish_reason")):
+        if (value := call.get(key)) is not None:
+            head[name] = shown_name(value)
+    if (error := call.get("error")) is not None:
+        head["error"] = without_middle(error)
+    return known_only(head)
 
 
 def _tool_name(definition: Any) -> str:
@@ -225,7 +211,17 @@ def _shown_messages(messages: Sequence[Any], wanted: set[int]) -> Iterator[dict[
 
 def _message(message: Mapping[str, Any]) -> dict[str, Any]:
     texts = (_content(message.get("content")), str(message.get("refusal") or ""))
-    calls = [*_mappings_in(message.get("tool_calls")), *_mappings_in(message.get("invalid_tool_calls"))]
+    calls = [
+        known_only(
+            {
+                "name": shown_name(call.get("name") or "tool"),
+                "args": args_text(call.get("args")),
+                "id": if_known(shown_name, call.get("id")),
+                "error": if_known(without_middle, call.get("error")),
+            }
+        )
+        for call in (*_mappings_in(message.get("tool_calls")), *_mappings_in(message.get("invalid_tool_calls")))
+    ]
     length = message.get("full_length")
     return known_only(
         {
@@ -235,7 +231,7 @@ def _message(message: Mapping[str, Any]) -> dict[str, Any]:
             "is_error": True if message.get("status") == "error" else None,
             "text": if_known(without_middle, "\n".join(filter(None, texts)) or None),
             "reasoning": if_known(without_middle, message.get("reasoning_content") or None),
-            "calls": [_call(call) for call in calls] or None,
+            "calls": calls or None,
             "note": f"cut; it had {length:,} characters" if isinstance(length, int) else None,
         }
     )
@@ -247,23 +243,13 @@ def _content(content: Any) -> str:
         return content
     if not isinstance(content, list):
         return "" if content is None else shown_value(content)
-    return "\n".join(block if isinstance(block, str) else _block(block) for block in content)
-
-
-def _block(block: Any) -> str:
-    if isinstance(block, Mapping) and isinstance(block.get("text"), str) and block.get("type") == "text":
-        return str(block["text"])
-    return json_text(block)
-
-
-def _call(call: Mapping[str, Any]) -> dict[str, Any]:
-    return known_only(
-        {
-            "name": shown_name(call.get("name") or "tool"),
-            "args": args_text(call.get("args")),
-            "id": if_known(shown_name, call.get("id")),
-            "error": if_known(without_middle, call.get("error")),
-        }
+    return "\n".join(
+        str(block["text"])
+        if isinstance(block, Mapping) and block.get("type") == "text" and isinstance(block.get("text"), str)
+        else block
+        if isinstance(block, str)
+        else json_text(block)
+        for block in content
     )
 
 

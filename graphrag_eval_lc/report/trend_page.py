@@ -37,25 +37,29 @@ Mark = dict[str, Any]
 
 @recorded_only_here()
 def write_trend(trend: RunTrend, path: str | PathLike[str], *, comparisons: bool = True) -> Path:
-    """Write a trend as one HTML file.
+    """Write a trend as one HTML file, and the comparison of each run with its baseline.
 
-    Args:
-        trend: What ``trend`` returned.
-        path: The file; an existing one is replaced as a whole.
-        comparisons: Whether the comparison of each run with its baseline is written, into a folder next to the
-            file that is called as it is and ``_comparisons``. Those that are there and were made of the same results
-            stay.
-
-    Returns:
-        The file's path.
+    These are in a folder next to the file, which is called as it is and ``_comparisons``. Those that are there and were
+    made of the same results stay.
 
     Raises:
         MissingExtraError: Jinja2 or scipy is not installed.
         RunFolderError: A run cannot be read, or a file cannot be written.
     """
     target = Path(path)
-    pages = dict(_comparison_pages(trend, target)) if comparisons else {}
-    replace_file(target, [_html(trend, target.parent, pages).encode("utf-8")])
+    folder, pages = target.parent, dict(_comparison_pages(trend, target)) if comparisons else {}
+    addresses = {path: relative_address(page, folder) for path, page in pages.items()}
+    runs = [_run(number, point, folder) for number, point in enumerate(trend.points, 1)]
+    html = render_page(
+        "trend.html.j2",
+        _SCRIPTS,
+        trend=trend,
+        runs=runs,
+        metrics=[_metric(trend, metric, runs, addresses) for metric in trend.metrics],
+        version=__version__,
+        generated=datetime.now(UTC).isoformat(timespec="seconds"),
+    )
+    replace_file(target, [html.encode("utf-8")])
     return target
 
 
@@ -76,10 +80,11 @@ def _comparison_pages(trend: RunTrend, target: Path) -> Iterator[tuple[Path, Pat
             continue
         try:
             folder.mkdir(parents=True, exist_ok=True)
+            write_comparison(comparison, page)
+            with page.open("ab") as file:
+                file.write(b"\n" + stamp)
         except OSError as problem:
-            raise cannot_write(folder, problem) from problem
-        write_comparison(comparison, page)
-        _add(page, stamp)
+            raise cannot_write(page, problem) from problem
         yield point.run.path, page
 
 
@@ -104,28 +109,6 @@ def _is_made_of(page: Path, stamp: bytes) -> bool:
             return file.read() == stamp
     except OSError:  # it is missing, or shorter
         return False
-
-
-def _add(page: Path, stamp: bytes) -> None:
-    try:
-        with page.open("ab") as file:
-            file.write(b"\n" + stamp)
-    except OSError as problem:
-        raise cannot_write(page, problem) from problem
-
-
-def _html(trend: RunTrend, folder: Path, pages: Mapping[Path, Path]) -> str:
-    runs = [_run(number, point, folder) for number, point in enumerate(trend.points, 1)]
-    comparisons = {path: relative_address(page, folder) for path, page in pages.items()}
-    return render_page(
-        "trend.html.j2",
-        _SCRIPTS,
-        trend=trend,
-        runs=runs,
-        metrics=[_metric(trend, metric, runs, comparisons) for metric in trend.metrics],
-        version=__version__,
-        generated=datetime.now(UTC).isoformat(timespec="seconds"),
-    )
 
 
 def _run(number: int, point: TrendPoint, folder: Path) -> dict[str, Any]:
@@ -158,13 +141,17 @@ def _metric(
     low, high = spec.shown_range(ends)
     failure = spec.value_of_failure
     notes = dict.fromkeys(value.note for value in known if value.note)
+    last, latest = trend.points[-1], None
+    if (difference := last.differences.get(metric)) is not None and last.baseline is not None:
+        other = "the one before" if trend.against == PREVIOUS else listed([run.label for run in last.baseline.runs], 3)
+        latest = f"The last run (B) compared with {other} (A): {difference.sentence}"
     return {
         "name": metric,
         "direction": "Lower is better" if spec.lower_is_better else "Higher is better",
         "failures": "left out" if failure is None else f"as {failure:g}",
         "top": amount_text(high, spec.unit),
         "bottom": amount_text(low, spec.unit),
-        "latest": _latest(trend, metric),
+        "latest": latest,
         "has_changes": any(point.changes for point in trend.points),
         "marks": list(_marks(trend, metric, values, low, high)),
         "rows": [_row(metric, run, point, comparisons) for run, point in zip(runs, trend.points, strict=True)],
@@ -188,16 +175,6 @@ def _row(metric: str, run: Mapping[str, Any], point: TrendPoint, comparisons: Ma
         "verdict": "–" if difference is None else verdict_word(difference),
         "comparison": comparisons.get(point.run.path),
     }
-
-
-def _latest(trend: RunTrend, metric: str) -> str | None:
-    """Say how the last run compares with its baseline."""
-    point = trend.points[-1]
-    difference = point.differences.get(metric)
-    if difference is None or point.baseline is None:
-        return None
-    other = "the one before" if trend.against == PREVIOUS else listed([run.label for run in point.baseline.runs], 3)
-    return f"The last run (B) compared with {other} (A): {difference.sentence}"
 
 
 def _interval(value: TrendValue | None, unit: str) -> str:

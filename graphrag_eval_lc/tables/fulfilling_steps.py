@@ -17,11 +17,8 @@ def has_same_name(reference: Step, actual: Step) -> bool:
 def fulfilling_steps(result: Mapping[str, Any], fits: Fits = has_same_name) -> dict[tuple[int, int], int]:
     """Match the fulfilled reference steps, each as (group, place), to the indices of the actual steps that fulfil them.
 
-    No actual step fulfils two: of several with the same id, the later ones fulfil the later reference steps.
-
-    Args:
-        result: A result of ``run_evaluation``.
-        fits: Decides between steps with the same id.
+    No actual step fulfils two: of several with the same id, the later ones fulfil the later reference steps, and
+    ``fits`` decides between them.
 
     Example:
         >>> steps = [{"name": "a", "id": None}, {"name": "a", "id": None}]
@@ -46,14 +43,10 @@ def fulfilling_steps(result: Mapping[str, Any], fits: Fits = has_same_name) -> d
 def named_step(
     name: object, reference: Step, actual_steps: Sequence[Step], fits: Fits, taken: Collection[int] = ()
 ) -> int | None:
-    """Return the index of the actual step that a match or a diagnosis names.
+    """Return the index of the actual step that a match or a diagnosis names by its id, or its index if it has none.
 
-    Args:
-        name: The step's id; its index if it has none.
-        reference: The reference step that it fulfils or is nearest to.
-        actual_steps: The steps of the agent.
-        fits: Of several steps with the same id it is the last one that fits, and of those one that succeeded.
-        taken: The indices of steps that are only named if no other is.
+    If several steps have the same id, it is the last one that fits the reference step, and of those one that succeeded;
+    one whose index is ``taken`` only if there is no other.
     """
 
     def rank(at: int) -> tuple[bool, bool, bool, int]:

@@ -77,12 +77,7 @@ def short_html(text: str, longest: int = LONGEST_TEXT) -> str:
 
 
 def facts_html(caption: str, rows: Iterable[tuple[str, str]]) -> str:
-    """Return a table of names and values, which are shown as text.
-
-    Example:
-        >>> "&lt;b&gt;" in facts_html("A run", [("folder", "<b>")])
-        True
-    """
+    """Return a table of names and values, which are shown as text."""
     cells = "".join(
         f'<tr><th scope="row"{_LEFT}>{short_html(name, LONGEST_NAME)}</th><td{_LEFT}>{short_html(value)}</td></tr>'
         for name, value in rows
@@ -91,18 +86,7 @@ def facts_html(caption: str, rows: Iterable[tuple[str, str]]) -> str:
 
 
 def rows_html(caption: str, columns: Sequence[Column], rows: Iterable[Sequence[Cell]], more: str = "") -> str:
-    """Return a table with a line for each row.
-
-    Args:
-        caption: The text above it.
-        columns: Its columns.
-        rows: A cell for each column.
-        more: The text below it, such as how many rows were left out.
-
-    Example:
-        >>> "<td>" in rows_html("Tools", [Column("name")], [["search"]])
-        False
-    """
+    """Return a table with a line for each row, and a text below it, such as how many rows were left out."""
     heads = "".join(
         f'<th scope="col"{_RIGHT if column.is_number else _LEFT}>{short_html(column.heading, LONGEST_NAME)}</th>'
         for column in columns
@@ -127,12 +111,7 @@ def _cell_html(column: Column, cell: Cell) -> str:
 
 
 def paragraphs_html(texts: Iterable[str]) -> str:
-    """Return texts as paragraphs.
-
-    Example:
-        >>> paragraphs_html(["1 < 2"])
-        '<p>1 &lt; 2</p>'
-    """
+    """Return texts as paragraphs."""
     return "".join(f"<p>{short_html(text, _LONGEST_PARAGRAPH)}</p>" for text in texts)
 
 

@@ -21,14 +21,7 @@ _Rows = Sequence[tuple[str, str]]
 
 
 def run_html(title: str, view: RunView, before: _Rows = (), after: _Rows = ()) -> str:
-    """Return a run as HTML for a notebook, in which all data is text.
-
-    Args:
-        title: What it is called.
-        view: The view of the run.
-        before: More facts for the beginning of the table of facts.
-        after: More facts for its end.
-    """
+    """Return a run as HTML for a notebook, with more facts before and after those of its view; all data is text."""
     failed = [gate for gate in view.gates if gate.state != "passed"]
     gates = [("gates", f"{len(view.gates) - len(failed):,} of {len(view.gates):,} passed")] if view.gates else []
     gates += [(f"gate {gate.state}", gate.text) for gate in failed[:_MOST_GATES]]
@@ -71,8 +64,8 @@ def _failures_html(view: RunView) -> str:
     columns = (Column("question"), Column("text"), Column("score", is_number=True), Column("why", longest=LONGEST_TEXT))
     rows = []
     for failure in view.failures[:_MOST_QUESTIONS]:
-        score = "" if failure.score is None else f"{failure.score:.3f}"
-        rows.append((failure.key, failure.question, "error" if failure.state == "error" else score, failure.reason))
+        score = "error" if failure.state == "error" else "" if failure.score is None else f"{failure.score:.3f}"
+        rows.append((failure.key, failure.question, score, failure.reason))
     left_out = view.headline.not_right - len(rows)
     more = f"and {left_out:,} more that are not right" if left_out else ""
     return rows_html("The worst questions", columns, rows, more)

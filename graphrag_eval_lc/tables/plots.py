@@ -1,4 +1,7 @@
-"""Plots of scores, times and differences; each is drawn into given or new axes, which it returns."""
+"""Plots of scores, times and differences; each is drawn into given or new axes, which it returns.
+
+Each raises MissingExtraError if matplotlib is not installed, and OptionError if there is nothing to draw.
+"""
 
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
@@ -28,13 +31,13 @@ _LONGEST_LABEL = 40
 
 
 def rows_axes(labels: Sequence[str], ax: "Axes | None") -> "Axes":
-    """Return axes with a row for each label, the first on top; new axes are as high as the rows need.
-
-    Raises:
-        MissingExtraError: matplotlib is not installed.
-    """
+    """Return axes with a row for each label, the first on top; new axes are as high as the rows need."""
     if ax is None:
-        ax = _pyplot().subplots(figsize=(8, 1.3 + 0.3 * len(labels)), layout="constrained")[1]
+        try:
+            from matplotlib.pyplot import subplots
+        except ModuleNotFoundError as problem:
+            raise MissingExtraError("A plot", "notebook", "matplotlib") from problem
+        ax = subplots(figsize=(8, 1.3 + 0.3 * len(labels)), layout="constrained")[1]
     # A dollar sign must not begin a formula.
     ax.set_yticks(range(len(labels)), labels=list(labels), parse_math=False)
     ax.set_ylim(len(labels) - 0.4, -0.6)
@@ -62,14 +65,6 @@ def more_rows(left_out: int, noun: str) -> str:
     return f" ({left_out:,} more {noun} left out)" if left_out else ""
 
 
-def _pyplot() -> Any:
-    try:
-        import matplotlib.pyplot
-    except ModuleNotFoundError as problem:
-        raise MissingExtraError("A plot", "notebook", "matplotlib") from problem
-    return matplotlib.pyplot
-
-
 _FAILED = "failed"
 _SCORE_CLASSES = ("1", "0.5 to 1", "0 to 0.5", "0")
 _SCORE_COLORS = ("#2c7bb6", "#abd9e9", "#fdae61", "#c2501a")
@@ -83,15 +78,6 @@ def plot_scores(rows: Iterable[Row], metric: str = MAIN_METRIC, *, ax: "Axes | N
     Scores from 0 to 1 fall into the classes 1, at least 0.5, above 0, and 0; values of another range into its
     quarters; the best class comes first. Failed questions are a separate class. Each repeat of a question counts.
     Of more than 50 templates the worst are drawn.
-
-    Args:
-        rows: The rows of ``questions_table``.
-        metric: The column.
-        ax: The axes to draw on; new ones by default.
-
-    Raises:
-        MissingExtraError: matplotlib is not installed.
-        OptionError: No row has the metric.
     """
     spec = metric_spec(metric)
     values = _values_by_template(rows, metric)
@@ -141,14 +127,14 @@ def _mean(values: Iterable[float | None], metric: MetricSpec) -> float:
     return fmean(known) if known else inf if metric.lower_is_better else -inf
 
 
-def _class_of_score(value: float) -> str:
-    return _SCORE_CLASSES[0 if value == 1 else 1 if value >= 0.5 else 2 if value > 0 else 3]
-
-
 def _classes(values: list[float]) -> tuple[Callable[[float], str], Sequence[str], Sequence[str]]:
     """Return a function from value to class, the classes from the highest on, and the colours from the best on."""
     if not values or 0 <= min(values) <= max(values) <= 1:
-        return _class_of_score, _SCORE_CLASSES, _SCORE_COLORS
+        return (
+            lambda value: _SCORE_CLASSES[0 if value == 1 else 1 if value >= 0.5 else 2 if value > 0 else 3],
+            _SCORE_CLASSES,
+            _SCORE_COLORS,
+        )
     low, step = min(values), (max(values) - min(values)) / 4 or 1.0
     names = [f"{low + number * step:,.6g} to {low + (number + 1) * step:,.6g}" for number in (3, 2, 1, 0)]
     return lambda value: names[3 - min(3, int((value - low) / step))], names, _RANGE_COLORS
@@ -161,15 +147,6 @@ def plot_templates(
 
     The intervals are over a template's questions (``stats.mean_interval``); a single question has none. The dashed
     line is the mean over all questions. Of more than 50 templates those with the worst means are drawn.
-
-    Args:
-        values: A value for each question, by template.
-        metric: Its name.
-        ax: The axes to draw on; new ones by default.
-
-    Raises:
-        MissingExtraError: matplotlib or scipy is not installed.
-        OptionError: ``values`` is empty.
     """
     means = {template_id: fmean(group) for template_id, group in values.items() if group}
     if not means:
@@ -181,15 +158,7 @@ def plot_templates(
     for place, name in enumerate(drawn):
         interval = mean_interval(values[name], range(len(values[name])), bounds=spec.bounds_of(values[name]))
         if interval is not None:
-            ax.plot(
-                [interval.low, interval.high],
-                [place, place],
-                color=BETTER,
-                linewidth=2,
-                alpha=0.6,
-                solid_capstyle="butt",
-                clip_on=False,
-            )
+            _draw_interval(ax, place, interval.low, interval.high, solid_capstyle="butt")
     # A point at the end of the axis is drawn whole.
     ax.plot([means[name] for name in drawn], range(len(drawn)), "o", color=BETTER, clip_on=False)
     ax.axvline(fmean(every), color=NEUTRAL, linestyle="--", linewidth=1)
@@ -201,17 +170,7 @@ def plot_templates(
 
 
 def plot_trend(rows: Sequence[Row], metric: str = MAIN_METRIC, *, ax: "Axes | None" = None) -> "Axes":
-    """Draw a score's means over runs with their 95 % intervals, the first run on top.
-
-    Args:
-        rows: The rows of a trend: ``label``, ``metric``, ``mean``, and if they are known ``low`` and ``high``.
-        metric: The score.
-        ax: The axes to draw on; new ones by default.
-
-    Raises:
-        MissingExtraError: matplotlib is not installed.
-        OptionError: No run has the score.
-    """
+    """Draw a score's means over runs with their 95 % intervals, the first run on top."""
     drawn = [row for row in rows if row["metric"] == metric][-MOST_ROWS:]
     if not drawn:
         raise _no_values(metric)
@@ -219,13 +178,17 @@ def plot_trend(rows: Sequence[Row], metric: str = MAIN_METRIC, *, ax: "Axes | No
     ax = rows_axes([label_of(str(row["label"])) for row in drawn], ax)
     for place, row in enumerate(drawn):
         if "low" in row and "high" in row:
-            ax.plot([row["low"], row["high"]], [place, place], color=BETTER, linewidth=2, alpha=0.6, clip_on=False)
+            _draw_interval(ax, place, row["low"], row["high"])
     ax.plot(means, range(len(drawn)), "o-", color=BETTER, linewidth=0.8, clip_on=False)
     _limit_to_range(ax, metric_spec(metric), means)
     ax.set_xlabel(f"mean {metric} with 95 % interval", parse_math=False)
     ax.set_ylabel("run")
     ax.set_title(f"{metric} from run to run", parse_math=False)
     return ax
+
+
+def _draw_interval(ax: "Axes", place: int, low: float, high: float, **style: Any) -> None:
+    ax.plot([low, high], [place, place], color=BETTER, linewidth=2, alpha=0.6, clip_on=False, **style)
 
 
 def _limit_to_range(ax: "Axes", spec: MetricSpec, values: Collection[float]) -> None:
@@ -247,14 +210,6 @@ def plot_times(rows: Iterable[Row], *, ax: "Axes | None" = None) -> "Axes":
 
     A box holds the middle half of a template's questions, the line in it is the median. The vertical lines are the
     median and the 95th percentile of all questions. Of more than 50 templates the slowest are drawn.
-
-    Args:
-        rows: The rows of ``questions_table``.
-        ax: The axes to draw on; new ones by default.
-
-    Raises:
-        MissingExtraError: matplotlib is not installed.
-        OptionError: No time was measured.
     """
     seconds: dict[str, list[float]] = {}
     for row in rows:
@@ -296,15 +251,6 @@ def plot_differences(rows: Iterable[Mapping[str, Any]], *, spent: bool = False, 
 
     Blue is better, orange worse; grey means no evidence of a difference, or too few templates that differ. A
     label marks scores for which lower is better.
-
-    Args:
-        rows: The rows of a comparison's metrics.
-        spent: Whether to draw what was spent, in percent of the baseline, in place of the scores.
-        ax: The axes to draw on; new ones by default.
-
-    Raises:
-        MissingExtraError: matplotlib is not installed.
-        OptionError: There is nothing to draw.
     """
     kept = [row for row in rows if row["is_spent"] is spent and (row["mean_a"] or not spent)]
     if not kept:
@@ -346,16 +292,6 @@ def plot_questions(
 
     The title counts the questions without a difference, too. Of more than 50 that differ those with the largest
     differences are drawn. Blue is better, orange worse.
-
-    Args:
-        rows: The rows of a comparison's questions, of all metrics.
-        metric: The metric that is drawn.
-        lower_is_better: Whether less of it is better; None for what its declaration says.
-        ax: The axes to draw on; new ones by default.
-
-    Raises:
-        MissingExtraError: matplotlib is not installed.
-        OptionError: No question has the metric in both runs.
     """
     compared = [row for row in rows if row["metric"] == metric]
     if not compared:

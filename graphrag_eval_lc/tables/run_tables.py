@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Mapping
 from statistics import fmean
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from graphrag_eval_lc.json_values import json_text
 from graphrag_eval_lc.registry import metric_spec
@@ -11,20 +11,8 @@ from graphrag_eval_lc.tables.fulfilling_steps import fulfilling_steps
 from graphrag_eval_lc.tables.table import COUNTED_LISTS, Table, measured, scalars
 from graphrag_eval_lc.view.samples import repeat_of
 
-if TYPE_CHECKING:
-    import pandas as pd
-
 _FIRST_OF_QUESTIONS = ("question_id", "repeat", "template_id", "status")
 _RETRIEVAL = "retrieval_"
-
-
-def questions_frame(results: Iterable[Mapping[str, Any]]) -> "pd.DataFrame":
-    """Return results as a frame with a row for each; see ``questions_table``.
-
-    Raises:
-        MissingExtraError: pandas is not installed.
-    """
-    return questions_table(results).to_pandas()
 
 
 def questions_table(results: Iterable[Mapping[str, Any]]) -> Table:
@@ -90,15 +78,6 @@ _FIRST_OF_STEPS = (
 )
 
 
-def steps_frame(results: Iterable[Mapping[str, Any]]) -> "pd.DataFrame":
-    """Return the steps of results as a frame with a row for each call; see ``steps_table``.
-
-    Raises:
-        MissingExtraError: pandas is not installed.
-    """
-    return steps_table(results).to_pandas()
-
-
 def steps_table(results: Iterable[Mapping[str, Any]]) -> Table:
     """Return the steps of results as a table with a row for each call that the agent made.
 
@@ -149,15 +128,6 @@ def _step_rows(result: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
 
 
 _COLUMNS_OF_AGGREGATES = ("scope", "template_id", "metric", "statistic", "value")
-
-
-def aggregates_frame(aggregates: Mapping[str, Any]) -> "pd.DataFrame":
-    """Return aggregates as a frame with a row for each statistic; see ``aggregates_table``.
-
-    Raises:
-        MissingExtraError: pandas is not installed.
-    """
-    return aggregates_table(aggregates).to_pandas()
 
 
 def aggregates_table(aggregates: Mapping[str, Any]) -> Table:

@@ -29,11 +29,7 @@ _FORMULA = re.compile("[\t\r]|[\\s\x00-\x1f\u200b\ufeff]*[=+@\uff1d\uff0b\uff0d\
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """Rows with named columns.
-
-    Attributes:
-        columns: The names of the columns in order.
-        rows: The cells by column; unknown ones are absent.
+    """Rows with named columns; unknown cells are absent.
 
     Example:
         >>> Table.of([{"id": "a"}, {"id": "b", "score": 1.0}]).columns
@@ -45,12 +41,7 @@ class Table:
 
     @classmethod
     def of(cls, rows: Iterable[Row], first: Iterable[str] = ()) -> "Table":
-        """Return a table with the columns of its rows, in the order in which they are first seen.
-
-        Args:
-            rows: The cells by column.
-            first: Columns that come before all others, even if no row has them.
-        """
+        """Return a table with the columns of its rows as they are first seen, after ``first``."""
         kept = list(rows)
         return cls(tuple(dict.fromkeys([*first, *(column for row in kept for column in row)])), kept)
 
@@ -109,15 +100,6 @@ def _is_number(text: str) -> bool:
     except ValueError:
         return False
     return True
-
-
-def records_frame(rows: Iterable[Row]) -> "pd.DataFrame":
-    """Return rows as a frame.
-
-    Raises:
-        MissingExtraError: pandas is not installed.
-    """
-    return Table.of(rows).to_pandas()
 
 
 # The lists in results whose lengths are columns of a table of questions.
@@ -189,14 +171,11 @@ _INT64 = range(-(2**63), 2**63)
 
 
 def write_parquet(table: Table, path: str | PathLike[str]) -> Path:
-    """Write a table as a Parquet file; absent cells are null.
+    """Write a table as a Parquet file; absent cells are null, and an existing file is replaced.
 
     A column is of booleans, of 64-bit integers, of doubles (also if integers and floats are mixed, or an integer is
     larger) or of texts. If it holds several of these, or lists and objects, all its cells are texts, the latter as
     JSON.
-
-    Returns:
-        The file; one that is there is replaced.
 
     Raises:
         MissingExtraError: pyarrow is not installed.

@@ -20,6 +20,7 @@ from graphrag_eval_lc.view.samples import FAILED, Sample, State, Verdict, repeat
 
 QUESTION_LENGTH, REASON_LENGTH = 160, 300
 _KIND: Final = 100
+_LABEL: Final = 60
 _CLASS = re.compile(r"([A-Za-z_][\w.]*(?:Error|Exception|Timeout|Interrupt|Exit|Group|Cancelled))(?=[:(\s]|$)")
 # What differs between texts of one kind: numbers, IRIs, ids with digits, and texts in quotes or brackets.
 _PARTICULAR = re.compile(r"""\([^()]*\)|'[^']*'|"[^"]*"|\b[\w+-]+://\S*|\burn:\S*|\S*\d\S*""")
@@ -35,50 +36,31 @@ class Kind(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """A sample that is not right, with all that is shown of it in a line.
+    """A sample that is not right, with all that is shown of it in a line; texts are the beginnings of longer ones."""
 
-    Attributes:
-        key: Its key in the run: the question's id, with the repeat from the second on.
-        question_id: The question.
-        repeat: Its repeat, from 1.
-        template_id: The question's template.
-        question: The beginning of the question's text.
-        state: ``error``, ``wrong``, ``undecided`` or ``partly``.
-        metric: The score that decided; None if none was measured.
-        score: Its value.
-        kind: The kind of failure, such as ``missing rows``.
-        group: The sentence that the failures of its group share.
-        reason: Why it failed: the error, or what the first wrong step lacks.
-        expected: The beginning of the reference answer; None without one.
-        received: The beginning of the agent's answer; None without one.
-    """
-
-    key: str
+    key: str  # the question's id, with the repeat from the second on
     question_id: str
     repeat: int
     template_id: str
     question: str
     state: State
-    metric: str | None
+    metric: str | None  # the score that decided; None if none was measured
     score: float | None
     kind: str
-    group: str
-    reason: str
-    expected: str | None
-    received: str | None
+    group: str  # the sentence that the failures of its group share
+    reason: str  # the error, or what the first wrong step lacks
+    expected: str | None  # the reference answer
+    received: str | None  # the agent's answer
+
+    @property
+    def score_text(self) -> str:
+        """Its score, or that it is an error."""
+        return "error" if self.state == "error" or self.score is None else f"{self.score:.2f}"
 
 
 @dataclass(frozen=True, slots=True)
 class FailureGroup:
-    """Failures of one kind.
-
-    Attributes:
-        kind: The kind, such as ``wrong property``.
-        title: A sentence, such as "Wrong property: `ratedU` for `ratedS`".
-        count: How many samples failed so.
-        example: The reason of the worst one.
-        keys: The keys of all of them, the worst first.
-    """
+    """Failures of one kind: a sentence, how many samples failed so, and of the worst ones the reason and the keys."""
 
     kind: str
     title: str
@@ -89,13 +71,7 @@ class FailureGroup:
 
 @dataclass(frozen=True, slots=True)
 class FailurePart:
-    """The groups of failures in one part of the agent's work, such as its queries.
-
-    Attributes:
-        title: What failed, such as ``Wrong query``; the title of the group if there is only one.
-        count: How many samples failed so.
-        groups: The groups, the largest first.
-    """
+    """The groups of failures in one part of the agent's work, such as its queries, the largest first."""
 
     title: str
     count: int
@@ -133,9 +109,16 @@ def lines_of(parts: Sequence[FailurePart], most: int) -> tuple[list[tuple[str, s
 
 
 def why(result: Mapping[str, Any], verdict: Verdict) -> str:
-    """Return in one line why a result is not right; empty if its diagnosis cannot be read."""
+    """Return in one line why a result is not right; empty if its diagnosis cannot be read.
+
+    An IRI that was not found has the label next to it that the reference step searches for.
+    """
     try:
         reason = reason_of(result)
+        step = (unfulfilled_step(result) or ({},))[0]
+        label, iri = _label_of(step.get("args")), step.get("output")
+        if label and isinstance(iri, str) and f"{iri} is not in the output of" in reason:
+            reason = reason.replace(iri, f"{label} ({iri})", 1)
     except (AttributeError, IndexError, KeyError, TypeError):  # a diagnosis that another tool wrote or cut
         reason = ""
     if verdict.metric not in (None, STEPS_SCORE) and verdict.state != "error":
@@ -144,16 +127,26 @@ def why(result: Mapping[str, Any], verdict: Verdict) -> str:
     return one_line(reason, REASON_LENGTH)
 
 
+def _label_of(args: Any) -> str:
+    """Return the only text among the arguments of a search; empty if there is none or are several."""
+    texts = [value for value in args.values() if isinstance(value, str)] if isinstance(args, Mapping) else []
+    return one_line(texts[0], _LABEL) if len(texts) == 1 else ""
+
+
 def kind_of_failure(result: Mapping[str, Any], verdict: Verdict) -> Kind:
     """Return the kind of a failure by the rules of this file; values are not part of it.
 
     Example:
         >>> kind_of_failure({"error": "TimeoutError: no answer in 600 s"}, Verdict("error")).title
-        'TimeoutError'
+        'No answer in time (TimeoutError)'
     """
     if verdict.state == "error":
         error = result.get("error") or "failed without a message"
-        return Kind("no answer", "No response") if error == NO_RESPONSE else Kind("error", kind_of(error))
+        if error == NO_RESPONSE:
+            return Kind("no answer", "No response")
+        kind = kind_of(error)
+        known = _ERRORS.get(kind.rpartition(".")[2])
+        return Kind("error", f"{known} ({kind})" if known else kind)
     if verdict.metric not in (None, STEPS_SCORE):
         return Kind("answer", f"{verdict.metric} is not in full")
     try:
@@ -180,6 +173,21 @@ def without_particulars(text: Any) -> str:
     return one_line(_PARTICULAR.sub("…", one_line(text, 2 * _KIND)), _KIND)
 
 
+# What well-known errors of agents, models and servers mean.
+_ERRORS: Final[Mapping[str, str]] = {
+    "GraphRecursionError": "The agent reached its recursion limit",
+    **dict.fromkeys(("TimeoutError", "APITimeoutError", "ReadTimeout", "ConnectTimeout"), "No answer in time"),
+    "RateLimitError": "A server refused more requests",
+    **dict.fromkeys(("AuthenticationError", "PermissionDeniedError"), "A server refused the key"),
+    **dict.fromkeys(
+        ("APIConnectionError", "ConnectError", "ConnectionError", "ConnectionRefusedError"),
+        "A server could not be reached",
+    ),
+    "BadRequestError": "A server refused the request",
+    "InternalServerError": "A server failed",
+    "OutputParserException": "The model's output could not be parsed",
+    "ContextOverflowError": "The messages are too long for the model",
+}
 # What a reason says, and the kind that it is then; what the groups of a pattern matched is put into the sentence.
 _RULES: Final[tuple[tuple[re.Pattern[str], str, str], ...]] = tuple(
     (re.compile(pattern, re.DOTALL), name, title)
@@ -284,59 +292,66 @@ def _kind_of_query(query: Mapping[str, Any]) -> Kind | None:
     return Kind(name, one_line(title.format(**parts), _KIND))
 
 
+# Errors first, then by score, then in the order of the results; the highest is the worst.
+_Rank = tuple[int, float, int]
+_FEW: Final = 10  # samples without a response that are shown like others
+_TEXTS: Final = ("question", "group", "reason", "expected", "received")
+
+
 @dataclass(slots=True)
 class _Group:
-    kind: Kind
-    worst: tuple["_Rank", str]  # with its reason
-    keys: list[tuple["_Rank", str]] = field(default_factory=list)
-
-
-# Errors first, then by score, then in the order of the results; negative, as a heap gives away its least.
-_Rank = tuple[int, float, int]
-_Ranked = tuple[_Rank, Failure]
-_FEW: Final = 10  # samples without a response that are shown like others
+    kind: str
+    members: list[tuple[_Rank, str]] = field(default_factory=list)  # with their keys
+    worst: tuple[_Rank, str] | None = None  # with its reason
 
 
 class Failures:
-    """The failures of a run: all of them in groups, and the worst in full.
-
-    Args:
-        most: How many of the worst are kept.
-
-    Attributes:
-        count: How many samples failed.
-    """
+    """The failures of a run: all of them in groups, and the worst in full, at most so many."""
 
     def __init__(self, most: int) -> None:
-        self.count = 0
         self._most = most
         self._groups: dict[str, _Group] = {}
         self._samples = self._unanswered = 0
-        self._worst: list[_Ranked] = []
-        self._without_response: list[_Ranked] = []
+        # Those with a response, and those without.
+        self._worst: tuple[list[tuple[_Rank, Failure]], list[tuple[_Rank, Failure]]] = ([], [])
 
     def add(self, sample: Sample, verdict: Verdict) -> Failure | None:
         """Add a sample, and return its failure; None if it is right or was not scored."""
-        place = self._samples
         self._samples += 1
         if verdict.state not in FAILED:
             return None
-        self.count += 1
-        failure = _failure_of(sample, verdict)
+        result, kind = sample.result, kind_of_failure(sample.result, verdict)
+        expected, received = (
+            None if (text := result.get(key)) is None else one_line(text, QUESTION_LENGTH)
+            for key in ("reference_answer", "actual_answer")
+        )
+        failure = Failure(
+            key=sample.key,
+            question_id=str(result.get("question_id")),
+            repeat=repeat_of(result),
+            template_id=sample.template_id,
+            question=one_line(result.get("question_text", ""), QUESTION_LENGTH),
+            state=verdict.state,
+            metric=verdict.metric,
+            score=verdict.score,
+            kind=kind.name,
+            group=kind.title,
+            reason=why(result, verdict),
+            expected=expected,
+            received=received,
+        )
         is_not_error, score = verdict.rank
-        ranked = rank, _ = (-int(is_not_error), -score, -place), failure
-        kind = Kind(failure.kind, failure.group)
-        group = self._groups.setdefault(failure.group, _Group(kind, (rank, failure.reason)))
-        group.worst = max(group.worst, (rank, failure.reason))
-        group.keys.append((rank, sample.key))
-        if sample.result.get("error") == NO_RESPONSE:
-            self._unanswered += 1
-            if len(self._without_response) < self._most:
-                self._without_response.append(ranked)
-        elif len(self._worst) < self._most:
-            heapq.heappush(self._worst, ranked)
+        rank = -int(is_not_error), -score, -self._samples
+        group = self._groups.setdefault(kind.title, _Group(kind.name))
+        group.members.append((rank, sample.key))
+        group.worst = max(group.worst or (rank, failure.reason), (rank, failure.reason))
+        has_no_response = result.get("error") == NO_RESPONSE
+        self._unanswered += has_no_response
+        worst = self._worst[has_no_response]
+        if len(worst) < self._most:
+            heapq.heappush(worst, (rank, failure))
         elif self._most:
-            heapq.heappushpop(self._worst, ranked)
+            heapq.heappushpop(worst, (rank, failure))
         return failure
 
     @property
@@ -346,59 +361,26 @@ class Failures:
 
     def groups(self) -> tuple[FailureGroup, ...]:
         """Return the groups, the largest first; of equal ones the first seen."""
-        groups = sorted(self._groups.values(), key=lambda group: -len(group.keys))
         return tuple(
             FailureGroup(
-                kind=each.kind.name,
-                title=masked_text(each.kind.title),
-                count=len(each.keys),
-                example=masked_text(each.worst[1]),
-                keys=tuple(key for _, key in sorted(each.keys, reverse=True)),
+                kind=group.kind,
+                title=masked_text(title),
+                count=len(group.members),
+                example=masked_text(group.worst[1] if group.worst else ""),
+                keys=tuple(key for _, key in sorted(group.members, reverse=True)),
             )
-            for each in groups
+            for title, group in sorted(self._groups.items(), key=lambda item: -len(item[1].members))
         )
 
     def worst(self) -> tuple[Failure, ...]:
         """Return the worst, secrets masked; if most samples have no response, those that have one first."""
-        worst = sorted(self._worst, reverse=True)
-        both = [*worst, *self._without_response]
+        answered, others = (sorted(each, reverse=True) for each in self._worst)
+        both = [*answered, *others]
         if not self.is_mostly_unanswered:
             both.sort(reverse=True)
-        return tuple(_masked(failure) for _, failure in both[: self._most])
-
-
-def _failure_of(sample: Sample, verdict: Verdict) -> Failure:
-    result, kind = sample.result, kind_of_failure(sample.result, verdict)
-    return Failure(
-        key=sample.key,
-        question_id=str(result.get("question_id")),
-        repeat=repeat_of(result),
-        template_id=sample.template_id,
-        question=one_line(result.get("question_text", ""), QUESTION_LENGTH),
-        state=verdict.state,
-        metric=verdict.metric,
-        score=verdict.score,
-        kind=kind.name,
-        group=kind.title,
-        reason=why(result, verdict),
-        expected=_beginning(result.get("reference_answer")),
-        received=_beginning(result.get("actual_answer")),
-    )
-
-
-def _beginning(text: object) -> str | None:
-    return None if text is None else one_line(text, QUESTION_LENGTH)
-
-
-def _masked(failure: Failure) -> Failure:
-    def masked(text: str | None) -> str | None:
-        return None if text is None else masked_text(text)
-
-    return replace(
-        failure,
-        question=masked_text(failure.question),
-        group=masked_text(failure.group),
-        reason=masked_text(failure.reason),
-        expected=masked(failure.expected),
-        received=masked(failure.received),
-    )
+        shown = []
+        for _, failure in both[: self._most]:
+            texts = {key: text for key in _TEXTS if (text := getattr(failure, key)) is not None}
+            masked: dict[str, Any] = {key: masked_text(text) for key, text in texts.items()}
+            shown.append(replace(failure, **masked))
+        return tuple(shown)

@@ -11,12 +11,7 @@ from graphrag_eval_lc.view.samples import State
 
 @dataclass(frozen=True, slots=True)
 class Earlier:
-    """An earlier run, as far as a view compares with it.
-
-    Attributes:
-        run: What it is called.
-        right: Of each of its questions whether all samples are right.
-    """
+    """An earlier run: what it is called, and of each of its questions whether all samples are right."""
 
     run: str
     right: Mapping[str, bool]
@@ -24,12 +19,7 @@ class Earlier:
 
 @dataclass(frozen=True, slots=True)
 class Changes:
-    """What changed since an earlier run, in the questions that both have.
-
-    Attributes:
-        run: What the earlier run is called.
-        broken: The ids of the questions that were right there only.
-        fixed: The ids of those that are right here only.
+    """What changed since an earlier run: the ids of the questions that were right there only, and here only.
 
     Example:
         >>> str(Changes.between(Earlier("monday", {"a": True, "b": False}), {"a": False, "b": False, "new": True}))
@@ -58,39 +48,22 @@ class Changes:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Headline:
-    """What a run is in one line.
-
-    Attributes:
-        questions: The number of questions.
-        samples: The number of samples: the same, unless questions were repeated.
-        repeats: How many times each question was sent at most.
-        templates: The number of templates.
-        states: How many samples are right, partly right, wrong, undecided, errors, and not scored.
-        metric: The main score; None if nothing was scored.
-        mean: Its mean, errors as 0.
-        mean_answered: Its mean over the answered questions.
-        low: The lower end of the interval of ``mean``.
-        high: The upper end.
-        cost: What agent and judges cost in dollars, as far as it is known; None if nothing is.
-        is_cost_whole: Whether no part of it is unknown.
-        tokens: The tokens of a question on average, errors included; None if they are not known.
-        changes: What changed since the baseline or the run before; None if there is none.
-    """
+    """What a run is in one line."""
 
     questions: int
-    samples: int
-    repeats: int
+    samples: int  # the same, unless questions were repeated
+    repeats: int  # how many times each question was sent at most
     templates: int
-    states: Mapping[State, int]
-    metric: str | None
-    mean: float | None
+    states: Mapping[State, int]  # how many samples are in each
+    metric: str | None  # the main score; None if nothing was scored
+    mean: float | None  # errors as 0
     mean_answered: float | None
-    low: float | None
+    low: float | None  # of the interval of the mean
     high: float | None
-    cost: float | None
+    cost: float | None  # of agent and judges in dollars, as far as it is known
     is_cost_whole: bool
-    tokens: float | None
-    changes: Changes | None
+    tokens: float | None  # of a question on average, errors included
+    changes: Changes | None  # since the baseline or the run before
 
     @property
     def not_right(self) -> int:

@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from typing import Any, Final
 
 from graphrag_eval_lc.aggregation import RunValues
@@ -52,33 +52,19 @@ class GateLine:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TemplateLine:
-    """A template of a run.
-
-    Attributes:
-        template_id: Its id.
-        questions: How many questions it has.
-        samples: How many samples.
-        errors: How many of these failed.
-        right: How many are right.
-        is_answered: Whether a sample has a response.
-        scores: Its scores, by metric.
-        spent: The means of what its samples spent, errors included, by metric.
-        failed_calls: How many calls of tools failed.
-        empty_results: How many returned no rows.
-        missing: How many reference steps of retrieval were not fulfilled; None if it has none.
-    """
+    """A template of a run: its counts, its scores by metric, and the means of what its samples spent."""
 
     template_id: str
     questions: int
     samples: int
-    errors: int
-    right: int
-    is_answered: bool
+    errors: int  # samples that failed
+    right: int  # samples that are right
+    is_answered: bool  # whether a sample has a response
     scores: Mapping[str, TemplateScore]
     spent: Mapping[str, float]
     failed_calls: int
     empty_results: int
-    missing: int | None
+    missing: int | None  # reference steps of retrieval that were not fulfilled; None if it has none
 
     @property
     def tokens(self) -> float | None:
@@ -100,27 +86,6 @@ class TemplateLine:
 class RunView:
     """All that is shown of a run, as plain data.
 
-    Attributes:
-        headline: The run in one line.
-        gates: Its gates.
-        groups: The failures in groups, the largest first.
-        failures: The worst failures, the worst first; as many as were wanted.
-        scores: The scores, the main one first.
-        templates: The templates, the worst by the main score first.
-        spent: What was spent.
-        spent_note: What only its totals include; empty if that is nothing.
-        totals: What the run spent, as in aggregates.yaml.
-        chances: pass@k and pass^k by name; empty without repeats.
-        chances_note: What passing means there.
-        slowest: The questions that took the longest.
-        most_expensive: Those that cost the most.
-        notes: What to know of the scores: undecided steps, cut outputs.
-        grading_note: What ``steps_score`` is if steps are graded; None if they are not.
-        judge_note: What the judge's certificate says, or that there is none, and the share of correct answers corrected
-            for its errors; empty if no answer was judged.
-        score_note: What the main score says, and at which score a sample is right; empty if nothing was scored.
-        is_mostly_unanswered: Whether most samples have no response.
-
     Example:
         >>> results = [{"template_id": "t", "question_id": f"q{n}", "steps_score": n / 2} for n in range(3)]
         >>> view = run_view(results)
@@ -130,21 +95,21 @@ class RunView:
 
     headline: Headline
     gates: tuple[GateLine, ...]
-    groups: tuple[FailureGroup, ...]
-    failures: tuple[Failure, ...]
-    scores: tuple[ScoreLine, ...]
-    templates: tuple[TemplateLine, ...]
+    groups: tuple[FailureGroup, ...]  # of all failures, the largest first
+    failures: tuple[Failure, ...]  # the worst first; as many as were wanted
+    scores: tuple[ScoreLine, ...]  # the main one first
+    templates: tuple[TemplateLine, ...]  # the worst by the main score first
     spent: tuple[SpentLine, ...]
-    spent_note: str
-    totals: Mapping[str, Any]
-    chances: tuple[tuple[str, float], ...]
-    chances_note: str
+    spent_note: str  # what only its totals include
+    totals: Mapping[str, Any]  # what the run spent, as in aggregates.yaml
+    chances: tuple[tuple[str, float], ...]  # pass@k and pass^k by name; empty without repeats
+    chances_note: str  # what passing means there
     slowest: tuple[Extreme, ...]
     most_expensive: tuple[Extreme, ...]
-    notes: tuple[str, ...]
-    grading_note: str | None
-    judge_note: str
-    score_note: str
+    notes: tuple[str, ...]  # on undecided steps and cut outputs
+    grading_note: str | None  # what steps_score is if steps are graded
+    judge_note: str  # what the judge's certificate says, or that there is none; empty if no answer was judged
+    score_note: str  # what the main score says, and at which score a sample is right
     is_mostly_unanswered: bool
 
     @property
@@ -163,10 +128,6 @@ class RunView:
         without = tuple(line for line in self.templates if not line.is_answered)
         return without if self.is_mostly_unanswered and len(without) > _FEW_TEMPLATES else ()
 
-    def as_dict(self) -> dict[str, Any]:
-        """Return the view as values of JSON."""
-        return asdict(self)
-
 
 def run_view(
     results: Iterable[Mapping[str, Any]],
@@ -180,14 +141,7 @@ def run_view(
 ) -> RunView:
     """Return the view of a run's results, which are read once, one at a time.
 
-    Args:
-        results: The results.
-        config: The configuration that they were scored with.
-        metrics: Metrics of the results that the configuration does not name.
-        gates: The run's gates.
-        earlier: The run that it is compared with.
-        judges: What run.json says of the judges.
-        most_failures: How many of the worst failures are in it.
+    ``metrics`` are those that the configuration does not name, ``judges`` is what run.json says of the judges.
     """
     seen = RunSummary(config or EvaluationConfig(), metrics, most_failures=most_failures)
     for sample in seen_samples(results, Metrics(seen.config, metrics)):
@@ -222,13 +176,7 @@ class _Template:
 
 
 class RunSummary:
-    """Adds up samples, one at a time, to the view of a run; it keeps numbers, not results.
-
-    Args:
-        config: The configuration that they were scored with.
-        metrics: Metrics of the results that the configuration does not name.
-        most_failures: How many of the worst failures are kept.
-    """
+    """Adds up samples, one at a time, to the view of a run; it keeps numbers, not results."""
 
     def __init__(
         self, config: EvaluationConfig, metrics: Sequence[str] = (), *, most_failures: int = MOST_FAILURES

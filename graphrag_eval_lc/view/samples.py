@@ -28,36 +28,20 @@ FAILED: Final[tuple[State, ...]] = ("error", "wrong", "undecided", "partly")
 
 @dataclass(slots=True)
 class Sample:
-    """A result, and what several parts of a view need of it.
+    """A result, and what several parts of a view need of it."""
 
-    Attributes:
-        key: Its question's id, with the repeat from the second on; unique in the run.
-        template_id: Its template's name as it is shown.
-        result: The result.
-        values: Its values by metric, several of a metric of steps; of a failed sample what it counts as.
-        scores: Its scores by the metric's name as it is shown: of metrics of steps the mean.
-        has_failed: Whether the agent returned no answer.
-        seconds: What the last attempt took; None if that is not known.
-        tokens: What the last attempt used; None if that is not known.
-        usd: What the agent cost; None if that is not known.
-        is_judged: Whether its answer was compared with the reference answer.
-        steps_right: Whether the steps scored in full; None if they were not scored, or undecided ones leave it open.
-        answer_right: Whether the answer was judged to be right, which a failed sample's is not; None if that is not
-            known.
-    """
-
-    key: str
-    template_id: str
+    key: str  # its question's id, with the repeat from the second on; unique in the run
+    template_id: str  # as it is shown
     result: Mapping[str, Any]
-    values: Mapping[str, Sequence[float]]
-    scores: Mapping[str, float]
+    values: Mapping[str, Sequence[float]]  # by metric, several of a metric of steps; of a failed sample as they count
+    scores: Mapping[str, float]  # by the metric's shown name: of metrics of steps the mean
     has_failed: bool
-    seconds: float | None = field(init=False)
+    seconds: float | None = field(init=False)  # of the last attempt, as the two below
     tokens: float | None = field(init=False)
     usd: float | None = field(init=False)
-    is_judged: bool = field(init=False)
-    steps_right: bool | None = field(init=False)
-    answer_right: bool | None = field(init=False)
+    is_judged: bool = field(init=False)  # whether its answer was compared with the reference answer
+    steps_right: bool | None = field(init=False)  # None if they were not scored, or undecided ones leave it open
+    answer_right: bool | None = field(init=False)  # which a failed sample's is not; None if that is not known
 
     def __post_init__(self) -> None:
         keys = (ELAPSED_SEC, TOTAL_TOKENS, AGENT_COST, STEPS_SCORE, STEPS_SCORE_UPPER, ANSWER_F1)
@@ -117,13 +101,7 @@ def repeat_of(result: Mapping[str, Any]) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What a sample is, and by which score; without a metric if it failed or nothing says which scores are good.
-
-    Attributes:
-        state: ``right``, ``partly``, ``wrong``, ``undecided``, ``error`` or ``unscored``.
-        metric: The score that decided.
-        score: Its value.
-    """
+    """What a sample is, and by which score; without a metric if it failed or nothing says which scores are good."""
 
     state: State
     metric: str | None = None

@@ -21,25 +21,15 @@ NUMBER_OF_BINS = 10
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TemplateScore:
-    """A score over questions; failed ones count as what the metric says, mostly 0.
-
-    Attributes:
-        mean: The mean over all questions that have it.
-        mean_answered: The mean over those that were answered; None if none was.
-        upper: The mean if all undecided steps fitted; None if that is the same.
-        questions: How many questions have it.
-        answered: How many of those were answered.
-        range: The values over which it is shown.
-        bins: How many questions have a value in each tenth of that range.
-    """
+    """A score over questions; failed ones count as what the metric says, mostly 0."""
 
     mean: float
-    mean_answered: float | None
-    upper: float | None
-    questions: int
+    mean_answered: float | None  # over the answered questions; None if none was
+    upper: float | None  # the mean if all undecided steps fitted; None if that is the same
+    questions: int  # how many have it
     answered: int
-    range: tuple[float, float]
-    bins: tuple[int, ...]
+    range: tuple[float, float]  # over which it is shown
+    bins: tuple[int, ...]  # how many questions have a value in each tenth of that range
 
     @property
     def means(self) -> ScoreMean:
@@ -49,25 +39,15 @@ class TemplateScore:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScoreLine(TemplateScore):
-    """A score over all questions of a run.
-
-    Attributes:
-        metric: Its name as it is shown.
-        is_part: Whether it takes another score apart, or is one of a family.
-        mean_of_templates: The mean of the templates' means, over all and over the answered questions.
-        without: How many questions of the run do not have it.
-        low: The lower end of the 95 % interval of ``mean``; None if it is not known.
-        high: The upper end.
-        interval_note: Why the interval is missing or may be too narrow; empty if neither is so.
-    """
+    """A score over all questions of a run, with the 95 % interval of its mean if it is known."""
 
     metric: str
-    is_part: bool
+    is_part: bool  # whether it takes another score apart, or is one of a family
     mean_of_templates: ScoreMean
-    without: int
+    without: int  # how many questions do not have it
     low: float | None
     high: float | None
-    interval_note: str
+    interval_note: str  # why the interval is missing or may be too narrow
 
 
 def shown_scores(numbers: RunValues) -> dict[str, ScoreValues]:
@@ -77,12 +57,7 @@ def shown_scores(numbers: RunValues) -> dict[str, ScoreValues]:
 
 
 def score_lines(scores: Mapping[str, ScoreValues], number_of_questions: int) -> tuple[ScoreLine, ...]:
-    """Return a line for each score.
-
-    Args:
-        scores: The values of each score.
-        number_of_questions: How many questions the run has, with and without the score.
-    """
+    """Return a line for each score of a run with so many questions."""
     lines = []
     for metric, values in scores.items():
         numbers = _numbers(metric, values)
@@ -160,26 +135,17 @@ def bins_of(values: Sequence[float], low: float, high: float) -> list[int]:
     return counts
 
 
-_OUTCOMES = (False, True, None)
-
-
 class Repeats:
-    """The chances that questions asked several times are passed, as the aggregates have them.
-
-    Args:
-        config: The metric and the threshold that say whether a sample passed.
-    """
+    """The chances that questions asked several times are passed, as the aggregates have them."""
 
     def __init__(self, config: RepeatsConfig) -> None:
         self._config = config
         self.count = 1
-        self._question_ids: list[str] = []
-        self._outcomes = bytearray()  # of the samples, by their places in _OUTCOMES
+        self._outcomes: dict[str, list[bool | None]] = {}
 
     def add(self, sample: Sample) -> None:
         """Add a sample."""
         self.count = max(self.count, repeat_of(sample.result))
-        self._question_ids.append(str(sample.result["question_id"]))
         metric = self._config.metric
         values = sample.values.get(metric) or sample.values.get(UPPER_BOUNDS.get(metric) or "")
         outcome: bool | None = None
@@ -188,7 +154,7 @@ class Repeats:
         elif values:
             is_lower_better = metric_spec(metric).lower_is_better
             outcome = passes(fmean(values), self._config.threshold, lower_is_better=is_lower_better)
-        self._outcomes.append(_OUTCOMES.index(outcome))
+        self._outcomes.setdefault(str(sample.result["question_id"]), []).append(outcome)
 
     def chances(self) -> tuple[tuple[str, float], ...]:
         """Return pass@1, and pass@k and pass^k for the largest k that all questions allow; empty without repeats."""
@@ -205,12 +171,7 @@ class Repeats:
         return f"passed: {passing}{without if unmeasured else ''}"
 
     def _summary(self) -> dict[str, Any]:
-        if self.count == 1:
-            return {}
-        by_question: dict[str, list[bool | None]] = {}
-        for question_id, outcome in zip(self._question_ids, self._outcomes, strict=True):
-            by_question.setdefault(question_id, []).append(_OUTCOMES[outcome])
-        return repeats_summary(by_question, self.count, {}, self._config)
+        return {} if self.count == 1 else repeats_summary(self._outcomes, self.count, {}, self._config)
 
 
 def passing_sign(metric: str) -> str:

@@ -29,19 +29,7 @@ _UNITS = ("seconds", "tokens", "usd")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SpentLine:
-    """What samples spent of one thing, failed samples included.
-
-    Attributes:
-        metric: The metric, such as ``total_tokens``.
-        name: Its heading.
-        unit: Its unit: ``tokens``, ``seconds``, ``usd`` or a user's own.
-        total: All of it, with failed attempts.
-        mean: The mean over the samples that have it.
-        median: The median over them.
-        p95: Their 95th percentile.
-        samples: How many samples have it.
-        note: What the total lacks; None if it is whole.
-    """
+    """What samples spent of one thing, failed samples included; the total includes failed attempts."""
 
     metric: str
     name: str
@@ -50,16 +38,12 @@ class SpentLine:
     mean: float
     median: float
     p95: float
-    samples: int
-    note: str | None
+    samples: int  # how many have it
+    note: str | None  # what the total lacks
 
 
 class Spent:
-    """Adds up what samples spent, failed ones included.
-
-    Args:
-        config: The configuration, for the names of custom evaluations.
-    """
+    """Adds up what samples spent, failed ones included."""
 
     def __init__(self, config: EvaluationConfig) -> None:
         self._judge_costs = JudgeCosts(config)
@@ -72,16 +56,15 @@ class Spent:
         """Add a sample."""
         result = sample.result
         self._totals.add(result)
-        of_template = self._of_templates.get(str(result.get("template_id")))
-        if of_template is None:
-            of_template = {metric: array("d") for metric in self._shown}
-            self._of_templates[str(result.get("template_id"))] = of_template
-        given = ((metric, number(result[metric])) for metric in self._shown if metric in result)
+        of_template = self._of_templates.setdefault(str(result.get("template_id")), {})
+        given = ((metric, number(result[metric])) for metric in self._shown.keys() & result.keys())
         values = {metric: value for metric, value in given if value is not None}
         if judged := [cost for cost in self._judge_costs.of(result) if cost is not None]:
             values[JUDGES_COST] = sum(judged)
         for metric, value in values.items():
             self._values[metric].append(value)
+            if metric not in of_template:
+                of_template[metric] = array("d")
             of_template[metric].append(value)
 
     def totals(self) -> dict[str, Any]:
@@ -114,7 +97,8 @@ class Spent:
 
     def means(self, template_id: str) -> dict[str, float]:
         """Return the means of a template's samples, by metric."""
-        return {metric: fmean(values) for metric, values in self._of_templates[template_id].items() if values}
+        of_template = self._of_templates[template_id]
+        return {metric: fmean(of_template[metric]) for metric in self._shown if metric in of_template}
 
 
 def _shown() -> list[MetricSpec]:
@@ -154,46 +138,34 @@ class Extremes:
     """Finds the questions that took the longest and spent the most; with repeats by their worst sample."""
 
     def __init__(self) -> None:
-        self._kept = {unit: _Most() for unit in _UNITS}
+        self._kept: dict[str, dict[str, Extreme]] = {unit: {} for unit in _UNITS}  # by question
+        self._least = dict.fromkeys(_UNITS, 0.0)  # what spent no more is not among the most
 
     def add(self, sample: Sample) -> None:
         """Add a sample; its time includes that of its failed attempts."""
-        attempts = failed_attempts_of(sample.result)
+        attempts = failed_attempts_of(sample.result) if "failed_attempts" in sample.result else ()
         seconds = [sample.seconds, *(number(attempt.get(ELAPSED_SEC)) for attempt in attempts)]
         values = {"seconds": sum(filter(None, seconds)), "tokens": sample.tokens, "usd": sample.usd}
         for unit, value in values.items():
-            self._kept[unit].add(sample, value, unit, len(attempts))
+            if value is None or value <= self._least[unit]:
+                continue
+            kept, question = self._kept[unit], str(sample.result.get("question_id"))
+            known = kept.get(question)
+            if known is None or value > known.value:
+                text = one_line(sample.result.get("question_text", ""), QUESTION_LENGTH)
+                kept[question] = Extreme(sample.key, text, value, unit, len(attempts))
+            if len(kept) > _MOST_KEPT:
+                most = nlargest(_MOST_EXTREMES, kept.items(), key=lambda each: each[1].value)
+                self._kept[unit] = {name: each for name, each in kept.items() if (name, each) in most}
+                self._least[unit] = most[-1][1].value
 
     def slowest(self) -> tuple[Extreme, ...]:
-        """Return the questions that took the longest."""
-        return self._kept["seconds"].found()
+        """Return the questions that took the longest; of equal ones the first."""
+        return self._most("seconds")
 
     def most_expensive(self) -> tuple[Extreme, ...]:
         """Return those with the highest cost of the agent, or if nothing has a price with the most tokens."""
-        return self._kept["usd"].found() or self._kept["tokens"].found()
+        return self._most("usd") or self._most("tokens")
 
-
-class _Most:
-    """The questions whose worst samples spent the most of one thing."""
-
-    def __init__(self) -> None:
-        self._by_question: dict[str, Extreme] = {}
-        self._least = 0.0  # what spent no more is not among the most
-
-    def add(self, sample: Sample, value: float | None, unit: str, failed_attempts: int) -> None:
-        """Add what a sample spent."""
-        if value is None or value <= self._least:
-            return
-        question = str(sample.result.get("question_id"))
-        known = self._by_question.get(question)
-        if known is None or value > known.value:
-            text = one_line(sample.result.get("question_text", ""), QUESTION_LENGTH)
-            self._by_question[question] = Extreme(sample.key, text, value, unit, failed_attempts)
-            if len(self._by_question) > _MOST_KEPT:
-                kept = nlargest(_MOST_EXTREMES, self._by_question.items(), key=lambda each: each[1].value)
-                self._by_question = {name: each for name, each in self._by_question.items() if (name, each) in kept}
-                self._least = kept[-1][1].value
-
-    def found(self) -> tuple[Extreme, ...]:
-        """Return the most; of equal ones the first."""
-        return tuple(nlargest(_MOST_EXTREMES, self._by_question.values(), key=lambda each: each.value))
+    def _most(self, unit: str) -> tuple[Extreme, ...]:
+        return tuple(nlargest(_MOST_EXTREMES, self._kept[unit].values(), key=lambda each: each.value))

@@ -104,7 +104,7 @@ function timelineSection(detail) {
     "Timeline",
     [note],
     events.length ? [timelineAxis(end), list, leftOut, element("p", { class: "muted small" }, timelineNote(detail, end))] : element("p", { class: "muted" }, "No steps."),
-    detail.models?.length ? modelTable(detail.models) : [],
+    detail.transcript?.models.length ? modelTable(detail.transcript.models) : [],
   );
 }
 

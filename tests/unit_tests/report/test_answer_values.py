@@ -3,7 +3,7 @@ from typing import Any
 from support.report_samples import step, table
 
 from graphrag_eval_lc.config import load_config
-from graphrag_eval_lc.report.answer_values import answer_values
+from graphrag_eval_lc.report.questions import answer_values
 from graphrag_eval_lc.report.steps import SampleSteps
 
 AT = "call_sparql_query/row"

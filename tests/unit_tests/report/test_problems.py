@@ -3,7 +3,13 @@ from support.report_samples import sample, step
 
 from graphrag_eval_lc.config import EvaluationConfig
 from graphrag_eval_lc.report.problems import Problems
+from graphrag_eval_lc.report.steps import SampleSteps
 from graphrag_eval_lc.view.failures import kind_of
+from graphrag_eval_lc.view.samples import Sample
+
+
+def add(problems: Problems, found: Sample) -> None:
+    problems.add(found, SampleSteps(found.result, EvaluationConfig()))
 
 
 @pytest.mark.parametrize(
@@ -25,8 +31,8 @@ def test_the_kind_is_the_class_or_what_is_not_particular(error: object, kind: st
 def test_failed_questions_calls_and_judges_are_grouped() -> None:
     problems = Problems(EvaluationConfig(), ["mine"])
     failed_call = step("sparql_query", error="bad line 7")
-    problems.add(sample(failed_call, failed_call, step("lookup", "no rows", comparison_error="no JSON")))
-    problems.add(sample(error="KeyError: 'a'", mine_error="ValueError: 1", other_error="not a judge's"))
+    add(problems, sample(failed_call, failed_call, step("lookup", "no rows", comparison_error="no JSON")))
+    add(problems, sample(error="KeyError: 'a'", mine_error="ValueError: 1", other_error="not a judge's"))
     groups = {(group["where"], group["kind"]): group["count"] for group in problems.errors()}
     assert groups == {
         ("question", "KeyError"): 1,
@@ -40,7 +46,7 @@ def test_failed_questions_calls_and_judges_are_grouped() -> None:
 
 def test_judges_of_retrieval_steps_that_failed_are_told() -> None:
     problems = Problems(EvaluationConfig())
-    problems.add(sample(step("retrieval", "[]", retrieval_context_recall_error="JudgeError: no answer")))
+    add(problems, sample(step("retrieval", "[]", retrieval_context_recall_error="JudgeError: no answer")))
     assert problems.errors()[0]["kind"] == "retrieval_context_recall: JudgeError"
 
 
@@ -48,7 +54,7 @@ def test_warnings_that_differ_in_ids_and_numbers_are_one() -> None:
     problems = Problems(EvaluationConfig())
     for length in (7, 8):
         warning = f"the output of lookup (call_{length}) had {length} characters and was cut to 5"
-        problems.add(sample(capture_warnings=[warning]))
+        add(problems, sample(capture_warnings=[warning]))
     (group,) = problems.capture_warnings()
     assert (group["count"], group["questions"]) == (2, ["q"])
     assert group["kind"] == "the output of lookup … had … characters and was cut to …"
@@ -57,12 +63,12 @@ def test_warnings_that_differ_in_ids_and_numbers_are_one() -> None:
 
 def test_tools_that_no_reference_step_is_named_after_come_first_with_their_questions() -> None:
     problems = Problems(EvaluationConfig())
-    problems.add(sample(step("run_sparql", status="error", error="KeyError: 1"), step("now", "1")))
+    add(problems, sample(step("run_sparql", status="error", error="KeyError: 1"), step("now", "1")))
     [first, *others] = problems.errors()
     assert (first["where"], first["kind"]) == ("name", "run_sparql: no reference step has that name")
     assert (first["count"], first["questions"]) == (1, ["q"])
     assert problems.tool_warnings() == [first["example"]]
     assert [group["where"] for group in others] == ["call"]
     named = Problems(EvaluationConfig.model_validate({"steps": {"names": {"run_sparql": "sparql_query"}}}))
-    named.add(sample(step("run_sparql", "1")))
+    add(named, sample(step("run_sparql", "1")))
     assert named.errors() == named.tool_warnings() == []

@@ -4,7 +4,7 @@ from typing import Any
 import pytest
 
 from graphrag_eval_lc.config import load_config
-from graphrag_eval_lc.report.reported_run import ReportedRun, title_of, what_ran
+from graphrag_eval_lc.report.reported_run import ReportedRun
 
 
 def run_of(record: Any, folder: Path | None = None, config: Any = None) -> ReportedRun:
@@ -12,7 +12,7 @@ def run_of(record: Any, folder: Path | None = None, config: Any = None) -> Repor
 
 
 def facts(record: Any, config: Any = None) -> dict[str, str]:
-    return {fact["name"]: fact["value"] for fact in what_ran(run_of(record, config=config))}
+    return {fact["name"]: fact["value"] for fact in run_of(record, config=config).what_ran({})}
 
 
 def test_what_is_known_is_told_and_nothing_else() -> None:
@@ -71,15 +71,15 @@ def test_times_of_recorded_responses_are_those_of_the_scoring() -> None:
     ],
 )
 def test_only_addresses_of_the_web_are_links(href: object, is_link: bool) -> None:
-    (label, *_) = what_ran(run_of({"label": "monday", "href": href}))
+    (label, *_) = run_of({"label": "monday", "href": href}).what_ran({})
     assert label.get("href") == (href if is_link else None)
 
 
 def test_a_link_without_a_label_stands_for_itself() -> None:
-    assert what_ran(run_of({"href": "https://x"})) == [{"name": "Link", "value": "https://x", "href": "https://x"}]
+    assert run_of({"href": "https://x"}).what_ran({}) == [{"name": "Link", "value": "https://x", "href": "https://x"}]
 
 
 def test_the_title_is_the_label_or_the_folder(tmp_path: Path) -> None:
-    assert title_of(run_of({"label": "monday\x00"})) == "monday␀"
-    assert title_of(run_of({}, tmp_path / "runs")) == "runs"
-    assert title_of(run_of({})) == "Evaluation run"
+    assert run_of({"label": "monday\x00"}).title == "monday␀"
+    assert run_of({}, tmp_path / "runs").title == "runs"
+    assert run_of({}).title == "Evaluation run"

@@ -2,18 +2,19 @@ import base64
 import gzip
 import json
 from collections.abc import Iterator
+from dataclasses import asdict
 from typing import Any
 
 from support.report_samples import result, step, table
 
 from graphrag_eval_lc.config import EvaluationConfig
 from graphrag_eval_lc.report.reported_run import ReportedRun
-from graphrag_eval_lc.report.run_report import ReportData, report_data
+from graphrag_eval_lc.report.run_report import report_data
 
 
-def data_of(results: Any, config: EvaluationConfig | None = None, **record: Any) -> ReportData:
+def data_of(results: Any, config: EvaluationConfig | None = None, **record: Any) -> dict[str, Any]:
     run = ReportedRun(folder=None, record=record, config=config or EvaluationConfig(), results=results)
-    return report_data(run, "0.2.0")
+    return report_data(run)
 
 
 def test_a_single_pass_over_the_results_gives_all_sections() -> None:
@@ -22,7 +23,6 @@ def test_a_single_pass_over_the_results_gives_all_sections() -> None:
         yield {**result(step("sparql_query")), "question_id": "q2", "error": "KeyError: x", "status": "error"}
 
     data = data_of(once())
-    assert set(data) == set(ReportData.__annotations__)
     assert str(data["view"].headline) == "1 of 2 right, 1 error · steps_score 0.500 (0.00–1.00)"
     assert data["groups"] == ["KeyError"]
     details: dict[str, Any] = {}
@@ -37,7 +37,7 @@ def test_a_single_pass_over_the_results_gives_all_sections() -> None:
 
 def test_all_of_it_is_json() -> None:
     assert json.loads(
-        json.dumps({**(data := data_of([result()])), "view": data["view"].as_dict()}, allow_nan=False, default=list)
+        json.dumps({**(data := data_of([result()])), "view": asdict(data["view"])}, allow_nan=False, default=list)
     )
 
 

@@ -14,7 +14,7 @@ from graphrag_eval_lc.config import EvaluationConfig
 from graphrag_eval_lc.registry import MetricSpec
 from graphrag_eval_lc.registry.metrics import RegisteredMetric, metrics_of_users, own_metrics
 from graphrag_eval_lc.report.reported_run import ReportedRun
-from graphrag_eval_lc.report.run_report import ReportData, report_data
+from graphrag_eval_lc.report.run_report import report_data
 from graphrag_eval_lc.report.summary import summary_tables
 from graphrag_eval_lc.view import run_view
 
@@ -41,8 +41,8 @@ def results(*detours: float | None) -> list[dict[str, Any]]:
     ]
 
 
-def data_of(found: list[dict[str, Any]]) -> ReportData:
-    return report_data(ReportedRun(folder=None, record={}, config=EvaluationConfig(), results=found), "0.2.0")
+def data_of(found: list[dict[str, Any]]) -> dict[str, Any]:
+    return report_data(ReportedRun(folder=None, record={}, config=EvaluationConfig(), results=found))
 
 
 def page_data(html: str, name: str) -> Any:

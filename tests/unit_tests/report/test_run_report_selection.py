@@ -8,7 +8,7 @@ import pytest
 from graphrag_eval_lc import report_html, score_responses, score_run, write_report
 from graphrag_eval_lc.dataset.selection import Selection
 from graphrag_eval_lc.errors import OptionError
-from graphrag_eval_lc.report.reported_run import reported_run, what_ran
+from graphrag_eval_lc.report.reported_run import reported_run
 from graphrag_eval_lc.report.run_report import report_data
 
 DATASET: list[Any] = [
@@ -36,7 +36,7 @@ def run(tmp_path: Path) -> Path:
 def test_report_of_a_part_has_its_numbers_alone_and_says_so_first(
     run: Path, selection: dict[str, Any], numbers: tuple[int, ...], said: str
 ) -> None:
-    data = report_data(reported_run(run, Selection(**selection)), "0")
+    data = report_data(reported_run(run, Selection(**selection)))
     headline = data["view"].headline
     errors = headline.states.get("error", 0)
     assert (headline.samples, headline.samples - errors, errors) == numbers
@@ -75,8 +75,8 @@ def test_what_the_run_does_not_have_is_one_error(run: Path, selection: dict[str,
 
 def test_page_of_a_run_that_was_scored_in_part_says_by_what_selection(tmp_path: Path) -> None:
     score_responses(DATASET, RESPONSES, output_dir=tmp_path / "run", answered_only=True)
-    facts = {fact["name"]: fact["value"] for fact in what_ran(reported_run(tmp_path / "run"))}
+    facts = {fact["name"]: fact["value"] for fact in reported_run(tmp_path / "run").what_ran({})}
     assert facts["Selection"] == "answered_only: true"
     score_run(tmp_path / "run", dataset=DATASET, template_ids=["lines"])
-    facts = {fact["name"]: fact["value"] for fact in what_ran(reported_run(tmp_path / "run"))}
+    facts = {fact["name"]: fact["value"] for fact in reported_run(tmp_path / "run").what_ran({})}
     assert facts["Selection of the scoring"] == 'template_ids: ["lines"]'

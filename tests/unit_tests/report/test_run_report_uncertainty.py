@@ -26,7 +26,7 @@ def statuses(result: dict[str, Any]) -> list[str]:
 
 def data_of(**outputs: str) -> Any:
     results: Any = results_of(**outputs)
-    return report_data(reported_run(results), "1")
+    return report_data(reported_run(results))
 
 
 def test_undecided_step_has_a_mark_of_its_own() -> None:

@@ -1,4 +1,4 @@
-from graphrag_eval_lc.report.transcript import first_time, model_rows, timeline, transcript
+from graphrag_eval_lc.report.transcript import first_time, timeline, transcript
 
 
 def test_seconds_count_from_the_first_call_whatever_the_order() -> None:
@@ -70,8 +70,10 @@ def test_model_calls_are_summed_up_by_model() -> None:
         {"model": "m", "total_tokens": 7, "elapsed_sec": 0.25},
         {"error": "away"},
     ]
-    assert model_rows(calls) == [
+    shown = transcript({"llm_calls": calls})
+    assert shown is not None
+    assert shown["models"] == [
         {"model": "m", "calls": 2, "failed": 0, "tokens": 12, "seconds": 0.75, "usd": 0.25},
         {"model": "unknown model", "calls": 1, "failed": 1},
     ]
-    assert model_rows(None) == []
+    assert transcript({}) is None

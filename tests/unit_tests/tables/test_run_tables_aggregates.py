@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from graphrag_eval_lc import compute_aggregates
-from graphrag_eval_lc.tables import aggregates_frame, aggregates_table
+from graphrag_eval_lc.tables import aggregates_table
 
 RESULTS: list[dict[str, Any]] = [
     {"template_id": "a", "question_id": "q1", "status": "success", "steps_score": 1.0, "total_tokens": 4},
@@ -55,5 +55,5 @@ def test_no_number_of_the_aggregates_is_lost(repeats: int) -> None:
 
 def test_frame_has_five_columns_also_without_rows() -> None:
     columns = ["scope", "template_id", "metric", "statistic", "value"]
-    assert list(aggregates_frame(compute_aggregates([])).columns) == columns
-    assert list(aggregates_frame({}).columns) == columns
+    assert list(aggregates_table(compute_aggregates([])).to_pandas().columns) == columns
+    assert list(aggregates_table({}).to_pandas().columns) == columns

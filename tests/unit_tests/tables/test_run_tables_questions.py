@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from graphrag_eval_lc import run_evaluation
-from graphrag_eval_lc.tables import questions_frame, questions_table
+from graphrag_eval_lc.tables import questions_table
 
 RESULT: dict[str, Any] = {
     "template_id": "t",
@@ -58,13 +58,13 @@ def test_columns_are_what_identifies_then_numbers_then_texts() -> None:
 
 
 def test_what_was_not_measured_is_absent_never_0() -> None:
-    frame = questions_frame([RESULT, {"template_id": "t", "question_id": "q2", "status": "success"}])
+    frame = questions_table([RESULT, {"template_id": "t", "question_id": "q2", "status": "success"}]).to_pandas()
     assert frame["steps_score"].isna().tolist() == [False, True]
     assert frame["total_tokens"].isna().tolist() == [False, True]
 
 
 def test_repeats_are_rows_of_their_own() -> None:
-    frame = questions_frame([{**RESULT, "repeat": repeat} for repeat in (1, 2)])
+    frame = questions_table([{**RESULT, "repeat": repeat} for repeat in (1, 2)]).to_pandas()
     assert frame["repeat"].tolist() == [1, 2]
 
 
@@ -83,7 +83,7 @@ def test_failed_question_has_its_status_and_error() -> None:
 
 
 def test_no_results_give_the_columns_that_identify() -> None:
-    assert list(questions_frame([]).columns) == ["question_id", "repeat", "template_id", "status"]
+    assert list(questions_table([]).to_pandas().columns) == ["question_id", "repeat", "template_id", "status"]
 
 
 JSON = st.recursive(

@@ -3,7 +3,7 @@
 from typing import Any
 
 from graphrag_eval_lc import run_evaluation
-from graphrag_eval_lc.tables import Results, steps_frame, steps_table
+from graphrag_eval_lc.tables import Results, steps_table
 
 DATASET: list[Any] = [
     {
@@ -30,7 +30,7 @@ def results(steps: list[dict[str, Any]]) -> Results:
 
 
 def test_each_call_is_a_row_with_the_reference_step_that_it_fulfils() -> None:
-    frame = steps_frame(results(STEPS))
+    frame = steps_table(results(STEPS)).to_pandas()
     assert frame["question_id"].tolist() == ["q"] * 3
     assert frame["position"].tolist() == [0, 1, 2]
     assert frame["name"].tolist() == ["now", "add", "add"]

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from graphrag_eval_lc.errors import MissingExtraError, RunFolderError
-from graphrag_eval_lc.tables import Table, records_frame
+from graphrag_eval_lc.tables import Table
 
 ROWS: list[dict[str, Any]] = [
     {"id": "a", "score": 1.0},
@@ -27,10 +27,10 @@ def test_texts_come_after_numbers_but_for_the_first_columns() -> None:
 
 
 def test_frame_has_the_columns_and_misses_what_is_absent() -> None:
-    frame = records_frame(iter(ROWS))
+    frame = Table.of(iter(ROWS)).to_pandas()
     assert list(frame.columns) == ["id", "score", "note", "tokens"]
     assert frame["score"].isna().tolist() == [False, True, True]
-    assert records_frame([]).empty
+    assert Table.of([]).to_pandas().empty
 
 
 def test_frame_without_rows_has_columns() -> None:
@@ -71,4 +71,4 @@ def test_file_that_cannot_be_written_is_told(tmp_path: Path) -> None:
 def test_frame_without_pandas_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "pandas", None)
     with pytest.raises(MissingExtraError, match=r"needs the package pandas.*graphrag-eval-lc\[notebook\]"):
-        records_frame(ROWS)
+        Table.of(ROWS).to_pandas()

@@ -1,6 +1,7 @@
 """The view of a run: what is right, the headline, and that every number of it is JSON."""
 
 import json
+from dataclasses import asdict
 from typing import Any
 
 import pytest
@@ -119,7 +120,7 @@ def test_all_of_it_is_json_and_results_are_read_once() -> None:
     gates = [GateLine("failed", "steps_score 0.5 falls short of 0.9")]
     view = run_view(iter(results), EvaluationConfig(), gates=gates, earlier=Earlier("A", {"a": True}))
     assert isinstance(view, RunView)
-    found = json.loads(json.dumps(view.as_dict(), allow_nan=False))
+    found = json.loads(json.dumps(asdict(view), allow_nan=False))
     assert found["gates"] == [{"state": "failed", "text": "steps_score 0.5 falls short of 0.9"}]
     assert [failure["key"] for failure in found["failures"]] == ["b", "a"]
     assert found["headline"]["changes"] == {"run": "A", "broken": ["a"], "fixed": []}
