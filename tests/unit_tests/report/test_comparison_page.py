@@ -1,13 +1,10 @@
-import sys
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
 
-import pytest
 from support.page_data import compared_rows
 
 from graphrag_eval_lc.compare import compare_runs
-from graphrag_eval_lc.errors import MissingExtraError
 from graphrag_eval_lc.report.comparison_page import comparison_html, write_comparison
 
 HOSTILE = "</script><script>alert(1)</script><img src=x onerror=alert(1)>\u202e"
@@ -168,9 +165,3 @@ def test_a_difference_is_placed_by_its_size() -> None:
     runs = run([0.0, 0.0, 0.0]), run([1.0, 1.0, 1.0])
     html = comparison_html(compare_runs(*runs))
     assert '<rect x="97.3"' in html
-
-
-def test_without_jinja2_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "jinja2", None)
-    with pytest.raises(MissingExtraError, match=r"graphrag-eval-lc\[report\]"):
-        page()

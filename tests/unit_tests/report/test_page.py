@@ -15,7 +15,7 @@ import pytest
 
 from graphrag_eval_lc.aggregation.question_values import ScoreMean
 from graphrag_eval_lc.errors import MissingExtraError
-from graphrag_eval_lc.report.page import render_report
+from graphrag_eval_lc.report.page import _environment, render_report
 from graphrag_eval_lc.texts import shown_name
 from graphrag_eval_lc.view import RunView, run_view
 from graphrag_eval_lc.view.failures import FailureGroup
@@ -347,5 +347,6 @@ def test_warnings_of_the_capture_have_a_kind_and_an_example() -> None:
 
 def test_without_jinja2_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "jinja2", None)
+    _environment.cache_clear()
     with pytest.raises(MissingExtraError, match=r"graphrag-eval-lc\[report\]"):
         html_of(report_context())

@@ -84,7 +84,7 @@ def test_headline_and_groups_come_before_questions_and_scores() -> None:
     titles = ["Why questions are not right", "The worst questions (3 of 3 that are not right)", "Scores by template"]
     assert [line for line in lines if line in titles] == titles
     cells = [[cell.strip() for cell in line.split("│")] for line in lines]
-    assert ["1", "RateLimitError", "q2"] in cells
+    assert ["1", "A server refused more requests (RateLimitError)", "q2"] in cells
     assert ["1", "The output of lookup differs", "q1"] in cells
 
 
