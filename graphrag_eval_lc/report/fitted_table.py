@@ -30,18 +30,7 @@ class Column:
 
 @dataclass(frozen=True, slots=True)
 class FittedTable:
-    """A table whose rows begin with an id; ``rich`` prints it, with a caption from the headings that are shown.
-
-    Example:
-        >>> import io
-        >>> from rich.console import Console
-        >>> console = Console(file=io.StringIO(), width=34)
-        >>> rows = [("transformers_in_the_substation", ["4", "", "0.500"])]
-        >>> columns = [Column("Questions", 1), Column("Errors", 2), Column("Score")]
-        >>> console.print(FittedTable("Template", columns, rows))
-        >>> [line.rstrip() for line in console.file.getvalue().splitlines()][2:]
-        [' transformers…_substation │ 0.500', 'Not enough room for: Questions']
-    """
+    """A table whose rows begin with an id; ``rich`` prints it, with a caption from the headings that are shown."""
 
     id_heading: str
     columns: Sequence[Column]
@@ -124,12 +113,7 @@ class Shortened:
 
 
 def shortened_id(text: str, width: int) -> str:
-    """Return a text of at most a width in cells, with ``…`` in place of its middle.
-
-    Example:
-        >>> shortened_id("transformers_in_substation", 16), shortened_id("notes", 16)
-        ('transfor…station', 'notes')
-    """
+    """Return a text of at most a width in cells, with ``…`` in place of its middle."""
     if cell_len(text) <= width:
         return text
     tail = (width - 1) // 2

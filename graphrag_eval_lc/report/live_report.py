@@ -55,11 +55,6 @@ class LiveReport(AbstractContextManager["LiveReport"]):
 
     A page learns by server-sent events that there are more results, and asks for them. Whether somebody looks changes
     nothing for the run or its files. ``address`` has a token that is made for this run.
-
-    Example:
-        >>> with LiveReport(Path("runs/now")) as live:
-        ...     live.address.startswith("http://127.0.0.1:")
-        True
     """
 
     def __init__(self, folder: Path) -> None:

@@ -22,23 +22,13 @@ _NO_WIDTH: Final = "\u200b"
 
 
 def md_text(text: object, length: int = LONGEST_TEXT) -> str:
-    r"""Return a text on one line that Markdown shows as it is; a longer one is cut.
-
-    Example:
-        >>> md_text("a|b\n<b> *c* my_name")
-        'a&#124;b &#60;b&#62; &#42;c&#42; my_name'
-    """
+    r"""Return a text on one line that Markdown shows as it is; a longer one is cut."""
     marked = _REFERENCE.sub(lambda found: f"{found[0]}{_NO_WIDTH}", one_line(text, length))
     return _escaped(marked).replace(_NO_WIDTH, "&#8203;")
 
 
 def md_code(text: object, length: int = LONGEST_NAME) -> str:
-    """Return a text in the type of code, such as an id: nobody is mentioned in it, and it can be copied.
-
-    Example:
-        >>> md_code("q_1|@all")
-        '<code>q_1&#124;&#64;all</code>'
-    """
+    """Return a text in the type of code, such as an id: nobody is mentioned in it, and it can be copied."""
     return f"<code>{_escaped(one_line(text, length))}</code>"
 
 
@@ -71,10 +61,6 @@ def fitted(blocks: Iterable[Block], most_bytes: int) -> str:
     """Return blocks as a document of at most so many bytes; a note says what is left out.
 
     Rows are left out from the end, and blocks that do not fit; the first block should.
-
-    Example:
-        >>> fitted([Block(["# Head"]), Block(["Rows:"], ["- a", "- b" * 500])], 1000).splitlines()[-1]
-        '_Shortened: 1 line is left out here._'
     """
     left = most_bytes - _RESERVED
     parts: list[str] = []

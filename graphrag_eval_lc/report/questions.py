@@ -287,16 +287,9 @@ _MOST_WAITING: Final = 4  # chunks that are not yet packed, of some 150 KB each
 
 
 class DetailChunks:
-    r"""Details packed into chunks: each is the base64 of the gzip of a JSON object of details by key.
+    """Details packed into chunks: each is the base64 of the gzip of a JSON object of details by key.
 
     A thread packs them while the next questions are read.
-
-    Example:
-        >>> chunks = DetailChunks()
-        >>> chunks.add("q1", {"key": "q1"}), chunks.add("q2", {"key": "q2"})
-        (0, 0)
-        >>> [gzip.decompress(base64.b64decode(chunk)) for chunk in chunks.packed()]
-        [b'{"q1":{"key":"q1"},\n"q2":{"key":"q2"}}']
     """
 
     def __init__(self) -> None:

@@ -63,12 +63,7 @@ class Column:
 
 
 def short_html(text: str, longest: int = LONGEST_TEXT) -> str:
-    r"""Return a text on one line, cut and escaped; what hides in it is shown.
-
-    Example:
-        >>> short_html("<b>\n  bold", 5), short_html("passed\r")
-        ('&lt;b&gt; b…', 'passed␍')
-    """
+    r"""Return a text on one line, cut and escaped; what hides in it is shown."""
     # Of a long text the beginning is enough, which is cut before all else is done with it.
     start = text[: _RAW_TIMES * longest]
     line = _SPACES.sub(" ", start).strip(" ")
@@ -116,12 +111,7 @@ def paragraphs_html(texts: Iterable[str]) -> str:
 
 
 def page_html(*parts: str) -> str:
-    """Return parts as one; in it no dollar sign begins a formula, which it else does in Jupyter.
-
-    Example:
-        >>> page_html("<p>$1 or $2</p>")
-        '<div class="tex2jax_ignore mathjax_ignore"><p>$1 or $2</p></div>'
-    """
+    """Return parts as one; in it no dollar sign begins a formula, which it else does in Jupyter."""
     return f'<div class="tex2jax_ignore mathjax_ignore">{"".join(parts)}</div>'
 
 

@@ -29,12 +29,7 @@ _FORMULA = re.compile("[\t\r]|[\\s\x00-\x1f\u200b\ufeff]*[=+@\uff1d\uff0b\uff0d\
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """Rows with named columns; unknown cells are absent.
-
-    Example:
-        >>> Table.of([{"id": "a"}, {"id": "b", "score": 1.0}]).columns
-        ('id', 'score')
-    """
+    """Rows with named columns; unknown cells are absent."""
 
     columns: tuple[str, ...]
     rows: Sequence[Row]
@@ -123,12 +118,7 @@ def scalars(record: Mapping[str, Any], but: Collection[str]) -> Iterable[tuple[s
 
 
 def measured(value: object) -> float | None:
-    """Return a number that can be averaged and drawn; None for all other values.
-
-    Example:
-        >>> measured(True), measured(0.5), measured(float("nan")), measured(10**400), measured("0.5")
-        (1.0, 0.5, None, None, None)
-    """
+    """Return a number that can be averaged and drawn; None for all other values."""
     return float(value) if isinstance(value, int | float) and abs(value) <= LARGEST else None
 
 
@@ -144,12 +134,7 @@ def scores(table: Table) -> list[str]:
 
 
 def value_in(row: Row, metric: str) -> float | None:
-    """Return a row's number of a metric; if it lacks an upper bound, what that bounds.
-
-    Example:
-        >>> value_in({"steps_score": 0.5}, "steps_score_upper"), value_in({"steps_score": 0.5}, "answer_f1")
-        (0.5, None)
-    """
+    """Return a row's number of a metric; if it lacks an upper bound, what that bounds."""
     value = measured(row.get(metric))
     return measured(row.get(UPPER_BOUNDS.get(metric, metric))) if value is None else value
 

@@ -134,12 +134,7 @@ def _label_of(args: Any) -> str:
 
 
 def kind_of_failure(result: Mapping[str, Any], verdict: Verdict) -> Kind:
-    """Return the kind of a failure by the rules of this file; values are not part of it.
-
-    Example:
-        >>> kind_of_failure({"error": "TimeoutError: no answer in 600 s"}, Verdict("error")).title
-        'No answer in time (TimeoutError)'
-    """
+    """Return the kind of a failure by the rules of this file; values are not part of it."""
     if verdict.state == "error":
         error = result.get("error") or "failed without a message"
         if error == NO_RESPONSE:
@@ -157,12 +152,7 @@ def kind_of_failure(result: Mapping[str, Any], verdict: Verdict) -> Kind:
 
 
 def kind_of(error: Any) -> str:
-    """Return the kind of an error: the class that its text begins with, else the text without its particulars.
-
-    Example:
-        >>> kind_of("ValueError: no row 7"), kind_of("Client error '400' for row 7 of x")
-        ('ValueError', 'Client error … for row … of x')
-    """
+    """Return the kind of an error: the class that its text begins with, else the text without its particulars."""
     text = str(error)
     named = _CLASS.match(text)
     return one_line(named[1], _KIND) if named else without_particulars(text)

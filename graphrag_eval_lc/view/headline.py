@@ -7,6 +7,7 @@ from typing import Final
 from graphrag_eval_lc.prices import dollars
 from graphrag_eval_lc.texts import counted
 from graphrag_eval_lc.view.samples import State
+from graphrag_eval_lc.view.scores import ScoreLine
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,12 +20,7 @@ class Earlier:
 
 @dataclass(frozen=True, slots=True)
 class Changes:
-    """What changed since an earlier run: the ids of the questions that were right there only, and here only.
-
-    Example:
-        >>> str(Changes.between(Earlier("monday", {"a": True, "b": False}), {"a": False, "b": False, "new": True}))
-        '1 broken, 0 fixed since monday'
-    """
+    """What changed since an earlier run: the ids of the questions that were right there only, and here only."""
 
     run: str
     broken: tuple[str, ...]
@@ -55,11 +51,7 @@ class Headline:
     repeats: int  # how many times each question was sent at most
     templates: int
     states: Mapping[State, int]  # how many samples are in each
-    metric: str | None  # the main score; None if nothing was scored
-    mean: float | None  # errors as 0
-    mean_answered: float | None
-    low: float | None  # of the interval of the mean
-    high: float | None
+    main: ScoreLine | None  # the main score; None if nothing was scored
     cost: float | None  # of agent and judges in dollars, as far as it is known
     is_cost_whole: bool
     tokens: float | None  # of a question on average, errors included
@@ -94,10 +86,10 @@ class Headline:
     @property
     def score(self) -> str:
         """The main score with its interval: ``steps_score 0.660 (0.46–0.81)``; empty without one."""
-        if self.metric is None or self.mean is None:
+        if (main := self.main) is None:
             return ""
-        has_interval = self.low is not None and self.high is not None
-        return f"{self.metric} {self.mean:.3f}{f' ({self.low:.2f}–{self.high:.2f})' if has_interval else ''}"
+        has_interval = main.low is not None and main.high is not None
+        return f"{main.metric} {main.mean:.3f}{f' ({main.low:.2f}–{main.high:.2f})' if has_interval else ''}"
 
     @property
     def cost_text(self) -> str:

@@ -120,7 +120,7 @@ class RunView:
     @property
     def main(self) -> ScoreLine | None:
         """The main score; None if nothing was scored."""
-        return next((line for line in self.scores if not line.is_part), None)
+        return self.headline.main
 
     @property
     def hidden_templates(self) -> tuple[TemplateLine, ...]:
@@ -224,6 +224,7 @@ class RunSummary:
         steps = next((line for line in scores if line.metric == STEPS_SCORE), None)
         main = next((line for line in scores if not line.is_part), None)
         spent = self._spent.lines()
+        notes = (certificate_note(judges), calibrated_note((judges or {}).get(CALIBRATED, {})))
         return RunView(
             headline=self._headline(main, spent, changes),
             gates=tuple(gates),
@@ -247,7 +248,7 @@ class RunSummary:
                 )
             ),
             grading_note=grading_note(self.config) if steps is not None else None,
-            judge_note=_judge_note(judges) if any(line.metric == ANSWER_F1 for line in scores) else "",
+            judge_note=" ".join(filter(None, notes)) if any(line.metric == ANSWER_F1 for line in scores) else "",
             score_note="" if main is None else score_note(main, values, self.config.repeats),
             is_mostly_unanswered=self._failures.is_mostly_unanswered,
         )
@@ -261,11 +262,7 @@ class RunSummary:
             repeats=self._repeats.count,
             templates=len(self._templates),
             states=dict(self._states),
-            metric=None if main is None else main.metric,
-            mean=None if main is None else main.mean,
-            mean_answered=None if main is None else main.mean_answered,
-            low=None if main is None else main.low,
-            high=None if main is None else main.high,
+            main=main,
             cost=sum(line.total for line in costs) if costs else None,
             is_cost_whole=(AGENT_COST in lines or TOTAL_TOKENS not in lines) and not any(line.note for line in costs),
             tokens=lines[TOTAL_TOKENS].mean if TOTAL_TOKENS in lines else None,
@@ -301,8 +298,3 @@ class RunSummary:
             return -score.mean if metric_spec(main.metric).lower_is_better else score.mean
 
         return tuple(sorted(lines, key=worth))
-
-
-def _judge_note(judges: Mapping[str, Any] | None) -> str:
-    notes = (certificate_note(judges), calibrated_note((judges or {}).get(CALIBRATED, {})))
-    return " ".join(filter(None, notes))

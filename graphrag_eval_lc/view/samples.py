@@ -120,13 +120,6 @@ def verdict_of(sample: Sample, passing: RepeatsConfig) -> Verdict:
 
     The score of the config's ``repeats`` decides (by default ``steps_score``, which has to be 1), else the steps, else
     the answer, else the first other score of which the best value is declared.
-
-    Example:
-        >>> from graphrag_eval_lc.config import EvaluationConfig
-        >>> results = [{"question_id": "q", "template_id": "t", "steps_score": score} for score in (1.0, 0.5, 0.0)]
-        >>> samples = seen_samples(results, Metrics(EvaluationConfig()))
-        >>> [verdict_of(sample, RepeatsConfig()).state for sample in samples]
-        ['right', 'partly', 'wrong']
     """
     if sample.has_failed:
         known = score_of(sample, passing.metric)

@@ -121,12 +121,7 @@ def _interval(metric: str, values: ScoreValues) -> dict[str, Any]:
 
 
 def bins_of(values: Sequence[float], low: float, high: float) -> list[int]:
-    """Count values in ten bins of equal width from ``low`` to ``high``, which falls into the last.
-
-    Example:
-        >>> bins_of([0, 0.05, 0.1, 1], 0, 1)
-        [2, 1, 0, 0, 0, 0, 0, 0, 0, 1]
-    """
+    """Count values in ten bins of equal width from ``low`` to ``high``, which falls into the last."""
     counts = [0] * NUMBER_OF_BINS
     width = high - low
     for value in values:
