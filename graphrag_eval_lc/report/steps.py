@@ -13,6 +13,7 @@ from graphrag_eval_lc.report.formats import call_texts, shown_value, without_mid
 from graphrag_eval_lc.report.row_table import row_table
 from graphrag_eval_lc.tables.fulfilling_steps import Step, fulfilling_steps, named_step
 from graphrag_eval_lc.texts import shown_name
+from graphrag_eval_lc.view.failures import with_label
 
 
 @dataclass(slots=True)
@@ -113,7 +114,7 @@ def _step_record(steps: SampleSteps, reference: ReferenceStep, at: int | None) -
         "scored": reference.is_scored,
         "status": status,
         "score": score,
-        "reason": without_middle(diagnosis.get("reason", "")),
+        "reason": without_middle(with_label(str(diagnosis.get("reason", "")), step)),
         "reference": {**call_texts(step.get("args")), "output": shown_value(step.get("output", ""))},
         "actual": at,
     }

@@ -109,16 +109,10 @@ def lines_of(parts: Sequence[FailurePart], most: int) -> tuple[list[tuple[str, s
 
 
 def why(result: Mapping[str, Any], verdict: Verdict) -> str:
-    """Return in one line why a result is not right; empty if its diagnosis cannot be read.
-
-    An IRI that was not found has the label next to it that the reference step searches for.
-    """
+    """Return in one line why a result is not right; empty if its diagnosis cannot be read."""
     try:
         reason = reason_of(result)
-        step = (unfulfilled_step(result) or ({},))[0]
-        label, iri = _label_of(step.get("args")), step.get("output")
-        if label and isinstance(iri, str) and f"{iri} is not in the output of" in reason:
-            reason = reason.replace(iri, f"{label} ({iri})", 1)
+        reason = with_label(reason, (unfulfilled_step(result) or ({},))[0])
     except (AttributeError, IndexError, KeyError, TypeError):  # a diagnosis that another tool wrote or cut
         reason = ""
     if verdict.metric not in (None, STEPS_SCORE) and verdict.state != "error":
@@ -127,10 +121,16 @@ def why(result: Mapping[str, Any], verdict: Verdict) -> str:
     return one_line(reason, REASON_LENGTH)
 
 
-def _label_of(args: Any) -> str:
-    """Return the only text among the arguments of a search; empty if there is none or are several."""
+def with_label(reason: str, step: Mapping[str, Any]) -> str:
+    """Return why an IRI was found or not, with the label next to it that the reference step searches for.
+
+    That is the only text among its arguments; other reasons stay as they are.
+    """
+    args, iri = step.get("args"), step.get("output")
     texts = [value for value in args.values() if isinstance(value, str)] if isinstance(args, Mapping) else []
-    return one_line(texts[0], _LABEL) if len(texts) == 1 else ""
+    if len(texts) != 1 or not isinstance(iri, str) or f"{iri} is " not in reason or " in the output" not in reason:
+        return reason
+    return reason.replace(iri, f"{one_line(texts[0], _LABEL)} ({iri})", 1)
 
 
 def kind_of_failure(result: Mapping[str, Any], verdict: Verdict) -> Kind:

@@ -6,7 +6,7 @@ import pytest
 
 from graphrag_eval_lc.aggregation.sample_values import Metrics
 from graphrag_eval_lc.config import EvaluationConfig, RepeatsConfig
-from graphrag_eval_lc.view.failures import Failures, kind_of, kind_of_failure, lines_of, parts_of
+from graphrag_eval_lc.view.failures import Failures, kind_of, kind_of_failure, lines_of, parts_of, with_label
 from graphrag_eval_lc.view.samples import Verdict, seen_samples, verdict_of
 
 # What a diagnosis says, the kind that it is, and the sentence of its group, which has no values in it.
@@ -181,3 +181,17 @@ def test_secrets_are_masked() -> None:
 def test_of_an_error_the_class_or_the_text_without_particulars_is_the_kind() -> None:
     assert kind_of("openai.RateLimitError: 429") == "openai.RateLimitError"
     assert kind_of("GET https://x.org/1?key=2 gave 'no' (at 3)") == "GET … gave … …"
+
+
+@pytest.mark.parametrize(
+    ("args", "reason", "shown"),
+    [
+        ({"query": "OSLO"}, "urn:x is not in the output of find", "OSLO (urn:x) is not in the output of find"),
+        ({"query": "OSLO"}, "matched: urn:x is in the output", "matched: OSLO (urn:x) is in the output"),
+        ({"query": "OSLO", "kind": "zone"}, "urn:x is in the output", "urn:x is in the output"),
+        ({}, "urn:x is in the output", "urn:x is in the output"),
+        ({"query": "OSLO"}, "urn:xy is in the output", "urn:xy is in the output"),
+    ],
+)
+def test_an_iri_has_the_label_that_was_searched_for(args: Any, reason: str, shown: str) -> None:
+    assert with_label(reason, {"args": args, "output": "urn:x"}) == shown
