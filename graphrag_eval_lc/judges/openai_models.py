@@ -129,6 +129,8 @@ class Endpoint:
             "timeout": None,
             **{name: value for name, value in extra.items() if name in _CLIENT_OPTIONS},
         }
+        # Made here, as reading all certificates would block the loop of the first request.
+        self._next_http: Any = self._new_http()
         self._loop: asyncio.AbstractEventLoop | None = None
         self._life: AsyncGenerator[Any, None] | None = None
         self._client: Any = None
@@ -155,6 +157,9 @@ class Endpoint:
             raise
         return _json_object(text)
 
+    def _new_http(self) -> Any:
+        return self._openai.DefaultAsyncHttpxClient(event_hooks=bounded_http())
+
     async def aclose(self) -> None:
         """Close the connections now; the next request makes others."""
         life, self._life, self._client = self._life, None, None
@@ -163,7 +168,7 @@ class Endpoint:
 
     async def _living(self) -> AsyncGenerator[Any, None]:
         """Yield the client of a loop, and close it when the loop closes, as it ends its generators first."""
-        http_client = self._openai.DefaultAsyncHttpxClient(event_hooks=bounded_http())
+        http_client, self._next_http = self._next_http or self._new_http(), None
         async with self._openai.AsyncOpenAI(http_client=http_client, **self._client_options) as client:
             yield client
 
