@@ -1,6 +1,7 @@
 """Matching: reference steps and actual steps compared, with scores and reasons."""
 
 from graphrag_eval_lc.files.record_file import Finding
+from graphrag_eval_lc.matching.candidates import StepDiagnosis
 from graphrag_eval_lc.matching.iri_discovery import IRI
 from graphrag_eval_lc.matching.json_and_text import JSON, TEXT
 from graphrag_eval_lc.matching.matchers import (
@@ -14,7 +15,6 @@ from graphrag_eval_lc.matching.matchers import (
 from graphrag_eval_lc.matching.retrieval import DOCUMENTS
 from graphrag_eval_lc.matching.rows import SparqlComparison, compare_sparql_results
 from graphrag_eval_lc.matching.rows.row_steps import ROWS
-from graphrag_eval_lc.matching.step_diagnosis import StepDiagnosis
 from graphrag_eval_lc.matching.steps import Match, StepsMatch, match_steps
 from graphrag_eval_lc.matching.time_series import DATA_POINTS, TIME_SERIES
 from graphrag_eval_lc.public_names import only_public

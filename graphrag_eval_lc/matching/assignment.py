@@ -21,10 +21,6 @@ def best_assignment(scores: Sequence[Mapping[int, float]]) -> list[int | None]:
 
     Returns:
         For each reference step the index of its actual step, or None.
-
-    Example:
-        >>> best_assignment([{0: 1.0, 1: 1.0}, {1: 1.0}])
-        [0, 1]
     """
     worths = [{index: max(1, round(score * _SCALE)) for index, score in row.items() if score > 0} for row in scores]
     if len(worths) == 1:
@@ -101,10 +97,7 @@ def _heaviest_matching(weights: Sequence[Mapping[int, int]]) -> list[int | None]
 
 
 def _in_order(worths: Sequence[Mapping[int, int]], column_of: list[int | None]) -> list[int | None]:
-    """Let any two rows swap their columns if the total stays and the later row then has the later column.
-
-    A row without a column counts as one with the earliest.
-    """
+    """Let any two rows swap their columns if the total stays and the later row then has the later column."""
     places = [-1 if column is None else column for column in column_of]
     gains = [{-1: 0, **row} for row in worths]
     is_changed = True
@@ -121,14 +114,7 @@ def _in_order(worths: Sequence[Mapping[int, int]], column_of: list[int | None]) 
 
 
 def order_share(matched: Sequence[tuple[int, int]]) -> float:
-    """Return the share of the pairs from different groups that are in order; 1 without pairs.
-
-    Each is given by its group, or its place in the reference, and its actual place.
-
-    Example:
-        >>> order_share([(0, 3), (1, 1), (2, 5)])
-        0.6666666666666666
-    """
+    """Return the share of the pairs from different groups that are in order; 1 without pairs."""
     before: list[int] = []
     pairs = in_order = 0
     for _, each in groupby(sorted(matched), key=lambda pair: pair[0]):

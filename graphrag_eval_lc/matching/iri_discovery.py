@@ -37,12 +37,7 @@ _DECLARATION: Final = re.compile(r"(?im)^[ \t]*@?(?:prefix|base)\b[^\n]*")
 
 
 def readable_text(output: Any) -> str:
-    r"""Return an output as a text without the escapes of JSON, also of JSON inside a string of JSON.
-
-    Example:
-        >>> readable_text('["https:\\/\\/x.example\\/a"]'), readable_text(["urn:a"])
-        ('["https://x.example/a"]', '["urn:a"]')
-    """
+    """Return an output as a text without the escapes of JSON, also of JSON inside a string of JSON."""
     text = output if isinstance(output, str) else json_text(output)
     for _ in range(2):
         if "\\" in text:
@@ -55,10 +50,6 @@ def place_of(text: str, iri: str) -> int | None:
 
     It is part of another IRI if further characters of one follow it or precede it, other than the punctuation of a
     sentence. In quotes and angle brackets everything up to their end is one IRI.
-
-    Example:
-        >>> place_of("It is urn:a.", "urn:a"), place_of("<urn:a.b> urn:a-1", "urn:a")
-        (6, None)
     """
     place = text.find(iri)
     while place >= 0:
@@ -74,12 +65,7 @@ def place_of(text: str, iri: str) -> int | None:
 
 
 def iris_in_text(text: str) -> list[str]:
-    """Return what may be an IRI or a prefixed name in a text, in order, each once.
-
-    Example:
-        >>> iris_in_text("It is <urn:a,b> or urn:c.")
-        ['urn:a,b', 'urn:a', 'urn:c.', 'urn:c']
-    """
+    """Return what may be an IRI or a prefixed name in a text, in order, each once."""
     found: dict[str, None] = {}
     for match in _QUOTED.finditer(text):
         bare = _BARE.match(text, match.start())
@@ -101,10 +87,7 @@ def terms_of(column: TermColumn, row: int) -> Iterator[tuple[str, str]]:
 
 
 def rank_in_results(results: SparqlResults, iri: str) -> int | None:
-    """Return the rank of an IRI among the distinct ones of some results, row by row and column by column, from 1.
-
-    A literal counts if it is written as an IRI, so that STR() hides none. None if no cell is the IRI.
-    """
+    """Return the rank of an IRI among the distinct ones of some results, row by row and column by column, from 1."""
     columns = results.columns.values()
     if not any(iri in column.texts or column.structures for column in columns):
         return None
@@ -119,14 +102,7 @@ def rank_in_results(results: SparqlResults, iri: str) -> int | None:
 
 
 def rank_in_text(text: str, place: int) -> int:
-    """Return the rank of the term at an index of a text among its distinct IRIs and prefixed names, from 1.
-
-    Declarations of prefixes do not count.
-
-    Example:
-        >>> rank_in_text("<urn:a> a <urn:b>, <urn:a>, <urn:c> .", 28)
-        3
-    """
+    """Return the rank of the term at an index of a text among its distinct IRIs and prefixed names, from 1."""
     terms = _BARE.findall(_DECLARATION.sub("", text[:place]))
     return len({term.rstrip(_PUNCTUATION) for term in terms}) + 1
 

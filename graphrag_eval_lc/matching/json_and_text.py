@@ -18,12 +18,7 @@ _MISSING = object()
 
 
 def parse_json_output(output: Any) -> Any:
-    """Return the value of a JSON text; a dataset in YAML may have the value itself, which is returned as it is.
-
-    Raises:
-        CutOutput: It is JSON that breaks off before its end.
-        UnreadableOutput: The output is missing, or it is not JSON.
-    """
+    """Return the value of a JSON text; a dataset in YAML may have the value itself, which is returned as it is."""
     if output is None:
         raise UnreadableOutput("the output is missing")
     if not isinstance(output, str):
@@ -40,14 +35,7 @@ def parse_json_output(output: Any) -> Any:
 
 
 def first_difference(found: Any, expected: Any) -> tuple[str, Any, Any] | None:
-    """Return where two JSON values first differ, and the two parts, "nothing" for a missing one; None if none differs.
-
-    The walk has its own stack, as deep values would exhaust the interpreter's.
-
-    Example:
-        >>> first_difference({"rows": [1, 2]}, {"rows": [1, 3]})
-        ('rows[1]', 2, 3)
-    """
+    """Return where two JSON values first differ, and both parts, "nothing" for a missing one; None if none differs."""
     levels: list[Iterator[tuple[str, Any, Any]]] = [iter([("", found, expected)])]
     path: list[str] = []
     while levels:
@@ -96,12 +84,7 @@ def _place(parts: list[str]) -> str:
 
 
 def have_same_text(reference: StepView, actual: StepView) -> bool:
-    """Return whether two outputs are the same text apart from white space around it: they match, whatever it is.
-
-    Example:
-        >>> have_same_text(StepView({"output": "420 kV"}), StepView({"output": "420 kV "}))
-        True
-    """
+    """Return whether two outputs are the same text apart from white space around it: they match, whatever it is."""
     text = reference.once(_whole_text)
     return bool(text) and text == actual.once(_whole_text)
 
@@ -185,10 +168,6 @@ def _short_text(value: Any) -> str:
 
 
 JSON = StepKind(
-    key="json",
-    title="JSON",
-    serves=((None, JSON_MEDIA_TYPE),),
-    matcher=match_json_steps,
-    parse=parse_json_output,
+    key="json", title="JSON", serves=((None, JSON_MEDIA_TYPE),), matcher=match_json_steps, parse=parse_json_output
 )
 TEXT = StepKind(key="text", serves=((None, None),), matcher=match_texts)

@@ -88,13 +88,7 @@ class StepView(Mapping[str, Any]):
         return kept
 
     def parsed(self, parse: Callable[[Any], Parsed]) -> Parsed:
-        """Return ``parse`` of the output, or of what ``steps.outputs`` names, computed once for each ``parse``.
-
-        ``parse`` is given None if the step has no output.
-
-        Raises:
-            UnreadableOutput: As ``parse`` raised it, again at each call; or there is nothing at the declared path.
-        """
+        """Return ``parse`` of the output, or of what ``steps.outputs`` names, computed once for each ``parse``."""
         kept: Parsed = self._kept(parse, self._read_by, parse)
         return kept
 
@@ -290,11 +284,7 @@ def custom_matchers() -> dict[MatcherKey, Matcher]:
 
 
 def comparison_of(matcher: Matcher, reference: StepView, actual: StepView) -> StepScore:
-    """Compare two steps; whatever goes wrong in the matcher scores 0 and says why.
-
-    Raises:
-        MatcherError: The matcher returned something that is not a score. A mistake in the matcher, not in the data.
-    """
+    """Compare two steps; whatever goes wrong in the matcher scores 0 and says why."""
     try:
         outcome = matcher(reference, actual)
     except CutOutput as problem:

@@ -27,7 +27,7 @@ _MARK: Final = re.compile(
     r"|<[^<>\n]{0,60}\b(?:truncated|omitted|cut off)\b[^<>\n]{0,60}>"
     r"|(?:\.\.\.|…)[ \t]{0,3}(?:\(?(?:and )?\+?[\d,]{1,12} (?:more|further|other)\b|(?:output )?truncated\b)[^\n]{0,40}"
     r"|\(\+?[\d,]{1,12} more (?:rows?|lines?|characters?|chars?|bytes|results?|items?|entries|records)\b[^()\n]{0,40}\)"
-    r"|(?:^|\n)[ \t]{0,3}(?:[Oo]utput|[Rr]esults?|[Rr]esponse) (?:was |were |is |are )?truncated\b[^\n]{0,60}",
+    r"|(?:^|\n)[ \t]{0,3}(?:[Oo]utput|[Rr]esults?|[Rr]esponse) (?:was |were |is |are )?truncated\b[^\n]{0,60}"
 )
 _NOT: Final = re.compile(r"\b(?:no|not|nothing|never)\b", re.IGNORECASE)
 _WORDS_OF_MARKS: Final = ("truncated", "omitted", "cut off", " more", " further", " other")
@@ -36,12 +36,7 @@ _ELLIPSIS: Final = re.compile(r"(?:\.\.\.|…)\s{0,20}\Z")
 
 
 def cut_mark(text: str) -> str | None:
-    """Return what a tool wrote at the end of a text to say that it cut it; None if nothing says so.
-
-    Example:
-        >>> cut_mark('[{"name": "Oslo"}, {"na... (1234 more characters)'), cut_mark("There are 3 more rows here")
-        ('... (1234 more characters)', None)
-    """
+    """Return what a tool wrote at the end of a text to say that it cut it; None if nothing says so."""
     tail = text[-_LONGEST_TAIL:]
     if not any(word in tail for word in _WORDS_OF_MARKS):  # each mark has one of them
         return None
@@ -59,11 +54,7 @@ _SAID_CUT: Final = re.compile(
 
 
 def refuse_cut_in_words(text: str) -> None:
-    """Raise CutOutput if a sentence next to results says that they are not all.
-
-    Example:
-        >>> refuse_cut_in_words("Showing 5 of 5 rows; the results are not truncated.")
-    """
+    """Raise CutOutput if a sentence next to results says that they are not all."""
     for found in _SAID_CUT.finditer(text):
         shown, whole = (int((found[name] or "0").replace(",", "")) for name in ("shown", "all"))
         if found["no"] is None and (found["all"] is None or shown < whole):
@@ -91,14 +82,7 @@ def is_prose(text: str) -> bool:
 
 
 def cut_json(text: str) -> str | None:
-    """Return the place at which a text was JSON until it broke off; None if it is broken in another way.
-
-    It broke off at its end, at an ellipsis there, or at a note of the tool that it left something out.
-
-    Example:
-        >>> cut_json('[{"name": "Oslo"}, {"na'), cut_json('[{"name": "Oslo"} {"na'), cut_json("Sorry")
-        ('the JSON breaks off in row 2', None, None)
-    """
+    """Return the place at which a text was JSON until it broke off; None if it is broken in another way."""
     start = text.lstrip("\ufeff \t\r\n")
     if start[:1] not in {"{", "[", '"'}:
         return None
@@ -150,12 +134,7 @@ def _json_place(text: str) -> str:
 
 
 def parsed_json(text: str) -> Any:
-    """Return the value of a JSON text, with or without a byte order mark.
-
-    Raises:
-        CutOutput: It breaks off before its end.
-        UnreadableOutput: It is not JSON.
-    """
+    """Return the value of a JSON text, with or without a byte order mark."""
     try:
         return parse_json(text.removeprefix("\ufeff"))
     except RecursionError:
@@ -173,17 +152,7 @@ def printable(text: str) -> str:
 
 
 def value_at(value: Any, path: str) -> Any:
-    """Return the part of a JSON output at a path of keys, and of indices in arrays, such as ``result.rows``.
-
-    A text on the way that holds JSON is read.
-
-    Raises:
-        UnreadableOutput: There is nothing at this path.
-
-    Example:
-        >>> value_at('{"result": {"rows": [1, 2]}}', "result.rows")
-        [1, 2]
-    """
+    """Return the part of a JSON output at a path of keys, and of indices in arrays, such as ``result.rows``."""
     walked = ""
     for key in path.split("."):
         if isinstance(value, str):

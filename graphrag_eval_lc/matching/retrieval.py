@@ -28,12 +28,7 @@ _IRI_IN_BRACKETS = re.compile(r"<([A-Za-z][A-Za-z0-9+.-]*:[^<>\s]*)>")
 
 
 def alternatives(relevant: RelevantIds) -> list[list[Id]]:
-    """Return the groups of ids of which one is enough; an id that is relevant alone is a group of one.
-
-    Example:
-        >>> alternatives({"doc-1": 2, "doc-2": 0}), alternatives(["doc-1", "doc-1"])
-        ([['doc-1']], [['doc-1']])
-    """
+    """Return the groups of ids of which one is enough; an id that is relevant alone is a group of one."""
     if isinstance(relevant, dict):
         return [[identifier] for identifier, gain in relevant.items() if gain > 0]
     groups = [entry for entry in relevant if isinstance(entry, list)]
@@ -41,12 +36,7 @@ def alternatives(relevant: RelevantIds) -> list[list[Id]]:
 
 
 def id_text(identifier: Id) -> str:
-    """Return an id as a text: a whole number without decimals, and an IRI without its angle brackets.
-
-    Example:
-        >>> id_text(1.0), id_text("<urn:1>"), id_text("01")
-        ('1', 'urn:1', '01')
-    """
+    """Return an id as a text: a whole number without decimals, and an IRI without its angle brackets."""
     if isinstance(identifier, float) and identifier.is_integer():
         return str(int(identifier))
     text = identifier if isinstance(identifier, str) else str(identifier)
@@ -55,11 +45,7 @@ def id_text(identifier: Id) -> str:
 
 
 class WantedIds:
-    """The relevant ids of a reference step as texts, as ids compare.
-
-    The keys of a JSON object, such as gains, are always texts, and so are cells of SPARQL results; and tools may write
-    a number as a text.
-    """
+    """The relevant ids of a reference step as texts, as ids compare."""
 
     def __init__(self, given: RelevantIds) -> None:
         self.ids: RelevantIds
@@ -156,11 +142,7 @@ def _draft_step(step: Step, later: Sequence[Step]) -> dict[str, Any] | None:
 
 
 def parse_document_ids(output: Any) -> list[Id]:
-    """Return the ids of an output such as ``[{"id": "doc-1", "text": "…"}, …]``, by rank.
-
-    Raises:
-        UnreadableOutput: The output is not a list of objects that have an id.
-    """
+    """Return the ids of an output such as ``[{"id": "doc-1", "text": "…"}, …]``, by rank."""
     documents = parse_json_output(output)
     if not isinstance(documents, list):
         raise UnreadableOutput(f"the output is not a list of documents but {type(documents).__name__}")
@@ -171,15 +153,7 @@ def parse_document_ids(output: Any) -> list[Id]:
 
 
 def parse_relevant_ids(value: Any) -> RelevantIds:
-    """Return ``relevant_ids`` of a reference step: ids, gains by id, or groups of ids of which one is enough.
-
-    Raises:
-        UnreadableOutput: It is none of these, or names nothing that is relevant.
-
-    Example:
-        >>> parse_relevant_ids([["doc-1", "doc-1b"], ["doc-2"]])
-        [['doc-1', 'doc-1b'], ['doc-2']]
-    """
+    """Return ``relevant_ids`` of a reference step: ids, gains by id, or groups of ids of which one is enough."""
     if not isinstance(value, Collection) or isinstance(value, str | bytes):
         raise UnreadableOutput(f"relevant_ids is {value!r:.40}, not a list or a mapping")
     groups = [
@@ -205,11 +179,7 @@ def parse_relevant_ids(value: Any) -> RelevantIds:
 
 
 def relevant_ids(reference: StepView) -> RelevantIds:
-    """Return what a reference step should find: its ``relevant_ids``, else the ids of its output.
-
-    Raises:
-        UnreadableOutput: They cannot be read.
-    """
+    """Return what a reference step should find: its ``relevant_ids``, else the ids of its output."""
     given = reference.get("relevant_ids")
     if given is not None:
         return parse_relevant_ids(given)
@@ -226,9 +196,6 @@ def found_ids(relevant: RelevantIds, actual: StepView) -> tuple[RelevantIds, lis
 
     In SPARQL results these are the cells of the id column or, without a column of that name, of the column that
     holds most of the relevant ids.
-
-    Raises:
-        UnreadableOutput: The output of the actual step has no ids.
     """
     wanted = WantedIds(relevant)
     return wanted.ids, _found(actual, wanted).ids
@@ -339,10 +306,7 @@ def _error_noted(record: dict[str, float | str], prefix: str) -> Iterator[None]:
 
 
 def _texts(step: StepView) -> list[str]:
-    """Return the texts of the documents of a step, by rank; none if no document has a text.
-
-    A document without text counts as an empty one: the others keep their ranks.
-    """
+    """Return the texts of the documents of a step, by rank; none if no document has a text."""
     documents = readable(step, lambda step: step.parsed(parse_json_output))
     texts = [document_text(each) or "" for each in documents] if isinstance(documents, list) else []
     return [text if text.strip() else "" for text in texts] if any(map(str.strip, texts)) else []

@@ -21,11 +21,7 @@ from graphrag_eval_lc.registry.step_kinds import (
 
 
 class StepViews:
-    """Steps as the config says to read them: under which names, from which outputs, as which kinds.
-
-    Sections of the config that are not given have their defaults. ``is_graded`` says whether steps are worth their
-    grades, not their scores.
-    """
+    """Steps as the config says to read them: under which names, from which outputs, as which kinds."""
 
     def __init__(
         self,
@@ -80,10 +76,7 @@ class StepViews:
         return name, media_type_of(reference, name)
 
     def kind_of(self, reference: StepView) -> StepKind:
-        """Return the kind by which a reference step is compared.
-
-        What counts as retrieval is compared so. Else ``steps.kinds`` decides, then the name and the media type.
-        """
+        """Return the kind by which a reference step is compared."""
         if self.includes(reference):
             return step_kind_for(*self.compared_by(reference))
         return self.own_kind_of(reference)

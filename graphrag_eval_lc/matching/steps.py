@@ -1,10 +1,10 @@
-"""Matching the reference steps of one question with the agent's steps: the best assignment in each group."""
+"""Matching the reference steps of one question with the agent's steps: the score of the groups, and their quality."""
 
 from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import chain
-from math import fsum
+from itertools import chain, islice
+from math import fsum, inf
 from typing import Any
 
 from graphrag_eval_lc.config import (
@@ -18,21 +18,43 @@ from graphrag_eval_lc.config import (
     check_step_kinds,
 )
 from graphrag_eval_lc.errors import DatasetError
-from graphrag_eval_lc.matching.assignment import best_assignment
-from graphrag_eval_lc.matching.candidates import Candidates
+from graphrag_eval_lc.matching.assignment import best_assignment, order_share
+from graphrag_eval_lc.matching.candidates import Candidates, StepDiagnosis, diagnosis_of
 from graphrag_eval_lc.matching.matchers import StepScore, StepView
 from graphrag_eval_lc.matching.retrieval import RetrievalPair
-from graphrag_eval_lc.matching.step_diagnosis import StepDiagnosis, diagnosis_of
 from graphrag_eval_lc.matching.step_views import StepViews
-from graphrag_eval_lc.matching.steps_quality import (
-    Place,
-    StepsQuality,
-    best_total,
-    steps_quality,
-    whole_assignment,
-)
+from graphrag_eval_lc.registry.metrics import STEPS_F1, STEPS_ORDER, STEPS_PRECISION, STEPS_RECALL
 
 Group = Sequence[Mapping[str, Any]]
+Place = tuple[int, int]
+"""A reference step: the index of its group, and its own in the group."""
+
+
+@dataclass(frozen=True, slots=True)
+class StepsQuality:
+    """How well the reference steps of all groups were fulfilled, each group compared separately; all from 0 to 1.
+
+    Attributes:
+        recall: The mean grade of the reference steps.
+        precision: The sum of their grades ÷ the number of successful calls that could fulfil some reference step, by
+            their names; 0 without such a call.
+        order: Of the pairs of matched steps from different groups the share that is in the order of the reference;
+            1 without pairs.
+    """
+
+    recall: float
+    precision: float
+    order: float
+
+    @property
+    def f1(self) -> float:
+        """The harmonic mean of recall and precision."""
+        total = self.recall + self.precision
+        return 2 * self.recall * self.precision / total if total else 0.0
+
+    def record(self) -> dict[str, float]:
+        """Return the metrics as results have them."""
+        return {STEPS_RECALL: self.recall, STEPS_PRECISION: self.precision, STEPS_F1: self.f1, STEPS_ORDER: self.order}
 
 
 @dataclass(frozen=True, slots=True)
@@ -230,11 +252,7 @@ def match_steps(
 def match_viewed_steps(
     reference_steps: Sequence[Group], actual_steps: Sequence[Mapping[str, Any]], steps: StepsConfig, views: StepViews
 ) -> StepsMatch:
-    """Match steps as ``match_steps`` does, with ``views`` that are the same for all questions of a configuration.
-
-    Raises:
-        DatasetError: The name of a reference step is a list or a mapping.
-    """
+    """Match steps as ``match_steps`` does, with ``views`` that are the same for all questions of a configuration."""
     for at, group in enumerate(reference_steps):
         for place, step in enumerate(group):
             if not isinstance(name := step.get("name"), Hashable):
@@ -269,14 +287,7 @@ def _repeated_steps(actual_steps: Sequence[Mapping[str, Any]]) -> list[int]:
 def _walk(
     candidates: Sequence[Sequence[Candidates]], groups: Sequence[int], step_count: int, of_undecided: float = 0.0
 ) -> tuple[float | None, dict[Place, int], dict[int, int]]:
-    """Match the groups that count, from the last one back, each in the best way.
-
-    ``of_undecided`` is what an undecided comparison scores.
-
-    Returns:
-        The score; the actual step of each reference step that is matched; and for each group that was reached the
-        index before which its actual steps had to come.
-    """
+    """Match the groups that count, from the last one back, each in the best way."""
     actual_of: dict[Place, int] = {}
     before_of: dict[int, int] = {}
     before, totals = step_count, []
@@ -299,11 +310,72 @@ def _walk(
 
 
 def scored_groups(groups: Sequence[Collection[Any]], scoring: Scoring) -> list[int]:
-    """Return the indices of the groups that count for the score; a group without steps never does.
-
-    Example:
-        >>> scored_groups([["a"], ["b"], []], "last_group"), scored_groups([["a"], ["b"], []], "all_groups")
-        ([1], [0, 1])
-    """
+    """Return the indices of the groups that count for the score; a group without steps never does."""
     filled = [index for index, steps in enumerate(groups) if steps]
     return filled if scoring == "all_groups" else filled[-1:]
+
+
+def steps_quality(
+    candidates: Sequence[Sequence[Candidates]], actual_of: Mapping[Place, int], worths: Mapping[Place, float]
+) -> StepsQuality | None:
+    """Return how well the reference steps were fulfilled, by which actual steps, worth how much; None without any."""
+    references = sum(map(len, candidates))
+    if not references:
+        return None
+    calls = len(set[int]().union(*(each.indices for group in candidates for each in group)))
+    total = fsum(worths.values())
+    return StepsQuality(
+        recall=total / references,
+        precision=total / calls if calls else 0.0,
+        order=order_share([(group, actual) for (group, _), actual in actual_of.items()]),
+    )
+
+
+def whole_assignment(candidates: Sequence[Sequence[Candidates]]) -> dict[Place, int]:
+    """Assign actual steps to the reference steps of all groups, each used once, with the best total worth."""
+    in_order = _assigned_in_order(candidates)
+    return _assigned(_worths(candidates)) if in_order is None else in_order
+
+
+def best_total(candidates: Sequence[Sequence[Candidates]], *, of_undecided: float) -> dict[Place, float]:
+    """Return what the reference steps get if an undecided comparison is worth at least so much."""
+    worths = _worths(candidates, of_undecided)
+    return {place: worths[place][actual] for place, actual in _assigned(worths).items()}
+
+
+def _worths(candidates: Sequence[Sequence[Candidates]], of_undecided: float = 0.0) -> dict[Place, dict[int, float]]:
+    rows = {(at, place): each for at, group in enumerate(candidates) for place, each in enumerate(group)}
+    return {
+        place: {
+            index: worth
+            for index in each.indices
+            if (worth := max(each.worth(index), of_undecided if each[index].is_undecided else 0.0)) > 0
+        }
+        for place, each in rows.items()
+    }
+
+
+def _assigned(worths: Mapping[Place, Mapping[int, float]]) -> dict[Place, int]:
+    assigned = best_assignment(list(worths.values()))
+    return {place: actual for place, actual in zip(worths, assigned, strict=True) if actual is not None}
+
+
+def _assigned_in_order(candidates: Sequence[Sequence[Candidates]]) -> dict[Place, int] | None:
+    """Return an assignment in order in which each reference step has what is worth most for it; None if none is."""
+    actual_of: dict[Place, int] = {}
+    before: float = inf
+    for at in reversed(range(len(candidates))):
+        rows: dict[Place, dict[int, float]] = {}
+        for place, each in enumerate(candidates[at]):
+            most = max(map(each.worth, each.latest_best()), default=0.0)
+            if most == 0:
+                continue
+            fitting = (index for index in reversed(each.indices) if index < before and each.worth(index) == most)
+            chosen = fitting if len(candidates[at]) > 1 else islice(fitting, 1)
+            rows[at, place] = dict.fromkeys(chosen, 1.0)
+        of_group = _assigned(rows)
+        if len(of_group) < len(rows):
+            return None
+        actual_of |= of_group
+        before = min(of_group.values(), default=before)
+    return actual_of

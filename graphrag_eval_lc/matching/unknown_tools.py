@@ -61,14 +61,6 @@ class UnknownTools:
     name that no response calls at all, and a response that misses such a step calls the tool. A name is suggested if
     the tool's outputs would fulfil the reference steps, or have their form, or if the names resemble each other.
     Without a suggestion the step must be missed in three responses. ``reference_names`` are those of other questions.
-
-    Example:
-        >>> tools = UnknownTools(EvaluationConfig())
-        >>> step = {"name": "add_up", "args": {}, "id": "c1", "status": "success", "output": "3"}
-        >>> tools.add([[{"name": "add", "output": "3"}]], {"question_id": "q", "actual_steps": [step]})
-        >>> [str(tool) for tool in tools.found()]
-        ['add_up is called in 1 of 1 response and no reference step has that name; perhaps \
-`steps: {names: {add_up: add}}` in the config']
     """
 
     def __init__(self, config: EvaluationConfig, reference_names: Iterable[str] = ()) -> None:
@@ -84,10 +76,7 @@ class UnknownTools:
         self._learn(reference_names, ())
 
     def add(self, reference_steps: Any, response: Mapping[str, Any]) -> None:
-        """Add a response, or its result, with the groups of reference steps of its question.
-
-        Parts that break the format are ignored, and so is a response that failed before its first step.
-        """
+        """Add a response, or its result, with the groups of reference steps of its question."""
         if not reference_steps and not response.get("actual_steps"):
             self._responses += not is_error(response)
             return
@@ -242,12 +231,7 @@ def reference_names(templates: Any) -> list[str]:
 
 @lru_cache(maxsize=4096)
 def name_similarity(one: str, other: str) -> float:
-    """Return how alike two names of tools are, 0 to 1: by the words that they share.
-
-    Example:
-        >>> name_similarity("run_sparql", "sparql_query"), name_similarity("think", "sparql_query")
-        (1.0, 0.0)
-    """
+    """Return how alike two names of tools are, 0 to 1: by the words that they share."""
     words, others = _words(one), _words(other)
     pairs = ([sorted((word, other), key=len) for other in others] for word in words)
     # A word is the same as one that it begins, if it has more than two letters.

@@ -61,17 +61,7 @@ class Pair(NamedTuple):
 
 
 class Alignment:
-    """Which rows of two results belong together under some columns, and what that is worth.
-
-    Attributes:
-        columns: For each required column, at least one, the actual one that matches it, or None.
-        found: The columns without those that no actual one matches.
-        terms, actual_terms: The columns of both sides.
-        rows, actual_rows: The keys of their rows.
-        total, actual_total: How many of these there are, as ``rows_as`` counts them.
-        equal: How often each row is on both sides.
-        unequal, actual_unequal: How often each row is left on its side alone.
-    """
+    """Which rows of two results belong together under some columns, and what that is worth."""
 
     def __init__(self, keys: Keys, columns: Mapping[str, str | None]) -> None:
         self.reference, self.actual = keys.reference, keys.actual
@@ -86,7 +76,8 @@ class Alignment:
         sides = self.rows, self.actual_rows
         counts, actual_counts = (dict.fromkeys(rows, 1) if self._rows_as == "set" else Counter(rows) for rows in sides)
         self.total, self.actual_total = sum(counts.values()), sum(actual_counts.values())
-        self.equal = {row: min(counts[row], actual_counts[row]) for row in counts.keys() & actual_counts.keys()}
+        common, is_set = counts.keys() & actual_counts.keys(), self._rows_as == "set"
+        self.equal = {row: 1 if is_set else min(counts[row], actual_counts[row]) for row in common}
         self._distinct = counts.keys()
         self.unequal = _without(counts, self.equal)
         self.actual_unequal = _without(actual_counts, self.equal)
@@ -127,10 +118,7 @@ class Alignment:
 
     @cached_property
     def order(self) -> float:
-        """Of the pairs of rows that fit, the share that is in the order of the reference; 1 if no order counts.
-
-        Rows fit if they are equal, or share cells that show which row is meant. Duplicates are paired in their order.
-        """
+        """Of the pairs of rows that fit, the share that is in the order of the reference; 1 if no order counts."""
         if self._rows_as != "list":
             return 1.0
         places, actual_places = defaultdict[Row, deque[int]](deque), defaultdict[Row, deque[int]](deque)
@@ -161,7 +149,7 @@ class Alignment:
 
 def _without(counts: Mapping[Row, int], equal: Mapping[Row, int]) -> dict[Row, int]:
     """Return the rows that are not on both sides, or less often on the other one."""
-    return {row: left for row, times in counts.items() if (left := times - equal.get(row, 0))}
+    return {row: times - equal.get(row, 0) for row, times in counts.items() if row not in equal or equal[row] != times}
 
 
 def _first_positions(rows: Sequence[Row], wanted: Mapping[Row, int]) -> list[int]:
@@ -184,10 +172,7 @@ def _that_share(
 
 
 def _paired(missing: Sequence[Row], extra: Sequence[Row], distinct: Sequence[Row]) -> list[Pair]:
-    """Pair missing rows with extra ones; ``distinct`` are all different rows of the reference.
-
-    Rows that show clearly which row is meant come first; of these, and of the rest, those that share more cells.
-    """
+    """Pair missing rows with extra ones; ``distinct`` are all different rows of the reference."""
 
     @cache
     def counts(columns: tuple[int, ...]) -> Counter[object]:
@@ -223,13 +208,7 @@ def surplus_columns(reference: SparqlResults, actual: SparqlResults, columns: Ma
 
 
 class Search:
-    """The search for the columns under which two results are compared: those that match, else those that come nearest.
-
-    Attributes:
-        columns: For each required column the actual one that matches it; None if the rows do not match.
-        cut_off: Why the search ended before that was known; empty if it did not.
-        steps: How many steps it took.
-    """
+    """The search for the columns under which results are compared: those that match, else those that come nearest."""
 
     def __init__(self, keys: Keys) -> None:
         self.keys, self.cut_off, budget = keys, "", Budget()

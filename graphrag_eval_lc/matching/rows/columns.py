@@ -48,22 +48,12 @@ class Budget:
 
 
 def bare_name(name: str) -> str:
-    """Return the name of a column without the sign of a variable, in lower case.
-
-    Example:
-        >>> bare_name("?Count")
-        'count'
-    """
+    """Return the name of a column without the sign of a variable, in lower case."""
     return name.lstrip("?$").casefold()
 
 
 def namesakes(required: Sequence[str], actual: Sequence[str]) -> dict[str, str]:
-    """Return for each required column the actual one of the same name, or of the same apart from ``?``, ``$`` and case.
-
-    Example:
-        >>> namesakes(["n", "kv"], ["?KV", "n", "N"])
-        {'n': 'n', 'kv': '?KV'}
-    """
+    """Return for each required column the actual one of the same name, or of the same but for ``?``, ``$`` and case."""
     found = {name: name for name in required if name in actual}
     if len(found) == len(required):
         return found
@@ -73,10 +63,7 @@ def namesakes(required: Sequence[str], actual: Sequence[str]) -> dict[str, str]:
 
 
 def find_columns(keys: Keys, budget: Budget) -> dict[str, str] | None:
-    """Return for each required column an actual one, so that the rows are equal; None if there are none.
-
-    In graphs only columns of the same name match. Raises ``SearchBoundError`` if the budget ends before.
-    """
+    """Return for each required column an actual one, so that the rows are equal; None if there are none."""
     names, rows_as = list(keys.actual.columns), keys.rules.rows_as
     same = namesakes(keys.names, names)
     if len(same) == len(keys.names):
@@ -109,10 +96,7 @@ def find_columns(keys: Keys, budget: Budget) -> dict[str, str] | None:
 
 
 def _have_same_texts(keys: Keys, columns: Mapping[str, str]) -> bool:
-    """Return whether columns have the required rows to the letter, as most of those that match do.
-
-    Equal texts of one type are equal cells. Their keys, which take longer to find than all else, are not needed.
-    """
+    """Return whether columns have the required rows to the letter, as most of those that match do."""
     required = [keys.reference.columns[name] for name in columns]
     found = [keys.actual.columns[name] for name in columns.values()]
     if not all(one.is_plain and one.shapes == other.shapes for one, other in zip(required, found, strict=True)):
@@ -200,9 +184,7 @@ def _choices(
 def _tables(cells: Mapping[str, _Cells], width: int, row_count: int, budget: Budget) -> Iterator[dict[str, _Cells]]:
     """Yield selections of as many columns as are required that have as many different rows as the reference.
 
-    Columns that are left out may make more rows equal: of the rows (a, x, 1), (a, y, 1), (b, x, 2), the reference
-    (a, 1), (b, 2) has two, as have the first and the last column; the first and the second have three, so that no order
-    of these is tried.
+    Columns that are left out may make more rows equal: of (a, x, 1), (a, y, 1), (b, x, 2) the first and last column do.
     """
     every = len(next(iter(cells.values())))
     first = min(2 * row_count, every)
@@ -218,12 +200,7 @@ def _tables(cells: Mapping[str, _Cells], width: int, row_count: int, budget: Bud
 
 
 class _Level(NamedTuple):
-    """The groups of reference rows with equal cells in the first few columns of the search.
-
-    Attributes:
-        numbers: The number of each group, by the group that it is in without the last column, and its cell there.
-        sizes: How many rows each group has.
-    """
+    """The groups of reference rows with equal cells in the first few columns of the search."""
 
     numbers: dict[tuple[_Group, Hashable], _Group]
     sizes: dict[_Group, int]

@@ -129,7 +129,7 @@ def shown_rows(columns: Sequence[TermColumn | None], rows: Sequence[int]) -> lis
 
 def _labels(aligned: Alignment) -> _Labels:
     """Return the labels of the compared IRIs, from columns that were not required; none that two IRIs share."""
-    pairs: dict[tuple[str, str], None] = {}
+    pairs: dict[tuple[str, str], tuple[TermColumn, TermColumn, int]] = {}
     for results, compared in ((aligned.reference, list(aligned.columns)), (aligned.actual, [*aligned.found.values()])):
         for name, labels in results.columns.items():
             if name in compared or (named := _LABEL.fullmatch(name)) is None:
@@ -137,11 +137,14 @@ def _labels(aligned: Alignment) -> _Labels:
             stem = named[1].casefold()
             of = (results.columns[each] for each in compared if each.casefold() == stem or not stem)
             iris = next((column for column in of if any(map(column.is_iri, range(results.row_count)))), None)
-            for at in range(results.row_count) if iris else ():
-                if iris and iris.is_iri(at) and (label := _shown_text(labels, at)):
-                    pairs[iris.texts[at], label] = None
-    count = Counter(label for _, label in pairs)
-    return {iri: label for iri, label in reversed(pairs) if count[label] == 1}  # the first of several labels
+            if iris is not None:
+                rows = zip(iris.texts, labels.texts, strict=True)
+                pairs |= {pair: (iris, labels, at) for at, pair in enumerate(rows) if pair not in pairs}
+    count, found = Counter(label for _, label in pairs), {}
+    for (iri, label), (iris, labels, at) in reversed(pairs.items()):  # the first of several labels
+        if count[label] == 1 and iris.is_iri(at) and (shown := _shown_text(labels, at)):
+            found[iri] = shown
+    return found
 
 
 def _example(columns: Sequence[TermColumn | None], at: int, count: int, labels: _Labels) -> str:

@@ -107,12 +107,7 @@ def _entity_in(raw: Mapping[Any, Any]) -> dict[str, Any] | None:
 
 
 def is_entity(raw: Any) -> bool:
-    """Return whether a value is itself a node, relationship, path or point, and so not a row with columns.
-
-    Example:
-        >>> is_entity({"elementId": "4:a:0", "labels": ["City"], "properties": {}}), is_entity({"name": "Oslo"})
-        (True, False)
-    """
+    """Return whether a value is itself a node, relationship, path or point, and so not a row with columns."""
     if isinstance(raw, dict):
         return raw.keys() == {"$type", "_value"} or _entity_in(raw) is not None
     return type(raw).__module__ == "neo4j.graph"
@@ -134,15 +129,7 @@ class GraphReader:
         self._unjoined.clear()
 
     def read(self, raw: Any, depth: int = 0) -> GraphValue:
-        """Return a value of JSON, of ``python_repr`` or of a driver as a ``GraphValue``.
-
-        Raises:
-            UnreadableOutput: It is nested too deeply, holds too many values, or has a form that is not read.
-
-        Example:
-            >>> GraphReader().read({"elementId": "4:a:0", "labels": ["City"], "properties": {"name": "Oslo"}})
-            Node(labels=('City',), properties={'name': 'Oslo'})
-        """
+        """Return a value of JSON, of ``python_repr`` or of a driver as a ``GraphValue``."""
         if isinstance(raw, _READ):
             return raw
         if depth > _DEEPEST:
@@ -250,12 +237,7 @@ def _point_in(raw: Mapping[Any, Any]) -> Point | None:
 
 
 def value_of_text(text: str, reader: GraphReader | None = None) -> GraphValue | None:
-    """Return the duration, point, list, map, node, relationship or path that a text writes; None for all else.
-
-    Example:
-        >>> value_of_text('{"name": "Oslo"}'), value_of_text("POINT(1 2)"), value_of_text("[sic]")
-        ({'name': 'Oslo'}, Point(srid=None, coordinates=(1.0, 2.0)), None)
-    """
+    """Return the duration, point, list, map, node, relationship or path that a text writes; None for all else."""
     try:
         value = scalar_of_text(text) or (reader or GraphReader()).read(printed_value(text))
     except (UnreadableOutput, RecursionError):
@@ -287,11 +269,6 @@ def details_of_both(reference: Iterable[GraphValue], actual: Iterable[GraphValue
     the "srid" of points (else a point equals a list). "paths" says that relationships without properties, as in Neo4j's
     ``data()``, may be paths. "durations" says that there are some, so that lists of four integers are some too, as in
     its JSON.
-
-    Example:
-        >>> node = Node(("City",), {"name": "Oslo"})
-        >>> details_of_both([node], [node]) - details_of_both([node], [{"name": "Oslo"}])
-        frozenset({'labels'})
     """
     sides = [[part for value in values for part in _parts_of(value)] for values in (reference, actual)]
     parts = [part for side in sides for part in side]
@@ -335,13 +312,7 @@ def _parts_of(value: GraphValue) -> Iterator[GraphValue]:
 
 
 class GraphKeys(NamedTuple):
-    """Returns the keys of values.
-
-    Attributes:
-        details: Those that count; see ``details_of_both``.
-        rules: How values are compared.
-        key_of_term: Returns the key of a scalar.
-    """
+    """Returns the keys of values."""
 
     details: frozenset[str]
     rules: GraphRules
@@ -404,12 +375,7 @@ class GraphKeys(NamedTuple):
 
 
 def readable(value: GraphValue, longest: int = 300) -> str:
-    """Return a value for people, as Cypher would write it but without quotes, cut after so many characters.
-
-    Example:
-        >>> readable(Node(("City",), {"name": "Oslo", "tags": ["a", "b"]}))
-        '(:City {name: Oslo, tags: [a, b]})'
-    """
+    """Return a value for people, as Cypher would write it but without quotes, cut after so many characters."""
 
     def inside(items: Iterable[GraphValue]) -> list[str]:
         return [readable(item, longest) for item in islice(items, longest)]

@@ -74,16 +74,7 @@ _TEXT_KEYS: Final = ("content", "messages", "text")
 
 
 def results_in(value: Any, read_text: ReadText) -> SparqlResults:
-    """Return the results that a JSON value is or holds; ``read_text`` reads those in a text in it.
-
-    Raises:
-        CutOutput: They end before their end, or something next to them says that there are more.
-        UnreadableOutput: There are none, or several things that may be meant.
-
-    Example:
-        >>> results_in({"data": [{"name": "Oslo"}, {"name": "Bergen"}]}, read_text=str).form
-        'an array of row objects under data'
-    """
+    """Return the results that a JSON value is or holds; ``read_text`` reads those in a text in it."""
     if isinstance(value, str):
         return _noted(read_text(value), "encoded twice")
     if isinstance(value, Set):
@@ -231,10 +222,7 @@ _CELL_KEYS: Final = _words("v VarCharValue stringValue longValue doubleValue boo
 
 
 def _of_named_columns(value: Mapping[Any, Any]) -> SparqlResults | None:
-    """Read an object with the names of the columns next to the rows, as the interfaces of most databases return it.
-
-    Both may be further down, as Neo4j, BigQuery, Athena, Databricks and Snowflake have them.
-    """
+    """Read an object with the names of the columns next to the rows, as the interfaces of most databases return it."""
     statements = value.get("results")
     if "errors" in value and _is_array(statements) and len(statements) == 1 and isinstance(statements[0], Mapping):
         (value,) = statements  # of Neo4j's HTTP API
@@ -307,14 +295,7 @@ def _counted(rows: Sized) -> list[str]:
 
 
 def _of_parts(value: Mapping[Any, Any], read_text: ReadText) -> SparqlResults | None:
-    """Return the one thing under the keys of an object that is results.
-
-    SPARQL results take precedence over rows, and these over rows with objects in their cells.
-
-    Raises:
-        UnreadableOutput: The object reports an error, or has several things that may be meant.
-        CutOutput: What is under its keys ends before its end.
-    """
+    """Return the one thing under the keys of an object that is results."""
     refuse_error_report(value)
     found: list[tuple[str, SparqlResults]] = []
     cuts: list[CutOutput] = []

@@ -60,26 +60,12 @@ _BEGINNING: Final = re.compile(
 
 
 def looks_like_repr(text: str) -> bool:
-    """Return whether a text begins as Python prints a value; the rest is not read.
-
-    Example:
-        >>> looks_like_repr("[{'name': 'Oslo'}]"), looks_like_repr("<Record n=1>"), looks_like_repr("(see below)")
-        (True, True, False)
-    """
+    """Return whether a text begins as Python prints a value; the rest is not read."""
     return _BEGINNING.match(text.lstrip("\ufeff \t\r\n")) is not None
 
 
 def python_value(text: str) -> Any:
-    r"""Return the value that Python printed; dicts, tuples or records after each other are a list of them.
-
-    Raises:
-        CutOutput: The text breaks off before its end.
-        UnreadableOutput: It is something else, or too long or deep.
-
-    Example:
-        >>> python_value("[('Oslo', 5), (None, 2.5)]"), python_value("<Record n=1>\n<Record n=2>")
-        ([('Oslo', 5), (None, 2.5)], [{'n': 1}, {'n': 2}])
-    """
+    """Return the value that Python printed; dicts, tuples or records after each other are a list of them."""
     if len(text) > _LONGEST:
         raise UnreadableOutput(f"a Python value of more than {_LONGEST:,} characters")
     text = text.lstrip("\ufeff").strip()
@@ -110,15 +96,7 @@ _CYPHER_KEY: Final = re.compile(r'"(?:[^"\\]|\\.)*+"?|(?<!\w)`?(?P<key>[A-Za-z_]
 
 
 def printed_value(text: str) -> Any:
-    """Return the value that a text in a cell writes as JSON, Python, AGE or Cypher do.
-
-    Raises:
-        UnreadableOutput: It writes none that has parts.
-
-    Example:
-        >>> printed_value('(:City {name: "Oslo"})'), printed_value("('Oslo', 5)")
-        ({'labels': ['City'], 'properties': {'name': 'Oslo'}}, ('Oslo', 5))
-    """
+    """Return the value that a text in a cell writes as JSON, Python, AGE or Cypher do."""
     text = text.strip()
     if text.endswith(("::vertex", "::edge", "::path")):
         text = _AGTYPE.sub("", text)
@@ -306,12 +284,7 @@ def _timezone(offset: Term, _name: str = "") -> timezone:
 
 
 def duration_text(months: int, seconds: Decimal) -> str:
-    """Return a duration as XSD writes it, and one of months and seconds with different signs as Neo4j does.
-
-    Example:
-        >>> duration_text(14, Decimal("90.5")), duration_text(0, Decimal(-1)), duration_text(1, Decimal(-1))
-        ('P14MT90.5S', '-PT1S', 'P1MT-1S')
-    """
+    """Return a duration as XSD writes it, and one of months and seconds with different signs as Neo4j does."""
     if months <= 0 and seconds <= 0 and (months or seconds):
         return f"-{duration_text(-months, -seconds)}"
     return f"P{f'{months}M' if months else ''}T{seconds.normalize():f}S"

@@ -39,29 +39,11 @@ _LONGEST_TAIL: Final = 20_000  # so far from the end a server's notice is looked
 
 
 def read_sparql_results(output: Any, *, format: OutputFormat | None = None, path: str | None = None) -> SparqlResults:
-    r"""Read the results of a query in any form that tools return them in.
+    """Read the results of a query in any form that tools return them in; ``form`` of the results says in which.
 
-    Args:
-        output: SPARQL 1.1 JSON, as a string or parsed; an array of row objects, of arrays or of single values; one
-            object; a single value; names of columns next to rows, or an object of columns; any of them under a key,
-            in content blocks, encoded twice or one a line; W3C XML, CSV or TSV; a Markdown table or one that a console
-            draws; Python's repr; any of them in a code fence, and most before or after a sentence.
-        format: The form, if it is known; see ``OutputConfig``.
-        path: The keys on the way to the results in a JSON output, such as ``result.rows``; None: the whole output.
-
-    Returns:
-        The results, whose ``form`` says what was read. Cells of CSV, Markdown and row objects have no types; an empty
-        cell is unbound.
-
-    Raises:
-        CutOutput: The results end before their end.
-        UnreadableOutput: There are none, or several things that may be meant; nothing else is raised.
-        ValueError: The format is unknown.
-
-    Example:
-        >>> results = read_sparql_results("| name | n |\n|---|---|\n| Oslo | 5 |")
-        >>> results.variables, results.row_count, results.form
-        (('name', 'n'), 1, 'a Markdown table')
+    ``format`` is the form if it is known, as in ``OutputConfig``; ``path`` the keys on the way to the results in a JSON
+    output, such as ``result.rows``. Raises UnreadableOutput if there are no results or several that may be meant,
+    CutOutput if they end too early, and ValueError for an unknown format.
     """
     if format is not None and format not in get_args(OutputFormat):
         raise ValueError(f"unknown format {format!r:.40}; the formats are {', '.join(get_args(OutputFormat))}")
@@ -347,15 +329,7 @@ _GRAPH_COLUMNS: Final = ("subject", "predicate", "object", "graph")
 
 
 def read_graph(output: Any) -> SparqlResults:
-    """Read an RDF graph in any syntax, or as rows of its triples.
-
-    Returns:
-        Results with the columns subject, predicate and object; with graph, if there are named graphs.
-
-    Raises:
-        CutOutput: It breaks off before its end.
-        UnreadableOutput: It is not a graph, or neither pyoxigraph nor rdflib is installed.
-    """
+    """Read an RDF graph in any syntax, or as rows of its triples; its columns are subject, predicate, object, graph."""
     text = output if isinstance(output, str) else json_text(output)
     results = _first_readable(text, (partial(_read, readers=_readers_of_graphs), _read))
     if results.is_graph:

@@ -3,6 +3,7 @@
 import json
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from operator import itemgetter
@@ -68,12 +69,7 @@ UNBOUND: Final = Term("", UNBOUND_SHAPE)
 
 
 def term_of_value(value: str | float | Decimal) -> Term:
-    """Return a text, number or boolean as a term; only booleans and infinities have a type.
-
-    Example:
-        >>> term_of_value(5), term_of_value(True).text
-        (Term(text='5', shape=('literal', None, None)), 'true')
-    """
+    """Return a text, number or boolean as a term; only booleans and infinities have a type."""
     if isinstance(value, str):
         return Term(value)
     if isinstance(value, bool):
@@ -103,13 +99,9 @@ class TermColumn:
         """Whether all cells are IRIs, or literals of one type."""
         return not isinstance(self.shapes, list) and self.shapes[0] != "bnode" and not self.structures
 
-    def shape(self, row: int) -> Shape:
-        """Return the shape of a cell."""
-        return self.shapes[row] if isinstance(self.shapes, list) else self.shapes
-
     def kind(self, row: int) -> str:
         """Return the type of a cell; empty if it is unbound."""
-        return self.shape(row)[0]
+        return self.shapes[row][0] if isinstance(self.shapes, list) else self.shapes[0]
 
     def is_iri(self, row: int) -> bool:
         """Return whether a cell is an IRI, or in a form without types a text that can only be one."""
@@ -166,17 +158,9 @@ ReadText = Callable[[str], SparqlResults]
 
 
 def parse_sparql_results(output: Any) -> SparqlResults:
-    """Read SPARQL 1.1 Query Results JSON of a SELECT or ASK query, as a text or parsed already.
+    """Read SPARQL 1.1 JSON of a SELECT or ASK query, as a text or parsed; UnreadableOutput is raised for all else.
 
     Cells that are nearly RDF terms are read, with a note; a column with any other cell is kept by its name alone.
-
-    Raises:
-        UnreadableOutput: For everything else, such as the Turtle of a DESCRIBE query; nothing else is raised.
-
-    Example:
-        >>> results = parse_sparql_results('{"head": {"vars": ["n"]}, "results": {"bindings": [{}]}}')
-        >>> results.variables, results.row_count
-        (('n',), 1)
     """
     document = parsed_json(output) if isinstance(output, str) else output
     if not isinstance(document, Mapping):
@@ -190,11 +174,7 @@ def parse_sparql_results(output: Any) -> SparqlResults:
 
 
 def sparql_object(document: Mapping[Any, Any]) -> SparqlResults | None:
-    """Return the results of SPARQL 1.1 JSON, also without a head or with a truth value as a text; else None.
-
-    Raises:
-        UnreadableOutput: Their head has no names, or they have bindings that are not objects.
-    """
+    """Return the results of SPARQL 1.1 JSON, also without a head or with a truth value as a text; else None."""
     head, holder, form = document.get("head"), document.get("results"), SPARQL_JSON
     if "boolean" in document and ("head" in document or len(document) == 1):
         answer = {"true": True, "false": False}.get(str(document["boolean"]).lower())
@@ -204,7 +184,7 @@ def sparql_object(document: Mapping[Any, Any]) -> SparqlResults | None:
     bindings = holder.get("bindings")
     if not isinstance(bindings, list | tuple):
         return None
-    if not all(isinstance(binding, dict) for binding in bindings):
+    if not all(issubclass(kind, dict) for kind in set(map(type, bindings))):
         raise UnreadableOutput("bindings that are not all objects")
     variables = head.get("vars") if isinstance(head, Mapping) else None
     if not isinstance(variables, list) or not set(map(type, variables)) <= {str}:
@@ -219,16 +199,7 @@ def sparql_object(document: Mapping[Any, Any]) -> SparqlResults | None:
 
 
 def results_from_bindings(variables: Sequence[str] | None, bindings: Sequence[Mapping[str, Any]]) -> SparqlResults:
-    """Return the results of rows of RDF terms as SPARQL 1.1 JSON has them; without variables, all that the rows have.
-
-    Raises:
-        UnreadableOutput: A name has an unpaired surrogate.
-
-    Example:
-        >>> results = results_from_bindings(None, [{"n": {"type": "literal", "value": "Oslo"}}, {"n": "Bergen"}])
-        >>> results.columns["n"].texts, results.notes
-        (['Oslo', 'Bergen'], ('1 cell is not an RDF term with "type" and "value" (first: "n" in row 2)',))
-    """
+    """Return the results of rows of terms as SPARQL 1.1 JSON has them; without variables, all that the rows have."""
     if variables is None:
         variables = [name for binding in bindings for name in binding if isinstance(name, str)]
     require_unicode(variables)
@@ -237,21 +208,24 @@ def results_from_bindings(variables: Sequence[str] | None, bindings: Sequence[Ma
     odd: list[str] = []
     notes: tuple[str, ...] = ()
     for name in dict.fromkeys(variables):
-        cells = [binding.get(name) for binding in bindings]
+        try:
+            cells: list[Any] = list(map(itemgetter(name), bindings))
+        except KeyError:  # of an unbound cell
+            cells = [binding.get(name) for binding in bindings]
         try:
             columns[name] = _plain_column(cells)
+            continue
         except _NOT_PLAIN:
             terms: list[Term | Triple] = []
-            try:
-                terms.extend(map(term_of, cells))
-                columns[name] = column_of(terms)
-            except UnreadableOutput as fault:
-                where = f"its cell in row {len(terms) + 1} " if len(terms) < len(cells) else ""
-                faults[name] = f"{where}{fault}"
-                continue
-            for row, cell in enumerate(cells, start=1):
-                is_term = isinstance(cell, dict) and "type" in cell and isinstance(cell.get("value"), str | dict)
-                odd += [] if is_term or cell is None else [f'"{name}" in row {row}']
+        try:
+            terms.extend(map(term_of, cells))
+            columns[name] = column_of(terms)
+        except UnreadableOutput as fault:
+            faults[name] = f"its cell in row {len(terms) + 1} {fault}" if len(terms) < len(cells) else str(fault)
+            continue
+        for row, cell in enumerate(cells, start=1):
+            is_term = isinstance(cell, dict) and "type" in cell and isinstance(cell.get("value"), str | dict)
+            odd += [] if is_term or cell is None else [f'"{name}" in row {row}']
     if odd:
         are_not = plural(len(odd), "is not an RDF term", "are not RDF terms")
         notes = (f'{counted(len(odd), "cell")} {are_not} with "type" and "value" (first: {odd[0]})',)
@@ -259,11 +233,7 @@ def results_from_bindings(variables: Sequence[str] | None, bindings: Sequence[Ma
 
 
 def column_of(terms: Iterable[Term | Triple]) -> TermColumn:
-    """Return the column of terms, which has one object for equal shapes, as tables may be large.
-
-    Raises:
-        UnreadableOutput: A text has an unpaired surrogate.
-    """
+    """Return the column of terms, which has one object for equal shapes, as tables may be large."""
     texts: list[str] = []
     shapes: list[Shape] = []
     structures: dict[int, Triple] = {}
@@ -278,12 +248,7 @@ def column_of(terms: Iterable[Term | Triple]) -> TermColumn:
 
 
 def distinct_names(names: Sequence[str]) -> list[str]:
-    """Return the names of columns, of which the second with the same name, as in a join, gets a number.
-
-    Example:
-        >>> distinct_names(["id", "id", "name"])
-        ['id', 'id (2)', 'name']
-    """
+    """Return the names of columns, of which the second with the same name, as in a join, gets a number."""
     found: dict[str, None] = {}
     for name in names:
         numbered = (f"{name} ({at})" for at in range(2, len(names) + 1))
@@ -309,13 +274,16 @@ _FEW_CELLS: Final = 20
 
 def _plain_column(cells: Sequence[Any]) -> TermColumn:
     """Read a column of plain terms quickly; raise ``_NOT_PLAIN`` if a cell is none."""
-    if len(cells) > _FEW_CELLS and _are_alike(cells):
-        texts = [cell["value"] for cell in cells]
-        require_unicode(texts)
-        return TermColumn(texts, _plain_column(cells[:1]).shapes)
+    are_alike = False  # apart from their values
+    if len(cells) > _FEW_CELLS:
+        with suppress(TypeError, KeyError, AttributeError):  # some cells are unbound, or have other keys
+            keys = cells[0].keys() - {"value"}
+            are_alike = len(set(map(len, cells))) == 1 and all(
+                len(set(map(itemgetter(key), cells))) == 1 for key in keys
+            )
     texts, shapes = [], []
     known: dict[Shape, Shape] = {}
-    for cell in cells:
+    for cell in cells[:1] if are_alike else cells:
         text, shape = "", UNBOUND_SHAPE
         if cell is not None:
             text, shape = cell["value"], (cell["type"], cell.get("datatype"), cell.get("xml:lang"))
@@ -323,22 +291,12 @@ def _plain_column(cells: Sequence[Any]) -> TermColumn:
                 raise TypeError
         texts.append(text)
         shapes.append(known.setdefault(shape, shape))  # one object for equal shapes, as tables may be large
+    texts = list(map(itemgetter("value"), cells)) if are_alike else texts
     require_unicode(texts)
     for kind, datatype, language in known:
         if not isinstance(kind, str) or not isinstance(datatype, _TEXT) or not isinstance(language, _TEXT):
             raise TypeError
     return TermColumn(texts, shapes[0] if len(known) == 1 else shapes)
-
-
-def _are_alike(cells: Sequence[Any]) -> bool:
-    """Return whether all cells have the same keys and, apart from their value, the same under each."""
-    first = cells[0]
-    try:
-        if set(map(len, cells)) != {len(first)}:
-            return False
-        return all(set(map(itemgetter(key), cells)) == {first[key]} for key in first if key != "value")
-    except (TypeError, KeyError):  # some cells are unbound, or have other keys
-        return False
 
 
 _DEEPEST: Final = 4  # of triple terms in triple terms, as parts may hold the same object repeatedly

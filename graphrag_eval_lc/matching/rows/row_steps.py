@@ -92,20 +92,12 @@ def _reader_for(reference: StepView) -> Read:
 
 
 def reference_results(reference: StepView) -> SparqlResults:
-    """Return the results of a reference step, read as its media type says, else in the form that they have.
-
-    Raises:
-        UnreadableOutput: There are none; `CutOutput` if they end before their end.
-    """
+    """Return the results of a reference step, read as its media type says, else in the form that they have."""
     return reference.parsed(_reader_for(reference))
 
 
 def step_results(step: StepView, read: Read | None = None) -> SparqlResults:
-    """Return the results of a step, read as ``steps.outputs`` declares, else by ``read`` or in whatever form they have.
-
-    Raises:
-        UnreadableOutput: There are none; `CutOutput` if they end before their end.
-    """
+    """Return the results of a step, read as ``steps.outputs`` says, else by ``read`` or in whatever form they have."""
     declared, cut = step.declared and step.declared.format, step.cut_by_capture
     try:
         results = step.parsed(read if read and not declared else _reader(_is_of_sql(step), declared))
@@ -119,11 +111,7 @@ def step_results(step: StepView, read: Read | None = None) -> SparqlResults:
 
 
 def actual_results(actual: StepView, reference: StepView) -> SparqlResults:
-    """Return the results of a step; what is not an evident table is read as the reference's media type says.
-
-    Raises:
-        UnreadableOutput: There are none; `CutOutput` if they end before their end.
-    """
+    """Return the results of a step; what is not an evident table is read as the reference's media type says."""
     read = _reader_for(reference)
     try:
         return step_results(actual, read if read is read_graph else None)
@@ -148,11 +136,7 @@ def _is_json(output: Any) -> bool:
 
 
 def match_row_steps(reference: StepView, actual: StepView) -> StepScore:
-    """Compare the outputs of two steps that return rows; the same text is a match, whatever it is.
-
-    The keys ``required_columns``, ``ordered``, ``ignore_duplicates``, ``strict`` and ``tolerance`` in the reference
-    step say how to compare.
-    """
+    """Compare the outputs of two steps that return rows; the same text is a match, whatever it is."""
     try:
         options = reference.once(comparison_options)
     except ValueError as problem:
@@ -188,12 +172,7 @@ def compare_row_steps(reference: StepView, actual: StepView, options: Mapping[st
 
 
 def _as_meant(found: SparqlResults, expected: SparqlResults, required: Any) -> SparqlResults:
-    """Return results that may be read in two ways as the reference says.
-
-    The first of several arrays has names if it has those that are required. A tuple with a value for each of several
-    columns is a row, as cursors return it. Lists of one value are values if the reference has no lists, as Gremlin's
-    ``valueMap`` returns them.
-    """
+    """Return results that may be read in two ways as the reference says."""
     columns, count = list(found.columns.values()), found.row_count
     wanted = required if isinstance(required, list | tuple) else expected.variables
     if count > 1 and found.form.startswith("an array of arrays"):
@@ -238,11 +217,7 @@ def _with_whole_cells(results: SparqlResults, expected: SparqlResults) -> Sparql
 
 
 def comparison_options(reference: StepView) -> dict[str, Any]:
-    """Return how a reference step says to compare, as arguments of ``compare_sparql_results``.
-
-    Raises:
-        ValueError: A key has a value that it cannot have.
-    """
+    """Return how a reference step says to compare, as arguments of ``compare_sparql_results``."""
     options: dict[str, Any] = {"ordered": False, "ignore_duplicates": True, "strict": False}
     options |= {key: given for key in options if (given := reference.get(key)) is not None}
     for key, given in options.items():

@@ -7,7 +7,7 @@ that the reference does not have equals a text of the reference that is written 
 
 import re
 from bisect import bisect_left
-from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from itertools import chain, count, repeat
 from math import inf
@@ -59,15 +59,7 @@ class Tolerances(NamedTuple):
 
     @classmethod
     def of(cls, tolerance: Tolerance | None, *, strict: bool = False) -> "Tolerances":
-        """Return the tolerances of an argument; if RDF terms are compared, only one for all numbers counts.
-
-        Raises:
-            ValueError: It is not from 0 to below 1, or for a datatype that has none.
-
-        Example:
-            >>> Tolerances.of({"float": 1e-4})
-            Tolerances(integer=0.0, decimal=0.0, double=1e-12, float=0.0001)
-        """
+        """Return the tolerances of an argument; if RDF terms are compared, only one for all numbers counts."""
         if tolerance is not None and not isinstance(tolerance, Mapping):
             every = relative_tolerance(tolerance)
             return cls(0.0, every, every, every)
@@ -115,12 +107,7 @@ BLANK_KEY: Final = 1
 
 
 class KeyColumn(NamedTuple):
-    """The keys of a column.
-
-    Attributes:
-        keys: One per row; equal keys are equal cells. A cell with blank nodes has the key of what else it has.
-        blanks: The blank nodes of the cells that have some, in order, by numbers that count for each side.
-    """
+    """The keys of a column."""
 
     keys: list[int]
     blanks: Mapping[int, tuple[int, ...]]
@@ -194,13 +181,7 @@ def is_simple_literal(shape: Shape) -> bool:
 
 
 class _TermType:
-    """The terms of one shape: what reads their values, and the keys of their texts.
-
-    Attributes:
-        keys: The keys of texts that have a value, or a normal form that is another text.
-        keys_by_text: The keys of all other texts, of normal forms, and of texts in which the reference writes values;
-            types whose texts may be equal share it.
-    """
+    """The terms of one shape: what reads their values, and the keys of their texts."""
 
     def __init__(self, shape: Shape, rules: Rules, texts: dict[Hashable, dict[str, int]]) -> None:
         self.kind, self.datatype, language = shape
@@ -226,20 +207,19 @@ class _TermType:
         are_words = self.datatype is None and _FIRST_OF_VALUES.isdisjoint(map(_first_character, new))
         return [] if are_words else new
 
-    def has_normal_forms(self, texts: Sequence[str]) -> bool:
-        """Return whether some texts may have a normal form that is another text."""
-        if self._has_booleans or not (self._is_nfc or self._is_iri):
-            return self._has_booleans
-        joined = "".join(texts)
-        return not joined.isascii() or (self._is_iri and "%" in joined)
-
-    def normal(self, text: str) -> str:
-        """Return the normal form of a text, to which all texts of the same meaning are equal."""
+    def normal_forms(self, texts: Sequence[str]) -> dict[str, str]:
+        """Return the normal form, to which all texts of the same meaning are equal, of those that have another one."""
         if self._has_booleans:
-            return boolean_text(text) or text
-        if self._is_iri:
-            text = _ESCAPE.sub(lambda escape: escape[0].upper(), text)
-        return normalize("NFC", text) if self._is_nfc else text
+            forms = {text: boolean_text(text) or text for text in texts}
+        else:
+            joined = "".join(texts) if self._is_nfc or self._is_iri else ""
+            if joined.isascii() and not (self._is_iri and "%" in joined):  # nearly always
+                return {}
+            forms = {
+                text: _ESCAPE.sub(lambda escape: escape[0].upper(), text) if self._is_iri else text for text in texts
+            }
+            forms = {text: normalize("NFC", form) if self._is_nfc else form for text, form in forms.items()}
+        return {text: form for text, form in forms.items() if form != text}
 
 
 _WITHOUT_TEXTS: Final = {"": UNBOUND_KEY, "bnode": BLANK_KEY}
@@ -257,33 +237,16 @@ _NO_BLANKS: Final[Mapping[int, tuple[int, ...]]] = {}
 
 
 class _Side(NamedTuple):
-    """One of two results: its columns, their values with parts by row, and the numbers of its blank nodes.
-
-    ``learn`` finds the keys of those texts of a type that have a value.
-    """
+    """One of two results: its columns, their values with parts by row, and the numbers of its blank nodes."""
 
     columns: Mapping[str, TermColumn]
     structures: Mapping[str, Mapping[int, Any]]
-    learn: Callable[[_TermType, Sequence[str]], None]
+    is_reference: bool
     labels: dict[str, int]
 
 
 class Keys:
-    """Two results that are compared, and the keys of their cells, which are found when they are needed.
-
-    Attributes:
-        reference: The expected results.
-        actual: The results that are compared with them.
-        names: The required columns of the reference.
-        rules: How they are compared.
-
-    Example:
-        >>> five = SparqlResults({"n": TermColumn(["5"], ("literal", None, None))}, 1)
-        >>> other = SparqlResults({"m": TermColumn(["5.0", "six"], ("literal", None, None))}, 2)
-        >>> keys = Keys(five, other, ["n"], Rules())
-        >>> keys.required["n"].keys[0] == keys.column("m").keys[0]
-        True
-    """
+    """Two results that are compared, and the keys of their cells, which are found when they are needed."""
 
     def __init__(self, reference: SparqlResults, actual: SparqlResults, names: Sequence[str], rules: Rules) -> None:
         self.reference, self.actual, self.names, self.rules = reference, actual, names, rules
@@ -292,11 +255,8 @@ class Keys:
         self._types: dict[Shape, _TermType] = {}
         self._values: dict[Hashable, int] = {}
         self._columns: dict[str, KeyColumn] = {}
-
-    @property
-    def are_graphs(self) -> bool:
-        """Whether both are graphs, whose columns match by name only."""
-        return self.reference.is_graph and self.actual.is_graph
+        self._numbers, self._coordinates = (_NumberKeys(rules.tolerances, self._new_key) for _ in range(2))
+        self.are_graphs = reference.is_graph and actual.is_graph  # whose columns match by name only
 
     @cached_property
     def required(self) -> dict[str, KeyColumn]:
@@ -305,7 +265,7 @@ class Keys:
         cells = {name: self._by_type(column) for name, column in side.columns.items()}
         for of, texts, _ in chain.from_iterable(cells.values()):
             if of.has_values:
-                self._add_values(of, texts)  # first, as texts that are written like values are equal to them
+                self._learn(of, texts, adds=True)  # first, as texts that are written like values are equal to them
         return {name: self._key_column(side, name, cells[name]) for name in cells}
 
     def column(self, name: str) -> KeyColumn:
@@ -319,18 +279,7 @@ class Keys:
         required = {name: self.reference.columns[name] for name in self.names}
         are_untyped = self.reference.is_untyped and self.actual.is_untyped
         structures, others = _structures_of((required, self.actual.columns), reads_texts=are_untyped)
-        return (
-            _Side(required, structures, self._add_values, {}),
-            _Side(self.actual.columns, others, self._find_values, {}),
-        )
-
-    @cached_property
-    def _numbers(self) -> _NumberKeys:
-        return _NumberKeys(self.rules.tolerances, self._new_key)
-
-    @cached_property
-    def _coordinates(self) -> _NumberKeys:
-        return _NumberKeys(self.rules.tolerances, self._new_key)
+        return _Side(required, structures, True, {}), _Side(self.actual.columns, others, False, {})
 
     @cached_property
     def _details(self) -> frozenset[str]:
@@ -345,36 +294,24 @@ class Keys:
                 self._types[shape] = _TermType(shape, self.rules, self._texts)
         return [(self._types[shape], texts, rows) for shape, texts, rows in cells]
 
-    def _add_values(self, of: _TermType, texts: Sequence[str]) -> None:
-        """Add the values of the reference, whose texts have the same keys."""
-        new = of.unread(texts)
+    def _learn(self, of: _TermType, texts: Sequence[str], *, adds: bool) -> None:
+        """Find the keys of texts that have a value: a new one, or that of a value or text of the reference."""
+        new, by_text = of.unread(texts), {} if adds else of.keys_by_text
         for kind, numbers in numbers_by_kind(new, of.datatype).items() if of.has_numbers and new else ():
-            of.keys.update(zip(numbers, self._numbers.add(numbers.values(), kind), strict=True))
-        for text, value in self._values_of(of, new, self._coordinates.add):
-            of.keys[text] = self._values.setdefault(value, next(self._new_key))
-        for text in new:
-            if text in of.keys:
-                of.keys_by_text.setdefault(text, of.keys[text])
-
-    def _find_values(self, of: _TermType, texts: Sequence[str]) -> None:
-        """Find the keys of actual values: of one of the reference, otherwise of a text of it that is written so."""
-        new, by_text = of.unread(texts), of.keys_by_text
-        for kind, numbers in numbers_by_kind(new, of.datatype).items() if of.has_numbers and new else ():
-            found = self._numbers.find(numbers.values(), kind, map(by_text.get, numbers))
+            values = numbers.values()
+            found = (
+                self._numbers.add(values, kind) if adds else self._numbers.find(values, kind, map(by_text.get, numbers))
+            )
             of.keys.update(zip(numbers, found, strict=True))
-        for text, value in self._values_of(of, new, self._coordinates.find):
-            of.keys[text] = self._values.setdefault(value, by_text.get(text) or next(self._new_key))
-
-    def _values_of(
-        self, of: _TermType, texts: Sequence[str], keys_of: Callable[[Collection[Number], NumberKind], list[int]]
-    ) -> Iterator[tuple[str, Hashable]]:
-        """Yield the texts that have a value other than a number, with this value; coordinates become their keys."""
-        for text in texts if of.read else ():
+        coordinate_keys = self._coordinates.add if adds else self._coordinates.find
+        for text in new:
             value = None if text in of.keys or not of.read else of.read(text)
-            if value is not None and of.datatype == WKT_LITERAL:
-                value = value[0], *keys_of(value[1], NumberKind.DOUBLE)
             if value is not None:
-                yield text, value
+                if of.datatype == WKT_LITERAL:
+                    value = value[0], *coordinate_keys(value[1], NumberKind.DOUBLE)
+                of.keys[text] = self._values.setdefault(value, by_text.get(text) or next(self._new_key))
+            if adds and text in of.keys:
+                of.keys_by_text.setdefault(text, of.keys[text])
 
     def _key_column(self, side: _Side, name: str, cells: _Cells) -> KeyColumn:
         structures = side.structures.get(name, {})
@@ -401,13 +338,12 @@ class Keys:
             return [_WITHOUT_TEXTS[of.kind]] * len(texts)
         keys, by_text = of.keys, of.keys_by_text
         if of.has_values:
-            side.learn(of, texts)
+            self._learn(of, texts, adds=side.is_reference)
             found = [key for key in map(keys.get, texts) if key is not None]
             if len(found) == len(texts):
                 return found
-        for text in dict.fromkeys(texts) if of.has_normal_forms(texts) else ():
-            normal = text if text in keys else of.normal(text)
-            if normal != text:
+        for text, normal in of.normal_forms(texts).items():
+            if text not in keys:
                 keys[text] = by_text[normal] = by_text.get(normal) or by_text.get(text) or next(self._new_key)
                 by_text.setdefault(text, keys[text])
         if not keys or keys.keys().isdisjoint(texts):
@@ -450,10 +386,7 @@ _MAY_BE_STRUCTURE: Final = re.compile(
 def _structures_of(
     results: Sequence[Mapping[str, TermColumn]], *, reads_texts: bool
 ) -> list[dict[str, Mapping[int, Any]]]:
-    """Return the values with parts by column and row, for each side: those read, and those that untyped texts write.
-
-    Texts are read if either side has values of property graphs, or ``reads_texts`` says so.
-    """
+    """Return the values with parts by column and row, for each side: those read, and those that untyped texts write."""
     structures = [value for side in results for column in side.values() for value in column.structures.values()]
     if not structures and not reads_texts:
         return [{}, {}]

@@ -16,12 +16,7 @@ from typing import Any, Final
 from xml.etree import ElementTree
 
 from graphrag_eval_lc.files.rdf_graphs import rdf_term
-from graphrag_eval_lc.matching.outputs import (
-    CutOutput,
-    UnreadableOutput,
-    cut_mark,
-    is_prose,
-)
+from graphrag_eval_lc.matching.outputs import CutOutput, UnreadableOutput, cut_mark, is_prose
 from graphrag_eval_lc.matching.rows.results import (
     UNBOUND,
     Shape,

@@ -56,13 +56,6 @@ def test_best_assignment(row_scores: list[dict[int, float]], assignment: list[in
     assert best_assignment(row_scores) == assignment
 
 
-@given(ROWS, st.randoms())
-def test_order_inside_a_group_does_not_matter(row_scores: list[dict[int, float]], random: object) -> None:
-    shuffled = list(row_scores)
-    random.shuffle(shuffled)  # type: ignore[attr-defined]
-    assert rank(shuffled, best_assignment(shuffled)) == rank(row_scores, best_assignment(row_scores))
-
-
 @pytest.mark.full
 @pytest.mark.parametrize(
     "row_scores",

@@ -5,7 +5,6 @@ from typing import Any
 
 import pytest
 
-from graphrag_eval_lc import run_evaluation
 from graphrag_eval_lc.errors import DatasetError
 from graphrag_eval_lc.matching import StepKind, match_steps, register_matcher, register_step_kind
 from graphrag_eval_lc.matching.matchers import StepView
@@ -48,31 +47,6 @@ def test_sparql_results_under_a_misspelt_media_type_are_compared_as_such(media_t
     assert match_steps([[reference]], [actual]).steps_score == 1.0
 
 
-@pytest.mark.parametrize(
-    ("media_type", "output"),
-    [
-        ("aplication/sparql-results+json", "SELECT"),
-        ("application/sparql+json", '{"a": 1}'),
-        ("text/turtle", rows("n")),
-        ("application/ld+json", rows("n")),
-        ("application/jsonl", rows("n")),
-        ("text/uri", "urn:a"),
-        (None, rows("n")),
-        ("", rows("n")),
-    ],
-)
-def test_another_media_type_stays_as_it_is(media_type: str | None, output: str) -> None:
-    assert meant(media_type, output=output) == media_type
-
-
-def test_sparql_query_without_a_media_type_is_compared_by_its_rows() -> None:
-    assert meant(None, "sparql_query") == SPARQL
-    assert meant(None, "sparql_query", "<urn:a> a <urn:B> .") is None
-    assert meant(None, "sparql_query", None) is None
-    actual = {"name": "sparql_query", "output": rows("other_name"), "status": "success"}
-    assert match_steps([[{"name": "sparql_query", "output": rows("n")}]], [actual]).steps_score == 1.0
-
-
 def constant(score: float) -> Callable[[Any, Any], float]:
     return lambda reference, actual: score
 
@@ -90,14 +64,6 @@ def test_registered_media_type_is_meant_to_the_letter() -> None:
 
 
 @pytest.mark.usefixtures("forget_matchers")
-def test_step_that_is_compared_by_its_name_keeps_its_media_type() -> None:
-    register_matcher(name="sparql_query")(constant(0.25))
-    assert meant(None, "sparql_query") is None
-    actual = {"name": "sparql_query", "output": "x", "status": "success"}
-    assert match_steps([[{"name": "sparql_query", "output": rows("n")}]], [actual]).steps_score == 0.25
-
-
-@pytest.mark.usefixtures("forget_matchers")
 def test_registered_kind_whose_parse_fails_does_not_make_the_comparison_fail() -> None:
     def broken(output: Any) -> Any:
         raise KeyError(output)
@@ -105,15 +71,6 @@ def test_registered_kind_whose_parse_fails_does_not_make_the_comparison_fail() -
     register_step_kind(StepKind(key="t", serves=((None, "text/mine"),), matcher=constant(1.0), parse=broken))
     assert meant("text/mines") == "text/mines"
     assert near_media_types("text/mines") == ["text/mine"]
-
-
-def test_result_keeps_the_media_type_as_the_dataset_has_it() -> None:
-    step = {"name": "run_sparql", "output": rows("n"), "output_media_type": "application/sparql+json"}
-    dataset: Any = [{"template_id": "t", "questions": [{"id": "q", "question_text": "?", "reference_steps": [[step]]}]}]
-    actual: Any = {"name": "run_sparql", "output": rows("m"), "status": "success", "args": {}, "id": "c"}
-    (result,) = run_evaluation(dataset, {"q": {"actual_steps": [actual]}})
-    assert result["steps_score"] == 1.0
-    assert result["reference_steps"][0][0]["output_media_type"] == "application/sparql+json"  # type: ignore[index]
 
 
 # --- statuses and names -------------------------------------------------------------------------------------------

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from graphrag_eval_lc.matching import StepView, match_steps
-from graphrag_eval_lc.matching.json_and_text import first_difference, match_json_steps, match_texts
+from graphrag_eval_lc.matching.json_and_text import first_difference, match_json_steps
 
 VALUES = st.recursive(
     st.none()
@@ -89,12 +89,3 @@ def test_an_output_that_is_nested_too_deeply_is_unreadable() -> None:
     score, reason = compared("[]", deep)
     assert (score, "nested too deeply" in reason) == (0.0, True)
     assert compared(deep, deep)[0] == 1.0  # the same text
-
-
-def test_long_texts_are_shortened_and_their_first_difference_is_shown() -> None:
-    def reason(reference: str, actual: str) -> str:
-        return match_texts(StepView({"output": reference}), StepView({"output": actual})).reason()
-
-    assert len(reason("x" * 10_000, "y" * 10_000)) < 200
-    shown = "another text from character 102 on: 'xc' instead of 'bc'"
-    assert reason("x" * 100 + "abc", "x" * 100 + "axc") == shown

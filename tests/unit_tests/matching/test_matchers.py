@@ -4,7 +4,7 @@ import weakref
 
 import pytest
 
-from graphrag_eval_lc.matching import StepScore, StepView, UnreadableOutput, explained
+from graphrag_eval_lc.matching import StepView, UnreadableOutput, explained
 from graphrag_eval_lc.matching.rows.results import parse_sparql_results
 
 
@@ -30,21 +30,10 @@ def test_unreadable_output_is_raised_each_time() -> None:
             view.parsed(refuse)
 
 
-def test_defaults_fill_in_missing_and_null_keys_only() -> None:
-    view = StepView({"name": "s", "ordered": None, "strict": True, "output": None}, {"ordered": False, "strict": False})
-    assert dict(view) == {"name": "s", "ordered": False, "strict": True, "output": None}
-
-
 @pytest.mark.parametrize("score", [-0.1, 1.1, math.nan, math.inf])
 def test_score_outside_0_to_1_is_refused(score: float) -> None:
     with pytest.raises(ValueError, match="from 0 to 1"):
         explained(score, "")
-
-
-def test_explained_comparison_is_as_close_as_its_score() -> None:
-    comparison = explained(0.5, "half")
-    assert isinstance(comparison, StepScore)
-    assert (comparison.reason(), comparison.closeness()) == ("half", 0.5)
 
 
 class Kept:

@@ -67,12 +67,6 @@ def test_exception_of_a_matcher_scores_0_and_is_the_reason() -> None:
     assert comparison.reason() == "the comparison failed with KeyError: 'rows'"
 
 
-@pytest.mark.parametrize("outcome", [2, -1, float("nan"), "yes", None])
-def test_matcher_that_gives_no_score_is_told_so(outcome: object) -> None:
-    with pytest.raises(MatcherError, match="a number from 0 to 1"):
-        comparison_of(constant(outcome), StepView({"name": "s"}), StepView({}))  # type: ignore[arg-type]
-
-
 def test_custom_matchers_are_those_of_users_also_in_the_place_of_built_in_ones() -> None:
     assert custom_matchers() == {}
     own = register_matcher(name="count")(constant(1.0))  # type: ignore[type-var]

@@ -1,21 +1,13 @@
 import json
-from collections.abc import Sequence
 from typing import Any
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from support.machine_speed import processor_seconds
 
-from graphrag_eval_lc.matching import StepView, match_steps
+from graphrag_eval_lc.matching import StepView
 from graphrag_eval_lc.matching.matchers import comparison_of
 from graphrag_eval_lc.matching.retrieval import found_ids, match_retrieval_steps, relevant_ids
 from graphrag_eval_lc.metrics import recall_at_k
-
-
-def documents(*ids: str) -> str:
-    return json.dumps([{"id": identifier, "text": f"text of {identifier}"} for identifier in ids])
-
 
 ids = st.sampled_from(["1", "2", "doc", "<urn:a>", "urn:a", 1, 2, 2.0, 1.5])
 relevance = (
@@ -33,24 +25,6 @@ def test_score_is_recall_at_k_of_the_ids_in_one_form(relevant: Any, retrieved: l
     assert [comparison_of(match_retrieval_steps, reference, actual).score for _ in range(2)] == [
         recall_at_k(wanted, found, k)
     ] * 2
-
-
-def retrieval_steps(count: int, outputs: Sequence[str]) -> list[dict[str, Any]]:
-    return [
-        {"name": "retrieval", "args": {}, "id": str(at), "status": "success", "output": outputs[at % len(outputs)]}
-        for at in range(count)
-    ]
-
-
-@pytest.mark.parametrize(("references", "actual"), [(3, 5), pytest.param(300, 1_000, marks=pytest.mark.full)])
-def test_mean_of_equal_scores_is_that_score_however_many_steps(references: int, actual: int) -> None:
-    names = [f"doc-{number}" for number in range(20)]
-    with processor_seconds(20):
-        match = match_steps(
-            [retrieval_steps(references, [documents(*names)])], retrieval_steps(actual, [documents(*names[:3])])
-        )
-        assert match.steps_score == 0.15
-        assert [one.actual for one in match.matches] == list(range(actual - references, actual))
 
 
 def test_what_is_made_of_a_step_is_made_once() -> None:

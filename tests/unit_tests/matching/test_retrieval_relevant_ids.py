@@ -9,7 +9,6 @@ from graphrag_eval_lc.matching import StepView, UnreadableOutput
 from graphrag_eval_lc.matching.retrieval import (
     alternatives,
     found_ids,
-    parse_document_ids,
     parse_relevant_ids,
     relevant_ids,
 )
@@ -72,17 +71,6 @@ def test_relevant_ids_go_before_the_output() -> None:
     assert relevant_ids(StepView({"relevant_ids": [["a", "b"]]})) == [["a", "b"]]
 
 
-def test_alternatives_are_the_groups_of_which_one_will_do() -> None:
-    assert alternatives(["a", "b", "a"]) == [["a"], ["b"]]
-    assert alternatives([["a", "b"], ["c"]]) == [["a", "b"], ["c"]]
-    assert alternatives({"a": 1, "b": 0}) == [["a"]]
-
-
-def test_ids_of_sparql_results_are_the_bound_values_of_the_column_in_row_order() -> None:
-    output = rows({"doc": "urn:b"}, {"n": "1"}, {"doc": "urn:a", "n": "2"}, {"doc": "5"})
-    assert relevant_ids(sparql(output)) == ["urn:b", "urn:a", "5"]
-
-
 def test_blank_nodes_are_retrieved_and_never_relevant() -> None:
     reference, actual = sparql(rows({"doc": "_:x"}, {"doc": "urn:a"})), sparql(rows({"doc": "_:x"}, {"doc": "urn:a"}))
     relevant = relevant_ids(reference)
@@ -93,25 +81,6 @@ def test_column_of_another_name_is_the_one_with_most_of_the_relevant_ids() -> No
     reference = sparql(rows({"doc": "urn:a"}, {"doc": "urn:b"}))
     actual = sparql(rows({"label": "urn:a", "iri": "urn:b"}, {"label": "A", "iri": "urn:a"}))
     assert found_ids(relevant_ids(reference), actual)[1] == ["urn:b", "urn:a"]
-
-
-def test_named_column_goes_before_one_that_would_fit_better() -> None:
-    reference = sparql(rows({"doc": "urn:a"}))
-    actual = sparql(rows({"doc": "urn:x", "other": "urn:a"}))
-    assert found_ids(relevant_ids(reference), actual)[1] == ["urn:x"]
-
-
-@pytest.mark.parametrize(
-    ("relevant", "found"),
-    [([1.0, 2], ["1", "2"]), ({1: 2.0}, {"1": 2.0}), ([[1]], [["1"]]), (["<urn:1>", "<b>"], ["urn:1", "<b>"])],
-)
-def test_ids_are_texts_beside_sparql_results(relevant: Any, found: Any) -> None:
-    assert found_ids(relevant, sparql(rows({"doc": "1"}))) == (found, ["1"])
-
-
-def test_iri_in_angle_brackets_finds_its_column() -> None:
-    actual = sparql(rows({"a": "urn:9", "b": "urn:1"}))
-    assert found_ids(["<urn:1>"], actual) == (["urn:1"], ["urn:1"])
 
 
 @pytest.mark.parametrize(
@@ -125,10 +94,6 @@ def test_iri_in_angle_brackets_finds_its_column() -> None:
 def test_results_without_a_column_have_no_ids(output: str, complaint: str) -> None:
     with pytest.raises(UnreadableOutput, match=complaint):
         found_ids(["urn:a"], sparql(output))
-
-
-def test_documents_may_repeat_their_ids() -> None:
-    assert parse_document_ids(documents("a", 1, "a")) == ["a", 1, "a"]
 
 
 def test_an_id_column_that_cannot_be_read_says_why_and_another_one_does_no_harm() -> None:

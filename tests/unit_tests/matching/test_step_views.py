@@ -33,13 +33,6 @@ def test_the_name_of_the_tool_will_do_and_that_of_the_step_goes_before_it() -> N
     assert score({"output": ROWS}, RENAMED, "read_graph", names=names, kinds=kinds) == 0.0
 
 
-def test_rows_may_be_made_json_or_text() -> None:
-    results = {"output": ROWS, "output_media_type": "application/sparql-results+json"}
-    spaced = ROWS.replace(", ", ",  ")
-    assert [score(results, each, kinds={"graph": "json"}) for each in (RENAMED, spaced)] == [0.0, 1.0]
-    assert [score(results, each, kinds={"graph": "text"}) for each in (spaced, ROWS)] == [0.0, 1.0]
-
-
 def test_what_has_ids_counts_as_retrieval_and_is_rows_else() -> None:
     retrieval = RetrievalConfig.model_validate({"steps": [{"name": "graph", "column": "id"}]})
     views = StepViews(StepsConfig(kinds={"graph": "rows"}), retrieval=retrieval)
@@ -95,21 +88,7 @@ def test_a_kind_that_cannot_be_is_one_error_that_names_the_nearest(config: Any, 
     assert raised.value.key == key
 
 
-def test_matching_refuses_an_unknown_kind_too() -> None:
-    with pytest.raises(ConfigError, match="unknown step kind 'row'"):
-        score({"output": "a"}, "a", kinds={"graph": "row"})
-
-
 def test_reports_of_runs_whose_plugins_are_gone_read_the_steps_without_their_kinds() -> None:
     config = EvaluationConfig.model_validate({"steps": {"kinds": {"graph": "of_a_plugin"}}})
     views = StepViews(config.steps)
     assert views.kind_of(views.reference_view({"name": "graph"})).key == "text"
-
-
-def test_tools_that_are_known_to_give_rows_are_shown_as_such() -> None:
-    views = StepViews(StepsConfig(kinds={"graph": "rows", "sql_db_query": "text"}))
-    shown = [
-        views.shown_as_of(name, views.own_kind_of(views.reference_view({"name": name, "output": "a"})))
-        for name in ("graph", "cypher_query", "sql_db_query", "other")
-    ]
-    assert shown == ["rows", "rows", "text", "text"]

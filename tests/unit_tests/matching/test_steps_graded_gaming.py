@@ -133,34 +133,7 @@ def test_trick_scores_as_well_as_the_honest_steps_and_is_worth_less(trick: str) 
     assert score(case, case.trick, "graded") <= case.at_most  # after
 
 
-@pytest.mark.parametrize(
-    ("wanted", "step"),
-    [
-        pytest.param(
-            POWERS, QUERY("SELECT ?p ?x { ?x :in :station1 ; :power ?p } ORDER BY DESC(?p)"), id="other names"
-        ),
-        pytest.param(COUNTED, QUERY("SELECT (COUNT(?x) AS ?total) { ?x a :Transformer }"), id="a count"),
-        pytest.param(TRUTH, QUERY("SELECT (EXISTS { ?s a :Substation } AS ?found) {}"), id="a truth value"),
-        pytest.param(IRI, QUERY("SELECT ?name ?s { ?s :name ?name FILTER(?name = 'BERGEN') }"), id="beside a label"),
-        pytest.param(ASKED, QUERY("ASK { :station1 a :Substation }"), id="another question of the same answer"),
-    ],
-)
-def test_honest_call_in_other_words_is_worth_1(wanted: dict[str, Any], step: dict[str, Any]) -> None:
-    case = Case(wanted, [step], [], 0.0)
-    assert (score(case, [step], "binary"), score(case, [step], "graded")) == (1.0, 1.0)
-
-
 def score(case: Case, steps: list[dict[str, Any]], grading: Literal["binary", "graded"]) -> float:
     found = match_steps([[case.wanted]], [{**step, "id": f"c{at}"} for at, step in enumerate(steps)], grading=grading)
     assert found.steps_score is not None
     return found.steps_score
-
-
-def test_near_miss_at_the_end_does_not_cancel_what_was_found() -> None:
-    near = QUERY("SELECT ?t ?power { ?t :in :station1 ; :power ?power } LIMIT 1")
-    groups = [[IRI], [POWERS]]
-    steps = [SEARCH("BERGEN"), near]
-    binary, graded = match_steps(groups, steps), match_steps(groups, steps, grading="graded")
-    assert binary.steps_score == 0.0
-    assert graded.steps_score is not None
-    assert 0.75 < graded.steps_score < 1.0

@@ -8,8 +8,7 @@ from support.uncertain_steps import looked, reference, register_doubts
 
 from graphrag_eval_lc.config import Scoring
 from graphrag_eval_lc.matching import StepsMatch, match_steps
-from graphrag_eval_lc.matching.matchers import CutOutput, StepScore, StepView, comparison_of, explained
-from graphrag_eval_lc.matching.retrieval import match_retrieval_steps
+from graphrag_eval_lc.matching.matchers import StepScore, StepView, comparison_of, explained
 
 
 def matched(groups: Sequence[Sequence[str]], outputs: Sequence[str], scoring: Scoring = "last_group") -> StepsMatch:
@@ -40,73 +39,16 @@ def test_undecided_steps_count_0_and_bound_the_score_from_above(
     assert numbers(matched(groups, outputs)) == expected
 
 
-@pytest.mark.parametrize(
-    ("groups", "outputs", "expected"),
-    [
-        pytest.param([["a"], ["ok"]], ["a", "?"], (0.0, 1, 1.0), id="the upper score walks on where the walk stopped"),
-        pytest.param([["a?"], ["ok"]], ["b", "no"], (0.0, 0, None), id="a group that is not reached is not undecided"),
-        pytest.param([["a"], ["ok"]], ["b", "?"], (0.0, 1, 0.5), id="nor does it fit"),
-        pytest.param([["a"], ["ok"]], ["ok", "no", "?"], (0.5, 0, None), id="none that is early enough may fit"),
-        pytest.param([["a"], ["ok"]], ["ok", "a", "?"], (0.5, 0, 1.0), id="a later match would leave room"),
-    ],
-)
-def test_groups_in_order_are_walked_as_far_as_they_may_fit(
-    groups: Any, outputs: Any, expected: tuple[float, int, float | None]
-) -> None:
-    assert numbers(matched(groups, outputs, "all_groups")) == expected
-
-
 class TestDiagnosis:
     def outcomes(self, match: StepsMatch) -> list[list[str]]:
         return [[step.outcome for step in group] for group in match.diagnosis]
 
-    def test_outcome_is_that_of_the_comparison_with_the_nearest_step(self) -> None:
-        match = matched([["ok", "so", "a"]], ["ok", "?", "no"])
-        assert self.outcomes(match) == [["match", "undecided", "undecided"]]
-        assert self.outcomes(matched([["ok"]], ["no"])) == [["mismatch"]]
-
-    def test_step_without_any_comparison_is_a_mismatch(self) -> None:
-        assert self.outcomes(matched([["ok"]], [])) == [["mismatch"]]
-        register_doubts()
-        failed = looked(status="error", error="away")
-        assert self.outcomes(match_steps([[reference()]], [failed])) == [["mismatch"]]
-
-    def test_undecided_step_is_nearer_than_one_that_does_not_fit(self) -> None:
-        step = matched([["ok"]], ["?", "no"]).diagnosis[0][0]
-        assert (step.nearest, step.score, step.matched) == (0, 0.0, False)
-        assert step.reason == "the search reached its bound"
-
-    def test_undecided_step_is_told_rather_than_one_that_fulfils_another_step(self) -> None:
-        match = matched([["ok", "ok"]], ["ok", "?"])
-        assert sorted(self.outcomes(match)[0]) == ["match", "undecided"]
-        assert {step.nearest for step in match.diagnosis[0]} == {0, 1}
-
-    def test_step_that_may_fit_is_not_called_extra(self) -> None:
-        assert matched([["ok"]], ["?", "no"]).extra == [1]
-
 
 class TestCutOutputs:
-    def test_are_told_by_step_and_undecided(self) -> None:
-        match = matched([["ok"]], ["o<cut>", "no"])
-        assert match.cut == {0: "the output ends after 1 characters"}
-        assert numbers(match) == (0.0, 1, 1.0)
-        assert match.diagnosis[0][0].reason == "the output ends after 1 characters"
-        assert match.unreadable == {}
-
     def test_do_not_depend_on_what_is_asked_first(self) -> None:
         first, second = (matched([["ok"], ["so"]], ["o<cut>", "so"]) for _ in range(2))
         assert second.diagnosis is not None
         assert first.cut == second.cut == {0: "the output ends after 1 characters"}
-
-    def test_of_retrieval_are_undecided(self) -> None:
-        documents = {"name": "retrieval", "output": '[{"id": "a"}]'}
-
-        class CutView(StepView):
-            def parsed(self, parse: Any) -> Any:
-                raise CutOutput("the output ends in a text")
-
-        found = comparison_of(match_retrieval_steps, StepView(documents), CutView(documents))
-        assert (found.score, found.outcome, found.cut) == (0.0, "undecided", "the output ends in a text")
 
 
 OUTPUTS = st.lists(st.sampled_from(["a", "b", "c", "?", "0.5", "a<cut>"]), max_size=6)

@@ -57,12 +57,6 @@ def test_what_breaks_the_format_is_passed_over(groups: Any, steps: Any) -> None:
     reference_names(groups)
 
 
-@given(pairs=st.lists(st.tuples(st.sampled_from(["a", "b"]), st.sampled_from(["a", "b", "c", "d"])), max_size=6))
-def test_order_of_the_responses_does_not_matter(pairs: list[tuple[str, str]]) -> None:
-    taken: list[Any] = [([[reference(name, "1")]], response(call(tool, "1"))) for name, tool in pairs]
-    assert suggested(*taken) == suggested(*reversed(taken))
-
-
 @pytest.mark.parametrize(
     ("one", "other", "is_alike"),
     [

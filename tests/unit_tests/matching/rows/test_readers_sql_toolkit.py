@@ -69,18 +69,6 @@ def test_rows_of_the_tool_match_with_columns_in_any_order(query: Any) -> None:
     assert score(TOWNS, query, "SELECT name, people + 1, founded, seen FROM town").score == 0.0
 
 
-def test_no_rows_are_the_tool_s_empty_text(query: Any) -> None:
-    assert score("[]", query, "SELECT name FROM town WHERE people < 0").score == 1.0
-    assert score(TOWNS, query, "SELECT name FROM town WHERE people < 0").score == 0.0
-    assert score("[]", query, "SELECT name FROM town").score == 0.0
-
-
-def test_an_error_of_the_tool_is_no_rows(query: Any) -> None:
-    found = score("[]", query, "SELECT name FROM village")
-    assert found.score == 0.0
-    assert "an error: (sqlite3.OperationalError) no such table: village" in found.reason()
-
-
 def test_the_tool_cuts_long_texts_and_the_reason_says_so(query: Any) -> None:
     about = rows((("A capital. " * 60, "string"), ("Oslo", "string")))
     found = score(about, query, "SELECT about, name FROM town WHERE name = 'Oslo'")

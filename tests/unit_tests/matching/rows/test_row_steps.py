@@ -93,19 +93,3 @@ def test_node_keys_and_the_order_of_lists_come_from_the_config() -> None:
     assert (score(one, other, RowsConfig()), score(one, other, RowsConfig(node_keys=["iri"]))) == (0.0, 1.0)
     lists = ["a", "b"], ["b", "a"]
     assert (score(*lists, RowsConfig()), score(*lists, RowsConfig(list_order=False))) == (0.0, 1.0)
-
-
-def test_steps_that_all_score_0_are_ranked_by_how_near_they_come() -> None:
-    reference = StepView({"name": "sparql_query", "output": results("ab", "x1", "y2", "z3")})
-    outputs = [results("ab", "x1", "y2"), results("ab", "x1", "y3"), results("ab", "p5", "q6")]
-    found = [match_row_steps(reference, StepView({"name": "sparql_query", "output": output})) for output in outputs]
-    near, nearer, far = (step.closeness() for step in found)
-    assert 1.0 > near >= nearer > far >= 0.0
-    assert [step.score for step in found] == [0.0, 0.0, 0.0]
-
-
-def test_named_columns_without_rows_are_worth_half_if_the_reference_names_none() -> None:
-    for output, worth in (('{"columns": ["a"], "data": []}', 0.5), ("[]", 1.0)):
-        actual = {"name": "cypher_query", "args": {}, "id": "1", "status": "success", "output": output}
-        match = match_steps([[{"name": "cypher_query", "output": "[]"}]], [actual], grading="graded")
-        assert match.steps_score == worth
