@@ -60,7 +60,7 @@ class JudgeCache:
         return entry[1] if entry is not None and entry[0] == digest else None
 
     def put(self, digest: str, record: Mapping[str, Any]) -> None:
-        """Keep a record; it is a TypeError if it cannot be written as JSON."""
+        """Keep a record, which is plain data."""
         line = json.dumps({"digest": digest, "record": record}, separators=(",", ":")).encode() + b"\n"
         with self._lock:
             if self._writer is None:

@@ -1,4 +1,3 @@
-import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -6,7 +5,7 @@ from typing import Any
 import pytest
 from support.scripted_judges import ScriptedJudge
 
-from graphrag_eval_lc.errors import JudgeError, OptionError, ResponsesError, RunFolderError
+from graphrag_eval_lc.errors import OptionError, ResponsesError, RunFolderError
 from graphrag_eval_lc.evaluation.judged_tables import AnswerJudge, JudgedTable, judge_table
 from graphrag_eval_lc.judges import AnswerCorrectness
 from graphrag_eval_lc.judges.answer_tables import JUDGED_COLUMNS, read_table
@@ -126,18 +125,6 @@ def test_what_was_judged_before_a_crash_is_not_asked_again(
     assert not partial.exists()
 
 
-def test_record_of_another_version_beside_the_output_is_passed_over(
-    write_table: Write, tmp_path: Path, judged: Callable[..., JudgedTable]
-) -> None:
-    source = write_table(ROWS[:1])
-    with pytest.raises(KeyboardInterrupt):
-        judged(write_table(ROWS, "more.tsv"), judge_of(found("0"))[0], told=Interrupted())
-    partial = tmp_path / "out.tsv.partial"
-    digest = json.loads(partial.read_text())["digest"]
-    partial.write_text(json.dumps({"digest": digest, "record": {"Reasoning": "old"}}) + "\n")
-    assert judged(source, judge_of(found("new"))[0]).asked == 1
-
-
 def test_overwriting_begins_anew_also_for_what_was_cut_short(
     write_table: Write, tmp_path: Path, judged: Callable[..., JudgedTable]
 ) -> None:
@@ -162,13 +149,6 @@ def test_blank_texts_are_errors_of_their_rows_alone(
     assert done.cost == 0.01
 
 
-def test_unknown_cost_of_one_answer_makes_the_sum_unknown(
-    write_table: Write, judged: Callable[..., JudgedTable]
-) -> None:
-    judge, _ = judge_of(found("paid"), UnusableAnswerError("refused", cost=None), JudgeError("free"))
-    assert judged(write_table(ROWS), judge).cost is None
-
-
 def test_only_chosen_rows_are_judged_and_all_are_written(
     write_table: Write, tmp_path: Path, judged: Callable[..., JudgedTable]
 ) -> None:
@@ -182,31 +162,12 @@ def test_only_chosen_rows_are_judged_and_all_are_written(
     ]
 
 
-def test_what_is_known_of_rows_that_are_not_chosen_stays(
-    write_table: Write, tmp_path: Path, judged: Callable[..., JudgedTable], progress: Any
-) -> None:
-    source = write_table(ROWS)
-    judged(source, judge_of(found("0"), JudgeError("refused"), found("2"))[0])
-    progress.noted.clear()
-    judged(source, judge_of()[0], chosen=[True, False, False])
-    assert [row["Reasoning"] for row in rows_of(tmp_path / "out.tsv")] == ["0", "", "2"]
-    assert progress.noted == [(1, 1)]
-
-
 def test_without_an_output_nothing_is_written(
     write_table: Write, tmp_path: Path, judged: Callable[..., JudgedTable]
 ) -> None:
     done = judged(write_table(ROWS[:1]), judge_of(found("0"))[0], output=None)
     assert done.cells[0]["Reasoning"] == "0"
     assert [path.name for path in tmp_path.iterdir()] == ["in.tsv"]
-
-
-def test_table_without_rows_gives_one_without_rows(
-    write_table: Write, tmp_path: Path, judged: Callable[..., JudgedTable]
-) -> None:
-    judged(write_table([]), judge_of()[0])
-    assert rows_of(tmp_path / "out.tsv") == []
-    assert judged(write_table(ROWS[:1]), judge_of(found("0"))[0]).asked == 1
 
 
 @pytest.mark.parametrize("content", ["Question\tx\n1\t2\n", "some notes\n", "a\tb\n1\n"])
@@ -229,11 +190,6 @@ def test_judged_answers_of_another_input_are_not_replaced(
     with pytest.raises(RunFolderError, match=r"out\.tsv: .*none of which is in the input\. Give another file, or pass"):
         judged(write_table(ROWS[1:]), judge_of()[0])
     assert (tmp_path / "out.tsv").read_bytes() == before
-
-
-def test_empty_file_is_no_obstacle(write_table: Write, tmp_path: Path, judged: Callable[..., JudgedTable]) -> None:
-    (tmp_path / "out.tsv").touch()
-    assert judged(write_table(ROWS[:1]), judge_of(found("0"))[0]).asked == 1
 
 
 def test_input_is_never_the_output(write_table: Write, judged: Callable[..., JudgedTable]) -> None:

@@ -87,22 +87,6 @@ def test_second_run_in_the_same_process_is_refused(tmp_path: Path) -> None:
     FolderLock(tmp_path).release()
 
 
-def test_lock_is_released_once(tmp_path: Path) -> None:
-    first = FolderLock(tmp_path)
-    first.release()
-    with FolderLock(tmp_path):
-        first.release()
-        with pytest.raises(RunFolderError, match="works in this folder"):
-            FolderLock(tmp_path)
-
-
-def test_locks_of_two_folders_are_apart(tmp_path: Path) -> None:
-    (tmp_path / "a").mkdir()
-    (tmp_path / "b").mkdir()
-    with FolderLock(tmp_path / "a"), FolderLock(tmp_path / "b"):
-        pass
-
-
 @pytest.mark.skipif(sys.platform == "win32", reason="needs links and modes")
 def test_lock_file_is_private_and_links_are_not_followed(tmp_path: Path) -> None:
     with FolderLock(tmp_path):

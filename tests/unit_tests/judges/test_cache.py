@@ -91,14 +91,6 @@ def test_threads_may_use_it_at_once(path: Path) -> None:
     assert all(again.get(f"{thread}-{number}") for thread in range(8) for number in range(50))
 
 
-def test_what_is_no_json_is_refused_and_leaves_no_trace(path: Path) -> None:
-    cache = JudgeCache(path)
-    with pytest.raises(TypeError):
-        cache.put("a", {"value": object()})
-    assert cache.get("a") is None
-    assert not path.exists()
-
-
 def test_path_that_is_no_file_is_told(tmp_path: Path) -> None:
     with pytest.raises(RunFolderError, match="cannot be read"):
         JudgeCache(tmp_path)
