@@ -29,7 +29,7 @@ from graphrag_eval_lc.dataset.loading import DatasetSource, Responses
 from graphrag_eval_lc.errors import AgentError, ConfigError, OptionError
 
 if TYPE_CHECKING:
-    from graphrag_eval_lc.capture.kept import CaptureKeywords
+    from graphrag_eval_lc.capture.values import CaptureKeywords
 
 P = ParamSpec("P")
 R = TypeVar("R")

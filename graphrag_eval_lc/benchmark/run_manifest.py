@@ -29,7 +29,7 @@ from graphrag_eval_lc.registry.modules import spec_of
 
 if TYPE_CHECKING:
     from graphrag_eval_lc.benchmark.run_options import CheckedOptions
-    from graphrag_eval_lc.capture.kept import CaptureKeywords
+    from graphrag_eval_lc.capture.values import CaptureKeywords
 
 
 _ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")

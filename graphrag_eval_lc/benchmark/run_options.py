@@ -45,7 +45,7 @@ from graphrag_eval_lc.records import Question, Response
 from graphrag_eval_lc.retrying import RetryOn, RetryPolicy
 
 if TYPE_CHECKING:  # --help need not wait for LangChain
-    from graphrag_eval_lc.capture.kept import CaptureKeywords
+    from graphrag_eval_lc.capture.values import CaptureKeywords
 else:
     CaptureKeywords = Mapping[str, Any]
 

@@ -2,44 +2,21 @@
 
 from bisect import bisect
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from functools import lru_cache
 from itertools import chain
 from operator import itemgetter
 from time import perf_counter
 from typing import Any
 
-from langchain_core.messages import AIMessage, ToolCall, ToolMessage
+from langchain_core.messages import AIMessage, ToolCall
 from langchain_core.outputs import LLMResult
 
-from graphrag_eval_lc.capture.history import History, KnownMessage, Reading
-from graphrag_eval_lc.capture.kept import KeptMessages, given_messages
-from graphrag_eval_lc.capture.llm_calls import (
-    ProviderCall,
-    answer_problems,
-    first_generation,
-    generated_message,
-    is_cache_hit,
-    is_generated,
-    message_result,
-    model_call,
-    provider_events,
-)
-from graphrag_eval_lc.capture.messages import (
-    answer_in,
-    answer_text,
-    as_message,
-    field_of,
-    id_of,
-    is_class_name,
-    is_handoff_message,
-    schema_names,
-    updates_in,
-    whole_answer,
-)
-from graphrag_eval_lc.capture.record import ModelRun, Record, Tree
-from graphrag_eval_lc.capture.responses import CountedCall, Part, Step, WaitingCall, unfinished_text
-from graphrag_eval_lc.capture.steps import AskedCall, Order, Steps
+from graphrag_eval_lc.capture import llm_calls, messages
+from graphrag_eval_lc.capture.record import MessageList, ModelRun, Record, Tree
+from graphrag_eval_lc.capture.responses import CountedCall, Part, Step, unfinished_text
+from graphrag_eval_lc.capture.steps import AskedCall, History, KnownMessage, Order, Steps
 from graphrag_eval_lc.capture.values import Outcome
 from graphrag_eval_lc.registry.metrics import ELAPSED_SEC
 from graphrag_eval_lc.texts import listed
@@ -48,16 +25,14 @@ from graphrag_eval_lc.texts import listed
 def interpreted(tree: Tree, reported_ids: set[str], ends: set[str]) -> Part:
     """Return what a tree means, which stays as it is. Never raises: what cannot be interpreted is warned of.
 
-    Args:
-        tree: The records of one root run or block.
-        reported_ids: The ids of all messages in the callbacks of models, of all runs of the handler.
-        ends: The ids of the last messages of its earlier runs.
+    ``reported_ids`` are the ids of all messages in the callbacks of models, of all runs of the handler; ``ends`` those
+    of the last messages of its earlier runs.
     """
     part = Part(tree, perf_counter() - tree.started if tree.elapsed_sec is None else tree.elapsed_sec)
     of_error = list[str]()
     part.error = None if tree.error is None else part.kept_error(tree.error, of_error)
     run = _Interpretation(part, reported_ids, ends)
-    passes: Sequence[Callable[[], None]] = (
+    for each in (
         run.take_over_waiting,
         run.read_events,
         run.steps.compare_answers,
@@ -65,8 +40,7 @@ def interpreted(tree: Tree, reported_ids: set[str], ends: set[str]) -> Part:
         run.finish_steps,
         run.find_answer,
         run.find_what_is_left,
-    )
-    for each in passes:
+    ):
         try:
             each()
         except Exception as error:
@@ -82,16 +56,12 @@ class _Interpretation:
         self.steps = Steps(part)
         self._part = part
         self._tree = part.tree
-        self._kept = KeptMessages(part.tree.options, part.warnings)
-        part.messages, part.tools = self._kept.messages, self._kept.tools
         self._reported_ids = reported_ids
         self._history = History(part.tree, ends)
-        # the model calls in their order, what was recorded of them, and the tools around
-        self._models: list[tuple[CountedCall, ModelRun | None, Record | None]] = []
+        self._models: list[tuple[ModelRun, Record | None]] = []  # the model calls in their order, and the tools around
         self._begins: dict[Record, int] = {}  # the number of the event with which each record begins
         self._branches: dict[Record, Order] = {}  # the place of each record among parallel branches
         self._tasks: dict[tuple[Record, Any], list[tuple[str, Any]]] = {}  # path and rank of those that run in parallel
-        self._tops: list[Record] = []  # the root or the runs of a block, as they ended
         self._top: Record | None = None  # the one of the root or the runs of a block that is under way
         self._event = self._ranks = 0
         self._at = 0.0
@@ -105,10 +75,8 @@ class _Interpretation:
         if self._tree.resumes is not None and self._tree.events:
             root = self._tree.events[0][0].scope
             for call in self._tree.resumes.waiting:
-                source, order = self._history.known({"id": call.message_id}), ((-1, 0), call.place)
-                taken = AskedCall(source, call.call_id, call.name, call.args, call.place, root, None, order)
-                taken.asked_at, taken.is_reported, taken.has_kept_args = call.asked_at, True, True
-                self.steps.add_call(taken)
+                source = self._history.known(call.source.form)
+                self.steps.add_call(replace(call, source=source, scope=root, order=((-1, 0), call.place), steps=[]))
 
     # --- the pass over events: calls that models ask for, tools that run, and messages that answer ---
 
@@ -121,25 +89,23 @@ class _Interpretation:
                     self._read_end(record)
                 else:
                     self._begins[record] = event
-                    self._place(record)
+                    self._branches[record] = self._branch_of(record, record.parent)
                     self._read_start(record)
             except Exception as error:
                 self._part.warn_of(error)
 
-    def _place(self, record: Record) -> None:
-        """Find the place of a record among parallel branches: by langgraph's paths of tasks, else by their start."""
-        parent = record.parent
+    def _branch_of(self, record: Record, parent: Record | None) -> Order:
+        """Return the place of a record among parallel branches: by langgraph's paths of tasks, else by their start."""
         if parent is None or parent.kind == "block":
-            self._branches[record] = (self._rank(), "") if parent is not None else ()
-            return
+            return () if parent is None else (self._rank(), "")
         branch = self._branches.get(parent, ())
-        if record.path is not None and (record.is_node or record.path != parent.path):
-            tasks, order = self._tasks.setdefault((parent, record.graph_step), []), task_order(record.path)
-            place = bisect(tasks, order, key=itemgetter(0))
-            rank = tasks[place][1] if place < len(tasks) else self._rank()
-            tasks.insert(place, (order, rank))
-            branch = (*branch, rank, order)
-        self._branches[record] = branch
+        if record.path is None or (record.path == parent.path and not record.is_node):
+            return branch
+        tasks, order = self._tasks.setdefault((parent, record.graph_step), []), task_order(record.path)
+        place = bisect(tasks, order, key=itemgetter(0))
+        rank = tasks[place][1] if place < len(tasks) else self._rank()
+        tasks.insert(place, (order, rank))
+        return (*branch, rank, order)
 
     def _rank(self) -> tuple[int, int]:
         """Return the next number in the order of the run."""
@@ -147,7 +113,7 @@ class _Interpretation:
         return self._event, self._ranks
 
     def _read_start(self, record: Record) -> None:
-        if (record.is_top or record.is_node) and record.kind == "chain":
+        if record.kind == "chain" and (record.is_top or record.is_node):
             self._is_state = record.is_node
             if record.is_top:
                 self._top, record.continues_thread = record, record.continues_thread or not record.has_input
@@ -160,7 +126,7 @@ class _Interpretation:
             if record.is_node and record.input_messages:
                 self._graphs_read.add(record.scope)
         if record.model is not None:
-            self._models.append((CountedCall({}), record.model, record.outer))
+            self._models.append((record.model, record.outer))
             for call, message in self.steps.answers_in(record.model.prompt, self._history.known):
                 self.steps.answer(message, [call], record)
         if record.tool is not None:
@@ -175,21 +141,17 @@ class _Interpretation:
             self._model_ended(record, record.model)
         if record.tool is not None:
             self.steps.ended(record, record.tool)
-        if record.is_top:
-            self._tops.append(record)
-            if record.kind == "chain":
-                if record.continues_thread:
-                    self._history.add_history(record.output_messages, is_graph=record.is_graph)
-                self._read_output(record)
-                lasts = (each.items[-1] if each.items else each.before for each in record.output_messages)
-                self._part.ends += [identifier for last in lasts if (identifier := id_of(last)) is not None]
+        if record.kind == "chain" and record.is_top:
+            if record.continues_thread:
+                self._history.add_history(record.output_messages, is_graph=record.is_graph)
+            self._read_output(record)
+            lasts = (each.items[-1] if each.items else each.before for each in record.output_messages)
+            self._part.ends += [identifier for last in lasts if (identifier := messages.id_of(last)) is not None]
         elif record.is_node:
             self._read_output(record)
         else:
             self._is_state = False
-            for message in chain.from_iterable(messages.items for messages in record.output_messages):
-                if isinstance(message, ToolMessage):
-                    self._note_answer(message, self.steps.with_id(message.tool_call_id, record), record)
+            self._take_in(record.output_messages, record)
 
     def _model_ended(self, record: Record, model: ModelRun) -> None:
         message = model.message
@@ -197,7 +159,7 @@ class _Interpretation:
             return
         begin, known = self._begins[record], self._history.known(message)
         if known.reported_from > begin:  # it hands on the message of another model, as a router does
-            self._models = [each for each in self._models if each[1] is not model]
+            self._models = [each for each in self._models if each[0] is not model]
             return
         known.reported_from = begin
         self._history.count(message, record.node, is_reported=True)
@@ -211,25 +173,21 @@ class _Interpretation:
         self._is_state = record.is_top and (record.is_graph or record.is_graph_run)
         readings = [self._history.read(messages) for messages in record.output_messages]
         for reading in readings:
-            self.steps.schemas.update(schema_names(reading.new, record.output))
+            self.steps.schemas.update(messages.schema_names(reading.items, record.output))
         self._take_in(readings, record)
 
-    def _take_in(self, readings: Iterable[Reading], record: Record) -> None:
+    def _take_in(self, readings: Iterable[MessageList], record: Record) -> None:
         """Take calls, answers and model calls from new messages."""
         for reading in readings:
-            asking = None if reading.before is None else as_message(reading.before)
+            asking = None if reading.before is None else messages.as_message(reading.before)
             calls = self._calls_in(asking, record) if isinstance(asking, AIMessage) else []
-            for message in reading.new:
+            for message in reading.items:
                 if isinstance(message, AIMessage):
                     calls = self._new_from_model(message, record)
                 else:
                     answered = [call for call in calls if call.call_id == message.tool_call_id]
-                    self._note_answer(message, answered or self.steps.with_id(message.tool_call_id, record), record)
-
-    def _note_answer(self, message: ToolMessage, calls: Sequence[AskedCall], record: Record) -> None:
-        if calls:
-            is_cached = self._is_from_cache(record)
-            self.steps.answer(message, calls, record, models=len(self._models), is_from_cache=is_cached)
+                    answered = answered or self.steps.with_id(message.tool_call_id, record)
+                    self.steps.answer(message, answered, record, len(self._models), self._is_from_cache(record))
 
     def _is_from_cache(self, record: Record) -> bool:
         """Return whether what is new comes from langgraph's cache: it is in a state, and no node returned it.
@@ -290,63 +248,54 @@ class _Interpretation:
 
     def _new_from_model(self, message: AIMessage, record: Record) -> list[AskedCall]:
         """Note a model's message that is new in a list, perhaps one that no callback reported; return its calls."""
-        if is_handoff_message(message):
+        if messages.is_handoff_message(message):
             return []
         if not self._history.is_counted(message, record.node):
+            is_cached = self._is_from_cache(record)
             if message.id in self._reported_ids:
-                self._part.cached_models += self._is_from_cache(record)
+                self._part.cached_models += is_cached
             else:
                 self._note_provider_steps(message, record)
-                if is_generated(message):
+                if llm_calls.is_generated(message):
                     self._history.count(message, record.node)
-                    if self._is_from_cache(record):
-                        self._part.cached_models += 1
-                    else:
-                        self._add_unreported_call(message, record)
+                    self._part.cached_models += is_cached
+                    if not is_cached:  # a call that only its message shows
+                        run = ModelRun({}, has_ended=True, result=llm_calls.message_result(message), message=message)
+                        run.call, run.is_from_elsewhere = llm_calls.model_call(run.result), self._tree.had_id(message)
+                        run.gave = llm_calls.given_messages([message]) if self._tree.options.keep_messages else ()
+                        self._models.append((run, record.outer))
         return self._calls_in(message, record, is_new=True)
 
     def _note_provider_steps(self, message: AIMessage, record: Record) -> None:
         """Note the calls of the provider's own tools in a message, which have no callbacks."""
-        for event in provider_events(message):
-            if isinstance(event, ProviderCall):
-                order = (*self._branches[record], self._rank(), 0)
-                self.steps.provider_called(event, record, order, self._at)
-            else:
-                self.steps.provider_answered(event)
-
-    def _add_unreported_call(self, message: AIMessage, record: Record) -> None:
-        """Note a model call that only its message shows."""
-        result = message_result(message)
-        call = model_call(result)
-        problems = answer_problems(result, call.get("finish_reason"), self._tree.options, self._part.warnings)
-        counted = CountedCall(call, problems=problems, is_from_elsewhere=self._tree.had_id(message))
-        if self._tree.options.keep_messages:
-            counted.gave = self._kept.add(given_messages([message]))
-        self._models.append((counted, None, record.outer))
+        for event in llm_calls.provider_events(message):
+            order = (*self._branches[record], self._rank(), 0)
+            self.steps.at_the_provider(event, record, order, self._at)
 
     # --- the passes over model calls and steps: what was recorded of them, and the steps around ---
 
     def finish_model_calls(self) -> None:
         """Complete the model calls with what was recorded of them; those under way do not count yet."""
         tree, part = self._tree, self._part
-        for counted, run, outer in self._models:
-            counted.parent = None if outer is None else self.steps.step_of.get(outer)
-            if run is not None and run.given is not None:
-                counted.given, counted.gave = self._kept.add(run.given), self._kept.add(run.gave)
-                counted.tools = self._kept.add_tools(run.tools)
-            if run is not None:
-                counted.call, counted.is_cache_hit = run.call.copy(), is_cache_hit(run.message)
-                if run.first_token is not None:
-                    counted.call["first_token_sec"] = run.first_token - run.started
-                if run.error is not None:
-                    counted.call["error"] = part.kept_error(run.error)
-                elif run.result is not None:
-                    reason = run.call.get("finish_reason")
-                    counted.problems = answer_problems(run.result, reason, tree.options, part.warnings)
-                elif tree.has_ended and not run.has_ended:
-                    counted.call[ELAPSED_SEC] = tree.started + part.elapsed_sec - run.started
-                    counted.call["error"] = unfinished_text(part.error)
-            if run is None or run.has_ended or tree.has_ended:
+        kept = llm_calls.KeptMessages(tree.options, part.warnings)
+        part.messages, part.tools = kept.messages, kept.tools
+        for run, outer in self._models:
+            call = run.call.copy()
+            counted = CountedCall(call, None if outer is None else self.steps.step_of.get(outer))
+            counted.is_cache_hit, counted.is_from_elsewhere = llm_calls.is_cache_hit(run.message), run.is_from_elsewhere
+            counted.given = None if run.given is None else kept.add(run.given)
+            counted.gave, counted.tools = kept.add(run.gave), kept.add_tools(run.tools)
+            if run.first_token is not None:
+                call["first_token_sec"] = run.first_token - run.started
+            if run.error is not None:
+                call["error"] = part.kept_error(run.error)
+            elif run.result is not None:
+                reason = call.get("finish_reason")
+                counted.problems = llm_calls.answer_problems(run.result, reason, tree.options, part.warnings)
+            elif tree.has_ended and not run.has_ended:
+                call[ELAPSED_SEC] = tree.started + part.elapsed_sec - run.started
+                call["error"] = unfinished_text(part.error)
+            if run.has_ended or tree.has_ended:
                 part.model_calls.append(counted)
 
     def finish_steps(self) -> None:
@@ -354,24 +303,25 @@ class _Interpretation:
         tree, part, step_of = self._tree, self._part, self.steps.step_of
         for each, outer in self.steps.outer_of.items():
             each.parent = None if outer is None else step_of.get(outer)
-        if tree.has_ended:
-            for record, step in step_of.items():
-                if step.status == "open" and record.tool is not None:
-                    step.end(Outcome("error", unfinished_text(part.error)))
-                    step.elapsed_sec, step.is_forced = tree.started + part.elapsed_sec - record.tool.started, True
+        for record, step in step_of.items() if tree.has_ended else ():
+            if step.status == "open" and record.tool is not None:
+                step.end(Outcome("error", unfinished_text(part.error)))
+                step.elapsed_sec, step.is_forced = tree.started + part.elapsed_sec - record.tool.started, True
         part.steps = in_order(self.steps.all)
 
     # --- the passes over the outputs: the answer, and what nobody answered ---
 
     def find_answer(self) -> None:
         """Find the answer in the outputs of the root, or of the runs of a block: the last one counts."""
-        for record in self._tops:
+        for record in (record for record, is_end, _ in self._tree.events if is_end and record.is_top):
             if record.kind == "chain":
                 self._read_answer(record)
-            elif isinstance(record.output, LLMResult) and (generation := first_generation(record.output)) is not None:
-                message = generated_message(record.output)
-                text = generation.text if message is None else answer_text(message)
-                self._part.answer = None if message is not None and message.tool_calls else text
+            elif isinstance(record.output, LLMResult):
+                message, first = llm_calls.generated_message(record.output), llm_calls.first_generation(record.output)
+                if message is not None:
+                    self._part.answer = None if message.tool_calls else messages.answer_text(message)
+                elif first is not None:
+                    self._part.answer = first.text
 
     def _read_answer(self, record: Record) -> None:
         part, output = self._part, record.output
@@ -379,27 +329,27 @@ class _Interpretation:
 
         def is_given(name: str) -> bool:
             nodes = (record for record, is_end, _ in self._tree.events if is_end and record.is_node)
-            updates = chain.from_iterable(updates_in(node.output) for node in nodes)
-            return is_new or any(field_of(update, name) is not None for update in updates)
+            updates = chain.from_iterable(messages.updates_in(node.output) for node in nodes)
+            return is_new or any(messages.field_of(update, name) is not None for update in updates)
 
-        answer = answer_in(output, self._history.is_old, is_given=is_given)
+        answer = messages.answer_in(output, self._history.is_old, is_given=is_given)
         is_state = record.is_graph if record.has_nodes is None else record.has_nodes
         if answer is None and not is_state:
-            answer = whole_answer(output)
+            answer = messages.whole_answer(output)
         if self._tree.is_paused:
             part.draft = answer
         elif answer is not None or (isinstance(output, AIMessage) and output.tool_calls):
             part.answer = answer
         if answer is None and record.continues_thread:
-            part.standing = answer_in(output)
+            part.standing = messages.answer_in(output)
 
     def find_what_is_left(self) -> None:
         """Warn of calls that nobody answered, or leave them to the caller or to the run that resumes this one."""
-        tree, part = self._tree, self._part
+        tree, part, waiting = self._tree, self._part, list(self.steps.waiting)
         last = tree.events[-1][0] if tree.events else None
-        output = None if last is None or not last.is_root else last.output
-        message = generated_message(output) if isinstance(output, LLMResult) else output
-        left = [call for call in self.steps.waiting if call.is_expected]
+        output = None if last is None or last.parent is not None else last.output
+        message = llm_calls.generated_message(output) if isinstance(output, LLMResult) else output
+        left = [call for call in waiting if call.is_expected]
         if left and isinstance(message, AIMessage) and message.tool_calls:
             for call in left:
                 call.is_expected = False
@@ -408,18 +358,19 @@ class _Interpretation:
                 f"the run returns a message with tool calls to its caller: {names}; to record a loop around such calls "
                 'as one response, wrap it in: with capture_run(question_id="...")'
             )
-        for call in self.steps.waiting:
+        for call in waiting:
             if call.message_id is not None:
-                args = self.steps.kept_args(call)
-                waiting = WaitingCall(call.message_id, call.call_id, call.name, args, call.place, call.asked_at)
-                part.waiting.append(waiting)
+                source, args = KnownMessage({"id": call.message_id}), self.steps.kept_args(call)
+                kept = replace(call, source=source, args=args, scope=None, parent=None, is_expected=False)
+                kept.is_reported = kept.has_kept_args = True
+                part.waiting.append(kept)
         if tree.has_ended and tree.error is None:
             ran = {step.name for step in self.steps.all}
             loose = Counter(step.name for step in self.steps.all if not step.has_call)
-            for call in self.steps.waiting:
+            for call in waiting:
                 if loose[call.name] > 0:  # a tool may have run it with other arguments
                     loose[call.name] -= 1
-                elif call.is_expected and (call.name in ran or not is_class_name(call.name)):
+                elif call.is_expected and (call.name in ran or not messages.is_class_name(call.name)):
                     part.unanswered.append((call.name, call.call_id))  # its node may read that of a class itself
         if self.steps.at_provider and not tree.is_paused:
             lost = [f"{tree.options.step_name(step.name)} ({step.id})" for step in self.steps.at_provider.values()]
@@ -432,22 +383,15 @@ def in_order(steps: Sequence[Step]) -> list[Step]:
     for step in sorted(steps, key=lambda step: step.order):
         children.setdefault(step.parent, []).append(step)
 
-    def walk(parent: Step | None) -> Iterator[Step]:
-        for step in children.get(parent, ()):
-            yield step
-            yield from walk(step)
+    def inside(parent: Step | None) -> list[Step]:
+        return [each for step in children.get(parent, ()) for each in (step, *inside(step))]
 
-    return list(walk(None))
+    return inside(None)
 
 
 @lru_cache(maxsize=1024)
 def task_order(path: object) -> str:
-    """Return langgraph's path of a task as a text that sorts parallel tasks as in the state.
-
-    Example:
-        >>> task_order(("__pregel_push", 2, False)) < task_order(("__pregel_push", 10, False))
-        True
-    """
+    """Return langgraph's path of a task as a text that sorts parallel tasks as in the state: 2 before 10."""
     if isinstance(path, list | tuple):
         return ",".join(map(task_order, path))
     return f"{path:010d}" if isinstance(path, int) else str(path)

@@ -1,30 +1,35 @@
-"""What a model's result says: its message, tokens, model name, why it ended, what is wrong, and provider's tools."""
+"""Model calls: message, tokens, why an answer ended and what is wrong with it, provider's tools, and kept messages."""
 
+import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import partial
+from hashlib import blake2b
+from itertools import chain
 from typing import Any, NamedTuple, cast
 
-from langchain_core.messages import AIMessage
+from langchain_core.messages import AIMessage, BaseMessage, ChatMessage, ToolMessage
 from langchain_core.outputs import ChatGeneration, Generation, LLMResult
 
-from graphrag_eval_lc.capture.kept import CaptureOptions
 from graphrag_eval_lc.capture.messages import answer_text
-from graphrag_eval_lc.capture.values import Outcome, block_text, output_text
+from graphrag_eval_lc.capture.values import CaptureOptions, Outcome, output_text, texts_of, to_plain
 from graphrag_eval_lc.records import ModelCall
 from graphrag_eval_lc.registry.metrics import INPUT_TOKENS, OUTPUT_TOKENS, TOTAL_TOKENS
 from graphrag_eval_lc.texts import shortened, text_of
 
 _USAGE_KEYS = ("token_usage", "usage", "usage_metadata")
 _FINISH_KEYS = ("finish_reason", "stop_reason", "stopReason", "finishReason", "done_reason")
+_FINISH_PLACES = frozenset({*_FINISH_KEYS, "incomplete_details", "status"})
 _USUAL_REASONS = frozenset({"stop", "tool_calls", "length", "end_turn", "tool_use", "max_tokens", "STOP"})
 _REPEATED = re.compile(r"(.+?)\1+")  # joined chunks of a stream: STOPSTOP
-_MODEL_KEYS = ("model_name", "model", "model_id", "ls_model_name")
+_MODEL_KEYS = dict.fromkeys(("model_name", "model", "model_id", "ls_model_name"))  # in this order
 _METADATA_KEYS = frozenset({*_MODEL_KEYS, *_USAGE_KEYS, *_FINISH_KEYS, "model_provider", "system_fingerprint"})
 # Ids of models' messages by LangChain or a provider.
 _RUN_ID = re.compile(r"(?:lc_)?run-.|chatcmpl-.|(?:msg|resp)_[0-9A-Za-z]{16}")
 
 _ANTHROPIC_READ, _ANTHROPIC_WRITTEN = "cache_read_input_tokens", "cache_creation_input_tokens"  # as it sends them
 _CACHED, _WRITTEN, _WRITTEN_1H = "cached_input_tokens", "cache_write_input_tokens", "cache_write_1h_input_tokens"
+_WRITTEN_5M = "ephemeral_5m_input_tokens"
 # The providers' names of each count, in the usage or in details of it.
 _COUNTS = {
     INPUT_TOKENS: (INPUT_TOKENS, "prompt_tokens", "prompt_token_count"),
@@ -37,17 +42,15 @@ _COUNTS = {
     ),
     _WRITTEN_1H: ("ephemeral_1h_input_tokens",),
     "reasoning_tokens": ("reasoning", "reasoning_tokens", "priority_reasoning", "flex_reasoning"),
+    _WRITTEN_5M: (_WRITTEN_5M,),
 }
-_WRITTEN_5M = ("ephemeral_5m_input_tokens",)
+_NAMES = {key: name for name, keys in _COUNTS.items() for key in keys}
+_RANKS = {key: rank for rank, key in enumerate(_NAMES)}
 
 
 def first_generation(result: LLMResult) -> Generation | None:
     """Return the first generation of a result, or None if there is none."""
-    for generations in result.generations:
-        for generation in generations:
-            if isinstance(generation, Generation):
-                return generation
-    return None
+    return next((each for each in chain.from_iterable(result.generations) if isinstance(each, Generation)), None)
 
 
 def generated_message(result: object) -> AIMessage | None:
@@ -55,13 +58,6 @@ def generated_message(result: object) -> AIMessage | None:
     generation = first_generation(result) if isinstance(result, LLMResult) else None
     message = generation.message if isinstance(generation, ChatGeneration) else None
     return message if isinstance(message, AIMessage) else None
-
-
-def has_content(chunk: object) -> bool:
-    """Return whether a chunk of a stream holds text, reasoning or a part of a tool call."""
-    message = getattr(chunk, "message", None)
-    calls = getattr(message, "tool_call_chunks", None)
-    return bool(message is not None and (message.content or calls or message.additional_kwargs))
 
 
 def message_result(message: AIMessage) -> LLMResult:
@@ -75,35 +71,32 @@ def has_run_id(message: AIMessage) -> bool:
 
 
 def is_generated(message: AIMessage) -> bool:
-    """Return whether a model wrote a message, by its usage, id or metadata.
-
-    Ids and metadata alone are not a proof: nodes write messages with them too, such as langgraph-supervisor's.
-    """
-    metadata = message.response_metadata
-    return bool(message.usage_metadata) or has_run_id(message) or any(key in metadata for key in _METADATA_KEYS)
+    """Return whether a model seems to have written a message, by its usage, id or metadata."""
+    return (
+        bool(message.usage_metadata) or has_run_id(message) or not _METADATA_KEYS.isdisjoint(message.response_metadata)
+    )
 
 
 def is_cache_hit(message: AIMessage | None) -> bool:
     """Return whether LangChain's cache of model calls answered: such messages have a cost of 0."""
     usage: Mapping[str, Any] = (message.usage_metadata if message is not None else None) or {}
-    cost = usage.get("total_cost")
-    return cost is not None and cost == 0
+    return usage.get("total_cost") == 0
 
 
 def model_call(result: LLMResult | None, *, has_ended: bool = True) -> ModelCall:
-    """Return what a model's result says of its call: model, tokens, and if it has ended why.
-
-    What the provider did not report is absent. The message itself is read first, then what is next to it.
-    """
+    """Return what a result says of its model call: model, tokens, and if it has ended why; without what is unknown."""
     if result is None:
         return {}
     generation, message = first_generation(result), generated_message(result)
     of_message = () if message is None else ({"usage_metadata": message.usage_metadata}, message.response_metadata)
     given = (*of_message, None if generation is None else generation.generation_info, result.llm_output)
     sources = [source for source in given if isinstance(source, (dict, Mapping))]
-    usages = (source.get(key) for source in sources for key in _USAGE_KEYS)
-    found = (_tokens(usage) for usage in usages if isinstance(usage, (dict, Mapping)))
-    call = next((tokens for tokens in found if INPUT_TOKENS in tokens or OUTPUT_TOKENS in tokens), ModelCall())
+    call = ModelCall()
+    for usage in (source.get(key) for source in sources for key in _USAGE_KEYS):
+        tokens = _tokens(usage) if isinstance(usage, (dict, Mapping)) else {}
+        if INPUT_TOKENS in tokens or OUTPUT_TOKENS in tokens:
+            call = cast("ModelCall", tokens)
+            break
     if (name := model_name(*sources)) is not None:
         call["model"] = name
     if has_ended and (reason := _finish_reason(sources)) is not None:
@@ -111,14 +104,18 @@ def model_call(result: LLMResult | None, *, has_ended: bool = True) -> ModelCall
     return call
 
 
-def _tokens(usage: Mapping[str, Any]) -> ModelCall:
+def _tokens(usage: Mapping[str, Any]) -> dict[str, int]:
     """Return the counts of a provider's usage; those of the cache are a part of the prompt's tokens."""
     flat = dict(usage)
     for details in usage.values():
         if isinstance(details, (dict, Mapping)):
             flat = {**details, **flat}
-    counts = {name: count for name, keys in _COUNTS.items() if (count := _count(flat, keys)) is not None}
-    by_time = (_count(flat, _WRITTEN_5M) or 0) + counts.get(_WRITTEN_1H, 0)
+    counts: dict[str, int] = {}
+    for key in sorted(_NAMES.keys() & flat.keys(), key=_RANKS.__getitem__):  # the first whole number from 0 counts
+        value = flat[key]
+        if isinstance(value, (int, float)) and not isinstance(value, bool) and value >= 0 and value % 1 == 0:
+            counts.setdefault(_NAMES[key], int(value))
+    by_time = counts.pop(_WRITTEN_5M, 0) + counts.get(_WRITTEN_1H, 0)
     if by_time:  # LangChain's sum is then 0
         counts[_WRITTEN] = max(counts.get(_WRITTEN, 0), by_time)
     if not counts.get(_WRITTEN_1H):
@@ -127,33 +124,24 @@ def _tokens(usage: Mapping[str, Any]) -> ModelCall:
         counts[INPUT_TOKENS] += counts.get(_CACHED, 0) + counts.get(_WRITTEN, 0)  # which Anthropic does not count in
     if INPUT_TOKENS in counts and OUTPUT_TOKENS in counts:
         counts.setdefault(TOTAL_TOKENS, counts[INPUT_TOKENS] + counts[OUTPUT_TOKENS])
-    return cast("ModelCall", counts)
-
-
-def _count(usage: Mapping[str, Any], keys: tuple[str, ...]) -> int | None:
-    """Return the first count that is a whole number from 0."""
-    for value in map(usage.get, keys):
-        if isinstance(value, (int, float)) and not isinstance(value, bool) and value >= 0 and value % 1 == 0:
-            return int(value)
-    return None
+    return counts
 
 
 def model_name(*places: Any) -> str | None:
     """Return the first model name in mappings such as response metadata and invocation parameters."""
     for place in places:
-        for key in _MODEL_KEYS if isinstance(place, (dict, Mapping)) else ():
-            name = place.get(key)
-            if isinstance(name, str) and name:
+        if isinstance(place, (dict, Mapping)) and not _MODEL_KEYS.keys().isdisjoint(place):
+            names = (name for name in map(place.get, _MODEL_KEYS) if isinstance(name, str) and name)
+            if (name := next(names, None)) is not None:
                 return name
     return None
 
 
 def _finish_reason(sources: Sequence[Mapping[str, Any]]) -> str | None:
-    """Return why a model's answer ended, in the provider's own word; None if it does not say.
-
-    For OpenAI's Responses API it is why the answer is incomplete, else its status.
-    """
+    """Return why an answer ended, in the provider's word; of OpenAI's Responses why it is incomplete, or the status."""
     for source in sources:
+        if _FINISH_PLACES.isdisjoint(source):
+            continue
         details = source.get("incomplete_details")
         reasons = [source.get(key) for key in _FINISH_KEYS]
         reasons.append(details.get("reason") if isinstance(details, Mapping) else None)
@@ -185,10 +173,7 @@ _THOUGHTS = frozenset({"text", "reasoning", "thinking", "redacted_thinking", "re
 def answer_problems(
     result: LLMResult, reason: str | None, options: CaptureOptions, warnings: list[str]
 ) -> tuple[str, ...]:
-    """Return the problems of a model's answer, each as the end of a sentence about the call.
-
-    ``reason`` is why the answer ended; parts of the answer are redacted before they are shortened.
-    """
+    """Return the problems of an answer that ended for a reason, each as the end of a sentence about the call."""
 
     def shown(text: str, what: str) -> str:
         return shortened(options.kept_text(text, what, warnings), _MOST_SHOWN)
@@ -231,13 +216,13 @@ def _refusal(message: AIMessage) -> str | None:
 
 
 def _is_empty(message: AIMessage) -> bool:
+    """Return whether a message has no text, tool call, image or call of a provider's tool."""
     extra = message.additional_kwargs
     if message.tool_calls or any(extra.get(key) for key in ("function_call", "audio", "tool_calls", "parsed")):
         return False
     blocks = message.content if isinstance(message.content, list) else ()
-    if any(isinstance(block, Mapping) and block.get("type") not in _THOUGHTS for block in blocks):
-        return False  # an image or a provider's own tool is an answer
-    return not answer_text(message).strip()
+    kinds = {block.get("type") for block in blocks if isinstance(block, Mapping)}
+    return kinds <= _THOUGHTS and not answer_text(message).strip()
 
 
 # --- calls of the provider's own tools ---
@@ -247,56 +232,220 @@ _ORDINARY_BLOCKS = frozenset(
     {"text", "text-plain", "reasoning", "thinking", "redacted_thinking", "tool_use", "tool_call", "function_call"}
     | {"input_json_delta", "image", "image_url", "audio", "video", "file", "refusal"}
 )
-# The blocks of LangChain with a call or a result of such a tool, and the key of the call's id.
-_CALLS = {"server_tool_call": "id", "mcp_approval_request": "id"}
-_RESULTS = {"server_tool_result": "tool_call_id"}
 
 
-class ProviderCall(NamedTuple):
-    """A call of one of a provider's own tools."""
+class ProviderEvent(NamedTuple):
+    """A call of one of a provider's own tools, or its result: None if a later message has the call and the result."""
 
     call_id: str | None
-    name: str
-    args: Any
+    name: str | None = None  # None for a result
+    args: Any = None
+    outcome: Outcome | None = None
 
 
-class ProviderResult(NamedTuple):
-    """The result of such a call; None if the call was only a request for approval, and a later message has it."""
-
-    call_id: str | None
-    outcome: Outcome | None
-
-
-def provider_events(message: AIMessage) -> Iterator[ProviderCall | ProviderResult]:
-    """Yield the calls of a provider's own tools in a model's message, and their results, by LangChain's blocks.
-
-    A result may be in a later message than its call: if the provider paused its turn, or if its code calls tools of the
-    agent.
-    """
-    content = message.content if isinstance(message.content, list) else []
+def provider_events(message: AIMessage) -> Iterator[ProviderEvent]:
+    """Yield the calls of a provider's own tools in a model's message, and results, perhaps of an earlier message."""
+    content = message.content if isinstance(message.content, list) else ()
     own = [block for block in content if isinstance(block, dict) and block.get("type") not in _ORDINARY_BLOCKS]
     if not own and not message.additional_kwargs.get("executed_tools"):  # Groq's
         return
     for translated in message.content_blocks:
         block: Any = translated.get("value") if translated["type"] == "non_standard" else translated
-        kind = block.get("type") if isinstance(block, dict) else None
-        name = (block.get("extras") or {}).get("tool_name") or block.get("name") if kind else None
-        if kind in _CALLS and name != "mcp_list_tools":
-            yield ProviderCall(block.get(_CALLS[kind]), name or "server_tool", block.get("args") or {})
-        elif kind in _RESULTS:
-            yield ProviderResult(block.get(_RESULTS[kind]), _outcome(block))
+        if not isinstance(block, dict):
+            continue
+        kind, extras = block.get("type"), block.get("extras") or {}
+        if kind == "server_tool_result":
+            output = block.get("output", extras.get("error"))
+            is_error = block.get("status") in ("error", "failed")
+            if isinstance(output, Mapping) and isinstance(output.get("content"), list) and is_error:
+                output = output["content"]
+            texts = texts_of(output) if isinstance(output, list) else [output_text(output)] * (output is not None)
+            text = output_text(output) if texts is None else "".join(texts)
+            outcome = Outcome("error", text or "error without a message") if is_error else Outcome("success", text)
+            yield ProviderEvent(block.get("tool_call_id"), outcome=outcome)
+        elif kind in ("server_tool_call", "mcp_approval_request"):
+            name = extras.get("tool_name") or block.get("name") or "server_tool"
+            if name != "mcp_list_tools":
+                yield ProviderEvent(block.get("id"), name, block.get("args") or {})
     for block in own:
         if "approval_request_id" in block:
-            yield ProviderResult(block["approval_request_id"], None)
+            yield ProviderEvent(block["approval_request_id"])
 
 
-def _outcome(result: Mapping[str, Any]) -> Outcome:
-    output = result.get("output", (result.get("extras") or {}).get("error"))
-    is_error = result.get("status") in ("error", "failed")
-    if isinstance(output, Mapping) and isinstance(output.get("content"), list) and is_error:
-        output = output["content"]
-    texts = [block_text(block) for block in output] if isinstance(output, list) else [None]
-    text = "" if output is None else output_text(output)
-    if None not in texts:
-        text = "".join(map(str, texts))
-    return Outcome("error", text or "error without a message") if is_error else Outcome("success", text)
+# --- prompts, outputs and tools of model calls: a table of messages and one of tool definitions, each kept once ---
+
+_ROLES = {"human": "user", "ai": "assistant", "AIMessageChunk": "assistant"}
+_MORE_OF_MODELS = ("refusal", "reasoning_content")  # texts that providers send next to the content
+_TEXT_KEYS = ("text", "reasoning", "thinking")  # of blocks with text for people
+_TEXT_BLOCKS = (*_TEXT_KEYS, "output_text", "input_text")
+_PLAIN_BLOCK = {"type", "text", "id", "index", "cache_control"}  # the keys of a block of plain text
+_LONGEST_BINARY = 256
+_BASE64 = re.compile(r"(?P<head>data:[\w.+-]+/[\w.+-]+(?:;[\w=.-]+)*;base64,)?(?P<body>[A-Za-z0-9+/_=\r\n-]*)")
+_DATA_URL = re.compile(r"(?P<head>data:[\w.+-]+/[\w.+-]+(?:;[\w=.-]+)*;base64,)(?P<body>[A-Za-z0-9+/_=-]{256,})")
+
+Table = dict[bytes, dict[str, Any]]  # entries by the digest of the whole, which an equal one has too
+
+
+class GivenMessage(NamedTuple):
+    """A message as a model call had it; an agent may change the object later."""
+
+    message: BaseMessage | str
+    content: Any
+    tool_calls: Any
+
+
+def given_messages(messages: Iterable[BaseMessage | str]) -> list[GivenMessage]:
+    """Return messages as they are now."""
+    return [GivenMessage(each, getattr(each, "content", each), getattr(each, "tool_calls", None)) for each in messages]
+
+
+class KeptMessages:
+    """The messages and tools of one run's model calls: each is kept once."""
+
+    def __init__(self, options: CaptureOptions, warnings: list[str]) -> None:
+        self.messages: Table = {}
+        self.tools: Table = {}
+        self._options = options
+        self._redacted = partial(options.redacted, warnings=warnings)
+        self._warnings = warnings
+        self._known: dict[tuple[int, int, int], bytes] = {}  # the digest of each message, by its objects
+
+    def add(self, given: Iterable[GivenMessage]) -> list[bytes]:
+        """Add messages, and return their digests."""
+        found: list[bytes] = []
+        for each in given:
+            key = id(each.message), id(each.content), id(each.tool_calls)
+            if key not in self._known:
+                plain = _plain_message(each)
+                digest = self._known[key] = _digest(plain)
+                if digest not in self.messages:
+                    self.messages[digest] = self._kept_message(plain)
+            found.append(self._known[key])
+        return found
+
+    def add_tools(self, definitions: Sequence[Any]) -> list[bytes]:
+        """Add definitions of tools, and return their digests."""
+        found: list[bytes] = []
+        for each in definitions:
+            plain = to_plain(each)
+            plain = plain if isinstance(plain, dict) else {"definition": plain}
+            found.append(digest := _digest(plain))
+            if digest not in self.tools:
+                kept = self._redacted(plain, "definition of a tool")
+                self.tools[digest] = kept if isinstance(kept, dict) else {"definition": kept}
+        return found
+
+    def _kept_message(self, plain: dict[str, Any]) -> dict[str, Any]:
+        """Return a message as it is kept: texts and arguments redacted, the content cut."""
+        options, what, kept = self._options, f"content of a message ({plain['role']})", dict(plain)
+        if options.redact is not None:
+            kept["content"] = self._kept_content(plain["content"], what)
+            for key in plain.keys() & {*_MORE_OF_MODELS}:
+                kept[key] = options.kept_text(plain[key], what, self._warnings)
+            for key in plain.keys() & {"tool_calls", "invalid_tool_calls"}:
+                kept[key] = [self._kept_call(call) for call in plain[key]]
+        if options.max_output_chars is not None:
+            content, length = _cut(kept["content"], options.max_output_chars)
+            if length > options.max_output_chars:
+                kept["content"], kept["full_length"] = content, length
+        return kept
+
+    def _kept_content(self, content: Any, what: str) -> Any:
+        if isinstance(content, str):
+            return self._options.kept_text(content, what, self._warnings)
+        if isinstance(content, list):
+            return [self._kept_content(block, what) for block in content]
+        if isinstance(content, dict) and content.keys() <= _PLAIN_BLOCK and isinstance(content.get("text"), str):
+            return {**content, "text": self._kept_content(content["text"], what)}
+        kept = self._redacted(content, what)
+        return kept if isinstance(kept, dict) else {"type": "text", "text": str(kept)}
+
+    def _kept_call(self, call: dict[str, Any]) -> dict[str, Any]:
+        name, args = str(call["name"]), call["args"]
+        kept = self._redacted(args, f"args of {self._options.step_name(name)}")
+        kept_call = {**call, "args": kept if isinstance(kept, dict) or not isinstance(args, dict) else {"args": kept}}
+        if isinstance(call.get("error"), str):
+            kept_call["error"] = self._options.kept_text(call["error"], "error of an invalid tool call", self._warnings)
+        return kept_call
+
+
+def _digest(plain: Any) -> bytes:
+    return blake2b(json.dumps(plain, sort_keys=True, default=repr).encode("ascii"), digest_size=16).digest()
+
+
+def ranges(of: Iterable[int]) -> list[list[int]]:
+    """Return indices as ranges, each from its first index to the one after its last: 0, 1, 5 as [0, 2], [5, 6]."""
+    found: list[list[int]] = []
+    for index in of:
+        if found and found[-1][1] == index:
+            found[-1][1] += 1
+        else:
+            found.append([index, index + 1])
+    return found
+
+
+def _plain_message(given: GivenMessage) -> dict[str, Any]:
+    """Return a message as a plain JSON dict for ``convert_to_messages``, without large binary contents."""
+    message = given.message
+    if isinstance(message, str):
+        return {"role": "user", "content": message}
+    role = message.role if isinstance(message, ChatMessage) else _ROLES.get(message.type, message.type)
+    plain: dict[str, Any] = {"role": role, "content": _without_binaries(given.content, is_text=True)}
+    if message.name is not None:
+        plain["name"] = message.name
+    if isinstance(message, AIMessage):
+        for key, calls in (("tool_calls", given.tool_calls), ("invalid_tool_calls", message.invalid_tool_calls)):
+            if calls:
+                plain[key] = [
+                    {"name": call.get("name"), "args": _without_binaries(call.get("args")), "id": call.get("id")}
+                    | ({"error": call["error"]} if call.get("error") else {})
+                    for call in calls
+                ]
+        for key in _MORE_OF_MODELS:
+            if isinstance(text := message.additional_kwargs.get(key), str) and text:
+                plain[key] = text
+    if isinstance(message, ToolMessage):
+        plain["tool_call_id"] = message.tool_call_id
+        if message.status == "error":
+            plain["status"] = message.status
+    return plain
+
+
+def _without_binaries(value: Any, *, is_text: bool = False) -> Any:
+    """Return a content as plain JSON, with only the lengths of binary contents; text for people is not itself one."""
+    if isinstance(value, str):
+        text = to_plain(value)
+        if len(text) < _LONGEST_BINARY:
+            return text
+        if not is_text and (whole := _BASE64.fullmatch(text)) is not None:
+            return _length(whole)
+        return _DATA_URL.sub(_length, text) if ";base64," in text else text
+    if isinstance(value, bytes | bytearray):
+        return f"<{len(value):,} bytes, blake2b {blake2b(value, digest_size=4).hexdigest()}>"
+    if isinstance(value, (list, tuple)):
+        return [_without_binaries(item, is_text=is_text) for item in value]
+    if isinstance(value, Mapping):
+        texts = _TEXT_KEYS if value.get("type") in _TEXT_BLOCKS else ()
+        return {str(key): _without_binaries(item, is_text=key in texts) for key, item in value.items()}
+    return to_plain(value)
+
+
+def _length(match: re.Match[str]) -> str:
+    """Return what is kept of a binary content; the hash distinguishes two of one length."""
+    body = match["body"]
+    digest = blake2b(body.encode("utf-8", "replace"), digest_size=4).hexdigest()
+    return f"{match['head'] or ''}<{len(body):,} characters, blake2b {digest}>"
+
+
+def _cut(content: Any, limit: int) -> tuple[Any, int]:
+    """Return a content with texts of at most ``limit`` characters in all, and their characters before that."""
+    if isinstance(content, str):
+        return content[:limit], len(content)
+    cut: list[Any] = []
+    length = 0
+    for block in content:
+        text = block.get("text") if isinstance(block, dict) else block
+        kept = text[: max(0, limit - length)] if isinstance(text, str) else ""
+        cut.append(kept if isinstance(block, str) else {**block, "text": kept} if isinstance(text, str) else block)
+        length += len(text) if isinstance(text, str) else 0
+    return cut, length

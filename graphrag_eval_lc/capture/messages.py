@@ -1,13 +1,13 @@
 """Messages in any form, and the question, the answer and the tool calls in them."""
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import is_dataclass
 from datetime import date
 from decimal import Decimal
 from enum import Enum
 from itertools import islice
-from typing import Any, cast
+from typing import Any
 
 from langchain_core.documents import Document
 from langchain_core.messages import AIMessage, BaseMessage, ToolCall, ToolMessage, convert_to_messages
@@ -46,28 +46,36 @@ def _is_message(value: object) -> bool:
     return (isinstance(kind, str) and kind in _TYPES) or (isinstance(role, str) and role in _ROLES)
 
 
-def message_lists(value: Any, depth: int = _MAX_DEPTH) -> Iterator[Sequence[Any]]:
-    """Yield each list of messages in a node's input or output: a state, a Command, a message, or lists of these."""
-    parts: Iterable[Any] = ()
-    if type(value) in _SCALARS or depth == 0:
-        return
-    if isinstance(value, (list, tuple)):
+def message_lists(value: Any, depth: int = _MAX_DEPTH) -> list[Sequence[Any]]:
+    """Return each list of messages in a node's input or output: a state, a Command, a message, or lists of these."""
+    kind = type(value)
+    if kind in _SCALARS or depth == 0:
+        return []
+    if kind is dict and not ("content" in value and _is_message(value)):
+        parts = () if value.get("type") == "tool_call" else value.values()
+    elif isinstance(value, (list, tuple)):
         if value and (_is_message(value[0]) or _is_message(value[-1])):
-            yield value
-        else:
-            parts = value
+            return [value]
+        parts = value
     elif _is_message(value):
-        yield (value,)
-    elif isinstance(value, (dict, Mapping)):
+        return [(value,)]
+    elif isinstance(value, Mapping):
         parts = value.values()
     elif isinstance(value, Command):
         parts = (value.update,)
     elif isinstance(value, BaseModel) or (is_dataclass(value) and not isinstance(value, type)):
-        names = getattr(type(value), "model_fields", None) or getattr(value, "__dataclass_fields__", {})
-        parts = (getattr(value, name, None) for name in names)
-    for part in islice(parts, _MAX_BREADTH):
-        if type(part) not in _SCALARS:
-            yield from message_lists(part, depth - 1)
+        names = getattr(kind, "model_fields", None) or getattr(value, "__dataclass_fields__", {})
+        parts = [getattr(value, name, None) for name in names]
+    else:
+        return []
+    found: list[Sequence[Any]] = []
+    for part in islice(parts, _MAX_BREADTH) if depth > 1 else ():
+        kind = type(part)
+        if kind is list and part and isinstance(part[0], BaseMessage):
+            found.append(part)  # as in most states
+        elif kind not in _SCALARS:
+            found += message_lists(part, depth - 1)
+    return found
 
 
 def as_message(value: Any) -> BaseMessage | None:
@@ -87,9 +95,8 @@ def as_message(value: Any) -> BaseMessage | None:
 def id_of(item: Any) -> str | None:
     """Return a message's id, in any form of a message."""
     if isinstance(item, BaseMessage):
-        identifier: Any = item.id
-    else:
-        identifier = item.get("id") if isinstance(item, Mapping) else None
+        return item.id
+    identifier = item.get("id") if isinstance(item, Mapping) else None
     return identifier if isinstance(identifier, str) else None
 
 
@@ -111,13 +118,12 @@ def field_of(value: Any, key: str) -> Any:
     return getattr(value, key, None) if isinstance(value, BaseModel) or is_dataclass(value) else None
 
 
-def loose_calls(value: Any) -> list[ToolCall]:
+def loose_calls(value: Any) -> Sequence[ToolCall]:
     """Return the tool calls in a node's input that are there without their message."""
-    calls: Any = [value.get("tool_call")] if isinstance(value, Mapping) else value
+    calls: Any = [value.get("tool_call")] if isinstance(value, (dict, Mapping)) else value
     if not isinstance(calls, (list, tuple)):
-        return []
-    found = (call for call in calls[:_MAX_BREADTH] if isinstance(call, dict) and call.get("type") == "tool_call")
-    return [cast("ToolCall", call) for call in found]
+        return ()
+    return [call for call in calls[:_MAX_BREADTH] if isinstance(call, dict) and call.get("type") == "tool_call"]
 
 
 def is_interrupted(output: Any) -> bool:
@@ -130,17 +136,10 @@ def is_handoff_message(message: AIMessage | ToolMessage) -> bool:
     return any(key in message.response_metadata for key in _HANDOFF_KEYS)
 
 
-# --- the question ---
-
-
 def question_in(inputs: Any) -> str | None:
     """Return a root run's question: its input if that is a text, else the user's last message.
 
     Without messages it is the value of ``question``, ``input`` or ``query``. Of content blocks the texts count.
-
-    Example:
-        >>> question_in({"question": "why?"}), question_in([("user", [{"type": "text", "text": "so?"}])])
-        ('why?', 'so?')
     """
     if inputs is None or isinstance(inputs, str):
         return inputs
@@ -164,9 +163,6 @@ def _content_text(content: Any) -> str | None:
     return "\n".join(text for text in map(block_text, blocks) if text) or None
 
 
-# --- the answer ---
-
-
 def answer_in(
     output: Any,
     is_old: Callable[[Any], bool] = lambda message: False,
@@ -178,32 +174,22 @@ def answer_in(
     A plain string is the answer itself, and so is a number or a truth value. If the messages end with tools'
     outputs, as after a tool with ``return_direct``, these without errors are the answer, joined by line breaks. Without
     such messages it is ``structured_response`` as JSON, else the value of ``answer`` or a key like it: a text as it is,
-    anything else as JSON. None if there is none of these.
-
-    Args:
-        output: The output.
-        is_old: Whether a message is older than the run; so are those before it.
-        is_given: Whether this run has set a field; a thread's state may have it from before.
-
-    Example:
-        >>> answer_in({"result": {"total": 3}}), answer_in({"question": "why?", "documents": []})
-        ('{"total": 3}', None)
+    anything else as JSON. None if there is none of these. ``is_old`` says whether a message is older than the run, and
+    so those before it; ``is_given`` whether this run has set a field, which a thread's state may have from before.
     """
     if isinstance(output, str) or type(output) in _NUMBERS:
         return text_of(output)
     structured = field_of(output, _STRUCTURED_KEY) if is_given(_STRUCTURED_KEY) else None
     text = _last_text(output, is_old, has_tools=structured is None)
-    if text or structured is None:
-        if text is not None:
-            return text
-    else:
+    if structured is not None and not text:
         return structured if isinstance(structured, str) else json_text(structured, to_plain=to_plain)
     keys = ("parsed",) if field_of(output, "raw") is not None else _ANSWER_KEYS
-    for value in (field_of(output, key) for key in keys if is_given(key)):
-        text = _last_text(value, is_old, has_tools=True) if isinstance(value, BaseMessage) else value_text(value)
-        if text is not None and value is not None:
-            return text
-    return None
+    for key in keys if text is None else ():
+        if is_given(key) and (value := field_of(output, key)) is not None:
+            text = _last_text(value, is_old, has_tools=True) if isinstance(value, BaseMessage) else value_text(value)
+            if text is not None:
+                break
+    return text
 
 
 def _last_text(output: Any, is_old: Callable[[Any], bool], *, has_tools: bool) -> str | None:
@@ -290,14 +276,13 @@ def schema_names(messages: Sequence[AIMessage | ToolMessage], output: Any) -> It
     node of ``create_agent`` that asks the model returns a list of Commands, which hardly any other node with a model
     does.
     """
+    answers = {message.tool_call_id: message for message in messages if isinstance(message, ToolMessage)}
     asked = [call for message in messages if isinstance(message, AIMessage) for call in message.tool_calls]
-    answers = [message for message in messages if isinstance(message, ToolMessage)]
     if not asked or not answers:
         return
     if isinstance(output, list) and isinstance(output[0], Command):
-        answered = {answer.tool_call_id for answer in answers}
-        yield from (call["name"] for call in asked if call["id"] in answered)
-    for answer in answers:
+        yield from (call["name"] for call in asked if call["id"] in answers)
+    for answer in answers.values():
         text = message_text(answer)
         if text.startswith(_RETURNED) and answer.name is not None:
             yield answer.name

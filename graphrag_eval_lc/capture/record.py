@@ -4,6 +4,7 @@ Nothing is interpreted here, except which tree a run belongs to, and which pause
 change is copied: arguments, outputs, and the new part of each list of messages.
 """
 
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from time import perf_counter, time
@@ -15,19 +16,10 @@ from langchain_core.outputs import LLMResult
 from langchain_core.runnables.config import var_child_runnable_config
 from langgraph.types import Command
 
-from graphrag_eval_lc.capture.kept import CaptureOptions, GivenMessage, given_messages, kept_metadata, kept_tags
-from graphrag_eval_lc.capture.llm_calls import first_generation, generated_message, model_call
-from graphrag_eval_lc.capture.messages import (
-    id_of,
-    is_interrupted,
-    loose_calls,
-    message_lists,
-    question_in,
-)
-from graphrag_eval_lc.capture.trace_ids import MOST_LOOKS, trace_ids_now
-from graphrag_eval_lc.capture.values import Outcome, to_plain
+from graphrag_eval_lc.capture.llm_calls import GivenMessage
+from graphrag_eval_lc.capture.messages import id_of, is_interrupted, loose_calls, message_lists, question_in
+from graphrag_eval_lc.capture.values import CaptureOptions, Outcome, kept_metadata, kept_tags
 from graphrag_eval_lc.records import ModelCall
-from graphrag_eval_lc.registry.metrics import ELAPSED_SEC
 from graphrag_eval_lc.texts import text_of
 
 _NODE_TAG = "graph:step:"
@@ -41,7 +33,7 @@ RunKind = Literal["block", "chain", "tool", "retriever", "model"]
 class MessageList(NamedTuple):
     """The new messages of one list; ``before`` is the message before them."""
 
-    items: tuple[Any, ...]
+    items: Sequence[Any]
     before: Any = None
 
 
@@ -56,7 +48,7 @@ class ToolRun:
     started: float = field(default_factory=perf_counter)
     started_at: float = field(default_factory=time)
     outcome: Outcome | None = None
-    ended: float | None = None
+    ended: float = 0.0
     answer_id: str | None = None  # the call id of the message in its output
     documents: list[dict[str, Any]] | None = None  # those of a retriever, or of a tool's artifact
     retrievers: "list[ToolRun]" = field(default_factory=list)  # those that this tool runs
@@ -79,7 +71,7 @@ class ModelRun:
 
     call: ModelCall  # what the response says of it
     is_structured: bool = False  # whether it calls a schema for structured output, which nobody answers
-    prompt: tuple[BaseMessage, ...] = ()  # the end of its prompt
+    prompt: Sequence[BaseMessage] = ()  # the end of its prompt
     started: float = field(default_factory=perf_counter)
     first_token: float | None = None  # the perf_counter at the first token of a stream
     has_ended: bool = False
@@ -90,17 +82,7 @@ class ModelRun:
     given: Sequence[GivenMessage] | None = None  # the prompt, if messages are kept, and the output
     gave: Sequence[GivenMessage] = ()
     tools: Sequence[Any] = ()  # the definitions of tools, if messages are kept
-
-    def end(self, result: LLMResult | None, error: str | None) -> None:
-        """Set the result, or the error, with what was generated until then."""
-        self.result, self.error, self.has_ended = result, error, True
-        self.message = None if error is not None else generated_message(result)
-        self.call |= model_call(result, has_ended=error is None)
-        self.call[ELAPSED_SEC] = perf_counter() - self.started
-        if self.message is not None and self.message.tool_calls:
-            self.calls = [{**call, "args": to_plain(call["args"])} for call in self.message.tool_calls]
-        if self.given is not None and result is not None and (generation := first_generation(result)) is not None:
-            self.gave = given_messages([generated_message(result) or AIMessage(generation.text)])
+    is_from_elsewhere: bool = False  # whether only a message shows it, one with an id, unlike those of a node's code
 
 
 @dataclass(slots=True, eq=False, repr=False)
@@ -115,6 +97,7 @@ class Record:
     node: "Record | None" = None  # the node, or the root, in which it runs
     outer: "Record | None" = None  # the tool or retriever around it that is a step
     name: str | None = None
+    is_top: bool = True  # whether it is a root, or a run that a block calls directly
     is_node: bool = False
     is_inside_step: bool = False  # whether a tool or retriever called it, with no graph between
     is_retriever: bool = False  # whether it is a retriever or works for one
@@ -132,36 +115,39 @@ class Record:
     loose_calls: Sequence[ToolCall] = ()  # the tool calls in its input without their message
     tool: ToolRun | None = None
     model: ModelRun | None = None
-    is_root: bool = True  # whether its end is that of its tree
-    is_top: bool = True  # whether it is a root, or a run that a block calls directly
 
-    def add_place(self, tags: Sequence[str], metadata: Mapping[str, Any]) -> None:
+    def add_place(self, parent: "Record", tags: Sequence[str], metadata: Mapping[str, Any]) -> None:
         """Note in which graph, node and step this run is, by its parent, tags and metadata."""
-        parent = self.parent
-        assert parent is not None
         self.outer = parent if parent.tool is not None and not parent.is_inside_step else parent.outer
         self.path, self.graph_step = metadata.get("langgraph_path"), metadata.get("langgraph_step")
-        step = next((tag for tag in tags if tag.startswith(_NODE_TAG)), None) if self.kind == "chain" else None
-        if step is None:
-            self.is_inside_step = parent.is_inside_step or parent.tool is not None
-            self.is_retriever = parent.is_retriever
-            return
-        self.is_node = True
-        parent.has_nodes = parent.has_nodes or metadata.get("langgraph_triggers") != _ENTRYPOINT
-        # The nodes of a run that a block calls directly are those of the block.
-        self.scope, self.node = parent.scope if parent.is_top else parent, self
-        if not parent.is_graph:
-            parent.note_graph(step)
+        for tag in tags if self.kind == "chain" else ():
+            if tag.startswith(_NODE_TAG):
+                self.is_node = True
+                parent.has_nodes = parent.has_nodes or metadata.get("langgraph_triggers") != _ENTRYPOINT
+                # The nodes of a run that a block calls directly are those of the block.
+                self.scope, self.node = parent.scope if parent.is_top else parent, self
+                if not parent.is_graph:
+                    parent.note_graph(tag)
+                return
+        self.is_inside_step = parent.is_inside_step or parent.tool is not None
+        self.is_retriever = parent.is_retriever
 
     def note_graph(self, step: str | None = None) -> None:
         """Note that this is a graph; ``step`` is the tag of its first node, None if it is resumed."""
         self.is_graph = True
         self.continues_thread = step not in _FIRST_STEPS or not self.has_input
 
-    def graph_name(self) -> str | None:
-        """Return the name of the nested graph around a run, often an agent's, if it is not LangGraph's default."""
-        graph = self.scope
-        return None if graph is None or graph.is_root or graph.name == "LangGraph" else graph.name
+    def chain_started(self, inputs: Any, metadata: Mapping[str, Any]) -> None:
+        """Record the input of a chain."""
+        tree = self.tree
+        self.has_input = inputs is not None and not isinstance(inputs, Command)
+        if self.is_top:
+            self.is_graph_run = "ls_integration" in metadata
+            tree.question = question_in(inputs) if tree.question is None else tree.question
+        if self.is_top or self.is_node:
+            self.input_messages, self.loose_calls = tree.read(inputs), loose_calls(inputs)
+        if not self.is_node and (thread_id := metadata.get("thread_id")) is not None:
+            tree.thread_ids |= {text_of(thread_id)}
 
     def chain_ended(self, outputs: Any) -> None:
         """Record the output of a chain."""
@@ -171,11 +157,11 @@ class Record:
             self.output, self.output_messages = outputs, tree.read(outputs)
             tree.ended(self)
         elif self.is_graph:
-            if self.scope is not None and self.scope.is_root and not self.scope.is_graph:
+            if self.scope is not None and self.scope.parent is None and not self.scope.is_graph:
                 tree.is_paused = self.is_interrupted
         else:  # a function that is not a node, such as a @task, may answer calls
             given = outputs if isinstance(outputs, (list, tuple)) else (outputs,)
-            if messages := tuple(message for message in given if isinstance(message, ToolMessage)):
+            if messages := [message for message in given if isinstance(message, ToolMessage)]:
                 for message in messages:
                     tree.note(message)
                 self.output_messages = [MessageList(messages)]
@@ -192,7 +178,6 @@ class Tree:
     # each record at its start, and once more, with True, at its end
     events: list[tuple[Record, bool, float]] = field(default_factory=list)
     warnings: dict[str, None] = field(default_factory=dict)
-    open: dict[UUID, Record] = field(default_factory=dict)  # the records under way
     question: str | None = None
     error: str | None = None
     is_paused: bool = False
@@ -211,43 +196,36 @@ class Tree:
     # id, content and status of each when it was first read: langgraph adds ids later, and an agent may clear texts
     first_seen: dict[int, tuple[Any, Any, Any]] = field(default_factory=dict)
 
-    def ask(self, inputs: Any) -> None:
-        """Take the question from the first input that has one."""
-        if self.question is None:
-            self.question = question_in(inputs)
-
     def ended(self, record: Record) -> None:
         """Note the end of a record."""
         self.events.append((record, True, time()))
 
     def read(self, value: Any) -> Sequence[MessageList]:
-        """Return what was not read before of the lists of messages in a node's input or output."""
-        if value is None or type(value) is str:
-            return ()
-        return [self._new_in(messages) for messages in message_lists(value)]
-
-    def _new_in(self, messages: Sequence[Any]) -> MessageList:
-        """Read a list from its end up to a known message."""
-        items: list[Any] = []
-        before = None
-        for item in reversed(messages):
-            known = item if self.known.get(id(item)) is item else self.known.get(id_of(item))
-            if known is not None and is_same_version(known, item):
-                before = item
-                break
-            items.append(item)
-        items.reverse()
-        for item in items:
-            self.known[id(item)] = item
-            if (identifier := self.note(item)) is not None:
-                self.known[identifier] = item
-        return MessageList(tuple(items), before)
+        """Return what was not read before of the lists of messages in a node's input or output, each from its end."""
+        lists: list[MessageList] = []
+        for messages in message_lists(value):
+            items: list[Any] = []
+            before = None
+            for item in reversed(messages):
+                known = item if self.known.get(id(item)) is item else self.known.get(id_of(item))
+                if known is not None and is_same_version(known, item):
+                    before = item
+                    break
+                items.append(item)
+            items.reverse()
+            for item in items:
+                self.known[id(item)] = item
+                if (identifier := self.note(item)) is not None:
+                    self.known[identifier] = item
+            lists.append(MessageList(items, before))
+        return lists
 
     def note(self, message: Any) -> str | None:
         """Note what a message is now, if it is new, and return its id."""
         identifier = id_of(message)
-        now = identifier, getattr(message, "content", None), getattr(message, "status", None)
-        self.first_seen.setdefault(id(message), now)
+        if id(message) not in self.first_seen:
+            now = identifier, getattr(message, "content", None), getattr(message, "status", None)
+            self.first_seen[id(message)] = now
         return identifier
 
     def had_id(self, item: Any) -> bool:
@@ -256,8 +234,7 @@ class Tree:
 
     def as_read(self, message: ToolMessage) -> ToolMessage:
         """Return a tool message as it was when it was first read."""
-        now = message.id, message.content, message.status
-        _, content, status = self.first_seen.get(id(message), now)
+        _, content, status = self.first_seen.get(id(message), (None, message.content, message.status))
         if content is message.content and status == message.status:
             return message
         return message.model_copy(update={"content": content, "status": status})
@@ -270,23 +247,16 @@ class Tree:
             return not self.thread_ids.isdisjoint(other.thread_ids)
         return self.question_id == other.question_id
 
-    def look_for_traces(self) -> None:
-        """Note by which ids other tracers know the run, if they do by now; the first id that is known counts."""
-        if self.run_ids:
-            self.trace_ids = trace_ids_now(self.run_ids[0], is_begin=not self.events) | self.trace_ids
-
     def close(self, error: str | None = None) -> None:
         """End the run, with its error in the form in which it is stored."""
         if not self.has_ended:
-            self.error = error
-            self.elapsed_sec = perf_counter() - self.started
-            self.has_ended = True
+            self.error, self.elapsed_sec, self.has_ended = error, perf_counter() - self.started, True
 
     def drop_records(self) -> None:
         """Drop all records; only their interpretation is kept."""
         for record, _, _ in self.events:
             record.scope = record.node = None  # perhaps the record itself, a cycle that would wait for the collector
-        self.events, self.open, self.known, self.first_seen = [], {}, {}, {}
+        self.events, self.known, self.first_seen = [], {}, {}
 
 
 class Records:
@@ -307,37 +277,38 @@ class Records:
         """Return a run that is under way."""
         return self._open.get(run_id)
 
-    def started(self, kind: RunKind, run_id: UUID, event: Mapping[str, Any]) -> Record | None:
-        """Return the record of a run that starts; ``event`` has its name, its parent's id, metadata and tags.
+    def started(
+        self, kind: RunKind, run_id: UUID, parent_id: UUID | None, name: Any, tags: Any, metadata: Mapping[str, Any]
+    ) -> Record | None:
+        """Return the record of a run that starts.
 
         None if its tree has ended, if it is known, as the handler is registered twice, or if it is an update of a
         state by ``graph.update_state``, which is not a run of the agent.
         """
-        parent_id, metadata = event.get("parent_run_id"), event.get("metadata") or {}
         if run_id in self._open or run_id in self._closed:
             return None
-        parent = self._open.get(parent_id)
-        is_graph = metadata.get("ls_integration") == "langgraph"
-        is_update = parent_id is None and not is_graph and str(event.get("name")).endswith(_STATE_UPDATE)
-        if is_update or (parent is None and parent_id in self._closed):
-            self._closed[run_id] = False
-            return None
-        question_id = metadata.get("question_id")
-        question_id = question_id if question_id is None or type(question_id) is str else text_of(question_id)
+        parent, question_id = self._open.get(parent_id), metadata.get("question_id")
+        if parent is None:
+            is_graph = parent_id is not None or metadata.get("ls_integration") == "langgraph"
+            if parent_id in self._closed or (not is_graph and str(name).endswith(_STATE_UPDATE)):
+                self._closed[run_id] = False
+                return None
+        if question_id is not None and type(question_id) is not str:
+            question_id = text_of(question_id)
         record = self._new(kind, run_id, parent or self._calling(question_id), question_id)
-        tree = record.tree
+        record.name, tree = name, record.tree
         if record.is_top:
             if not tree.events:
-                tree.tags, tree.metadata = kept_tags(event.get("tags")), kept_metadata(metadata)
+                tree.tags, tree.metadata = kept_tags(tags), kept_metadata(metadata)
                 self.trees.append(tree)
             tree.run_ids.append(run_id)
             if question_id not in (None, tree.question_id):
                 warning = f"a run of question {question_id} was called for question {tree.question_id} and counts there"
                 tree.warnings[warning] = None
-        else:
-            record.add_place(event.get("tags") or (), metadata)
-        if len(tree.events) < MOST_LOOKS:
-            tree.look_for_traces()
+        elif record.parent is not None:
+            record.add_place(record.parent, tags or (), metadata)
+        if len(tree.events) < _MOST_LOOKS:
+            look_for_traces(tree)
         tree.events.append((record, False, time()))
         return record
 
@@ -346,9 +317,9 @@ class Records:
             record = Record(run_id, kind, Tree(run_id, question_id, self._options), None)
             record.scope = record.node = record
         else:
-            record = Record(run_id, kind, parent.tree, parent, parent.scope, parent.node, is_root=False)
-            record.is_top = parent.kind == "block" and kind != "block"
-        self._open[run_id] = record.tree.open[run_id] = record
+            is_top = parent.kind == "block" and kind != "block"
+            record = Record(run_id, kind, parent.tree, parent, parent.scope, parent.node, is_top=is_top)
+        self._open[run_id] = record
         return record
 
     def _calling(self, question_id: str | None) -> Record | None:
@@ -362,23 +333,7 @@ class Records:
             return caller
         return self._open.get(self.block_id)
 
-    def chain_started(self, record: Record, inputs: Any, metadata: Mapping[str, Any]) -> None:
-        """Record the input of a chain."""
-        tree = record.tree
-        record.has_input = inputs is not None and not isinstance(inputs, Command)
-        if not record.is_node:
-            if (thread_id := metadata.get("thread_id")) is not None:
-                tree.thread_ids |= {text_of(thread_id)}
-            if not record.has_input:
-                self._resume(record, is_command=inputs is not None)
-        if record.is_top:
-            record.is_graph_run = "ls_integration" in metadata
-            tree.ask(inputs)
-        if record.is_top or record.is_node:
-            record.input_messages = tree.read(inputs)
-            record.loose_calls = loose_calls(inputs)
-
-    def _resume(self, record: Record, *, is_command: bool) -> None:
+    def resumed(self, record: Record, *, is_command: bool) -> None:
         """Note the paused run that a run resumes: one of its thread, else perhaps the last one of its question."""
         tree = record.tree
         if record.is_top:
@@ -401,11 +356,10 @@ class Records:
             if self._closed.get(run_id) is False:
                 del self._closed[run_id]
             return None
-        if record.is_top and len(record.tree.events) < MOST_LOOKS:  # a tracer that is called after this handler
-            record.tree.look_for_traces()
+        if record.is_top:  # a tracer that is called after this handler knows its span by now
+            look_for_traces(record.tree)
         if record.parent is not None:
             del self._open[run_id]
-            record.tree.open.pop(run_id, None)
         return record
 
     def has_ended(self, tree: Tree) -> bool:
@@ -413,11 +367,10 @@ class Records:
         return tree.has_ended and self._closed.get(tree.root_id, False)
 
     def root_ended(self, tree: Tree) -> None:
-        """Drop the records of a tree that has ended, and note a paused run as the one to resume on its threads."""
-        self._closed |= dict.fromkeys(tree.open, False)
-        self._closed[tree.root_id] = True
-        for run_id in tree.open:
-            self._open.pop(run_id, None)
+        """Record no more of a tree that has ended, and note a paused run as the one to resume on its threads."""
+        for run_id in [run_id for run_id, record in self._open.items() if record.tree is tree]:
+            del self._open[run_id]
+            self._closed[run_id] = run_id == tree.root_id
         if self._paused:
             self._forget_paused(tree)
         if tree.is_paused:
@@ -429,7 +382,7 @@ class Records:
         if parent is None or parent.kind == "block":
             self._new("block", run_id, parent, question_id)
         else:
-            self.started("chain", run_id, {"parent_run_id": parent.run_id})
+            self.started("chain", run_id, parent.run_id, None, (), {})
 
     def of_ended_runs(self) -> "Records":
         """Return a copy without the runs under way."""
@@ -441,7 +394,7 @@ class Records:
     def clear(self) -> None:
         """Forget all trees. Runs under way continue unrecorded; their ids are forgotten as they end."""
         begun = {tree for tree in self.trees if not tree.has_ended}
-        self._closed = {run_id: False for tree in begun for run_id in tree.open}
+        self._closed = {run_id: False for run_id, record in self._open.items() if record.tree in begun}
         for tree in self.trees:
             tree.close()
         self._open = {run_id: record for run_id, record in self._open.items() if record.tree not in begun}
@@ -465,3 +418,48 @@ def is_same_version(known: Any, item: Any) -> bool:
         calls, known_calls = getattr(item, "tool_calls", None), getattr(known, "tool_calls", None)
         return bool(known.content == item.content and calls == known_calls)
     return bool(known == item)
+
+
+# --- by which ids other tracers know a run: only those that the agent's own process has loaded are asked ---
+
+_MOST_LOOKS = 2  # the first events that are looked at, beside the end: a tracer may be called after this handler
+_LANGSMITH, _OPENTELEMETRY, _MLFLOW = "langsmith.utils", "opentelemetry.trace", "mlflow.tracing.fluent"
+
+
+def look_for_traces(tree: Tree) -> None:
+    """Note by which ids other tracers know a run, if they do by now; the first ids that are known count.
+
+    They are ``langsmith`` (the run), ``opentelemetry`` and ``opentelemetry_span`` (the trace and a span, in hexadecimal
+    digits), ``langfuse`` and ``mlflow`` (the traces).
+    """
+    for name, ids_in in _TRACERS.items() if tree.run_ids else ():
+        if name in sys.modules and (name != _LANGSMITH or not tree.events):  # LangSmith decides at the start
+            try:
+                tree.trace_ids = ids_in(tree.run_ids[0]) | tree.trace_ids
+            except Exception:
+                continue  # faster than contextlib.suppress
+
+
+def _langsmith(run_id: UUID) -> dict[str, str]:
+    return {"langsmith": str(run_id)} if sys.modules[_LANGSMITH].tracing_is_enabled() is True else {}
+
+
+def _opentelemetry(run_id: UUID) -> dict[str, str]:
+    """Return the ids of a run's span, which OpenInference keeps out of the context, else of the current one."""
+    instrumentor = getattr(sys.modules.get("openinference.instrumentation.langchain"), "LangChainInstrumentor", None)
+    span = None if instrumentor is None else instrumentor().get_span(run_id)
+    span = sys.modules[_OPENTELEMETRY].get_current_span() if span is None else span
+    context = span.get_span_context()
+    if not context.is_valid:
+        return {}
+    found = {"opentelemetry": f"{context.trace_id:032x}", "opentelemetry_span": f"{context.span_id:016x}"}
+    scope = getattr(span, "instrumentation_scope", None)
+    return {**found, "langfuse": found["opentelemetry"]} if "langfuse" in str(getattr(scope, "name", "")) else found
+
+
+def _mlflow(_: UUID) -> dict[str, str]:
+    span = sys.modules[_MLFLOW].get_current_active_span()
+    return {} if span is None else {"mlflow": str(span.trace_id)}
+
+
+_TRACERS = {_LANGSMITH: _langsmith, _OPENTELEMETRY: _opentelemetry, _MLFLOW: _mlflow}  # by the module that is loaded

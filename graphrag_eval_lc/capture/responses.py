@@ -3,12 +3,12 @@
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import compress
-from typing import Any, Literal, NamedTuple, cast
+from typing import Any, Literal, cast
 from uuid import UUID
 
-from graphrag_eval_lc.capture.kept import CaptureOptions, Table, ranges, shown_config
+from graphrag_eval_lc.capture.llm_calls import Table, ranges
 from graphrag_eval_lc.capture.record import Tree
-from graphrag_eval_lc.capture.values import Outcome, to_plain, utc_timestamp
+from graphrag_eval_lc.capture.values import CaptureOptions, Outcome, shown_config, to_plain, utc_timestamp
 from graphrag_eval_lc.errors import CaptureError
 from graphrag_eval_lc.masking import masked_text
 from graphrag_eval_lc.records import ActualStep, ModelCall, Response
@@ -18,18 +18,7 @@ from graphrag_eval_lc.texts import counted, error_text, listed, plural
 _MOST_LISTED = 5
 PAUSED = "the run is paused (interrupted): it waits to be resumed"
 _NOT_ENDED = "Unfinished: the run had not ended when its response was read"
-UNKNOWN_ERROR = "unknown error"  # if an option leaves nothing of it
-
-
-class WaitingCall(NamedTuple):
-    """A call that a paused run left open, for the run that resumes it; its arguments are the kept ones."""
-
-    message_id: str
-    call_id: str | None
-    name: str
-    args: dict[str, Any]
-    place: int
-    asked_at: float
+_UNKNOWN_ERROR = "unknown error"  # if an option leaves nothing of it
 
 
 @dataclass(slots=True, eq=False, repr=False)
@@ -64,10 +53,9 @@ class Step:
 
     def end(self, kept: Outcome) -> None:
         """Take the outcome."""
-        self.status, self.text, self.artifact = kept.status, kept.text, kept.artifact
-        self.full_length = kept.full_length
-        if kept.k is not None:
-            self.args["k"] = kept.k if self.args.get("k") is None else self.args["k"]
+        self.status, self.text, self.artifact, self.full_length, k = kept
+        if k is not None and self.args.get("k") is None:
+            self.args["k"] = k
 
 
 @dataclass(slots=True, eq=False, repr=False)
@@ -75,11 +63,10 @@ class CountedCall:
     """A model call as a response has it."""
 
     call: ModelCall
-    problems: Sequence[str] = ()
     parent: Step | None = None  # the step inside which it runs
+    problems: Sequence[str] = ()
     is_cache_hit: bool = False
-    # whether only a message shows it, one with an id, unlike those of a node's own code
-    is_from_elsewhere: bool = False
+    is_from_elsewhere: bool = False  # whether only a message shows it, one with an id
     # the digests of its kept messages and tools
     given: Sequence[bytes] | None = None
     gave: Sequence[bytes] = ()
@@ -99,12 +86,11 @@ class Part:
     answer: str | None = None  # the answer; None while the run is paused
     draft: str | None = None  # the answer of a paused run, were it the end
     standing: str | None = None  # the answer in the state of a thread, perhaps from before the run
-    # name and id of the calls that nobody answered
+    # name and id of the calls that nobody answered, and of those for structured output that did not parse
     unanswered: list[tuple[str, str | None]] = field(default_factory=list)
-    # those of the calls for structured output that did not parse
     unparsed: list[tuple[str, str | None]] = field(default_factory=list)
     cached_models: int = 0  # how many model calls langgraph's cache of nodes answered
-    waiting: list[WaitingCall] = field(default_factory=list)  # the calls that wait, for the run that resumes this one
+    waiting: list[Any] = field(default_factory=list)  # the calls that wait, for the run that resumes this one
     ends: list[str] = field(default_factory=list)  # the ids of the last messages of its outputs
     messages: Table = field(default_factory=dict)  # the messages and tools of its model calls, if they are kept
     tools: Table = field(default_factory=dict)
@@ -117,7 +103,7 @@ class Part:
     def kept_error(self, error: str, warnings: list[str] | None = None) -> str:
         """Return an error as it is kept."""
         warnings = self.warnings if warnings is None else warnings
-        return self.tree.options.kept_text(error, "error", warnings) or UNKNOWN_ERROR
+        return self.tree.options.kept_text(error, "error", warnings) or _UNKNOWN_ERROR
 
 
 def unfinished_text(error: str | None) -> str:
@@ -125,40 +111,28 @@ def unfinished_text(error: str | None) -> str:
     return error or "Unfinished: the run ended before this call did"
 
 
-# --- which runs make a response ---
-
-
 def runs_of_responses(trees: Iterable[Tree]) -> list[list[Tree]]:
     """Return the trees by response, in start order: a paused run is grouped with those that resumed it."""
     responses: list[list[Tree]] = []
-    paused: dict[Tree, list[Tree]] = {}
+    paused: dict[Tree | None, list[Tree]] = {}
     for tree in trees:
-        runs = paused.pop(tree.resumes, None) if tree.resumes is not None else None
+        runs = paused.pop(tree.resumes, None)
         if runs is None:
-            runs = []
-            responses.append(runs)
+            responses.append(runs := [])
         runs.append(tree)
         if tree.is_paused:
             paused[tree] = runs
     return responses
 
 
-def _question_id(runs: Sequence[Tree]) -> str | None:
-    return next((tree.question_id for tree in runs if tree.question_id is not None), None)
-
-
-def runs_of(responses: Sequence[Sequence[Tree]], question_id: object) -> Sequence[Tree]:
-    """Return the runs of one question's last response.
-
-    Raises:
-        CaptureError: No response matches, or several may be meant.
-    """
+def runs_of(trees: Iterable[Tree], question_id: object) -> Sequence[Tree]:
+    """Return the runs of one question's last response; ``CaptureError`` if there is none, or several may be meant."""
+    responses = runs_of_responses(trees)
     wanted = None if question_id is None else str(question_id)
-    found = [runs for runs in responses if wanted in (None, _question_id(runs))]
-    if found and wanted is not None:
-        return found[-1]
-    known = [identifier for identifier in dict.fromkeys(map(_question_id, responses)) if identifier is not None]
-    if found and (len(found) == 1 or {*map(_question_id, found)} == {*known[:1]}):
+    ids = [_question_id(runs) for runs in responses]
+    found = [runs for runs, each in zip(responses, ids, strict=True) if wanted in (None, each)]
+    known = [each for each in dict.fromkeys(ids) if each is not None]
+    if found and (wanted is not None or len(found) == 1 or {*ids} == {*known[:1]}):
         return found[-1]
     in_run = 'config={"metadata": {"question_id": ...}}'
     if not responses:
@@ -175,19 +149,14 @@ def runs_of(responses: Sequence[Sequence[Tree]], question_id: object) -> Sequenc
     raise CaptureError(text, question_id=wanted, hint=hint)
 
 
-# --- the response ---
+def _question_id(runs: Sequence[Tree]) -> str | None:
+    return next((tree.question_id for tree in runs if tree.question_id is not None), None)
 
 
 def response_from(parts: Sequence[Part], options: CaptureOptions) -> Response:
-    """Return one response.
+    """Return the response of one run, or of a paused run and those that resumed it, in start order.
 
-    Args:
-        parts: Its runs in start order: one, or a paused run and those that resumed it. Steps, tokens and time add
-            up; the last answer and the last run's status count.
-        options: The handler's options, which name the steps.
-
-    Returns:
-        A new dict of plain JSON values; none of it is shared with the parts.
+    Steps, tokens and time add up; the last answer and the last run's status count. Nothing is shared with the parts.
     """
     trees, last = [part.tree for part in parts], parts[-1]
     error = last.error if last.tree.has_ended else _NOT_ENDED
@@ -216,7 +185,7 @@ def response_from(parts: Sequence[Part], options: CaptureOptions) -> Response:
         "metadata": metadata,
         "llm_calls": [],
     }
-    _add_model_calls(response, parts, options)
+    _add_model_calls(response, parts, calls, options)
     warnings = [warning for part in parts for warning in (*part.tree.warnings, *part.warnings)]
     warnings += [*_step_warnings(parts, steps, options), *_answer_warnings(parts, calls), *token_warnings]
     if last.tree.is_paused and last.tree.has_ended:
@@ -239,7 +208,9 @@ def _answer(parts: Sequence[Part]) -> str | None:
     return next((part.answer for part in reversed(parts) if part.answer is not None), None)
 
 
-def _add_model_calls(response: dict[str, Any], parts: Sequence[Part], options: CaptureOptions) -> None:
+def _add_model_calls(
+    response: dict[str, Any], parts: Sequence[Part], calls: Sequence[CountedCall], options: CaptureOptions
+) -> None:
     """Add the model calls, with their messages and tools as places in tables."""
     messages: Table = {}
     tools: Table = {}
@@ -247,19 +218,17 @@ def _add_model_calls(response: dict[str, Any], parts: Sequence[Part], options: C
         messages |= part.messages
         tools |= part.tools
     places = {digest: place for table in (messages, tools) for place, digest in enumerate(table)}
-    for part in parts:
-        for counted_call in part.model_calls:
-            call = counted_call.call.copy()
-            if counted_call.given is not None:
-                call["input_messages"] = ranges(places[digest] for digest in counted_call.given)
-            if counted_call.tools:
-                call["tools"] = ranges(places[digest] for digest in counted_call.tools)
-            if counted_call.gave:
-                call["output_message"] = places[counted_call.gave[0]]
-            if counted_call.parent is not None:
-                call["parent_id"] = counted_call.parent.id
-            if not counted_call.is_cache_hit:
-                response["llm_calls"].append(call)
+    for each in calls:
+        call = each.call.copy()
+        if each.given is not None:
+            call["input_messages"] = ranges(places[digest] for digest in each.given)
+        if each.tools:
+            call["tools"] = ranges(places[digest] for digest in each.tools)
+        if each.gave:
+            call["output_message"] = places[each.gave[0]]
+        if each.parent is not None:
+            call["parent_id"] = each.parent.id
+        response["llm_calls"].append(call)
     if options.keep_messages:
         response["llm_messages"] = to_plain(list(messages.values()))
     if tools:
@@ -272,8 +241,6 @@ def _tokens(parts: Sequence[Part], calls: Sequence[CountedCall]) -> tuple[dict[s
         "LangChain's cache": sum(call.is_cache_hit for part in parts for call in part.model_calls),
         "LangGraph's node cache": sum(part.cached_models for part in parts),
     }
-    if not calls and not any(caches.values()):
-        return {}, []
     failed = [each for each in calls if "error" in each.call and not any(key in each.call for key in TOKENS)]
     counted_calls: list[dict[str, Any]] = [dict(each.call) for each in calls if each not in failed]
     sums: dict[str, int] = {}
@@ -327,8 +294,7 @@ def _listed(calls: Sequence[tuple[str, str | None]]) -> str:
 
 def _answer_warnings(parts: Sequence[Part], calls: Sequence[CountedCall]) -> Iterator[str]:
     """Warn of problems in models' answers; calls count from 1, as in ``llm_calls``."""
-    unparsed = [call for part in parts for call in part.unparsed]
-    if unparsed:
+    if unparsed := [call for part in parts for call in part.unparsed]:
         yield f"structured output of a model that did not parse: {_listed(unparsed)}"
     numbers: dict[tuple[str, str], list[int]] = {}
     for number, call in enumerate(calls, 1):
@@ -341,19 +307,26 @@ def _answer_warnings(parts: Sequence[Part], calls: Sequence[CountedCall]) -> Ite
             yield f"{len(found) - _MOST_LISTED} more model calls{named}: each {problem}"
 
 
-# --- the steps ---
-
-
 def _steps_of(parts: Sequence[Part]) -> list[Step]:
-    """Return the steps of all parts in order; a step that a resumed run continues is listed once, as it ended last."""
+    """Return the steps of all parts in order; a step that a resumed run continues is listed once, as it ended last.
+
+    It is the one of the paused run that carried out the same call: of the same tool, with the same id, of several that
+    with the same arguments. Two steps with known messages have different calls.
+    """
     merged: list[Step] = []
     for part in parts:
         earlier = list(merged)
         for step in part.steps:
-            same = _same_step(step, earlier)
-            if same is None:
+            alike = [
+                other
+                for other in reversed(earlier)
+                if step.has_call and other.has_call and (other.id, other.name) == (step.id, step.name)
+                if not (step.has_message and other.has_message)
+            ]
+            if not alike:
                 merged.append(step)
                 continue
+            same = next((other for other in alike if other.args == step.args), alike[0])
             earlier.remove(same)
             # If a step had ended before the pause, its callbacks reported more than its message, which is seen again.
             if not step.is_from_message or same.status == "pending" or same.is_forced:
@@ -361,24 +334,10 @@ def _steps_of(parts: Sequence[Part]) -> list[Step]:
     return merged
 
 
-def _same_step(step: Step, earlier: Sequence[Step]) -> Step | None:
-    """Return the step of the paused run that carried out the same call: of the same tool, with the same id.
-
-    If there are several, it is the one with the same arguments. Two steps with known messages have different calls.
-    """
-    alike = [
-        other
-        for other in reversed(earlier)
-        if step.has_call and other.has_call and (other.id, other.name) == (step.id, step.name)
-        if not (step.has_message and other.has_message)
-    ]
-    return next((other for other in alike if other.args == step.args), alike[0] if alike else None)
-
-
 def actual_step(step: Step, unfinished: str, name: str) -> ActualStep:
     """Return a step that is not pending as the response holds it; ``unfinished`` is the error of an open one."""
     is_success = step.status == "success"
-    error = (step.text if step.status == "error" else unfinished) or UNKNOWN_ERROR
+    error = (step.text if step.status == "error" else unfinished) or _UNKNOWN_ERROR
     own = None if step.own is None else step.own.status
     actual: dict[str, Any] = {
         "name": name,

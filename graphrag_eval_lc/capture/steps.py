@@ -1,22 +1,206 @@
-"""Steps: the calls that models asked for, which runs of tools carry them out, and which messages answer them."""
+"""What a run's messages and calls are: which messages are older than the run, and which runs and answers calls have."""
 
+import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from langchain_core.messages import AIMessage, BaseMessage, ToolCall, ToolMessage
 
-from graphrag_eval_lc.capture.history import KnownMessage
-from graphrag_eval_lc.capture.llm_calls import ProviderCall, ProviderResult
-from graphrag_eval_lc.capture.messages import id_of, says_unparsed
-from graphrag_eval_lc.capture.record import Record, ToolRun
+from graphrag_eval_lc.capture.llm_calls import ProviderEvent, has_run_id
+from graphrag_eval_lc.capture.messages import as_message, id_of, role_and_content, says_unparsed
+from graphrag_eval_lc.capture.record import MessageList, Record, ToolRun, Tree, is_same_version
 from graphrag_eval_lc.capture.responses import Part, Step
 from graphrag_eval_lc.capture.values import Outcome, documents_in, message_outcome, to_plain
 
+_USER = "human"
+_ROLES = {"user": _USER, "assistant": "ai", "AIMessageChunk": "ai"}
 _EDIT_NOTE = "Note: a human reviewer replaced this tool call"  # LangChain's, before the output of an edited call
 
 # A place in the order of a run, as pairs of a rank and a place in it: of each branch around it, then its own.
 Order = tuple[Any, ...]
+
+
+@dataclass(slots=True, eq=False, repr=False)
+class KnownMessage:
+    """One message of a run in all its forms: objects, dicts, copies with another id, messages made from it."""
+
+    form: Any  # the form that was read last
+    is_read: bool = False  # whether it was read in a list
+    is_old: bool = False  # whether it is older than the run, or is what the run was asked
+    calls: "list[AskedCall]" = field(default_factory=list)
+    counted: AIMessage | None = None  # the form whose model call counts
+    is_reported: bool = False  # whether a model's callback reported that form
+    node: Record | None = None  # the node of the model call, or of the first list with the message
+    reported_from: int = -1  # the number of the event with which the last model call began that reported it
+
+
+class History:
+    """The messages of a run, each with one identity.
+
+    ``ends`` are the ids of the last messages of the handler's earlier runs; a message up to one of them is older than
+    this run, unless another rule decides first.
+    """
+
+    def __init__(self, tree: Tree, ends: set[str]) -> None:
+        self.has_own = False  # whether any message of the run itself was read
+        self._ends = ends
+        self._had_id = tree.had_id
+        self._question: str | None = None
+        self._may_replace = False  # whether messages of the input may replace others in a state, by their ids
+        self._known: dict[Any, KnownMessage] = {}  # by id, else by object
+        self._counted: list[KnownMessage] = []  # the messages whose model calls count
+        # role and content of each message in the lists of those that are older than the run
+        self._old: list[list[tuple[Any, Any]]] = []
+        self._old_keys: set[Any] = set()  # their ids, or else objects
+
+    def known(self, item: Any) -> KnownMessage:
+        """Return the message of which an item is a form: by its id, which langgraph may add later, or the object."""
+        key = id_of(item) or id(item)
+        known = self._known.get(key)
+        if known is None:
+            known = self._known[key] = KnownMessage(item)
+        return known
+
+    def count(self, message: AIMessage, node: Record | None, *, is_reported: bool = False) -> None:
+        """Note that a message's model call counts, with the node of the call, or of the first list with it."""
+        known = self.known(message)
+        known.counted, known.node, known.is_reported = message, node, is_reported
+        self._counted.append(known)
+
+    def is_counted(self, message: AIMessage, node: Record | None) -> bool:
+        """Return whether a message's model call counts already, perhaps that of another form of it.
+
+        On its way through an agent a message is copied, renamed, given another id or made again; its call counts once.
+        """
+        if self.known(message).counted is not None:
+            return True
+        has_id, usage = has_run_id(message), message.usage_metadata
+        for known in self._counted:
+            other = known.counted
+            if other is None or (has_id and has_run_id(other)):
+                continue
+            if not (known.is_reported or self._had_id(message) or self._had_id(other)):
+                continue  # a node's own code made both, one for each answer
+            answer_ids = message.response_metadata.get("id"), other.response_metadata.get("id")  # the provider's
+            has_same_tokens = usage is not None and usage == other.usage_metadata
+            if all(answer_ids):
+                is_same = answer_ids[0] == answer_ids[1]
+            elif has_same_tokens and known.is_reported and known.node is node:
+                is_same = True  # whatever was made of its text
+            else:
+                is_alike = message.content == other.content and message.tool_calls == other.tool_calls
+                is_same = is_alike and (has_same_tokens or None in (usage, other.usage_metadata))
+            if is_same:
+                return True
+        return False
+
+    def is_old(self, item: Any) -> bool:
+        """Return whether a message is older than the run."""
+        known = self.known(item)
+        return known.is_old if known.is_read else (id_of(item) or id(item)) in self._old_keys
+
+    def add_input(self, lists: Sequence[MessageList], question: str | None) -> None:
+        """Note the run's own input and its question."""
+        self._question = question
+        for messages in lists:
+            self._add_old(messages.items)
+            self._may_replace = self._may_replace or any(map(self._had_id, messages.items))
+
+    def add_history(self, state: Sequence[MessageList], *, is_graph: bool) -> None:
+        """Note as old what a thread's state held before the run, or before a graph in it continued the thread.
+
+        Each node's output is read. So if no message of a graph's state was seen, only what follows the run's input is
+        new. Without a graph nothing was read: what follows the end of an earlier run is new.
+        """
+        for messages, before in state:
+            if before is None and not (self.has_own and any(self.known(item).is_read for item in messages)):
+                end = self._end_of_copy(messages)
+                if end is None and not is_graph:
+                    end = self._end_of_earlier(messages) or None
+                self._add_old(messages[:end])
+
+    def _add_old(self, messages: Sequence[Any]) -> None:
+        if messages:
+            self._old.append(list(map(_shown, messages)))
+            self._old_keys |= {id_of(item) or id(item) for item in messages}
+            self._note(messages[-1], is_old=True)
+
+    def _note(self, item: Any, *, is_old: bool) -> None:
+        known = self.known(item)
+        known.form, known.is_read, known.is_old = item, True, is_old
+        self.has_own = self.has_own or not is_old
+
+    def read(self, messages: MessageList, *, is_input: bool = False) -> MessageList:
+        """Return the messages of models and tools that are new in a list, and note all.
+
+        In a node's input a list without any known message is older than the run, or another conversation.
+        """
+        items, before = messages
+        if is_input and not self.has_own:
+            # What follows the run's input in its first state comes from langgraph's cache.
+            own = None if self._may_replace else 0 if before is not None else self._end_of_copy(items)
+            self._add_old(items[:own])
+            if own is None:
+                return MessageList(())
+            before, items = items[own - 1] if own else before, items[own:]
+        for end in range(len(items), 0, -1):
+            known = self.known(items[end - 1])
+            if known.is_read and is_same_version(known.form, items[end - 1]):
+                before, items = items[end - 1], items[end:]
+                break
+        first = 0
+        if before is None:
+            first = next((place for place, item in enumerate(items) if self.known(item).is_read), len(items))
+            first = first if is_input else self._count_old(items[:first])
+        for place, item in enumerate(items):
+            self._note(item, is_old=place < first)
+        found = map(as_message, items[first:])
+        new = [message for message in found if isinstance(message, (AIMessage, ToolMessage))]
+        return MessageList(new, items[first - 1] if first else before)
+
+    def _count_old(self, items: Sequence[Any]) -> int:
+        """Return how many messages at the beginning of a list of unknown ones are older than the run.
+
+        The first of these decides: copies of the run's input, the end of an earlier run, a message with the question.
+        """
+        if (end := self._end_of_copy(items)) is not None:
+            return end
+        start = self._end_of_earlier(items)
+        rest = items[start:] or items  # a state that is nothing but an earlier one was kept for this question
+        question = re.compile(rf"(?<!\w){re.escape(self._question)}(?!\w)") if self._question else None
+        for asking in map(_shown, rest) if question is not None else ():
+            if asking[0] == _USER and isinstance(asking[1], str) and question.search(asking[1]) is not None:
+                return _end_of(list(map(_shown, items)), asking.__eq__) or start  # asked again in each turn
+        return start
+
+    def _end_of_earlier(self, messages: Sequence[Any]) -> int:
+        """Return the place behind the end of an earlier run; 0 if there is none."""
+        return _end_of(messages, lambda item: id_of(item) in self._ends) or 0
+
+    def _end_of_copy(self, messages: Sequence[Any]) -> int | None:
+        """Return the place behind the last copy of a list of old messages, else of the user's message at its end."""
+        shown = list(map(_shown, messages)) if self._old else []
+        for old in self._old:
+            for end in range(len(shown), len(old) - 1, -1):
+                if shown[end - 1] == old[-1] and shown[end - len(old) : end] == old:
+                    return end
+        asking = [old[-1] for old in self._old if old[-1][0] == _USER]
+        return _end_of(shown, asking.__contains__) if asking else None
+
+
+def _end_of(messages: Sequence[Any], is_last: Callable[[Any], bool]) -> int | None:
+    """Return the place behind the last message of a kind."""
+    return next((end for end in range(len(messages), 0, -1) if is_last(messages[end - 1])), None)
+
+
+def _shown(item: Any) -> tuple[Any, Any]:
+    """Return role and content of a message, in which copies of it are equal."""
+    role, content = role_and_content(item)
+    return _ROLES.get(role, role), content
+
+
+# --- calls and their steps ---
 
 
 @dataclass(slots=True, eq=False, repr=False)
@@ -64,12 +248,9 @@ class Steps:
         self.schemas: set[str] = set()  # the names of schemas for structured output, whose calls no tool answers
         self.at_provider: dict[str | None, Step] = {}  # the calls of the provider's tools without a result
         self._part = part
-        self._options = part.tree.options
         self._by_id: dict[str | None, list[AskedCall]] = {}
-        self._runs: dict[Step, list[Record]] = {}  # the attempts of each step
+        self._runs: dict[Step, list[tuple[Record, ToolRun]]] = {}  # the attempts of each step
         self._by_hand: dict[tuple[Record | None, str | None], list[Step]] = {}  # the steps without a call
-
-    # --- calls ---
 
     def add_call(self, call: AskedCall) -> None:
         """Add a call."""
@@ -95,10 +276,13 @@ class Steps:
         They are the last one in its graph run, else the last of all, with those of the same message. A call without a
         message counts in its own graph run only: a tool next to or around this one may use the same id.
         """
-        calls = [each for each in self._by_id.get(call_id, ()) if each.source is not None or each.scope is record.scope]
-        last = next((call for call in reversed(calls) if call.scope is record.scope), calls[-1] if calls else None)
-        if last is None or last.source is None:
-            return [] if last is None else [last]
+        scope = record.scope
+        calls = [each for each in self._by_id.get(call_id, ()) if each.source is not None or each.scope is scope]
+        if len(calls) < 2:
+            return calls
+        last = next((call for call in reversed(calls) if call.scope is scope), calls[-1])
+        if last.source is None:
+            return [last]
         place = last.source, last.scope, last.parent
         return [call for call in calls if (call.source, call.scope, call.parent) == place]
 
@@ -133,49 +317,44 @@ class Steps:
     # --- runs of tools and retrievers ---
 
     def started(self, record: Record, tool: ToolRun, event: int, branch: Order) -> None:
-        """Note that a tool or retriever starts: a step, or one more attempt at one."""
+        """Note that a tool or retriever starts: a step, or one more attempt at one.
+
+        It is an attempt at a step of the same call that waits, or that has the same arguments; without a call only if
+        ``with_retry`` says so.
+        """
         call = self._call_of(record, tool) if record.kind == "tool" else None
         steps = self._by_hand.setdefault((record.parent, record.name), []) if call is None else call.steps
-        step = self._attempted(steps, tool, is_call=call is not None)
+        step = next((each for each in steps if each.status == "pending"), None) if call is not None else None
+        if step is None and (call is not None or tool.is_retry):
+            ran = (each for each in reversed(steps) if each in self._runs)
+            step = next((each for each in ran if self._runs[each][0][1].args == tool.args), None)
         name = record.name or ""
+        args = self._part.tree.options.kept_args(to_plain(tool.args), name, self._part.warnings)
         if step is None:
             order: Order = (*branch, (event, 0), 0) if call is None else (*call.order, *([len(steps)] if steps else ()))
-            step = Step(name, self._kept(name, tool.args), record.run_id, None, order, tool.call_id)
-            step.started_at = tool.started_at
-            if call is not None:
-                self._link(step, call)
-            else:
+            step = self._add(Step(name, args, record.run_id, None, order, tool.call_id), record.outer, tool.started_at)
+            if call is None:
                 steps.append(step)
-            self.all.append(step)
-            self.outer_of[step] = record.outer
+            else:
+                self._link(step, call)
         else:  # another attempt, or it resumes after a pause; the time counts from the first start
             step.attempts += step.status != "pending"
-            step.run_id, step.args, step.status = record.run_id, self._kept(name, tool.args), "open"
+            step.run_id, step.args, step.status = record.run_id, args, "open"
         self.step_of[record] = step
-        self._runs.setdefault(step, []).append(record)
+        self._runs.setdefault(step, []).append((record, tool))
+
+    def _add(self, step: Step, outer: Record | None, at: float) -> Step:
+        step.started_at = at
+        self.all.append(step)
+        self.outer_of[step] = outer
+        return step
 
     def ended(self, record: Record, tool: ToolRun) -> None:
         """Note the outcome of a tool or retriever."""
         step = self.step_of.get(record)
-        if step is not None and tool.outcome is not None and tool.ended is not None:
+        if step is not None and tool.outcome is not None:
             self._settle(step, tool.outcome, tool)
-            step.elapsed_sec = tool.ended - self._run_of(step, 0).started
-
-    def _run_of(self, step: Step, attempt: int = -1) -> ToolRun:
-        tool = self._runs[step][attempt].tool
-        assert tool is not None
-        return tool
-
-    def _attempted(self, steps: Sequence[Step], tool: ToolRun, *, is_call: bool) -> Step | None:
-        """Return the step of which a run is another attempt: one that waits, or one with the same arguments.
-
-        Without a call it is one only if ``with_retry`` says so.
-        """
-        waiting = next((step for step in steps if step.status == "pending"), None) if is_call else None
-        if waiting is not None or not (is_call or tool.is_retry):
-            return waiting
-        ran = (step for step in reversed(steps) if step in self._runs)
-        return next((step for step in ran if self._run_of(step, 0).args == tool.args), None)
+            step.elapsed_sec = tool.ended - self._runs[step][0][1].started
 
     def _call_of(self, record: Record, tool: ToolRun) -> AskedCall | None:
         """Return the call that a tool carries out: by its id, of several the first that is free, else by arguments."""
@@ -189,11 +368,10 @@ class Steps:
             return calls[0] if calls else None
         sent = _sent_to(record, calls)
         for call in sent:
-            if any(self._runs[step][-1].node is record.node for step in call.steps):
+            if any(self._runs[step][-1][0].node is record.node for step in call.steps):
                 return call
-        same = sent or [call for call in calls if call.name == record.name and call.args == tool.args]
-        free_calls = [call for call in same or calls if not call.steps]
-        return (free_calls or same or calls)[0]
+        same = sent or [call for call in calls if call.name == record.name and call.args == tool.args] or calls
+        return next((call for call in same if not call.steps), same[0])
 
     def _link(self, step: Step, call: AskedCall) -> None:
         """Note that a step carries out a call."""
@@ -206,18 +384,14 @@ class Steps:
     # --- messages that answer calls ---
 
     def answer(
-        self,
-        message: ToolMessage,
-        calls: Sequence[AskedCall],
-        record: Record,
-        *,
-        models: int = 0,
-        is_from_cache: bool = False,
+        self, message: ToolMessage, calls: Sequence[AskedCall], record: Record, models: int = 0, is_cached: bool = False
     ) -> None:
         """Note that a tool message answers one of some calls, all with its id.
 
         ``models`` is how many model calls had begun before it: the last message before the next one counts.
         """
+        if not calls:
+            return
         outcome = message_outcome(self._part.tree.as_read(message))
         call = self._answered_call(calls, outcome.text, record)
         if call is None:
@@ -234,15 +408,11 @@ class Steps:
             self._settle(call.steps[0], outcome)  # of several that answer a call the last counts
         else:
             step = self._step_by_hand(message, outcome.text, record.outer)
-            if step is not None:
-                step.order = call.order
-            else:
-                args, root_id = self.kept_args(call), self._part.tree.root_id
-                step = Step(call.name, args, root_id, None, call.order, is_from_message=True)
-                step.started_at, step.is_from_cache = call.asked_at, is_from_cache
-                self._settle(step, outcome)
-                self.all.append(step)
-                self.outer_of[step] = call.parent
+            if step is None:
+                step = Step(call.name, self.kept_args(call), self._part.tree.root_id, None, call.order)
+                step.is_from_message, step.is_from_cache = True, is_cached
+                self._settle(self._add(step, call.parent, call.asked_at), outcome)
+            step.order = call.order
             self._link(step, call)
 
     def _answered_call(self, calls: Sequence[AskedCall], text: str, record: Record) -> AskedCall | None:
@@ -251,7 +421,7 @@ class Steps:
         if len(sent) == 1:
             return sent[0]
         for call in calls:
-            outcomes = [self._run_of(step).outcome for step in call.steps if step in self._runs]
+            outcomes = [self._runs[step][-1][1].outcome for step in call.steps if step in self._runs]
             if any(outcome is not None and outcome.text == text for outcome in outcomes):
                 return call
         return next((call for call in calls if not call.is_answered), None)
@@ -260,10 +430,15 @@ class Steps:
         """Return the step of a tool that was run by hand, with other arguments than the model asked for."""
         for steps in self._by_hand.values():
             for step in reversed(steps):
-                record = self._runs[step][-1]
-                own = None if record.tool is None or record.kind != "tool" else record.tool.outcome
-                is_free = step.call_id is None and not step.has_call and record.outer is outer
-                if is_free and own is not None and own.text == text and message.name in (None, step.name):
+                record, tool = self._runs[step][-1]
+                own = tool.outcome if record.kind == "tool" and record.outer is outer else None
+                if (
+                    step.call_id is None
+                    and not step.has_call
+                    and own is not None
+                    and own.text == text
+                    and message.name in (None, step.name)
+                ):
                     return step
         return None
 
@@ -273,7 +448,7 @@ class Steps:
             step, outcome = call.steps[0] if len(call.steps) == 1 else None, call.answer
             if step is None or outcome is None or step not in self._runs:
                 continue
-            tool = self._run_of(step)
+            tool = self._runs[step][-1][1]
             own = tool.outcome
             if own is None or tool.call_id is None or step.status in ("open", "pending"):
                 continue
@@ -284,35 +459,27 @@ class Steps:
                 self._settle(step, outcome)
                 step.artifact = artifact
 
-    # --- tools of the provider ---
-
-    def provider_called(self, call: ProviderCall, record: Record, order: Order, at: float) -> None:
-        """Note a call of one of the provider's own tools; it is a step when its result is known."""
-        args, root_id = self._kept(call.name, call.args), self._part.tree.root_id
-        step = self.at_provider[call.call_id] = Step(call.name, args, root_id, None, order, call.call_id)
-        step.started_at = at
-        self.outer_of[step] = record.outer
-
-    def provider_answered(self, result: ProviderResult) -> None:
-        """Note the result of such a call, or that a later message has the call."""
-        step = self.at_provider.pop(result.call_id, None)
-        if step is not None and result.outcome is not None:
-            self._settle(step, result.outcome)
-            self.all.append(step)
-
-    # --- what is kept ---
+    def at_the_provider(self, event: ProviderEvent, record: Record, order: Order, at: float) -> None:
+        """Note a call of one of the provider's own tools, which is a step when its result is known, or the result."""
+        if event.name is None:
+            step = self.at_provider.pop(event.call_id, None)
+            if step is not None and event.outcome is not None:
+                self._settle(self._add(step, self.outer_of[step], step.started_at), event.outcome)
+        else:
+            args = self._part.tree.options.kept_args(to_plain(event.args), event.name, self._part.warnings)
+            step = Step(event.name, args, self._part.tree.root_id, None, order, event.call_id, started_at=at)
+            self.at_provider[event.call_id], self.outer_of[step] = step, record.outer
 
     def kept_args(self, call: AskedCall) -> dict[str, Any]:
         """Return what is kept of a call's arguments."""
-        return dict(call.args) if call.has_kept_args else self._kept(call.name, call.args)
-
-    def _kept(self, name: str, args: Any) -> dict[str, Any]:
-        return self._options.kept_args(to_plain(args), name, self._part.warnings)
+        if call.has_kept_args:
+            return dict(call.args)
+        return self._part.tree.options.kept_args(to_plain(call.args), call.name, self._part.warnings)
 
     def _settle(self, step: Step, outcome: Outcome, tool: ToolRun | None = None) -> None:
         """End a step with what is kept of an outcome; ``tool`` is the run that has it."""
         retrieved = (documents_in(outcome.artifact), None) if tool is None else tool.retrieved()
-        step.end(self._options.kept_outcome(outcome, step.name, self._part.warnings, retrieved))
+        step.end(self._part.tree.options.kept_outcome(outcome, step.name, self._part.warnings, retrieved))
 
 
 def _sent_to(record: Record, calls: Sequence[AskedCall]) -> list[AskedCall]:

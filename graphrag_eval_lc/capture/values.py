@@ -1,20 +1,28 @@
-"""A tool's arguments and outputs as plain JSON values and as text, and the outcome of its call."""
+"""What is kept of arguments, outputs, tags and metadata: plain JSON values and texts, within the handler's options."""
 
 import base64
 import dataclasses
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from enum import Enum
-from typing import Any, Literal, NamedTuple, cast
+from typing import Any, Final, Literal, NamedTuple, TypedDict, Unpack, cast
 
 from langchain_core.documents import Document
 from langchain_core.messages import BaseMessage, ToolMessage
 from langgraph.types import Command
-from pydantic import BaseModel
+from pydantic import BaseModel, ValidationError
 
+from graphrag_eval_lc.config import CaptureConfig
+from graphrag_eval_lc.errors import CaptureError
 from graphrag_eval_lc.json_values import json_number, json_text, parse_json
-from graphrag_eval_lc.texts import text_of
+from graphrag_eval_lc.masking import masked_secrets, masked_values
+from graphrag_eval_lc.texts import shortened, text_of
+
+SECRETS: Final = "secrets"
+"""In place of a function: masks the secrets that the package knows, see ``masking``."""
+
+REDACTION_FAILED = "[redaction failed]"
 
 _MAX_DEPTH = 60
 _MAX_MESSAGE_DEPTH = 6  # of lists and Commands, in which tool messages are searched
@@ -27,10 +35,6 @@ def to_plain(value: Any) -> Any:
 
     Floats without a JSON form become "NaN", "Infinity" and "-Infinity", bytes their UTF-8 text, otherwise base64, sets
     lists, documents ``{"id", "text"}``, objects with fields dicts, and everything else its text.
-
-    Example:
-        >>> to_plain({"ids": (1, 2), 3: b"x"})
-        {'ids': [1, 2], '3': 'x'}
     """
     return _to_plain(value, ())
 
@@ -38,34 +42,26 @@ def to_plain(value: Any) -> Any:
 def _to_plain(value: Any, path: tuple[int, ...]) -> Any:
     if type(value) in _CLEAR_TYPES:
         return value
-    if isinstance(value, (str, int, float)) and not isinstance(value, Enum):
-        return str.__str__(value) if isinstance(value, str) else json_number(_number(value))
+    if isinstance(value, (str, int, float)) and not isinstance(value, Enum):  # perhaps of a subclass, such as numpy's
+        kind = int if isinstance(value, int) else float
+        return str.__str__(value) if isinstance(value, str) else json_number(kind(value))
     if id(value) in path or len(path) > _MAX_DEPTH:
         return f"<{type(value).__name__} inside itself>" if id(value) in path else text_of(value)
     inside = (*path, id(value))
     try:
         if isinstance(value, (dict, Mapping)):  # dict first, as it is found faster
-            return {
-                key if type(key) is str else _json_key(key): (
-                    item if type(item) in _CLEAR_TYPES else _to_plain(item, inside)
-                )
-                for key, item in value.items()
-            }
+            plain: dict[str, Any] = {}
+            for key, item in value.items():
+                if type(key) is not str:
+                    name = _to_plain(key, ())
+                    key = name if isinstance(name, str) else json_text(name)
+                plain[key] = item if type(item) in _CLEAR_TYPES else _to_plain(item, inside)
+            return plain
         if isinstance(value, (list, tuple)):
             return [item if type(item) in _CLEAR_TYPES else _to_plain(item, inside) for item in value]
         return _to_plain(_plain_parts(value), inside)
     except Exception:
         return text_of(value)
-
-
-def _number(value: float) -> float:
-    """Return a number of a subclass, such as numpy's, as Python's own."""
-    return int(value) if isinstance(value, int) else float(value)
-
-
-def _json_key(key: Any) -> str:
-    plain = to_plain(key)
-    return plain if isinstance(plain, str) else json_text(plain)
 
 
 def _plain_parts(value: Any) -> Any:
@@ -104,23 +100,19 @@ def args_snapshot(inputs: Any, input_text: str) -> dict[str, Any]:
 def document_value(document: Document) -> dict[str, Any]:
     """Return a retrieved document as ``{"id", "text"}``, without an id if the document has none."""
     identifier = document.id if document.id is not None else document.metadata.get("id")
-    text = {"text": document.page_content}
-    return text if identifier is None else {"id": to_plain(identifier), **text}
+    return {**({} if identifier is None else {"id": to_plain(identifier)}), "text": document.page_content}
 
 
 def documents_in(artifact: Any) -> list[dict[str, Any]] | None:
     """Return the documents of an artifact that is a list of some; None for any other artifact."""
     if isinstance(artifact, list) and artifact and all(isinstance(item, Document) for item in artifact):
-        return [document_value(document) for document in artifact]
+        return list(map(document_value, artifact))
     return None
 
 
 def utc_timestamp(seconds: float) -> str:
     """Return seconds since 1970 in ISO 8601, as ``2026-01-31T12:00:00.000000Z``."""
     return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")
-
-
-# --- texts ---
 
 
 def block_text(block: Any) -> str | None:
@@ -130,20 +122,19 @@ def block_text(block: Any) -> str | None:
     return block if isinstance(block, str) else None
 
 
+def texts_of(content: Iterable[Any]) -> list[str] | None:
+    """Return the texts of text blocks; None if there are other blocks."""
+    texts = [block_text(block) for block in content]
+    return None if None in texts else cast("list[str]", texts)
+
+
 def message_text(message: BaseMessage) -> str:
     """Return a message's content as one string: text blocks joined, JSON if there are other blocks."""
     content: Any = message.content
     if isinstance(content, str):
         return content
-    texts = _texts(content)
+    texts = texts_of(content)
     return json_text(_without_invented_ids(content), to_plain=to_plain) if texts is None else "".join(texts)
-
-
-def _texts(content: Iterable[Any]) -> list[str] | None:
-    """Return the texts of text blocks; None if there are other blocks."""
-    texts = [block_text(block) for block in content]
-    known = [text for text in texts if text is not None]
-    return known if len(known) == len(texts) else None
 
 
 def _without_invented_ids(value: Any) -> Any:
@@ -152,30 +143,25 @@ def _without_invented_ids(value: Any) -> Any:
         return [_without_invented_ids(item) for item in value]
     if not isinstance(value, dict) or not isinstance(value.get("type"), str):
         return value
-    identifier = value.get("id")
-    is_invented = isinstance(identifier, str) and _INVENTED_ID.fullmatch(identifier) is not None
+    is_invented = _INVENTED_ID.fullmatch(str(value.get("id"))) is not None
     return {key: _without_invented_ids(item) for key, item in value.items() if key != "id" or not is_invented}
 
 
 def output_text(value: Any) -> str:
-    """Return a tool's return value as the string of a step's ``output``.
+    """Return a tool's return value as a step's ``output``: a string as it is, a message's content, else JSON.
 
-    A string stays as it is, a message becomes its content, everything else JSON (None is ``null``): a Command its
-    update, or the name of the agent to which it hands over.
+    Of a Command it is the update, or if it hands over the target, as the update is then the whole state.
     """
     if isinstance(value, (str, bytes, bytearray, BaseMessage)) and not isinstance(value, Enum):
         return str(to_plain(value))
-    plain = _command_value(value) if isinstance(value, Command) else value
-    return json_text(_without_invented_ids(plain) if type(plain) is list else plain, to_plain=to_plain)
-
-
-def _command_value(command: Command[Any]) -> Any:
-    """Return a Command's update; if it hands over its target, as the update is then the whole state."""
-    names = [getattr(target, "node", target) for target in _targets(command)]
-    hands_over = command.graph is not None and names != ["__end__"]
-    if names and (hands_over or command.update is None):
-        return {"goto": names[0] if len(names) == 1 else names}
-    return command if command.update is None else command.update
+    if isinstance(value, Command):
+        names = [getattr(target, "node", target) for target in _targets(value)]
+        hands_over = value.graph is not None and names != ["__end__"]
+        if names and (hands_over or value.update is None):
+            value = {"goto": names[0] if len(names) == 1 else names}
+        elif value.update is not None:
+            value = value.update
+    return json_text(_without_invented_ids(value) if type(value) is list else value, to_plain=to_plain)
 
 
 def _targets(command: Command[Any]) -> Sequence[Any]:
@@ -183,10 +169,7 @@ def _targets(command: Command[Any]) -> Sequence[Any]:
     return command.goto if isinstance(command.goto, (list, tuple)) else (command.goto,)
 
 
-# --- results of MCP tools ---
-
 _NOT_JSON: Any = object()
-_WRAPPED = "result"  # FastMCP wraps values that are not objects: {"result": value}
 
 
 def mcp_text(content: Any, artifact: Any = None) -> str | None:
@@ -194,23 +177,18 @@ def mcp_text(content: Any, artifact: Any = None) -> str | None:
 
     One block for each element of a list becomes the JSON of the list: from the structured content next to the blocks,
     else if each block is JSON. A single block stays as it is, unless it is in place of a list of one. Blocks with
-    images or files are another result.
-
-    Example:
-        >>> blocks = [{"type": "text", "text": text, "id": f"lc_{text}"} for text in ("a", "b")]
-        >>> mcp_text(blocks, {"structured_content": {"result": ["a", "b"]}})
-        '["a", "b"]'
+    images or files are another result. FastMCP wraps values that are not objects: ``{"result": value}``.
     """
     if not isinstance(content, list) or not all(isinstance(block, Mapping) for block in content):
         return None
-    texts = _texts(content)
+    texts = texts_of(content)
     structured = artifact.get("structured_content") if isinstance(artifact, Mapping) else None
     if texts is None:
         return None
-    parsed = [_parsed(text) for text in texts]
+    parsed = list(map(_parsed, texts))
     if isinstance(structured, Mapping):
         value: Any = structured
-        wrapped = structured[_WRAPPED] if set(structured) == {_WRAPPED} else structured
+        wrapped = structured["result"] if set(structured) == {"result"} else structured
         if _count_blocks(wrapped) == len(texts) and parsed != [structured]:
             value = wrapped
         is_text = len(texts) == 1 and (not isinstance(value, list) or parsed == [value])
@@ -234,9 +212,6 @@ def _parsed(text: str) -> Any:
         return _NOT_JSON
 
 
-# --- outcomes ---
-
-
 class Outcome(NamedTuple):
     """How a call ended."""
 
@@ -255,19 +230,10 @@ def message_outcome(message: ToolMessage) -> Outcome:
     return Outcome("success", message_text(message) if text is None else text, message.artifact)
 
 
-def output_outcome(output: Any, message: ToolMessage | None) -> Outcome:
-    """Return the outcome of a tool by its return value, and by the tool message in it that answers the call."""
-    if message is not None:
-        return message_outcome(message)
-    text = mcp_text(output) if type(output) is list else None
-    return Outcome("success", output_text(output) if text is None else text)
-
-
 def tool_message_of(output: Any, call_id: str | None) -> ToolMessage | None:
-    """Return the tool message that answers a call, or None if a tool returned something else.
+    """Return the tool message in a tool's output that answers a call: the last one with its id, or of all for None.
 
-    It is the output itself, in the update of a Command, in what it sends to nodes, or in a list of these. The last one
-    with the id of the call counts, or of all if it is None: a Command that hands over carries the history.
+    It is the output itself, in the update of a Command, in what it sends to nodes, or in a list of these.
     """
     if isinstance(output, ToolMessage):
         return output
@@ -290,3 +256,130 @@ def _tool_messages(value: Any, depth: int) -> Iterator[ToolMessage]:
         parts = (*(getattr(target, "arg", None) for target in reversed(_targets(value))), value.update)
     for part in parts if depth else ():
         yield from _tool_messages(part, depth - 1)
+
+
+# --- the options of a handler ---
+
+
+class CaptureKeywords(TypedDict, total=False):
+    """The keywords of ``GraphRAGEvalCallbackHandler``, whose docstring explains them."""
+
+    step_names: Mapping[str, str] | None
+    retrieval_documents: bool | Collection[str]
+    max_output_chars: int | None
+    redact: Callable[[Any], Any] | Literal["secrets"] | None
+    keep_artifacts: bool
+    keep_messages: bool
+
+
+class CaptureOptions:
+    """The checked options of one handler, which later changes of the given ones leave as they are."""
+
+    def __init__(self, **given: Unpack[CaptureKeywords]) -> None:
+        redact = given.pop("redact", None)
+        if redact is not None and redact != SECRETS and not callable(redact):
+            hint = 'Give "secrets", or a function that returns what is kept in place of its argument.'
+            raise CaptureError(f"{redact!r:.80} is not a value of the option", key="redact", hint=hint)
+        tools = given.get("retrieval_documents")
+        options = {**given, "step_names": given.get("step_names") or {}}
+        if isinstance(tools, tuple | set | frozenset):
+            options["retrieval_documents"] = list(tools)
+        try:
+            checked = CaptureConfig.model_validate(options)
+        except ValidationError as error:
+            found = error.errors()[0]
+            name = str(found["loc"][0])
+            text = f"{options.get(name)!r:.80} is not a value of the option"
+            raise CaptureError(text, key=name, hint=f"{found['msg']}.") from error
+        self.redact: Callable[[Any], Any] | None = redact if callable(redact) else redact and masked_secrets
+        self.redacts_answers = self.redact is masked_secrets  # a function of the user does not get the answer
+        self.step_names = dict(checked.step_names)
+        self.max_output_chars = checked.max_output_chars
+        self.keep_artifacts, self.keep_messages = checked.keep_artifacts, checked.keep_messages
+        self._retrieval_documents = checked.retrieval_documents
+
+    def step_name(self, tool_name: str) -> str:
+        """Return the name of a tool's steps."""
+        return self.step_names.get(tool_name, tool_name)
+
+    def redacted(self, value: Any, what: str, warnings: list[str]) -> Any:
+        """Return what ``redact`` makes of a plain JSON value, as one; a fixed text if it raises.
+
+        The warning names only the type of the exception, as its message may have what was to be redacted.
+        """
+        if self.redact is None:
+            return value
+        try:
+            return to_plain(self.redact(to_plain(value)))
+        except Exception as error:
+            warnings.append(f"redact raised {type(error).__name__} on the {what}, which is left out")
+            return REDACTION_FAILED
+
+    def kept_text(self, text: str, what: str, warnings: list[str]) -> str:
+        """Return an error or another text as it is kept."""
+        return text if self.redact is None else output_text(self.redacted(text, what, warnings))
+
+    def kept_args(self, args: dict[str, Any], tool_name: str, warnings: list[str]) -> dict[str, Any]:
+        """Return the arguments, a plain JSON dict, as they are kept."""
+        if self.redact is None:
+            return args
+        kept = self.redacted(args, f"args of {self.step_name(tool_name)}", warnings)
+        return kept if isinstance(kept, dict) else {"args": kept}
+
+    def kept_outcome(
+        self,
+        outcome: Outcome,
+        tool_name: str,
+        warnings: list[str],
+        retrieved: tuple[list[dict[str, Any]] | None, int | None] = (None, None),
+    ) -> Outcome:
+        """Return what is kept of an outcome; ``retrieved`` are the tool's documents, and how many were asked for."""
+        status, text, artifact = outcome[:3]
+        if status == "pending":
+            return outcome
+        full_length = k = None
+        tools = self._retrieval_documents
+        if status == "success" and (tools if isinstance(tools, bool) else tool_name in tools):
+            documents, k = retrieved
+            text = text if documents is None else json_text(documents)
+        if self.redact is not None:
+            what = f"{'output' if status == 'success' else 'error'} of {self.step_name(tool_name)}"
+            text = self.kept_text(text, what, warnings)
+        if self.max_output_chars is not None and len(text) > self.max_output_chars:
+            text, full_length = text[: self.max_output_chars], len(text)
+        artifact = to_plain(artifact) if self.keep_artifacts else None
+        if artifact is not None:
+            artifact = self.redacted(artifact, f"artifact of {self.step_name(tool_name)}", warnings)
+        return Outcome(status, text, artifact, full_length, k)
+
+
+# --- tags and metadata of a root run ---
+
+_LONGEST_TEXT = 1_000
+_OWN_TAGS = ("graph:step:", "seq:step:")  # LangChain's and langgraph's, as the prefixes and keys below
+_OWN_PREFIXES = ("ls_", "lc_", "langgraph_", "__pregel")
+_OWN_KEYS = frozenset({"question_id", "checkpoint_ns", "checkpoint_id", "checkpoint_map"})
+
+
+def kept_tags(tags: list[str] | None) -> list[str]:
+    """Return the tags of a root run without LangChain's and langgraph's own."""
+    return [tag for tag in map(text_of, tags) if not tag.startswith(_OWN_TAGS)] if tags else []
+
+
+def kept_metadata(metadata: Mapping[str, Any] | None) -> dict[str, Any]:
+    """Return the metadata of a root run, without the question's id and LangChain's and langgraph's own keys.
+
+    It is a deep copy of plain JSON values; values that are longer than 1,000 characters as JSON are cut.
+    """
+    given = {name: value for name, value in (metadata or {}).items() if name not in _OWN_KEYS}
+    kept: dict[str, Any] = {}
+    for name, value in to_plain(given).items() if given else ():
+        if not name.startswith(_OWN_PREFIXES):
+            text = value if isinstance(value, str) else json_text(value)
+            kept[name] = value if len(text) <= _LONGEST_TEXT else shortened(text, _LONGEST_TEXT, keeps_lines=True)
+    return kept
+
+
+def shown_config(tags: list[str], metadata: dict[str, Any]) -> tuple[list[str], dict[str, Any]]:
+    """Return copies of tags and metadata in which secrets are masked."""
+    return masked_values(tags) if tags else [], masked_values(metadata) if metadata else {}

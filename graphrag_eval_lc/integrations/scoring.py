@@ -13,7 +13,7 @@ from typing import Any, Final, NamedTuple, cast
 from graphrag_eval_lc.aggregation.sample_values import Metrics
 from graphrag_eval_lc.benchmark.agents import aload_agent
 from graphrag_eval_lc.benchmark.attempts import AgentCall
-from graphrag_eval_lc.capture.kept import CaptureKeywords
+from graphrag_eval_lc.capture.values import CaptureKeywords
 from graphrag_eval_lc.config import ConfigSource, load_config
 from graphrag_eval_lc.dataset.loading import DatasetSource, questions_of, read_dataset
 from graphrag_eval_lc.errors import OptionError

@@ -7,8 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from math import inf
 from typing import Any, NamedTuple, cast
 
-from graphrag_eval_lc.capture.kept import shown_config
-from graphrag_eval_lc.capture.values import output_text, to_plain, utc_timestamp
+from graphrag_eval_lc.capture.values import output_text, shown_config, to_plain, utc_timestamp
 from graphrag_eval_lc.dataset.loading import questions_of
 from graphrag_eval_lc.errors import ResponsesError
 from graphrag_eval_lc.records import ActualStep, ModelCall, Response, Template

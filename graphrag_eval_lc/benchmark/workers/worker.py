@@ -14,7 +14,7 @@ from langchain_core.callbacks import BaseCallbackHandler
 
 from graphrag_eval_lc.benchmark.agents import aload_agent
 from graphrag_eval_lc.benchmark.attempts import AgentCall, Attempt, QuestionTimeoutError, RunInterruptedError
-from graphrag_eval_lc.capture.kept import CaptureKeywords
+from graphrag_eval_lc.capture.values import CaptureKeywords
 from graphrag_eval_lc.errors import GraphRAGEvalError
 from graphrag_eval_lc.event_loop.loop import use_daemon_threads
 from graphrag_eval_lc.masking import masked_text

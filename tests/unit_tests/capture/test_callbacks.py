@@ -65,7 +65,7 @@ def test_a_failure_of_the_handler_never_reaches_the_agent(
     def broken(*args: Any, **kwargs: Any) -> None:
         raise RuntimeError("broken record")
 
-    monkeypatch.setattr("graphrag_eval_lc.capture.recorder.output_outcome", broken)
+    monkeypatch.setattr("graphrag_eval_lc.capture.values.tool_message_of", broken)
     response = ask(make_agent([ai("", ("search", {"query": "a"}, "call_1")), ai("done")], [search]))
     assert response["actual_answer"] == "done"
     assert response["capture_warnings"] == [

@@ -90,7 +90,7 @@ def test_a_finished_run_leaves_no_record(handler, make_agent, ai, ask, search) -
     ask(make_agent([ai("", ("search", {"query": "a"}, "call_1")), ai("done")], [search]))
     assert handler._records._open == {}
     (tree,) = handler._records.trees
-    assert (tree.events, tree.open) == ([], {})
+    assert (tree.events, tree.known) == ([], {})
 
 
 def word_agent(make_agent, ai, chat_model, search) -> Any:

@@ -230,7 +230,7 @@ def test_no_raw_value_is_kept_by_the_handler(redact, make_agent, ai) -> None:
     with pytest.raises(ValueError, match=SECRET):
         secretive(make_agent, ai).invoke(HI, {"callbacks": [handler]})
     (tree,) = handler._records.trees
-    assert (tree.events, tree.open) == ([], {})
+    assert (tree.events, tree.known) == ([], {})
     part = handler._parts[tree]
     assert len(part.steps) == 3
     for step in part.steps:

@@ -18,7 +18,7 @@ from langgraph.func import entrypoint
 from langgraph.graph import START, MessagesState, StateGraph, add_messages
 
 from graphrag_eval_lc.capture import GraphRAGEvalCallbackHandler
-from graphrag_eval_lc.capture.history import History
+from graphrag_eval_lc.capture.steps import History
 
 
 @tool

@@ -20,7 +20,8 @@ from langchain_core.messages import (
 from langchain_core.tools import tool
 
 from graphrag_eval_lc.capture import GraphRAGEvalCallbackHandler
-from graphrag_eval_lc.capture.kept import CaptureOptions, KeptMessages, given_messages, ranges
+from graphrag_eval_lc.capture.llm_calls import KeptMessages, given_messages, ranges
+from graphrag_eval_lc.capture.values import CaptureOptions
 
 HI: Any = {"messages": [("user", "hi")]}
 SECRET = "s3cr3t"

@@ -5,8 +5,8 @@ from langchain_core.messages import AIMessage
 from langchain_core.outputs import ChatGeneration, LLMResult
 
 from graphrag_eval_lc.capture import GraphRAGEvalCallbackHandler
-from graphrag_eval_lc.capture.kept import CaptureOptions
 from graphrag_eval_lc.capture.llm_calls import answer_problems, message_result, model_call
+from graphrag_eval_lc.capture.values import CaptureOptions
 
 INVALID = {"name": "search", "args": '{"query": "a', "id": "c1", "error": "no JSON"}
 

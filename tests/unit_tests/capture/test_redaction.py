@@ -9,14 +9,14 @@ from langchain_core.language_models.fake_chat_models import GenericFakeChatModel
 from langchain_core.runnables import RunnableLambda
 
 from graphrag_eval_lc.capture import GraphRAGEvalCallbackHandler
-from graphrag_eval_lc.capture.kept import (
+from graphrag_eval_lc.capture.record import ToolRun
+from graphrag_eval_lc.capture.values import (
     REDACTION_FAILED,
     CaptureOptions,
+    Outcome,
     kept_metadata,
     shown_config,
 )
-from graphrag_eval_lc.capture.record import ToolRun
-from graphrag_eval_lc.capture.values import Outcome
 from graphrag_eval_lc.errors import CaptureError
 from graphrag_eval_lc.masking import masked_secrets
 

@@ -16,7 +16,7 @@ from langgraph.func import entrypoint, task
 from langgraph.graph import START, MessagesState, StateGraph, add_messages
 from pydantic import BaseModel
 
-from graphrag_eval_lc.capture.history import History
+from graphrag_eval_lc.capture.steps import History
 
 HI = HumanMessage("hi")
 

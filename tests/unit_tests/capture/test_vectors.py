@@ -8,15 +8,17 @@ import pytest
 from langchain_core.outputs import LLMResult
 from support.stream_values import Decoder, Encoder
 
-from graphrag_eval_lc.capture import kept, llm_calls, messages, values
-from graphrag_eval_lc.capture.kept import CaptureOptions
+from graphrag_eval_lc.capture import llm_calls, messages, values
+from graphrag_eval_lc.capture.values import CaptureOptions
 
 VECTORS = [json.loads(line) for line in Path(__file__).with_name("vectors.jsonl").read_text("utf-8").splitlines()]
 NAMES: dict[Any, tuple[str, ...]] = {
     llm_calls: ("is_cache_hit", "is_generated", "model_call"),
     messages: ("answer_in", "question_in", "whole_answer"),
-    values: ("args_snapshot", "mcp_text", "output_text", "tool_message_of"),
-    kept: ("kept_metadata", "kept_tags", "shown_config"),
+    values: (
+        *("args_snapshot", "mcp_text", "output_text", "tool_message_of"),
+        *("kept_metadata", "kept_tags", "shown_config"),
+    ),
 }
 
 

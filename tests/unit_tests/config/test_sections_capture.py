@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from graphrag_eval_lc.capture.kept import CaptureKeywords
+from graphrag_eval_lc.capture.values import CaptureKeywords
 from graphrag_eval_lc.config import CaptureConfig, load_config
 from graphrag_eval_lc.errors import ConfigError
 
