@@ -7,7 +7,7 @@ from datetime import date
 from decimal import Decimal
 from enum import Enum
 from itertools import islice
-from typing import Any
+from typing import Any, cast
 
 from langchain_core.documents import Document
 from langchain_core.messages import AIMessage, BaseMessage, ToolCall, ToolMessage, convert_to_messages
@@ -123,7 +123,8 @@ def loose_calls(value: Any) -> Sequence[ToolCall]:
     calls: Any = [value.get("tool_call")] if isinstance(value, (dict, Mapping)) else value
     if not isinstance(calls, (list, tuple)):
         return ()
-    return [call for call in calls[:_MAX_BREADTH] if isinstance(call, dict) and call.get("type") == "tool_call"]
+    found = (call for call in calls[:_MAX_BREADTH] if isinstance(call, dict) and call.get("type") == "tool_call")
+    return [cast("ToolCall", call) for call in found]
 
 
 def is_interrupted(output: Any) -> bool:

@@ -168,9 +168,9 @@ class History:
             return end
         start = self._end_of_earlier(items)
         rest = items[start:] or items  # a state that is nothing but an earlier one was kept for this question
-        question = re.compile(rf"(?<!\w){re.escape(self._question)}(?!\w)") if self._question else None
+        question = rf"(?<!\w){re.escape(self._question)}(?!\w)" if self._question else None
         for asking in map(_shown, rest) if question is not None else ():
-            if asking[0] == _USER and isinstance(asking[1], str) and question.search(asking[1]) is not None:
+            if asking[0] == _USER and isinstance(asking[1], str) and question and re.search(question, asking[1]):
                 return _end_of(list(map(_shown, items)), asking.__eq__) or start  # asked again in each turn
         return start
 
