@@ -195,12 +195,8 @@ class Template(TypedDict):
 
 # The keys of a question that say what its answer must have.
 CHECK_KEYS: Final = (
-    "reference_entities",
-    "reference_numbers",
-    "reference_dates",
-    "reference_boolean",
-    "reference_order",
-    "reference_none",
+    *("reference_entities", "reference_numbers", "reference_dates"),
+    *("reference_boolean", "reference_order", "reference_none"),
 )
 
 QuestionWithTemplate = tuple[Template, Question]
@@ -308,15 +304,7 @@ _GainsOrIds = Annotated[
 
 
 def relative_tolerance(value: object) -> float:
-    """Return a relative tolerance as a number, also from a text, as YAML 1.1 reads 1e-6 as one.
-
-    Raises:
-        ValueError: It is not a share from 0 to below 1.
-
-    Example:
-        >>> relative_tolerance("1e-6")
-        1e-06
-    """
+    """Return a relative tolerance as a number, also from a text, as YAML 1.1 reads 1e-6 as one."""
     try:
         tolerance = math.nan if isinstance(value, bool) else float(value)  # type: ignore[arg-type]  # it raises
     except (TypeError, ValueError, OverflowError):

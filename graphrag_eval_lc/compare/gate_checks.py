@@ -9,7 +9,7 @@ from typing import Any, Final, Literal, NamedTuple
 
 from graphrag_eval_lc.compare.flips import direction_of, is_right
 from graphrag_eval_lc.compare.gate_names import MEAN, can_be_right, metric_and_statistic
-from graphrag_eval_lc.compare.gate_values import GateValues, statistic_of
+from graphrag_eval_lc.compare.gate_values import STATISTIC_OF, GateValues
 from graphrag_eval_lc.compare.metric_comparison import (
     MetricComparison,
     Pair,
@@ -212,7 +212,7 @@ def _absolute(gate: Gate, values: GateValues) -> GateResult:
             return result(sentence, "not checked", None)
         sentence = f"{name} was not measured ({'≥' if is_under else '≤'} {limit} is required)"
         return result(sentence, "failed", None)
-    value = statistic_of(bounded.values, statistic)
+    value = STATISTIC_OF[statistic](bounded.values)
     has_passed = value >= bound - ROUNDING if is_under else value <= bound + ROUNDING * abs(bound)
     notes = []
     if bounded.errors and spec.kind == "score":
@@ -327,7 +327,7 @@ def _increase(checked: _Pair) -> GateResult:
         found = [[*side.of(metric, statistic, only=ids).values] for side in sides]
     if not all(found):
         return checked.nothing(metric, statistic)
-    a, b = (statistic_of(each, statistic) for each in found)
+    a, b = (STATISTIC_OF[statistic](each) for each in found)
     increase = b - a
     if is_share and increase:
         increase = increase / abs(a) if a else inf * increase

@@ -2,7 +2,9 @@
 
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from functools import partial
 from math import fsum
+from statistics import fmean
 from typing import Any, Final, NamedTuple
 
 from graphrag_eval_lc.aggregation import JudgeCosts, QuestionValues, RunValues
@@ -24,19 +26,14 @@ from graphrag_eval_lc.registry.metrics import (
 )
 
 _SUM: Final = "sum"
-_STATISTICS: Final[Mapping[Statistic, Callable[[Sequence[float]], float]]] = {
-    "mean": lambda values: fsum(values) / len(values),
-    "median": lambda values: percentile(values, 0.5),
-    "p95": lambda values: percentile(values, 0.95),
+STATISTIC_OF: Final[Mapping[Statistic, Callable[[Sequence[float]], float]]] = {
+    "mean": fmean,
+    "median": partial(percentile, share=0.5),
+    "p95": partial(percentile, share=0.95),
     "min": min,
     "max": max,
     "sum": fsum,
 }
-
-
-def statistic_of(values: Sequence[float], statistic: Statistic) -> float:
-    """Return a statistic of at least one value."""
-    return _STATISTICS[statistic](values)
 
 
 class BoundedValues(NamedTuple):
@@ -119,8 +116,8 @@ class GateValues:
         if self.numbers.mean_of_upper_bound(metric) is not None:
             key = next(key for key, bounded in UPPER_BOUNDS.items() if bounded == metric)
             bounds = [bound for question in questions if (bound := question.score(key)) is not None]
-            upper = statistic_of(bounds, MEAN) if bounds else None
-            if len(questions) < len(every) and values and upper == statistic_of(values, MEAN):
+            upper = STATISTIC_OF[MEAN](bounds) if bounds else None
+            if len(questions) < len(every) and values and upper == STATISTIC_OF[MEAN](values):
                 upper = None  # in this part of the questions nothing is undecided
         if statistic == _SUM and metric in self._in_all:
             values = [value for identifier in scored for value in self._in_all[metric][identifier]]

@@ -230,18 +230,24 @@ def gate_results(run: RunSource, gates: Gates = None, config: ConfigSource = Non
     return [check(gate, values) for gate in wanted]
 
 
-def gates_in(results: RunResults) -> list[Gate]:
+def gates_in(results: RunResults, *, checks_bounds: bool = False) -> list[Gate]:
     """Return the gates in the configuration of a run.
 
     Raises:
-        RunFolderError: Those in run.json are not gates.
+        RunFolderError: Those in run.json are not gates; or with ``checks_bounds`` one is on the wrong side, or passes
+            or fails whatever the run does.
     """
     if not (listed := (results.section("config") or {}).get("gates")):
         return []
     try:
-        return load_config({"gates": listed}).gates
+        gates = load_config({"gates": listed}).gates
+        for index, gate in enumerate(gates) if checks_bounds else ():
+            check_direction(gate, index)
+            check_condition(gate, index)
     except ConfigError as problem:
-        raise _in_record(problem, results) from problem
+        path = None if results.path is None else results.path / RUN_FILE
+        raise RunFolderError(problem.what, path=path, key=f"config.{problem.key}", hint=problem.hint) from problem
+    return gates
 
 
 def check_names(gates: Sequence[Gate], baseline: GateValues, runs: Sequence[GateValues], *, of_config: bool) -> None:
@@ -256,22 +262,3 @@ def check_names(gates: Sequence[Gate], baseline: GateValues, runs: Sequence[Gate
     known = KnownMetrics.of_runs([run.results.config() for run in all_runs], measured)
     templates = [question.template_id for run in all_runs for question in run.numbers.questions.values()]
     check_gates(gates, known, templates, of_config=of_config, where="the runs have")
-
-
-def check_own_gates(gates: Sequence[Gate], results: RunResults) -> None:
-    """Check the bounds of the gates in a run's record.
-
-    Raises:
-        RunFolderError: One is on the wrong side, or passes or fails whatever the run does.
-    """
-    try:
-        for index, gate in enumerate(gates):
-            check_direction(gate, index)
-            check_condition(gate, index)
-    except ConfigError as problem:
-        raise _in_record(problem, results) from problem
-
-
-def _in_record(problem: ConfigError, results: RunResults) -> RunFolderError:
-    path = None if results.path is None else results.path / RUN_FILE
-    return RunFolderError(problem.what, path=path, key=f"config.{problem.key}", hint=problem.hint)

@@ -15,7 +15,7 @@ from graphrag_eval_lc.compare.comparison_view import (
 )
 from graphrag_eval_lc.compare.gate_checks import GateResult, check
 from graphrag_eval_lc.compare.gate_values import GateValues
-from graphrag_eval_lc.compare.gates import Gates, check_names, check_own_gates, gates_in, read_gates
+from graphrag_eval_lc.compare.gates import Gates, check_names, gates_in, read_gates
 from graphrag_eval_lc.compare.metric_comparison import difference_of, p_values_note
 from graphrag_eval_lc.compare.notebook_comparison import notebook_comparison
 from graphrag_eval_lc.compare.runs import RunResults
@@ -125,9 +125,7 @@ class RunComparison:
         if gates is not None:
             wanted = [read_gates(gates, has_baseline=True)] * len(self.pairs)
         else:
-            wanted = [gates_in(results) for results in self.sources[1:]]
-            for own, results in zip(wanted, self.sources[1:], strict=True):
-                check_own_gates(own, results)
+            wanted = [gates_in(results, checks_bounds=True) for results in self.sources[1:]]
         names = [
             gate.metric or (self.metric if gate.under is gate.over is None else None) or MAIN_METRIC
             for own in wanted

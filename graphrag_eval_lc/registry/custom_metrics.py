@@ -145,10 +145,8 @@ def register_metric(
             source=source,
         )
     elif not isinstance(spec, MetricSpec):
-        raise PluginError(
-            f"a metric is declared by its key or a MetricSpec, not by {spec!r:.80}",
-            hint='Write @register_metric(key="saved_sec"), or register_metric(MetricSpec(key="saved_sec"), function).',
-        )
+        hint = 'Write @register_metric(key="saved_sec"), or register_metric(MetricSpec(key="saved_sec"), function).'
+        raise PluginError(f"a metric is declared by its key or a MetricSpec, not by {spec!r:.80}", hint=hint)
     elif key is not None:
         raise PluginError(f"the metric {spec.key} is declared twice", hint="Give a MetricSpec or keywords, not both.")
     return partial(_register_metric_of, spec) if function is None else _register_metric_of(spec, function)
@@ -294,17 +292,12 @@ _WITH_ARTICLE: Final = {"metric": "a metric", "evaluator": "an evaluator"}
 
 def _checked_key(key: object, kind: str, function: Any) -> str:
     """Return the key of a metric or an evaluator, unless another function or the results have it."""
+    what = f"the key of {_WITH_ARTICLE[kind]} cannot be"
     if not isinstance(key, str) or not _KEY_PATTERN.fullmatch(key):
-        raise PluginError(
-            f"the key of {_WITH_ARTICLE[kind]} cannot be {key!r:.80}",
-            hint="Write letters, digits, _ . @ or -, and a letter or _ first, such as saved_sec.",
-        )
-    ending = next((ending for ending in _ENDINGS if key.endswith(ending)), None)
-    if ending is not None:
-        raise PluginError(
-            f"the key of {_WITH_ARTICLE[kind]} cannot be {key}, as keys that end in {ending} say more of another",
-            hint="Rename it.",
-        )
+        hint = "Write letters, digits, _ . @ or -, and a letter or _ first, such as saved_sec."
+        raise PluginError(f"{what} {key!r:.80}", hint=hint)
+    if ending := next((ending for ending in _ENDINGS if key.endswith(ending)), None):
+        raise PluginError(f"{what} {key}, as keys that end in {ending} say more of another", hint="Rename it.")
     if is_reserved_key(key) or is_reserved_key(error_key(key)):
         raise PluginError(f"the key {key} is one of the results' own, so that no {kind} can have it", hint="Rename it.")
     registered = registered_now()
@@ -312,17 +305,14 @@ def _checked_key(key: object, kind: str, function: Any) -> str:
         owner = registered.get(f"{other} {key}")
         # The same function comes again where its module is loaded again.
         if owner is not None and (other != kind or spec_of(owner) != spec_of(function)):
-            hint, names = (
-                "Give one of them another key.",
-                [spec_of(each).partition(":")[0] for each in (owner, function)],
-            )
+            hint = "Give one of them another key."
+            names = [spec_of(each).partition(":")[0] for each in (owner, function)]
             code, others = (getattr(each, "__code__", None) for each in (owner, function))
             is_same = code is not None and code == others and code.co_filename == others.co_filename
             if is_same and len({*names}) > 1:
                 hint = f"Both are of one file, which came as {' and as '.join(names)}; name it in one way everywhere."
             raise PluginError(
-                f"the key {key} of {spec_of(function)} is that of the {other} {spec_of(owner)}",
-                hint=hint,
+                f"the key {key} of {spec_of(function)} is that of the {other} {spec_of(owner)}", hint=hint
             )
     return key
 
@@ -337,25 +327,10 @@ _RESERVED = frozenset(
         *(key for judge in JUDGES for key in judge.keys),
         # Also those that no judge writes today.
         *(f"{name}{ending}" for name in _JUDGED for ending in ("", *_ENDINGS)),
-        # More of results,
-        "custom_metrics",
-        "repeat",
-        "interrupted",
-        "attempts",
-        "failed_attempts",
-        "steps_diagnosis",
-        STEPS_COUNTS,
-        # and of aggregates.
-        "steps",
-        "repeats",
-        "totals",
-        "per_template",
-        "micro",
-        "macro",
-        NUMBER_OF_SAMPLES,
-        NUMBER_OF_QUESTIONS,
-        NUMBER_OF_ERROR_SAMPLES,
-        NUMBER_OF_SUCCESS_SAMPLES,
+        # More of results, and of aggregates.
+        *("custom_metrics", "repeat", "interrupted", "attempts", "failed_attempts", "steps_diagnosis", STEPS_COUNTS),
+        *("steps", "repeats", "totals", "per_template", "micro", "macro"),
+        *(NUMBER_OF_SAMPLES, NUMBER_OF_QUESTIONS, NUMBER_OF_ERROR_SAMPLES, NUMBER_OF_SUCCESS_SAMPLES),
     }
 )
 
