@@ -243,12 +243,7 @@ def labels_csv(notes: Notes, results: Iterable[Mapping[str, Any]]) -> tuple[str,
 
 
 def notes_summary(noted: NotedDataset, notes: Notes, *, is_written: bool) -> str:
-    """Return one line on the notes.
-
-    Example:
-        >>> notes_summary(NotedDataset((), TextFile("", None, "yaml")), Notes(kind="notes", notes=()), is_written=False)
-        '0 notes: no reference and no judge is wrong.'
-    """
+    """Return one line on the notes."""
     parts = [
         (sum(note.reference == "wrong" for note in notes.notes), "reference is wrong", "references are wrong"),
         (sum(note.judge == "wrong" for note in notes.notes), "judge's verdict is wrong", "judge's verdicts are wrong"),

@@ -49,12 +49,7 @@ def rows_axes(labels: Sequence[str], ax: "Axes | None") -> "Axes":
 
 
 def label_of(text: str) -> str:
-    r"""Return a text as a row's label: on one line, shortened in the middle, without hidden characters.
-
-    Example:
-        >>> label_of("transformers\nin " + 40 * "x")
-        'transformers�in xxx…xxxxxxxxxxxxxxxxxxxx'
-    """
+    """Return a text as a row's label: on one line, shortened in the middle, without hidden characters."""
     visible = "".join(character if character.isprintable() else "�" for character in text)
     half = _LONGEST_LABEL // 2
     return visible if len(visible) <= _LONGEST_LABEL else f"{visible[: half - 1]}…{visible[-half:]}"

@@ -24,9 +24,6 @@ def questions_table(results: Iterable[Mapping[str, Any]]) -> Table:
     ``steps_outputs_cut`` of ``steps_counts``, ``llm_calls`` and ``capture_warnings`` (how many), and for each
     ``retrieval_…`` metric of the steps its mean, of a cost its sum.
 
-    Args:
-        results: The results of ``run_evaluation`` or of a run; none is kept in memory.
-
     Example:
         >>> result = {"question_id": "q", "template_id": "t", "status": "success", "steps_score": 0.5}
         >>> questions_table([result]).rows
@@ -87,9 +84,6 @@ def steps_table(results: Iterable[Mapping[str, Any]]) -> Table:
     step: the values of its metrics, its ``id``, its ``args`` as JSON, its ``error``. Of the output there is only the
     length, ``output_characters``.
 
-    Args:
-        results: The results of ``run_evaluation`` or of a run; none is kept in memory.
-
     Example:
         >>> step = {"name": "now", "args": {}, "id": "c1", "status": "success", "output": "12:00"}
         >>> result = {"question_id": "q", "template_id": "t", "actual_steps": [step]}
@@ -136,9 +130,6 @@ def aggregates_table(aggregates: Mapping[str, Any]) -> Table:
     Its columns are ``scope`` (template, micro, macro, totals or repeats), ``template_id`` (of the scope template
     only), ``metric``, ``statistic`` (sum, mean, …; "value" if a metric has a single number) and ``value``. How
     often a tool was called is the metric ``steps.TOOL``; pass@k has k as its statistic.
-
-    Args:
-        aggregates: What ``compute_aggregates`` returns.
 
     Example:
         >>> aggregates_table({"macro": {"steps_score": {"mean": 0.5}}}).rows

@@ -84,14 +84,7 @@ class TemplateLine:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunView:
-    """All that is shown of a run, as plain data.
-
-    Example:
-        >>> results = [{"template_id": "t", "question_id": f"q{n}", "steps_score": n / 2} for n in range(3)]
-        >>> view = run_view(results)
-        >>> str(view.headline), [failure.question_id for failure in view.failures]
-        ('1 of 3 right, 1 partly right, 1 wrong · steps_score 0.500 (0.04–0.96)', ['q0', 'q1'])
-    """
+    """All that is shown of a run, as plain data."""
 
     headline: Headline
     gates: tuple[GateLine, ...]

@@ -58,19 +58,17 @@ def shown_scores(numbers: RunValues) -> dict[str, ScoreValues]:
 
 def score_lines(scores: Mapping[str, ScoreValues], number_of_questions: int) -> tuple[ScoreLine, ...]:
     """Return a line for each score of a run with so many questions."""
-    lines = []
-    for metric, values in scores.items():
-        numbers = _numbers(metric, values)
-        line = ScoreLine(
-            **numbers,
+    return tuple(
+        ScoreLine(
+            **(numbers := _numbers(metric, values)),
             metric=metric,
             is_part=metric_spec(metric).is_part,
             mean_of_templates=values.mean_of_templates(),
             without=number_of_questions - numbers["questions"],
             **_interval(metric, values),
         )
-        lines.append(line)
-    return tuple(lines)
+        for metric, values in scores.items()
+    )
 
 
 def template_scores(scores: Mapping[str, ScoreValues]) -> dict[str, dict[str, TemplateScore]]:
