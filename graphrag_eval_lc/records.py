@@ -240,12 +240,7 @@ NO_RESPONSE = "there is no response to this question"
 
 
 def step_status(status: Any) -> Any:
-    """Return the status of a step or response as the formats write it: ``Success`` is ``success``.
-
-    Example:
-        >>> step_status("Success"), step_status("ERROR"), step_status("done")
-        ('success', 'error', 'done')
-    """
+    """Return the status of a step or response as the formats write it: ``Success`` is ``success``."""
     if status in ("success", "error") or not isinstance(status, str):
         return status
     plain = status.strip().lower()

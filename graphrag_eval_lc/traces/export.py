@@ -13,8 +13,6 @@ from itertools import islice
 from typing import Any, Final, Literal
 from urllib.parse import unquote
 
-import httpx
-
 from graphrag_eval_lc.errors import MissingExtraError, OptionError
 from graphrag_eval_lc.json_values import JSON_MEDIA_TYPE, json_text
 from graphrag_eval_lc.masking import masked_secrets, masked_text
@@ -302,6 +300,8 @@ class OTLPSender:
         Raises:
             httpx.HTTPError: The receiver cannot be reached, or refuses it.
         """
+        import httpx  # scoring has no use for it, and loads this module
+
         body = self._parse(_with_base64(request), self._request()).SerializeToString()
         attempt = 1
         while True:
