@@ -135,7 +135,7 @@ def _python_words(text: str) -> Iterator[tuple[str, bool]]:
             isinstance(each, ast.Name) and each.id == "__slots__" for each in node.targets
         ):
             left_out |= {id(each) for each in ast.walk(node.value)}
-        if isinstance(node, ast.ClassDef) and not _is_dataclass(node):
+        if isinstance(node, ast.ClassDef) and not _is_of_attributes(node):
             for each in node.body:
                 if isinstance(each, ast.AnnAssign) and isinstance(each.target, ast.Name):
                     yield each.target.id, True
@@ -144,9 +144,10 @@ def _python_words(text: str) -> Iterator[tuple[str, bool]]:
             yield node.value, False
 
 
-def _is_dataclass(node: ast.ClassDef) -> bool:
-    named = [each.func if isinstance(each, ast.Call) else each for each in node.decorator_list]
-    return any(isinstance(each, ast.Name) and each.id == "dataclass" for each in named)
+def _is_of_attributes(node: ast.ClassDef) -> bool:
+    """Tell whether its fields are read as attributes: a dataclass, or a named tuple."""
+    named = [each.func if isinstance(each, ast.Call) else each for each in (*node.decorator_list, *node.bases)]
+    return any(isinstance(each, ast.Name) and each.id in ("dataclass", "NamedTuple") for each in named)
 
 
 def _is_constant(node: ast.AST, value: str) -> bool:

@@ -70,7 +70,7 @@ class OpenedPage:
         self.complaints: list[str] = []
         self._context.route("**/*", self._answer)
         self.page = self._context.new_page()
-        self.page.set_default_timeout(10_000)
+        self.page.set_default_timeout(30_000)
         self.page.on("console", self._hear)
         self.page.on("pageerror", lambda error: self.complaints.append(f"script: {error}"))
         self.page.on("dialog", lambda dialog: (self.complaints.append("dialog"), dialog.dismiss()))
