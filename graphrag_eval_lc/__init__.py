@@ -10,9 +10,8 @@ from graphrag_eval_lc.public_names import only_public
 
 if TYPE_CHECKING:
     from graphrag_eval_lc.aggregation import compute_aggregates
-    from graphrag_eval_lc.benchmark.benchmark_run import BenchmarkRun
-    from graphrag_eval_lc.benchmark.load_run import load_run
-    from graphrag_eval_lc.benchmark.merging.merge_runs import merge_runs
+    from graphrag_eval_lc.benchmark.benchmark_run import BenchmarkRun, load_run
+    from graphrag_eval_lc.benchmark.merge_runs import merge_runs
     from graphrag_eval_lc.benchmark.run_benchmark import arun_benchmark, run_benchmark
     from graphrag_eval_lc.benchmark.score_responses import score_responses, score_run
     from graphrag_eval_lc.capture import GraphRAGEvalCallbackHandler, capture_run
@@ -106,8 +105,8 @@ _ROOM_OF = {
     "list_runs": "run_store",
     "load_dataset": "dataset",
     "load_responses": "dataset",
-    "load_run": "benchmark.load_run",
-    "merge_runs": "benchmark.merging.merge_runs",
+    "load_run": "benchmark.benchmark_run",
+    "merge_runs": "benchmark.merge_runs",
     "migrate": "onboarding.migration",
     "publish_scores": "integrations.publishing",
     "read_traces": "traces.reading",

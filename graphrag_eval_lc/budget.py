@@ -19,18 +19,6 @@ class Budget:
     are completed and paid for: the budget may be passed by what these cost, and by nothing else. A budget that is used
     up stays so. It may be used from several threads.
 
-    Args:
-        max_cost: USD for agent and judges, greater than 0; None: no limit, everything is only counted.
-        max_tokens: Tokens of the agent's model calls; None for no limit.
-
-    Attributes:
-        max_cost: USD; None for no limit.
-        max_tokens: Tokens; None for no limit.
-        spent: USD spent so far.
-        tokens: Tokens spent so far.
-        limit: The option whose limit ended the spending; None while something is left.
-        message: Why nothing more is sent; empty while something is left.
-
     Example:
         >>> budget = Budget(max_cost=1.0)
         >>> budget.spend(0.75)
@@ -50,21 +38,12 @@ class Budget:
         self._lock = threading.Lock()
 
     def check(self) -> None:
-        """Refuse a request if nothing is left.
-
-        Raises:
-            BudgetSpentError: Nothing is left.
-        """
+        """Refuse a request if nothing is left."""
         if self.limit is not None:
             raise BudgetSpentError(self.message)
 
     def spend(self, cost: float = 0.0, tokens: int = 0) -> None:
-        """Count what was spent.
-
-        Args:
-            cost: USD, at least 0.
-            tokens: Tokens of the agent's model calls, at least 0.
-        """
+        """Count what was spent."""
         with self._lock:
             self.spent += cost
             self.tokens += tokens

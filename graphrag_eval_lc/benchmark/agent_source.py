@@ -47,10 +47,6 @@ class AgentSource(NamedTuple):
     agent made in Python it is the files that define its functions, graph nodes and tools, with what they import; a
     function without a file (in a notebook, at a prompt) has a digest of its code and of the texts and numbers that it
     uses. Installed packages do not count.
-
-    Attributes:
-        digests: SHA-256 by the name of a file, or of a function such as ``__main__:answer``; sorted by name.
-        outdated: The files that changed after Python loaded them; their digests are those of the loaded code.
     """
 
     digests: Mapping[str, str]
@@ -59,10 +55,6 @@ class AgentSource(NamedTuple):
 
 def source_of(agent: Agent, functions: Iterable[object] = ()) -> AgentSource:
     """Return the source of an agent, which is the same in each process.
-
-    Args:
-        agent: The agent, loaded.
-        functions: What makes its input and its answer.
 
     Example:
         >>> import asyncio
@@ -99,7 +91,7 @@ class _Walk:
             self.roots.append(Path.cwd())
         self.found: dict[str, set[str]] = {}  # digests by name; several functions may have one name
         self.outdated: list[str] = []
-        self._files: set[Path] = set()
+        self._names: set[str] = set()  # of modules
 
     def note(self, name: str, content: str | bytes) -> None:
         """Note what has a name."""
@@ -110,10 +102,12 @@ class _Walk:
         waiting = [(module.__name__, str(module.__package__ or ""))] if module is not None else []
         while waiting:
             name, package = waiting.pop()
-            file = _module_file(sys.modules.get(name)) or _unloaded_file(name)
-            if file is None or file in self._files or _is_installed(file):
+            if name in self._names or name.partition(".")[0] in sys.stdlib_module_names:
                 continue
-            self._files.add(file)
+            self._names.add(name)
+            file = _module_file(sys.modules.get(name)) or _unloaded_file(name)
+            if file is None or _is_installed(file):
+                continue
             root = next((root for root in self.roots if file.is_relative_to(root)), None)
             if root is None:  # of another project
                 continue

@@ -10,6 +10,7 @@ from typing import Any
 
 from langchain_core.runnables import Runnable
 
+from graphrag_eval_lc.benchmark.options import named_by
 from graphrag_eval_lc.benchmark.ready_agents import (
     CLOSING_SEC,
     Agent,
@@ -21,7 +22,6 @@ from graphrag_eval_lc.benchmark.ready_agents import (
     server_arguments,
     takes_server_arguments,
 )
-from graphrag_eval_lc.benchmark.specs import named_by
 from graphrag_eval_lc.errors import AgentError, GraphRAGEvalError, OptionError, where_it_failed
 from graphrag_eval_lc.registry.modules import module_from, signature_of
 from graphrag_eval_lc.retrying import masked_error_text
@@ -39,22 +39,6 @@ async def aload_agent(
     key_variable: str | None = None,
 ) -> Agent:
     """Return the agent that ``candidate`` is, makes, or names; await its ``aclose`` in the end.
-
-    Args:
-        candidate: One of: a compiled graph or another Runnable; a function, async or not, that takes a question's
-            text and returns the answer or a state; a function that can be called without arguments, or with the
-            arguments of LangGraph's graph factories, and returns one of these or a context manager around it; the spec
-            of any of them as text (``package.module:attribute`` or ``path/to/file.py:attribute``); a graph of a
-            ``langgraph.json`` (``langgraph.json:graph``, or ``graph`` if that is in the current folder); the
-            address of an assistant on a LangGraph server.
-        has_input_fn: Whether a function makes the agent's input, so that it may be of any shape.
-        agent_config: LangChain's config, for factories that accept it.
-        key_variable: The environment variable with the key of such a server; None: LANGSMITH_API_KEY.
-
-    Raises:
-        AgentError: It is none of these, the function fails, the graph's state has no messages, or the server is
-            unreachable, refuses the key or has no such assistant.
-        OptionError: The key's variable is not set, or the agent is not behind an address.
 
     Example:
         >>> import asyncio
@@ -130,20 +114,15 @@ def _is_factory(candidate: Any, name: str) -> bool:
         signature = signature_of(candidate)
     except (TypeError, ValueError):  # some builtins have none
         return False
-    if _binds(signature):
+    with contextlib.suppress(TypeError):
+        signature.bind()
         return True
     name_of_config = config_parameter(candidate)
-    if not _binds(signature, "question", **({} if name_of_config is None else {name_of_config: {}})):
+    try:
+        signature.bind("question", **({} if name_of_config is None else {name_of_config: {}}))
+    except TypeError:
         raise AgentError(
             f"{name}{signature} cannot be called with a question or without arguments",
             hint="Give a function of a question, or of a question and a config; functools.partial fills in others.",
-        )
+        ) from None
     return False
-
-
-def _binds(signature: inspect.Signature, *arguments: object, **keywords: object) -> bool:
-    try:
-        signature.bind(*arguments, **keywords)
-    except TypeError:
-        return False
-    return True

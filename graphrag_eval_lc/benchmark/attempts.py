@@ -12,8 +12,8 @@ from langchain_core.callbacks import BaseCallbackHandler
 from langchain_core.runnables import RunnableConfig
 from langchain_core.runnables.config import run_in_executor
 
+from graphrag_eval_lc.benchmark.limits import AgentCosts
 from graphrag_eval_lc.benchmark.ready_agents import Agent
-from graphrag_eval_lc.benchmark.spending import AgentCosts
 from graphrag_eval_lc.capture import GraphRAGEvalCallbackHandler
 from graphrag_eval_lc.capture.handler import without_runs
 from graphrag_eval_lc.capture.messages import answer_of, is_interrupted
@@ -61,13 +61,7 @@ NOTHING_SPENT = Spent()
 
 @dataclass(frozen=True, slots=True)
 class Attempt:
-    """The outcome of one attempt.
-
-    Attributes:
-        response: The response, with steps, tokens and time up to the end or the error.
-        error: Why it failed; None if it did not.
-        counted: What the budget has counted for it already.
-    """
+    """The outcome of one attempt."""
 
     response: Response
     error: BaseException | None
@@ -86,14 +80,7 @@ class Asking(Protocol):
 
 
 def unheard_attempt(question: Question, error: BaseException, started_at: float, elapsed_sec: float) -> Attempt:
-    """Return an attempt of which nothing is known but how it ended.
-
-    Args:
-        question: The question.
-        error: Why it failed.
-        started_at: Seconds since 1970.
-        elapsed_sec: Seconds.
-    """
+    """Return an attempt of which nothing is known but how it ended."""
     response = Response(question_id=str(question["id"]), question_text=question["question_text"], status="error")
     response["actual_steps"] = []
     response[ELAPSED_SEC] = elapsed_sec
@@ -103,13 +90,7 @@ def unheard_attempt(question: Question, error: BaseException, started_at: float,
 
 
 def lost_attempt(heard: Attempt, error: BaseException, elapsed_sec: float) -> Attempt:
-    """Return an attempt whose process was lost.
-
-    Args:
-        heard: What it would have been had it ended with its last event.
-        error: Why it failed.
-        elapsed_sec: Seconds.
-    """
+    """Return an attempt whose process was lost."""
     text = masked_error_text(error)
     response = _failed(heard.response, text)
     response[ELAPSED_SEC] = elapsed_sec
@@ -121,18 +102,7 @@ def lost_attempt(heard: Attempt, error: BaseException, elapsed_sec: float) -> At
 
 @dataclass(slots=True)
 class AgentCall:
-    """How an agent is asked.
-
-    Attributes:
-        agent: The agent.
-        input_fn: Makes its input from a question; None for its default.
-        answer_fn: Makes the answer from its output; None for the default.
-        agent_config: Its LangChain config, to which the handler is added.
-        capture: The options of the handler.
-        timeout: Seconds that one attempt may take; None for no limit.
-        costs: Makes what checks the budget before each model call of an attempt; None without a limit.
-        use_threads: Whether it is asked through ``invoke`` in a thread, as ``ainvoke`` does not work.
-    """
+    """How an agent is asked."""
 
     agent: Agent
     input_fn: Callable[[Question], Any] | None = None
@@ -149,22 +119,9 @@ class AgentCall:
         self._handler = GraphRAGEvalCallbackHandler(**self.capture)
 
     async def aattempt(
-        self,
-        question: Question,
-        attempt_id: str,
-        abandoned: "asyncio.Future[None]",
-        *,
-        follow: Follow | None = None,
+        self, question: Question, attempt_id: str, abandoned: "asyncio.Future[None]", *, follow: Follow | None = None
     ) -> Attempt:
-        """Ask a question once. No exception of the agent leaves this function.
-
-        Args:
-            question: The question.
-            attempt_id: Unique. It is in the metadata of the agent's config, and the attempt's thread id is made
-                from it: a UUID, since deployed graphs take no other.
-            abandoned: Done when the attempt is to be given up.
-            follow: Makes a handler that hears what the agent does, too; None if nobody does.
-        """
+        """Ask a question once. No exception of the agent leaves this function."""
         in_thread = self.use_threads
         attempt = await self._aattempt(question, attempt_id, abandoned, in_thread, follow)
         if in_thread or self.agent.is_function:
@@ -280,11 +237,7 @@ class AgentCall:
         return cast("RunnableConfig", config)
 
     async def _output(
-        self,
-        given: Any,
-        config: RunnableConfig,
-        abandoned: "asyncio.Future[None]",
-        in_thread: bool,
+        self, given: Any, config: RunnableConfig, abandoned: "asyncio.Future[None]", in_thread: bool
     ) -> tuple[Any, BaseException | None]:
         task = asyncio.create_task(self._invoke(given, config, in_thread))
         try:

@@ -1,12 +1,14 @@
-"""The outcome of a run: its aggregates, and its responses and results, which are read from disk on demand."""
+"""The outcome of a run: its aggregates, and its responses and results, which are read from disk on demand; load_run."""
 
+import contextlib
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, cast
 
-from graphrag_eval_lc.aggregation.question_values import mean_text
+from graphrag_eval_lc.aggregation.question_values import mean_text, score_values
+from graphrag_eval_lc.benchmark.run_manifest import kept_notes
 from graphrag_eval_lc.compare.gate_checks import GateResult
 from graphrag_eval_lc.compare.gates import Gates, gate_results, gates_in
 from graphrag_eval_lc.compare.runs import run_results
@@ -14,6 +16,7 @@ from graphrag_eval_lc.config import EvaluationConfig, GateConfig
 from graphrag_eval_lc.dataset.ids import nearest_id
 from graphrag_eval_lc.dataset.loading import response_key
 from graphrag_eval_lc.errors import GraphRAGEvalError, OptionError, PublishError, RunFolderError
+from graphrag_eval_lc.evaluation.samples import Shard
 from graphrag_eval_lc.files.opening import is_of_run, is_private_beside, make_folder, refuse_odd
 from graphrag_eval_lc.files.writing import json_line, replace_file
 from graphrag_eval_lc.masking import masked_text
@@ -31,7 +34,8 @@ from graphrag_eval_lc.registry.metrics import (
     own_metrics,
 )
 from graphrag_eval_lc.retrying import masked_error_text
-from graphrag_eval_lc.run_folder import RESPONSES_FILE, RESULTS_FILE, iter_responses, iter_results, read_run
+from graphrag_eval_lc.run_folder import RESPONSES_FILE, RESULTS_FILE, RUN_FILE, iter_responses, iter_results, read_run
+from graphrag_eval_lc.run_folder.folder import read_aggregates
 from graphrag_eval_lc.run_store.last_run import earlier_of
 from graphrag_eval_lc.tables import Results, Table, aggregates_table, questions_table, steps_table
 from graphrag_eval_lc.tables.notebook_html import facts_html, never_raising, page_html
@@ -39,7 +43,7 @@ from graphrag_eval_lc.tables.notebook_run import run_html
 from graphrag_eval_lc.tables.plots import plot_scores, plot_templates, plot_times
 from graphrag_eval_lc.tables.shown_question import ShownQuestion
 from graphrag_eval_lc.tables.table import write_parquet
-from graphrag_eval_lc.texts import on_one_line
+from graphrag_eval_lc.texts import counted, on_one_line
 from graphrag_eval_lc.traces.export import otlp_requests
 from graphrag_eval_lc.view import RunView, run_view
 from graphrag_eval_lc.view.run_view import MOST_FAILURES, GateLine
@@ -54,24 +58,16 @@ _KINDS: tuple[RunKind, ...] = ("questions", "steps", "aggregates")
 _COUNTS = {"answered": NUMBER_OF_SUCCESS_SAMPLES, "failed": NUMBER_OF_ERROR_SAMPLES}
 _UNCERTAIN = {"undecided steps": UNDECIDED, "outputs that are cut": OUTPUTS_CUT}
 _SPENT = {TOTAL_TOKENS: "tokens", COST: "cost in USD"}
+_GONE_ON = (
+    "the run was gone on with and that did not come to its end; the scores are those of before. "
+    "graphrag-eval-lc score RUN_DIR scores what was answered since"
+)
 
 
 class BenchmarkRun:
     """The outcome of a run.
 
     A run with a folder holds only its aggregates in memory; ``iter_results`` reads one result at a time.
-
-    Args:
-        aggregates: The statistics over the results.
-        output_dir: The run's folder; None if none was asked for.
-        responses: The responses of a run without a folder.
-        results: Its results.
-        stopped: ``reason``, ``message`` and ``left_out`` of a run that ended before its time.
-        warnings: What the user should know of the run.
-        judges: The judges of the run.
-        notes: Which questions were scored, where these are not all; that steps are graded, if they are.
-        config: The configuration of a run without a folder, and so without run.json.
-        gates: What the run is held against; None: the gates in its run.json.
 
     Attributes:
         aggregates: The statistics over the results.
@@ -113,6 +109,7 @@ class BenchmarkRun:
         self._responses = responses
         self._results = results
         self._views: dict[int, RunView] = {}
+        self._main_score: str | None = None
 
     @on_one_line
     def __repr__(self) -> str:
@@ -120,7 +117,7 @@ class BenchmarkRun:
         parts = [
             f"{micro[NUMBER_OF_SUCCESS_SAMPLES]} answered",
             f"{micro[NUMBER_OF_ERROR_SAMPLES]} failed",
-            self._main_mean(),
+            self.main_score,
             f"stopped: {self.stopped['reason']}" if self.stopped else "",
             str(self.output_dir) if self.output_dir else "",
         ]
@@ -364,26 +361,30 @@ class BenchmarkRun:
         counts = [(name, f"{micro[key]:,}") for name, key in _COUNTS.items()]
         counts += [(name, f"{micro[key]:,}") for name, key in _UNCERTAIN.items() if micro.get(key)]
         more = [(name, f"{totals[metric]:,.10g}") for metric, name in _SPENT.items() if metric in totals]
-        more += self._rows_about_run()
+        more += [("note", note) for note in self.notes]
+        more += [("stopped", str(self.stopped["message"]))] if self.stopped else []
+        more += [("folder", str(self.output_dir))] if self.output_dir else []
         try:
             return run_html("Benchmark run", self.view(), counts, more)
         except GraphRAGEvalError as problem:  # such as a folder that is gone: what is known is shown
             return page_html(facts_html("Benchmark run", [*counts, *more, ("not read", str(problem))]))
 
-    def _rows_about_run(self) -> list[tuple[str, str]]:
-        rows = [("note", note) for note in self.notes]
-        if self.stopped:
-            rows.append(("stopped", str(self.stopped["message"])))
-        if self.output_dir:
-            rows.append(("folder", str(self.output_dir)))
-        return rows
+    @property
+    def main_score(self) -> str:
+        """The mean of the main metric, as text; empty if it was not measured. It is read once, without all the rest.
 
-    def _main_mean(self) -> str:
-        try:
-            main = next((line for line in self.view().scores if line.metric == MAIN_METRIC), None)
-        except GraphRAGEvalError:  # such as a folder that is gone
-            return ""
-        return "" if main is None else f"{MAIN_METRIC} {mean_text(main.means)}"
+        asyncio asks for the text of a run at the end of its task, so that it must not take long.
+        """
+        if self._main_score is None:
+            metric, micro = MAIN_METRIC, self.aggregates["micro"]
+            self._main_score = ""
+            if metric in micro and not micro[NUMBER_OF_ERROR_SAMPLES] and "repeats" not in self.aggregates:
+                self._main_score = f"{metric} {micro[metric]['mean']:.3f}"
+            else:
+                with contextlib.suppress(GraphRAGEvalError):  # such as a folder that is gone
+                    scores = score_values(run_results(self, self._config).numbers([metric], only=True))
+                    self._main_score = f"{metric} {mean_text(scores[metric].mean())}" if metric in scores else ""
+        return self._main_score
 
     @recorded_only_here()
     def view(self, *, most_failures: int = MOST_FAILURES) -> RunView:
@@ -448,3 +449,52 @@ def _made(directory: str | PathLike[str]) -> Path:
         refuse_odd(folder)
     make_folder(folder, is_private=is_private_beside(folder))
     return folder
+
+
+def load_run(path: str | PathLike[str]) -> BenchmarkRun:
+    """Open a finished run: its aggregates, results, responses, frames, plots and gates.
+
+    Nothing is asked, scored or written, so agent, models and keys are not needed. To score the
+    responses again, such as with another configuration, there is ``score_run``.
+
+    Args:
+        path: The run's folder.
+
+    Raises:
+        RunFolderError: It is not the folder of a run that was scored to its end, or a file in it cannot be read.
+
+    Example:
+        >>> run = load_run("runs/first")  # doctest: +SKIP
+        >>> run.to_pandas().groupby("template_id")["steps_score"].mean()  # doctest: +SKIP
+    """
+    folder = Path(path)
+    if not folder.is_dir():
+        what = "this is a file, not the folder of a run" if folder.exists() else "the folder does not exist"
+        raise RunFolderError(what, path=folder, hint="Give the folder that run, score or demo wrote.")
+    record, aggregates = read_run(folder), read_aggregates(folder)
+    if record is None:
+        hint = "Give the folder of one run; list_runs finds those in a folder."
+        raise RunFolderError(f"the folder holds no {RUN_FILE}", path=folder, hint=hint)
+    if not aggregates or not (folder / RESULTS_FILE).is_file():
+        hint = "Go on with it by the same command, or score what was answered: graphrag-eval-lc score RUN_DIR."
+        raise RunFolderError("the run did not come to its end, so it has no scores yet", path=folder, hint=hint)
+    return BenchmarkRun(
+        aggregates,
+        output_dir=folder,
+        stopped=record.get("stopped") or None,
+        judges=record.get("judges") or None,
+        warnings=[]
+        if "totals" in record
+        else [_GONE_ON],  # they are written at the end, and taken away at a resumption
+        notes=list(notes_in(record)),
+    )
+
+
+def notes_in(record: Mapping[str, Any]) -> Iterator[str]:
+    """Yield which questions were scored, if not all, and which answers are of an agent that changed since."""
+    if (shard := Shard.in_record(record)) is not None:
+        yield f"this is shard {shard} of a run; all numbers are of its questions alone"
+    number = len(record.get("questions") or {})
+    if number and record.get("scored_selection"):
+        yield f"a selection of the {counted(number, 'question')} of the run was scored; all numbers are of these alone"
+    yield from kept_notes(record)

@@ -45,13 +45,7 @@ class _AllAnswers:
 
 
 def check_baseline(baseline: Path, questions: Iterable[tuple[Any, Question]]) -> None:
-    """Refuse a baseline that cannot be read or has none of the questions, before anything is asked.
-
-    Raises:
-        RunFolderError: The folder holds no results, or a line of them cannot be read.
-        NothingToCompareError: It has none of the questions.
-        MissingExtraError: scipy is not installed.
-    """
+    """Refuse a baseline that cannot be read or has none of the questions, before anything is asked."""
     scipy_stats()
     known = {str(result["question_id"]) for result in run_results(baseline)}
     if not any(str(question["id"]) in known for _, question in questions):
@@ -71,15 +65,6 @@ async def aregression_gate(
     The further answers are a separate run in the folder ``confirmation`` of the run's folder, which is resumed like any
     other. They are not part of the run's results and aggregates, as they are about selected questions. If they stop
     early, so did the run: ``run.stopped`` says so. The run is paid for, so no error ends it here.
-
-    Args:
-        run: The run.
-        options: Its options, with a baseline.
-        aask_again: Asks the agent with other options.
-        elapsed_sec: The seconds that the run took.
-
-    Returns:
-        The gate; None for a run that was stopped early.
     """
     baseline: Any = options.baseline
     if run.stopped is not None:

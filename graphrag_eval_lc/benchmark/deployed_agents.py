@@ -18,8 +18,8 @@ from langgraph.pregel.remote import RemoteGraph
 from langgraph_sdk import get_client
 from langgraph_sdk.client import AssistantsClient, LangGraphClient
 
+from graphrag_eval_lc.benchmark.options import MOST_NAMED, nearest_first
 from graphrag_eval_lc.benchmark.ready_agents import Agent, taken_by
-from graphrag_eval_lc.benchmark.specs import MOST_NAMED, nearest_first
 from graphrag_eval_lc.errors import AgentError, OptionError
 from graphrag_eval_lc.event_loop.bounded_http import RefusedResponseError, bounded_http
 from graphrag_eval_lc.masking import masked_text, remember_secret
@@ -38,9 +38,6 @@ _EXAMPLE = "http://127.0.0.1:2024/agent"
 
 def read_address(spec: str) -> tuple[str, str]:
     """Return the server in an address, which may end in a path, and the name or id of the assistant; "" without one.
-
-    Raises:
-        AgentError: It is not the address of an assistant, or has more in it, such as a password.
 
     Example:
         >>> read_address("https://graphs.example/eu/My%20agent")
@@ -69,14 +66,7 @@ def read_address(spec: str) -> tuple[str, str]:
 
 
 def api_key(variable: str | None) -> str | None:
-    """Return the key of a server from the environment; it is masked from now on, and never written anywhere.
-
-    Args:
-        variable: The name of the environment variable; None: LANGSMITH_API_KEY, if it is set.
-
-    Raises:
-        OptionError: The variable is not set, it has no such name, or its value cannot be a key.
-    """
+    """Return the key of a server from the environment; it is masked from now on, and never written anywhere."""
     name = DEFAULT_KEY_VARIABLE if variable is None else variable
     # An unusual name may be the key itself.
     shown = name if _SHOWN_VARIABLE.fullmatch(name) else "that agent_key_env names"
@@ -95,19 +85,7 @@ def api_key(variable: str | None) -> str | None:
 
 
 async def aconnect(spec: str, key_variable: str | None, stack: AsyncExitStack, *, has_input_fn: bool = False) -> Agent:
-    """Find an assistant on its server.
-
-    Args:
-        spec: Its address.
-        key_variable: The environment variable with the server's key; None: LANGSMITH_API_KEY.
-        stack: Closes the connections.
-        has_input_fn: Whether a function makes its input; otherwise the server is asked for the input's schema.
-
-    Raises:
-        AgentError: The server is unreachable or not LangGraph's, refuses the key, or has no such assistant; or the
-            assistant accepts no messages.
-        OptionError: The key's variable is not set.
-    """
+    """Find an assistant on its server."""
     (server, wanted), key = read_address(spec), api_key(key_variable)
     address = f"{server}/{quote(wanted, safe='')}" if wanted else server
     headers = {} if key is None else {_KEY_HEADER: key}

@@ -14,8 +14,8 @@ from langgraph.pregel import Pregel
 from langgraph.store.memory import InMemoryStore
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from graphrag_eval_lc.benchmark.options import MOST_NAMED, nearest_first
 from graphrag_eval_lc.benchmark.ready_agents import opened, server_arguments
-from graphrag_eval_lc.benchmark.specs import MOST_NAMED, nearest_first
 from graphrag_eval_lc.errors import AgentError, GraphRAGEvalError, where_it_failed
 from graphrag_eval_lc.files.reading import read_text
 from graphrag_eval_lc.masking import remember_secrets_of
@@ -58,19 +58,6 @@ async def aopen_graph(
     A factory is called once, as the config is the same for all questions, and what it opens stays open until the end;
     LangGraph's server calls it for each run. As on the server, a graph that is not compiled is compiled, and one
     without a store gets one in memory.
-
-    Args:
-        spec: ``path/to/langgraph.json:graph``, or the bare name of a graph in the ``langgraph.json`` of the current
-            folder.
-        config: LangChain's config, for a factory that accepts it.
-        stack: Closes what is opened: context managers first, the environment variables last.
-
-    Returns:
-        The graph; its full spec, such as ``langgraph.json:agent``; and other fields of the ``Agent``.
-
-    Raises:
-        AgentError: The file cannot be read, has no such graph, or has something that ``langgraph`` does not accept; or
-            the graph cannot be loaded.
     """
     file, name, read = _entry_of(spec)
     entry = read.graphs[name]

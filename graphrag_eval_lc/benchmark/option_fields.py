@@ -4,7 +4,7 @@ Nothing of pydantic is needed here, so that the command line can read it at once
 """
 
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, Final, Literal, NamedTuple
 
 from graphrag_eval_lc.errors import OptionError
@@ -31,41 +31,25 @@ class _OfField:
 OF_FIELD: Any = _OfField()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Cli:
-    """An option of the command line. A field without one is an option in Python only.
+    """An option of the command line. A field without one is an option in Python only."""
 
-    Attributes:
-        name: Such as ``--template``; by default made of the field's name.
-        short: Such as ``-j``.
-        help: By default the field's description.
-        panel: The panel of ``--help-all``.
-        metavar: The placeholder of the value.
-        type: By default made of the field's type.
-        default: The default on the command line, if it differs.
-        is_common: Whether most users need it, so that it is in the first panel, which ``--help`` shows.
-        converts: Makes the field's value from that of the command line.
-    """
-
-    name: str | None = None
-    short: str | None = None
-    help: str | None = None
     panel: str | None = None
     metavar: str | None = None
+    _: KW_ONLY
+    name: str | None = None  # such as --template; by default made of the field's name
+    short: str | None = None
+    help: str | None = None  # by default the field's description
     type: Any = OF_FIELD
-    default: Any = OF_FIELD
-    is_common: bool = False
-    converts: Callable[[Any], Any] | None = None
+    default: Any = OF_FIELD  # if it differs on the command line
+    is_common: bool = False  # whether it is in the first panel, which --help shows
+    converts: Callable[[Any], Any] | None = None  # makes the field's value from that of the command line
 
 
 @dataclass(frozen=True, slots=True)
 class Recorded:
-    """Says that run.json keeps an option.
-
-    Attributes:
-        part: The part of run.json, such as ``limits``; None for the top.
-        writes: Converts the checked value, unless it is None, to the recorded one.
-    """
+    """Says that run.json keeps an option."""
 
     part: str | None = None
     writes: Callable[[Any], Any] | None = None
@@ -114,15 +98,7 @@ class Excludes(NamedTuple):
 
 
 class Needs(NamedTuple):
-    """An option that has no effect without one of some others.
-
-    Attributes:
-        option: Its name, as Python's keyword.
-        others: The names of the others, of which one is enough.
-        why: What it does, as the end of a sentence.
-        command: The command to which this applies; None for all that have them.
-        waits: Whether it may be in the project file without the others, for runs that have them.
-    """
+    """An option that has no effect without one of some others."""
 
     option: str
     others: tuple[str, ...]
@@ -173,22 +149,9 @@ WRITTEN: Final = ("html", "csv", "summary", "junit", "log_file")
 
 
 def refuse_conflicts(
-    given: Collection[str],
-    known: Collection[str],
-    *,
-    command: str | None = None,
-    called: Callable[[str], str] = str,
+    given: Collection[str], known: Collection[str], *, command: str | None = None, called: Callable[[str], str] = str
 ) -> None:
     """Refuse options that exclude each other, or that have no effect without another.
-
-    Args:
-        given: The names of the given options, as Python's keywords.
-        known: The names of all options.
-        command: The command; None in Python.
-        called: Returns the name of an option in messages.
-
-    Raises:
-        OptionError: There are such options; it says which to leave out or to add.
 
     Example:
         >>> refuse_conflicts(["limit", "sample"], ["limit", "sample", "seed"])

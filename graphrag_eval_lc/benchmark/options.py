@@ -1,18 +1,19 @@
-"""The base of the models of options: how they are checked, completed and reported, and shown as keywords."""
+"""How options are checked, completed and reported, and shown as keywords; and what specs in them name."""
 
 import inspect
 import textwrap
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from datetime import timedelta
-from difflib import get_close_matches
+from difflib import SequenceMatcher, get_close_matches
 from numbers import Integral, Real
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, ParamSpec, Protocol, Self, TypeVar, cast, get_args
+from typing import TYPE_CHECKING, Any, ParamSpec, Protocol, Self, TypeVar, cast, get_args
 
 from pydantic import (
     BaseModel,
     ConfigDict,
+    Field,
     GetPydanticSchema,
     PrivateAttr,
     ValidationError,
@@ -22,11 +23,12 @@ from pydantic import (
 from pydantic_core import core_schema
 
 from graphrag_eval_lc.benchmark.option_fields import ProgressMode, refuse_conflicts
-from graphrag_eval_lc.benchmark.specs import named_by
 from graphrag_eval_lc.compare.gates import read_gates
 from graphrag_eval_lc.config import CaptureConfig, EvaluationConfig, GateConfig, load_config
 from graphrag_eval_lc.dataset.loading import DatasetSource, Responses
 from graphrag_eval_lc.errors import AgentError, ConfigError, OptionError
+from graphrag_eval_lc.registry.modules import loaded_module
+from graphrag_eval_lc.texts import listed
 
 if TYPE_CHECKING:
     from graphrag_eval_lc.capture.values import CaptureKeywords
@@ -34,10 +36,54 @@ if TYPE_CHECKING:
 P = ParamSpec("P")
 R = TypeVar("R")
 R_co = TypeVar("R_co", covariant=True)
+MOST_NAMED = 20
+_SPEC_HINT = "Write package.module:attribute or path/to/file.py:attribute."
 _MARK = "**options:"
 _WIDTH = 120
 _REDACT = "capture.redact"
 AS_GIVEN = GetPydanticSchema(lambda kind, handler: core_schema.any_schema())
+
+
+# --- what specs name --------------------------------------------------------------------------------------------------
+
+
+def named_by(spec: str, what: str = "an agent") -> Any:
+    """Import and return the object that a spec names, ``package.module:attribute`` or ``path/to/file.py:attribute``.
+
+    Example:
+        >>> named_by("string:ascii_lowercase")[:3]
+        'abc'
+    """
+    place, separator, attribute = spec.rpartition(":")
+    if not separator or not place or not attribute:
+        raise AgentError(f"{spec!r} is not the spec of {what}", hint=_SPEC_HINT)
+    module = loaded_module(place, hint=_SPEC_HINT)
+    found: Any = module
+    for part in attribute.split("."):
+        if not hasattr(found, part):
+            # What has invoke is a Runnable: scoring reads specs too, and loads no LangChain.
+            public = [
+                name
+                for name, value in vars(module).items()
+                if not name.startswith("_") and (hasattr(type(value), "invoke") or inspect.isfunction(value))
+            ]
+            names = listed(nearest_first(attribute, public), MOST_NAMED)
+            raise AgentError(f"{place} has no attribute {attribute}", hint=f"It has: {names or 'nothing public'}.")
+        found = getattr(found, part)
+    return found
+
+
+def nearest_first(name: str, known: Iterable[str]) -> list[str]:
+    """Return known names, those first that are most like one that is not known."""
+    return sorted(known, key=lambda each: -SequenceMatcher(None, name.lower(), each.lower()).ratio())
+
+
+# --- options ----------------------------------------------------------------------------------------------------------
+
+
+def says(description: str, **rules: Any) -> Any:
+    """Describe a field, and bound its value, such as by ``ge=1``."""
+    return Field(description=description, **rules)
 
 
 def checked_by(check: Callable[[Any], Any]) -> GetPydanticSchema:
@@ -45,13 +91,9 @@ def checked_by(check: Callable[[Any], Any]) -> GetPydanticSchema:
     return GetPydanticSchema(lambda kind, handler: core_schema.no_info_plain_validator_function(check))
 
 
-def completed_by(check: Callable[[Any, Mapping[str, Any]], Any]) -> GetPydanticSchema:
+def completed_by(check: Callable[[Any, ValidationInfo], Any]) -> GetPydanticSchema:
     """Have a field's value completed by a function that also has the values of the fields before it."""
-
-    def complete(value: Any, info: ValidationInfo) -> Any:
-        return check(value, info.data)
-
-    return GetPydanticSchema(lambda kind, handler: core_schema.with_info_plain_validator_function(complete))
+    return GetPydanticSchema(lambda kind, handler: core_schema.with_info_plain_validator_function(check))
 
 
 class Options(BaseModel):
@@ -64,14 +106,22 @@ class Options(BaseModel):
     @model_validator(mode="wrap")
     @classmethod
     def _check(cls, given: dict[str, Any], handler: Callable[[Any], Self]) -> Self:
-        _refuse_unknown(given, cls)
-        given = {name: _plain_number(value) for name, value in given.items()}
-        source = given.get("config")
-        defaults = cls.model_fields
+        fields, source = cls.model_fields, given.get("config")
+        if unknown := sorted(given.keys() - fields.keys()):
+            hint = f"The options are {', '.join(sorted(fields))}."
+            of_capture = [f'"{key}": …' for key in CaptureConfig.model_fields if key in unknown]
+            if of_capture and "capture" in fields:
+                hint = f"Write capture={{{', '.join(of_capture)}}}."
+            raise OptionError(f"unknown option {', '.join(unknown)}", hint=hint)
+        # Numbers of other packages, such as numpy's, become Python's own.
+        numbers = {name: value for name, value in given.items() if isinstance(value, Real)}
+        plain = {name: int(each) if isinstance(each, Integral) else float(each) for name, each in numbers.items()}
+        given |= {name: each for name, each in plain.items() if not isinstance(given[name], int | float)}
         # One that is off or has its default was left out; 0 may be a seed.
-        named = [name for name, value in given.items() if value is not None and value is not False]
-        numbers = {name: defaults[name].default for name in named if isinstance(given[name], int | float)}
-        refuse_conflicts([name for name in named if name not in numbers or given[name] != numbers[name]], defaults)
+        defaults = {name: fields[name].default for name in plain}
+        left_out = [name for name, each in given.items() if each is None or each is False]
+        left_out += [name for name, each in plain.items() if defaults[name] == each]
+        refuse_conflicts([name for name in given if name not in left_out], fields)
         try:
             options = handler(given)
         except ValidationError as problem:
@@ -93,29 +143,6 @@ class Options(BaseModel):
         options = self.model_copy()
         vars(options).update(checked)
         return options
-
-
-def _plain_number(value: Any) -> Any:
-    """Return a number of another package, such as numpy's, as Python's own; all else as it is."""
-    if isinstance(value, int | float) or not isinstance(value, Real):
-        return value
-    return int(value) if isinstance(value, Integral) else float(value)
-
-
-def _refuse_unknown(given: Collection[str], model: type[BaseModel]) -> None:
-    """Refuse options that a model does not have.
-
-    Raises:
-        OptionError: There are some; it names those that exist.
-    """
-    unknown = sorted(set(given) - model.model_fields.keys())
-    if not unknown:
-        return
-    hint = f"The options are {', '.join(sorted(model.model_fields))}."
-    of_capture = [f'"{key}": …' for key in CaptureConfig.model_fields if key in unknown]
-    if of_capture and "capture" in model.model_fields:
-        hint = f"Write capture={{{', '.join(of_capture)}}}."
-    raise OptionError(f"unknown option {', '.join(unknown)}", hint=hint)
 
 
 def _option_error(problem: ValidationError) -> OptionError:
@@ -184,14 +211,24 @@ def checked_gates(value: Any) -> Sequence[GateConfig]:
     return tuple(read_gates(value))
 
 
-def loaded_config(value: Any, fields: Mapping[str, Any]) -> EvaluationConfig:
+def loaded_config(value: Any, others: ValidationInfo) -> EvaluationConfig:
     """Return the configuration; the models that were passed count as those of its llm section."""
-    return load_config(
-        value, has_llm=fields.get("llm") is not None, has_embeddings=fields.get("embeddings") is not None
-    )
+    has_llm, has_embeddings = (others.data.get(name) is not None for name in ("llm", "embeddings"))
+    return load_config(value, has_llm=has_llm, has_embeddings=has_embeddings)
 
 
-def checked_capture(value: Any, fields: Mapping[str, Any]) -> "CaptureKeywords":
+def checked_evaluators(given: Any) -> tuple[Callable[..., Any], ...]:
+    """Return evaluators as functions; those that are given as specs are loaded."""
+    if given is None:
+        return ()
+    if not isinstance(given, str | bytes | Mapping) and isinstance(given, Iterable):
+        found = tuple(named_by(each, "an evaluator") if isinstance(each, str) else each for each in given)
+        if all(map(callable, found)):
+            return found
+    raise OptionError(f"evaluators cannot be {given!r}", key="evaluators", hint="Give a list of functions.")
+
+
+def checked_capture(value: Any, others: ValidationInfo) -> "CaptureKeywords":
     """Return the options of the handler: those of the config, overridden by those that are given in Python."""
     known = list(CaptureConfig.model_fields)
     given = {} if value is None else value
@@ -202,23 +239,19 @@ def checked_capture(value: Any, fields: Mapping[str, Any]) -> "CaptureKeywords":
             near = get_close_matches(str(key), known, n=1)
             hint = f"Did you mean {near[0]}?" if near else f"Known are {', '.join(known)}."
             raise OptionError(f"unknown option {key!r}", key="capture", hint=hint)
+    merged = {**dict(others.data["config"].capture), **given}
+    if isinstance(spec := merged["redact"], str) and spec != "secrets":
+        merged["redact"] = _redact(spec)
     if given:
         # It checks the values. Imported here as it loads LangChain, for which --help need not wait.
         from graphrag_eval_lc.capture.handler import GraphRAGEvalCallbackHandler
 
-        given = {**given, "redact": _redact(given["redact"])} if "redact" in given else given
-        GraphRAGEvalCallbackHandler(**given)
-    section: CaptureConfig = fields["config"].capture
-    of_config = {name: getattr(section, name) for name in known}
-    if "redact" not in given:
-        of_config["redact"] = _redact(section.redact)
-    return cast("CaptureKeywords", {**of_config, **given})
+        GraphRAGEvalCallbackHandler(**{name: merged[name] for name in given})
+    return cast("CaptureKeywords", merged)
 
 
-def _redact(spec: Any) -> Callable[[Any], Any] | Literal["secrets"] | None:
-    """Return the function that a spec names; all else as it is."""
-    if not isinstance(spec, str) or spec == "secrets":
-        return cast("Callable[[Any], Any]", spec)
+def _redact(spec: str) -> Callable[[Any], Any]:
+    """Return the function that a spec names."""
     try:
         function = named_by(spec, "a function")
     except AgentError as problem:
@@ -232,43 +265,31 @@ def _redact(spec: Any) -> Callable[[Any], Any] | Literal["secrets"] | None:
 # --- functions that take the options as keywords, which type checkers, editors and help() see -------------------------
 
 
-class OfAgent(Protocol[P, R_co]):
-    """A function of an agent and a dataset."""
-
-    def __call__(self, agent: Any, dataset: DatasetSource, *args: P.args, **kwargs: P.kwargs) -> R_co:
-        """Take the options as keywords."""
-        ...
+class _OfAgent(Protocol[P, R_co]):
+    def __call__(self, agent: Any, dataset: DatasetSource, *args: P.args, **kwargs: P.kwargs) -> R_co: ...
 
 
-class OfResponses(Protocol[P, R_co]):
-    """A function of a dataset and responses."""
-
+class _OfResponses(Protocol[P, R_co]):
     def __call__(
         self, dataset: DatasetSource, responses: str | PathLike[str] | Responses, *args: P.args, **kwargs: P.kwargs
-    ) -> R_co:
-        """Take the options as keywords."""
-        ...
+    ) -> R_co: ...
 
 
-class OfFolder(Protocol[P, R_co]):
-    """A function of the folder of a run."""
-
-    def __call__(self, run_dir: str | PathLike[str], *args: P.args, **kwargs: P.kwargs) -> R_co:
-        """Take the options as keywords."""
-        ...
+class _OfFolder(Protocol[P, R_co]):
+    def __call__(self, run_dir: str | PathLike[str], *args: P.args, **kwargs: P.kwargs) -> R_co: ...
 
 
-def of_agent(options: Callable[P, Options]) -> Callable[[Callable[..., R]], OfAgent[P, R]]:
+def of_agent(options: Callable[P, Options]) -> Callable[[Callable[..., R]], _OfAgent[P, R]]:
     """Give a function of an agent and a dataset the options of a model."""
     return _with_fields(options)
 
 
-def of_responses(options: Callable[P, Options]) -> Callable[[Callable[..., R]], OfResponses[P, R]]:
+def of_responses(options: Callable[P, Options]) -> Callable[[Callable[..., R]], _OfResponses[P, R]]:
     """Give a function of a dataset and responses the options of a model."""
     return _with_fields(options)
 
 
-def of_folder(options: Callable[P, Options]) -> Callable[[Callable[..., R]], OfFolder[P, R]]:
+def of_folder(options: Callable[P, Options]) -> Callable[[Callable[..., R]], _OfFolder[P, R]]:
     """Give a function of a run's folder the options of a model."""
     return _with_fields(options)
 
@@ -299,7 +320,7 @@ def _with_list(doc: str | None, model: type[Options]) -> str | None:
     indent = " " * (len(lines[place - 1]) - len(lines[place - 1].lstrip()) + 4)
     items = [
         textwrap.fill(
-            f"- ``{name}``{_default(field.default)}: {field.description}",
+            f"- ``{name}``{_shown(field.default)}: {field.description}",
             _WIDTH,
             initial_indent=indent,
             subsequent_indent=f"{indent}  ",
@@ -311,5 +332,5 @@ def _with_list(doc: str | None, model: type[Options]) -> str | None:
     return "\n".join([*lines[:place], "", *items, *lines[place:]])
 
 
-def _default(value: Any) -> str:
+def _shown(value: Any) -> str:
     return "" if value in (None, (), False) else f" ({value!r})"

@@ -29,11 +29,7 @@ _MESSAGES = ("run_started", "run_stopping", "workers_starting")
 
 
 class UnfailingStream:
-    """Hand text on to a stream, and drop what cannot be written: the terminal is gone, the disk is full, it is closed.
-
-    Args:
-        stream: The stream of the text. Letters that its encoding lacks are escaped.
-    """
+    """Hands text on to a stream, and drops what cannot be written: the terminal is gone, or the disk is full."""
 
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream
@@ -66,13 +62,7 @@ class UnfailingStream:
 
 
 class _Display(Progress):
-    """An observer that counts what happens in a task of rich, and prints messages and failures at once.
-
-    Args:
-        stream: The stream that shows it.
-        done_by: The event by which a question is done.
-        **options: The options of rich's ``Progress``.
-    """
+    """An observer that counts what happens in a task of rich, and prints messages and failures at once."""
 
     tells_failures = True
 
@@ -289,12 +279,6 @@ def progress_display(
 
     Events only change values in memory; a timer repaints them. When the context ends, the bar is gone and nothing
     more is printed. A terminal that is lost meanwhile does not disturb the run.
-
-    Args:
-        mode: "bar"; "lines" (plain ones, now and then); "off" (nothing at all, warnings neither); "auto": a bar in a
-            terminal, a line in a notebook, lines elsewhere.
-        file: The stream that shows it; None for standard error.
-        done_by: The event by which a question is done.
 
     Example:
         >>> with progress_display("off") as observer:

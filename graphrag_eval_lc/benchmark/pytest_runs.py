@@ -10,12 +10,10 @@ from itertools import count
 from pathlib import Path
 from typing import Any, cast
 
-from graphrag_eval_lc.aggregation.question_values import mean_text, score_values
 from graphrag_eval_lc.benchmark.benchmark_run import BenchmarkRun
-from graphrag_eval_lc.benchmark.recorded_scoring import recorded_config, register_recorded
+from graphrag_eval_lc.benchmark.earlier_run import recorded_config, register_recorded
 from graphrag_eval_lc.benchmark.run_manifest import Record, ended
 from graphrag_eval_lc.compare import GateResult
-from graphrag_eval_lc.compare.runs import run_results
 from graphrag_eval_lc.config import GateConfig
 from graphrag_eval_lc.dataset.loading import questions_of, read_dataset
 from graphrag_eval_lc.dataset.selection import answered_note
@@ -28,10 +26,8 @@ from graphrag_eval_lc.prices import Pricing
 from graphrag_eval_lc.records import Response
 from graphrag_eval_lc.registry.exporters import written_report
 from graphrag_eval_lc.registry.metrics import (
-    MAIN_METRIC,
     NUMBER_OF_ERROR_SAMPLES,
     NUMBER_OF_SUCCESS_SAMPLES,
-    own_metrics,
 )
 from graphrag_eval_lc.registry.plugins import load_installed_plugins, registered_only_here
 from graphrag_eval_lc.run_folder import RUN_FILE, FolderLock, RunFolder
@@ -51,13 +47,7 @@ _OF_ITS_OWN = ("format_version", "run_id", "times", "stopped", "totals", "questi
 
 @dataclass(frozen=True, slots=True)
 class CollectedRun:
-    """What is known of a run of the session, from what its processes wrote.
-
-    Attributes:
-        plan: What was collected: ``key``, ``name``, ``test``, ``templates``, ``selected`` and so on.
-        record: Its run.json as it began; None if nothing was asked.
-        asked: The last record of each question, by its id.
-    """
+    """What is known of a run of the session, from what its processes wrote."""
 
     plan: Mapping[str, Any]
     record: dict[str, Any] | None = None
@@ -68,9 +58,6 @@ def collected_runs(folder: Path) -> list[CollectedRun]:
     """Read what the processes of a session wrote so far.
 
     Of several records of a question, as of a test that was run again, the one that was written last counts.
-
-    Raises:
-        RunFolderError: A journal cannot be read.
     """
     runs: dict[str, CollectedRun] = {}
     parts = sorted(path for path in folder.iterdir() if path.is_dir())
@@ -117,9 +104,6 @@ def _read(path: Path) -> dict[str, Any]:
 def folder_names(runs: Iterable[tuple[str, str]]) -> list[str]:
     """Return a folder's name for each run, unlike the others.
 
-    Args:
-        runs: The name of each run and the node id of its test.
-
     Example:
         >>> folder_names([("test_agent", "tests/test_a.py::test_agent"), ("test_agent", "tests/test_b.py::test_agent")])
         ['test_a.test_agent', 'test_b.test_agent']
@@ -147,16 +131,7 @@ def _plain(name: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class FinishedRun:
-    """A run of the session, put together.
-
-    Attributes:
-        name: Its name.
-        folder: Its folder; it is gone if none was asked for.
-        counts: How many questions were answered, how many failed, and the main score, as text.
-        gates: Its gates.
-        notes: What the user should know of it.
-        report: Its report; None if it has none.
-    """
+    """A run of the session, put together."""
 
     name: str
     folder: Path
@@ -186,21 +161,7 @@ def folders_of(runs: Sequence[CollectedRun], folder: Path) -> list[Path]:
 
 
 def recover_killed_session(folder: Path, *, is_apart: bool = False, is_private: bool = True) -> list[str]:
-    """Make runs of what a session of pytest that was killed left in its folder.
-
-    Args:
-        folder: The folder of ``--graphrag-output``.
-        is_apart: Whether they are made in a folder in it, ``killed-`` and their time, as they are if it holds a run
-            already. If they cannot be made, all that was asked is moved there.
-        is_private: Whether what is made is for its owner alone.
-
-    Returns:
-        Sentences that name their places; none if nothing was left.
-
-    Raises:
-        RunFolderError: The session still works there, or a file cannot be read or written.
-        GraphRAGEvalError: The runs cannot be made, for example since the dataset is gone. What was asked stays.
-    """
+    """Make runs of what a session of pytest that was killed left in its folder."""
     parts = folder / PARTS
     if not parts.is_dir():
         return []
@@ -264,19 +225,6 @@ def finish_run(
     """Write the folder of a run, with its report, and check its gates.
 
     What was scored when it was asked is not scored again.
-
-    Args:
-        run: What its processes wrote.
-        asked: The records of its questions, which are some.
-        folder: Its folder.
-        gates: Its gates, other than those of its configuration.
-        stopped: Why the session ended early.
-        overwrite: Whether an earlier run in the folder is replaced.
-        open_files: Whether the umask decides who may read what is made.
-        has_report: Whether its report is written.
-
-    Raises:
-        GraphRAGEvalError: The folder cannot be written or holds a run, or the dataset cannot be read any longer.
     """
     assert run.record is not None
     load_installed_plugins()
@@ -345,10 +293,7 @@ def _record(run: CollectedRun, asked: Mapping[str, Any]) -> Record:
 def _counts_text(micro: Mapping[str, Any], run: BenchmarkRun) -> str:
     """Return how many questions were answered, and the main score."""
     answered, failed = micro[NUMBER_OF_SUCCESS_SAMPLES], micro[NUMBER_OF_ERROR_SAMPLES]
-    numbers = run_results(run).numbers(own_metrics(micro))
-    scores = score_values(numbers).get(MAIN_METRIC)
-    parts = [f"{answered:,} answered", f"{failed:,} failed"]
-    return ", ".join([*parts, *([] if scores is None else [f"{MAIN_METRIC} {mean_text(scores.mean())}"])])
+    return ", ".join(filter(None, [f"{answered:,} answered", f"{failed:,} failed", run.main_score]))
 
 
 def _notes(run: CollectedRun, asked: Mapping[str, Any], pipeline: Pipeline, problem: str | None) -> list[str]:

@@ -39,11 +39,6 @@ class FunctionRunnable(Runnable[str, Any]):
     """A function ``question -> answer or state``, which may take the config too.
 
     LangChain's ``RunnableLambda`` would look at the function's signature several times a call.
-
-    Args:
-        function: An async function runs in the event loop, another one in a thread. It may return an awaitable, or an
-            iterator over the parts of a text. A parameter that ``config_parameter`` finds gets the ``RunnableConfig``,
-            with the callbacks and the metadata of the attempt.
     """
 
     def __init__(self, function: Callable[[Any], Any]) -> None:
@@ -103,23 +98,7 @@ def _joined(parts: list[Any]) -> Any:
 
 @dataclass(frozen=True, slots=True)
 class Agent:
-    """An agent that is ready to be asked.
-
-    Attributes:
-        runnable: What is asked.
-        takes: Its input unless ``input_fn`` makes it: a messages state with the question as user message, or the
-            question's text.
-        name: What it is called in messages.
-        is_function: Whether it is a bare function, whose output is the answer.
-        spec: How run.json names it, if a spec names it in more than one way; None: as it was given.
-        source: What its spec refers to now, if that may change while the spec stays the same.
-        warnings: What the user should know of it.
-        resources: What is open as long as it is asked.
-        acancel: Ends what still runs for a thread id elsewhere, as at a server.
-        given: What it was loaded from.
-        module: The module that its spec names.
-        config_file: The ``langgraph.json`` that names it.
-    """
+    """An agent that is ready to be asked."""
 
     runnable: Runnable[Any, Any]
     takes: Takes
@@ -217,18 +196,7 @@ def takes_server_arguments(function: Callable[..., Any]) -> bool:
 def server_arguments(
     function: Callable[..., Any], name: str, config: Mapping[str, Any], store: object = None
 ) -> dict[str, Any]:
-    """Return the arguments with which LangGraph's server calls a graph factory.
-
-    Args:
-        function: The factory. It accepts nothing, the config, a ``ServerRuntime``, or both. A single argument is the
-            config unless it is annotated as ``ServerRuntime``.
-        name: What it is called in messages.
-        config: LangChain's config, as the benchmark's caller passed it.
-        store: The store of the runtime.
-
-    Raises:
-        AgentError: It needs something else.
-    """
+    """Return the arguments with which LangGraph's server calls a graph factory."""
     annotations = _annotations(function)
     runtimes = [key for key, annotation in annotations.items() if _names(annotation, _RUNTIME)]
     if len(annotations) > _MOST_ARGUMENTS or (len(annotations) == _MOST_ARGUMENTS and len(runtimes) != 1):
@@ -271,12 +239,7 @@ def config_parameter(function: Callable[..., Any]) -> str | None:
 
 
 async def opened(made: Any, stack: AsyncExitStack) -> Any:
-    """Return what a factory made: awaited if it is awaitable, and entered if it is a context manager.
-
-    Args:
-        made: What the factory returned.
-        stack: Closes what is entered.
-    """
+    """Return what a factory made: awaited if it is awaitable, and entered if it is a context manager."""
     if inspect.isawaitable(made):
         made = await made
     if not is_context_manager(made):
@@ -326,9 +289,5 @@ class _Runtime:
         return self
 
     def ensure_user(self) -> NoReturn:
-        """Refuse: a benchmark has no user.
-
-        Raises:
-            PermissionError: Always.
-        """
+        """Refuse: a benchmark has no user."""
         raise PermissionError("a benchmark has no authenticated user")

@@ -4,19 +4,13 @@ import asyncio
 from contextlib import AsyncExitStack
 from dataclasses import replace
 from statistics import fmean
-from typing import Any
+from typing import Any, cast
 
 from graphrag_eval_lc.benchmark.agent_source import source_of
 from graphrag_eval_lc.benchmark.agents import aload_agent
-from graphrag_eval_lc.benchmark.before_asking import (
-    LIKE_THE_REFERENCE,
-    check_gates_of,
-    planned_judging,
-    response_as_the_reference,
-    shard_notes,
-)
 from graphrag_eval_lc.benchmark.benchmark_run import BenchmarkRun
 from graphrag_eval_lc.benchmark.confirmation import aregression_gate, check_baseline
+from graphrag_eval_lc.benchmark.limits import cost_spent
 from graphrag_eval_lc.benchmark.options import of_agent
 from graphrag_eval_lc.benchmark.progress import progress_display
 from graphrag_eval_lc.benchmark.ready_agents import Agent
@@ -24,7 +18,6 @@ from graphrag_eval_lc.benchmark.run_manifest import begun_record
 from graphrag_eval_lc.benchmark.run_options import CheckedOptions, RunOptions
 from graphrag_eval_lc.benchmark.run_output import RunOutput, with_report
 from graphrag_eval_lc.benchmark.runner import Runner
-from graphrag_eval_lc.benchmark.spending import cost_spent
 from graphrag_eval_lc.dataset.loading import DatasetSource, LoadedDataset
 from graphrag_eval_lc.dataset.validation import check_dataset
 from graphrag_eval_lc.errors import AgentError
@@ -37,9 +30,14 @@ from graphrag_eval_lc.files.opening import absolute_path
 from graphrag_eval_lc.judges.request_plan import RequestPlan
 from graphrag_eval_lc.masking import masked_text
 from graphrag_eval_lc.prices import priced_response
-from graphrag_eval_lc.records import QuestionWithTemplate, Response
+from graphrag_eval_lc.records import Question, QuestionWithTemplate, Response
 from graphrag_eval_lc.run_folder import CONFIRMATION
 from graphrag_eval_lc.texts import listed
+
+_LIKE_THE_REFERENCE = (
+    "Questions without an answer yet count as if the agent answered and retrieved as the references do; its own "
+    "model calls come on top."
+)
 
 
 @of_agent(RunOptions)
@@ -122,14 +120,14 @@ async def _arun(agent: Any, dataset: DatasetSource, options: CheckedOptions, sto
         output.prepare(options.in_shard())
         if options.overwrite and output.folder is not None:  # which nothing above forbids
             output.folder.clear()
-        display = stack.enter_context(progress_display(options.progress))
+        display = None if options.progress == "off" else stack.enter_context(progress_display(options.progress))
         observers = (None if display is tell_nobody else display, log, options.on_event)
         output.observers = [observer for observer in observers if observer is not None]
         output.warn(*loaded.warnings, *read.notes, *doubts)
 
         async def ask(options: CheckedOptions, output: RunOutput) -> BenchmarkRun:
             options, questions = _begin(output, options, dataset, read, loaded)
-            return await Runner(options.in_shard(), output, stop).arun(loaded, read.templates, questions)
+            return await Runner(options.in_shard(), output, stop, read.templates, questions).arun(loaded)
 
         async def ask_again(again: CheckedOptions) -> BenchmarkRun:
             at = None if folder is None else folder / CONFIRMATION
@@ -169,7 +167,7 @@ async def _aset_up(
         if checked.problem is not None:
             checked = check_dataset(dataset, options.config, options.config_source)
         read = checked.usable(lacks_kinds=options.force)
-        return read, loaded, check_gates_of(options, read.templates, options.config_source)
+        return read, loaded, options.check_gates(read.templates)
     except BaseException:
         await loaded.aclose()
         raise
@@ -205,7 +203,8 @@ def _begin(
     )
     texts = {str(question["id"]): question["question_text"] for _, question in questions}
     output.resume(record, options, texts, is_dry=is_dry)
-    output.notes += shard_notes(options, questions)
+    if (note := options.shard_note(questions)) is not None:
+        output.notes.append(note)
     return options, questions
 
 
@@ -243,7 +242,7 @@ def plan_benchmark(agent: Any, dataset: DatasetSource, **options: Any) -> RunPla
         known = [cost for cost in costs if cost is not None]
         return replace(
             plan,
-            notes=tuple(shard_notes(checked, questions)),
+            notes=() if (note := checked.shard_note(questions)) is None else (note,),
             warnings=(*read.notes, *doubts),
             judging=_judging_of(plan, output, checked.in_shard()),
             agent_cost=fmean(known) * len(plan.to_ask) if any(known) else None,
@@ -255,11 +254,22 @@ def _judging_of(plan: RunPlan, output: RunOutput, options: CheckedOptions) -> Re
     is_new = {sample.position for sample in plan.to_ask}
 
     def response_of(sample: Sample) -> Response | None:
-        if sample.position in is_new:
-            return response_as_the_reference(sample.question)
-        return output.response(sample.key)
+        return _ideal_response(sample.question) if sample.position in is_new else output.response(sample.key)
 
-    judging = planned_judging(output, options, (*plan.done, *plan.to_ask), response_of)
+    judging = output.planned_judging(options, (*plan.done, *plan.to_ask), response_of)
     if judging is not None and is_new:
-        judging.notes.add(LIKE_THE_REFERENCE)
+        judging.notes.add(_LIKE_THE_REFERENCE)
     return judging
+
+
+def _ideal_response(question: Question) -> Response | None:
+    """Return the response of an agent that does as the references say; None if they say nothing."""
+    answer, groups = question.get("reference_answer"), question.get("reference_steps") or [[]]
+    steps: list[dict[str, Any]] = []
+    for step in groups[-1]:
+        kept = {key: value for key, value in step.items() if key in ("name", "args", "output")}
+        steps.append({"args": {}, **kept, "id": f"call_{len(steps)}", "status": "success"})
+    if answer is None and not steps:
+        return None
+    response = {"question_id": str(question["id"]), "status": "success", "actual_steps": steps}
+    return cast("Response", response if answer is None else {**response, "actual_answer": answer})

@@ -1,4 +1,4 @@
-"""What run.json says of a run, and how it resumes, is scored again and ends."""
+"""What run.json says of a run: how it begins, is resumed, is scored again and ends, and with what it was scored."""
 
 import hashlib
 import json
@@ -7,7 +7,7 @@ import platform
 import re
 import subprocess
 import uuid
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from functools import partial
@@ -17,28 +17,38 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from graphrag_eval_lc.benchmark.option_fields import recorded
-from graphrag_eval_lc.benchmark.recorded_scoring import scored_with
-from graphrag_eval_lc.benchmark.run_identity import DIGESTS, KEPT
 from graphrag_eval_lc.config import EvaluationConfig
 from graphrag_eval_lc.json_values import json_text, parse_json
+from graphrag_eval_lc.judges.custom_functions import CustomFunction, all_functions
 from graphrag_eval_lc.masking import masked_text, masked_values
+from graphrag_eval_lc.matching.matchers import custom_matchers
 from graphrag_eval_lc.matching.unknown_tools import reference_names
 from graphrag_eval_lc.records import Question, Template
+from graphrag_eval_lc.registry.custom_metrics import declaration
 from graphrag_eval_lc.registry.metrics import ELAPSED_SEC
 from graphrag_eval_lc.registry.modules import spec_of
+from graphrag_eval_lc.registry.plugins import plugin_of, plugin_records, registered_name
+from graphrag_eval_lc.texts import counted
 
 if TYPE_CHECKING:
     from graphrag_eval_lc.benchmark.run_options import CheckedOptions
-    from graphrag_eval_lc.capture.values import CaptureKeywords
+    from graphrag_eval_lc.judges.judging import Judges
 
+Run = Mapping[str, Any]
+"""What run.json holds; one that was changed by hand may lack any key."""
+Record = dict[str, Any]
+"""What is written to run.json. The functions here return new records and change none."""
 
+DIGESTS = "agent_digests"
+KEPT = "keep_answers"
 _ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")
 _PACKAGES = ("graphrag-eval-lc", "langchain-core", "langgraph", "langchain")
 _GIT_SECONDS = 5  # a network drive may take long, and a run does not wait for it
 _OF_GIT_HOOKS = ("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE")  # of the commit that a hook belongs to
+_DIGEST_LENGTH = 12  # as people see it
 
-Record = dict[str, Any]
-"""What run.json says of a run. The functions here return new records and change none."""
+
+# --- sessions ---------------------------------------------------------------------------------------------------------
 
 
 def new_record(
@@ -49,24 +59,20 @@ def new_record(
     evaluators: Iterable[Callable[..., Any]] = (),
     **described: Any,
 ) -> Record:
-    """Return the record of a run that begins now.
+    """Return the record of a run that begins now, of these questions of a dataset (``source`` is its path or itself).
 
-    Args:
-        source: The dataset's path, or the dataset itself.
-        templates: The dataset.
-        questions: Those that are selected.
-        config: The configuration.
-        evaluators: The functions that score it.
-        **described: Other keys of run.json, secrets masked; what is None or empty is left out.
+    ``described`` are other keys of run.json; secrets in them are masked, and what is None or empty is left out.
     """
     now = datetime.now(UTC)
-    known = {key: masked_values(value) for key, value in described.items() if value not in (None, (), [], {})}
+    known = masked_values({key: value for key, value in described.items() if value not in (None, (), [], {})})
     first: Record = {key: known.pop(key) for key in ("label", "href", "tags") if key in known}
     versions = {"python": platform.python_version()}
     for package in _PACKAGES:
         with suppress(PackageNotFoundError):
             versions[package] = version(package)
     settings = config.model_dump()
+    if settings["llm"] is not None:
+        settings["llm"] = masked_values(settings["llm"])  # whose options may hold a key
     return {
         "run_id": new_run_id(now),
         **first,
@@ -74,7 +80,7 @@ def new_record(
         **known,
         **scored_with(evaluators),
         "versions": versions,
-        "config": {**settings, "llm": masked_values(settings["llm"])},  # whose options may hold a key
+        "config": settings,
         "times": {"started": _time_text(now), "sessions": [{"started": _time_text(now)}]},
         "questions": {str(each["id"]): text_digest(each["question_text"]) for each in questions},
     }
@@ -93,18 +99,12 @@ def begun_record(
 ) -> Record:
     """Return the record of a run of an agent that begins now.
 
-    Args:
-        agent: The agent as the caller passed it, or its full spec.
-        source: The dataset's path, or the dataset itself.
-        templates: The dataset.
-        questions: Those that are selected.
-        options: The options of the run.
-        judges: What the judges say of themselves.
-        agent_source: What the agent's spec refers to at present, if that may change: the place of a graph that
-            ``langgraph.json`` names; the graph and the version of a server's assistant.
-        agent_digests: The digests of the files and functions that the agent is made from.
+    ``agent_source`` is what its spec refers to at present, if that may change: the place of a graph that
+    ``langgraph.json`` names; the graph and the version of a server's assistant. ``agent_digests`` are those of the
+    files and functions that it is made from.
     """
     agent_config = {key: value for key, value in options.agent_config.items() if key != "callbacks"}
+    documents, redact = options.capture.get("retrieval_documents", False), options.capture.get("redact")
     recorded_options = recorded(options)
     described = {
         "selection": options.selection.as_dict(),
@@ -112,10 +112,16 @@ def begun_record(
         "agent": agent_name(agent),
         "agent_source": agent_source,
         # As JSON without addresses, so that each process says the same.
-        "agent_config": parse_json(_ADDRESS.sub("", json_text(agent_config))),
-        DIGESTS: agent_digests,
+        "agent_config": parse_json(_ADDRESS.sub("", json_text(agent_config))) if agent_config else None,
         "git": None if options.output_dir is None else git_state(),
-        "capture": capture_record(options.capture),
+        "capture": {
+            "step_names": dict(options.capture.get("step_names") or {}),
+            "retrieval_documents": documents if isinstance(documents, bool) else sorted(documents) or False,
+            "max_output_chars": options.capture.get("max_output_chars"),
+            "redact": redact if redact is None or isinstance(redact, str) else spec_of(redact),
+            "keep_artifacts": options.capture.get("keep_artifacts", True),
+            "keep_messages": options.capture.get("keep_messages", False),
+        },
         "judges": judges,
         **recorded_options,
     }
@@ -166,16 +172,7 @@ def ended(
     scorers: Mapping[str, Any] | None = None,
     judges: Mapping[str, Any] | None = None,
 ) -> Record:
-    """Return the record of the same run, whose session, or scoring, ends now.
-
-    Args:
-        record: The record of its begin.
-        elapsed_sec: Seconds of this session, whatever the clock was set to meanwhile.
-        totals: What the run spent.
-        stopped: Why the session ended early, and how many samples it left out.
-        scorers: What ``scored_with`` returns by now.
-        judges: Who judged, with what is known of the judges by now.
-    """
+    """Return the record of the same run, whose session, or scoring, ends now."""
     now = datetime.now(UTC)
     found = {**record, **(scorers or {}), "totals": dict(totals)}
     if judges is not None:
@@ -199,24 +196,6 @@ def ended(
 def new_run_id(now: datetime) -> str:
     """Return the id of a run that begins now."""
     return f"{now:%Y%m%dT%H%M%SZ}-{uuid.uuid4().hex[:8]}"
-
-
-def capture_record(options: "CaptureKeywords") -> dict[str, Any]:
-    """Return the options of the handler as run.json has them: all of them, a function by its spec.
-
-    Example:
-        >>> capture_record({"retrieval_documents": {"b", "a"}})["retrieval_documents"]
-        ['a', 'b']
-    """
-    documents, redact = options.get("retrieval_documents", False), options.get("redact")
-    return {
-        "step_names": dict(options.get("step_names") or {}),
-        "retrieval_documents": documents if isinstance(documents, bool) else sorted(documents) or False,
-        "max_output_chars": options.get("max_output_chars"),
-        "redact": redact if redact is None or isinstance(redact, str) else spec_of(redact),
-        "keep_artifacts": options.get("keep_artifacts", True),
-        "keep_messages": options.get("keep_messages", False),
-    }
 
 
 def agent_name(agent: object) -> str:
@@ -279,10 +258,6 @@ def dataset_record(source: object, templates: Sequence[Template]) -> dict[str, A
 def git_state() -> dict[str, Any] | None:
     """Return the commit in the current folder, so that a score can be traced to the code behind it.
 
-    Returns:
-        ``commit``, ``branch`` (if there is one) and ``clean``: whether no file that git knows was changed. None
-            without git, outside of a repository with a commit, and where git takes too long.
-
     Example:
         >>> state = git_state()
         >>> state is None or "commit" in state
@@ -306,3 +281,65 @@ def git_state() -> dict[str, Any] | None:
         return None
     branch = {} if head["branch.head"] == "(detached)" else {"branch": head["branch.head"]}
     return {"commit": head["branch.oid"], **branch, "clean": all(line.startswith("#") for line in lines)}
+
+
+# --- what scored it ---------------------------------------------------------------------------------------------------
+
+
+def scored_with(
+    evaluators: Iterable[Callable[..., Any] | CustomFunction], judges: "Judges | None" = None
+) -> dict[str, list[dict[str, Any]]]:
+    """Return the keys ``matchers``, ``evaluators`` and ``plugins`` of run.json.
+
+    They name what users registered or passed, by its spec (``function``); evaluators with the ``plugin`` that
+    registered them, the metric that they declare, and, at the end, the metrics that they returned to the ``judges``;
+    ``plugins``, if there are any, are those that registered them.
+    """
+    matchers, functions = custom_matchers(), all_functions(evaluators)
+    metrics = {} if judges is None else judges.metrics_of_functions()
+    used = {each.registered_as: each.function for each in functions if each.registered_as is not None}
+    plugins = plugin_records({**used, **{registered_name(key): matcher for key, matcher in matchers.items()}})
+    of_matchers, of_functions = [], []
+    for (name, media_type), matcher in matchers.items():
+        kinds = {"name": name, "media_type": media_type, "function": spec_of(matcher)}
+        of_matchers.append({kind: value for kind, value in kinds.items() if value is not None})
+    for each in functions:
+        record: dict[str, Any] = {"name": each.name, "function": spec_of(each.function)}
+        if each.registered_as is not None:
+            record["plugin"] = plugin_of(each.registered_as, each.function).name
+        if each.spec is not None:
+            record["declares"] = declaration(each.spec)
+        if (returned := metrics.get(each.name)) is not None:
+            record["metrics"] = returned
+        of_functions.append(record)
+    return {"matchers": of_matchers, "evaluators": of_functions, **({"plugins": plugins} if plugins else {})}
+
+
+def plugins_text(run: Run) -> str:
+    """Return the plugins of a run with their versions, for people.
+
+    Example:
+        >>> plugins_text({"plugins": [{"name": "my_package.metrics", "distribution": "my-package", "version": "1.2"}]})
+        'my_package.metrics (my-package 1.2)'
+    """
+    return ", ".join(map(plugin_text, run.get("plugins") or []))
+
+
+def plugin_text(plugin: Run) -> str:
+    """Return a plugin with its version or content, for people."""
+    known = [str(plugin[key]) for key in ("distribution", "version") if plugin.get(key)]
+    known += [f"sha256 {str(plugin['sha256'])[:_DIGEST_LENGTH]}"] if plugin.get("sha256") else []
+    return f"{plugin.get('name')} ({' '.join(known) or 'of unknown content'})"
+
+
+def kept_notes(run: Run) -> Iterator[str]:
+    """Yield a sentence for each time that answers were kept although the agent changed."""
+    for kept in run.get(KEPT) or []:
+        yield f"{kept_answers(kept)} kept although the agent changed since: {kept.get('changes')}"
+
+
+def kept_answers(kept: Run) -> str:
+    """Return how many answers were kept, and from when they are."""
+    number, asked_at = kept.get("answers"), kept.get("asked")
+    answers = counted(number, "answer") if isinstance(number, int) else "answers"
+    return f"{answers} of {asked_at}" if asked_at else answers

@@ -1,7 +1,7 @@
 """The options of a run: each is one field, from which Python, the command line and run.json derive."""
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import timedelta
 from functools import cached_property
@@ -9,15 +9,12 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Self, TypeAlias, cast
 
-from pydantic import Field
-
 from graphrag_eval_lc.benchmark.option_fields import (
     ASKING,
     DISPLAY,
     ENDING,
     FOLDER,
     GATES,
-    QUIET,
     SELECTION,
     Cli,
     ProgressMode,
@@ -30,19 +27,26 @@ from graphrag_eval_lc.benchmark.options import (
     checked_function,
     checked_mapping,
     checked_path,
-    checked_progress_mode,
     checked_seconds,
     completed_by,
+    says,
 )
-from graphrag_eval_lc.benchmark.score_options import CheckedScoreOptions, CheckedScoreRunOptions, FolderOptions
+from graphrag_eval_lc.benchmark.score_options import (
+    PROGRESS,
+    CheckedScoreOptions,
+    CheckedScoreRunOptions,
+    FolderOptions,
+)
 from graphrag_eval_lc.config import EvaluationConfig, GateConfig
 from graphrag_eval_lc.dataset.selection import Selection
 from graphrag_eval_lc.errors import OptionError
 from graphrag_eval_lc.evaluation.events import Observer
-from graphrag_eval_lc.evaluation.samples import MOST_REPEATS, Shard
+from graphrag_eval_lc.evaluation.samples import MOST_REPEATS, Shard, samples_of
 from graphrag_eval_lc.evaluation.stop_signal import FailureLimit
-from graphrag_eval_lc.records import Question, Response
+from graphrag_eval_lc.prices import dollars
+from graphrag_eval_lc.records import Question, Response, Template
 from graphrag_eval_lc.retrying import RetryOn, RetryPolicy
+from graphrag_eval_lc.texts import counted
 
 if TYPE_CHECKING:  # --help need not wait for LangChain
     from graphrag_eval_lc.capture.values import CaptureKeywords
@@ -55,278 +59,230 @@ LIMITS = "limits"
 class RunOptions(FolderOptions):
     """The options of ``run_benchmark``."""
 
-    limit: Annotated[
-        int | None,
-        Field(ge=1, description="Only the first N questions."),
-        Cli(panel=SELECTION, metavar="N", is_common=True),
-    ] = None
-    sample: Annotated[
-        int | None, Field(ge=1, description="Only N questions at random."), Cli(panel=SELECTION, metavar="N")
-    ] = None
-    seed: Annotated[
-        int | None,
-        Field(ge=0, description="Makes ``sample`` choose the same questions each time."),
-        Cli(panel=SELECTION),
-    ] = None
+    limit: Annotated[int | None, says("Only the first N questions.", ge=1), Cli(SELECTION, "N", is_common=True)] = None
+    sample: Annotated[int | None, says("Only N questions at random.", ge=1), Cli(SELECTION, "N")] = None
+    seed: Annotated[int | None, says("Makes ``sample`` choose the same questions each time.", ge=0), Cli(SELECTION)] = (
+        None
+    )
     shard: Annotated[
         Shard | str | None,
         checked_by(lambda value: None if value is None else Shard.read(value)),
-        Field(
-            description="Ask only one fixed shard of the samples, such as 3/16 (the third of sixteen), and write it to "
-            "a separate folder. Each shard gets its share of ``requests_per_minute``, ``max_tokens``, ``max_cost`` and "
-            "``max_failures``; merge (``merge_runs``) joins the shards."
+        says(
+            "Ask only one fixed shard of the samples, such as 3/16 (the third of sixteen), and write it to a "
+            "separate folder. Each shard gets its share of ``requests_per_minute``, ``max_tokens``, ``max_cost`` "
+            "and ``max_failures``; merge (``merge_runs``) joins the shards."
         ),
-        Cli(panel=SELECTION, metavar="K/N"),
+        Cli(SELECTION, "K/N"),
     ] = None
     max_concurrency: Annotated[
         int,
-        Field(
-            ge=1,
-            description="How many questions are asked concurrently. A rate limit temporarily halves this number.",
-        ),
-        Cli(short="-j", panel=ASKING, metavar="N", is_common=True),
+        says("How many questions are asked concurrently. A rate limit temporarily halves this number.", ge=1),
+        Cli(ASKING, "N", short="-j", is_common=True),
         Recorded(LIMITS),
     ] = 8
     requests_per_minute: Annotated[
         float | None,
-        Field(gt=0, description="How many attempts may start in a minute, evenly spread."),
-        Cli(panel=ASKING),
+        says("How many attempts may start in a minute, evenly spread.", gt=0),
+        Cli(ASKING),
         Recorded(LIMITS),
     ] = None
     timeout: Annotated[
         float | None,
-        Field(
-            gt=0,
-            description="Seconds for each attempt; None for no limit. A timeout is not retried.",
-        ),
+        says("Seconds for each attempt; None for no limit. A timeout is not retried.", gt=0),
         Cli(
+            ASKING,
+            "SEC",
             help="Seconds for each question; 0 for no limit. A timeout is not retried.",
-            panel=ASKING,
-            metavar="SEC",
             converts=lambda seconds: seconds or None,
         ),
         Recorded(LIMITS),
     ] = 600.0
     max_retries: Annotated[
         int,
-        Field(
+        says(
+            "How many times a question is retried after a rate limit, a lost connection or a server error. The "
+            "waits grow, with jitter, unless a Retry-After header sets them.",
             ge=0,
-            description="How many times a question is retried after a rate limit, a lost connection or a server error. "
-            "The waits grow, with jitter, unless a Retry-After header sets them.",
         ),
-        Cli(panel=ASKING),
+        Cli(ASKING),
         Recorded(LIMITS),
     ] = 2
     retry_on: Annotated[
         RetryOn,
         AS_GIVEN,
-        Field(
-            description="Which errors are retried, as an exception class, a tuple of these or a function; by default "
-            "rate limits, HTTP 408, 409, 425, 500, 502, 503, 504 and 529, lost connections and timeouts of HTTP "
-            "clients."
+        says(
+            "Which errors are retried, as an exception class, a tuple of these or a function; by default rate "
+            "limits, HTTP 408, 409, 425, 500, 502, 503, 504 and 529, lost connections and timeouts of HTTP clients."
         ),
     ] = None
     repeats: Annotated[
         int,
-        Field(
+        says(
+            "How many times each question is asked, such as for pass@k; see ``repeats`` in the aggregates.",
             ge=1,
             le=MOST_REPEATS,
-            description="How many times each question is asked, such as for pass@k; see ``repeats`` in the aggregates.",
         ),
-        Cli(
-            help="How many times each question is asked, for example to compute pass@k.",
-            panel=ASKING,
-            metavar="N",
-            is_common=True,
-        ),
+        Cli(ASKING, "N", help="How many times each question is asked, for example to compute pass@k.", is_common=True),
         Recorded(writes=lambda number: number if number > 1 else None),
     ] = 1
     isolate: Annotated[
         bool,
-        Field(
-            description="Run each question in a separate process of this machine, so that code that blocks, leaks or "
-            "crashes fails only that question, and a timeout really ends it."
+        says(
+            "Run each question in a separate process of this machine, so that code that blocks, leaks or crashes "
+            "fails only that question, and a timeout really ends it."
         ),
-        Cli(panel=ASKING),
+        Cli(ASKING),
         Recorded(writes=lambda is_isolated: is_isolated or None),
     ] = False
     input_fn: Annotated[
         Callable[[Question], Any] | str | None,
         checked_by(checked_function),
-        Field(
-            description="A function, or its spec, that makes the agent's input from a question (a dict with all its "
-            "keys). Default: a messages state; the question's text for functions and for Runnables whose input is a "
+        says(
+            "A function, or its spec, that makes the agent's input from a question (a dict with all its keys). "
+            "Default: a messages state; the question's text for functions and for Runnables whose input is a "
             "string."
         ),
-        Cli(metavar="SPEC", panel=ASKING),
+        Cli(ASKING, "SPEC"),
     ] = None
     answer_fn: Annotated[
         Callable[[Any], Any] | str | None,
         checked_by(checked_function),
-        Field(
-            description="A function, or its spec, that makes the answer from the agent's output. Default: the last "
-            "model message, otherwise ``structured_response``, ``answer`` or ``output``, otherwise the whole output."
+        says(
+            "A function, or its spec, that makes the answer from the agent's output. Default: the last model "
+            "message, otherwise ``structured_response``, ``answer`` or ``output``, otherwise the whole output."
         ),
-        Cli(metavar="SPEC", panel=ASKING),
+        Cli(ASKING, "SPEC"),
     ] = None
     agent_config: Annotated[
         Mapping[str, Any] | None,
         checked_by(checked_mapping),
-        Field(
-            description='Extra LangChain config for the agent, such as ``{"recursion_limit": 50}``.',
-            validate_default=True,
-        ),
-        Cli(type=str, metavar="JSON", panel=ASKING),
+        says('Extra LangChain config for the agent, such as ``{"recursion_limit": 50}``.', validate_default=True),
+        Cli(ASKING, "JSON", type=str),
     ] = None
     agent_key_env: Annotated[
         str | None,
-        Field(
-            description="The environment variable with the key of the agent's server; LANGSMITH_API_KEY by default. "
-            "The key is never stored."
+        says(
+            "The environment variable with the key of the agent's server; LANGSMITH_API_KEY by default. The key is "
+            "never stored."
         ),
-        Cli(metavar="NAME", panel=ASKING),
+        Cli(ASKING, "NAME"),
     ] = None
     max_failures: Annotated[
         str | int | None,
         checked_by(lambda value: None if value is None else FailureLimit.read(value)),
-        Field(
-            description="End the run when more than this number of questions have failed, or more than this share, "
-            "such as 5%."
-        ),
-        Cli(metavar="N|N%", panel=ENDING),
+        says("End the run when more than this number of questions have failed, or more than this share, such as 5%."),
+        Cli(ENDING, "N|N%"),
         Recorded(LIMITS, writes=str),
     ] = None
     max_tokens: Annotated[
         int | None,
-        Field(
-            ge=1,
-            description="End the run when the agent's model calls have used this many tokens. Calls in flight are "
-            "completed.",
+        says(
+            "End the run when the agent's model calls have used this many tokens. Calls in flight are completed.", ge=1
         ),
-        Cli(panel=ENDING),
+        Cli(ENDING),
         Recorded(LIMITS),
     ] = None
     max_time: Annotated[
         float | timedelta | None,
         checked_by(checked_seconds),
-        Field(
-            description="End the run after this many seconds (in Python also a timedelta). Questions in flight are "
-            "abandoned."
-        ),
-        Cli(panel=ENDING),
+        says("End the run after this many seconds (in Python also a timedelta). Questions in flight are abandoned."),
+        Cli(ENDING),
         Recorded(LIMITS),
     ] = None
     max_cost: Annotated[
         float | None,
-        Field(
+        says(
+            "End the run when this many USD are spent. The agent and the judges count. The limit is checked before "
+            "each question and each model request. Requests in flight are completed and may exceed it.",
             gt=0,
-            description="End the run when this many USD are spent. The agent and the judges count. The limit is "
-            "checked before each question and each model request. Requests in flight are completed and may exceed it.",
         ),
-        Cli(panel=ENDING, metavar="USD", is_common=True),
+        Cli(ENDING, "USD", is_common=True),
         Recorded(LIMITS),
     ] = None
     grace: Annotated[
         float,
-        Field(
+        says(
+            "How many seconds questions in flight have to finish after Ctrl-C; a second Ctrl-C ends the run at once.",
             ge=0,
-            description="How many seconds questions in flight have to finish after Ctrl-C; a second Ctrl-C ends the "
-            "run at once.",
         ),
-        Cli(panel=ENDING),
+        Cli(ENDING),
     ] = 30.0
-    retry_errors: Annotated[bool, Field(description="Retry the failed questions of the run."), Cli(panel=FOLDER)] = (
-        False
-    )
+    retry_errors: Annotated[bool, says("Retry the failed questions of the run."), Cli(FOLDER)] = False
     keep_answers: Annotated[
         bool,
-        Field(
-            description="Keep the answers in the folder even if the agent's source changed, and ask only the rest; "
-            "run.json and the report record it."
+        says(
+            "Keep the answers in the folder even if the agent's source changed, and ask only the rest; run.json "
+            "and the report record it."
         ),
-        Cli(panel=FOLDER),
+        Cli(FOLDER),
     ] = False
     force: Annotated[
         bool,
-        Field(
-            description="Resume the folder's run even if its questions, the agent's name or config, or the capture "
-            "settings changed, or a plugin, a matcher, an evaluator or a model that scored it is missing."
+        says(
+            "Resume the folder's run even if its questions, the agent's name or config, or the capture settings "
+            "changed, or a plugin, a matcher, an evaluator or a model that scored it is missing."
         ),
-        Cli(panel=FOLDER),
+        Cli(FOLDER),
     ] = False
     capture: Annotated[
         CaptureKeywords | None,
         completed_by(checked_capture),
-        Field(
-            description='Options of ``GraphRAGEvalCallbackHandler``, such as ``{"redact": function}``; each overrides '
-            "that in the config's section ``capture``.",
+        says(
+            'Options of ``GraphRAGEvalCallbackHandler``, such as ``{"redact": function}``; each overrides that '
+            "in the config's section ``capture``.",
             validate_default=True,
         ),
     ] = None
     baseline: Annotated[
         str | PathLike[str] | None,
         checked_by(checked_path),
-        Field(description="The folder of a run; ``run.regression`` says whether this one is worse in the main metric."),
+        says("The folder of a run; ``run.regression`` says whether this one is worse in the main metric."),
         Cli(
+            GATES,
+            "DIR",
             help="The run for --fail-on-regression: its folder, or a folder of runs, of which the last one is used.",
-            metavar="DIR",
-            panel=GATES,
         ),
         Recorded(writes=os.path.abspath),
     ] = None
     max_drop: Annotated[
         float,
-        Field(
+        says(
+            "How much worse than ``baseline`` the main metric may be, 0 to 1, if the test is too weak to decide.",
             ge=0,
             le=1,
-            description="How much worse than ``baseline`` the main metric may be, 0 to 1, if the test is too weak to "
-            "decide.",
         ),
-        Cli(metavar="DROP", panel=GATES),
+        Cli(GATES, "DROP"),
     ] = 0.05  # DEFAULT_MAX_DROP, without loading the comparison for --help
     confirm: Annotated[
         int,
-        Field(
+        says(
+            "Before ``regression`` fails, ask the questions that changed since ``baseline`` this many more times; "
+            "the means over all answers then decide. 1 is enough.",
             ge=0,
-            description="Before ``regression`` fails, ask the questions that changed since ``baseline`` this many more "
-            "times; the means over all answers then decide. 1 is enough.",
         ),
         Cli(
-            help="Before --fail-on-regression fails, ask the questions that changed since --baseline N more times; the "
-            "means over all answers then decide. 1 is enough.",
-            metavar="N",
-            panel=GATES,
+            GATES,
+            "N",
+            help="Before --fail-on-regression fails, ask the questions that changed since --baseline N more times; "
+            "the means over all answers then decide. 1 is enough.",
         ),
     ] = 0
     log_file: Annotated[
         str | PathLike[str] | None,
         checked_by(checked_path),
-        Field(description="A log file with one JSON object per line: attempts, retries, responses, scores."),
-        Cli(metavar="FILE", panel=DISPLAY),
+        says("A log file with one JSON object per line: attempts, retries, responses, scores."),
+        Cli(DISPLAY, "FILE"),
     ] = None
-    progress: Annotated[
-        ProgressMode | bool,
-        checked_by(checked_progress_mode),
-        Field(description='``"bar"``, ``"lines"``, ``"off"`` (or False); auto is a bar in a terminal or a notebook.'),
-        QUIET,
-    ] = "auto"
+    progress: PROGRESS = "auto"
     on_response: Annotated[
-        Callable[[Response], None] | None,
-        checked_by(checked_function),
-        Field(description="Called with each response as it ends."),
+        Callable[[Response], None] | None, checked_by(checked_function), says("Called with each response as it ends.")
     ] = None
     on_event: Annotated[
-        Observer | None,
-        checked_by(checked_function),
-        Field(description="Called with each RunEvent, from several threads."),
+        Observer | None, checked_by(checked_function), says("Called with each RunEvent, from several threads.")
     ] = None
 
     def model_post_init(self, context: object) -> None:
-        """Refuse values that other rooms refuse, and options that cannot apply to a shard or without a baseline.
-
-        Raises:
-            OptionError: There is such a value.
-        """
+        """Refuse values that other rooms refuse, and options that cannot apply to a shard or without a baseline."""
         _ = self.retry, self.selection  # which check their values
         if self.shard is not None and self.sample is not None and self.seed is None:
             what = "shard with sample needs seed, so that all shards draw the same questions"
@@ -382,7 +338,28 @@ class RunOptions(FolderOptions):
             max_failures=None if failures is None else failures.in_shard(shard),
         )
 
+    def shard_note(self, questions: Sequence[tuple[Template, Question]]) -> str | None:
+        """Return a sentence about the shard, of the questions that the options select; None for a whole run."""
+        shard, part = cast("Shard | None", self.shard), self.in_shard()
+        if shard is None:
+            return None
+        number, whole = len(samples_of(questions, self.repeats, shard)), len(questions) * self.repeats
+        limits = []
+        if self.requests_per_minute is not None and part.requests_per_minute is not None:
+            limits.append(f"{part.requests_per_minute:.4g} of its {self.requests_per_minute:.10g} requests a minute")
+        if self.max_tokens is not None:
+            limits.append(f"{part.max_tokens:,} of its {self.max_tokens:,} tokens")
+        if self.max_cost is not None and part.max_cost is not None:
+            limits.append(f"{dollars(part.max_cost)} of its {dollars(self.max_cost)}")
+        if self.failure_limit is not None and not self.failure_limit.is_share:
+            limits.append(f"{part.failure_limit} of its {self.failure_limit} failures")
+        note = f"this is shard {shard} of a run: {counted(number, 'question' if self.repeats == 1 else 'sample')}"
+        note += f" of {whole:,}" + (f", with {', '.join(limits)}" if limits else "")
+        config: Any = self.config
+        return note + ("; the gates are checked when the shards are merged" if config.gates else "")
 
+
+# The options once they are checked: for type checkers what a field is then.
 class CheckedOptions(RunOptions):
     """The options of ``run_benchmark`` after validation. Tells type checkers the type that each field then has."""
 

@@ -1,32 +1,35 @@
 """The output of a run: its folder with lock, journal and results, what an earlier run left there, and its end."""
 
 import time
-from collections.abc import Iterable, Mapping, Sequence
-from contextlib import AbstractContextManager, ExitStack
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import ExitStack
 from os import PathLike
 from pathlib import Path
-from types import TracebackType
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, Self, cast
 
 from graphrag_eval_lc.aggregation.sample_values import grading_note
 from graphrag_eval_lc.benchmark.benchmark_run import BenchmarkRun
-from graphrag_eval_lc.benchmark.recorded_scoring import missing_scorers, refuse_missing, scored_with, scoring_warnings
-from graphrag_eval_lc.benchmark.run_identity import (
-    KEPT,
+from graphrag_eval_lc.benchmark.earlier_run import (
     agent_changes,
     capture_warnings,
-    kept_notes,
     local_minute,
+    missing_scorers,
     refuse_changes,
+    refuse_missing,
     refuse_other_part,
     refuse_other_source,
+    scoring_warnings,
     source_changes,
 )
-from graphrag_eval_lc.benchmark.run_manifest import Record, ended, resumed
+from graphrag_eval_lc.benchmark.run_manifest import KEPT, Record, ended, kept_notes, resumed, scored_with
 from graphrag_eval_lc.budget import Budget
 from graphrag_eval_lc.evaluation.events import EventKind, Observer, RunEvent, tell_nobody
 from graphrag_eval_lc.evaluation.pipeline import Comparer, Pipeline, judges_of
+from graphrag_eval_lc.evaluation.question_result import evaluate_question
 from graphrag_eval_lc.evaluation.samples import RunPlan, Sample, planned
+from graphrag_eval_lc.event_loop.loop import run_sync
+from graphrag_eval_lc.judges.request_plan import RequestPlan
+from graphrag_eval_lc.matching.step_views import StepViews
 from graphrag_eval_lc.prices import Pricing
 from graphrag_eval_lc.records import Response, Template
 from graphrag_eval_lc.registry.exporters import written_report
@@ -36,38 +39,19 @@ if TYPE_CHECKING:
     from graphrag_eval_lc.benchmark.run_options import CheckedOptions, ScoredBy
     from graphrag_eval_lc.judges.cache import JudgeCache
     from graphrag_eval_lc.judges.judging import Judges
-    from graphrag_eval_lc.judges.request_plan import RequestPlan
 
 
-class RunOutput(AbstractContextManager["RunOutput"]):
+class RunOutput(ExitStack):
     """What a run reads and writes of its folder, and what it reports; the folder is locked while the context lasts.
 
     First ``prepare``; then ``resume`` for a run, or ``replace`` for responses from elsewhere; then ``pipeline`` and
     ``end``.
-
-    Args:
-        output_dir: The run's folder; None keeps all in memory.
-        at: Its absolute path, known before an agent could change the current folder; None to look now.
-        open_files: Whether the umask decides who may read what is made, and not its owner alone.
-
-    Attributes:
-        folder: The folder, or None.
-        journal: The responses in the folder, once they are read.
-        pricing: The prices of model calls.
-        budget: What the run may spend.
-        judges: Who judges; None: nobody.
-        observers: Who hears what happens.
-        warnings: What the user should know of the run, in order.
-        notes: Which questions are scored, if these are not all of the dataset or the run; that steps are graded,
-            if they are.
-
-    Raises:
-        RunFolderError: The folder cannot be made or written.
     """
 
     def __init__(
         self, output_dir: str | PathLike[str] | None, *, at: Path | None = None, open_files: bool = False
     ) -> None:
+        super().__init__()
         self.folder = None if output_dir is None else RunFolder(output_dir, at=at, is_private=not open_files)
         self.journal: Journal | None = None
         self.pricing = Pricing()
@@ -81,17 +65,11 @@ class RunOutput(AbstractContextManager["RunOutput"]):
         self._began = time.monotonic()
         self._options: ScoredBy | None = None
         self._cache: JudgeCache | None = None
-        self._stack = ExitStack()
 
-    def __enter__(self) -> "RunOutput":
+    def __enter__(self) -> Self:
         if self.folder is not None:
-            self._stack.enter_context(self.folder.lock())
+            self.enter_context(self.folder.lock())
         return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        self._stack.close()
 
     # --- what is told ---
 
@@ -109,6 +87,11 @@ class RunOutput(AbstractContextManager["RunOutput"]):
     def _tell(self, event: RunEvent) -> None:
         for observer in self.observers:
             observer(event)
+
+    def tell_of_cluster(self, address: str | None) -> None:
+        """Report that workers of a cluster are started, which takes some seconds."""
+        where = "a Ray cluster" if address is None else f"the Ray cluster {address}"
+        self.event("workers_starting", message=f"Starting workers on {where}.")
 
     # --- the beginning ---
 
@@ -131,16 +114,10 @@ class RunOutput(AbstractContextManager["RunOutput"]):
         self.budget = Budget(options.max_cost)
         is_asked = options.config.llm is not None or options.llm is not None
         if self.folder is not None and is_asked and options.judge_cache:
-            self._cache = self._stack.enter_context(self.folder.judge_cache())
-        self.judges = self.made_judges(options)
+            self._cache = self.enter_context(self.folder.judge_cache())
+        self.judges = self._judges_of(options)
 
-    def made_judges(self, options: "ScoredBy", plan: "RequestPlan | None" = None) -> "Judges | None":
-        """Return the judges of a run that was prepared; None if nothing is judged.
-
-        Args:
-            options: What scores the run.
-            plan: Counts the requests of the judges in place of sending them; None: they are sent.
-        """
+    def _judges_of(self, options: "ScoredBy", plan: RequestPlan | None = None) -> "Judges | None":
         return judges_of(
             options.config,
             evaluators=options.evaluators,
@@ -155,13 +132,7 @@ class RunOutput(AbstractContextManager["RunOutput"]):
     def resume(
         self, record: Record, options: "CheckedOptions", texts: Mapping[str, str], *, is_dry: bool = False
     ) -> None:
-        """Resume the run in the folder, or begin it.
-
-        Args:
-            record: What run.json is to say.
-            options: The options of the run.
-            texts: The texts of its questions, by their ids.
-            is_dry: Whether nothing is written.
+        """Resume the run in the folder, or begin it; ``texts`` are those of its questions, by their ids.
 
         Raises:
             RunFolderError: The run in the folder is another one or of another source of the agent, or was scored with
@@ -170,31 +141,25 @@ class RunOutput(AbstractContextManager["RunOutput"]):
         self.record, earlier = record, self.earlier
         if self.folder is None or (earlier is None and is_dry):
             return
+        if earlier is not None:
+            self._take_up(earlier, self.folder.shown, options, texts)
+        if not is_dry:
+            self.folder.write_run(self.record)  # responses without a record of what they answer would be of no use
         if earlier is None:
-            self.folder.write_run(record)  # responses without a record of what they answer would be of no use
             self.open_journal()
-        else:
-            self._resume(record, earlier, self.folder, options, texts, is_dry=is_dry)
         if self._cache is not None and self.budget.max_cost is not None:
             self.budget.spend(self._cache.spent())
 
-    def _resume(
-        self,
-        now: Record,
-        earlier: Mapping[str, Any],
-        folder: RunFolder,
-        options: "CheckedOptions",
-        texts: Mapping[str, str],
-        *,
-        is_dry: bool,
+    def _take_up(
+        self, earlier: Mapping[str, Any], shown: Path, options: "CheckedOptions", texts: Mapping[str, str]
     ) -> None:
-        refuse_other_part(earlier, now, folder.shown)
-        missing = missing_scorers(earlier, options)
+        """Take up the run in the folder, unless it is another one."""
+        now, missing = self.record, missing_scorers(earlier, options)
+        refuse_other_part(earlier, now, shown)
         if not options.force:
-            refuse_changes(earlier, now, folder.shown, is_other_agent_fine=options.keep_answers)
-            refuse_missing(missing, folder.shown, "--force (force=True) to resume without")
-        self.warn(*capture_warnings(earlier, now))
-        self.warn(*scoring_warnings(earlier, now, self.judges_record, missing))
+            refuse_changes(earlier, now, shown, is_other_agent_fine=options.keep_answers)
+            refuse_missing(missing, shown, "--force (force=True) to resume without")
+        self.warn(*capture_warnings(earlier, now), *scoring_warnings(earlier, now, self.judges_record, missing))
         self.record = resumed(now, earlier)
         journal = self.open_journal(texts)
         reused = [
@@ -208,11 +173,9 @@ class RunOutput(AbstractContextManager["RunOutput"]):
         if changes and reused:
             kept = {"answers": len(reused), "asked": self.asked_at(reused), "changes": "; ".join(changes)}
             if not options.keep_answers and not of_spec:
-                refuse_other_source(kept, folder.shown)
+                refuse_other_source(kept, shown)
             self.record = {**self.record, KEPT: [*(earlier.get(KEPT) or []), kept]}
         self.notes += kept_notes(self.record)
-        if not is_dry:
-            folder.write_run(self.record)
 
     def asked_at(self, keys: Iterable[Key]) -> str:
         """Return when the newest of some answers in the folder was asked, to the minute; empty if that is unknown."""
@@ -221,11 +184,7 @@ class RunOutput(AbstractContextManager["RunOutput"]):
         return local_minute((newest or {}).get("started_at"), sessions[-1].get("started"))
 
     def replace(self, record: Record, responses: Iterable[Response], *, overwrite: bool) -> None:
-        """Begin a run whose responses were recorded elsewhere.
-
-        Raises:
-            RunFolderError: The folder holds a run already, unless it is to be replaced; or cannot be written.
-        """
+        """Begin a run whose responses were recorded elsewhere."""
         self.record = record
         if self.folder is not None:
             if overwrite:
@@ -237,7 +196,7 @@ class RunOutput(AbstractContextManager["RunOutput"]):
     def open_journal(self, texts: Mapping[str, str] | None = None) -> Journal:
         """Read the responses in the folder; those to other ``texts`` of questions do not count."""
         assert self.folder is not None
-        self.journal = self._stack.enter_context(self.folder.journal(texts))
+        self.journal = self.enter_context(self.folder.journal(texts))
         self.warn(*self.journal.unreadable)
         return self.journal
 
@@ -246,19 +205,35 @@ class RunOutput(AbstractContextManager["RunOutput"]):
         known = None if self.journal is None else self.journal.summary
         return planned(samples, known, retry_errors=retry_errors)
 
+    def planned_judging(
+        self, options: "ScoredBy", samples: Iterable[Sample], response_of: Callable[[Sample], Response | None]
+    ) -> RequestPlan | None:
+        """Return what the judges would ask about samples; None if no model judges.
+
+        Nothing is asked and nothing written. Answers that the folder's cache has are not asked for again.
+        """
+        plan, config = RequestPlan(self.pricing), options.config
+        judges = self._judges_of(options, plan)
+        if judges is None or not judges.asks_models:
+            return None
+        views = StepViews(config.steps, config.sparql, config.retrieval)
+
+        async def judge_all() -> None:
+            for sample in samples:
+                response = response_of(sample)
+                result = evaluate_question(sample.template, sample.question, response, config, views=views)
+                await judges.ajudge(cast("dict[str, Any]", result), sample.question, response or {})
+
+        run_sync(judge_all)
+        return plan
+
     def response(self, key: Key) -> Response | None:
         """Return the response in the folder that counts for a sample; None if there is none."""
         return None if self.journal is None else cast("Response | None", self.journal.read(key))
 
     # --- the end ---
 
-    def pipeline(
-        self,
-        templates: Sequence[Template],
-        *,
-        repeats: int,
-        comparer: Comparer | None = None,
-    ) -> Pipeline:
+    def pipeline(self, templates: Sequence[Template], *, repeats: int, comparer: Comparer | None = None) -> Pipeline:
         """Return what scores the responses into the folder; see ``Pipeline``."""
         assert self._options is not None
         return Pipeline(
@@ -267,7 +242,7 @@ class RunOutput(AbstractContextManager["RunOutput"]):
             repeats=repeats,
             pricing=self.pricing,
             judges=self.judges,
-            file=None if self.folder is None else self._stack.enter_context(self.folder.results()),
+            file=None if self.folder is None else self.enter_context(self.folder.results()),
             tell=self._tell if self.observers else tell_nobody,
             budget=self.budget,
             comparer=comparer,
@@ -281,14 +256,7 @@ class RunOutput(AbstractContextManager["RunOutput"]):
         *,
         stopped: Mapping[str, Any] | None = None,
     ) -> BenchmarkRun:
-        """Write the aggregates and run.json, and return the run.
-
-        Args:
-            pipeline: What scored the responses.
-            aggregates: Its aggregates.
-            responses: The responses that were scored, without a folder.
-            stopped: Why the asking ended before its time, and how many samples it left out.
-        """
+        """Write the aggregates and run.json, and return the run."""
         assert self._options is not None
         judges = self.judges_record
         scorers = scored_with(self._options.evaluators, self.judges)

@@ -1,8 +1,7 @@
 """The middle of a run: what is not answered yet is asked and kept, and what is answered is scored."""
 
 import asyncio
-from collections.abc import AsyncGenerator, Mapping, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import Mapping, Sequence
 from itertools import count
 from typing import Any, cast
 
@@ -16,22 +15,21 @@ from graphrag_eval_lc.benchmark.attempts import (
     WorkerLostError,
 )
 from graphrag_eval_lc.benchmark.benchmark_run import BenchmarkRun
-from graphrag_eval_lc.benchmark.concurrency_limit import ConcurrencyLimit
-from graphrag_eval_lc.benchmark.ready_agents import Agent
-from graphrag_eval_lc.benchmark.run_identity import reuse_text
-from graphrag_eval_lc.benchmark.run_options import CheckedOptions
-from graphrag_eval_lc.benchmark.run_output import RunOutput
-from graphrag_eval_lc.benchmark.spending import (
+from graphrag_eval_lc.benchmark.earlier_run import reuse_text
+from graphrag_eval_lc.benchmark.limits import (
     AgentCosts,
+    ConcurrencyLimit,
     attempts_in,
     cost_spent,
     failed_attempt,
     seconds_spent,
     tokens_spent,
 )
-from graphrag_eval_lc.benchmark.workers.engines import workers_of
+from graphrag_eval_lc.benchmark.ready_agents import Agent
+from graphrag_eval_lc.benchmark.run_options import CheckedOptions
+from graphrag_eval_lc.benchmark.run_output import RunOutput
+from graphrag_eval_lc.benchmark.score_options import RAY
 from graphrag_eval_lc.evaluation.events import EventKind
-from graphrag_eval_lc.evaluation.pipeline import Pipeline
 from graphrag_eval_lc.evaluation.samples import RunPlan, Sample, samples_of
 from graphrag_eval_lc.evaluation.stop_signal import StopSignal
 from graphrag_eval_lc.event_loop.stalls import StallWatch
@@ -46,15 +44,16 @@ _UNSEEN_CALLS = "no model call of the agent was seen, so that the budget counts 
 
 
 class Runner:
-    """One session of a run, from its start or its resumption to its end.
+    """One session of a run, from its start or its resumption to its end."""
 
-    Args:
-        options: The options of the run.
-        output: The output of the run, resumed.
-        stop: Ends the session before its time.
-    """
-
-    def __init__(self, options: CheckedOptions, output: RunOutput, stop: StopSignal) -> None:
+    def __init__(
+        self,
+        options: CheckedOptions,
+        output: RunOutput,
+        stop: StopSignal,
+        templates: Sequence[Template],
+        questions: Sequence[tuple[Template, Question]],
+    ) -> None:
         self._options = options
         self._output = output
         self._stop = stop
@@ -67,41 +66,33 @@ class Runner:
         )
         self._is_limited = options.max_tokens is not None or options.max_cost is not None
         self._attempt_prefix = f"{output.record['run_id']}/{len(output.record['times']['sessions'])}"
+        samples = samples_of(questions, options.repeats, options.shard)
+        self._plan = output.planned(samples, retry_errors=options.retry_errors)
+        self._templates = templates
         self._call: Asking
-        self._pipeline: Pipeline
-        self._plan: RunPlan
         self._begun = 0  # how many of the samples to ask
         self._errors = 0
         self._problem: Exception | None = None  # the first that ends the run
         self._step_names: set[str] = set()
         self._kept: dict[int, Response] = {}  # by position, if there is no folder
 
-    async def arun(
-        self, agent: Agent, templates: Sequence[Template], questions: Sequence[tuple[Template, Question]]
-    ) -> BenchmarkRun:
-        """Ask what is not answered yet, score everything, and write the files.
-
-        Args:
-            agent: The agent.
-            templates: The dataset.
-            questions: Those that are selected, with their templates, in the dataset's order.
-        """
-        options, output = self._options, self._output
-        samples = samples_of(questions, options.repeats, options.shard)
-        self._plan = output.planned(samples, retry_errors=options.retry_errors)
-        async with self._asking(agent) as self._call:
-            self._tell_started()
-            self._pipeline = output.pipeline(templates, repeats=options.repeats)
+    async def arun(self, agent: Agent) -> BenchmarkRun:
+        """Ask what is not answered yet, score everything, and write the files."""
+        options, output, stop = self._options, self._output, self._stop
+        if options.has_workers and self._plan.to_ask:
+            await self._ask_by_workers(agent.given)
+        else:
+            costs = (lambda: AgentCosts(self._budget, output.pricing)) if self._is_limited else None
+            given = (options.input_fn, options.answer_fn, options.agent_config, options.capture, options.timeout)
+            self._call = AgentCall(agent, *given, costs)
             await self._ask_and_score()
-        left_out = len(self._left_out)
+        left_out, pipeline = len(self._left_out), self._pipeline
         self._plan = RunPlan((), ())  # the end takes the most memory
-        del samples
-        aggregates = await asyncio.get_running_loop().run_in_executor(None, self._pipeline.finish)
+        aggregates = await asyncio.get_running_loop().run_in_executor(None, pipeline.finish)
         stopped = None
-        if self._stop.reason is not None:
-            stopped = {"reason": self._stop.reason, "message": self._stop.message, "left_out": left_out}
-        responses = [response for _, response in sorted(self._kept.items())]
-        run = output.end(self._pipeline, aggregates, responses, stopped=stopped)
+        if stop.reason is not None:
+            stopped = {"reason": stop.reason, "message": stop.message, "left_out": left_out}
+        run = output.end(pipeline, aggregates, [each for _, each in sorted(self._kept.items())], stopped=stopped)
         self._warn_of_tools_never_called()
         errors = aggregates["micro"][NUMBER_OF_ERROR_SAMPLES]
         done = errors + aggregates["micro"][NUMBER_OF_SUCCESS_SAMPLES]
@@ -112,53 +103,85 @@ class Runner:
         )
         return run
 
-    @asynccontextmanager
-    async def _asking(self, agent: Agent) -> AsyncGenerator[Asking, None]:
-        """Give what asks the agent: this process, or workers, which end with the context."""
+    async def _ask_by_workers(self, agent: Any) -> None:
+        """Ask and score as in this process, with workers that load the agent for themselves and end in any case."""
+        from graphrag_eval_lc.benchmark.worker import Job, Workers  # few runs need workers, and the packages for them
+
         options, output = self._options, self._output
-        if options.has_workers and self._plan.to_ask:
-            async with workers_of(agent.given, options, output, self._stop, self._slots) as pool:
-                yield pool
-            return
-        yield AgentCall(
-            agent,
-            options.input_fn,
-            options.answer_fn,
-            options.agent_config,
-            options.capture,
-            options.timeout,
-            (lambda: AgentCosts(self._budget, output.pricing)) if self._is_limited else None,
+        job = Job(
+            agent=agent,
+            agent_config=options.agent_config,
+            key_variable=options.agent_key_env,
+            input_fn=options.input_fn,
+            answer_fn=options.answer_fn,
+            capture=options.capture,
+            timeout=options.timeout,
+            retry=options.retry,
         )
+        workers: Workers[Any]
+        if options.engine == RAY:
+            from graphrag_eval_lc.benchmark.ray_engine import RayWorkers
+
+            most, places, address = options.workers, options.max_concurrency, options.ray_address
+            workers = RayWorkers(job, self._slots, workers=most, address=address, places=places)
+            output.tell_of_cluster(address)
+        else:
+            from graphrag_eval_lc.benchmark.isolated_workers import IsolatedWorkers
+
+            workers = IsolatedWorkers(job, self._slots, output.warn)
+        is_whole = False
+        try:
+            await workers.aopen(self._stop)
+            self._call = workers
+            await self._ask_and_score()
+            is_whole = True
+        finally:
+            await workers.aclose(waits=is_whole)
 
     async def _ask_and_score(self) -> None:
         """Ask what is to be asked while what earlier sessions answered is scored."""
-        options, pipeline = self._options, self._pipeline
-        pipeline.begin(room=_ROOM_PER_SLOT * options.max_concurrency)
+        options, output, plan = self._options, self._output, self._plan
+        reuse = None
+        if plan.done:
+            asked_at = output.asked_at(sample.key for sample in plan.done)
+            reuse = reuse_text(len(plan.to_ask), len(plan.done), asked_at)
+            if options.progress == "off":  # else the display says it, first of all
+                output.notes.insert(0, reuse)
+        output.event(
+            "run_started",
+            message=reuse,
+            total=plan.total,
+            done=len(plan.done),
+            errors=plan.errors,
+            max_concurrency=options.max_concurrency,
+            run_id=output.record["run_id"],
+            label=output.record.get("label"),
+            output_dir=None if output.folder is None else str(output.folder.shown),
+        )
+        self._pipeline = output.pipeline(self._templates, repeats=options.repeats)
+        self._pipeline.begin(room=_ROOM_PER_SLOT * options.max_concurrency)
         if self._is_limited:  # what was spent already counts
-            for sample in (*self._plan.done, *self._plan.to_ask):
-                if (response := self._output.response(sample.key)) is not None:
-                    self._count_spent(pipeline.priced(response))
-        rescoring = asyncio.create_task(self._score_earlier(self._plan.done))
-        with StallWatch(self._output.warn):
+            for sample in (*plan.done, *plan.to_ask):
+                if (response := output.response(sample.key)) is not None:
+                    self._count_spent(self._pipeline.priced(response))
+        rescoring = asyncio.create_task(self._score_earlier(plan.done))
+        with StallWatch(output.warn):
             try:
                 await self._ask_all()
                 await rescoring
                 await self._score_earlier(self._left_out)  # a failed answer of before stays what it was
             finally:
                 rescoring.cancel()
-                await pipeline.aclose()
+                await self._pipeline.aclose()
 
     async def _score_earlier(self, samples: Sequence[Sample]) -> None:
         """Score what earlier sessions answered: references and the configuration may have changed."""
         for sample in samples:
             response = self._output.response(sample.key)
             if response is not None:
-                await self._score(sample, self._pipeline.priced(response))
+                self._step_names.update(str(step.get("name")) for step in response.get("actual_steps") or ())
+                await self._pipeline.aadd(sample, self._pipeline.priced(response))
                 await asyncio.sleep(0)
-
-    async def _score(self, sample: Sample, response: Response) -> None:
-        self._step_names.update(str(step.get("name")) for step in response.get("actual_steps") or ())
-        await self._pipeline.aadd(sample, response)
 
     # --- asking ---
 
@@ -212,13 +235,7 @@ class Runner:
         return self._stop.reason is not None or self._problem is not None
 
     async def _ask(self, sample: Sample, epoch: int | None, earlier: list[dict[str, Any]]) -> Response:
-        """Ask one sample until it is answered, is not worth another attempt, or the run stops.
-
-        Args:
-            sample: The sample.
-            epoch: That of the slot that is taken for its first attempt.
-            earlier: The attempts of earlier sessions.
-        """
+        """Ask one sample until it is answered, is not worth another attempt, or the run stops."""
         is_interrupted = False
         for number in count(1):
             attempt_id = f"{self._attempt_prefix}/{sample.key[0]}/{sample.repeat}/{number}"
@@ -279,12 +296,7 @@ class Runner:
         return retry.wait_before_retry(number, error)
 
     def _count_spent(self, response: Mapping[str, Any], counted: Spent = NOTHING_SPENT) -> None:
-        """Count what a response spent, all its attempts together, beyond what the budget has counted already.
-
-        Args:
-            response: The response, priced.
-            counted: What the budget has counted.
-        """
+        """Count what a response spent, all its attempts together, beyond what the budget has counted already."""
         budget = self._budget
         cost, tokens = cost_spent(response), tokens_spent(response)
         if tokens is None and budget.max_tokens is not None:
@@ -326,7 +338,8 @@ class Runner:
             self._output.warn(_UNSEEN_CALLS)
         if self._options.on_response is not None:
             self._options.on_response(response)
-        await self._score(sample, response)
+        self._step_names.update(str(step.get("name")) for step in response.get("actual_steps") or ())
+        await self._pipeline.aadd(sample, response)
         if is_error and not record.get("interrupted"):
             self._errors += 1
             limit = self._options.failure_limit
@@ -359,27 +372,6 @@ class Runner:
     def _tell(self, kind: EventKind, sample: Sample, **fields: Any) -> None:
         repeat = sample.repeat if self._options.repeats > 1 else None
         self._output.event(kind, question_id=sample.key[0], repeat=repeat, **fields)
-
-    def _tell_started(self) -> None:
-        """Tell that the run starts, and which answers of earlier sessions are used."""
-        options, output, plan = self._options, self._output, self._plan
-        reuse = None
-        if plan.done:
-            asked_at = output.asked_at(sample.key for sample in plan.done)
-            reuse = reuse_text(len(plan.to_ask), len(plan.done), asked_at)
-        if reuse is not None and options.progress == "off":  # else the display says it, first of all
-            output.notes.insert(0, reuse)
-        output.event(
-            "run_started",
-            message=reuse,
-            total=plan.total,
-            done=len(plan.done),
-            errors=plan.errors,
-            max_concurrency=options.max_concurrency,
-            run_id=output.record["run_id"],
-            label=output.record.get("label"),
-            output_dir=None if output.folder is None else str(output.folder.shown),
-        )
 
     def _warn_of_tools_never_called(self) -> None:
         """Say which tools' documents were to be kept and which nobody called, such as when a name is misspelt."""

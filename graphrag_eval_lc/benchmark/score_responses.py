@@ -6,39 +6,32 @@ from os import PathLike
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from graphrag_eval_lc.benchmark.before_asking import check_gates_of, planned_judging
 from graphrag_eval_lc.benchmark.benchmark_run import BenchmarkRun
-from graphrag_eval_lc.benchmark.option_fields import recorded
-from graphrag_eval_lc.benchmark.options import of_folder, of_responses
-from graphrag_eval_lc.benchmark.progress import progress_display
-from graphrag_eval_lc.benchmark.recorded_scoring import (
+from graphrag_eval_lc.benchmark.earlier_run import (
     config_again,
     dataset_of,
     missing_functions,
     missing_scorers,
+    question_warnings,
     refuse_missing,
     scoring_warnings,
 )
-from graphrag_eval_lc.benchmark.run_identity import kept_notes, question_warnings
-from graphrag_eval_lc.benchmark.run_manifest import git_state, new_record, scored_again, text_digest
+from graphrag_eval_lc.benchmark.option_fields import recorded
+from graphrag_eval_lc.benchmark.options import of_folder, of_responses
+from graphrag_eval_lc.benchmark.progress import progress_display
+from graphrag_eval_lc.benchmark.run_manifest import git_state, kept_notes, new_record, scored_again, text_digest
 from graphrag_eval_lc.benchmark.run_options import ScoredBy
 from graphrag_eval_lc.benchmark.run_output import RunOutput, with_report
 from graphrag_eval_lc.benchmark.score_options import (
+    RAY,
     CheckedScoreOptions,
     CheckedScoreRunOptions,
     ScoreOptions,
     ScoreRunOptions,
 )
-from graphrag_eval_lc.benchmark.workers.engines import comparer_of
-from graphrag_eval_lc.config import load_config, with_measures
+from graphrag_eval_lc.config import EvaluationConfig, load_config, with_measures
 from graphrag_eval_lc.dataset.ids import refuse_ids_as_written, unknown_questions_warning
-from graphrag_eval_lc.dataset.loading import (
-    DatasetSource,
-    Responses,
-    questions_of,
-    read_responses,
-    response_key,
-)
+from graphrag_eval_lc.dataset.loading import DatasetSource, Responses, questions_of, read_responses, response_key
 from graphrag_eval_lc.dataset.selection import Selection, answered_note
 from graphrag_eval_lc.dataset.validation import check_dataset
 from graphrag_eval_lc.errors import ConfigError, DatasetError, RunFolderError
@@ -89,7 +82,7 @@ def score_responses(dataset: DatasetSource, responses: str | PathLike[str] | Res
         )
         if output.folder is not None and not given.overwrite:
             output.folder.refuse_earlier()  # before the workers start, which takes seconds
-        with comparer_of(given, given.config, output) as comparer:
+        with _comparer_of(given, given.config, output) as comparer:
             output.replace(record, scoring.responses.values(), overwrite=given.overwrite)
             output.notes += scoring.notes
             output.warn(*scoring.warnings)
@@ -136,7 +129,7 @@ def _recorded(
     loaded = check_dataset(dataset, given.config, given.config_source).usable()
     templates = loaded.templates
     selected = given.selection.apply(templates)
-    doubts = check_gates_of(given, templates, given.config_source)
+    doubts = given.check_gates(templates)
     _refuse_own_folder(responses, given.output_dir)
     found = read_responses(responses)
     by_key = {response_key(record): record for record in found.records}
@@ -179,7 +172,7 @@ def score_run(run_dir: str | PathLike[str], **options: Any) -> BenchmarkRun:
     given = CheckedScoreRunOptions(**options)
     with (
         _run_to_score(run_dir, given) as scoring,
-        comparer_of(given, scoring.options.config, scoring.output) as comparer,
+        _comparer_of(given, scoring.options.config, scoring.output) as comparer,
     ):
         output, config = scoring.output, scoring.options.config
         earlier, journal = output.earlier or {}, output.journal
@@ -241,7 +234,7 @@ def _run_to_score(run_dir: str | PathLike[str], given: CheckedScoreRunOptions) -
         loaded = checked.usable(lacks_kinds=given.drop_missing)
         templates = loaded.templates
         # With what is missing its metrics go, and gates of the run's own config may name them.
-        doubts = [] if given.drop_missing else check_gates_of(options, templates, given.config_source)
+        doubts = [] if given.drop_missing else options.check_gates(templates)
         questions = Selection().apply(templates)
         if "agent" in earlier or earlier.get("selection"):
             asked_ids = earlier.get("questions") or {}
@@ -339,8 +332,8 @@ def _answered(
 
 def _planned(scoring: _Scoring) -> RequestPlan | None:
     """Return what the judges would ask."""
-    return planned_judging(
-        scoring.output, scoring.options, scoring.samples, lambda sample: scoring.response_to(sample.key)
+    return scoring.output.planned_judging(
+        scoring.options, scoring.samples, lambda sample: scoring.response_to(sample.key)
     )
 
 
@@ -359,6 +352,19 @@ def _scored(scoring: _Scoring, comparer: Comparer | None) -> BenchmarkRun:
     errors, elapsed = aggregates["micro"][NUMBER_OF_ERROR_SAMPLES], output.elapsed_sec
     output.event("run_ended", total=len(samples), done=len(samples), errors=errors, elapsed_sec=elapsed, left_out=0)
     return run
+
+
+@contextmanager
+def _comparer_of(given: ScoredBy, config: EvaluationConfig, output: RunOutput) -> Iterator[Comparer | None]:
+    """Give what compares responses elsewhere, until the end of the context; None if this process does."""
+    if given.engine != RAY:
+        yield None
+        return
+    from graphrag_eval_lc.benchmark.ray_engine import ray_comparer  # an extra, and scoring loads no agent
+
+    output.tell_of_cluster(given.ray_address)
+    with ray_comparer(config, workers=given.workers, address=given.ray_address) as comparer:
+        yield comparer
 
 
 def _refuse_own_folder(responses: object, output_dir: str | PathLike[str] | None) -> None:

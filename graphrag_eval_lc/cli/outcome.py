@@ -11,7 +11,7 @@ from typing import Any
 import typer
 
 from graphrag_eval_lc.benchmark.benchmark_run import BenchmarkRun
-from graphrag_eval_lc.benchmark.merging.merge_runs import MISSING
+from graphrag_eval_lc.benchmark.merge_runs import MISSING
 from graphrag_eval_lc.benchmark.run_benchmark import run_benchmark
 from graphrag_eval_lc.cli.compare import exit_code_of, print_gates
 from graphrag_eval_lc.cli.printing import (

@@ -167,7 +167,7 @@ def merge(
         --open-files: Let the umask decide who may read new files. Otherwise only you may.
     """
     # Imported here so that --help does not wait for LangChain.
-    from graphrag_eval_lc.benchmark.merging.merge_runs import NOT_SCORED, merge_runs, plan_merge
+    from graphrag_eval_lc.benchmark.merge_runs import NOT_SCORED, merge_runs, plan_merge
     from graphrag_eval_lc.cli.outcome import Shown, gates_of_a_run, show_run
 
     if dry_run:

@@ -16,7 +16,7 @@ from graphrag_eval_lc.registry import metric_spec
 from graphrag_eval_lc.registry.custom_metrics import note_recorded
 from graphrag_eval_lc.registry.metrics import BUILT_IN, MAIN_METRIC, UPPER_BOUNDS, is_built_in
 from graphrag_eval_lc.run_folder import RESULTS_FILE, iter_results, read_run
-from graphrag_eval_lc.run_folder.results_file import wrong_steps
+from graphrag_eval_lc.run_folder.journal import wrong_steps
 from graphrag_eval_lc.texts import counted
 
 # The sections of a configuration that say which metrics results have, and how they are read.

@@ -40,10 +40,6 @@ def bounded_http(
     request goes to another server than the first one did. A body is decompressed in small parts, and refused once it
     is too large; of an event stream each event is measured, not the stream.
 
-    Args:
-        most_bytes: The size of the largest body, after decompression.
-        follows_redirects: Whether redirects may lead to other servers. httpx sends no ``Authorization`` there.
-
     Example:
         >>> import httpx
         >>> client = httpx.AsyncClient(event_hooks=bounded_http(), follow_redirects=True)
@@ -82,11 +78,7 @@ def _is_same_server(home: Any, url: Any) -> bool:
 
 
 async def _parts(stream: Any, encoding: str, response: Any, most_bytes: int) -> AsyncIterator[bytes]:
-    """Yield a body, decompressed, in small parts.
-
-    Raises:
-        RefusedResponseError: It is too large, or compressed in a way that was not asked for or is broken.
-    """
+    """Yield a body, decompressed, in small parts."""
     size, sender = 0, _server(response.request.url)
     is_events = response.headers.get("Content-Type", "").startswith("text/event-stream")
     if encoding not in (*_ENCODINGS, "identity", ""):

@@ -20,9 +20,6 @@ class DaemonThreadPool(ThreadPoolExecutor):
 
     The standard library joins its pools' threads when the process ends, so that one that hangs keeps the process
     alive. It is the base class only because asyncio takes no other default executor.
-
-    Args:
-        name: What the threads are called.
     """
 
     def __init__(self, name: str) -> None:

@@ -56,9 +56,6 @@ def close_idle_connections_of_others(loop: asyncio.AbstractEventLoop) -> None:
 
     Loops that run in other threads are asked to do it. A loop that does not do so in a moment is blocked, perhaps by
     code that waits for this very call, and uses no connection meanwhile.
-
-    Args:
-        loop: The loop whose connections stay.
     """
     busy: set[asyncio.AbstractEventLoop] = set()
     for owner, connection in _idle_connections():

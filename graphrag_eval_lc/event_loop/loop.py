@@ -33,19 +33,12 @@ def _never(_: BaseException) -> bool:
 
 
 def run_sync(
-    coroutine: Callable[[], Coroutine[Any, Any, Outcome]],
-    *,
-    survives: Callable[[BaseException], bool] = _never,
+    coroutine: Callable[[], Coroutine[Any, Any, Outcome]], *, survives: Callable[[BaseException], bool] = _never
 ) -> Outcome:
     """Run a coroutine to its end in the lasting loop, and return its result.
 
     Tasks that it leaves behind are cancelled. Threads that hang in synchronous code, and tasks that refuse to be
     cancelled, do not hold up the end. No connection of an HTTP client is used in two loops.
-
-    Args:
-        coroutine: A function that makes the coroutine.
-        survives: Called in the loop's thread with a SystemExit or KeyboardInterrupt that a task raised out of the loop;
-            returns whether the coroutine continues nevertheless.
 
     Example:
         >>> async def answer() -> int:
@@ -112,9 +105,7 @@ class _Call(Generic[Outcome]):
     """A synchronous call: its coroutine, in the caller's context, and all tasks that start in it."""
 
     def __init__(
-        self,
-        coroutine: Callable[[], Coroutine[Any, Any, Outcome]],
-        survives: Callable[[BaseException], bool],
+        self, coroutine: Callable[[], Coroutine[Any, Any, Outcome]], survives: Callable[[BaseException], bool]
     ) -> None:
         self.lasting: _LastingLoop | None = None
         self.outer = _current.get()
@@ -143,11 +134,7 @@ class _Call(Generic[Outcome]):
         return self.lasting is not None
 
     def outcome(self) -> Outcome:
-        """Wait for the end, and return the coroutine's result.
-
-        Raises:
-            asyncio.CancelledError: The task that waits here was cancelled, as asyncio.run does at the first Ctrl-C.
-        """
+        """Wait for the end, and return the coroutine's result."""
         try:
             waiting = asyncio.current_task()
         except RuntimeError:  # no loop runs in this thread
@@ -231,11 +218,7 @@ class _Call(Generic[Outcome]):
 
 
 class _LastingLoop:
-    """An event loop in its own thread.
-
-    Args:
-        depth: 0 for the loop of all calls; 1 for calls from synchronous code that blocks that loop, and so on.
-    """
+    """An event loop in its own thread."""
 
     def __init__(self, depth: int) -> None:
         self.depth = depth

@@ -40,10 +40,6 @@ class StallWatch:
     imports, debuggers, garbage collection and a suspended process are not reported. Neither are compiled code that
     keeps other threads from running, and other loops than asyncio's.
 
-    Args:
-        warn: Called with a sentence that names the function, file and line, in a thread of the watch. What it raises is
-            raised at the end of the context.
-
     Example:
         >>> async def block(warnings):
         ...     with StallWatch(warnings.append):

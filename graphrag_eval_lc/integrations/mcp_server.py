@@ -8,7 +8,7 @@ from functools import wraps
 from pathlib import Path
 from typing import Any, Final
 
-from graphrag_eval_lc.benchmark.load_run import load_run
+from graphrag_eval_lc.benchmark.benchmark_run import load_run
 from graphrag_eval_lc.compare import compare_runs
 from graphrag_eval_lc.config import GraphConfig
 from graphrag_eval_lc.dataset.ids import nearest_id

@@ -9,7 +9,7 @@ from functools import cached_property
 from itertools import islice
 from typing import Any, Final
 
-from graphrag_eval_lc.benchmark.load_run import load_run
+from graphrag_eval_lc.benchmark.benchmark_run import load_run
 from graphrag_eval_lc.dataset.loading import DatasetSource
 from graphrag_eval_lc.integrations.publishing import NotPlacedError, needed
 from graphrag_eval_lc.integrations.scores import FoundTrace, Score, ScoredRun, ScoredSample, TraceIndex

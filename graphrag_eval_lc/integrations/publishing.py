@@ -10,8 +10,7 @@ from os import PathLike
 from pathlib import Path
 from typing import Any, Final, Literal, Protocol, TypeVar, get_args
 
-from graphrag_eval_lc.benchmark.benchmark_run import BenchmarkRun
-from graphrag_eval_lc.benchmark.load_run import load_run
+from graphrag_eval_lc.benchmark.benchmark_run import BenchmarkRun, load_run
 from graphrag_eval_lc.errors import GraphRAGEvalError, MissingExtraError, OptionError, PublishError
 from graphrag_eval_lc.files.opening import is_private_beside, open_to_read
 from graphrag_eval_lc.files.writing import AppendFile, json_line

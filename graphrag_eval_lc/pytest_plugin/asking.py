@@ -9,9 +9,9 @@ import pytest
 
 from graphrag_eval_lc.aggregation.sample_values import number
 from graphrag_eval_lc.benchmark.benchmark_run import BenchmarkRun
+from graphrag_eval_lc.benchmark.options import named_by
 from graphrag_eval_lc.benchmark.run_benchmark import arun_benchmark
 from graphrag_eval_lc.benchmark.run_options import CheckedOptions, RunOptions
-from graphrag_eval_lc.benchmark.specs import named_by
 from graphrag_eval_lc.compare.gate_names import nearest
 from graphrag_eval_lc.errors import GraphRAGEvalError, OptionError
 from graphrag_eval_lc.event_loop.loop import run_sync

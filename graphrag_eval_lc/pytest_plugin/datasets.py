@@ -11,7 +11,6 @@ from typing import Any, cast
 
 import pytest
 
-from graphrag_eval_lc.benchmark.before_asking import check_gates_of
 from graphrag_eval_lc.benchmark.option_fields import refuse_conflicts
 from graphrag_eval_lc.benchmark.score_options import CheckedScoreOptions
 from graphrag_eval_lc.compare.gates import gates_of_option
@@ -234,4 +233,4 @@ def _check_gates(scoring: Mapping[str, Any], settings: Settings, templates: Sequ
     here = [gate for gate in gates_given(settings) if gate.template is None or gate.template in ids]
     options = CheckedScoreOptions(**scoring, gates=here)
     if settings.is_given:
-        check_gates_of(options, templates, scoring["config"])
+        options.check_gates(templates)

@@ -21,7 +21,7 @@ from graphrag_eval_lc.report.page import render_report
 from graphrag_eval_lc.report.reported_run import reported_run
 from graphrag_eval_lc.report.run_report import report_data
 from graphrag_eval_lc.run_folder import RESULTS_FILE, iter_results
-from graphrag_eval_lc.run_folder.results_file import collecting_file
+from graphrag_eval_lc.run_folder.journal import collecting_file
 
 _HOST: Final = "127.0.0.1"
 _PAUSE_SEC: Final = 1.0  # between two pages at least

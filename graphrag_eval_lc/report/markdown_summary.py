@@ -6,8 +6,7 @@ from os import PathLike
 from pathlib import Path
 from typing import Final
 
-from graphrag_eval_lc.benchmark.benchmark_run import BenchmarkRun
-from graphrag_eval_lc.benchmark.load_run import notes_in
+from graphrag_eval_lc.benchmark.benchmark_run import BenchmarkRun, notes_in
 from graphrag_eval_lc.compare import Flip, GateResult, RunComparison
 from graphrag_eval_lc.compare.comparison_view import ComparisonView, MetricRow, PairView
 from graphrag_eval_lc.compare.flips import Direction

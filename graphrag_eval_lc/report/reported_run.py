@@ -13,7 +13,7 @@ from pydantic import ValidationError
 
 from graphrag_eval_lc.aggregation.sample_values import Metrics
 from graphrag_eval_lc.benchmark.benchmark_run import BenchmarkRun
-from graphrag_eval_lc.benchmark.recorded_scoring import plugins_text
+from graphrag_eval_lc.benchmark.run_manifest import plugins_text
 from graphrag_eval_lc.compare import GateResult, gate_results
 from graphrag_eval_lc.compare.runs import RunSource, run_results
 from graphrag_eval_lc.config import CaptureConfig, EvaluationConfig

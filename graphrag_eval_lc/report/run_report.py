@@ -11,7 +11,7 @@ from typing import Any, Final
 from graphrag_eval_lc import __version__
 from graphrag_eval_lc.aggregation import compute_aggregates
 from graphrag_eval_lc.benchmark.benchmark_run import BenchmarkRun
-from graphrag_eval_lc.benchmark.run_identity import kept_notes
+from graphrag_eval_lc.benchmark.run_manifest import kept_notes
 from graphrag_eval_lc.compare.runs import RunSource
 from graphrag_eval_lc.dataset.selection import Selection
 from graphrag_eval_lc.errors import MissingExtraError, OptionError

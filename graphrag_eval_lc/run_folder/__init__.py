@@ -15,8 +15,7 @@ from graphrag_eval_lc.run_folder.folder import (
     read_run,
     recorded_dataset,
 )
-from graphrag_eval_lc.run_folder.journal import Journal, Summary, iter_responses
-from graphrag_eval_lc.run_folder.results_file import ResultsFile, iter_results
+from graphrag_eval_lc.run_folder.journal import Journal, ResultsFile, Summary, iter_responses, iter_results
 
 __all__ = [
     "AGGREGATES_FILE",

@@ -21,8 +21,7 @@ from graphrag_eval_lc.files.writing import json_line, replace_file, unfinished, 
 from graphrag_eval_lc.json_values import json_text, parse_json
 from graphrag_eval_lc.judges.cache import JudgeCache
 from graphrag_eval_lc.registry.exporters import REPORT, exporter
-from graphrag_eval_lc.run_folder.journal import Journal
-from graphrag_eval_lc.run_folder.results_file import ResultsFile, collecting_file
+from graphrag_eval_lc.run_folder.journal import Journal, ResultsFile, collecting_file
 from graphrag_eval_lc.texts import shortened
 
 _LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
@@ -45,20 +44,7 @@ _REPLACE = "pass --overwrite (overwrite=True) to replace that run"
 
 
 class RunFolder:
-    """The folder of one run.
-
-    Args:
-        path: The folder; it is made if it is missing, for its owner alone (0700). The mode of one that is there stays.
-        at: Its absolute path, known before an agent could change the current folder; None to look now.
-        is_private: Whether what is made is for its owner alone, whatever the umask: the folder 0700, its files 0600.
-
-    Attributes:
-        path: The folder, from the root.
-        is_private: As given.
-
-    Raises:
-        RunFolderError: The folder cannot be made or written, or a link or a pipe is there in place of a file.
-    """
+    """The folder of one run."""
 
     def __init__(self, path: str | os.PathLike[str], *, at: Path | None = None, is_private: bool = True) -> None:
         self._given = Path(path)
@@ -71,8 +57,10 @@ class RunFolder:
                     pass
             except OSError as problem:
                 raise cannot_make(self.path, problem) from problem
+            present = set(os.listdir(self.path))  # noqa: PTH208 - a link that leads nowhere counts, too
             for file in self._files():
-                refuse_odd(file)
+                if file.name in present:
+                    refuse_odd(file)
 
     @property
     def shown(self) -> Path:
@@ -94,12 +82,7 @@ class RunFolder:
 
     @cached_property
     def earlier(self) -> dict[str, Any] | None:
-        """The run.json of an earlier run, as it was when this was first read; None without a run.
-
-        Raises:
-            RunFolderError: It cannot be read, comes from another version of this package, or is missing next to other
-                files of a run.
-        """
+        """The run.json of an earlier run, as it was when this was first read; None without a run."""
         run = read_run(self.shown, otherwise=f"use another folder, or {_REPLACE}")
         for name in _FILES if run is None else ():
             path = self.path / name
@@ -112,22 +95,14 @@ class RunFolder:
         return run
 
     def refuse_earlier(self) -> None:
-        """Refuse a folder that holds a run.
-
-        Raises:
-            RunFolderError: A file of a run is there.
-        """
+        """Refuse a folder that holds a run."""
         if any((self.path / name).exists() for name in _FILES):
             raise RunFolderError(
                 "the folder holds a run already", path=self.shown, hint=f"Give another folder, or {_REPLACE}."
             )
 
     def clear(self) -> None:
-        """Remove the files of an earlier run and nothing else.
-
-        Raises:
-            RunFolderError: One cannot be removed.
-        """
+        """Remove the files of an earlier run and nothing else."""
         kept = {self.path / JUDGE_CACHE_FILE, self.path / LOCK_FILE}
         for path in self._files():
             if path in kept:
@@ -198,15 +173,7 @@ class RunFolder:
 
 
 def read_run(folder: Path, *, otherwise: str = "give another run") -> dict[str, Any] | None:
-    """Return the run.json of a run's folder; None if there is none.
-
-    Args:
-        folder: The folder.
-        otherwise: What can be done if it cannot be read, as well as fixing it.
-
-    Raises:
-        RunFolderError: It cannot be read, or comes from another version of this package.
-    """
+    """Return the run.json of a run's folder; None if there is none."""
     path = folder / RUN_FILE
     try:
         with open_to_read(path) as file:
@@ -221,11 +188,7 @@ def read_run(folder: Path, *, otherwise: str = "give another run") -> dict[str, 
 
 
 def recorded_dataset(run: Mapping[str, Any], folder: Path) -> str | None:
-    """Return the path of the dataset that a run.json names, which need not exist; None if it names none.
-
-    Raises:
-        RunFolderError: It is not the path of a file: a pipe that another user planted would never end.
-    """
+    """Return the path of the dataset that a run.json names, which need not exist; None if it names none."""
     dataset = run.get("dataset")
     path: str | None = dataset.get("path") if isinstance(dataset, Mapping) else None
     if path is None:
@@ -239,16 +202,7 @@ def recorded_dataset(run: Mapping[str, Any], folder: Path) -> str | None:
 
 
 def read_aggregates(folder: Path, section: str | None = None) -> dict[str, Any]:
-    """Return the aggregates in a run's folder; empty if there are none.
-
-    Args:
-        folder: The folder.
-        section: The only section that is needed, such as ``micro``: without those of many templates it is read some 100
-            times faster.
-
-    Raises:
-        RunFolderError: The file cannot be read.
-    """
+    """Return the aggregates in a run's folder; empty if there are none."""
     path = folder / AGGREGATES_FILE
     try:
         with open_to_read(path) as file:

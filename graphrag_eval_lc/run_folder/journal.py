@@ -1,32 +1,33 @@
-"""The journal of a run: one line for each response, added as it ends."""
+"""The journal and the results of a run: files with a line for each response, of which memory holds only the places."""
 
 import json
 import threading
-from collections.abc import Iterable, Iterator, Mapping
+from array import array
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from os import PathLike
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from pydantic_core import from_json
 
-from graphrag_eval_lc.errors import RunFolderError, cannot_read, cannot_write
+from graphrag_eval_lc.errors import RunFolderError, cannot_read, cannot_write, removed
 from graphrag_eval_lc.files.opening import open_to_read
-from graphrag_eval_lc.files.writing import AppendFile, json_line, sync, sync_folder
+from graphrag_eval_lc.files.writing import AppendFile, json_line, replace_file, sync, sync_folder
+from graphrag_eval_lc.json_values import parse_json
 from graphrag_eval_lc.records import Key, is_error
 
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+_ABSENT = -1
+# The keys of results with steps, how deep their lists are nested, and what each step must be.
+_STEPS: Final[tuple[tuple[str, int, Callable[[Mapping[str, Any]], bool]], ...]] = (
+    ("actual_steps", 1, lambda step: isinstance(step.get("name", ""), str)),
+    ("reference_steps", 2, lambda step: True),
+    ("steps_diagnosis", 2, lambda step: isinstance(step.get("score"), int | float)),
+)
 
 
 class JournalLine(NamedTuple):
-    """One line of a journal that is not blank.
-
-    Attributes:
-        number: The line's number, from 1.
-        offset: Its offset in the file, in bytes.
-        length: Its length in bytes, with the newline if it has one.
-        record: Its record; None if it cannot be read.
-        has_newline: Whether its line ends in a newline; a last line without one was perhaps cut off.
-    """
+    """One line of a journal that is not blank."""
 
     number: int
     offset: int
@@ -36,12 +37,7 @@ class JournalLine(NamedTuple):
 
 
 class Summary(NamedTuple):
-    """What the journal knows of a response without reading it again.
-
-    Attributes:
-        is_error: Whether the agent failed.
-        is_interrupted: Whether the run was stopped while the agent was at it.
-    """
+    """What the journal knows of a response without reading it again."""
 
     is_error: bool
     is_interrupted: bool
@@ -58,20 +54,6 @@ class Journal:
     end. The last record of a key counts.
     Opening the journal reads what an earlier session left. A last line that a kill cut off is removed, other unreadable
     lines are passed over. Memory holds the records' offsets, not the records.
-
-    Args:
-        path: The file; it is made if it is missing.
-        texts: The texts of questions, by their ids: a response to another text of its question does not count. None:
-            all count.
-        is_private: Whether it is for its owner alone (0600), whatever the umask.
-        writes: Whether records are added; else the file stays as it is, and may be missing.
-
-    Attributes:
-        path: The file.
-        unreadable: A sentence for each unreadable line.
-
-    Raises:
-        RunFolderError: The file cannot be opened, read or written.
 
     Example:
         >>> import pathlib, tempfile
@@ -109,12 +91,7 @@ class Journal:
         return key in self._places
 
     def add(self, record: Mapping[str, Any]) -> None:
-        """Add one record; safe from several threads at once.
-
-        Raises:
-            ValueError: The record has no question id, or its repeat is not a whole number from 1.
-            RunFolderError: It cannot be written (the journal is then unchanged), or the file was removed.
-        """
+        """Add one record; safe from several threads at once."""
         key = key_of(record)
         if key is None:
             raise ValueError("a record of the journal needs a question_id, and a repeat from 1 if it has one")
@@ -135,28 +112,16 @@ class Journal:
         return None if place is None else place[1]
 
     def read(self, key: Key) -> dict[str, Any] | None:
-        """Read the last record of a key from the disk; None if there is none.
-
-        Raises:
-            RunFolderError: The file cannot be read, or was changed.
-        """
+        """Read the last record of a key from the disk; None if there is none."""
         return next(self.records([key])) if key in self._places else None
 
     def newest(self, keys: Iterable[Key]) -> dict[str, Any] | None:
-        """Read the record of some keys that was added last; None if there is none of them.
-
-        Raises:
-            RunFolderError: The file cannot be read, or was changed.
-        """
+        """Read the record of some keys that was added last; None if there is none of them."""
         known = [key for key in keys if key in self._places]
         return self.read(max(known, key=lambda key: self._places[key][0])) if known else None
 
     def records(self, keys: Iterable[Key]) -> Iterator[dict[str, Any]]:
-        """Read the last records of some keys from the disk, one at a time, in the order of the file.
-
-        Raises:
-            RunFolderError: The file cannot be read, or was changed.
-        """
+        """Read the last records of some keys from the disk, one at a time, in the order of the file."""
         offsets = sorted(place[0] for key in keys if (place := self._places.get(key)) is not None)
         if not offsets:
             return
@@ -176,11 +141,7 @@ class Journal:
             raise cannot_read(self.path, problem) from problem
 
     def close(self) -> None:
-        """Sync what is left and close the file; a second time does nothing.
-
-        Raises:
-            RunFolderError: What was written could not be synced to the disk.
-        """
+        """Sync what is left and close the file; a second time does nothing."""
         with self._lock:
             if self._file is None or self._file.descriptor < 0:
                 return
@@ -218,11 +179,7 @@ def _summary_of(record: Mapping[str, Any]) -> Summary:
 
 
 def journal_lines(path: Path) -> Iterator[JournalLine]:
-    """Read a journal line by line, without the blank ones.
-
-    Raises:
-        RunFolderError: The file cannot be read.
-    """
+    """Read a journal line by line, without the blank ones."""
     offset = 0
     try:
         with open_to_read(path) as file:
@@ -235,11 +192,7 @@ def journal_lines(path: Path) -> Iterator[JournalLine]:
 
 
 def iter_responses(path: str | PathLike[str]) -> Iterator[dict[str, Any]]:
-    """Read the responses of a run one at a time, without changing the file; the last one of a key counts.
-
-    Raises:
-        RunFolderError: The file cannot be read.
-    """
+    """Read the responses of a run one at a time, without changing the file; the last one of a key counts."""
     for line in journal_lines(Path(path)):
         if line.record is not None:
             yield line.record
@@ -278,9 +231,6 @@ def is_to(record: Mapping[str, Any], texts: Mapping[str, str]) -> bool:
 def key_of(record: Mapping[str, Any]) -> Key | None:
     """Return the key of a record: its question id as a text, and its repeat, by default 1.
 
-    Returns:
-        None for a record without a question id, or whose repeat is not a whole number from 1.
-
     Example:
         >>> key_of({"question_id": "q1", "repeat": 2})
         ('q1', 2)
@@ -291,3 +241,128 @@ def key_of(record: Mapping[str, Any]) -> Key | None:
     if isinstance(repeat, bool) or not isinstance(repeat, int) or repeat < 1:
         return None
     return str(question_id), repeat
+
+
+# --- results ----------------------------------------------------------------------------------------------------------
+
+
+def collecting_file(results: Path) -> Path:
+    """Return the file that holds results in the order in which they come."""
+    return results.with_name(f"{results.name}.partial")
+
+
+class ResultsFile:
+    """A writer of results.jsonl; for one thread at a time.
+
+    Results are written to ``results.jsonl.partial`` as they are added; ``finish`` puts them in order. Without
+    ``finish`` that file stays until results are collected again.
+
+    Example:
+        >>> import pathlib, tempfile
+        >>> folder = tempfile.TemporaryDirectory()
+        >>> path = pathlib.Path(folder.name, "results.jsonl")
+        >>> with ResultsFile(path) as results:
+        ...     results.add(1, {"question_id": "q2"})
+        ...     results.add(0, {"question_id": "q1"})
+        ...     results.finish()
+        >>> [result["question_id"] for result in iter_results(path)]
+        ['q1', 'q2']
+        >>> folder.cleanup()
+    """
+
+    def __init__(self, path: Path, *, is_private: bool = True) -> None:
+        self._path = path
+        self._is_private = is_private
+        self._collecting = collecting_file(path)
+        self._file = AppendFile(self._collecting, empty=True, is_private=is_private)
+        self._offsets = array("q")
+        self._lengths = array("q")
+
+    def __enter__(self) -> "ResultsFile":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def add(self, position: int, result: Mapping[str, Any]) -> None:
+        """Add one result; a second one at the same position replaces the first."""
+        line = json_line(result)
+        offset = self._file.append(line)
+        missing = position + 1 - len(self._offsets)
+        if missing > 0:
+            self._offsets.extend([_ABSENT] * missing)
+            self._lengths.extend([0] * missing)
+        self._offsets[position], self._lengths[position] = offset, len(line)
+
+    def finish(self) -> None:
+        """Write results.jsonl in order; positions without a result are left out."""
+        self.close()
+        replace_file(self._path, self._lines(), is_private=self._is_private)
+        self.discard()
+
+    def discard(self) -> None:
+        """Remove the collected results; results.jsonl stays as it is."""
+        self.close()
+        try:
+            self._collecting.unlink(missing_ok=True)
+        except OSError as problem:
+            raise cannot_write(self._collecting, problem) from problem
+
+    def close(self) -> None:
+        """Close the file; a second time does nothing."""
+        self._file.close()
+
+    def _lines(self) -> Iterator[bytes]:
+        with open_to_read(self._collecting) as file:
+            for offset, length in zip(self._offsets, self._lengths, strict=True):
+                if offset != _ABSENT:
+                    file.seek(offset)
+                    line = file.read(length)
+                    if len(line) < length:
+                        raise removed(self._collecting)
+                    yield line
+
+
+def iter_results(path: str | PathLike[str]) -> Iterator[dict[str, Any]]:
+    """Read a file of results line by line, without the blank ones."""
+    try:
+        with open_to_read(Path(path)) as file:
+            for number, line in enumerate(file, start=1):
+                if line.isspace():
+                    continue
+                try:
+                    result = parse_json(line)
+                except (ValueError, RecursionError) as problem:
+                    raise _no_result(path, number) from problem
+                if not isinstance(result, dict):
+                    raise _no_result(path, number)
+                if key := wrong_steps(result):
+                    raise _no_result(path, number, result.get("question_id"), key)
+                yield result
+    except OSError as problem:
+        raise cannot_read(path, problem) from problem
+
+
+def wrong_steps(result: Mapping[str, Any]) -> str | None:
+    """Return the key of steps that are not what scoring writes, on which readers of results rely; None if all are."""
+    for key, depth, is_right in _STEPS:
+        found = result.get(key)
+        if found and not _is_nested(found, depth, is_right):
+            return key
+    return None
+
+
+def _is_nested(value: object, depth: int, is_right: Callable[[Mapping[str, Any]], bool]) -> bool:
+    """Return whether a value is a list of right mappings, nested ``depth`` deep."""
+    if depth == 0:
+        return isinstance(value, dict | Mapping) and is_right(value)  # a dict is known at once
+    return isinstance(value, list | tuple) and all(_is_nested(each, depth - 1, is_right) for each in value)
+
+
+def _no_result(
+    path: str | PathLike[str], number: int, question_id: object = None, key: str | None = None
+) -> RunFolderError:
+    what = "this line is not a result" if key is None else "a result with steps of the wrong type"
+    hint = "Score the responses of this run again."
+    named = None if question_id is None else str(question_id)
+    return RunFolderError(what, path=path, line=number, question_id=named, key=key, hint=hint)

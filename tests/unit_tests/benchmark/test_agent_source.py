@@ -14,9 +14,7 @@ from graphrag_eval_lc import load_run, merge_runs, run_benchmark, score_run, wri
 from graphrag_eval_lc.benchmark.run_benchmark import plan_benchmark
 from graphrag_eval_lc.errors import RunFolderError
 
-DATASET: Any = [
-    {"template_id": "t", "questions": [{"id": f"q{n}", "question_text": f"{n}?"} for n in range(3)]},
-]
+DATASET: Any = [{"template_id": "t", "questions": [{"id": f"q{n}", "question_text": f"{n}?"} for n in range(3)]}]
 REUSED = re.compile(r"0 asked, 3 reused from \d{4}-\d\d-\d\d \d\d:\d\d \(--overwrite asks again\)")
 FILES = {
     "agent.py": "from pack.tools import (  # a comment\n    find,\n)\n\n\ndef agent(question):\n    import lazy\n"

@@ -2,8 +2,8 @@
 
 import asyncio
 import threading
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
-from contextlib import asynccontextmanager, contextmanager
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
 from functools import partial
 from pathlib import Path
 from typing import Any, TypedDict
@@ -12,13 +12,11 @@ import pytest
 from langchain_core.language_models.fake_chat_models import FakeListChatModel
 from langchain_core.messages import AIMessage
 from langchain_core.prompts import ChatPromptTemplate
-from langchain_core.runnables import RunnableConfig, RunnableLambda
-from langgraph.func import entrypoint
+from langchain_core.runnables import RunnableLambda
 from langgraph.graph import START, MessagesState, StateGraph
 
-from graphrag_eval_lc.benchmark import ready_agents
 from graphrag_eval_lc.benchmark.agents import aload_agent
-from graphrag_eval_lc.errors import AgentError, MissingExtraError
+from graphrag_eval_lc.errors import AgentError
 
 
 def graph() -> Any:
@@ -50,17 +48,6 @@ async def test_compiled_graph_gets_a_messages_state() -> None:
     assert (await output_of(compiled))["messages"][-1].content == "graph: x"
 
 
-@pytest.mark.parametrize(("annotation", "takes"), [(str, "text"), (dict, "messages"), (Any, "messages")])
-async def test_entrypoint_takes_what_its_type_says(annotation: Any, takes: str) -> None:
-    async def workflow(given: Any) -> Any:
-        return given
-
-    workflow.__annotations__["given"] = annotation
-    agent = await aload_agent(entrypoint()(workflow))
-    assert agent.takes == takes
-    assert await agent.runnable.ainvoke(agent.input_for("x")) == agent.input_for("x")
-
-
 async def test_runnable_without_a_type_gets_a_messages_state() -> None:
     runnable = RunnableLambda(lambda state: state["messages"][0]["content"])
     assert (await aload_agent(runnable)).runnable is runnable
@@ -72,11 +59,6 @@ async def test_runnable_that_takes_a_text_gets_the_question() -> None:
         return question.upper()
 
     assert await output_of(RunnableLambda(shout)) == "X"
-
-
-async def test_chat_model_gets_the_question() -> None:
-    assert (await output_of(chat_model())).content == "model"
-    assert (await aload_agent(chat_model())).takes == "text"
 
 
 async def test_chain_over_other_keys_is_refused_unless_an_input_function_makes_its_input() -> None:
@@ -118,24 +100,10 @@ class AsyncCallable:
         return await async_function(question)
 
 
-class SyncCallable:
-    def __call__(self, question: str) -> str:
-        return sync_function(question)
-
-
-def with_context(prefix: str, question: str) -> str:
-    return prefix + sync_function(question)
-
-
 @pytest.mark.parametrize("function", [async_function, AsyncCallable()])
 async def test_async_function_is_asked_in_the_event_loop(function: Any) -> None:
     assert (await aload_agent(function)).takes == "text"
     assert await output_of(function) == "x in True"
-
-
-@pytest.mark.parametrize("function", [sync_function, SyncCallable(), partial(with_context, "")])
-async def test_other_function_is_asked_in_a_thread(function: Any) -> None:
-    assert await output_of(function) == "x in False"
 
 
 async def test_what_a_function_gives_is_awaited_where_it_can_be() -> None:
@@ -151,11 +119,6 @@ async def test_function_may_have_more_arguments_with_defaults() -> None:
         return question + language
 
     assert await output_of(answer) == "xen"
-
-
-async def test_function_keeps_its_name() -> None:
-    agent = await aload_agent(sync_function)
-    assert (agent.name, agent.runnable.get_name()) == ("sync_function", "sync_function")
 
 
 async def test_function_that_needs_more_than_a_question_is_refused() -> None:
@@ -220,14 +183,6 @@ def test_graph_of_an_async_factory_belongs_to_the_loop_of_the_run() -> None:
     assert asyncio.run(load_and_ask())
 
 
-async def test_graph_factory_gets_the_config_of_the_run() -> None:
-    def make_graph(config: RunnableConfig) -> Any:
-        return FakeListChatModel(responses=[config["configurable"]["text"]])
-
-    agent = await aload_agent(make_graph, agent_config={"configurable": {"text": "configured"}})
-    assert (await agent.runnable.ainvoke("x")).content == "configured"
-
-
 @pytest.mark.parametrize("is_called", [False, True])
 async def test_context_manager_is_open_until_the_agent_is_closed(is_called: bool) -> None:
     log = []
@@ -244,29 +199,6 @@ async def test_context_manager_is_open_until_the_agent_is_closed(is_called: bool
     assert await agent.aclose() is None
     assert await agent.aclose() is None
     assert log == ["opened", "closed"]
-
-
-async def test_what_is_open_is_closed_where_the_agent_cannot_be_asked() -> None:
-    log = []
-
-    @contextmanager
-    def opening() -> Iterator[Any]:
-        yield 3
-        log.append("closed")
-
-    with pytest.raises(AgentError, match="is int, no agent"):
-        await aload_agent(opening)
-    assert log == ["closed"]
-
-
-async def test_context_manager_that_does_not_close_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    @asynccontextmanager
-    async def opening() -> AsyncIterator[Any]:
-        yield async_function
-        await asyncio.sleep(60)
-
-    monkeypatch.setattr(ready_agents, "CLOSING_SEC", 0.05)
-    assert await (await aload_agent(opening)).aclose() == "opening() was not closed within 0.05 s"
 
 
 def fails() -> Any:
@@ -292,14 +224,6 @@ def ends() -> Any:
 async def test_what_is_no_agent_says_why(candidate: Any, complaint: str) -> None:
     with pytest.raises(AgentError, match=complaint):
         await aload_agent(candidate)
-
-
-async def test_missing_extra_is_told_as_it_is() -> None:
-    def factory() -> Any:
-        raise MissingExtraError("The demo", "demo", "pyoxigraph")
-
-    with pytest.raises(MissingExtraError, match="pip install"):
-        await aload_agent(factory)
 
 
 # --- specs -----------------------------------------------------------------------------------------------------------

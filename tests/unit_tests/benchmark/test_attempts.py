@@ -8,17 +8,14 @@ from uuid import UUID
 
 import pytest
 from langchain_core.callbacks import BaseCallbackHandler, CallbackManager
-from langchain_core.language_models.fake_chat_models import GenericFakeChatModel
 from langchain_core.messages import AIMessage
 from langchain_core.runnables import Runnable, RunnableConfig, RunnableLambda
 from langchain_core.tools import tool
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.graph import START, MessagesState, StateGraph
-from langgraph.types import Command, interrupt
 
 from graphrag_eval_lc.benchmark.agents import aload_agent
 from graphrag_eval_lc.benchmark.attempts import AgentCall, Attempt, QuestionTimeoutError, RunInterruptedError
-from graphrag_eval_lc.benchmark.spending import failed_attempt
 from graphrag_eval_lc.event_loop.loop import run_sync, use_daemon_threads
 
 QUESTION: Any = {"id": "q1", "question_text": "Where?", "language": "en"}
@@ -134,28 +131,6 @@ async def test_agent_that_tells_the_callbacks_nothing_still_has_an_answer() -> N
     assert kept["started_at"].endswith("Z")
 
 
-@pytest.mark.parametrize("is_deployed", [True, False])
-async def test_tags_and_metadata_of_the_config_are_those_of_the_response(is_deployed: bool) -> None:
-    agent = Deployed() if is_deployed else graph_of(lambda state: {"messages": [AIMessage("yes")]})
-    config = {"tags": ["night"], "metadata": {"stage": "test", "api_key": "abc"}}
-    kept = await response(agent, agent_config=config)
-    own = {"stage": "test", "api_key": "***", "attempt_id": "run/1/q1/1/1"}
-    assert (kept["tags"], {key: kept["metadata"].get(key) for key in own}) == (["night"], own)
-    assert ("run_id" in kept, "question_id" in kept["metadata"]) == (not is_deployed, False)
-
-
-async def test_a_failed_attempt_keeps_what_its_models_were_given() -> None:
-    async def node(state: MessagesState) -> Any:
-        model = GenericFakeChatModel(messages=iter([AIMessage("half of it")]))
-        await model.ainvoke(state["messages"])
-        raise RuntimeError("away")
-
-    failed = failed_attempt(await response(graph_of(node), capture={"keep_messages": True}))
-    assert [message["content"] for message in failed["llm_messages"]] == ["Where?", "half of it"]
-    assert (failed["llm_calls"][0]["input_messages"], failed["llm_calls"][0]["output_message"]) == ([[0, 1]], 1)
-    assert {"run_id", "started_at"} <= failed.keys()
-
-
 def deployed_state(question: str) -> dict[str, Any]:
     """Give what ``RemoteGraph.invoke`` gave for an agent with one tool, as it came from a LangGraph server."""
     usage = {"input_tokens": 10, "output_tokens": 2, "total_tokens": 12}
@@ -188,56 +163,6 @@ class Deployed(Runnable[Any, Any]):
         return deployed_state(input["messages"][-1]["content"])
 
 
-@pytest.mark.parametrize("with_metadata", [True, False])
-@pytest.mark.parametrize("is_async", [True, False])
-async def test_the_root_runs_of_an_agent_without_one_of_its_own_are_one_response(is_async, with_metadata) -> None:
-    def node(state: MessagesState) -> dict[str, Any]:
-        return {"messages": [AIMessage(lookup.invoke({"name": str(state["messages"][-1].content)}))]}
-
-    graph = graph_of(node)
-
-    def own(config: RunnableConfig) -> RunnableConfig:
-        return config if with_metadata else {"callbacks": config["callbacks"]}
-
-    class Agent(Runnable[Any, Any]):
-        def invoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Any:
-            assert config is not None
-            lookup.invoke({"name": "first"}, own(config))
-            for name in ("second", "third"):
-                state = graph.invoke({"messages": [("user", name)]}, own(config))
-            return f"It is {state['messages'][-1].content}."
-
-        async def ainvoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Any:
-            return self.invoke(input, config) if is_async else await super().ainvoke(input, config, **kwargs)
-
-    kept = await response(Agent())
-    assert [step["output"] for step in kept["actual_steps"]] == ["urn:first", "urn:second", "urn:third"]
-    assert (kept["question_text"], kept["actual_answer"]) == ("Where?", "It is urn:third.")
-    assert "capture_warnings" not in kept
-
-
-async def test_an_agent_that_fails_after_some_root_runs_keeps_them() -> None:
-    class Agent(Runnable[Any, Any]):
-        def invoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Any:
-            lookup.invoke({"name": "first"}, config)
-            raise KeyError("gone")
-
-    kept = await response(Agent())
-    assert (kept["status"], kept["error"], len(kept["actual_steps"])) == ("error", "KeyError: 'gone'", 1)
-
-
-async def test_an_agent_that_resumes_its_own_pause_is_one_response() -> None:
-    graph = graph_of(lambda state: {"messages": [AIMessage(interrupt("sure?"))]}, checkpointer=InMemorySaver())
-
-    class Agent(Runnable[Any, Any]):
-        def invoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Any:
-            graph.invoke(input, config)
-            return graph.invoke(Command(resume="yes"), config)
-
-    kept = await response(Agent(), input_fn=lambda question: {"messages": [("user", question["question_text"])]})
-    assert (kept["actual_answer"], "capture_warnings" in kept) == ("yes", False)
-
-
 async def test_messages_of_an_agent_that_tells_the_callbacks_nothing_are_read() -> None:
     kept = await response(Deployed())
     assert (kept["status"], kept["actual_answer"]) == ("success", "In NO1.")
@@ -253,53 +178,6 @@ async def test_messages_of_an_agent_that_tells_the_callbacks_nothing_are_read() 
         "taken from messages only, as no callback reported them (they never ran, or ran out of sight): search (call_1)",
         "2 of 2 model calls are taken from messages only, as no callback reported them: their times are not known",
     ]
-
-
-async def test_a_deployed_graph_as_a_node_adds_to_what_callbacks_tell() -> None:
-    usage: Any = {"input_tokens": 5, "output_tokens": 1, "total_tokens": 6}
-
-    async def sum_up(state: MessagesState) -> Any:
-        model = GenericFakeChatModel(messages=iter([AIMessage("summed up", usage_metadata=usage)]))
-        return {"messages": [await model.ainvoke(state["messages"])]}
-
-    builder = StateGraph(MessagesState).add_node("remote", RunnableLambda(lambda state: deployed_state("Where?")))
-    graph = builder.add_node("sum_up", sum_up).add_edge(START, "remote").add_edge("remote", "sum_up").compile()
-    kept = await response(graph)
-    assert kept["actual_answer"] == "summed up"
-    assert [step["id"] for step in kept["actual_steps"]] == ["call_1"]
-    assert [call["input_tokens"] for call in kept["llm_calls"]] == [10, 10, 5]
-    assert ["elapsed_sec" in call for call in kept["llm_calls"]] == [False, False, True]
-    assert kept["input_tokens"] == 25
-
-
-async def test_a_deployed_graph_that_waits_for_somebody_has_no_answer() -> None:
-    class Waiting(Deployed):
-        def invoke(self, input: Any, config: Any = None, **kwargs: Any) -> Any:
-            state = deployed_state("Where?")
-            return {"messages": state["messages"][:2], "__interrupt__": [{"value": "sure?", "id": "1"}]}
-
-    kept = await response(Waiting())
-    assert (kept["actual_steps"], "actual_answer" in kept) == ([], False)
-    assert kept["capture_warnings"][-1] == "the run is paused (interrupted): it waits to be resumed"
-    assert not any("never answered" in warning for warning in kept["capture_warnings"])
-
-
-@pytest.mark.parametrize("as_function", [True, False])
-@pytest.mark.parametrize("takes", [lambda state: state, lambda state: state["messages"][-1].content])
-async def test_a_draft_that_waits_is_no_answer(takes: Any, as_function: bool) -> None:
-    def wait(state: MessagesState) -> Any:
-        return {"messages": [AIMessage(interrupt("sure?"))]}
-
-    builder = StateGraph(MessagesState).add_node("draft", lambda state: {"messages": [AIMessage("a draft")]})
-    builder.add_node("wait", wait).add_edge(START, "draft").add_edge("draft", "wait")
-    graph = builder.compile(checkpointer=InMemorySaver())
-
-    def agent(question: Any) -> Any:
-        return takes(graph.invoke({"messages": [("user", "Where?")]}, {"configurable": {"thread_id": "1"}}))
-
-    kept = await response(agent if as_function else RunnableLambda(agent))
-    assert "actual_answer" not in kept
-    assert "the run is paused (interrupted): it waits to be resumed" in kept["capture_warnings"]
 
 
 # --- input -----------------------------------------------------------------------------------------------------------
@@ -334,16 +212,6 @@ async def config_seen(**agent_config: Any) -> RunnableConfig:
 
     await attempt(graph_of(node), agent_config=agent_config)
     return seen[0]
-
-
-async def test_config_passes_through() -> None:
-    config = await config_seen(
-        recursion_limit=7, configurable={"user": "eval"}, tags=["night"], metadata={"stage": "test"}
-    )
-    assert config["recursion_limit"] == 7
-    assert config["configurable"]["user"] == "eval"
-    assert "night" in config["tags"]
-    assert config["metadata"]["stage"] == "test"
 
 
 async def test_each_attempt_names_its_thread_and_question() -> None:
@@ -385,14 +253,6 @@ async def test_callers_callbacks_are_told_too_and_stay_as_they_are(as_manager: b
         assert len(kept["actual_steps"]) == 1
     assert own.tools == 2
     assert (callbacks.handlers if as_manager else callbacks) == [own]
-
-
-async def test_capture_options_reach_the_handler() -> None:
-    async def agent(question: str) -> str:
-        return await lookup.ainvoke({"name": "oslo"})
-
-    kept = await response(agent, capture={"step_names": {"lookup": "iri_discovery"}})
-    assert kept["actual_steps"][0]["name"] == "iri_discovery"
 
 
 # --- errors ----------------------------------------------------------------------------------------------------------
@@ -446,31 +306,6 @@ async def test_secrets_in_error_texts_are_masked(text: str, masked: str) -> None
         raise RuntimeError(text)
 
     assert (await response(graph_of(node)))["error"] == f"RuntimeError: {masked}"
-
-
-async def test_secrets_in_the_errors_of_model_calls_are_masked() -> None:
-    from langchain_core.language_models.fake_chat_models import GenericFakeChatModel
-
-    class Refused(GenericFakeChatModel):
-        def _generate(self, *args: Any, **kwargs: Any) -> Any:
-            raise PermissionError("api_key=5f2a99c1d0 is wrong")
-
-    async def node(state: MessagesState) -> Any:
-        try:
-            await Refused(messages=iter([])).ainvoke("x")
-        except PermissionError:
-            return {"messages": [AIMessage("away")]}
-
-    kept = await response(graph_of(node))
-    assert "5f2a99c1d0" not in json.dumps(kept)
-    assert kept["llm_calls"][0]["error"].endswith("api_key=*** is wrong")
-
-
-async def test_steps_are_left_as_they_are() -> None:
-    async def agent(question: str) -> str:
-        return await lookup.ainvoke({"name": "sk-abcDEF123456abcDEF123456"})
-
-    assert (await response(agent))["actual_steps"][0]["output"] == "urn:sk-abcDEF123456abcDEF123456"
 
 
 # --- time ------------------------------------------------------------------------------------------------------------
@@ -537,24 +372,6 @@ async def test_attempt_is_given_up_when_the_run_is() -> None:
     assert len(dict(made.response)["actual_steps"]) == 1
 
 
-async def test_cancelling_the_attempt_cancels_the_agent() -> None:
-    cancelled, started = asyncio.Event(), asyncio.Event()
-
-    async def agent(question: str) -> str:
-        started.set()
-        try:
-            return await asyncio.Event().wait() or ""
-        finally:
-            cancelled.set()
-
-    task = asyncio.create_task(attempt(agent))
-    await started.wait()
-    task.cancel()
-    with pytest.raises(asyncio.CancelledError):
-        await task
-    await asyncio.wait_for(cancelled.wait(), 30)
-
-
 # --- agents without an asynchronous path -----------------------------------------------------------------------------
 
 
@@ -579,12 +396,6 @@ async def test_agent_with_a_synchronous_checkpointer_is_asked_in_threads() -> No
     assert call.use_threads
 
 
-async def test_questions_that_are_asked_before_that_is_known_are_asked_in_threads_too() -> None:
-    call = await call_of(graph_of(answer_in_thread, checkpointer=SyncSaver()))
-    attempts = await asyncio.gather(*(call.aattempt(QUESTION, f"thread {n}", never()) for n in range(4)))
-    assert [made.error for made in attempts] == [None] * 4
-
-
 async def test_question_that_an_agent_cannot_answer_does_not_send_the_others_to_threads() -> None:
     async def agent(question: str) -> str:
         if question == "Where?":
@@ -597,46 +408,3 @@ async def test_question_that_an_agent_cannot_answer_does_not_send_the_others_to_
     assert dict(made.response)["error"] == "NotImplementedError: no maps yet"
     other: Any = {"id": "q2", "question_text": "Who?"}
     assert dict((await call.aattempt(other, "thread", never())).response)["actual_answer"] == "yes"
-
-
-async def test_error_in_the_thread_is_the_one_that_counts() -> None:
-    def node(state: MessagesState) -> Any:
-        raise LookupError("the store is away")
-
-    made = await attempt(graph_of(node, checkpointer=SyncSaver()))
-    assert isinstance(made.error, LookupError)
-
-
-async def test_timeout_in_the_thread_is_one_of_the_question() -> None:
-    use_daemon_threads(asyncio.get_running_loop())
-    release = threading.Event()
-    try:
-        made = await attempt(graph_of(lambda state: release.wait(60), checkpointer=SyncSaver()), timeout=0.5)
-    finally:
-        release.set()
-    assert isinstance(made.error, QuestionTimeoutError)
-
-
-async def test_error_after_the_first_step_is_no_sign_that_threads_are_needed() -> None:
-    asked: list[str] = []
-
-    async def agent(question: str) -> str:
-        asked.append(question)
-        await lookup.ainvoke({"name": "oslo"})
-        raise NotImplementedError("later")
-
-    made = await attempt(agent)
-    assert isinstance(made.error, NotImplementedError)
-    assert len(asked) == 1
-
-
-async def test_function_that_raises_not_implemented_error_is_asked_once() -> None:
-    asked = []
-
-    def agent(question: str) -> str:
-        asked.append(question)
-        raise NotImplementedError("no such kind of question")
-
-    kept = await response(agent)
-    assert kept["error"] == "NotImplementedError: no such kind of question"
-    assert asked == ["Where?"]

@@ -11,7 +11,6 @@ from matplotlib.figure import Figure
 from graphrag_eval_lc import run_benchmark
 from graphrag_eval_lc.benchmark.benchmark_run import BenchmarkRun
 from graphrag_eval_lc.errors import OptionError, RunFolderError
-from graphrag_eval_lc.tables import Results
 
 DATASET: list[Any] = [
     {
@@ -90,10 +89,6 @@ def test_run_without_files_has_none() -> None:
     assert (run.results, run.responses, run.output_dir) == ([], [], None)
 
 
-def test_results_show_themselves(run: BenchmarkRun) -> None:
-    assert isinstance(run.results, Results)
-
-
 def test_frames_are_of_questions_steps_or_aggregates(run: BenchmarkRun) -> None:
     assert run.to_pandas()[["question_id", "repeat"]].values.tolist() == [["q0", 1], ["q0", 2], ["q1", 1], ["q1", 2]]
     assert run.to_pandas("steps").empty
@@ -155,13 +150,6 @@ def test_first_mean_counts_failed_questions_as_0_whatever_the_aggregates_do(erro
     assert "steps_score 0.500 (answered: 1.000)" in repr(run)
 
 
-def test_run_without_failures_has_one_mean() -> None:
-    good = [{**DATASET[0], "questions": DATASET[0]["questions"][:1]}]
-    html = run_benchmark(agent, good, progress="off")._repr_html_()
-    assert "Benchmark run</caption>" in html
-    assert "(answered" not in html
-
-
 def test_run_with_aggregates_only_can_be_shown() -> None:
     run = BenchmarkRun({"micro": {"number_of_success_samples": 0, "number_of_error_samples": 0}})
     assert "answered" in run._repr_html_()
@@ -176,12 +164,6 @@ def test_notebook_shows_means_of_scores_alone() -> None:
     micro = {**counts, **{metric: {"mean": value} for metric, value in figures.items()}}
     html = BenchmarkRun({"micro": micro}, results=[result])._repr_html_()
     assert [f"mean {metric}" in html for metric in figures] == [True, True, False, False]
-
-
-def test_plots_are_drawn_into_given_axes(run: BenchmarkRun) -> None:
-    for plot in (run.plot_scores, run.plot_templates, run.plot_time):
-        ax = Figure().subplots()
-        assert plot(ax=ax) is ax
 
 
 def test_means_of_templates_count_each_question_once_and_failed_ones_as_0() -> None:

@@ -1,7 +1,5 @@
 """A run beside its baseline, and what changed asked again before its gate fails."""
 
-import importlib
-import sys
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -12,7 +10,7 @@ from langchain_core.language_models.fake_chat_models import GenericFakeChatModel
 from langchain_core.messages import AIMessage
 from langchain_core.tools import tool
 
-from graphrag_eval_lc import compare_runs, load_run, run_benchmark, score_run
+from graphrag_eval_lc import run_benchmark
 from graphrag_eval_lc.benchmark.benchmark_run import BenchmarkRun
 from graphrag_eval_lc.errors import NothingToCompareError, OptionError, RunFolderError
 from graphrag_eval_lc.run_folder import CONFIRMATION, iter_responses
@@ -103,19 +101,6 @@ def test_what_changed_is_asked_again_before_the_gate_fails(tmp_path: Path, case:
     )
 
 
-def test_further_answers_are_no_part_of_the_run_and_a_run_of_their_own(tmp_path: Path) -> None:
-    run_of(tmp_path / "main", Agent())
-    agent = Agent(answers(range(3), as_told=[WRONG, RIGHT]))
-    run = run_of(tmp_path / "branch", agent, baseline=tmp_path / "main", confirm=2)
-    assert len(run.results) == run.aggregates["micro"]["number_of_success_samples"] == 44
-    for folder, mean, number in ((tmp_path / "branch", 41 / 44, 44), (tmp_path / "branch" / CONFIRMATION, 1.0, 6)):
-        for found in (load_run(folder), score_run(folder, dataset=DATASET)):
-            assert found.aggregates["micro"]["steps_score"]["mean"] == pytest.approx(mean)
-            assert len(found.results) == number
-    difference = compare_runs(tmp_path / "main", tmp_path / "branch").pairs[0].metric("steps_score").difference
-    assert difference == pytest.approx(-3 / 44)
-
-
 def test_nothing_is_asked_twice_and_overwriting_asks_all_anew(tmp_path: Path) -> None:
     run_of(tmp_path / "main", Agent())
     options: dict[str, Any] = {"baseline": tmp_path / "main", "confirm": 2}
@@ -130,15 +115,6 @@ def test_nothing_is_asked_twice_and_overwriting_asks_all_anew(tmp_path: Path) ->
     anew = Agent(lost)
     run_of(tmp_path / "branch", anew, overwrite=True, **options)
     assert anew.asked.total() == 50
-
-
-def test_a_run_without_a_folder_is_confirmed_too(tmp_path: Path) -> None:
-    run_of(tmp_path / "main", Agent())
-    agent = Agent(answers(range(3), as_told=[WRONG, RIGHT]))
-    run = run_benchmark(agent, DATASET, progress="off", baseline=tmp_path / "main", confirm=1)
-    assert run.regression is not None
-    assert run.regression.has_passed
-    assert agent.asked.total() == 47
 
 
 def test_without_confirm_the_gate_fails_at_once(tmp_path: Path) -> None:
@@ -178,36 +154,6 @@ def test_a_baseline_of_other_questions_is_refused_first_and_of_other_texts_loses
     assert run.regression.state == "not checked"
     assert "under the same ids they have other texts" in str(run.regression)
     assert len(run.results) == 1
-
-
-def test_a_confirmation_that_cannot_be_made_is_a_warning_and_does_not_pass(tmp_path: Path) -> None:
-    run_of(tmp_path / "main", Agent())
-    (tmp_path / "branch").mkdir()
-    (tmp_path / "branch" / CONFIRMATION).touch()
-    agent = Agent(answers(range(3), as_told=[WRONG]))
-    run = run_of(tmp_path / "branch", agent, baseline=tmp_path / "main", confirm=1)
-    assert run.regression is not None
-    assert not run.regression.has_passed
-    assert "confirmation: " in run.warnings[-1]
-
-
-def test_a_module_loaded_while_answering_does_not_keep_a_confirmation_from_being_resumed(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    run_of(tmp_path / "main", Agent())
-    (tmp_path / "asked_late.py").write_text("ANSWER = 'no'")
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.syspath_prepend(str(tmp_path))
-
-    def late(question: str) -> str:
-        return str(_look.invoke({"answer": importlib.import_module("asked_" + "late").ANSWER}))
-
-    for _ in range(2):  # as in another process
-        run = run_benchmark(
-            late, DATASET, output_dir=tmp_path / "branch", progress="off", baseline=tmp_path / "main", confirm=1
-        )
-        assert "; confirmed: " in str(run.regression), run.warnings
-        sys.modules.pop("asked_late", None)
 
 
 def test_further_answers_count_against_the_budget_of_the_run(tmp_path: Path) -> None:

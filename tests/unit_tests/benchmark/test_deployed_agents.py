@@ -23,13 +23,7 @@ FAST, TWIN, OTHER_TWIN = (f"cf99dc38-aee3-4b84-ae93-b8ed0713f23{n}" for n in "ab
 
 
 def assistant(identifier: str, graph: str, name: str, by: str = "user") -> dict[str, Any]:
-    return {
-        "assistant_id": identifier,
-        "graph_id": graph,
-        "name": name,
-        "version": 3,
-        "metadata": {"created_by": by},
-    }
+    return {"assistant_id": identifier, "graph_id": graph, "name": name, "version": 3, "metadata": {"created_by": by}}
 
 
 ASSISTANTS = [
@@ -215,21 +209,12 @@ def test_key_that_others_can_read_on_its_way_is_warned_of(server: str, is_open: 
     assert deployed_agents._is_open(server) == is_open
 
 
-async def test_key_is_for_addresses_only() -> None:
-    complaint = "key agent_key_env: the key belongs to a server, and the agent is not named by its address"
-    assert (await error_of("agent.py:agent", key_variable="KEY")).startswith(complaint)
-
-
 # --- assistants ------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
     ("named", "asked", "identifier"),
-    [
-        ("agent", "agent", ASSISTANTS[0]["assistant_id"]),
-        (FAST, FAST, FAST),
-        ("Fast%20agent", FAST, FAST),
-    ],
+    [("agent", "agent", ASSISTANTS[0]["assistant_id"]), (FAST, FAST, FAST), ("Fast%20agent", FAST, FAST)],
 )
 async def test_assistant_is_found_by_graph_id_and_name(stub: Stub, named: str, asked: str, identifier: str) -> None:
     agent = await loaded(f"{stub.url}/{named}/")
@@ -282,10 +267,7 @@ async def test_assistant_that_is_not_there_is_told_with_those_that_are(stub: Stu
 @pytest.mark.parametrize(
     ("answer", "complaint"),
     [
-        (
-            (404, {}, b"<html>"),
-            "{url} does not list its assistants, as a LangGraph server does (404 Not Found). Start",
-        ),
+        ((404, {}, b"<html>"), "{url} does not list its assistants, as a LangGraph server does (404 Not Found). Start"),
         ((200, {}, b"<html>"), "{url} does not list its assistants, as a LangGraph server does. Start it"),
         (
             (500, {}, b""),
@@ -314,36 +296,6 @@ async def test_server_that_is_not_there_is_reported_at_once() -> None:
     told = await error_of(f"{url}/agent")
     assert told.startswith(f"no LangGraph server answers at {url} (")
     assert "Start it (langgraph dev), look at its log, or check the address (http or https)" in told
-
-
-async def test_server_without_tls_says_so(stub: Stub) -> None:
-    told = await error_of(f"{stub.url}/agent".replace("http:", "https:"))
-    assert told.startswith("no LangGraph server answers at https://127.0.0.1:")
-    assert "SSL" in told.partition("Start it")[0]
-
-
-@pytest.mark.parametrize("sent", [b"220 smtp ready\r\n", b""])
-async def test_server_of_another_protocol_is_refused(sent: bytes) -> None:
-    with socket.create_server(("127.0.0.1", 0)) as server:
-
-        def serve() -> None:
-            connection, _ = server.accept()
-            with connection:
-                connection.recv(1000)
-                connection.sendall(sent)
-
-        thread = threading.Thread(target=serve)
-        thread.start()
-        told = await error_of(f"http://127.0.0.1:{server.getsockname()[1]}/agent")
-        thread.join()
-    assert told.startswith("no LangGraph server answers at http://127.0.0.1:")
-
-
-async def test_server_that_does_not_answer_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(deployed_agents, "_CHECK_SEC", 0.1)
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        told = await error_of(f"http://127.0.0.1:{server.getsockname()[1]}/agent")
-    assert "does not answer within 0.1 s" in told
 
 
 STATE = {
@@ -407,9 +359,3 @@ def test_stream_without_a_usable_event_is_an_error_that_is_retried(stub: Stub, s
     (response,) = run_benchmark(f"{stub.url}/agent", DATASET, progress="off", max_retries=1).responses
     assert (response["status"], response["actual_answer"]) == ("success", "Oslo")
     assert [attempt["error"] for attempt in response["failed_attempts"]] == [failed["error"]]
-
-
-def test_no_question_is_asked_and_no_folder_is_made(stub: Stub, tmp_path: Any) -> None:
-    with pytest.raises(AgentError, match="has no assistant agnt"):
-        run_benchmark(f"{stub.url}/agnt", DATASET, output_dir=tmp_path / "run", progress="off")
-    assert not (tmp_path / "run").exists()

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from graphrag_eval_lc import run_benchmark, score_responses, score_run
+from graphrag_eval_lc import run_benchmark, score_responses
 from graphrag_eval_lc.benchmark.run_manifest import git_state
 
 DATASET: list[Any] = [{"template_id": "t", "questions": [{"id": "q", "question_text": "?"}]}]
@@ -52,11 +52,6 @@ def test_changed_file_is_not_clean_and_an_unknown_one_is(repository: Path) -> No
     assert (git_state() or {})["clean"] is False
 
 
-def test_commit_without_a_branch_has_none(repository: Path) -> None:
-    git(repository, "checkout", "-q", "--detach")
-    assert (git_state() or {}).keys() == {"commit", "clean"}
-
-
 def test_folder_without_commits_or_git_has_none(
     repository: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -80,24 +75,6 @@ def test_record_of_a_run_has_the_commit(repository: Path, tmp_path: Path) -> Non
     assert run_in(tmp_path / "run")["git"] == {"commit": commit, "branch": "trunk", "clean": True}
     score_responses(DATASET, {"q": {"actual_answer": "1"}}, output_dir=tmp_path / "scored")
     assert record_of(tmp_path / "scored")["git"]["commit"] == commit
-
-
-def test_run_that_is_scored_again_keeps_the_commit_at_which_it_was_asked(repository: Path, tmp_path: Path) -> None:
-    before = run_in(tmp_path / "run")["git"]
-    git(repository, "commit", "-q", "--allow-empty", "-m", "Second")
-    score_run(tmp_path / "run", dataset=DATASET)
-    assert record_of(tmp_path / "run")["git"] == before
-
-
-def test_run_that_goes_on_at_another_commit_keeps_both(repository: Path, tmp_path: Path) -> None:
-    first = run_in(tmp_path / "run")["git"]
-    git(repository, "commit", "-q", "--allow-empty", "-m", "Second")
-    run = run_benchmark(lambda question: "1", DATASET, output_dir=tmp_path / "run", progress="off", force=True)
-    second = git(repository, "rev-parse", "HEAD")
-    assert run.warnings == []  # the agent's source is the same
-    record = record_of(tmp_path / "run")
-    assert record["git"]["commit"] == second
-    assert [session.get("git") for session in record["times"]["sessions"]] == [first, None]
 
 
 @pytest.mark.parametrize("told", [".git", "elsewhere"])

@@ -1,18 +1,11 @@
 """Graph factories get what LangGraph's server gives them, and what they open is entered."""
 
-from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
-from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any, Optional
 
 import pytest
-from langchain_core.runnables import RunnableConfig, RunnableLambda
+from langchain_core.runnables import RunnableConfig
 
-from graphrag_eval_lc.benchmark.ready_agents import (
-    is_context_manager,
-    opened,
-    server_arguments,
-    takes_server_arguments,
-)
+from graphrag_eval_lc.benchmark.ready_agents import server_arguments, takes_server_arguments
 from graphrag_eval_lc.errors import AgentError
 
 if TYPE_CHECKING:
@@ -66,81 +59,7 @@ def test_runtime_says_that_the_graph_is_to_run(function: Any) -> None:
     assert (runtime.access_context, runtime.store, runtime.user) == ("threads.create_run", store, None)
 
 
-def test_config_of_the_caller_stays_as_it_is() -> None:
-    config: dict[str, Any] = {"configurable": {"model": "m"}}
-    server_arguments(of_config, "f", config)
-    assert config == {"configurable": {"model": "m"}}
-
-
-def test_what_is_given_already_is_not_given_again() -> None:
-    function = partial(of_config, config={"tags": ["mine"]})
-    assert not takes_server_arguments(function)
-    assert server_arguments(function, "f", {}) == {}
-
-
-def test_factory_of_nothing_gets_nothing() -> None:
-    assert server_arguments(of_nothing, "f", {}) == {}
-
-
 @pytest.mark.parametrize("function", [lambda a, b: a, lambda a, b, c: a])
 def test_other_arguments_are_refused(function: Any) -> None:
     with pytest.raises(AgentError, match=r"f takes a, b.*with an argument annotated as ServerRuntime"):
         server_arguments(function, "f", {})
-
-
-@asynccontextmanager
-async def async_manager(log: list[str]) -> Any:
-    log.append("opened")
-    yield "made"
-    log.append("closed")
-
-
-@contextmanager
-def sync_manager(log: list[str]) -> Any:
-    log.append("opened")
-    yield "made"
-    log.append("closed")
-
-
-async def coroutine_of_a_manager(log: list[str]) -> Any:
-    return async_manager(log)
-
-
-@pytest.mark.parametrize("make", [async_manager, sync_manager, coroutine_of_a_manager])
-async def test_context_manager_is_open_as_long_as_the_stack(make: Any) -> None:
-    log: list[str] = []
-    async with AsyncExitStack() as stack:
-        assert await opened(make(log), stack) == "made"
-        assert log == ["opened"]
-    assert log == ["opened", "closed"]
-
-
-async def test_what_is_no_context_manager_is_given_as_it_is() -> None:
-    async def make() -> int:
-        return 3
-
-    async with AsyncExitStack() as stack:
-        assert await opened(make(), stack) == 3
-        assert await opened(4, stack) == 4
-
-
-def test_what_can_be_asked_itself_is_not_entered() -> None:
-    """It may be open already, and whoever opened it closes it."""
-
-    class Manager:
-        def __enter__(self) -> None: ...
-        def __exit__(self, *problem: object) -> None: ...
-
-    class Asked(Manager):
-        def __call__(self, question: str) -> None: ...
-
-    class Entered(RunnableLambda[Any, Any]):
-        def __enter__(self) -> None: ...
-        def __exit__(self, *problem: object) -> None: ...
-
-    assert is_context_manager(Manager())
-    assert is_context_manager(sync_manager([]))
-    assert is_context_manager(async_manager([]))
-    assert not is_context_manager(Manager)
-    assert not is_context_manager(Asked())
-    assert not is_context_manager(Entered(str))

@@ -10,11 +10,11 @@ from typing import Any
 
 import pytest
 
-from graphrag_eval_lc import arun_benchmark, run_benchmark
+from graphrag_eval_lc import run_benchmark
 from graphrag_eval_lc.benchmark import langgraph_config
 from graphrag_eval_lc.benchmark.agents import aload_agent
 from graphrag_eval_lc.benchmark.run_benchmark import plan_benchmark
-from graphrag_eval_lc.errors import AgentError, RunFolderError
+from graphrag_eval_lc.errors import AgentError
 
 DATASET: list[Any] = [{"template_id": "t", "questions": [{"id": f"q{n}", "question_text": "x"} for n in range(3)]}]
 
@@ -144,13 +144,6 @@ def test_entry_and_spec_have_several_forms(project: Path, entry: Any, spec: str)
     assert answer(spec.format(folder=project)) == "compiled"
 
 
-def test_file_may_have_another_name_and_be_elsewhere(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    write(project, {"g": "./graphs.py:agent"}, name="langgraph.prod.json")
-    (project / "elsewhere").mkdir()
-    monkeypatch.chdir(project / "elsewhere")
-    assert answer("../langgraph.prod.json:g") == "compiled"
-
-
 def test_local_dependencies_go_on_the_path_and_nothing_is_installed(project: Path) -> None:
     (project / "src" / "package_of_the_test").mkdir(parents=True)
     (project / "src" / "package_of_the_test" / "made.py").write_text("from graphs import agent as graph")
@@ -158,11 +151,6 @@ def test_local_dependencies_go_on_the_path_and_nothing_is_installed(project: Pat
     before = list(sys.path)
     assert answer("g") == "compiled"
     assert sys.path == [*before, str(project), str(project / "src")]  # behind all others, as langgraph has them
-
-
-def test_graph_without_a_name_has_that_of_its_entry(project: Path) -> None:
-    write(project, {"g": "./graphs.py:agent"})
-    assert asyncio.run(aload_agent("g")).runnable.get_name() == "g"
 
 
 # --- env -------------------------------------------------------------------------------------------------------------
@@ -202,21 +190,6 @@ def test_context_manager_is_opened_once_and_closed_at_the_end(project: Path, var
     assert sys.modules["graphs"].log == ["opened", "closed"] * 3
 
 
-async def test_it_works_in_a_running_loop(project: Path) -> None:
-    write(project, {"g": "./graphs.py:opening"})
-    for _ in range(2):
-        run = await arun_benchmark("g", DATASET, progress="off")
-        assert [response["actual_answer"] for response in run.responses] == ["1 open"] * 3
-    assert answer("g") == "1 open"
-
-
-def test_failure_at_the_end_takes_nothing_away(project: Path) -> None:
-    write(project, {"g": "./graphs.py:failing_at_its_end"})
-    run = run_benchmark("g", DATASET, progress="off")
-    assert [response["status"] for response in run.responses] == ["success"] * 3
-    assert "closing langgraph.json:g failed with ConnectionError: the store hung up" in run.warnings
-
-
 def test_modules_of_two_graphs_in_one_process_do_not_mix(project: Path) -> None:
     for name in ("first", "second"):
         folder = project / name
@@ -236,30 +209,6 @@ def test_modules_of_two_graphs_in_one_process_do_not_mix(project: Path) -> None:
         f"{project}/second/late_in_the_test.py, so that {project}/first/late_in_the_test.py would not be. Run each of "
         "the two in a separate process."
     )
-
-
-# --- what is written down --------------------------------------------------------------------------------------------
-
-
-def test_run_says_which_graph_it_was(project: Path) -> None:
-    write(project, {"g": "./graphs.py:agent"}, env={"SECRET_OF_THE_TEST": "Quite7secret9"})
-    run_benchmark("g", DATASET, output_dir="run", progress="off")
-    text = (project / "run" / "run.json").read_text(encoding="utf-8")
-    record = json.loads(text)
-    assert (record["agent"], record["agent_source"]) == ("langgraph.json:g", "./graphs.py:agent")
-    assert "Quite7secret9" not in text
-
-
-def test_run_goes_on_with_the_same_graph_only(project: Path) -> None:
-    write(project, {"g": "./graphs.py:agent"})
-    run_benchmark("g", DATASET, output_dir="run", progress="off")
-    run_benchmark("langgraph.json:g", DATASET, output_dir="run", progress="off")
-    write(project, {"g": "./graphs.py:uncompiled"})
-    changed = r"what it resolves to was ./graphs\.py:agent and is ./graphs\.py:uncompiled"
-    with pytest.raises(RunFolderError, match=changed):
-        run_benchmark("g", DATASET, output_dir="run", progress="off")
-    with pytest.raises(RunFolderError, match=changed):
-        plan_benchmark("g", DATASET, output_dir="run")
 
 
 # --- what is wrong ---------------------------------------------------------------------------------------------------
@@ -292,25 +241,16 @@ def test_without_the_file_a_bare_name_is_no_spec(project: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "complaint"),
     [
-        (
-            '{"graphs":\n}',
-            "langgraph does not take it: invalid JSON: expected value at line 2 column 1",
-        ),
+        ('{"graphs":\n}', "langgraph does not take it: invalid JSON: expected value at line 2 column 1"),
         ("[]", "langgraph.json: langgraph does not take it: "),
         ("{}", 'key graphs: langgraph does not take it: field required. Write "graphs": {'),
         ('{"graphs": {}}', "key graphs: langgraph does not take it: dictionary should have at least 1 item"),
         ('{"graphs": {"g": 3}}', "key graphs.g: langgraph does not take it: input should be a valid string"),
         ('{"graphs": {"g": "agent"}}', "key graphs.g: langgraph does not take it: string should match"),
         ('{"graphs": {"g": "./g.ts:g"}}', "key graphs.g: ./g.ts:g is JavaScript"),
-        (
-            '{"graphs": {"g": "./graphs.py:agent"}, "dependencies": "."}',
-            "key dependencies: langgraph does not",
-        ),
+        ('{"graphs": {"g": "./graphs.py:agent"}, "dependencies": "."}', "key dependencies: langgraph does not"),
         ('{"graphs": {"g": "./graphs.py:agent"}, "env": {"A": 1}}', "env is a file, such as"),
-        (
-            '{"graphs": {"g": "./graphs.py:agent"}, "env": {"A=B": "c"}}',
-            "env is a file, such as",
-        ),
+        ('{"graphs": {"g": "./graphs.py:agent"}, "env": {"A=B": "c"}}', "env is a file, such as"),
         ('{"graphs": {"g": "./graphs.py:agnt"}}', "./graphs.py has no variable agnt. It has agent, "),
         (
             '{"graphs": {"g": "./absent.py:g"}}',
@@ -332,15 +272,6 @@ def test_what_langgraph_does_not_take_is_told(project: Path, text: str, complain
     assert complaint in error_of("langgraph.json:g")
 
 
-def test_package_that_is_not_installed_is_told_so(project: Path) -> None:
-    (project / "needing.py").write_text("import absent_package_of_the_test", encoding="utf-8")
-    write(project, {"g": "./needing.py:g"})
-    assert error_of("g") == (
-        "langgraph.json, key graphs.g: loading needing.py failed with ModuleNotFoundError: No module named "
-        "'absent_package_of_the_test'. Install the dependencies of the project; they are never installed from here."
-    )
-
-
 @pytest.mark.parametrize(
     ("code", "complaint"),
     [
@@ -354,9 +285,3 @@ def test_why_a_graph_cannot_be_made_is_told(project: Path, code: str, complaint:
     (project / "failing.py").write_text(code, encoding="utf-8")
     write(project, {"g": "./failing.py:g"})
     assert complaint in error_of("g")
-
-
-def test_env_is_put_back_where_the_graph_fails(project: Path) -> None:
-    write(project, {"g": "./graphs.py:fails"}, env={"MODEL_OF_THE_TEST": "of env"})
-    error_of("g")
-    assert "MODEL_OF_THE_TEST" not in os.environ

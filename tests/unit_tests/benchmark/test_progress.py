@@ -98,20 +98,6 @@ def test_a_terminal_that_cannot_repaint_gets_lines() -> None:
     )
 
 
-def test_an_event_does_not_paint() -> None:
-    file = io.StringIO()
-    with progress_display("bar", file=file) as observer:
-        observer(STARTED)
-        for number in range(20_000):
-            observer(RunEvent("attempt_started", {"question_id": str(number), "repeat": None, "attempt": 1}))
-    assert file.getvalue().count("of 20 done") < 200
-
-
-def test_a_pipe_gets_lines_even_where_colours_are_forced(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("FORCE_COLOR", "1")
-    assert isinstance(progress_display("auto", file=io.StringIO()), PlainLines)
-
-
 def test_each_mode_can_be_asked_for() -> None:
     assert isinstance(progress_display("lines", file=io.StringIO()), PlainLines)
     assert isinstance(progress_display("bar", file=io.StringIO()), TerminalBar)
@@ -128,12 +114,6 @@ def test_lines_go_to_standard_error(capsys: pytest.CaptureFixture[str]) -> None:
     with progress_display("auto") as observer:
         observer(WARNING)
     assert capsys.readouterr() == ("", "Warning: The disk is nearly full.\n")
-
-
-def test_a_program_without_standard_error_shows_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sys, "stderr", None)
-    with progress_display("auto") as observer:
-        observer(WARNING)
 
 
 def test_a_terminal_that_is_lost_does_not_end_the_run() -> None:

@@ -35,13 +35,6 @@ def test_a_bar_with_all_values() -> None:
     assert values.rstrip() == "3 errors  steps_score 0.712  1 in flight  1,234,567 tokens  1 retry"
 
 
-@pytest.mark.parametrize("width", [1, 5, 10, 20, 30, 40, 60, 80, 100, 250])
-def test_no_terminal_is_too_narrow(width: int) -> None:
-    lines = shown(width)
-    assert len(lines) == 2
-    assert all(len(line) <= width for line in lines)
-
-
 def test_nothing_is_shown_before_the_run_started() -> None:
     assert shown(100, events=()) == []
 
@@ -55,13 +48,6 @@ def test_messages_stand_whole_above_the_bar(monkeypatch: pytest.MonkeyPatch) -> 
             bar(event)
         bar(RunEvent("warning", {"message": message}))
     assert f"Warning: {message}\n" in CODE.sub("", file.getvalue())
-
-
-def test_the_cursor_is_never_hidden_so_that_no_kill_can_leave_it_so() -> None:
-    file = io.StringIO()
-    with TerminalBar(UnfailingStream(file)) as bar:
-        bar(EVENTS[0])
-    assert "\x1b[?25l" not in file.getvalue()
 
 
 def test_nothing_is_printed_after_the_end() -> None:

@@ -47,10 +47,6 @@ async def test_every_kind_of_function_gives_its_answer_and_is_a_run(function: An
     assert handler.response()["actual_answer"] == "WHY?"
 
 
-async def test_what_is_no_text_is_given_as_a_list() -> None:
-    assert await FunctionRunnable(lambda question: iter([1, 2])).ainvoke("why?") == [1, 2]
-
-
 async def test_runs_inside_reach_the_callbacks_from_the_loop_and_from_a_thread() -> None:
     inner = RunnableLambda(lambda question: question.upper(), name="inner")
 
@@ -64,19 +60,6 @@ async def test_runs_inside_reach_the_callbacks_from_the_loop_and_from_a_thread()
         with capture_run() as handler:
             await FunctionRunnable(function).ainvoke("why?")
         assert len(handler.responses()) == 1  # the inner run is part of the outer one
-
-
-async def test_error_is_told_to_the_callbacks_and_raised() -> None:
-    def fails(question: str) -> str:
-        raise LookupError("no answer")
-
-    with capture_run() as handler, pytest.raises(LookupError, match="no answer"):
-        await FunctionRunnable(fails).ainvoke("why?")
-    assert handler.response()["error"] == "LookupError: no answer"
-
-
-async def test_synchronous_function_runs_beside_the_event_loop() -> None:
-    assert await FunctionRunnable(lambda _: threading.current_thread()).ainvoke("") is not threading.main_thread()
 
 
 def test_it_can_be_invoked_without_a_loop() -> None:
@@ -109,8 +92,7 @@ class Configured:
 
 
 @pytest.mark.parametrize(
-    "agent",
-    [in_a_new_thread, Configured().ask, Configured().aask, Configured(), functools.partial(Configured().ask)],
+    "agent", [in_a_new_thread, Configured().ask, Configured().aask, Configured(), functools.partial(Configured().ask)]
 )
 def test_function_may_take_the_config_with_callbacks_and_metadata(agent: Any) -> None:
     questions: list[Any] = [{"template_id": "t", "questions": [{"id": "q1", "question_text": "OSLO"}]}]

@@ -61,12 +61,6 @@ def test_errors_of_validate_are_refused(call: str, name: str, is_file: bool, tmp
     assert not (tmp_path / "run").exists()
 
 
-def test_run_folder_is_not_scored_with_a_dataset_that_has_errors(tmp_path: Path) -> None:
-    run_benchmark(lambda question: "yes", dataset(SOUND), output_dir=tmp_path / "run", progress="off")
-    with pytest.raises(DatasetError, match="the output has no column tt"):
-        score_run(tmp_path / "run", dataset=dataset({**SOUND, "required_columns": ["tt"]}))
-
-
 def test_warnings_are_counted_with_the_command_that_lists_them(tmp_path: Path) -> None:
     path, config = tmp_path / "qa.json", tmp_path / "my config.yaml"
     path.write_text(json.dumps(dataset(ROWS, {**SOUND, "output_media_type": "Application/sparql-results+json"})))
@@ -102,12 +96,3 @@ def test_agents_module_may_register_the_kind_of_a_step(
     ended = CliRunner().invoke(app, ["run", "qa.json", "--agent", f"{name}.py:agent", "--output", "run"])
     assert isinstance(ended.exception, DatasetError) is not registers, ended.output
     assert Path("run").exists() is registers
-
-
-def test_agent_is_not_loaded_where_its_module_could_not_help(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    Path("qa.json").write_text(json.dumps(dataset({"name": "add", "ouput": "3"})))
-    Path("an_agent.py").write_text("open('loaded', 'w').close()\n")
-    ended = CliRunner().invoke(app, ["run", "qa.json", "--agent", "an_agent.py:agent", "--output", "run"])
-    assert isinstance(ended.exception, DatasetError)
-    assert not Path("loaded").exists()

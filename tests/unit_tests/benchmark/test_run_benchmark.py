@@ -14,12 +14,10 @@ from langchain_core.messages import AIMessage
 from langgraph.graph import START, MessagesState, StateGraph
 from support.signalling import send_signal
 
-from graphrag_eval_lc import arun_benchmark, run_benchmark, score_run
+from graphrag_eval_lc import arun_benchmark, run_benchmark
 from graphrag_eval_lc.errors import AgentError, DatasetError, OptionError, RunFolderError
 from graphrag_eval_lc.evaluation.events import RunEvent
 from graphrag_eval_lc.run_folder import RunFolder
-
-SECRET = "sk-abcDEF123456abcDEF123456"
 
 
 def dataset_of(*texts: str) -> list[Any]:
@@ -139,33 +137,6 @@ def test_nor_do_exceptions_that_end_programs(error: BaseException) -> None:
         assert [result["status"] for result in run.results] == ["error", "success", "error"]
 
 
-@pytest.mark.parametrize("max_concurrency", [1, 3])
-def test_no_more_questions_at_the_same_time_than_allowed(max_concurrency: int) -> None:
-    now = most = 0
-
-    async def count(question: str) -> str:
-        nonlocal now, most
-        now += 1
-        most = max(most, now)
-        await asyncio.sleep(0.02)
-        now -= 1
-        return question
-
-    run_benchmark(count, dataset_of(*"abcdef"), max_concurrency=max_concurrency)
-    assert most == max_concurrency
-
-
-def test_synchronous_agents_run_at_the_same_time_in_threads() -> None:
-    together = threading.Barrier(4)
-
-    def agent(question: str) -> str:
-        together.wait(60)
-        return question
-
-    run = run_benchmark(agent, dataset_of(*"abcd"), max_concurrency=4)
-    assert run.aggregates["micro"]["number_of_success_samples"] == 4
-
-
 @pytest.mark.full
 def test_hanging_agent_holds_up_neither_the_others_nor_the_end() -> None:
     release = threading.Event()
@@ -179,21 +150,6 @@ def test_hanging_agent_holds_up_neither_the_others_nor_the_end() -> None:
     release.set()
     assert [result["status"] for result in run.results] == ["error", *["success"] * 6]
     assert run.results[0]["error"] == "QuestionTimeoutError: no answer within 2 s, the run's timeout"
-
-
-def test_functions_and_config_of_the_caller_reach_the_agent() -> None:
-    def agent(given: dict[str, Any]) -> dict[str, Any]:
-        return {"rows": [given["text"]]}
-
-    dataset = dataset_of("a")
-    dataset[0]["questions"][0]["language"] = "de"
-    run = run_benchmark(
-        agent,
-        dataset,
-        input_fn=lambda question: {"text": f"{question['question_text']} {question['language']}"},
-        answer_fn=lambda output: output["rows"][0],
-    )
-    assert run.results[0]["actual_answer"] == "a de"
 
 
 # --- what is refused before anything is asked ------------------------------------------------------------------------
@@ -213,11 +169,6 @@ def test_bad_input_is_told_before_anything_is_asked(agent: Agent, tmp_path: Path
             run_benchmark(candidate, dataset, output_dir=tmp_path / "run", **options)
     assert not (tmp_path / "run").exists()
     assert not agent.asked
-
-
-def test_question_ids_must_be_unique(agent: Agent) -> None:
-    with pytest.raises(DatasetError, match=r"two templates have the id t\. .*\(1 more problem: validate_dataset"):
-        run_benchmark(agent, dataset_of("a") + dataset_of("b"))
 
 
 def test_error_of_the_callers_own_function_comes_out_as_it_is(agent: Agent, tmp_path: Path) -> None:
@@ -363,30 +314,6 @@ def test_changed_run_is_refused_with_what_changed(agent: Agent, tmp_path: Path) 
     assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before
 
 
-def test_forced_run_asks_only_what_is_new_or_changed(agent: Agent, tmp_path: Path) -> None:
-    run_benchmark(agent, dataset_of("a", "b"), output_dir=tmp_path, max_concurrency=1)
-    run = run_benchmark(agent, dataset_of("a", "changed", "c"), output_dir=tmp_path, force=True, max_concurrency=1)
-    assert agent.asked == ["a", "b", "changed", "c"]
-    assert [result["actual_answer"] for result in run.results] == ["echo: a", "echo: changed", "echo: c"]
-    assert list(record_in(tmp_path)["questions"]) == ["q0", "q1", "q2"]
-
-
-def test_answer_to_another_text_counts_no_more_even_if_its_question_is_not_asked_again(
-    agent: Agent, tmp_path: Path
-) -> None:
-    run_benchmark(agent, dataset_of("a", "b"), output_dir=tmp_path)
-
-    def end(event: RunEvent) -> None:
-        if event.kind == "run_started" and event.fields["done"]:
-            raise KeyError("killed")
-
-    with pytest.raises(KeyError):
-        run_benchmark(agent, dataset_of("a", "changed"), output_dir=tmp_path, force=True, on_event=end)
-    assert [result["actual_answer"] for result in score_run(tmp_path, dataset=dataset_of("a", "changed")).results] == [
-        "echo: a"
-    ]
-
-
 def test_overwriting_begins_anew(agent: Agent, tmp_path: Path) -> None:
     run_benchmark(agent, dataset_of("a", "b"), output_dir=tmp_path, max_concurrency=1)
     first = record_in(tmp_path)["run_id"]
@@ -423,13 +350,6 @@ def test_second_run_in_the_same_folder_at_the_same_time_is_refused(agent: Agent,
         run_benchmark(agent, dataset_of("a"), output_dir=tmp_path)
 
 
-def test_recorded_responses_are_no_run_that_goes_on(agent: Agent, tmp_path: Path) -> None:
-    (tmp_path / "responses.jsonl").write_text('{"question_id": "q0"}\n')
-    with pytest.raises(RunFolderError, match=r"holds responses\.jsonl but no run\.json"):
-        run_benchmark(agent, dataset_of("a"), output_dir=tmp_path)
-    assert not agent.asked
-
-
 # --- repeats and selection -------------------------------------------------------------------------------------------
 
 
@@ -461,36 +381,6 @@ def test_repeats_are_interleaved_and_summed_up_by_question(agent: Agent, tmp_pat
     assert record_in(tmp_path)["repeats"] == 3
 
 
-def test_pass_at_k_stands_in_the_aggregates() -> None:
-    from langchain_core.tools import tool
-
-    asked: list[str] = []
-
-    @tool
-    def s() -> str:
-        """Give 1, and nothing the second time."""
-        return "" if asked.count("b") == 2 else "1"
-
-    async def agent(question: str) -> str:
-        asked.append(question)
-        return await s.ainvoke({})
-
-    dataset = dataset_of("a", "b")
-    for question in dataset[0]["questions"]:
-        question["reference_steps"] = [[{"name": "s", "output": "1"}]]
-    run = run_benchmark(agent, dataset[:1], question_ids=["q1"], repeats=2, max_concurrency=1)
-    assert [result["steps_score"] for result in run.results] == [1.0, 0.0]
-    assert run.aggregates["repeats"]["pass@k"] == {"1": 0.5, "2": 1.0}
-    assert run.aggregates["repeats"]["pass^k"] == {"1": 0.5, "2": 0.0}
-
-
-def test_more_repeats_go_on_from_fewer(agent: Agent, tmp_path: Path) -> None:
-    run_benchmark(agent, dataset_of("a", "b"), output_dir=tmp_path, max_concurrency=1)
-    run = run_benchmark(agent, dataset_of("a", "b"), output_dir=tmp_path, repeats=2, max_concurrency=1)
-    assert agent.asked == ["a", "b", "a", "b"]
-    assert [dict(result)["repeat"] for result in run.results] == [1, 2, 1, 2]
-
-
 def test_only_what_is_selected_is_asked_scored_and_counted(agent: Agent, tmp_path: Path) -> None:
     run = run_benchmark(agent, dataset_of(*"abcdef"), output_dir=tmp_path, question_ids=["q4", "q1"], limit=1)
     assert agent.asked == ["b"]
@@ -500,25 +390,6 @@ def test_only_what_is_selected_is_asked_scored_and_counted(agent: Agent, tmp_pat
     assert record["selection"] == {"question_ids": ["q4", "q1"], "limit": 1}
     assert list(record["questions"]) == ["q1"]
     assert record["dataset"]["questions"] == 6
-
-
-def test_sample_that_was_drawn_is_drawn_again_when_the_run_goes_on(agent: Agent, tmp_path: Path) -> None:
-    dataset = dataset_of(*map(str, range(50)))
-    first = run_benchmark(agent, dataset, output_dir=tmp_path, sample=5)
-    second = run_benchmark(agent, dataset, output_dir=tmp_path, sample=5)
-    assert len(agent.asked) == 5
-    assert [result["question_id"] for result in second.results] == [result["question_id"] for result in first.results]
-    assert record_in(tmp_path)["selection"].keys() == {"sample", "seed"}
-
-
-# --- ends on purpose -------------------------------------------------------------------------------------------------
-
-
-def test_share_of_failures_is_of_all_questions(agent: Agent) -> None:
-    run = run_benchmark(agent, dataset_of(*["fail"] * 10), max_failures="30%", max_concurrency=1)
-    assert run.stopped is not None
-    assert (run.stopped["reason"], run.stopped["left_out"]) == ("max_failures", 6)
-    assert run.aggregates["micro"]["number_of_error_samples"] == 4
 
 
 def spending_agent() -> Any:
@@ -593,48 +464,11 @@ def test_resumed_run_tells_what_is_done(agent: Agent, tmp_path: Path) -> None:
     assert [events[-1].fields[key] for key in ("total", "done", "errors")] == [3, 3, 1]
 
 
-def test_log_file_has_the_events(agent: Agent, tmp_path: Path) -> None:
-    run_benchmark(agent, dataset_of("a"), output_dir=tmp_path / "run", log_file=tmp_path / "log.jsonl")
-    kinds = [line["event"] for line in lines_of(tmp_path / "log.jsonl")]
-    assert kinds[0] == "run_started"
-    assert kinds[-1] == "run_ended"
-    assert "response_ended" in kinds
-
-
-def test_log_file_that_cannot_be_opened_is_told_before_anything_is_asked(agent: Agent, tmp_path: Path) -> None:
-    with pytest.raises(RunFolderError, match="the log file cannot be opened"):
-        run_benchmark(agent, dataset_of("a"), log_file=tmp_path / "absent" / "log.jsonl")
-    assert not agent.asked
-
-
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
 def test_log_file_that_cannot_be_written_is_told_and_does_not_end_the_run(agent: Agent) -> None:
     run = run_benchmark(agent, dataset_of("a"), log_file="/dev/full")
     assert len(run.results) == 1
     assert "is not complete" in run.warnings[0]
-
-
-def test_secrets_reach_no_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("OF_THE_TEST_API_KEY", "q8Zt11x-of-the-environment")
-
-    async def agent(question: str) -> str:
-        raise ConnectionError(f"401 for {SECRET} and q8Zt11x-of-the-environment at https://kg:pa55word@graph.example")
-
-    run_benchmark(
-        agent,
-        dataset_of("a"),
-        output_dir=tmp_path / "run",
-        log_file=tmp_path / "log.jsonl",
-        label=f"with {SECRET}",
-        agent_config={"configurable": {"api_key": "5f2a99c1"}},
-        max_retries=0,
-    )
-    files = [tmp_path / "log.jsonl", *(tmp_path / "run").iterdir()]
-    assert len(files) >= 5
-    text = "".join(path.read_text() for path in files)
-    for secret in (SECRET, "q8Zt11x", "pa55word", "5f2a99c1"):
-        assert secret not in text
-    assert "ConnectionError: 401 for sk-***" in text
 
 
 def test_progress_goes_to_standard_error_unless_it_is_off(agent: Agent, capfd: pytest.CaptureFixture[str]) -> None:

@@ -36,11 +36,6 @@ def test_new_run_would_ask_all_and_makes_no_folder(tmp_path: Path) -> None:
     assert not (tmp_path / "run").exists()
 
 
-def test_selection_is_taken() -> None:
-    assert to_ask(never, DATASET, limit=2) == [("q0", 1), ("q1", 1)]
-    assert to_ask(never, DATASET, sample=2, seed=1) == to_ask(never, DATASET, sample=2, seed=1)
-
-
 def test_resumed_run_would_ask_what_is_missing(tmp_path: Path) -> None:
     run_benchmark(agent, DATASET, output_dir=tmp_path, progress="off")
     plan = plan_benchmark(agent, DATASET, output_dir=tmp_path)
@@ -65,11 +60,6 @@ def test_run_that_differs_is_refused_unless_forced(tmp_path: Path) -> None:
     assert to_ask(never, DATASET, output_dir=tmp_path, force=True) == []
 
 
-def test_sample_without_a_seed_is_that_of_the_run(tmp_path: Path) -> None:
-    run_benchmark(agent, DATASET, output_dir=tmp_path, sample=1, progress="off")
-    assert to_ask(agent, DATASET, output_dir=tmp_path, sample=1) == []
-
-
 def test_what_a_run_would_refuse_is_refused(tmp_path: Path) -> None:
     with pytest.raises(OptionError):
         plan_benchmark(agent, DATASET, repeats=0)
@@ -80,13 +70,3 @@ def test_what_a_run_would_refuse_is_refused(tmp_path: Path) -> None:
     run_benchmark(agent, DATASET, output_dir=tmp_path, progress="off")
     with RunFolder(tmp_path).lock(), pytest.raises(RunFolderError, match="works in this folder"):
         plan_benchmark(agent, DATASET, output_dir=tmp_path)
-
-
-def test_files_of_which_nothing_says_what_they_are_are_refused(tmp_path: Path) -> None:
-    (tmp_path / "responses.jsonl").write_text('{"question_id": "q0"}\n')
-    with pytest.raises(RunFolderError, match=r"holds responses\.jsonl but no run\.json"):
-        plan_benchmark(agent, DATASET, output_dir=tmp_path)
-
-
-async def test_plan_is_made_inside_a_running_loop_too() -> None:
-    assert len(to_ask(never, DATASET)) == 3

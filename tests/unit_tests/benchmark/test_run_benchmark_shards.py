@@ -10,7 +10,7 @@ import pytest
 from graphrag_eval_lc import run_benchmark, score_run
 from graphrag_eval_lc.benchmark.run_benchmark import plan_benchmark
 from graphrag_eval_lc.benchmark.run_options import CheckedOptions
-from graphrag_eval_lc.errors import OptionError, RunFolderError
+from graphrag_eval_lc.errors import RunFolderError
 
 QUESTIONS = [{"id": f"q{number}", "question_text": f"{number}?"} for number in range(12)]
 DATASET: list[Any] = [{"template_id": "t", "questions": QUESTIONS}]
@@ -66,18 +66,6 @@ def test_shard_has_its_part_of_the_limits() -> None:
     assert whole.in_shard() is whole
 
 
-def test_note_says_which_part_it_is(tmp_path: Path) -> None:
-    options: dict[str, Any] = {"shard": "2/3", "max_cost": 3.0, "max_failures": 5, "progress": "off"}
-    config = {"gates": [{"metric": "steps_score", "under": 0.5}]}
-    run = run_benchmark(answer, DATASET, config=config, **options)
-    part = (
-        f"this is shard 2/3 of a run: {len(run.results)} questions of 12, with $1.00 of its $3.00, 2 of its 5 failures"
-    )
-    assert run.notes == [f"{part}; the gates are checked when the shards are merged"]
-    assert run.gate_results() == []
-    assert plan_benchmark(answer, DATASET, **options).notes == (part,)
-
-
 @pytest.mark.full
 def test_another_shard_in_the_folder_is_refused_also_with_force(tmp_path: Path) -> None:
     folder = tmp_path / "run"
@@ -110,23 +98,3 @@ def test_shard_goes_on_and_is_scored_again_alone(tmp_path: Path) -> None:
     scored = score_run(tmp_path / "run")
     assert scored.warnings == []
     assert [result["question_id"] for result in scored.results] == [each["question_id"] for each in first.results]
-
-
-def test_sample_needs_a_seed_that_all_shards_share() -> None:
-    with pytest.raises(OptionError, match="shard with sample needs seed"):
-        CheckedOptions(shard="1/2", sample=3)
-    parts = [asked(shard=f"{number}/2", sample=5, seed=1) for number in (1, 2)]
-    assert sorted(chain(*parts)) == sorted(asked(sample=5, seed=1))
-
-
-def test_gates_of_the_whole_run_are_refused() -> None:
-    with pytest.raises(OptionError, match="Pass the gates to merge_runs"):
-        CheckedOptions(shard="1/2", gates=["steps_score=0.9"])
-
-
-def test_shard_without_questions_is_a_run(tmp_path: Path) -> None:
-    one: list[Any] = [{"template_id": "t", "questions": QUESTIONS[:1]}]
-    sizes = [
-        len(run_benchmark(answer, one, output_dir=tmp_path / n, shard=f"{n}/2", progress="off").results) for n in "12"
-    ]
-    assert sorted(sizes) == [0, 1]

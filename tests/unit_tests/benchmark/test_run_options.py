@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from graphrag_eval_lc.benchmark.run_options import CheckedOptions, RunOptions
+from graphrag_eval_lc.benchmark.run_options import CheckedOptions
 from graphrag_eval_lc.benchmark.score_responses import score_run
 from graphrag_eval_lc.dataset.selection import Selection
 from graphrag_eval_lc.errors import AgentError, CaptureError, ConfigError, OptionError
@@ -36,30 +36,10 @@ def test_values_are_completed() -> None:
         timeout=5,
         config={"steps": {"scoring": "all_groups"}},
     )
-    assert (options.output_dir, options.log_file, options.tags) == (
-        Path("runs/a"),
-        Path("log.jsonl"),
-        ("night",),
-    )
+    assert (options.output_dir, options.log_file, options.tags) == (Path("runs/a"), Path("log.jsonl"), ("night",))
     assert (options.max_time, str(options.failure_limit), options.timeout) == (120.0, "5%", 5.0)
     assert (options.retry.max_retries, options.retry.retry_on) == (0, (ValueError,))
     assert options.config.steps.scoring == "all_groups"
-
-
-@pytest.mark.parametrize("name", sorted(RunOptions.model_fields))
-def test_none_is_the_default_wherever_an_option_may_be_left_out(name: str) -> None:
-    if "None" in str(RunOptions.model_fields[name].annotation):
-        checked(**{name: None})
-
-
-@pytest.mark.parametrize(("given", "mode"), [(True, "auto"), (False, "off"), ("lines", "lines"), ("bar", "bar")])
-def test_progress_may_be_switched(given: Any, mode: str) -> None:
-    assert checked(progress=given).progress == mode
-
-
-def test_one_id_may_stand_without_a_list() -> None:
-    selection = checked(template_ids="t1", question_ids=["q1", 2]).selection
-    assert (selection.template_ids, selection.question_ids) == (("t1",), ("q1", "2"))
 
 
 def test_functions_may_be_given_by_their_specs(tmp_path: Path) -> None:
@@ -113,53 +93,11 @@ def test_measures_are_a_list_of_texts(value: Any) -> None:
         score_run("run", measures=value)
 
 
-def test_capture_option_that_does_not_exist_is_told_with_the_nearest() -> None:
-    with pytest.raises(OptionError, match=r"unknown option 'step_name'.*Did you mean step_names\?"):
-        checked(capture={"step_name": {}})
-
-
-def test_seed_without_a_sample_is_refused() -> None:
-    with pytest.raises(OptionError, match="a seed alone selects nothing"):
-        checked(seed=3)
-
-
 def test_values_of_other_rooms_are_refused_by_them() -> None:
     with pytest.raises(CaptureError, match="redact"):
         checked(capture={"redact": 3})
     with pytest.raises(ConfigError, match="step"):
         checked(config={"step": {}})
-
-
-# --- the seed of an earlier session ----------------------------------------------------------------------------------
-
-
-def test_seed_that_was_drawn_is_that_of_the_earlier_session() -> None:
-    options = checked(sample=3)
-    assert options.selection_in({"selection": {"sample": 3, "seed": 7}}).seed == 7
-
-
-@pytest.mark.parametrize(
-    "earlier", [None, {}, {"selection": {}}, {"selection": {"sample": 4, "seed": 7}}, {"selection": {"sample": 3}}]
-)
-def test_seed_of_another_selection_is_not_taken(earlier: dict[str, Any] | None) -> None:
-    options = checked(sample=3)
-    assert options.selection_in(earlier) == options.selection
-
-
-def test_seed_that_was_given_stays() -> None:
-    assert checked(sample=3, seed=1).selection_in({"selection": {"sample": 3, "seed": 7}}).seed == 1
-
-
-def test_replaced_values_leave_the_options_as_they_were() -> None:
-    options = checked(sample=3, seed=1)
-    other = options.replaced(selection=Selection(limit=2))
-    assert (other.selection, other.sample, options.selection.seed) == (Selection(limit=2), 3, 1)
-
-
-@pytest.mark.parametrize(("name", "value"), [("overwrite", "no"), ("judge_cache", 0), ("label", 3), ("force", None)])
-def test_texts_and_switches_are_nothing_else(name: str, value: Any) -> None:
-    with pytest.raises(OptionError, match=f"^key {name}: {name} cannot be {value!r}"):
-        checked(**{name: value})
 
 
 # --- what is kept of the agent's steps -------------------------------------------------------------------------------

@@ -4,7 +4,6 @@ import asyncio
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
-from uuid import UUID
 
 import pytest
 
@@ -49,7 +48,8 @@ class Session:
             output.prepare(self.options)
             output.observers = [self.note]
             output.resume(begun_record("agent", templates, templates, questions, self.options, None), self.options, {})
-            run = await asyncio.wait_for(Runner(self.options, output, self.stop).arun(agent, templates, questions), 60)
+            runner = Runner(self.options, output, self.stop, templates, questions)
+            run = await asyncio.wait_for(runner.arun(agent), 60)
         self.responses = {
             (response["question_id"], response.get("repeat", 1)): dict(response) for response in run.responses
         }
@@ -102,47 +102,6 @@ async def test_response_of_the_last_attempt_has_its_error() -> None:
     assert len(response["failed_attempts"]) == 2
     assert [fields["retry_in_sec"] for fields in session.fields("attempt_failed")] == [0.0, 0.0, None]
     assert "interrupted" not in response
-
-
-async def test_error_that_is_not_worth_it_is_not_tried_again() -> None:
-    session = Session(failing(1, ValueError))
-    await session.run()
-    assert session.responses["q0", 1]["error"] == "ValueError"
-    assert "failed_attempts" not in session.responses["q0", 1]
-
-
-async def test_timeout_of_the_question_is_not_tried_again() -> None:
-    async def hangs(question: str) -> None:
-        await asyncio.Event().wait()
-
-    session = Session(hangs, timeout=0.05)
-    await session.run()
-    assert len(session.fields("attempt_started")) == 1
-    assert session.responses["q0", 1]["error"].startswith("QuestionTimeoutError")
-
-
-async def test_each_attempt_has_a_thread_of_its_own() -> None:
-    from langchain_core.runnables import RunnableConfig, RunnableLambda
-
-    threads: list[str] = []
-    attempts: list[str] = []
-
-    async def agent(state: Any, config: RunnableConfig) -> str:
-        threads.append(config["configurable"]["thread_id"])
-        attempts.append(config["metadata"]["attempt_id"])
-        if len(threads) == 1:
-            raise ConnectionError
-        return "yes"
-
-    await Session(RunnableLambda(agent), repeats=2, max_concurrency=1).run()
-    assert [attempt.partition("/")[2] for attempt in attempts] == ["1/q0/1/1", "1/q0/1/2", "1/q0/2/1"]
-    assert len({str(UUID(thread)) for thread in threads}) == 3
-
-
-async def test_each_sample_has_its_own_retries() -> None:
-    session = Session(failing(1), max_concurrency=2)
-    assert await session.run(4) == 0
-    assert [response["status"] for response in session.responses.values()] == ["success"] * 4
 
 
 # --- rate limits -----------------------------------------------------------------------------------------------------
@@ -220,15 +179,6 @@ async def test_sample_that_waits_for_its_retry_when_the_run_stops_is_interrupted
     assert "failed_attempts" not in response
 
 
-@pytest.mark.parametrize(("limit", "asked"), [(0, 1), (2, 3), ("20%", 3), ("100%", 10), (10, 10)])
-async def test_run_ends_when_too_many_failed(limit: Any, asked: int) -> None:
-    session = Session(failing(9, ValueError), max_concurrency=1, max_failures=limit)
-    assert await session.run(10) == 10 - asked
-    if asked < 10:
-        failed = "1 question" if asked == 1 else f"{asked} questions"
-        assert session.stop.message == f"{failed} failed in this session, and no more than {limit} may"
-
-
 async def test_time_that_is_over_gives_up_what_is_in_flight() -> None:
     async def hangs(question: str) -> None:
         await asyncio.Event().wait()
@@ -298,17 +248,6 @@ async def test_observer_that_fails_as_the_run_stops_does_not_leave_anybody_waiti
     asyncio.get_running_loop().set_exception_handler(lambda loop, context: problems.append(context["exception"]))
     assert await session.run(5) == 4
     assert [type(problem) for problem in problems] == [LookupError]
-
-
-# --- errors of the run itself ----------------------------------------------------------------------------------------
-
-
-async def test_function_that_fails_ends_the_run_with_its_own_error() -> None:
-    def fails(response: Any) -> None:
-        raise OSError("the disk is full")
-
-    with pytest.raises(OSError, match="the disk is full"):
-        await Session(failing(0), max_concurrency=3, on_response=fails).run(10)
 
 
 async def test_questions_in_flight_are_kept_if_a_function_of_the_caller_fails(tmp_path: Path) -> None:

@@ -1,6 +1,5 @@
 """Runs with judges, over HTTP: what they add, what they cost, and that nothing of it is lost or paid twice."""
 
-import asyncio
 import json
 import os
 import signal
@@ -9,13 +8,11 @@ import sys
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 from support.judged_runs import (
-    CHAT_REQUESTS,
     ERRORS,
     REQUESTS,
     STEP_ERRORS,
@@ -31,9 +28,7 @@ from support.signalling import send_signal
 
 from graphrag_eval_lc import run_benchmark, score_responses, score_run
 from graphrag_eval_lc.benchmark.benchmark_run import BenchmarkRun
-from graphrag_eval_lc.benchmark.run_benchmark import arun_benchmark
-from graphrag_eval_lc.errors import ConfigError, OptionError, RunFolderError
-from graphrag_eval_lc.judges.cache import PAID_IN_VAIN
+from graphrag_eval_lc.errors import ConfigError
 
 TONE = {"name": "tone", "inputs": ["actual_answer"], "instructions": "Rate.", "outputs": {"tone_score": "0 to 1"}}
 CORRECTNESS = {"metrics": ["answer_correctness"]}
@@ -102,17 +97,6 @@ def test_run_has_judged_keys_in_its_results_and_aggregates(judge: OpenAIStub, tm
     assert record_in(tmp_path)["totals"] == run.aggregates["totals"]
 
 
-def test_run_without_a_folder_is_judged_too(judge: OpenAIStub) -> None:
-    check_judged(run_of(judge, config={"custom_evaluations": [TONE]}))
-
-
-@pytest.mark.full
-async def test_run_in_an_event_loop_is_judged(judge: OpenAIStub) -> None:
-    config = {**config_of(judge), "custom_evaluations": [TONE]}
-    check_judged(await arun_benchmark(agent, judged_dataset(), config=config, progress="off"))
-    check_judged(run_benchmark(agent, judged_dataset(), config=config, progress="off"))
-
-
 @pytest.mark.parametrize("has_folder", [True, False])
 def test_recorded_responses_are_judged(judge: OpenAIStub, tmp_path: Path, has_folder: bool) -> None:
     config = {**config_of(judge), "custom_evaluations": [TONE]}
@@ -123,106 +107,11 @@ def test_recorded_responses_are_judged(judge: OpenAIStub, tmp_path: Path, has_fo
         assert record_in(folder)["judges"]["custom_evaluations"] == ["tone"]
 
 
-async def test_scoring_inside_a_running_loop_is_judged(judge: OpenAIStub, tmp_path: Path) -> None:
-    config = {**config_of(judge), "custom_evaluations": [TONE]}
-    score_responses(judged_dataset(), judged_responses(), output_dir=tmp_path)
-    check_judged(score_run(tmp_path, dataset=judged_dataset(), config=config))
-
-
-def test_each_repeat_is_judged(judge: OpenAIStub, tmp_path: Path) -> None:
-    run = run_of(judge, tmp_path, config={"custom_evaluations": [TONE]}, repeats=3)
-    check_judged(run, 6)
-    assert [dict(result)["repeat"] for result in run.results] == [1, 2, 3, 1, 2, 3]
-
-
-@pytest.mark.full
-def test_config_says_how_many_requests_are_under_way_at_once(judge: OpenAIStub) -> None:
-    judge.latency_sec = 0.05
-    run_of(judge, questions=6, config={"judges": {"max_concurrency": 3}})
-    assert judge.most_in_flight == 3
-
-
-def test_question_that_failed_costs_no_judges(judge: OpenAIStub) -> None:
-    async def fails(question: str) -> str:
-        raise ValueError("no")
-
-    run = run_of(judge, asked=fails)
-    assert judge.requests == []
-    assert "judges_cost" not in run.aggregates["totals"]
-
-
-def test_response_in_a_broken_format_is_an_error_sample_and_judged_by_nobody(judge: OpenAIStub) -> None:
-    broken: Any = [{"question_id": "q0", "actual_steps": "none"}, *judged_responses()[1:]]
-    run = score_responses(judged_dataset(), broken, config=config_of(judge))
-    assert [result["status"] for result in run.results] == ["error", "success"]
-    assert len(judge.requests) == REQUESTS
-
-
 # --- functions -------------------------------------------------------------------------------------------------------
-
-
-def answer_length(question: dict[str, Any], response: dict[str, Any]) -> int:
-    return len(response["actual_answer"])
-
-
-async def has_steps(question: dict[str, Any], response: dict[str, Any]) -> dict[str, Any]:
-    await asyncio.sleep(0)
-    return {"number_of_calls": len(response["actual_steps"]), "kind": "retrieval"}
-
-
-def ends_with_answer(*, outputs: dict[str, Any], reference_outputs: dict[str, Any]) -> dict[str, Any]:
-    is_so = outputs["messages"][-1]["content"] == outputs["actual_answer"]
-    return {"key": "well_formed", "score": is_so, "comment": reference_outputs["reference_answer"]}
 
 
 def raises(question: dict[str, Any], response: dict[str, Any]) -> float:
     raise ValueError("nothing to see")
-
-
-EVALUATORS: list[Any] = [answer_length, has_steps, ends_with_answer, raises]
-
-
-def check_functions(run: BenchmarkRun) -> None:
-    for result in map(dict, run.results):
-        assert result["answer_length"] == len(result["actual_answer"])
-        assert (result["number_of_calls"], result["kind"]) == (1, "retrieval")
-        assert result["well_formed"] is True
-        assert result["well_formed_reason"].endswith("is in Paris.")
-        assert result["raises_error"] == "ValueError: nothing to see"
-    micro = run.aggregates["micro"]
-    assert micro["number_of_calls"]["mean"] == micro["well_formed"]["mean"] == 1
-    assert micro["answer_length"]["mean"] > 0
-    assert "judges_cost" not in run.aggregates["totals"]
-    (warning,) = run.warnings
-    assert "2 of 2 results" in warning
-    assert "raises_error: ValueError: nothing to see" in warning
-    assert run.judges == {"functions": ["answer_length", "has_steps", "ends_with_answer", "raises"]}
-
-
-def test_functions_score_a_run_and_recorded_responses_without_a_model(tmp_path: Path) -> None:
-    dataset = judged_dataset()
-    check_functions(run_benchmark(agent, dataset, output_dir=tmp_path / "a", evaluators=EVALUATORS, progress="off"))
-    check_functions(score_run(tmp_path / "a", dataset=dataset, evaluators=EVALUATORS))
-    check_functions(score_responses(dataset, judged_responses(), output_dir=tmp_path / "b", evaluators=EVALUATORS))
-    check_functions(score_responses(dataset, judged_responses(), evaluators=EVALUATORS))
-    assert not list(tmp_path.glob("*/judge_cache.jsonl"))
-    assert record_in(tmp_path / "a")["judges"]["functions"][0] == "answer_length"
-
-
-def test_functions_stand_beside_judged_metrics(judge: OpenAIStub) -> None:
-    run = run_of(judge, evaluators=[answer_length])
-    assert {"answer_f1", "answer_length"} <= run.aggregates["micro"].keys()
-
-
-def test_scores_of_functions_go_only_on_demand(tmp_path: Path) -> None:
-    dataset = judged_dataset()
-    run_benchmark(agent, dataset, output_dir=tmp_path, evaluators=[answer_length], progress="off")
-    with pytest.raises(RunFolderError, match="the evaluator answer_length"):
-        score_run(tmp_path, dataset=dataset)
-    run = score_run(tmp_path, dataset=dataset, drop_missing=True)
-    assert "answer_length" not in run.aggregates["micro"]
-    assert run.judges is None
-    assert "judges" not in record_in(tmp_path)
 
 
 # --- models given in Python ------------------------------------------------------------------------------------------
@@ -270,27 +159,6 @@ def test_langchain_chat_model_judges_without_an_llm_section(tmp_path: Path) -> N
     assert dict(responses.results[0])["answer_recall"] == 0.5
 
 
-def test_judged_metrics_of_a_model_given_in_python_go_only_on_demand(tmp_path: Path) -> None:
-    chat, dataset = NotingChat(), judged_dataset()
-    run_benchmark(agent, dataset, output_dir=tmp_path, llm=chat.model(), progress="off")
-    told = r"missing now: the model model:Model \(it judged answer_correctness, .*\); without it .* Add llm=…"
-    with pytest.raises(RunFolderError, match=told):
-        score_run(tmp_path, dataset=dataset)
-    with pytest.raises(RunFolderError, match=r"model:Model.*; or --force"):
-        run_benchmark(agent, dataset, output_dir=tmp_path, progress="off")
-    run = score_run(tmp_path, dataset=dataset, drop_missing=True)
-    assert "answer_f1" not in run.aggregates["micro"]
-    assert len(run.warnings) == 1
-
-
-def test_langchain_embeddings_judge_relevance(judge: OpenAIStub) -> None:
-    from langchain_core.embeddings import DeterministicFakeEmbedding
-
-    run = run_of(judge, embeddings=DeterministicFakeEmbedding(size=8))
-    assert "answer_relevance" in run.aggregates["micro"]
-    assert judge.embedding_requests == []
-
-
 # --- the cache -------------------------------------------------------------------------------------------------------
 
 
@@ -301,16 +169,6 @@ def test_scoring_again_asks_nothing_and_gives_the_same(judge: OpenAIStub, tmp_pa
     assert len(judge.requests) == asked
     assert again.aggregates == run.aggregates
     assert again.results == run.results
-
-
-def test_judged_metrics_that_another_config_leaves_out_go_with_a_word(judge: OpenAIStub, tmp_path: Path) -> None:
-    run_of(judge, tmp_path)
-    run = score_run(tmp_path, dataset=judged_dataset(), config={})
-    assert "answer_f1" not in run.aggregates["micro"]
-    assert run.warnings == [
-        "judged before and not any more, as the config does not ask for it: answer_correctness, answer_relevance, "
-        "retrieval_answer, retrieval_context, retrieval_utilization"
-    ]
 
 
 def test_scoring_again_asks_only_what_is_new(judge: OpenAIStub, tmp_path: Path) -> None:
@@ -324,34 +182,6 @@ def test_scoring_again_asks_only_what_is_new(judge: OpenAIStub, tmp_path: Path) 
 
 
 @pytest.mark.full
-@pytest.mark.parametrize("how", ["option", "config"])
-def test_without_the_cache_all_is_asked_again(judge: OpenAIStub, tmp_path: Path, how: str) -> None:
-    config = config_of(judge, judges={"cache": False} if how == "config" else {})
-    options: dict[str, Any] = {"judge_cache": False} if how == "option" else {}
-    run_of(judge, tmp_path, config=config, **options)
-    score_run(tmp_path, dataset=judged_dataset(), config=config, **options)
-    score_responses(judged_dataset(), judged_responses(), output_dir=tmp_path / "b", config=config, **options)
-    assert len(judge.requests) == 3 * 2 * REQUESTS
-    assert not list(tmp_path.rglob("judge_cache.jsonl"))
-
-
-def test_cache_stays_where_a_run_is_overwritten(judge: OpenAIStub, tmp_path: Path) -> None:
-    run_of(judge, tmp_path)
-    asked = len(judge.requests)
-    run_of(judge, tmp_path, overwrite=True)
-    assert len(judge.requests) == asked
-
-
-@pytest.mark.full
-def test_resumed_run_judges_what_was_done_from_the_cache(judge: OpenAIStub, tmp_path: Path) -> None:
-    run_of(judge, tmp_path, questions=2)
-    asked = len(judge.requests)
-    run = run_of(judge, tmp_path, questions=3, force=True)
-    assert len(judge.requests) == asked + REQUESTS
-    assert all(dict(result)["answer_f1"] == pytest.approx(2 / 3) for result in run.results)
-
-
-@pytest.mark.full
 def test_run_that_goes_on_with_judges_judges_what_was_answered_before(judge: OpenAIStub, tmp_path: Path) -> None:
     run_benchmark(agent, judged_dataset(), output_dir=tmp_path, progress="off")
     assert "judges" not in record_in(tmp_path)
@@ -362,41 +192,6 @@ def test_run_that_goes_on_with_judges_judges_what_was_answered_before(judge: Ope
     assert not any("answer_f1" in result for result in without.results)
     assert "judges" not in record_in(tmp_path)
     assert len((tmp_path / "responses.jsonl").read_text().splitlines()) == 2
-
-
-PRICED_FIRST = """
-import sys
-from support.judged_runs import agent, config_of, judged_dataset, judgement
-from support.openai_stub import OpenAIStub
-from graphrag_eval_lc import run_benchmark
-known = []
-def answer(request):
-    known.append("genai_prices" in sys.modules)
-    return judgement(request)
-with OpenAIStub() as stub:
-    stub.answer = answer
-    run_benchmark(agent, judged_dataset(2), config=config_of(stub), progress="off")
-assert known and all(known), known
-"""
-
-
-def test_prices_are_loaded_before_the_first_request() -> None:
-    tests = str(Path(__file__).parents[2])
-    subprocess.run([sys.executable, "-c", PRICED_FIRST], env={**os.environ, "PYTHONPATH": tests}, check=True)
-
-
-def test_impossible_record_of_the_cache_lifts_no_limit(judge: OpenAIStub, tmp_path: Path) -> None:
-    config = bounded(judge, prices=PRICES)
-    config["judges"] = {**CORRECTNESS, "max_concurrency": 1}
-    options: dict[str, Any] = {"questions": 40, "config": config}
-    run_of(judge, tmp_path, max_cost=0.05, **options)
-    with (tmp_path / "judge_cache.jsonl").open("a") as file:
-        file.write(json.dumps({"digest": PAID_IN_VAIN, "record": {"cost": -1000}}) + "\n")
-        file.write(json.dumps({"digest": PAID_IN_VAIN, "record": {"cost": float("nan")}}) + "\n")
-    asked = len(judge.requests)
-    run = run_of(judge, tmp_path, max_cost=0.05, **options)
-    assert len(judge.requests) == asked
-    assert run.stopped["reason"] == "max_cost"
 
 
 KILLED = """
@@ -544,11 +339,7 @@ def test_budget_of_money_needs_all_prices(judge: OpenAIStub, priced: dict[str, A
 def test_scoring_within_a_budget_leaves_the_rest_unjudged(judge: OpenAIStub, tmp_path: Path) -> None:
     config = bounded(judge, prices=PRICES)
     config["judges"] = {**CORRECTNESS, "max_concurrency": 1}
-    options: dict[str, Any] = {
-        "output_dir": tmp_path,
-        "config": config,
-        "max_cost": 0.0201,
-    }
+    options: dict[str, Any] = {"output_dir": tmp_path, "config": config, "max_cost": 0.0201}
     run = score_responses(judged_dataset(19), judged_responses(19), **options)
     asked = len(judge.requests)
     assert asked == 11  # one is in flight when the ten that fit have spent the budget
@@ -559,41 +350,6 @@ def test_scoring_within_a_budget_leaves_the_rest_unjudged(judge: OpenAIStub, tmp
     assert (run.stopped["reason"], run.stopped["left_out"]) == ("max_cost", 0)
     assert run.stopped["message"].endswith(f"; {19 - asked} samples were not judged")
     assert run.warnings == []
-
-
-def test_answers_in_the_cache_are_no_part_of_the_budget_of_scoring_again(judge: OpenAIStub, tmp_path: Path) -> None:
-    config = config_of(judge, judges=CORRECTNESS, prices=PRICES)
-    score_responses(judged_dataset(9), judged_responses(9), output_dir=tmp_path, config=config)
-    run = score_run(tmp_path, dataset=judged_dataset(9), config=config, max_cost=0.001)
-    assert len(judge.requests) == 9
-    assert run.stopped is None
-    assert all("answer_f1" in result for result in run.results)
-
-
-def test_unpriced_models_are_told_once_and_cost_nothing_known(judge: OpenAIStub, tmp_path: Path) -> None:
-    config = config_of(judge)
-    config["llm"]["generation"]["model"] = "judges-own"
-    run = run_of(judge, tmp_path, asked=asking_agent, config=config, questions=5)
-    assert len(run.warnings) == 1
-    assert "no price is known for agents-own, judges-own, so costs are left out" in run.warnings[0]
-    assert run.aggregates["totals"].keys().isdisjoint({"agent_cost", "cost"})
-    result = dict(run.results[0])
-    assert "answer_f1" in result
-    assert "answer_correctness_cost" not in result
-    again = score_run(tmp_path, dataset=judged_dataset(5), config=config)
-    assert list(again.warnings) == list(run.warnings)
-
-
-def test_unpriced_judges_are_told_where_the_agent_is_priced(judge: OpenAIStub) -> None:
-    config = config_of(judge, judges=CORRECTNESS, prices=AGENTS_PRICES)
-    config["llm"]["generation"]["model"] = "judges-own"
-    run = run_of(judge, asked=asking_agent, config=config)
-    assert len(run.warnings) == 1
-    assert "no price is known for judges-own" in run.warnings[0]
-    assert run.aggregates["totals"]["agent_cost"] == pytest.approx(2 * QUESTION_COST)
-    assert "cost" not in run.aggregates["totals"]
-    scored = score_responses(judged_dataset(), judged_responses(), config=config)
-    assert "no price is known for judges-own" in scored.warnings[0]
 
 
 # --- what run.json says ----------------------------------------------------------------------------------------------
@@ -671,94 +427,6 @@ def test_endpoint_that_is_gone_leaves_the_results_and_the_responses(judge: OpenA
     assert not any(key in result for result in mended.results for key in ERRORS)
 
 
-@pytest.mark.full
-def test_wrong_key_is_told_in_the_results_without_the_key(judge: OpenAIStub, tmp_path: Path) -> None:
-    config = config_of(judge)
-    for model in config["llm"].values():
-        model["api_key"] = "wrong"
-    run = run_of(judge, tmp_path, questions=30, config=config)
-    assert len(judge.requests) < 30
-    assert run.stopped is not None
-    assert (run.stopped["reason"], run.stopped["left_out"]) == ("judges", 0)
-    assert "refused 3 requests in a row and is asked nothing more" in run.stopped["message"]
-    assert "(check the API key); " in run.stopped["message"]
-    assert run.stopped["message"].endswith("samples were not judged")
-    assert run.warnings == []
-    assert not any("answer_f1" in result for result in run.results)
-    assert all("heck the API key" in dict(result)[ERRORS[0]] for result in run.results)
-    judge.requests.clear()
-    mended = run_of(judge, tmp_path, questions=30)
-    assert mended.stopped is None
-    assert all("answer_f1" in result for result in mended.results)
-
-
-def test_missing_environment_variable_is_told_before_anything_is_asked(judge: OpenAIStub, tmp_path: Path) -> None:
-    config = config_of(judge)
-    config["llm"]["generation"]["api_key"] = "${NOT_SET_ANYWHERE_KEY}"
-    asked: list[str] = []
-    with pytest.raises(ConfigError, match="NOT_SET_ANYWHERE_KEY"):
-        run_of(judge, tmp_path, asked=lambda question: asked.append(question), config=config)
-    assert not asked
-    assert not (tmp_path / "run.json").exists()
-
-
-@pytest.mark.parametrize(
-    ("options", "complaint"),
-    [
-        ({"config": {"llm": {"generation": {"api_key": "${NOT_SET_ANYWHERE_KEY}"}}}}, "NOT_SET_ANYWHERE_KEY"),
-        ({"config": {"custom_evaluations": [TONE]}}, "llm"),
-        ({"evaluators": [lambda question, response: 1.0]}, "a lambda has no name"),
-        ({"evaluators": answer_length}, "evaluators cannot be .*Give a list of functions"),
-        ({"evaluators": [3]}, "evaluator"),
-        ({"max_cost": 0}, "max_cost cannot be 0"),
-        ({"max_cost": "much"}, "max_cost cannot be 'much'"),
-        ({"max_cost": True}, "max_cost cannot be True"),
-        ({"llm": object()}, "object cannot judge"),
-    ],
-)
-def test_what_judges_cannot_be_made_of_is_told_and_costs_no_earlier_run(
-    tmp_path: Path, options: dict[str, Any], complaint: str
-) -> None:
-    run_benchmark(agent, judged_dataset(), output_dir=tmp_path, progress="off")
-    before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
-    asked: list[str] = []
-    with pytest.raises((ConfigError, OptionError), match=complaint):
-        run_benchmark(
-            asked.append, judged_dataset(), output_dir=tmp_path, overwrite=True, **{"progress": "off", **options}
-        )
-    with pytest.raises((ConfigError, OptionError), match=complaint):
-        score_responses(judged_dataset(), judged_responses(), output_dir=tmp_path, overwrite=True, **options)
-    with pytest.raises((ConfigError, OptionError), match=complaint):
-        score_run(tmp_path, dataset=judged_dataset(), **options)
-    assert not asked
-    assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before
-
-
-def test_results_file_that_fails_does_not_leave_a_run_with_a_budget_waiting(judge: OpenAIStub, tmp_path: Path) -> None:
-    def fail(event: Any) -> None:
-        if event.kind == "result_scored":
-            raise OSError("the screen is full")
-
-    config = config_of(judge, judges=CORRECTNESS, prices=PRICES)
-    with pytest.raises(OSError, match="the screen is full"):
-        run_of(judge, tmp_path, questions=20, config=config, max_cost=1.0, on_event=fail, max_concurrency=2)
-    assert len((tmp_path / "responses.jsonl").read_text().splitlines()) == 20
-
-
-def test_answer_that_breaks_the_schema_spoils_only_its_metric(judge: OpenAIStub) -> None:
-    def answer(request: StubRequest) -> Any:
-        return {"reason": 3} if kinds_of([request])["correctness"] else judgement(request)
-
-    judge.answer = answer
-    run = run_of(judge, questions=1)
-    result = dict(run.results[0])
-    assert "twice returned an answer without the requested form" in result["answer_correctness_error"]
-    assert result["answer_correctness_cost"] > 0
-    assert "answer_relevance" in result
-    assert len(judge.chat_requests) == CHAT_REQUESTS + 1
-    assert run.aggregates["totals"]["judges_cost"] > 0
-
-
 def test_observer_that_fails_ends_the_run_with_its_error_and_loses_no_judgement(
     judge: OpenAIStub, tmp_path: Path
 ) -> None:
@@ -774,14 +442,3 @@ def test_observer_that_fails_ends_the_run_with_its_error_and_loses_no_judgement(
     assert len(judge.requests) == 2 * REQUESTS
     assert paid <= 2 * REQUESTS
     assert "answer_f1" in run.aggregates["micro"]
-
-
-def events_of(judge: OpenAIStub, **options: Any) -> list[str]:
-    events: list[str] = []
-    note: Callable[[Any], None] = lambda event: events.append(event.kind)  # noqa: E731
-    run_of(judge, on_event=note, **options)
-    return events
-
-
-def test_each_judged_result_is_told(judge: OpenAIStub) -> None:
-    assert events_of(judge, questions=3).count("result_scored") == 3

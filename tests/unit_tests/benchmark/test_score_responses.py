@@ -7,9 +7,8 @@ from typing import Any
 import pytest
 import yaml
 
-from graphrag_eval_lc import load_responses, run_benchmark, score_responses, score_run
+from graphrag_eval_lc import run_benchmark, score_responses, score_run
 from graphrag_eval_lc.errors import ConfigError, DatasetError, ResponsesError, RunFolderError
-from graphrag_eval_lc.run_folder import RunFolder
 
 STEP = {"name": "s", "args": {}, "id": "c", "status": "success", "output": "1"}
 
@@ -63,40 +62,6 @@ def test_responses_may_be_a_file_a_list_or_a_mapping(tmp_path: Path) -> None:
     for responses in given:
         run = score_responses(dataset_of("1", "2"), responses)
         assert [result["steps_score"] for result in run.results] == [1.0, 0.0]
-
-
-def test_responses_by_id_are_written_with_their_ids(tmp_path: Path) -> None:
-    responses: dict[str, Any] = {"q0": {"actual_answer": "x"}}
-    score_responses(dataset_of("1"), responses, output_dir=tmp_path / "run")
-    assert load_responses(tmp_path / "run" / "responses.jsonl") == {"q0": {"question_id": "q0", "actual_answer": "x"}}
-
-
-def test_last_response_of_a_question_counts() -> None:
-    run = score_responses(dataset_of("1"), [{"question_id": "q0", "actual_steps": []}, *responses_to("q0")])
-    assert [result["steps_score"] for result in run.results] == [1.0]
-    assert len(run.responses) == 1
-
-
-def test_repeats_are_scored_each_and_summed_up(tmp_path: Path) -> None:
-    responses = [
-        {"question_id": "q0", "repeat": 2, "actual_steps": []},
-        *responses_to("q0", repeat=1),
-        *responses_to("q1", repeat=1),
-        *responses_to("q1", repeat=2),
-    ]
-    run = score_responses(dataset_of("1", "1"), responses, output_dir=tmp_path)
-    keys = [(result["question_id"], dict(result)["repeat"], result["steps_score"]) for result in run.results]
-    assert keys == [("q0", 1, 1.0), ("q0", 2, 0.0), ("q1", 1, 1.0), ("q1", 2, 1.0)]
-    assert run.aggregates["repeats"]["pass@k"] == {"1": 0.75, "2": 1.0}
-    assert dict(run.response("q0", 2))["repeat"] == 2
-
-
-def test_without_a_folder_nothing_is_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    run = score_responses(dataset_of("1"), {})
-    assert run.output_dir is None
-    assert run.responses == []
-    assert not list(tmp_path.iterdir())
 
 
 def test_folder_of_an_earlier_run_is_replaced_only_on_demand(tmp_path: Path) -> None:
@@ -171,41 +136,10 @@ def test_mended_reference_changes_the_scores_and_nothing_else(folder: Path, data
     assert run.stopped is None
 
 
-def test_other_config_is_used_and_kept(folder: Path) -> None:
-    score_run(folder, config={"repeats": {"threshold": 0.25}})
-    assert record_in(folder)["config"]["repeats"]["threshold"] == 0.25
-    score_run(folder)
-    assert record_in(folder)["config"]["repeats"]["threshold"] == 0.25
-
-
-def test_only_what_was_selected_is_scored(tmp_path: Path, dataset_path: Path) -> None:
-    run_benchmark(agent, dataset_path, output_dir=tmp_path / "run", question_ids=["q0", "q2"], progress="off")
-    run = score_run(tmp_path / "run")
-    assert [result["question_id"] for result in run.results] == ["q0", "q2"]
-    assert record_in(tmp_path / "run")["selection"] == {"question_ids": ["q0", "q2"]}
-
-
-def test_questions_that_were_left_out_stay_out(tmp_path: Path) -> None:
-    dataset = dataset_of(*"1" * 10)
-    dataset[0]["questions"].reverse()  # the one that fails comes first
-    run_benchmark(agent, dataset, output_dir=tmp_path, max_failures=0, max_concurrency=1, progress="off")
-    run = score_run(tmp_path, dataset=dataset)
-    assert [result["question_id"] for result in run.results] == ["q9"]
-    assert run.stopped is not None
-    assert (run.stopped["reason"], run.stopped["left_out"]) == ("max_failures", 9)
-
-
 def test_questions_without_a_recorded_response_stay_error_samples(tmp_path: Path) -> None:
     score_responses(dataset_of("1", "1"), responses_to("q0"), output_dir=tmp_path)
     run = score_run(tmp_path, dataset=dataset_of("1", "1", "1"))
     assert [result["status"] for result in run.results] == ["success", "error", "error"]
-
-
-def test_repeats_stay(tmp_path: Path) -> None:
-    first = run_benchmark(agent, dataset_of("1", "1"), output_dir=tmp_path, repeats=3, progress="off")
-    again = score_run(tmp_path, dataset=dataset_of("1", "1"))
-    assert again.results == first.results
-    assert again.aggregates == first.aggregates
 
 
 def test_question_that_changed_or_went_is_told(folder: Path, dataset_path: Path) -> None:
@@ -218,20 +152,6 @@ def test_question_that_changed_or_went_is_told(folder: Path, dataset_path: Path)
         "1 question with another text than was asked: q0",
         "1 question of the run no longer in the dataset: q2",
     ]
-
-
-def test_of_many_questions_that_went_five_are_named_and_the_others_counted(tmp_path: Path) -> None:
-    score_responses(dataset_of(*"11111111"), responses_to(*(f"q{i}" for i in range(8))), output_dir=tmp_path)
-    run = score_run(tmp_path, dataset=dataset_of("1"))
-    assert run.warnings == ["7 questions of the run no longer in the dataset: q1, q2, q3, q4, q5 and 2 more"]
-
-
-def test_torn_line_of_the_journal_is_told(folder: Path) -> None:
-    with (folder / "responses.jsonl").open("a") as file:
-        file.write('{"question_id": "q0", "actual_')
-    run = score_run(folder)
-    assert len(run.results) == 3
-    assert "was cut off while it was written" in run.warnings[0]
 
 
 def test_dataset_that_is_not_there_is_told(folder: Path, dataset_path: Path) -> None:
@@ -254,21 +174,6 @@ def test_folder_without_a_run_is_told(tmp_path: Path) -> None:
     assert not (tmp_path / "absent").exists()
     with pytest.raises(RunFolderError, match="the folder holds no run"):
         score_run(tmp_path)
-
-
-def test_folder_that_is_in_use_is_refused(folder: Path) -> None:
-    with RunFolder(folder).lock(), pytest.raises(RunFolderError, match="works in this folder"):
-        score_run(folder)
-
-
-def test_bad_dataset_or_config_leaves_the_results_as_they_are(folder: Path, dataset_path: Path) -> None:
-    before = {path.name: path.read_bytes() for path in folder.iterdir()}
-    with pytest.raises(ConfigError):
-        score_run(folder, config={"absent": 1})
-    dataset_path.write_text("- template_id: 3\n  questions: [x]\n")
-    with pytest.raises(DatasetError):
-        score_run(folder)
-    assert {path.name: path.read_bytes() for path in folder.iterdir()} == before
 
 
 def test_scored_run_goes_on_afterwards(folder: Path, dataset_path: Path) -> None:
@@ -302,22 +207,3 @@ def test_measures_of_a_run_may_be_others_when_it_is_scored_again(tmp_path: Path)
 
 
 # --- graded steps ----------------------------------------------------------------------------------------------------
-
-GRADED: dict[str, Any] = {"steps": {"grading": "graded"}}
-NOTE = "Steps are graded: steps_score is steps_f1, over all groups"
-
-
-def test_a_run_that_is_scored_again_with_another_grading_says_so(tmp_path: Path) -> None:
-    path = tmp_path / "run"
-    dataset_file = tmp_path / "qa.json"
-    dataset_file.write_text(json.dumps(dataset_of("1", "2")))
-    assert score_responses(dataset_file, responses_to("q0", "q1"), output_dir=path).notes == []
-    graded = score_run(path, config=GRADED)
-    assert [text for text in graded.warnings if "graded" in text] == [
-        "steps are graded now and were binary before, so that steps_score is not comparable with that of before"
-    ]
-    assert graded.notes == [NOTE]
-    assert record_in(path)["config"]["steps"]["grading"] == "graded"
-    again = score_run(path)
-    assert ([text for text in again.warnings if "graded" in text], again.notes) == ([], [NOTE])
-    assert NOTE in again._repr_html_()

@@ -7,9 +7,7 @@ from typing import Any
 import pytest
 
 from graphrag_eval_lc import run_benchmark, score_responses, score_run
-from graphrag_eval_lc.errors import DatasetError, OptionError, RunFolderError
-from graphrag_eval_lc.matching import register_matcher
-from graphrag_eval_lc.registry import registered_only_here
+from graphrag_eval_lc.errors import DatasetError
 
 STEP = {"name": "s", "args": {}, "id": "c", "status": "success", "output": "1"}
 
@@ -74,25 +72,6 @@ def test_how_many_questions_have_a_response_is_said_where_only_these_are_scored(
     assert list(score_responses(DATASET, responses_to("l1")).notes) == []
 
 
-def test_response_that_failed_is_a_response() -> None:
-    run = score_responses(DATASET, [{"question_id": "l2", "error": "away"}], answered_only=True)
-    assert [(result["question_id"], result["error"]) for result in run.results] == [("l2", "away")]
-
-
-def test_all_repeats_of_a_selected_question_are_scored() -> None:
-    responses = [*responses_to("l1", repeat=2), *responses_to("l1", repeat=1), *responses_to("n1")]
-    run = score_responses(DATASET, responses, template_ids=["lines"], answered_only=True)
-    assert [(result["question_id"], result["repeat"]) for result in run.results] == [("l1", 1), ("l1", 2)]
-    assert run.aggregates["repeats"]["count"] == 2
-
-
-def test_folder_keeps_the_responses_to_all_questions(tmp_path: Path) -> None:
-    run = score_responses(DATASET, responses_to("l1", "n2"), output_dir=tmp_path / "run", template_ids=["nodes"])
-    kept = [json.loads(line)["question_id"] for line in (tmp_path / "run" / "responses.jsonl").read_text().splitlines()]
-    assert kept == ["l1", "n2"]
-    assert [response["question_id"] for response in run.responses] == ["n2"]
-
-
 @pytest.mark.parametrize(
     ("options", "message"),
     [
@@ -110,18 +89,6 @@ def test_selection_of_nothing_is_one_error_and_writes_nothing(
     assert not (tmp_path / "run").exists()
 
 
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"answered_only": "yes"}, "answered_only cannot be 'yes'. It must be a valid boolean."),
-        ({"template_ids": 3}, "template_ids cannot be 3. Give a list of ids."),
-    ],
-)
-def test_selection_of_a_wrong_type_is_one_error(options: dict[str, Any], message: str) -> None:
-    with pytest.raises(OptionError, match=message):
-        score_responses(DATASET, responses_to("l1"), **options)
-
-
 # --- where most questions have no response ---------------------------------------------------------------------------
 
 MANY: list[Any] = [template(f"t{number}", f"q{number}") for number in range(24)]
@@ -133,17 +100,6 @@ def test_most_questions_without_a_response_are_one_warning_with_the_way_out() ->
         "--answered-only (answered_only=True) scores only the others"
     ]
     assert list(score_responses(MANY, responses_to("q0", "q3"), answered_only=True).warnings) == []
-
-
-def test_no_response_at_all_is_warned_of_without_a_way_out_that_is_none() -> None:
-    (warning,) = score_responses(MANY, []).warnings
-    assert warning == "24 of 24 questions have no response and count as failed: q0, q1, q2 and 21 more"
-
-
-def test_half_of_the_questions_and_a_few_without_a_response_are_no_warning() -> None:
-    half = responses_to(*(f"q{number}" for number in range(12)))
-    assert list(score_responses(MANY, half).warnings) == []
-    assert list(score_responses(DATASET, responses_to("l1")).warnings) == []
 
 
 # --- a run's folder --------------------------------------------------------------------------------------------------
@@ -189,27 +145,6 @@ def test_run_of_an_agent_is_scored_in_part_and_remembers_what_it_asked(tmp_path:
     assert (record["selection"], record["questions"]) == (asked["selection"], asked["questions"])
     assert not [text for text in run.warnings if "no longer in the dataset" in text]
     assert ids_of(score_run(tmp_path / "run", dataset=DATASET)) == ["l1", "l2"]
-
-
-def test_run_that_goes_on_has_all_its_questions_again(tmp_path: Path) -> None:
-    for _ in range(2):
-        run = run_benchmark(lambda question: "1", DATASET, output_dir=tmp_path / "run")
-        assert len(run.results) == 5
-        assert "scored_selection" not in record_in(tmp_path / "run")
-        assert ids_of(score_run(tmp_path / "run", dataset=DATASET, template_ids=["nodes"])) == ["n1", "n2"]
-        assert record_in(tmp_path / "run")["scored_selection"] == {"template_ids": ["nodes"]}
-
-
-def test_matcher_of_a_question_that_is_not_selected_is_missed_when_all_are_scored_again(tmp_path: Path) -> None:
-    dataset: list[Any] = [template("plain", "p"), {"template_id": "own", "questions": []}]
-    step = {"name": "own_step", "output": "1"}
-    dataset[1]["questions"] = [{"id": "o", "question_text": "?", "reference_steps": [[step]]}]
-    with registered_only_here():
-        register_matcher(name="own_step")(lambda reference, actual: 1.0)
-        score_responses(dataset, responses_to("p", "o"), output_dir=tmp_path / "run")
-        score_run(tmp_path / "run", dataset=dataset, template_ids=["plain"])
-    with pytest.raises(RunFolderError, match="the matcher for own_step"):
-        score_run(tmp_path / "run", dataset=dataset)
 
 
 @pytest.mark.parametrize(

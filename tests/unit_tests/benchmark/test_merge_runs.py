@@ -2,7 +2,6 @@
 
 import json
 import shutil
-import stat
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -10,9 +9,8 @@ from typing import Any
 import pytest
 
 from graphrag_eval_lc import load_run, merge_runs, score_run
-from graphrag_eval_lc.benchmark.merging.merge_runs import plan_merge
+from graphrag_eval_lc.benchmark.merge_runs import plan_merge
 from graphrag_eval_lc.errors import OptionError, RunFolderError
-from graphrag_eval_lc.run_folder import RunFolder
 
 Part = Callable[..., Path]
 Shards = Callable[..., list[Path]]
@@ -31,10 +29,6 @@ def record_of(folder: str) -> dict[str, Any]:
 def journal_of(folder: str) -> dict[str, dict[str, Any]]:
     lines = Path(folder, "responses.jsonl").read_text().splitlines()
     return {record["question_id"]: record for record in map(json.loads, lines)}
-
-
-def modes_in(folder: str) -> set[int]:
-    return {stat.S_IMODE(path.stat().st_mode) for path in Path(folder).iterdir()}
 
 
 def write_record(folder: Path, **changes: Any) -> None:
@@ -82,17 +76,6 @@ def test_run_goes_on_with_what_is_missing(shards: Shards, part: Part) -> None:
     assert merge_runs([*folders[:2], "night"], output_dir="all").stopped is None
 
 
-def test_metrics_of_an_evaluator_are_those_that_it_gave_in_any_part(shards: Shards) -> None:
-    def found(question: Any, response: Any) -> dict[str, bool]:
-        return {f"has_{response['actual_answer'][0]}": True}
-
-    folders = shards(evaluators=[found])
-    merge_runs(folders, output_dir="night")
-    (evaluator,) = record_of("night")["evaluators"]
-    given = {name for folder in folders for name in record_of(str(folder))["evaluators"][0]["metrics"]}
-    assert set(evaluator["metrics"]) == given
-
-
 def test_order_of_the_folders_does_not_matter_and_one_given_twice_is_one(shards: Shards) -> None:
     folders = shards()
     merge_runs(folders, output_dir="a")
@@ -100,18 +83,6 @@ def test_order_of_the_folders_does_not_matter_and_one_given_twice_is_one(shards:
     assert Path("a/responses.jsonl").read_bytes() == Path("b/responses.jsonl").read_bytes()
     assert Path("a/results.jsonl").read_bytes() == Path("b/results.jsonl").read_bytes()
     assert Path("a/aggregates.yaml").read_bytes() == Path("b/aggregates.yaml").read_bytes()
-
-
-@pytest.mark.full
-def test_merge_of_a_merge_knows_all_shards(shards: Shards) -> None:
-    folders = shards(4)
-    half = merge_runs(folders[:2], output_dir="half")
-    assert "shards 3/4, 4/4 are missing" in str(half.stopped)
-    whole = merge_runs(["half", *folders[1:]], output_dir="night")
-    assert whole.stopped is None
-    assert [each["shard"] for each in record_of("night")["merged"]] == ["1/4", "2/4", "3/4", "4/4"]
-    assert len(record_of("night")["times"]["sessions"]) == 4
-    assert "shard 3/4 is missing" in str(merge_runs(["half", folders[3]], output_dir="most").stopped)
 
 
 def test_runs_of_parts_of_the_questions_are_one_run(part: Part) -> None:
@@ -125,20 +96,6 @@ def test_runs_of_parts_of_the_questions_are_one_run(part: Part) -> None:
     part("whole")
     with pytest.raises(RunFolderError, match="2 samples have two different answers: q1 in a and c, q7 in b and c"):
         merge_runs(["a", "b", "c"], output_dir="three")
-
-
-@pytest.mark.parametrize(
-    ("selections", "expected"),
-    [
-        ([{"question_ids": ["q7"]}, {"question_ids": ["q2"]}], {"question_ids": ["q2", "q7"]}),
-        ([{"question_ids": ["q7"]}, {"question_ids": ["q7"]}], {"question_ids": ["q7"]}),
-    ],
-)
-def test_selection_is_that_of_all_parts(part: Part, selections: list[Any], expected: dict[str, Any]) -> None:
-    folders = [part(f"p{number}", **selection) for number, selection in enumerate(selections)]
-    merge_runs(folders, output_dir="merged", force=True)
-    assert record_of("merged")["selection"] == expected
-    part("merged", **expected)
 
 
 @pytest.mark.parametrize(
@@ -163,12 +120,6 @@ def test_what_differs_is_refused_and_named(part: Part, options: dict[str, Any], 
         merge_runs(["night-1-of-2", "night-2-of-2"], output_dir="night")
     assert part_of_message in str(refused.value)
     assert not Path("night").exists()
-
-
-def test_fewer_places_on_one_machine_are_no_difference(part: Part) -> None:
-    part("a", shard="1/2", max_concurrency=2)
-    part("b", shard="2/2", max_concurrency=5)
-    assert merge_runs(["a", "b"], output_dir="night").stopped is None
 
 
 def test_other_limits_are_merged_with_force_and_another_dataset_never(part: Part) -> None:
@@ -292,32 +243,6 @@ def test_failed_attempts_and_costs_are_those_of_all_parts(shards: Shards, part: 
     assert merged.aggregates["totals"].keys() == totals[0].keys()
 
 
-def test_files_are_for_their_owner_alone_unless_they_are_to_be_open(shards: Shards) -> None:
-    folders = shards(2)
-    merge_runs(folders, output_dir="private")
-    merge_runs(folders, output_dir="open", open_files=True)
-    private, opened = (modes_in(name) for name in ("private", "open"))
-    assert private == {0o600}
-    assert stat.S_IMODE(Path("private").stat().st_mode) == 0o700
-    assert 0o600 not in opened
-
-
-def test_links_in_a_part_are_not_followed(shards: Shards) -> None:
-    folders = shards(2)
-    (folders[0] / "responses.jsonl").rename("elsewhere.jsonl")
-    (folders[0] / "responses.jsonl").symlink_to(Path("elsewhere.jsonl").absolute())
-    with pytest.raises(RunFolderError, match="this is a symbolic link"):
-        merge_runs(folders, output_dir="night")
-    assert not Path("night").exists()
-
-
-def test_shard_that_still_runs_is_refused(shards: Shards) -> None:
-    folders = shards(2)
-    with RunFolder(folders[1]).lock(), pytest.raises(RunFolderError, match="works in this folder"):
-        merge_runs(folders, output_dir="night")
-    assert merge_runs(folders, output_dir="night").stopped is None
-
-
 def test_shard_that_was_killed_before_it_wrote_anything_is_left_out(shards: Shards) -> None:
     folders = shards(2)
     for path in folders[1].iterdir():
@@ -355,46 +280,12 @@ def test_what_is_no_run_is_refused(part: Part, runs: Any, what: str) -> None:
         merge_runs(runs, output_dir="night")
 
 
-def test_label_of_the_merged_run_is_that_of_all_or_a_new_one(part: Part) -> None:
-    folders = [part("a", shard="1/2", label="one"), part("b", shard="2/2", label="two")]
-    merge_runs(folders, output_dir="night")
-    assert "label" not in record_of("night")
-    merge_runs(folders, output_dir="named", label="both")
-    assert record_of("named")["label"] == "both"
-
-
-def test_gates_of_the_config_are_checked_on_the_merged_run(shards: Shards) -> None:
-    folders = shards(2, config={"gates": [{"metric": "elapsed_sec", "over": 100}]})
-    merged = merge_runs(folders, output_dir="night", gates=["total_tokens.max=1"])
-    assert len(merged.gates) == 2
-
-
-def test_record_without_questions_is_refused(shards: Shards) -> None:
-    folders = shards(2)
-    for folder in folders:
-        write_record(folder, questions={})
-    with pytest.raises(RunFolderError, match=r"run\.json names no question that the dataset has"):
-        merge_runs(folders, output_dir="night")
-
-
 def test_plan_counts_and_writes_nothing(shards: Shards) -> None:
     folders = shards()
     plan = plan_merge(folders, output_dir="night")
     assert (plan.runs, plan.samples, plan.answered, plan.errors, plan.missing) == (3, 12, 12, 2, "")
     assert "shard 1/3 is missing" in plan_merge(folders[1:], output_dir="night").missing
     assert not Path("night").exists()
-
-
-def test_other_commits_and_versions_are_told(shards: Shards) -> None:
-    folders = shards(2)
-    versions = {**record_of("night-2-of-2")["versions"], "langgraph": "9"}
-    write_record(folders[1], versions=versions, git={"commit": "b" * 40})
-    write_record(folders[0], git={"commit": "a" * 40})
-    warnings = merge_runs(folders, output_dir="night").warnings
-    assert warnings[0] == "the parts were asked at 2 commits: aaaaaaaaaaaa, bbbbbbbbbbbb"
-    assert warnings[1].startswith("the parts were asked with langgraph ")
-    sessions = record_of("night")["times"]["sessions"]
-    assert [session.get("git") for session in sessions] == [None, {"commit": "b" * 40}]
 
 
 def test_merge_that_was_killed_is_not_gone_on_with_and_is_done_again(shards: Shards, part: Part) -> None:

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from graphrag_eval_lc.benchmark.run_identity import capture_warnings, changed_questions, refuse_changes
+from graphrag_eval_lc.benchmark.earlier_run import refuse_changes
 from graphrag_eval_lc.errors import RunFolderError
 
 RUN: dict[str, Any] = {
@@ -47,12 +47,6 @@ def test_other_agent_is_refused_with_both_names() -> None:
     assert "--overwrite (overwrite=True)" in text
 
 
-def test_other_config_of_the_agent_is_refused() -> None:
-    now = {key: RUN[key] for key in RUN if key != "agent_config"}
-    assert "the agent's config was {'recursion_limit': 5} and is none" in refusal(now)
-    assert "the agent's config was none and is {'recursion_limit': 5}" in refusal(RUN, now)
-
-
 CAPTURE: dict[str, Any] = {
     "step_names": {},
     "retrieval_documents": False,
@@ -69,26 +63,6 @@ def test_other_options_of_the_capture_are_refused_with_both_values() -> None:
     assert "and is 9." in text
 
 
-@pytest.mark.parametrize("before", [{}, {"capture": None}, {"capture": CAPTURE}])
-def test_run_that_does_not_tell_its_capture_had_the_defaults(before: dict[str, Any]) -> None:
-    refuse_changes({**RUN, **before}, {**RUN, "capture": CAPTURE}, Path("runs/a"))
-    assert "capture.keep_artifacts was true and is false" in refusal(
-        {**RUN, "capture": {**CAPTURE, "keep_artifacts": False}}, {**RUN, **before}
-    )
-
-
-def test_answers_that_were_recorded_otherwise_are_told_where_they_are_kept() -> None:
-    now = {**RUN, "capture": {**CAPTURE, "max_output_chars": 9}}
-    assert capture_warnings({**RUN, "capture": CAPTURE}, now) == [
-        "answers of earlier sessions are kept as they were recorded: capture.max_output_chars was none and is 9"
-    ]
-    assert capture_warnings(now, now) == []
-
-
-def test_folder_of_recorded_responses_has_no_agent() -> None:
-    assert "the agent was none and is agent.py:graph" in refusal(RUN, {**RUN, "agent": None})
-
-
 @pytest.mark.parametrize(
     ("questions", "change"),
     [
@@ -100,19 +74,3 @@ def test_folder_of_recorded_responses_has_no_agent() -> None:
 )
 def test_other_questions_are_refused_by_their_ids(questions: dict[str, str], change: str) -> None:
     assert change in refusal({**RUN, "questions": questions})
-
-
-def test_all_changes_are_told_at_once_and_long_lists_are_cut() -> None:
-    text = refusal({**RUN, "agent": "b", "questions": {f"n{number}": "x" for number in range(1007)}})
-    assert "the agent was" in text
-    assert "1,007 questions added: n0, n1, n2, n3, n4 and 1,002 more; 2 questions left out: q1, q2" in text
-
-
-def test_changed_questions_are_those_of_both_with_another_text() -> None:
-    now = {"questions": {"q1": "ccc", "q2": "bbb", "q3": "x"}}
-    assert changed_questions(RUN, now) == {"q1"}
-
-
-@pytest.mark.parametrize("earlier", [{}, {"questions": None}])
-def test_record_without_questions_knows_none(earlier: dict[str, Any]) -> None:
-    assert changed_questions(earlier, RUN) == frozenset()

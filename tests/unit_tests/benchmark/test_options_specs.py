@@ -5,9 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from graphrag_eval_lc.benchmark.run_benchmark import run_benchmark
-from graphrag_eval_lc.benchmark.specs import named_by
-from graphrag_eval_lc.errors import AgentError, MissingExtraError
+from graphrag_eval_lc.benchmark.options import named_by
+from graphrag_eval_lc.errors import AgentError
 
 FILE = """
 from langchain_core.runnables import RunnableLambda
@@ -38,20 +37,10 @@ def test_spec_of_a_file_names_its_attribute(agent_file: Path) -> None:
     assert named_by(f"{agent_file}:make").__name__ == "make"
 
 
-def test_attribute_may_be_nested(agent_file: Path) -> None:
-    assert type(named_by(f"{agent_file}:Nested.agent")).__name__ == "RunnableLambda"
-
-
 def test_spec_of_a_module_is_looked_up_in_the_current_folder(agent_file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     agent_file.rename(agent_file.with_name("module_of_the_test.py"))
     monkeypatch.chdir(agent_file.parent)
     assert named_by("module_of_the_test:nothing") == 3
-
-
-def test_file_may_import_its_neighbours(agent_file: Path) -> None:
-    agent_file.rename(agent_file.with_name("neighbour_of_the_test.py"))
-    agent_file.write_text("from neighbour_of_the_test import nothing")
-    assert named_by(f"{agent_file}:nothing") == 3
 
 
 def test_two_files_of_one_name_do_not_mix(agent_file: Path) -> None:
@@ -98,15 +87,6 @@ def test_file_that_does_not_load_says_why(
         named_by(spec.format(path=path))
 
 
-def test_missing_extra_is_told_as_it_is(agent_file: Path) -> None:
-    agent_file.write_text(
-        "from graphrag_eval_lc.errors import MissingExtraError\n"
-        "raise MissingExtraError('The demo', 'demo', 'pyoxigraph')"
-    )
-    with pytest.raises(MissingExtraError, match="pip install"):
-        named_by(f"{agent_file}:graph")
-
-
 @pytest.mark.parametrize(
     ("code", "line"),
     [("import json\nx = 1\njson.loads('{')\n", 3), ("def f(:\n", 1), ("def f():\n    return y\n\nf()\n", 2)],
@@ -120,10 +100,3 @@ def test_code_that_cannot_be_loaded_is_told_with_its_line(
     with pytest.raises(AgentError) as caught:
         named_by("failing.py:f")
     assert caught.value.hint == f"Look at failing.py, line {line}, or run it with --debug for the traceback."
-
-
-def test_a_failing_factory_is_told_with_its_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    Path("factory.py").write_text("def make():\n    raise ConnectionError('no store')\n")
-    with pytest.raises(AgentError, match=r"no store\. Look at factory\.py, line 2, or run it with --debug"):
-        run_benchmark("factory.py:make", [{"template_id": "t", "questions": [{"id": "q", "question_text": "Why?"}]}])

@@ -5,7 +5,7 @@ import time
 from itertools import pairwise
 from typing import Any
 
-from graphrag_eval_lc.benchmark.concurrency_limit import ConcurrencyLimit
+from graphrag_eval_lc.benchmark.limits import ConcurrencyLimit
 from graphrag_eval_lc.evaluation.stop_signal import StopSignal
 
 
@@ -56,34 +56,6 @@ async def test_no_more_places_than_there_are() -> None:
     assert limit.in_flight == 2
 
 
-async def test_places_go_to_those_that_wait_in_their_order() -> None:
-    limit = Limit(1)
-    await limit.take()
-    order: list[int] = []
-
-    async def work(number: int) -> None:
-        await limit.take()
-        order.append(number)
-        limit.leave()
-
-    tasks = [asyncio.create_task(work(number)) for number in range(5)]
-    await settle()
-    limit.leave()
-    await asyncio.wait_for(asyncio.gather(*tasks), 30)
-    assert order == [0, 1, 2, 3, 4]
-
-
-async def test_one_that_gave_up_waiting_does_not_take_the_place_of_another() -> None:
-    limit = Limit(1)
-    await limit.take()
-    first, second = (asyncio.create_task(limit.take()) for _ in range(2))
-    await settle()
-    first.cancel()
-    await settle()
-    limit.leave()
-    assert await asyncio.wait_for(second, 30) == 0
-
-
 # --- rate limits -----------------------------------------------------------------------------------------------------
 
 
@@ -102,29 +74,6 @@ async def test_rate_limit_of_an_attempt_after_the_halving_halves_again() -> None
     assert [number for number, _ in limit.changes] == [4, 2]
 
 
-async def test_one_place_is_the_least() -> None:
-    limit = Limit(3)
-    for _ in range(5):
-        limit.was_limited(await limit.take(), None)
-        limit.leave()
-    assert limit.limit == 1
-    assert [number for number, _ in limit.changes] == [1]
-
-
-async def test_places_above_the_new_limit_are_not_given_again() -> None:
-    limit = Limit(4)
-    epochs = await limit.start(4)
-    limit.was_limited(epochs[0], None)
-    waiting = asyncio.create_task(limit.take())
-    for _ in range(2):
-        limit.leave()
-        await settle()
-        assert not waiting.done()
-    limit.leave()
-    await asyncio.wait_for(waiting, 30)
-    assert limit.in_flight == limit.limit == 2
-
-
 async def test_limit_grows_by_one_after_as_many_good_attempts_as_there_are_places() -> None:
     limit = Limit(4)
     limit.was_limited(await limit.take(), None)
@@ -136,32 +85,6 @@ async def test_limit_grows_by_one_after_as_many_good_attempts_as_there_are_place
     limit.went_well()
     assert limit.limit == 4
     assert [number for number, _ in limit.changes] == [2, 3, 4]
-
-
-async def test_rate_limit_begins_the_row_of_good_attempts_anew() -> None:
-    limit = Limit(4)
-    epoch = await limit.take()
-    limit.was_limited(epoch, None)
-    limit.went_well()
-    limit.was_limited(epoch, None)  # of the same burst
-    limit.went_well()
-    assert limit.limit == 2
-    limit.went_well()
-    assert limit.limit == 3
-
-
-async def test_growth_lets_one_more_in() -> None:
-    limit = Limit(4)
-    epochs = await limit.start(4)
-    limit.was_limited(epochs[0], None)
-    limit.leave()
-    limit.leave()
-    waiting = asyncio.create_task(limit.take())
-    await settle()
-    assert not waiting.done()
-    limit.went_well()
-    limit.went_well()
-    await asyncio.wait_for(waiting, 30)
 
 
 async def test_nothing_starts_before_the_time_that_the_server_names() -> None:
@@ -182,26 +105,6 @@ async def test_attempts_are_spread_evenly_over_the_minute() -> None:
         await limit.take()
         starts.append(limit.clock.now - 1000)
     assert starts == [0, 2, 4, 6]
-
-
-async def test_time_without_attempts_is_not_made_up_for() -> None:
-    limit = Limit(100, per_minute=60)
-    await limit.take()
-    limit.clock.now += 600
-    await limit.start(2)
-    assert limit.clock.now == 1601
-
-
-async def test_attempts_at_the_same_time_are_spread_too() -> None:
-    limit = Limit(100, per_minute=60)
-    starts: list[float] = []
-
-    async def work() -> None:
-        await limit.take()
-        starts.append(limit.clock.now)
-
-    await asyncio.gather(*(work() for _ in range(5)))
-    assert all(later - earlier >= 1 for earlier, later in pairwise(starts))
 
 
 async def test_requests_of_processes_that_are_ready_at_once_are_spread_too() -> None:
@@ -239,15 +142,3 @@ async def test_those_that_wait_for_a_place_are_woken_when_the_run_stops() -> Non
     limit.clock.request("interrupted", "Ctrl-C")
     limit.wake_all()
     assert await asyncio.wait_for(asyncio.gather(*waiting), 30) == [None, None, None]
-
-
-async def test_those_that_wait_for_the_servers_time_are_woken_when_the_run_stops() -> None:
-    stop = StopSignal()
-    stop.bind(lambda: None)
-    limit = ConcurrencyLimit(2, None, lambda limit, reason: None)
-    limit.was_limited(0, 3600.0)
-    waiting = asyncio.create_task(limit.take_slot(stop))
-    await settle()
-    assert not waiting.done()
-    stop.request("interrupted", "Ctrl-C")
-    assert await asyncio.wait_for(waiting, 30) is None

@@ -2,17 +2,15 @@
 
 import json
 import re
-import shutil
 import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from graphrag_eval_lc import compare_runs, register_metric, run_benchmark, score_responses, score_run, validate_dataset
-from graphrag_eval_lc.benchmark.recorded_scoring import plugin_warnings
-from graphrag_eval_lc.errors import ConfigError, RunFolderError
-from graphrag_eval_lc.registry import metric_spec, registered_only_here
+from graphrag_eval_lc import compare_runs, run_benchmark, score_responses, score_run
+from graphrag_eval_lc.errors import RunFolderError
+from graphrag_eval_lc.registry import registered_only_here
 from graphrag_eval_lc.registry.plugins import load_plugins, registered_now
 
 PLUGIN_PACKAGE = Path(__file__).parents[2] / "plugin_package"
@@ -96,17 +94,6 @@ def test_a_run_records_the_plugins_that_it_used_with_what_they_gave() -> None:
     assert (evaluator["plugin"], evaluator["metrics"]) == ("acme_checks", ["is_polite", "words"])
 
 
-def test_it_is_scored_again_alike_with_them() -> None:
-    folder = scored("run", "acme_checks")
-    before = files_in(folder)
-    load_plugins(["acme_checks"], via="--plugin")
-    run = score_run(folder)
-    after = files_in(folder)
-    assert not run.warnings
-    assert {name for name in before if before[name] != after[name]} == {"run.json"}  # which says when
-    assert record_in(folder)["plugins"] == json.loads(before["run.json"])["plugins"]
-
-
 def test_without_them_it_is_refused_with_the_command_and_nothing_is_changed() -> None:
     folder = scored("run", "acme_checks")
     before = files_in(folder)
@@ -145,25 +132,6 @@ def test_a_folder_is_no_reason_to_import_what_its_config_names() -> None:
         assert score_run(folder, config={"plugins": ["words_of_the_test"]}).results[0]["words"] == 2
 
 
-def test_another_content_than_recorded_is_told() -> None:
-    Path("words.py").write_text(METRIC)
-    folder = scored("run", "words.py")
-    Path("words.py").write_text(METRIC.replace(".split()", ""))
-    load_plugins(["words.py"])
-    (warning,) = score_run(folder).warnings
-    assert warning.startswith("scored with the plugin words.py (sha256 ")
-    assert ") now, and with words.py (sha256 " in warning
-    assert not score_run(folder).warnings  # it is the recorded one now
-
-
-def test_a_metric_of_python_is_asked_for_by_its_module() -> None:
-    with registered_only_here():
-        register_metric(key="own", unit="seconds")(lambda question, response: 1.0)
-        score_responses("qa.json", responses(1.0), output_dir="run")
-    with pytest.raises(RunFolderError, match=rf"the metric own .*Add --plugin {__name__} \(in Python"):
-        score_run("run")
-
-
 def test_a_run_goes_on_only_with_its_plugins() -> None:
     options: Any = {"output_dir": "run", "progress": "off"}
     Path("words.py").write_text(METRIC)
@@ -179,47 +147,3 @@ def test_a_run_goes_on_only_with_its_plugins() -> None:
         assert again.results[0]["words"] == 2
         assert [each for each in again.warnings if "words.py" in each]
     assert run_benchmark(lambda question: "one two", DATASET, **options, limit=1, force=True).warnings
-
-
-def test_folders_are_compared_as_their_records_declare_the_metrics() -> None:
-    fast, slow = scored("fast", "acme_checks"), scored("slow", "acme_checks", seconds=30.0)
-    (compared,) = compare_runs(fast, slow).pairs
-    waiting = compared.metric("extra_wait")
-    assert waiting is not None
-    assert (waiting.lower_is_better, waiting.losses) == (True, 2)
-    assert not metric_spec("extra_wait").lower_is_better  # what a folder declares counts for that folder alone
-    assert "acme_checks" not in sys.modules
-
-
-def test_validation_takes_a_plugin_of_the_config() -> None:
-    Path("words.py").write_text(METRIC)
-    assert validate_dataset(DATASET, config={"plugins": ["words.py"]}) is not None
-    assert list(registered_now()) == ["metric words"]
-    with pytest.raises(ConfigError, match=r"plugins\.0: the plugin absent\.py cannot be used"):
-        validate_dataset(DATASET, config={"plugins": ["absent.py"]})
-
-
-@pytest.mark.parametrize("plugins", [None, [], [{"name": "b"}], [{"gives": ["metric a"]}]])
-def test_a_record_of_plugins_that_lacks_keys_breaks_nothing(plugins: Any) -> None:
-    now = {"plugins": [{"name": "a", "version": "1", "gives": ["metric a"]}]}
-    assert len(plugin_warnings({"plugins": plugins}, now)) <= 1
-
-
-def test_repeats_may_pass_by_a_metric_of_a_plugin_and_are_refused_without_it() -> None:
-    config: Any = {"plugins": ["acme_checks"], "repeats": {"metric": "extra_wait", "threshold": 5.0}}
-    with registered_only_here():
-        repeated = [{**each, "repeat": 1 + (each["elapsed_sec"] > 5)} for each in (*responses(3.0), *responses(30.0))]
-        run = score_responses("qa.json", repeated, output_dir="run", config=config)
-    assert run.aggregates["repeats"]["pass@k"] == {"1": 0.5, "2": 1.0}
-    with pytest.raises(RunFolderError, match="Add --plugin acme_checks"):
-        score_run("run")
-    complaint = (
-        r"run\.json, key repeats\.metric: 'extra_wait' is not allowed here\. "
-        r"Give the plugin that registers it, or a configuration that names another\."
-    )
-    with pytest.raises(ConfigError, match=complaint):
-        score_run("run", drop_missing=True)
-    other = shutil.copytree("run", "other")
-    assert score_run(other, config={}, drop_missing=True).aggregates["repeats"]["metric"] == "steps_score"
-    load_plugins(["acme_checks"], via="--plugin")
-    assert score_run("run").aggregates == run.aggregates

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from graphrag_eval_lc import compare_runs, run_benchmark, score_responses, score_run
-from graphrag_eval_lc.benchmark.recorded_scoring import judging_warnings, missing_scorers
+from graphrag_eval_lc.benchmark.earlier_run import judging_warnings, missing_scorers
 from graphrag_eval_lc.benchmark.run_benchmark import plan_benchmark
 from graphrag_eval_lc.benchmark.score_options import CheckedScoreOptions
 from graphrag_eval_lc.config import load_config
@@ -61,51 +61,6 @@ def folder(tmp_path: Path, forget_matchers: Forget) -> Path:
     return tmp_path / "run"
 
 
-# --- what is recorded ------------------------------------------------------------------------------------------------
-
-
-def test_record_names_the_matchers_and_evaluators_and_the_metrics_that_they_gave(folder: Path) -> None:
-    record = record_in(folder)
-    assert record["matchers"] == [{"name": "count_rows", "function": f"{__name__}:match_counts"}]
-    assert record["evaluators"] == [
-        {"name": "answer_words", "function": f"{__name__}:answer_words", "metrics": ["answer_words"]},
-        {"name": "style", "function": f"{__name__}:style", "metrics": ["politeness", "is_short"]},
-    ]
-
-
-def test_run_of_an_agent_records_them_from_its_beginning(tmp_path: Path, forget_matchers: Forget) -> None:
-    seen: list[dict[str, Any]] = []
-
-    def agent(question: str) -> str:
-        seen.append(record_in(tmp_path))
-        return "seven"
-
-    register()
-    run_benchmark(agent, DATASET, output_dir=tmp_path, evaluators=[answer_words], progress="off")
-    assert (
-        seen[0]["matchers"]
-        == record_in(tmp_path)["matchers"]
-        == [{"name": "count_rows", "function": f"{__name__}:match_counts"}]
-    )
-    assert "metrics" not in seen[0]["evaluators"][0]
-    assert record_in(tmp_path)["evaluators"][0]["metrics"] == ["answer_words"]
-
-
-def test_matcher_that_is_registered_while_the_agent_runs_is_recorded(tmp_path: Path, forget_matchers: Forget) -> None:
-    def agent(question: str) -> str:
-        register()
-        return "seven"
-
-    run_benchmark(agent, DATASET, output_dir=tmp_path, progress="off")
-    assert [matcher["name"] for matcher in record_in(tmp_path)["matchers"]] == ["count_rows"]
-
-
-def test_run_with_built_in_matchers_alone_says_so(tmp_path: Path) -> None:
-    score_responses(DATASET, RESPONSES, output_dir=tmp_path)
-    assert (record_in(tmp_path)["matchers"], record_in(tmp_path)["evaluators"]) == ([], [])
-    score_run(tmp_path, dataset=DATASET)
-
-
 # --- scoring again ---------------------------------------------------------------------------------------------------
 
 
@@ -142,29 +97,6 @@ def test_missing_ones_are_dropped_on_demand_and_told(folder: Path) -> None:
     record = record_in(folder)
     assert (record["matchers"], [each["name"] for each in record["evaluators"]]) == ([], ["style"])
     assert score_run(folder, dataset=DATASET, evaluators=[style]).warnings == []
-
-
-def test_further_ones_are_no_change(folder: Path, forget_matchers: Forget) -> None:
-    register()
-    register_matcher(name="another")(match_counts)
-
-    def more(question: Any, response: Any) -> int:
-        return 1
-
-    score_run(folder, dataset=DATASET, evaluators=[answer_words, style, more])
-    assert [each["name"] for each in record_in(folder)["evaluators"]] == ["answer_words", "style", "more"]
-
-
-def test_matcher_in_the_place_of_a_built_in_one_is_missed_too(tmp_path: Path, forget_matchers: Forget) -> None:
-    register_matcher(name="retrieval")(match_counts)
-    step = {"name": "retrieval", "relevant_ids": ["a"]}
-    dataset: list[Any] = [
-        {"template_id": "t", "questions": [{"id": "q", "question_text": "?", "reference_steps": [[step]]}]}
-    ]
-    score_responses(dataset, {}, output_dir=tmp_path)
-    forget_matchers()
-    with pytest.raises(RunFolderError, match="the matcher for retrieval"):
-        score_run(tmp_path, dataset=dataset)
 
 
 # --- going on with a run ---------------------------------------------------------------------------------------------

@@ -4,13 +4,12 @@ import hashlib
 import sys
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from graphrag_eval_lc.benchmark.recorded_scoring import scored_with
-from graphrag_eval_lc.benchmark.specs import evaluators_of
-from graphrag_eval_lc.errors import AgentError, OptionError
+from graphrag_eval_lc.benchmark.options import checked_evaluators
+from graphrag_eval_lc.benchmark.run_manifest import scored_with
+from graphrag_eval_lc.errors import AgentError
 from graphrag_eval_lc.matching import register_matcher
 from graphrag_eval_lc.registry.plugins import load_plugins
 
@@ -53,7 +52,7 @@ def test_matchers_are_recorded_with_the_plugins_that_gave_them() -> None:
 def test_functions_of_files_are_named_by_their_files_as_they_were_given() -> None:
     Path("checks.py").write_text(MATCHERS)
     load_plugins(["checks.py"], via="--plugin")
-    record = scored_with(evaluators_of(["checks.py:is_short"]))
+    record = scored_with(checked_evaluators(["checks.py:is_short"]))
     assert record == {
         "matchers": [{"name": "count_rows", "function": "checks.py:match_counts"}],
         "evaluators": [{"name": "is_short", "function": "checks.py:is_short"}],
@@ -68,22 +67,9 @@ def test_functions_of_files_are_named_by_their_files_as_they_were_given() -> Non
     }
 
 
-def test_no_plugins_are_recorded_where_nothing_is_registered() -> None:
-    assert scored_with([]) == {
-        "matchers": [],
-        "evaluators": [],
-    }
-
-
 def test_evaluators_may_be_functions_and_specs() -> None:
     Path("checks.py").write_text(MATCHERS)
-    assert [function.__name__ for function in evaluators_of([len, "checks.py:is_short"])] == ["len", "is_short"]
-    assert evaluators_of(None) == ()
+    assert [function.__name__ for function in checked_evaluators([len, "checks.py:is_short"])] == ["len", "is_short"]
+    assert checked_evaluators(None) == ()
     with pytest.raises(AgentError, match="'is_short' is not the spec of an evaluator"):
-        evaluators_of(["is_short"])
-
-
-@pytest.mark.parametrize("given", [len, "checks.py:is_short", {"a": len}, [3]])
-def test_what_is_no_list_of_functions_is_told(given: Any) -> None:
-    with pytest.raises(OptionError, match="Give a list of functions"):
-        evaluators_of(given)
+        checked_evaluators(["is_short"])

@@ -1,31 +1,159 @@
-"""What scored a run, as its run.json names it: config, dataset, plugins, metrics, and what of them is missing now."""
+"""What a run's folder says of an earlier session, held against now: what changed, what is missing, what is reused."""
 
 import os
 import shlex
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 from graphrag_eval_lc.aggregation.sample_values import grading_change
-from graphrag_eval_lc.benchmark.run_identity import Run
-from graphrag_eval_lc.config import EvaluationConfig, is_enabled, load_config
+from graphrag_eval_lc.benchmark.run_manifest import DIGESTS, Run, kept_answers, plugin_text
+from graphrag_eval_lc.config import CaptureConfig, EvaluationConfig, is_enabled, load_config
 from graphrag_eval_lc.errors import RunFolderError
-from graphrag_eval_lc.judges.custom_functions import CustomFunction, all_functions
+from graphrag_eval_lc.evaluation.samples import Shard
+from graphrag_eval_lc.json_values import json_text
+from graphrag_eval_lc.judges.custom_functions import all_functions
 from graphrag_eval_lc.masking import without_masked
 from graphrag_eval_lc.matching.matchers import custom_matchers
 from graphrag_eval_lc.records import Question, Response
-from graphrag_eval_lc.registry.custom_metrics import declaration, register_metric
+from graphrag_eval_lc.registry.custom_metrics import register_metric
 from graphrag_eval_lc.registry.metric_spec import MetricSpec
 from graphrag_eval_lc.registry.metrics import JUDGES, is_declared
-from graphrag_eval_lc.registry.modules import spec_of
-from graphrag_eval_lc.registry.plugins import plugin_of, plugin_records, registered_name
-from graphrag_eval_lc.registry.step_kinds import MatcherKey
+from graphrag_eval_lc.registry.plugins import registered_name
 from graphrag_eval_lc.run_folder import recorded_dataset
-from graphrag_eval_lc.texts import listed, plural, shortened
+from graphrag_eval_lc.texts import counted, listed, plural, shortened
 
 if TYPE_CHECKING:
     from graphrag_eval_lc.benchmark.run_options import ScoredBy
-    from graphrag_eval_lc.judges.judging import Judges
+
+_AGENT = {"agent": "the agent", "agent_source": "what it resolves to", "agent_config": "the agent's config"}
+
+
+# --- questions, agent and capture ------------------------------------------------------------------------------------
+
+
+def changed_questions(earlier: Run, now: Run) -> frozenset[str]:
+    """Return the ids of the questions whose text is another one now."""
+    before = earlier.get("questions") or {}
+    return frozenset(key for key, digest in (now.get("questions") or {}).items() if before.get(key, digest) != digest)
+
+
+def refuse_changes(earlier: Run, now: Run, folder: Path, *, is_other_agent_fine: bool = False) -> None:
+    """Refuse to resume a run of other questions, of another agent, or of which other things are kept.
+
+    A fixed reference and another configuration of the scoring do not matter: all is scored again anyway.
+    """
+    agent = () if is_other_agent_fine else agent_changes(earlier, now)
+    changes = [*agent, *_capture_changes(earlier, now), *_question_changes(earlier, now)]
+    if changes:
+        raise RunFolderError(
+            f"the folder holds a run that differs from this one: {'; '.join(changes)}",
+            path=folder,
+            hint="Give another folder; or --force (force=True) to resume nevertheless, with the answers of unchanged "
+            "questions kept; or --overwrite (overwrite=True) to start over.",
+        )
+
+
+def refuse_other_part(earlier: Run, now: Run, folder: Path) -> None:
+    """Refuse to resume another shard than the folder holds, or with a shard as with a whole run."""
+    before, after = Shard.in_record(earlier), Shard.in_record(now)
+    if before == after:
+        return
+    holds = "a whole run" if before is None else f"shard {before} of a run"
+    wanted = "the whole run" if after is None else f"shard {after}"
+    ways = ["Give another folder"]
+    ways += [] if before is None else [f"--shard {before} (shard='{before}') to resume this one"]
+    ways += [] if before is None or after is not None else ["merge to put all shards together first"]
+    hint = f"{', or '.join(ways)}; or --overwrite (overwrite=True) to start over."
+    raise RunFolderError(f"the folder holds {holds}, and {wanted} was to be asked into it", path=folder, hint=hint)
+
+
+def capture_warnings(earlier: Run, now: Run) -> list[str]:
+    """Say which options of the capture the answers of earlier sessions were recorded with, if they were others."""
+    changes = "; ".join(_capture_changes(earlier, now))
+    return [f"answers of earlier sessions are kept as they were recorded: {changes}"] if changes else []
+
+
+def question_warnings(earlier: Run, now: Run) -> Iterator[str]:
+    """Say which questions of a run have another text now, and which the dataset has no more."""
+    if changed := sorted(changed_questions(earlier, now)):
+        yield f"{counted(len(changed), 'question')} with another text than was asked: {listed(changed)}"
+    if gone := [key for key in earlier.get("questions") or () if key not in (now.get("questions") or ())]:
+        yield f"{counted(len(gone), 'question')} of the run no longer in the dataset: {listed(gone)}"
+
+
+def agent_changes(earlier: Run, now: Run) -> Iterator[str]:
+    """Yield which of the agent's spec, what it resolves to, and its config changed."""
+    for key, name in _AGENT.items():
+        before, after = earlier.get(key), now.get(key)
+        if before != after:
+            yield f"{name} was {'none' if before is None else before} and is {'none' if after is None else after}"
+
+
+def _capture_changes(earlier: Run, now: Run) -> Iterator[str]:
+    """Yield what is kept of the agent's runs otherwise; answers of both kinds would be scored next to each other."""
+    defaults = CaptureConfig().model_dump()
+    before, after = ({**defaults, **(run.get("capture") or {})} for run in (earlier, now))
+    for key in defaults:
+        if before[key] != after[key]:
+            was, is_now = ("none" if value is None else json_text(value) for value in (before[key], after[key]))
+            yield f"capture.{key} was {was} and is {is_now}"
+
+
+def _question_changes(earlier: Run, now: Run) -> Iterator[str]:
+    changed = changed_questions(earlier, now)
+    before, after = earlier.get("questions") or {}, now.get("questions") or {}
+    kinds = {
+        "with another text": [key for key in after if key in changed],
+        "added": [key for key in after if key not in before],
+        "left out": [key for key in before if key not in after],
+    }
+    for kind, ids in kinds.items():
+        if ids:
+            yield f"{counted(len(ids), 'question')} {kind}: {listed(ids)}"
+
+
+# --- answers of an agent whose source changed -------------------------------------------------------------------------
+
+
+def source_changes(earlier: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
+    """Return which files and functions that an agent was made from changed since or are gone."""
+    before, after = earlier.get(DIGESTS) or {}, now.get(DIGESTS) or {}
+    changed = [name for name in before if after.get(name) != before[name]]
+    files = [name for name in changed if ":" not in name]  # functions change with their files
+    return [f"{listed(sorted(files or changed))} changed"] if changed else []
+
+
+def refuse_other_source(answers: Mapping[str, Any], folder: Path) -> NoReturn:
+    """Refuse to reuse answers of an agent whose source changed."""
+    raise RunFolderError(
+        f"the agent changed since it gave the {kept_answers(answers).removeprefix('1 ')}: {answers['changes']}",
+        path=folder,
+        hint="Add --overwrite (overwrite=True) to ask everything again, or --keep-answers (keep_answers=True) to keep "
+        "these answers and ask only the rest.",
+    )
+
+
+def reuse_text(to_ask: int, reused: int, asked_at: str) -> str:
+    """Return how many answers a run reuses, and from when the newest of them is.
+
+    Example:
+        >>> reuse_text(0, 48, "2026-11-25 03:26"), reuse_text(12, 36, "")
+        ('0 asked, 48 reused from 2026-11-25 03:26 (--overwrite asks again)', '12 to ask, 36 reused (--overwrite ...')
+    """
+    asked = f"{to_ask:,} to ask" if to_ask else "0 asked"
+    return f"{asked}, {reused:,} reused{asked_at and f' from {asked_at}'} (--overwrite asks again)"
+
+
+def local_minute(*times: object) -> str:
+    """Return the first of some times as a person reads it: local, to the minute; empty if none can be read."""
+    for each in times:
+        try:
+            return f"{datetime.fromisoformat(str(each)).astimezone():%Y-%m-%d %H:%M}"
+        except (ValueError, OverflowError):
+            continue
+    return ""
 
 
 # --- configuration, dataset and metrics ------------------------------------------------------------------------------
@@ -61,11 +189,7 @@ def config_again(earlier: Mapping[str, Any]) -> dict[str, Any] | None:
 
 
 def dataset_of(earlier: Mapping[str, Any], folder: Path) -> str:
-    """Return the path of a run's dataset.
-
-    Raises:
-        RunFolderError: Its run.json names none, or it is not there, or no file.
-    """
+    """Return the path of a run's dataset."""
     path = recorded_dataset(earlier, folder)
     if path is None:
         raise RunFolderError(
@@ -95,77 +219,15 @@ def _measured_elsewhere(question: Question, response: Response) -> None:
     """Replace a function that was called during the run."""
 
 
-# --- what run.json says of it -----------------------------------------------------------------------------------------
-
-
-def scored_with(
-    evaluators: Iterable[Callable[..., Any] | CustomFunction], judges: "Judges | None" = None
-) -> dict[str, list[dict[str, Any]]]:
-    """Return the keys ``matchers``, ``evaluators`` and ``plugins`` of run.json.
-
-    Args:
-        evaluators: The functions that are passed.
-        judges: Who called the functions; given at the end, for which metrics each of them returned.
-
-    Returns:
-        ``matchers``: those that users registered, with ``name`` and ``media_type`` (if they are for one) and the
-        spec of the ``function``; ``evaluators``: ``name``, ``function`` and ``metrics``, of
-        registered ones the ``plugin`` too, and what a metric ``declares``; ``plugins``, if there are any: what
-        ``plugin_records`` returns of those that registered them.
-    """
-    matchers = custom_matchers()
-    metrics = {} if judges is None else judges.metrics_of_functions()
-    functions = all_functions(evaluators)
-    used = {each.registered_as: each.function for each in functions if each.registered_as is not None}
-    plugins = plugin_records({**used, **{registered_name(key): matcher for key, matcher in matchers.items()}})
-    return {
-        "matchers": [_matcher_record(key, spec_of(matcher)) for key, matcher in matchers.items()],
-        "evaluators": [_evaluator_record(each, metrics.get(each.name)) for each in functions],
-        **({"plugins": plugins} if plugins else {}),
-    }
-
-
-def _evaluator_record(evaluator: CustomFunction, metrics: Sequence[str] | None) -> dict[str, Any]:
-    record: dict[str, Any] = {"name": evaluator.name, "function": spec_of(evaluator.function)}
-    if evaluator.registered_as is not None:
-        record["plugin"] = plugin_of(evaluator.registered_as, evaluator.function).name
-    if evaluator.spec is not None:
-        record["declares"] = declaration(evaluator.spec)
-    return record if metrics is None else {**record, "metrics": metrics}
-
-
-def _matcher_record(key: MatcherKey, function: str) -> dict[str, Any]:
-    name, media_type = key
-    kinds = {"name": name, "media_type": media_type}
-    return {**{kind: value for kind, value in kinds.items() if value is not None}, "function": function}
-
-
-# --- plugins ---------------------------------------------------------------------------------------------------------
-
-_DIGEST_LENGTH = 12  # as people see it
-
-
-def plugins_text(run: Run) -> str:
-    """Return the plugins of a run with their versions, for people.
-
-    Example:
-        >>> plugins_text({"plugins": [{"name": "my_package.metrics", "distribution": "my-package", "version": "1.2"}]})
-        'my_package.metrics (my-package 1.2)'
-    """
-    return ", ".join(map(_plugin_text, run.get("plugins") or []))
+# --- what scored it, then and now -------------------------------------------------------------------------------------
 
 
 def plugin_warnings(earlier: Run, now: Run) -> list[str]:
-    """Say which plugins of a run have another version or content now.
-
-    Args:
-        earlier: The run.json of the run.
-        now: The same, or what ``scored_with`` returns, as it is now.
-    """
+    """Say which plugins of a run have another version or content now."""
     before, after = _plugins_by_thing(earlier), _plugins_by_thing(now)
     content = ("distribution", "version", "sha256")
     changes = {
-        (_plugin_text(before[thing]), _plugin_text(after[thing])): None
+        (plugin_text(before[thing]), plugin_text(after[thing])): None
         for thing in before
         if thing in after and any(before[thing].get(key) != after[thing].get(key) for key in content)
     }
@@ -175,15 +237,6 @@ def plugin_warnings(earlier: Run, now: Run) -> list[str]:
 def _plugins_by_thing(run: Run) -> dict[str, Run]:
     """Return the plugins of a run by what they register, such as ``metric saved_sec``."""
     return {thing: plugin for plugin in (run.get("plugins") or []) for thing in (plugin.get("gives") or [])}
-
-
-def _plugin_text(plugin: Run) -> str:
-    known = [str(plugin[key]) for key in ("distribution", "version") if plugin.get(key)]
-    known += [f"sha256 {str(plugin['sha256'])[:_DIGEST_LENGTH]}"] if plugin.get("sha256") else []
-    return f"{plugin.get('name')} ({' '.join(known) or 'of unknown content'})"
-
-
-# --- missing scorers -------------------------------------------------------------------------------------------------
 
 
 class Missing(NamedTuple):
@@ -197,10 +250,6 @@ def missing_scorers(earlier: Run, options: "ScoredBy") -> list[Missing]:
     """Return what scored a run and is not loaded now, so that scores would change or go without a word.
 
     What another configuration leaves out is not missing: ``scoring_warnings`` reports that.
-
-    Args:
-        earlier: The run.json of the run.
-        options: The configuration, the evaluators and the models that are given now.
     """
     return [*missing_functions(earlier, options.evaluators), *_missing_models(earlier, options)]
 
@@ -212,16 +261,7 @@ def missing_functions(earlier: Run, evaluators: Iterable[Callable[..., Any]] = (
 
 
 def refuse_missing(missing: Sequence[Missing], folder: Path, otherwise: str) -> None:
-    """Refuse to score a run without what scored it.
-
-    Args:
-        missing: What is missing.
-        folder: The run's folder.
-        otherwise: How to score it nevertheless.
-
-    Raises:
-        RunFolderError: Something is missing.
-    """
+    """Refuse to score a run without what scored it."""
     if missing:
         them, ways = plural(len(missing), "it", "them"), dict.fromkeys(each.how for each in missing)
         what = f"what scored the run is missing now: {_missing_text(missing)}"
@@ -233,14 +273,7 @@ def refuse_missing(missing: Sequence[Missing], folder: Path, otherwise: str) -> 
 
 
 def scoring_warnings(earlier: Run, now: Run, judges: Run | None, missing: Sequence[Missing]) -> list[str]:
-    """Say what scores a run otherwise than before: what is missing, plugins, the grading, judged metrics and models.
-
-    Args:
-        earlier: The run.json of the run.
-        now: The same, or what ``scored_with`` returns, as it is now.
-        judges: What the judges of now are; None if nobody judges.
-        missing: What is missing.
-    """
+    """Say what scores a run otherwise than before: what is missing, plugins, the grading, judged metrics and models."""
     dropped = [f"scored without {_missing_text(missing)}"] if missing else []
     grading = grading_change(earlier.get("config") or {}, now.get("config") or {})
     judged = judging_warnings(earlier, judges, is_told=bool(missing))
@@ -248,13 +281,7 @@ def scoring_warnings(earlier: Run, now: Run, judges: Run | None, missing: Sequen
 
 
 def judging_warnings(earlier: Run, now: Run | None, *, is_told: bool = False) -> list[str]:
-    """Say how a changed config affects judged scores: metrics that are no longer computed, and models that changed.
-
-    Args:
-        earlier: The run.json of the run.
-        now: The current judges; None if there are none.
-        is_told: Whether missing scorers were already reported; if so, missing metrics are not.
-    """
+    """Say how a changed config affects judged scores: metrics that are no longer computed, and models that changed."""
     before, after = (earlier.get("judges") or {}), now or {}
     warnings = [
         f"judged by {after[key]} now, and by {before[key]} before"

@@ -1,4 +1,4 @@
-"""The folders to merge: each holds part of one run, is locked while it is read, and is never written to."""
+"""The parts of a run that are merged: their folders, which are only read, what they differ in, and their answers."""
 
 import os
 from collections.abc import Iterator, Mapping, Sequence
@@ -8,21 +8,15 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
-from graphrag_eval_lc.benchmark.run_identity import (
-    CONFIG,
-    DATASET,
-    DIGESTS,
-    LIMITS,
-    REPEATS,
-    SELECTION,
-)
+from graphrag_eval_lc.benchmark.run_manifest import DIGESTS
 from graphrag_eval_lc.config import CaptureConfig
 from graphrag_eval_lc.errors import OptionError, RunFolderError
 from graphrag_eval_lc.evaluation.samples import Shard
 from graphrag_eval_lc.files.folder_lock import LOCK_FILE, FolderLock
 from graphrag_eval_lc.files.opening import is_private_beside
 from graphrag_eval_lc.json_values import json_text
-from graphrag_eval_lc.run_folder import RESPONSES_FILE, RUN_FILE, read_run
+from graphrag_eval_lc.records import Key
+from graphrag_eval_lc.run_folder import RESPONSES_FILE, RUN_FILE, Journal, Summary, read_run
 from graphrag_eval_lc.texts import shortened
 
 _OF_MACHINE = ("max_concurrency",)  # a smaller machine asks fewer at once
@@ -31,22 +25,16 @@ _LONGEST_VALUE = 60
 _HINT = "Give the folders of one run: its shards, or runs of parts of its questions."
 # What --force does not merge, each with what can be done.
 _NEVER = {
-    DATASET: "Score those of the older dataset again: graphrag-eval-lc score RUN_DIR --dataset FILE",
-    CONFIG: "Score them with one config: graphrag-eval-lc score RUN_DIR -c FILE",
-    REPEATS: "",
-    SELECTION: "",
+    "dataset": "Score those of the older dataset again: graphrag-eval-lc score RUN_DIR --dataset FILE",
+    "config": "Score them with one config: graphrag-eval-lc score RUN_DIR -c FILE",
+    "repeats": "",
+    "selection": "",
 }
 
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """A folder with a part of a run.
-
-    Attributes:
-        path: The folder, as it was given.
-        record: Its run.json.
-        shard: Which shard it is; None if it is not a shard.
-    """
+    """A folder with a part of a run."""
 
     path: Path
     record: Mapping[str, Any] = field(repr=False)
@@ -71,13 +59,6 @@ def open_parts(paths: Sequence[str | PathLike[str]], stack: ExitStack) -> tuple[
 
     A folder that is given twice, or by two paths, is one. One in which a run was killed before it wrote anything is
     left out.
-
-    Returns:
-        The parts, and warnings about folders that are left out.
-
-    Raises:
-        OptionError: No folder is given.
-        RunFolderError: A folder holds no run of an agent, or another process works in it.
     """
     if isinstance(paths, str | PathLike):
         raise OptionError(f"the runs cannot be {os.fspath(paths)!r}", hint="Give a list of folders.")
@@ -117,16 +98,6 @@ def refuse_unrelated(parts: Sequence[Part], *, force: bool) -> list[str]:
     """Refuse parts that are not of one run.
 
     Runs of other questions of one dataset are parts of one run if all else is the same; shards have one selection.
-
-    Args:
-        parts: The parts.
-        force: Whether another agent, another capture and other limits are accepted.
-
-    Returns:
-        What differs and was accepted.
-
-    Raises:
-        RunFolderError: Some are not; with what differs.
     """
     has_shards = any(part.shards for part in parts)
     first = parts[0]
@@ -151,16 +122,16 @@ def _differences(first: Part, part: Part, *, has_shards: bool) -> Iterator[tuple
     """Yield what differs between two parts: its kind, and a text."""
     before, after = _identity(first.record), _identity(part.record)
     for kind in before:
-        if kind != SELECTION or has_shards:
+        if kind != "selection" or has_shards:
             for name, was, now in _different_values(before[kind], after[kind], kind):
-                yield kind, f"{'dataset.sha256' if kind == DATASET else name} is {_value(now)} and not {_value(was)}"
+                yield kind, f"{'dataset.sha256' if kind == 'dataset' else name} is {_value(now)} and not {_value(was)}"
     numbers = [sorted({shard.of for shard in each.shards}) for each in (first, part)]
     if all(numbers) and numbers[0] != numbers[1]:
-        yield SELECTION, f"it is one of {numbers[1][0]} shards and not of {numbers[0][0]}"
+        yield "selection", f"it is one of {numbers[1][0]} shards and not of {numbers[0][0]}"
     scorers = [_scorers_of(each.record) for each in (first, part)]
     for name, was, now in _different_values(scorers[0], scorers[1]):
         if not name.startswith("judges") or all("judges" in each for each in scorers):  # a part may have judged nothing
-            yield CONFIG, f"{name} is {_value(now)} and not {_value(was)}"
+            yield "config", f"{name} is {_value(now)} and not {_value(was)}"
 
 
 def _scorers_of(record: Mapping[str, Any]) -> dict[str, Any]:
@@ -183,15 +154,15 @@ def _value(value: object) -> str:
 
 def _identity(record: Mapping[str, Any]) -> dict[str, Any]:
     """Return what all parts of a run have in common, by its name, from a run.json."""
-    limits = record.get(LIMITS) or {}
+    limits = record.get("limits") or {}
     return {
-        DATASET: (record.get(DATASET) or {}).get("sha256"),
+        "dataset": (record.get("dataset") or {}).get("sha256"),
         **{key: record.get(key) for key in ("agent", "agent_source", "agent_config", DIGESTS)},
         "capture": {**CaptureConfig().model_dump(), **(record.get("capture") or {})},
-        SELECTION: record.get(SELECTION) or {},
-        REPEATS: record.get(REPEATS) or 1,
-        LIMITS: {key: value for key, value in limits.items() if key not in _OF_MACHINE},
-        CONFIG: record.get(CONFIG),
+        "selection": record.get("selection") or {},
+        "repeats": record.get("repeats") or 1,
+        "limits": {key: value for key, value in limits.items() if key not in _OF_MACHINE},
+        "config": record.get("config"),
     }
 
 
@@ -208,3 +179,69 @@ def _different_values(before: Any, after: Any, name: str = "") -> Iterator[tuple
             yield from _different_values(before.get(key), after.get(key), inner)
     elif before != after:
         yield name, before, after
+
+
+# --- their answers ----------------------------------------------------------------------------------------------------
+
+
+class Answers:
+    """The responses of several journals, which are not changed.
+
+    The last record of a key in a journal counts, as in a run. Of two journals the later answer counts if it has the
+    earlier one among its failed attempts, and any answer instead of one that was cut off. Other answers to one sample
+    are a conflict, of which a success counts, else the first.
+    """
+
+    def __init__(self, texts_by_path: Mapping[Path, Mapping[str, str]]) -> None:
+        self.journals = [Journal(path, texts=texts, writes=False) for path, texts in texts_by_path.items()]
+        self.conflicts: dict[Key, tuple[int, int]] = {}
+        self._numbers: dict[Key, int] = {}
+        for number, journal in enumerate(self.journals):
+            for key in journal:
+                known = self._numbers.setdefault(key, number)
+                if known != number and self._counts_instead(key, number, known):
+                    self._numbers[key] = number
+
+    def journal_of(self, key: Key) -> int | None:
+        """Return the number of the journal whose response counts; None if there is none."""
+        return self._numbers.get(key)
+
+    def summary(self, key: Key) -> Summary | None:
+        """Return a summary of the response that counts; None if there is none."""
+        number = self._numbers.get(key)
+        return None if number is None else self.journals[number].summary(key)
+
+    def is_answered(self, key: Key) -> bool:
+        """Return whether a sample needs not be asked again."""
+        summary = self.summary(key)
+        return summary is not None and not summary.is_interrupted
+
+    def __iter__(self) -> Iterator[dict[str, Any]]:
+        """Read the responses that count one at a time, journal by journal."""
+        for number, journal in enumerate(self.journals):
+            yield from journal.records(key for key, counting in self._numbers.items() if counting == number)
+
+    def read(self, key: Key) -> dict[str, Any] | None:
+        """Read the response that counts for a sample; None if there is none."""
+        number = self._numbers.get(key)
+        return None if number is None else self.journals[number].read(key)
+
+    def _counts_instead(self, key: Key, number: int, known: int) -> bool:
+        """Return whether a response of another journal counts in place of the known one."""
+        summaries = [self.journals[each].summary(key) for each in (known, number)]
+        is_cut = [summary is not None and summary.is_interrupted for summary in summaries]
+        if any(is_cut):
+            return is_cut[0]
+        before, after = (self.journals[each].read(key) or {} for each in (known, number))
+        if before == after or _has_as_attempt(before, after):
+            return False
+        if _has_as_attempt(after, before):
+            return True
+        self.conflicts.setdefault(key, (known, number))
+        return before.get("status") == "error" != after.get("status")
+
+
+def _has_as_attempt(later: Mapping[str, Any], earlier: Mapping[str, Any]) -> bool:
+    """Return whether a response has an earlier one among its failed attempts."""
+    attempts = [(each.get("started_at"), each.get("error")) for each in later.get("failed_attempts") or ()]
+    return (earlier.get("started_at"), earlier.get("error")) in attempts

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from graphrag_eval_lc import compare_runs, load_run, run_benchmark, score_run
+from graphrag_eval_lc import load_run, run_benchmark, score_run
 from graphrag_eval_lc.errors import RunFolderError
 
 DATASET: list[Any] = [
@@ -54,31 +54,6 @@ def test_loaded_run_is_the_run_that_was_made(tmp_path: Path) -> None:
 def test_gates_of_the_config_are_checked_again(folder: Path) -> None:
     (gate,) = load_run(folder).gate_results()
     assert not gate.has_passed
-
-
-def test_loaded_run_is_compared_like_its_folder(folder: Path) -> None:
-    loaded = load_run(folder)
-    assert compare_runs(loaded, loaded).to_dict()["pairs"] == compare_runs(folder, folder).to_dict()["pairs"]
-
-
-def test_nothing_in_the_folder_is_touched(folder: Path) -> None:
-    before = {path.name: (path.stat().st_mtime_ns, path.read_bytes()) for path in folder.iterdir()}
-    run = load_run(folder)
-    assert run.results
-    assert run.responses
-    assert {path.name: (path.stat().st_mtime_ns, path.read_bytes()) for path in folder.iterdir()} == before
-
-
-def test_keys_that_were_masked_are_not_needed(folder: Path) -> None:
-    llm = {"generation": {"provider": "openai", "base_url": "http://127.0.0.1:9/v1", "name": "m", "api_key": "***"}}
-    change(folder, config={"llm": llm, "judges": {}})
-    assert len(load_run(folder).to_pandas()) == 2
-    assert load_run(folder).plot_scores() is not None
-
-
-def test_plugin_of_the_run_is_not_needed(folder: Path) -> None:
-    change(folder, config={"plugins": ["no_such_module"], "repeats": {"metric": "of_the_plugin"}})
-    assert load_run(folder).result("q0")["steps_score"] == 0
 
 
 def test_folder_without_a_finished_run_is_refused(folder: Path, tmp_path: Path) -> None:

@@ -4,13 +4,7 @@ from typing import Any
 
 import pytest
 
-from graphrag_eval_lc.benchmark.spending import (
-    attempts_in,
-    cost_spent,
-    failed_attempt,
-    seconds_spent,
-    tokens_spent,
-)
+from graphrag_eval_lc.benchmark.limits import attempts_in, cost_spent, failed_attempt, seconds_spent, tokens_spent
 
 RESPONSE: dict[str, Any] = {
     "question_id": "q",

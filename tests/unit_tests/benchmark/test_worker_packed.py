@@ -9,8 +9,7 @@ from typing import Any
 import pytest
 from langgraph.pregel._write import PASSTHROUGH
 
-from graphrag_eval_lc.benchmark.workers.shipping import packed
-from graphrag_eval_lc.benchmark.workers.worker import Job
+from graphrag_eval_lc.benchmark.worker import Job, packed
 from graphrag_eval_lc.errors import AgentError
 
 

@@ -10,7 +10,7 @@ from support.judged_runs import CHAT_REQUESTS, REQUESTS, agent, config_of, judge
 from support.openai_stub import OpenAIStub
 
 from graphrag_eval_lc import run_benchmark, score_responses, score_run
-from graphrag_eval_lc.benchmark.before_asking import LIKE_THE_REFERENCE, response_as_the_reference
+from graphrag_eval_lc.benchmark.run_benchmark import _LIKE_THE_REFERENCE as LIKE_THE_REFERENCE
 from graphrag_eval_lc.benchmark.run_benchmark import plan_benchmark
 from graphrag_eval_lc.benchmark.score_responses import plan_score_run, plan_scoring
 
@@ -72,16 +72,3 @@ def test_nothing_is_planned_where_no_model_judges() -> None:
     assert plan_scoring(judged_dataset(1), judged_responses(1)) is None
     plan = plan_benchmark(agent, judged_dataset(1))
     assert (plan.judging, plan.agent_cost) == (None, None)
-
-
-def test_unpriced_model_has_tokens_and_no_cost(judge: OpenAIStub) -> None:
-    config = config_of(judge, judges={"metrics": ["answer_correctness"]})
-    config["llm"]["generation"]["model"] = "judges-own"
-    plan = plan_scoring(judged_dataset(1), judged_responses(1), config=config)
-    assert plan is not None
-    assert (plan.requests, plan.cost) == (1, None)
-    assert plan.sentences()[-1] == "No price is known for judges-own (add it to prices in the config)."
-
-
-def test_question_without_references_has_no_response_to_plan_with() -> None:
-    assert response_as_the_reference({"id": "q", "question_text": "Why?"}) is None

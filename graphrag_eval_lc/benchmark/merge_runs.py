@@ -11,9 +11,7 @@ from pathlib import Path
 from typing import Any, Final, cast
 
 from graphrag_eval_lc.benchmark.benchmark_run import BenchmarkRun
-from graphrag_eval_lc.benchmark.merging.answers import Answers
-from graphrag_eval_lc.benchmark.merging.parts import Part, open_parts, refuse_unrelated
-from graphrag_eval_lc.benchmark.recorded_scoring import (
+from graphrag_eval_lc.benchmark.earlier_run import (
     config_again,
     dataset_of,
     missing_functions,
@@ -21,13 +19,8 @@ from graphrag_eval_lc.benchmark.recorded_scoring import (
     recorded_config,
     register_recorded,
 )
-from graphrag_eval_lc.benchmark.run_identity import (
-    DATASET,
-    KEPT,
-    LIMITS,
-    REPEATS,
-)
-from graphrag_eval_lc.benchmark.run_manifest import dataset_record, new_run_id, text_digest
+from graphrag_eval_lc.benchmark.merge_parts import Answers, Part, open_parts, refuse_unrelated
+from graphrag_eval_lc.benchmark.run_manifest import KEPT, dataset_record, new_run_id, text_digest
 from graphrag_eval_lc.compare import read_gates
 from graphrag_eval_lc.compare.gates import Gates
 from graphrag_eval_lc.config import EvaluationConfig, load_config
@@ -161,12 +154,12 @@ def _merge(
         accepted, first = refuse_unrelated(parts, force=force), parts[0]
         source = dataset_of(first.record, first.path) if given is None else given
         loaded = read_dataset(source)
-        if dataset_record(source, loaded.templates)["sha256"] != (first.record.get(DATASET) or {}).get("sha256"):
+        if dataset_record(source, loaded.templates)["sha256"] != (first.record.get("dataset") or {}).get("sha256"):
             what = "the dataset is not the one of these runs any more" if given is None else "this is not their dataset"
             hint = "Give it as it was: --dataset FILE (dataset=…); or score each part with the new one first, and "
             path = str(source) if isinstance(source, str | PathLike) else first.path
             raise RunFolderError(what, path=path, hint=f"{hint}merge then.")
-        repeats = min(first.record.get(REPEATS) or 1, MOST_REPEATS)
+        repeats = min(first.record.get("repeats") or 1, MOST_REPEATS)
         digests = _merged_questions(parts, loaded.templates)
         samples = samples_of(
             [pair for pair in questions_of(loaded.templates) if str(pair[1]["id"]) in digests], repeats
@@ -319,11 +312,7 @@ class _Merge:
     # --- results ---
 
     def _score(self, folder: RunFolder, recorded: EvaluationConfig) -> tuple[int, dict[str, Any]]:
-        """Take over the results of the parts, and score what has none if that needs no models and functions of users.
-
-        Returns:
-            How many responses are left unscored, and the aggregates, which are those of nothing then.
-        """
+        """Take over the parts' results, score the rest if no model or user's function does, and count what is left."""
         config = self._config_to_score(recorded)
         with registered_only_here(), folder.results() as results:
             for part in self.parts:
@@ -343,7 +332,7 @@ class _Merge:
             for sample in lacking.values():
                 pipeline.add(sample, cast("Response | None", self.answers.read(sample.key)))
             aggregates = pipeline.finish()
-            has_budget = (self.parts[0].record.get(LIMITS) or {}).get("max_cost") is not None
+            has_budget = (self.parts[0].record.get("limits") or {}).get("max_cost") is not None
             self.warnings += pipeline.warnings(wants_costs=has_budget)
             return 0, aggregates
 
@@ -378,15 +367,7 @@ def _merged_record(
     label: str | None = None,
     stopped: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
-    """Return the run.json of a merged run, without totals.
-
-    Args:
-        parts: The parts, which belong together.
-        templates: The dataset.
-        questions: What ``_merged_questions`` returns.
-        label: The run's label; None: that of the parts, if all have the same.
-        stopped: Why it is not complete.
-    """
+    """Return the run.json of a merged run, without totals."""
     records, first = [part.record for part in parts], parts[0].record
     shared = {
         key: first.get(key) for key in ("label", "href") if all(each.get(key) == first.get(key) for each in records)

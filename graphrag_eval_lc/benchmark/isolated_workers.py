@@ -26,11 +26,9 @@ from graphrag_eval_lc.benchmark.attempts import (
     RunInterruptedError,
     WorkerLostError,
     lost_attempt,
-    unheard_attempt,
 )
-from graphrag_eval_lc.benchmark.concurrency_limit import ConcurrencyLimit
-from graphrag_eval_lc.benchmark.workers.shipping import packed
-from graphrag_eval_lc.benchmark.workers.worker import Job, Unusable, Worker, unless_abandoned
+from graphrag_eval_lc.benchmark.limits import ConcurrencyLimit
+from graphrag_eval_lc.benchmark.worker import Job, Unusable, Worker, Workers
 from graphrag_eval_lc.errors import AgentError
 from graphrag_eval_lc.records import Question
 
@@ -44,89 +42,77 @@ _STARTS_AT_ONCE = 2  # importing packages takes a processor: the first answer wo
 _ENVIRONMENT = {"LOKY_MAX_MEMORY_LEAK_SIZE": "1e18"}
 
 
-class IsolatedWorkers:
-    """Makes each attempt in a worker process; the runner uses it as it uses ``AgentCall``.
+class IsolatedWorkers(Workers[ProcessPoolExecutor]):
+    """Makes each attempt in a process.
 
     Each worker is an executor of loky with one process, so that the end of one is not the end of others. One is started
     when a question finds none that is free.
-
-    Args:
-        job: What a worker must know.
-        slots: The limit of requests.
-        warn: Called with what went wrong when an agent was closed.
-
-    Raises:
-        AgentError: The agent cannot be sent to another process.
     """
 
     def __init__(self, job: Job, slots: ConcurrencyLimit, warn: Callable[[str], None]) -> None:
-        self._job = packed(job)
-        self._slots = slots
-        self._timeout = job.timeout
+        super().__init__(job, slots)
         self._warn = warn
-        self._free: asyncio.Queue[ProcessPoolExecutor | AgentError] = asyncio.Queue()
+        self._unused: asyncio.Queue[ProcessPoolExecutor | AgentError] = asyncio.Queue()
         self._all: set[ProcessPoolExecutor] = set()
         self._starting: set[asyncio.Task[None]] = set()
         self._waiting = 0
         self._so_far = Path(tempfile.mkdtemp(prefix="graphrag-eval-lc-"))
         resource_tracker.register(str(self._so_far), "folder")  # a process of loky's removes it if this one is killed
 
-    async def aattempt(self, question: Question, attempt_id: str, abandoned: "asyncio.Future[None]") -> Attempt:
-        """Have a worker ask a question once; see ``AgentCall.aattempt``.
-
-        Raises:
-            AgentError: No worker can be started, or none can load the agent.
-        """
-        worker = await self._free_worker(abandoned)
-        may_ask = worker is not None and await self._slots.wait_for_pace(abandoned)
-        so_far, started_at, began = self._so_far / uuid.uuid4().hex, time.time(), time.perf_counter()
-        if worker is None or not may_ask:
-            if worker is not None:
-                self._free.put_nowait(worker)
-            error = RunInterruptedError("the run was stopped before the agent was asked")
-            return unheard_attempt(question, error, started_at, 0.0)
+    async def _free(self) -> ProcessPoolExecutor:
+        self._waiting += 1
         try:
-            asked = asyncio.wrap_future(worker.submit(_attempt, question, attempt_id, so_far))
+            if self._unused.empty() and len(self._starting) < _STARTS_AT_ONCE:
+                starting = asyncio.create_task(self._start())
+                self._starting.add(starting)
+                starting.add_done_callback(self._starting.discard)
+            found = await self._unused.get()
+        finally:
+            self._waiting -= 1
+        if isinstance(found, AgentError):
+            self._unused.put_nowait(found)  # for all others that wait
+            raise found
+        return found
+
+    def _leave(self, place: ProcessPoolExecutor) -> None:
+        self._unused.put_nowait(place)
+
+    async def _outcome(
+        self, place: ProcessPoolExecutor, question: Question, attempt_id: str, abandoned: "asyncio.Future[None]"
+    ) -> Attempt | BaseException:
+        so_far, began = self._so_far / uuid.uuid4().hex, time.perf_counter()
+        try:
+            asked = asyncio.wrap_future(place.submit(_attempt, question, attempt_id, so_far))
         except BrokenExecutor:  # its process ended while nothing was asked
-            await self._end(worker)
+            await self._end(place)
             return await self.aattempt(question, attempt_id, abandoned)
+        asked.add_done_callback(_forget)
         longest = None if self._timeout is None else self._timeout + _OVERTIME_SEC
         await asyncio.wait({asked, abandoned}, timeout=longest, return_when=asyncio.FIRST_COMPLETED)
-        outcome = self._outcome(asked, abandoned)
-        if isinstance(outcome, Attempt) and not isinstance(outcome.error, QuestionTimeoutError):
-            self._free.put_nowait(worker)
+        outcome: Attempt | BaseException
+        if asked.done():
+            problem = asked.exception()
+            outcome = asked.result() if problem is None else _loss(problem)
+        elif abandoned.done():
+            outcome = RunInterruptedError("the run was stopped before the agent answered")
         else:
-            await self._end(worker)  # its code may still be at work
-        if not isinstance(outcome, Attempt):
-            elapsed_sec = time.perf_counter() - began
-            if so_far.is_file():
-                heard = Attempt(pickle.loads(so_far.read_bytes()), None)
-                outcome = lost_attempt(heard, outcome, elapsed_sec)
-            else:
-                outcome = unheard_attempt(question, outcome, started_at, elapsed_sec)
+            text = f"no answer within {self._timeout:g} s, the run's timeout; its process was ended, as it was blocked"
+            outcome = QuestionTimeoutError(text)
+        if isinstance(outcome, Attempt) and not isinstance(outcome.error, QuestionTimeoutError):
+            self._leave(place)
+        else:
+            await self._end(place)  # its code may still be at work
+        if not isinstance(outcome, Attempt) and so_far.is_file():
+            heard = Attempt(pickle.loads(so_far.read_bytes()), None)
+            outcome = lost_attempt(heard, outcome, time.perf_counter() - began)
         so_far.unlink(missing_ok=True)
         return outcome
 
-    def _outcome(self, asked: "asyncio.Future[Attempt]", abandoned: "asyncio.Future[None]") -> Attempt | BaseException:
-        """Return what a worker made of a question, or why it made nothing of it."""
-        if asked.done():
-            problem = asked.exception()
-            return asked.result() if problem is None else _loss(problem)
-        asked.add_done_callback(_forget)
-        if abandoned.done():
-            return RunInterruptedError("the run was stopped before the agent answered")
-        text = f"no answer within {self._timeout:g} s, the run's timeout; its process was ended, as it was blocked"
-        return QuestionTimeoutError(text)
-
     async def aclose(self, *, waits: bool) -> None:
-        """Close the agents of all workers, and end them.
-
-        Args:
-            waits: Whether the agents have time to be closed; else the workers are ended at once.
-        """
+        """Close the agents of all workers, and end them."""
         for task in self._starting:
             task.cancel()
-        free = [self._free.get_nowait() for _ in range(self._free.qsize())]
+        free = [self._unused.get_nowait() for _ in range(self._unused.qsize())]
         try:
             async with asyncio.timeout(_CLOSING_SEC if waits else 0):
                 await asyncio.gather(*(self._close(each) for each in free if not isinstance(each, AgentError)))
@@ -144,24 +130,10 @@ class IsolatedWorkers:
                 self._warn(problem)
         await asyncio.to_thread(worker.shutdown, wait=True)
 
-    async def _free_worker(self, abandoned: "asyncio.Future[None]") -> ProcessPoolExecutor | None:
-        """Return a worker that has loaded the agent, once one is free or started; None if the run is abandoned."""
-        self._waiting += 1
-        if self._free.empty() and len(self._starting) < _STARTS_AT_ONCE:
-            starting = asyncio.create_task(self._start())
-            self._starting.add(starting)
-            starting.add_done_callback(self._starting.discard)
-        found = await unless_abandoned(self._free.get(), abandoned)
-        self._waiting -= 1
-        if isinstance(found, AgentError):
-            self._free.put_nowait(found)  # for all others that wait
-            raise found
-        return found
-
     async def _start(self) -> None:
         """Start workers while questions wait for one."""
-        while self._waiting > self._free.qsize():
-            self._free.put_nowait(await self._started())
+        while self._waiting > self._unused.qsize():
+            self._unused.put_nowait(await self._started())
 
     async def _started(self) -> ProcessPoolExecutor | AgentError:
         """Return a new worker that has loaded the agent, or why there is none."""

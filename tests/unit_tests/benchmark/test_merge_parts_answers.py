@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from graphrag_eval_lc.benchmark.merging.answers import Answers
+from graphrag_eval_lc.benchmark.merge_parts import Answers
 
 
 @pytest.fixture

@@ -1,0 +1,499 @@
+"""The engine Ray: its tasks ask questions, each in a process that asks nothing else meanwhile, or compare responses.
+
+Imported only if the engine is Ray, which is an optional extra. Judges, limits and files stay at the driver.
+"""
+
+import asyncio
+import contextlib
+import importlib
+import os
+import pickle
+import signal
+import socket
+import sys
+import threading
+from collections import deque
+from collections.abc import AsyncGenerator, Awaitable, Iterable, Iterator
+from concurrent.futures import Future
+from dataclasses import dataclass, replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, NamedTuple, TypeVar, cast
+
+from graphrag_eval_lc.benchmark.attempts import Attempt, RunInterruptedError, WorkerLostError
+from graphrag_eval_lc.benchmark.limits import ConcurrencyLimit
+from graphrag_eval_lc.benchmark.worker import Job, Unusable, Worker, Workers, pickled
+from graphrag_eval_lc.config import EvaluationConfig
+from graphrag_eval_lc.errors import GraphRAGEvalError, OptionError
+from graphrag_eval_lc.evaluation.pipeline import Compared
+from graphrag_eval_lc.evaluation.question_result import evaluate_question
+from graphrag_eval_lc.evaluation.samples import Sample
+from graphrag_eval_lc.evaluation.stop_signal import StopSignal
+from graphrag_eval_lc.matching.step_views import StepViews
+from graphrag_eval_lc.records import Question, Response, Template
+from graphrag_eval_lc.registry import registered_only_here
+from graphrag_eval_lc.registry.plugins import loaded_plugin, plugin_of, registered_name
+from graphrag_eval_lc.registry.step_kinds import StepKind, custom_step_kinds, register_step_kind
+from graphrag_eval_lc.retrying import masked_error_text
+from graphrag_eval_lc.texts import listed
+
+Outcome = TypeVar("Outcome")
+
+RETRIES = 2  # of a question or a batch whose process is lost
+_HINT = "Install it: pip install 'graphrag-eval-lc[ray]'."
+# What a folder with an agent holds in addition to its code; it is not sent to the cluster.
+_NOT_SENT = [".git", ".venv", "venv", "__pycache__", "node_modules", "runs", "*.jsonl", "*.parquet", "report.html"]
+_ANSWER_SEC = 10.0
+_LOOKING_SEC = 0.5
+_MOST_SAMPLES = 32
+_MOST_BYTES = 1_000_000
+_BATCHES = 4  # for each worker at least, so that all of them have some
+
+
+class RayCluster:
+    """The cluster of a run. A cluster that this process is connected to already takes precedence over all others."""
+
+    def __init__(self, *, workers: int | None = None, address: str | None = None) -> None:
+        try:
+            self.ray: Any = importlib.import_module("ray")
+        except ImportError as problem:
+            raise OptionError("the engine ray needs the package ray", key="engine", hint=_HINT) from problem
+        self.folder: str | None = None
+        self._workers = workers
+        self._address = address or os.environ.get("RAY_ADDRESS") or None
+        self.is_to_be_joined = self._address is not None and not self.ray.is_initialized()
+        self._is_ours = False
+
+    def open(self) -> int:
+        """Connect to the cluster or start it, and return the number of its processors."""
+        if not self.ray.is_initialized():
+            with _signal_handlers_kept():
+                try:
+                    self._connect()
+                except Exception as problem:
+                    raise self._not_connected(problem) from problem
+            self._is_ours = True
+        return max(1, int(self.ray.cluster_resources().get("CPU", 1)))
+
+    def close(self) -> None:
+        """Leave the cluster; one that was started here ends."""
+        if self._is_ours:
+            self.ray.shutdown()
+
+    def _connect(self) -> None:
+        if self._address is not None:
+            _require_answer(self._address)
+            sent = {} if self.folder is None else {"working_dir": self.folder, "excludes": _NOT_SENT}
+            self.ray.init(address=self._address, logging_level="error", runtime_env=sent)
+            return
+        os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # our users did not agree to it
+        processors = self._workers or os.cpu_count() or 1
+        self.ray.init(address="local", num_cpus=processors, logging_level="error", include_dashboard=False)
+
+    def _not_connected(self, problem: Exception) -> OptionError:
+        if self.folder is not None and type(problem).__name__ == "RuntimeEnvSetupError":
+            reason = masked_error_text(problem.__cause__ or problem).splitlines()[-1].partition(". ")[0]
+            hint = f"Name what workers do not need, such as data, in {Path(self.folder, '.rayignore')}."
+            return OptionError(f"the agent's folder cannot be sent to the cluster: {reason}", key="agent", hint=hint)
+        where = "started here" if self._address is None else f"reached at {self._address}"
+        return OptionError(
+            f"no Ray cluster can be {where}: {masked_error_text(problem).splitlines()[0]}",
+            key="engine" if self._address is None else "ray_address",
+            hint="Look at it with: ray status. A token goes into RAY_AUTH_TOKEN, with RAY_AUTH_MODE=token.",
+        )
+
+
+def _require_answer(address: str) -> None:
+    """Refuse an address if nothing answers: Ray would try again for a quarter of an hour."""
+    host, _, port = address.rpartition(":")
+    if not host or not port.isdecimal() or "://" in address:
+        return
+    try:
+        socket.create_connection((host.strip("[]"), int(port)), timeout=_ANSWER_SEC).close()
+    except OSError as problem:
+        raise ConnectionError(f"nothing answers at {address} ({problem.strerror or problem})") from problem
+
+
+@contextlib.contextmanager
+def _signal_handlers_kept() -> Iterator[None]:
+    """Put back the handler of SIGTERM, which Ray replaces in the main thread."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    earlier = signal.getsignal(signal.SIGTERM)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, earlier)
+
+
+def places_of_code() -> tuple[str, list[str]]:
+    """Return the current folder, and where modules are found."""
+    return str(Path.cwd()), [str(Path(path).absolute()) for path in sys.path if path]
+
+
+def use_code_in(folder: str | None, paths: Iterable[str]) -> None:
+    """Work in the driver's folder, and add its ``sys.path``, on a machine that has these places."""
+    sys.path.extend(path for path in paths if path not in sys.path and Path(path).exists())
+    if folder is not None:
+        with contextlib.suppress(OSError):
+            os.chdir(folder)
+
+
+async def answer_of(reference: Any) -> Any:
+    """Wait for what a task returns.
+
+    Whoever is cancelled waits no longer, but the task continues: Ray's client takes a cancelled one for an error.
+    """
+    answer = asyncio.wrap_future(reference.future())
+    answer.add_done_callback(lambda ended: ended.cancelled() or ended.exception())  # else asyncio may print it
+    return await asyncio.shield(answer)
+
+
+# --- asking -----------------------------------------------------------------------------------------------------------
+
+
+class RayWorkers(Workers[bool]):
+    """Makes each attempt in a task.
+
+    Ray starts the processes, uses them again, and retries a question whose process or machine is lost.
+    """
+
+    def __init__(
+        self, job: Job, slots: ConcurrencyLimit, *, workers: int | None, address: str | None, places: int
+    ) -> None:
+        self._cluster = RayCluster(workers=workers, address=address)
+        if self._cluster.is_to_be_joined:
+            job, self._cluster.folder = _with_file_by_name(job)
+        super().__init__(job, slots)
+        self._size = min(workers or places, places)
+        self._opened: Future[int] = Future()
+        self._is_over = threading.Event()
+        self._preparing: dict[asyncio.Future[None], Any] = {}
+        self._ready = asyncio.Semaphore(0)  # one for each process that has loaded the agent and asks nothing
+
+    async def aopen(self, stop: StopSignal) -> None:
+        """Reach the cluster."""
+        self._keeping = threading.Thread(target=self._keep_cluster, daemon=True)
+        self._keeping.start()
+        processors = await _unless_stopped(asyncio.wrap_future(self._opened), stop)
+        ray = self._cluster.ray
+        folder, paths = places_of_code()
+        self._code = (None if self._cluster.folder is not None else folder, paths)
+        self._sent = ray.put(self._job)
+        share = min(1.0, processors / self._size)
+        self._task = ray.remote(num_cpus=share, max_retries=RETRIES)(asked)
+        prepare = ray.remote(num_cpus=share, max_retries=0)(prepared)
+        for _ in range(self._size):
+            reference = prepare.remote(self._sent, *self._code)
+            preparing = asyncio.ensure_future(answer_of(reference))
+            preparing.add_done_callback(self._prepared)
+            self._preparing[preparing] = reference
+
+    def _keep_cluster(self) -> None:
+        """Open the cluster, and wait for the end: Ray's processes are killed with the thread that started them."""
+        self._opened.set_running_or_notify_cancel()  # it cannot be cancelled from here on
+        try:
+            self._opened.set_result(self._cluster.open())
+        except BaseException as problem:
+            self._opened.set_exception(problem)
+            return
+        self._is_over.wait()
+        self._cluster.close()  # also one that was opened after the run had ended
+
+    def _prepared(self, preparing: "asyncio.Future[None]") -> None:
+        self._ready.release()
+        if not preparing.cancelled():
+            preparing.exception()  # it will be the error of a question
+
+    async def _free(self) -> bool:
+        return await self._ready.acquire()
+
+    def _leave(self, place: bool) -> None:
+        self._ready.release()
+
+    async def _outcome(
+        self, place: bool, question: Question, attempt_id: str, abandoned: "asyncio.Future[None]"
+    ) -> Attempt | Unusable | BaseException:
+        errors = self._cluster.ray.exceptions
+        try:
+            reference = self._task.remote(self._sent, *self._code, question, attempt_id)
+            asking = asyncio.ensure_future(answer_of(reference))
+            await asyncio.wait({asking, abandoned}, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            self._leave(place)
+        if not asking.done():
+            asking.cancel()
+            self._cluster.ray.cancel(reference, force=True)
+            return RunInterruptedError("the run was stopped before the agent answered")
+        problem = asking.exception()
+        if isinstance(problem, errors.RayError) and not isinstance(problem, errors.RayTaskError):
+            return WorkerLostError(f"{RETRIES + 1} workers were lost while they asked it")
+        return asking.result() if problem is None else problem
+
+    async def aclose(self, *, waits: bool) -> None:
+        """Leave the cluster; one that was started here ends, and processes of a run end with it."""
+        for preparing, reference in self._preparing.items():
+            if not preparing.done():  # a cluster does not end while a process is prepared
+                preparing.cancel()
+                self._cluster.ray.cancel(reference, force=True)
+        self._is_over.set()
+        if self._opened.done():  # else its thread closes it, when it is open
+            await asyncio.to_thread(self._keeping.join)
+
+
+_worker: Worker | None = None
+
+
+def asked(job: bytes, folder: str | None, paths: list[str], question: Question, attempt_id: str) -> Attempt | Unusable:
+    """Ask a question in a process of Ray's, which loads the agent once."""
+    worker = _worker_of(job, folder, paths)
+    return worker.load() or worker.attempt(question, attempt_id)
+
+
+def prepared(job: bytes, folder: str | None, paths: list[str]) -> None:
+    """Load the agent in a process of Ray's, before the first question."""
+    _worker_of(job, folder, paths).load()
+
+
+def _worker_of(job: bytes, folder: str | None, paths: list[str]) -> Worker:
+    global _worker
+    if _worker is None or _worker.job != job:
+        use_code_in(folder, paths)
+        _worker = Worker(job)
+    return _worker
+
+
+async def _unless_stopped(work: Awaitable[Outcome], stop: StopSignal) -> Outcome:
+    """Wait for something, unless the run is stopped meanwhile: nothing else listens to the signal yet."""
+    waiting = asyncio.ensure_future(work)
+    while not waiting.done():
+        await asyncio.wait({waiting}, timeout=_LOOKING_SEC)
+        if stop.reason is not None and not waiting.done():
+            waiting.cancel()
+            raise KeyboardInterrupt(stop.message)
+    return waiting.result()
+
+
+def _with_file_by_name(job: Job) -> tuple[Job, str | None]:
+    """Return a job whose agent is a file in the worker's folder, and the file's folder, which is sent there."""
+    place, _, attribute = job.agent.rpartition(":") if isinstance(job.agent, str) else ("", "", "")
+    path = Path(place)
+    if path.suffix != ".py" or not path.is_file():
+        return job, None
+    return replace(job, agent=f"{path.name}:{attribute}"), str(path.resolve().parent)
+
+
+# --- comparing --------------------------------------------------------------------------------------------------------
+
+
+class ShippedKinds(NamedTuple):
+    """The step kinds of users, for a process that knows only those of this package."""
+
+    plugins: dict[str, bytes | None]
+    by_value: bytes
+
+    @classmethod
+    def of_this_process(cls) -> "ShippedKinds":
+        """Return the kinds that users registered in this process."""
+        plugins: dict[str, bytes | None] = {}
+        by_value: dict[StepKind, None] = {}
+        for key, kind in custom_step_kinds().items():
+            plugin = plugin_of(registered_name(key), kind.matcher)
+            if plugin.name.endswith(".py"):
+                plugins[str(Path(plugin.name).resolve())] = _content(plugin.name)
+            elif plugin.via != "Python":
+                plugins[plugin.module if plugin.entry_point is not None else plugin.name] = None
+            else:
+                by_value[kind] = None
+        return cls(plugins, _pickled_kinds(by_value))
+
+    def register(self) -> None:
+        """Register the kinds in this process; a plugin's file that is missing or different here is written for it."""
+        for name, content in self.plugins.items():
+            path = Path(name)
+            if content is None or (path.is_file() and path.read_bytes() == content):
+                loaded_plugin(name, "Python")
+                continue
+            with TemporaryDirectory() as folder:
+                copy = Path(folder, path.name)
+                copy.write_bytes(content)
+                loaded_plugin(str(copy), "Python")
+        for kind in pickle.loads(self.by_value):
+            register_step_kind(kind)
+
+
+def _content(plugin: str) -> bytes:
+    try:
+        return Path(plugin).read_bytes()
+    except OSError as problem:
+        raise OptionError(f"the plugin {plugin} cannot be read again: {problem}", key="engine") from problem
+
+
+def _pickled_kinds(kinds: Iterable[StepKind]) -> bytes:
+    for kind in kinds:
+        try:
+            pickled(kind)
+        except Exception as problem:
+            reason = (str(problem) or type(problem).__name__).splitlines()[0].rstrip(".")
+            what = f"the matcher of {kind.title} cannot be sent to another process ({reason})"
+            hint = "Put it into a file, and name that as a plugin: --plugin FILE, or plugins in the config."
+            raise OptionError(what, key="engine", hint=hint) from problem
+    return pickled(list(kinds))
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """What a task must know to compare."""
+
+    config: EvaluationConfig
+    kinds: ShippedKinds
+    folder: str
+    paths: list[str]
+
+
+class Answer(NamedTuple):
+    """What a task returns for a batch."""
+
+    results: list[bytes]
+    failure: bytes | None = None
+    refusal: tuple[str, str | None] | None = None
+
+
+@contextlib.contextmanager
+def ray_comparer(config: EvaluationConfig, *, workers: int | None, address: str | None) -> Iterator["RayComparer"]:
+    """Give what compares by tasks of a cluster, which is left or ended with the context."""
+    cluster = RayCluster(workers=workers, address=address)
+    sent = EvaluationConfig(steps=config.steps, sparql=config.sparql, retrieval=config.retrieval)
+    job = pickled(Comparison(sent, ShippedKinds.of_this_process(), *places_of_code()))
+    try:
+        processors = cluster.open()
+        yield RayComparer(cluster, job, workers or processors)
+    finally:
+        cluster.close()
+
+
+class RayComparer:
+    """Has batches of responses compared by tasks; see ``Comparer``."""
+
+    def __init__(self, cluster: RayCluster, job: bytes, size: int) -> None:
+        self._ray = cluster.ray
+        self._task = self._ray.remote(num_cpus=1, max_retries=RETRIES)(compared_batch)
+        self._job = job
+        self._size = size
+
+    async def acompared(
+        self, samples: Iterable[tuple[Sample, Response | None]], *, number: int, has_repeats: bool
+    ) -> AsyncGenerator[Compared]:
+        """Compare responses, and yield them in order; see ``Comparer``."""
+        most = max(1, min(_MOST_SAMPLES, number // (_BATCHES * self._size)))
+        batches = _batches(samples, most, has_repeats=has_repeats)
+        job = self._ray.put(self._job)
+        under_way: deque[tuple[list[tuple[Sample, Response | None]], Any]] = deque()
+        try:
+            while True:
+                while len(under_way) < self._size and (batch := next(batches, None)) is not None:
+                    under_way.append((batch[0], self._task.remote(job, batch[1])))
+                if not under_way:
+                    return
+                answer = await self._answer(*under_way[0])
+                asked, _ = under_way.popleft()
+                for (sample, response), result in zip(asked, answer.results, strict=False):
+                    yield Compared(sample, response, pickle.loads(result))
+                if answer.failure is not None:
+                    raise pickle.loads(answer.failure)
+        finally:
+            for _, reference in under_way:
+                self._ray.cancel(reference, force=True)
+
+    async def _answer(self, asked: list[tuple[Sample, Response | None]], reference: Any) -> Answer:
+        try:
+            answer: Answer = await answer_of(reference)
+        except self._ray.exceptions.RayTaskError as problem:  # as with other versions there
+            last = [line for line in str(problem).splitlines() if line.strip()][-1].strip()
+            hint = "Have the same versions of this package and of Python on all machines."
+            raise OptionError(f"a worker failed: {last}", key="engine", hint=hint) from problem
+        except self._ray.exceptions.RayError as problem:
+            ids = listed([sample.key[0] for sample, _ in asked], 3)
+            raise OptionError(
+                f"{RETRIES + 1} workers were lost while they compared the same questions ({ids})",
+                key="engine",
+                hint="Look at the memory of their machines and at Ray's logs, or score without an engine.",
+            ) from problem
+        if answer.refusal is not None:
+            what, hint_of_worker = answer.refusal
+            raise OptionError(f"the workers cannot compare: {what}", key="engine", hint=hint_of_worker)
+        return answer
+
+
+def _batches(
+    samples: Iterable[tuple[Sample, Response | None]], most: int, *, has_repeats: bool
+) -> Iterator[tuple[list[tuple[Sample, Response | None]], list[bytes]]]:
+    """Yield samples with their responses in batches, as they are and pickled."""
+    asked: list[tuple[Sample, Response | None]] = []
+    data: list[bytes] = []
+    for sample, response in samples:
+        repeat = sample.repeat if has_repeats else None
+        try:
+            data.append(pickled((sample.template["template_id"], sample.question, response, repeat)))
+        except Exception as problem:
+            raise OptionError(
+                f"the question or its response cannot be sent to another process ({str(problem).rstrip('.')})",
+                question_id=sample.key[0],
+                hint="Make it of plain values, such as JSON has them, or score without an engine.",
+            ) from problem
+        asked.append((sample, response))
+        if len(data) >= most or sum(map(len, data)) >= _MOST_BYTES:
+            yield asked, data
+            asked, data = [], []
+    if data:
+        yield asked, data
+
+
+# --- in the worker ---------------------------------------------------------------------------------------------------
+
+_registered = contextlib.ExitStack()
+_prepared: tuple[bytes, EvaluationConfig, StepViews] | None = None
+
+
+def compared_batch(job: bytes, batch: list[bytes]) -> Answer:
+    """Compare a batch of pickled responses."""
+    try:
+        config, views = _prepared_for(job)
+    except GraphRAGEvalError as problem:
+        return Answer([], refusal=(problem.what, problem.hint))
+    except Exception as problem:
+        return Answer([], refusal=(f"{type(problem).__name__}: {problem}", None))
+    results: list[bytes] = []
+    for data in batch:
+        template_id, question, response, repeat = pickle.loads(data)
+        template = cast("Template", {"template_id": template_id})
+        try:
+            results.append(pickled(evaluate_question(template, question, response, config, repeat=repeat, views=views)))
+        except Exception as problem:
+            return Answer(results, _pickled_error(problem))
+    return Answer(results)
+
+
+def _prepared_for(job: bytes) -> tuple[EvaluationConfig, StepViews]:
+    """Register the step kinds of a scoring, once; those of an earlier one in this process are forgotten."""
+    global _prepared
+    if _prepared is None or _prepared[0] != job:
+        _prepared = None
+        _registered.close()
+        comparison: Comparison = pickle.loads(job)
+        use_code_in(comparison.folder, comparison.paths)
+        _registered.enter_context(registered_only_here())
+        comparison.kinds.register()
+        config = comparison.config
+        _prepared = job, config, StepViews(config.steps, config.sparql, config.retrieval)
+    return _prepared[1:]
+
+
+def _pickled_error(problem: Exception) -> bytes:
+    try:
+        data = pickle.dumps(problem, pickle.HIGHEST_PROTOCOL)
+        pickle.loads(data)
+    except Exception:
+        return pickle.dumps(RuntimeError(f"{type(problem).__name__}: {problem}"))
+    return data
