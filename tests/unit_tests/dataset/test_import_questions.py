@@ -5,9 +5,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from graphrag_eval_lc.dataset.import_fields import Columns
-from graphrag_eval_lc.dataset.import_questions import SourceDataset, read_questions
+from graphrag_eval_lc.dataset.import_questions import SourceDataset, SourceQuestion, read_questions, unique_ids
 from graphrag_eval_lc.errors import DatasetError
 
 GOLD = {"head": {"vars": ["x"]}, "results": {"bindings": [{"x": {"type": "uri", "value": "urn:oslo"}}]}}
@@ -146,3 +148,12 @@ def test_a_broken_question_is_one_problem_and_the_others_are_read(record: Any, t
 def test_questions_are_a_list() -> None:
     with pytest.raises(DatasetError, match="questions is not a list"):
         read_value({"questions": {}})
+
+
+@given(st.lists(st.sampled_from(["7", "7-2", "7-3", "7-2-2", "8"]), max_size=12))
+def test_ids_are_unique_and_the_first_of_each_keeps_its_own(ids: list[str]) -> None:
+    found = list(unique_ids([SourceQuestion(each, f"{place}?") for place, each in enumerate(ids)]))
+    assert [question.text for _, question in found] == [f"{place}?" for place in range(len(ids))]
+    new = [identifier for identifier, _ in found]
+    assert len(set(new)) == len(new)
+    assert [new[ids.index(each)] for each in ids] == ids

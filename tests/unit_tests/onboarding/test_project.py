@@ -1,11 +1,12 @@
 from pathlib import Path
 
+import pytest
 import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
 from graphrag_eval_lc.config import load_config
-from graphrag_eval_lc.onboarding.project import Proposal, spec_from
+from graphrag_eval_lc.onboarding.project import Proposal, repository_of, spec_from, workflow
 from graphrag_eval_lc.onboarding.tool_findings import ToolFinding
 
 ROWS = ToolFinding("ask_graph", 2, "rows", "SPARQL", "sparql_query", form="W3C CSV", declared={"path": "data.rows"})
@@ -54,3 +55,45 @@ def test_specs_of_files_are_told_from_the_projects_folder(tmp_path: Path) -> Non
     assert spec_from("langgraph.json:agent", Path("eval")) == "../langgraph.json:agent"
     for other in ("package.module:agent", "http://127.0.0.1:2024/agent", "agent"):
         assert spec_from(other, Path("eval")) == other
+
+
+@pytest.fixture
+def repository(tmp_path: Path) -> Path:
+    (tmp_path / ".git").mkdir()
+    return tmp_path
+
+
+def test_workflow_of_github_stands_at_the_root_and_runs_in_the_projects_folder(repository: Path) -> None:
+    folder = repository / "tests" / "agent"
+    folder.mkdir(parents=True)
+    (repository / "requirements.txt").write_text("langchain\n")
+    path, text, _ = workflow("github", folder)
+    assert path == repository / ".github" / "workflows" / "evaluation.yml"
+    [job] = yaml.safe_load(text)["jobs"].values()
+    assert job["defaults"]["run"]["working-directory"] == "tests/agent"
+    commands = [step["run"] for step in job["steps"] if "run" in step]
+    assert commands[0].startswith("pip install -r ../../requirements.txt ")
+    assert commands[1].startswith("graphrag-eval-lc run --output runs/branch ")
+    assert job["steps"][-1]["with"]["path"] == "tests/agent/runs/branch"
+
+
+def test_workflow_at_the_root_needs_no_folder(repository: Path) -> None:
+    (repository / "pyproject.toml").write_text("")
+    _, text, _ = workflow("github", repository)
+    [job] = yaml.safe_load(text)["jobs"].values()
+    assert "defaults" not in job
+    assert "pip install . 'graphrag-eval-lc[" in text
+
+
+def test_workflow_of_gitlab_is_included_where_there_is_one_already(repository: Path) -> None:
+    path, text, _ = workflow("gitlab", repository)
+    assert path == repository / ".gitlab-ci.yml"
+    assert yaml.safe_load(text)["evaluate"]["artifacts"]["reports"] == {"junit": "junit.xml"}
+    path.write_text("test: {script: [make]}\n")
+    path, _, to_do = workflow("gitlab", repository)
+    assert path == repository / ".gitlab" / "evaluation.yml"
+    assert "include: [{local: .gitlab/evaluation.yml}]" in to_do
+
+
+def test_folder_outside_of_a_repository_is_its_own_root(tmp_path: Path) -> None:
+    assert repository_of(tmp_path) == tmp_path.resolve()
