@@ -3,12 +3,13 @@
 pytest loads it by an entry point wherever this package is installed, so it imports nothing heavy until it is used.
 """
 
+import pickle
 from collections.abc import Awaitable, Callable, Generator
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from graphrag_eval_lc.pytest_plugin.settings import add_options, keep_settings, settings_of
+from graphrag_eval_lc.pytest_plugin.settings import WORKER_KEY, add_options, keep_settings, settings_of
 
 if TYPE_CHECKING:
     from graphrag_eval_lc.pytest_plugin.asking import Asker, AskResult
@@ -46,7 +47,7 @@ def pytest_configure(config: pytest.Config) -> None:
 @pytest.hookimpl(optionalhook=True)
 def pytest_configure_node(node: Any) -> None:
     """Hand the options to a process of pytest-xdist, whose current folder may be another one."""
-    node.workerinput["graphrag_eval_lc"] = settings_of(node.config).as_dict()
+    node.workerinput[WORKER_KEY] = pickle.dumps(settings_of(node.config))
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:

@@ -1,5 +1,6 @@
 """The options of the plugin, on the command line and in pytest's ini file; this imports nothing but pytest."""
 
+import pickle
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
@@ -33,7 +34,7 @@ _OPTIONS = {
         None,
     ),
 }
-_PATHS = ("output", "config", "parts")
+_PATHS = ("output", "config")
 _LISTS = ("fail_under", "fail_over")
 
 
@@ -57,21 +58,10 @@ class Settings:
         """Whether an option asks for a run's folder or for gates."""
         return bool(self.output or self.fail_under or self.fail_over or self.config)
 
-    def as_dict(self) -> dict[str, Any]:
-        """Return plain values, for another process."""
-        values = {name: getattr(self, name) for name in self.__slots__}
-        return {name: str(value) if isinstance(value, Path) else value for name, value in values.items()}
-
-    @classmethod
-    def from_dict(cls, values: dict[str, Any]) -> "Settings":
-        """Return the settings that ``as_dict`` returned."""
-        read: dict[str, Any] = {
-            name: Path(value) if name in _PATHS and value else value for name, value in values.items()
-        }
-        return cls(**read)
-
 
 _KEY = pytest.StashKey[Settings]()
+WORKER_KEY = "graphrag_eval_lc"
+"""The key of the pickled settings that a process of pytest-xdist is given."""
 
 
 def add_options(parser: pytest.Parser) -> None:
@@ -92,8 +82,8 @@ def add_options(parser: pytest.Parser) -> None:
 
 def keep_settings(config: pytest.Config) -> Settings:
     """Read the options, or in a process of pytest-xdist what it was given, and keep them for ``settings_of``."""
-    workerinput = getattr(config, "workerinput", None)
-    settings = _read(config) if workerinput is None else Settings.from_dict(workerinput.get("graphrag_eval_lc", {}))
+    given = getattr(config, "workerinput", {}).get(WORKER_KEY)
+    settings = _read(config) if given is None else pickle.loads(given)
     config.stash[_KEY] = settings
     return settings
 

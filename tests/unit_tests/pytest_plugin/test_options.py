@@ -11,7 +11,6 @@ import pytest
 from support.pytest_projects import TEST, environment, run_in, write_project
 
 from graphrag_eval_lc import list_runs, load_run
-from graphrag_eval_lc.pytest_plugin.settings import Settings
 
 full = pytest.mark.full
 
@@ -20,18 +19,6 @@ def files_in(folder: Path) -> set[str]:
     skipped = ("__pycache__", ".pytest_cache")
     paths = (path.relative_to(folder) for path in folder.rglob("*") if path.is_file())
     return {str(path) for path in paths if not set(path.parts) & set(skipped)}
-
-
-def test_settings_reach_another_process_as_they_are() -> None:
-    settings = Settings(
-        output=Path("/runs"),
-        fail_under=["steps_score=0.9"],
-        label="a",
-        overwrite=True,
-        open_files=True,
-        parts=Path("/p"),
-    )
-    assert Settings.from_dict(json.loads(json.dumps(settings.as_dict()))) == settings
 
 
 @full
