@@ -9,13 +9,7 @@ import typer
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from graphrag_eval_lc.benchmark.score_options import ScoreRunOptions
-from graphrag_eval_lc.cli.options import (
-    SELECTING,
-    comma_separated,
-    keywords,
-    load_named_plugins,
-    with_options,
-)
+from graphrag_eval_lc.cli.options import SELECTING, comma_separated, keywords, load_named_plugins, with_options
 from graphrag_eval_lc.cli.printing import EXIT_FINDINGS, print_json, say, tell
 from graphrag_eval_lc.cli.project import Config, Dataset, needed_dataset
 from graphrag_eval_lc.compare.runs import run_results
@@ -79,10 +73,7 @@ def draft(
 
 
 @with_options()
-def schema(
-    name: str,
-    output: Path | None = None,
-) -> None:
+def schema(name: str, output: Path | None = None) -> None:
     """Print the JSON Schema of a format, for editors that check files.
 
     Editors with YAML's language server, such as VS Code with the YAML extension, complete and check a YAML file that
@@ -234,13 +225,7 @@ def showing_progress(what: str) -> Iterator[Callable[[int, int], None]]:
 
 
 @with_options()
-def notes(
-    notes: Path,
-    dataset: Path,
-    write: bool = False,
-    labels: Path | None = None,
-    run: Path | None = None,
-) -> None:
+def notes(notes: Path, dataset: Path, write: bool = False, labels: Path | None = None, run: Path | None = None) -> None:
     """List the notes that readers made in a report, and accept outputs as references.
 
     In a report, mark a reference or a judge as wrong, write a note, or accept the output of a step as the reference;

@@ -161,12 +161,7 @@ def migrate(
     with warnings.catch_warnings(record=True) as told:
         warnings.simplefilter("always", GraphRAGEvalWarning)
         found = convert(
-            dataset,
-            responses,
-            config=config,
-            published=tuple(published or ()),
-            output_dir=output,
-            overwrite=overwrite,
+            dataset, responses, config=config, published=tuple(published or ()), output_dir=output, overwrite=overwrite
         )
     for warning in told:
         tell(f"Warning: {warning.message}")

@@ -156,11 +156,7 @@ JudgeConfig = Annotated[
 
 @with_options()
 def answers(
-    input_file: Path,
-    output: Path,
-    config: JudgeConfig = None,
-    overwrite: bool = False,
-    quiet: bool = False,
+    input_file: Path, output: Path, config: JudgeConfig = None, overwrite: bool = False, quiet: bool = False
 ) -> None:
     """Compare the answers in a table with their reference answers, by claims.
 

@@ -7,9 +7,7 @@ from graphrag_eval_lc.integrations.mcp_server import serve
 
 
 @with_options()
-def mcp(
-    folder: Path = Path("runs"),
-) -> None:
+def mcp(folder: Path = Path("runs")) -> None:
     """Serve runs to coding agents over the Model Context Protocol.
 
     It talks over standard input and output. The tools only read: list_runs, failures, explain, compare, validate and

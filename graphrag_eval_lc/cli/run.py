@@ -6,13 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from graphrag_eval_lc.benchmark.run_options import RunOptions
-from graphrag_eval_lc.cli.options import (
-    comma_separated,
-    keywords,
-    load_named_plugins,
-    measure_names,
-    with_options,
-)
+from graphrag_eval_lc.cli.options import comma_separated, keywords, load_named_plugins, measure_names, with_options
 from graphrag_eval_lc.cli.project import Config, Dataset, needed_for_run, new_run_folder
 from graphrag_eval_lc.config import GraphConfig, PriceConfig, load_config
 from graphrag_eval_lc.demo import DATASET_PATH, VOCABULARY_PATH

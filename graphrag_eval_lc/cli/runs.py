@@ -115,12 +115,7 @@ def _print(tables: Iterable[RenderableType]) -> None:
 
 
 @with_options(ScoreRunOptions, only=SELECTING)
-def report(
-    run: Path,
-    output: Path | None = None,
-    opens: bool = False,
-    **options: Any,
-) -> None:
+def report(run: Path, output: Path | None = None, opens: bool = False, **options: Any) -> None:
     """Write the HTML report of a run: scores, failures, and each question's steps.
 
     The report is one file without dependencies, which you can send to others. `run`, `score` and `demo` write it too.

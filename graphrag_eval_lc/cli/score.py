@@ -10,14 +10,7 @@ import typer
 
 from graphrag_eval_lc.benchmark.option_fields import MORE, cli_options
 from graphrag_eval_lc.benchmark.score_options import ScoreOptions, ScoreRunOptions
-from graphrag_eval_lc.cli.options import (
-    keywords,
-    load_named_plugins,
-    measure_names,
-    option,
-    option_name,
-    with_options,
-)
+from graphrag_eval_lc.cli.options import keywords, load_named_plugins, measure_names, option, option_name, with_options
 from graphrag_eval_lc.cli.printing import EXIT_FINDINGS, print_json, say, tell
 from graphrag_eval_lc.cli.project import Config
 from graphrag_eval_lc.cli.runs import recovered
@@ -205,12 +198,7 @@ def merge(
 
 
 @with_options()
-def import_traces(
-    traces: Path,
-    output: Path,
-    dataset: Path | None = None,
-    overwrite: bool = False,
-) -> None:
+def import_traces(traces: Path, output: Path, dataset: Path | None = None, overwrite: bool = False) -> None:
     """Convert traces of other tools to responses, to score them.
 
     So you do not need to run the agent again. Supported instrumentations: Traceloop (OpenLLMetry), OpenInference,

@@ -27,13 +27,6 @@ TEMPLATES_PATH = _DATA / "templates.yaml"
 VOCABULARY_PATH = _DATA / "vocabulary.json"
 TIME_SERIES_PATH = _DATA / "time_series.jsonl"
 
-__all__ = [
-    "DATASET_PATH",
-    "DOCUMENTS_PATH",
-    "GRAPH_PATH",
-    "TEMPLATES_PATH",
-    "TIME_SERIES_PATH",
-    "VOCABULARY_PATH",
-]
+__all__ = ["DATASET_PATH", "DOCUMENTS_PATH", "GRAPH_PATH", "TEMPLATES_PATH", "TIME_SERIES_PATH", "VOCABULARY_PATH"]
 
 __dir__ = only_public(globals())

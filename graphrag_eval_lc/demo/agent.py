@@ -207,8 +207,7 @@ INTENTS = [
     Intent(re.compile(r"search for (?P<name>\w+)"), plans.search_by_name),
     Intent(re.compile(r"transformers\b.*\b(?:substation|in|of|at) (?P<name>\w+)"), plans.transformers),
     Intent(
-        re.compile(rf"DC link\b.*\b(?P<zone>{_ZONE_NAME}) (?:and|to|with) (?P<other_zone>{_ZONE_NAME})"),
-        plans.dc_link,
+        re.compile(rf"DC link\b.*\b(?P<zone>{_ZONE_NAME}) (?:and|to|with) (?P<other_zone>{_ZONE_NAME})"), plans.dc_link
     ),
     Intent(
         re.compile(

@@ -164,6 +164,5 @@ def _hits_as_json(hits: list[NameHit]) -> str:
         for hit in hits
     ]
     return json.dumps(
-        {"head": {"vars": ["iri", "name", "class", "rank"]}, "results": {"bindings": bindings}},
-        ensure_ascii=False,
+        {"head": {"vars": ["iri", "name", "class", "rank"]}, "results": {"bindings": bindings}}, ensure_ascii=False
     )

@@ -126,13 +126,7 @@ class Part:
 
     def end(self, run: MarkedRun, question: AskedQuestion, asked: BenchmarkRun) -> None:
         """Keep the response to a question and its result."""
-        self._add(
-            run,
-            question,
-            status="success",
-            response=asked.responses[0],
-            result=asked.results[0],
-        )
+        self._add(run, question, status="success", response=asked.responses[0], result=asked.results[0])
         if asked.judges is not None and "judges" not in self._records[run.key]:
             self._write_record(run, {**self._records[run.key], "judges": asked.judges})
 

@@ -130,12 +130,7 @@ def test_labels_may_stand_in_another_column(stub: OpenAIStub, exit_code: Command
     ],
 )
 def test_wrong_labels_are_told_before_anything_is_asked(
-    stub: OpenAIStub,
-    exit_code: Command,
-    capsys: pytest.CaptureFixture[str],
-    label: str,
-    text: str,
-    complaint: str,
+    stub: OpenAIStub, exit_code: Command, capsys: pytest.CaptureFixture[str], label: str, text: str, complaint: str
 ) -> None:
     write([(GOOD, text)], label=label)
     assert exit_code(*COMMAND) == 2

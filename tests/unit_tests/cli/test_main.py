@@ -34,9 +34,7 @@ def test_wrong_usage_is_code_2(
         ("compar", "Did you mean compare?"),
         ("validation", "Did you mean validate?"),
         ("trend", "Did you mean runs --trend?"),
-        ("scan", "Did you mean doctor --secrets?"),
         ("import", "Did you mean import-traces?"),
-        ("judge-agreement", "Did you mean judge agreement?"),
         ("xyzzy", "graphrag-eval-lc --help lists the commands."),
     ],
 )

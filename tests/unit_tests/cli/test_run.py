@@ -69,19 +69,11 @@ OPTIONS: dict[str, tuple[list[str], Any]] = {
             *("--retrieval-documents", "a, b", "--retrieval-documents", "c", "--max-output-chars", "0"),
             *("--no-artifacts", "--keep-messages"),
         ],
-        {
-            "retrieval_documents": ["a", "b", "c"],
-            "max_output_chars": 0,
-            "keep_artifacts": False,
-            "keep_messages": True,
-        },
+        {"retrieval_documents": ["a", "b", "c"], "max_output_chars": 0, "keep_artifacts": False, "keep_messages": True},
     ),
     "gates": (
         ["--fail-under", "who/steps_score=0.9", "--fail-over", "elapsed_sec.p95=30"],
-        [
-            GateConfig(metric="steps_score", template="who", under=0.9),
-            GateConfig(metric="elapsed_sec.p95", over=30.0),
-        ],
+        [GateConfig(metric="steps_score", template="who", under=0.9), GateConfig(metric="elapsed_sec.p95", over=30.0)],
     ),
     "baseline": (["--baseline", "main", "--fail-on-regression"], Path("main")),
     "max_drop": (["--max-drop", "0.1"], 0.1),

@@ -15,11 +15,7 @@ DATASET: list[Any] = [
     {
         "template_id": f"t{template}",
         "questions": [
-            {
-                "id": f"q{template}",
-                "question_text": f"{template}?",
-                "reference_steps": [[{"name": "s", "output": "1"}]],
-            }
+            {"id": f"q{template}", "question_text": f"{template}?", "reference_steps": [[{"name": "s", "output": "1"}]]}
         ],
     }
     for template in range(3)

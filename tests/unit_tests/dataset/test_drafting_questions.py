@@ -79,12 +79,7 @@ def test_other_outputs_are_json_documents_or_text() -> None:
         step("retrieve_data_points", "[]", external_id="e"),
     )
     media_types = {group[0]["name"]: group[0].get("output_media_type") for group in question["reference_steps"]}
-    assert media_types == {
-        "retrieval": None,
-        "weather": "application/json",
-        "note": None,
-        "retrieve_data_points": None,
-    }
+    assert media_types == {"retrieval": None, "weather": "application/json", "note": None, "retrieve_data_points": None}
 
 
 def test_sparql_results_are_reported_by_their_form_whatever_the_tool_is_called() -> None:

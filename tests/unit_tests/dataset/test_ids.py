@@ -53,11 +53,7 @@ def test_id_that_yaml_changes_is_named_with_its_line_and_quotes(tmp_path: Path, 
         f"'{identifier}'."
     ]
     (problem,) = validate_dataset(path)
-    assert (problem.severity, problem.line, problem.what) == (
-        "warning",
-        4,
-        f"YAML reads the id {identifier} as {read}",
-    )
+    assert (problem.severity, problem.line, problem.what) == ("warning", 4, f"YAML reads the id {identifier} as {read}")
     assert problem.hint == f"Put it in quotes: '{identifier}'."
 
 

@@ -62,11 +62,7 @@ def test_columns_are_named() -> None:
 @pytest.mark.parametrize(
     ("head", "columns", "text"),
     [
-        (
-            "ask,query",
-            {},
-            "found no column with the question. Name it: --question-column NAME. The columns are: ask",
-        ),
+        ("ask,query", {}, "found no column with the question. Name it: --question-column NAME. The columns are: ask"),
         ("question,code", {}, "found no column with the query. Name it: --query-column NAME."),
         ("question,query", {"id": "key"}, "found no column key. The columns are: question, query."),
         ("question,sparql,cypher", {}, "the columns sparql, cypher may all hold the query."),

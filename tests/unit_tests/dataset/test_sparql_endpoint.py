@@ -58,10 +58,7 @@ async def test_a_slow_query_ends_at_the_timeout() -> None:
         time.sleep(0.5)
         return 200, "{}", {}
 
-    with (
-        answering(answer) as url,
-        pytest.raises(EndpointError, match=r"^no results within 0\.1 seconds$"),
-    ):
+    with answering(answer) as url, pytest.raises(EndpointError, match=r"^no results within 0\.1 seconds$"):
         await results(url, seconds=0.1)
 
 

@@ -254,11 +254,7 @@ def test_autocomplete_search_gives_sparql_json_results_with_a_typed_rank(tools):
     assert result["head"]["vars"] == ["iri", "name", "class", "rank"]
     [row] = result["results"]["bindings"]
     assert row["iri"] == {"type": "uri", "value": "urn:uuid:e09642e5-8ea7-5990-a973-ac4a1fe2a7c8"}
-    assert row["rank"] == {
-        "type": "literal",
-        "value": "1.0",
-        "datatype": "http://www.w3.org/2001/XMLSchema#double",
-    }
+    assert row["rank"] == {"type": "literal", "value": "1.0", "datatype": "http://www.w3.org/2001/XMLSchema#double"}
 
 
 def test_retrieval_gives_a_json_array_of_id_and_text(tools):

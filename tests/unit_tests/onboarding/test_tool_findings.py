@@ -35,11 +35,7 @@ def test_tool_that_takes_sparql_fulfils_queries() -> None:
 
 
 @pytest.mark.parametrize(
-    ("output", "form"),
-    [
-        ("n\r\nOslo\r\n", "W3C CSV"),
-        ("| n |\n|---|\n| Oslo |", "a Markdown table"),
-    ],
+    ("output", "form"), [("n\r\nOslo\r\n", "W3C CSV"), ("| n |\n|---|\n| Oslo |", "a Markdown table")]
 )
 def test_form_that_is_found_out_need_not_be_declared(output: str, form: str) -> None:
     found = finding({"query": SELECT}, output)
