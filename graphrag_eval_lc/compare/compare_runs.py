@@ -161,7 +161,9 @@ def _run_warnings(run: NamedRun) -> Iterable[str]:
     stopped = run.results.record.get("stopped")
     if isinstance(stopped, Mapping):
         number = stopped.get("left_out")
-        left_out = f"; {counted(number, 'sample was', 'samples were')} not asked" if number else ""
+        left_out = ""
+        if isinstance(number, int) and number:
+            left_out = f"; {counted(number, 'sample was', 'samples were')} not asked"
         yield f"Run {run.letter} ended before its time ({stopped.get('message')}){left_out}."
     if (upper := run.numbers.mean_of_upper_bound(STEPS_SCORE)) is not None:
         scores = (question.score(STEPS_SCORE) for question in run.numbers.questions.values())

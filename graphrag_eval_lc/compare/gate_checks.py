@@ -140,12 +140,7 @@ class _Pair:
         self.are_proportions = MetricValues(self.spec, self._pairing.by_template(found), left_out=0).are_proportions()
         self.allowed = f"{self.limit:g}" if self.are_proportions else f"{100 * self.limit:g} %"
         self.pairs = {each: pair for each, pair in found.items() if gate.template in (None, self.template_ids[each])}
-
-    def result(self, sentence: str, state: State | bool, value: float | None, **more: Any) -> GateResult:
-        """Return the gate's result; by default of the mean of ``metric``."""
-        return _result(
-            self.gate, self.letter, sentence, state, value, self.limit, **{"metric": self.metric or "", **more}
-        )
+        self.result = partial(_result, gate, self.letter, bound=self.limit, metric=self.metric or "")
 
     def nothing(self, metric: str | None, statistic: str = MEAN) -> GateResult:
         """Return the result if nothing can be compared, which says why."""

@@ -59,24 +59,15 @@ _VARIABLE = re.compile(r"\$(?P<escape>\$?)\{(?P<name>[A-Za-z_][A-Za-z0-9_]*)\}")
 
 
 def is_reference(text: str) -> bool:
-    """Return whether a text is only a reference, which shows no secret.
-
-    Example:
-        >>> is_reference("${OPENAI_API_KEY}"), is_reference("sk-${SUFFIX}")
-        (True, False)
-    """
+    """Return whether a text is only a reference, which shows no secret."""
     return _VARIABLE.fullmatch(text) is not None
 
 
 def expanded(value: Value, key: str) -> Value:
-    """Return a copy of a value with environment variables put into all its strings.
+    """Return a copy of a section, or of dicts and lists, with environment variables put into all its strings.
 
-    Args:
-        value: A section, or strings in dicts and lists. ``$${NAME}`` becomes the text ``${NAME}``.
-        key: The key of the value, for messages.
-
-    Raises:
-        ConfigError: A variable is not set or empty, or a value was masked when it was written to a run's folder.
+    ``$${NAME}`` becomes the text ``${NAME}``. A ConfigError with the key says that a variable is not set or empty, or
+    that the value was masked when it was written to a run's folder.
 
     Example:
         >>> os.environ["MODEL_OF_TODAY"] = "gpt-4o-mini"

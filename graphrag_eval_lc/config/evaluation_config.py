@@ -191,38 +191,20 @@ class EvaluationConfig(Section):
 
 
 def check_models(config: EvaluationConfig, *, has_llm: bool, has_embeddings: bool) -> None:
-    """Refuse a configuration without the models that it needs.
-
-    Args:
-        config: The configuration.
-        has_llm: Whether a chat model was passed in Python; else ``llm`` names it.
-        has_embeddings: Whether an embedding model was passed in Python; else ``llm.embedding`` names it.
-
-    Raises:
-        ConfigError: A model is missing.
-    """
+    """Raise a ConfigError if a model is missing that neither the configuration names nor Python passes."""
     has_llm = has_llm or config.llm is not None
     has_embeddings = has_embeddings or (config.llm is not None and config.llm.embedding is not None)
     enabled = {judge.key: is_enabled(config, judge) for judge in JUDGES}
-    needs_llm = {
-        "custom_evaluations": config.custom_evaluations,
-        **enabled,
-        "judges.metrics": config.judges.metrics,
-    }
-    if key := next((key for key, is_on in needs_llm.items() if is_on and not has_llm), None):
-        raise ConfigError(
-            "a model is needed for this, and the llm section is missing",
-            key=key,
-            hint="Add llm: {} for OpenAI's default models, or name yours in llm.generation.",
-        )
+    sections = {"custom_evaluations": config.custom_evaluations, **enabled, "judges.metrics": config.judges.metrics}
+    if key := next((key for key, is_on in sections.items() if is_on and not has_llm), None):
+        hint = "Add llm: {} for OpenAI's default models, or name yours in llm.generation."
+        raise ConfigError("a model is needed for this, and the llm section is missing", key=key, hint=hint)
     for judge in () if has_embeddings else JUDGES:
         is_listed = enabled[judge.key] is None and judge.key in (config.judges.metrics or ())
         if judge.needs_embeddings and (enabled[judge.key] or is_listed):
-            raise ConfigError(
-                "an embedding model is needed for this and there is none",
-                key="judges.metrics" if is_listed else judge.key,
-                hint="Add llm.embedding, such as {provider: openai, model: text-embedding-3-small}.",
-            )
+            key = "judges.metrics" if is_listed else judge.key
+            hint = "Add llm.embedding, such as {provider: openai, model: text-embedding-3-small}."
+            raise ConfigError("an embedding model is needed for this and there is none", key=key, hint=hint)
 
 
 def is_enabled(config: EvaluationConfig, judge: JudgeSpec) -> bool | None:
@@ -232,60 +214,34 @@ def is_enabled(config: EvaluationConfig, judge: JudgeSpec) -> bool | None:
 
 
 def check_repeats(config: EvaluationConfig) -> None:
-    """Refuse ``repeats`` with an unknown score, or a threshold out of its range.
+    """Raise a ConfigError if ``repeats`` has an unknown score, or a threshold out of its range.
 
     Checked when a configuration is used, not when it is read: a finished run may have had metrics that are not
     registered now.
-
-    Raises:
-        ConfigError: With the known scores, or the range.
     """
     metric, threshold = config.repeats.metric, config.repeats.threshold
     if config.repeats == RepeatsConfig():
         return
-    scores = _scores(config)
-    if metric not in scores:
-        raise ConfigError(
-            f"{metric!r} is not allowed here",
-            key="repeats.metric",
-            hint=f"{named(scores, metric)}, and those that plugins register (--plugin, or plugins in the config).",
-        )
-    least, greatest = metric_spec(metric).range
-    if (least is not None and threshold < least) or (greatest is not None and threshold > greatest):
-        raise ConfigError(
-            f"{threshold:g} is not allowed here",
-            key="repeats.threshold",
-            hint=f"{metric} goes {range_text(least, greatest)}.",
-        )
-
-
-def _scores(config: EvaluationConfig) -> list[str]:
-    """Return the scores that samples can have."""
-    outputs = [key for evaluation in config.custom_evaluations or () for key in evaluation.outputs]
     keys = [
         *(spec.key for spec in BUILT_IN if not spec.is_family),
         *(key for family in config.retrieval.metric_keys().values() for key in family),
         *metrics_of_users,
-        *outputs,
+        *(key for evaluation in config.custom_evaluations or () for key in evaluation.outputs),
     ]
-    return [key for key in keys if metric_spec(key).kind == "score"]
+    scores = [key for key in keys if metric_spec(key).kind == "score"]
+    if metric not in scores:
+        hint = f"{named(scores, metric)}, and those that plugins register (--plugin, or plugins in the config)."
+        raise ConfigError(f"{metric!r} is not allowed here", key="repeats.metric", hint=hint)
+    least, greatest = metric_spec(metric).range
+    if (least is not None and threshold < least) or (greatest is not None and threshold > greatest):
+        hint = f"{metric} goes {range_text(least, greatest)}."
+        raise ConfigError(f"{threshold:g} is not allowed here", key="repeats.threshold", hint=hint)
 
 
 def check_step_kinds(kinds: Mapping[str, str], names: Mapping[str, str], retrieval: RetrievalConfig) -> None:
-    """Refuse ``steps.kinds`` with an unknown kind, or one for steps of retrieval.
+    """Raise a ConfigError if ``steps.kinds`` has an unknown kind, or one for steps of retrieval.
 
     Checked when a configuration is used, as ``repeats`` is.
-
-    Args:
-        kinds: ``steps.kinds``.
-        names: ``steps.names``.
-        retrieval: The section on retrieval.
-
-    Raises:
-        ConfigError: With the nearest and all known kinds.
-
-    Example:
-        >>> check_step_kinds({"read_neo4j_cypher": "rows"}, {}, RetrievalConfig())
     """
     if not kinds:
         return

@@ -80,18 +80,9 @@ def load_config(
 
 
 def with_measures(config: EvaluationConfig, measures: Sequence[str]) -> EvaluationConfig:
-    """Return a copy of a configuration with other measures of retrieval.
+    """Return a copy of a configuration with other measures of retrieval, such as ``nDCG@10``.
 
-    Args:
-        config: The configuration.
-        measures: The measures, such as ``nDCG@10``.
-
-    Raises:
-        ConfigError: A measure is unknown, or ``repeats.metric`` is no longer measured.
-
-    Example:
-        >>> with_measures(EvaluationConfig(), ["P@5", "nDCG@10"]).retrieval.measures
-        ['P@5', 'nDCG@10']
+    A ConfigError says that one is unknown, or that ``repeats.metric`` is no longer measured.
     """
     values = {**config.retrieval.model_dump(), "measures": list(measures)}
     config = config.model_copy(update={"retrieval": _validated({"retrieval": values}, None).retrieval})
@@ -106,11 +97,7 @@ def project_file() -> Path | None:
 
 
 def run_section(path: Path) -> Mapping[str, Any]:
-    """Return the options of ``run`` that a config has; no other part of it is checked.
-
-    Raises:
-        ConfigError: The file cannot be read or parsed, or the section is not a mapping.
-    """
+    """Return the options of ``run`` that a config has; no other part of it is checked."""
     values, _ = _parsed(path)
     section = values.get(RUN_SECTION) if isinstance(values, dict) else None
     if section is not None and not isinstance(section, dict):
