@@ -1,7 +1,9 @@
 """The report of a run: what it shows, from one pass over the results, and writing it as a page or as CSV files."""
 
+import gc
 import re
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from importlib.util import find_spec
 from os import PathLike
@@ -155,13 +157,14 @@ def report_data(run: ReportedRun) -> dict[str, Any]:
     functions = part_of(run.record, "judges").get("functions") or ()
     problems = Problems(config, functions, map(str, names) if isinstance(names, list) else ())
     index, chunks, measured = IndexRows(), DetailChunks(), MeasuredKeys(config, metrics)
-    for sample in seen_samples(run.results, metrics):
-        verdict, failure = seen.add(sample)
-        steps = SampleSteps(sample.result, config, views)
-        matrix.add(sample)
-        problems.add(sample, steps)
-        funnel.add(sample, steps)
-        index.add(sample, steps, chunks.add(sample.key, detail_of(sample, steps, measured)), verdict, failure)
+    with _collecting_new_objects_only():
+        for sample in seen_samples(run.results, metrics):
+            verdict, failure = seen.add(sample)
+            steps = SampleSteps(sample.result, config, views)
+            matrix.add(sample)
+            problems.add(sample, steps)
+            funnel.add(sample, steps)
+            index.add(sample, steps, chunks.add(sample.key, detail_of(sample, steps, measured)), verdict, failure)
     view = seen.view(gate_lines(run.checked_gates()), run.earlier(), run.record.get("judges"))
     errors, changes = problems.errors(), view.headline.changes
     turned = {} if changes is None else {"broken": changes.broken, "fixed": changes.fixed}
@@ -189,6 +192,19 @@ def report_data(run: ReportedRun) -> dict[str, Any]:
         "index_json": index,
         "chunks": chunks.packed(),
     }
+
+
+@contextmanager
+def _collecting_new_objects_only() -> Iterator[None]:
+    """Keep the garbage collector from what was there before: results are so many objects that it looks often."""
+    is_ours = gc.get_freeze_count() == 0
+    if is_ours:
+        gc.freeze()
+    try:
+        yield
+    finally:
+        if is_ours:
+            gc.unfreeze()
 
 
 def _measured(view: RunView, errors: Sequence[dict[str, Any]]) -> dict[str, str]:
