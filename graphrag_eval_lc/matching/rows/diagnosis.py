@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Final, NamedTuple, TypeAlias
 
 from graphrag_eval_lc.matching.rows.alignment import Alignment, Search, surplus_columns
@@ -12,9 +12,6 @@ from graphrag_eval_lc.texts import counted, listed, plural
 
 ShownRow: TypeAlias = tuple[str | None, ...]
 """The texts of a row over the required columns; None if a cell is unbound."""
-
-_Labels: TypeAlias = Mapping[str, str]
-"""What people call IRIs."""
 
 _SHOWN_ROWS: Final = 20
 _SHOWN_LENGTH: Final = 60
@@ -43,6 +40,17 @@ def reason_of_search(search: Search) -> str:
 
 def _about_mismatch(aligned: Alignment, *, is_cut_off: bool) -> Iterator[str]:
     missing, extra, actual, found = aligned.missing, aligned.extra, aligned.actual, aligned.found
+    near, labels = _near_rows(aligned), _labels(aligned)
+
+    def cell(column: TermColumn | None, at: int, no_column: str = "–") -> str:
+        text = _shown_text(column, at)
+        return (
+            no_column if column is None else "unbound" if text is None else labels.get(column.texts[at], text) or "''"
+        )
+
+    def row(columns: Sequence[TermColumn | None], at: int) -> str:
+        return f"({', '.join(cell(column, at) for column in columns)})"
+
     if (count := len(actual.columns)) < len(aligned.columns):
         readable = " that can be read" if actual.faults else ""
         yield f"only {count} {plural(count, 'column')}{readable} for {len(aligned.columns)} required"
@@ -51,20 +59,34 @@ def _about_mismatch(aligned: Alignment, *, is_cut_off: bool) -> Iterator[str]:
     yield from map(actual.fault_of, list(actual.faults)[:_SHOWN_FAULTS])
     if renamed := [f"`{other}` for `{name}`" for name, other in found.items() if name != other]:
         yield f"the result has {listed(renamed)}"  # perhaps the cause
-    near, labels = _near_rows(aligned), _labels(aligned)
     if missing:
         rows = f"{len(missing)} of {aligned.total} {plural(aligned.total, 'row')} {plural(len(missing), 'is', 'are')}"
-        example = _example(aligned.terms, near[0] if near else missing[0], len(missing), labels)
+        example = f"{', e.g. ' if len(missing) > 1 else ': '}{row(aligned.terms, near[0] if near else missing[0])}"
         yield f"{rows if aligned.total > 1 else 'the only row is'} missing{example}"
     if extra and found:
-        one = "one like it" if len(extra) > 1 else "like it"
-        about = f", {one} but with {_unlike_cells(aligned, *near, labels)}" if near else ""
-        about = about or _example(aligned.actual_terms, extra[0], len(extra), labels)
+        about = f"{', e.g. ' if len(extra) > 1 else ': '}{row(aligned.actual_terms, extra[0])}"
+        if near:
+            at, other = near
+            columns = list(zip(aligned.columns, aligned.terms, aligned.actual_terms, strict=True))
+            parts = [
+                f"`{name}` {_how_near(term, at, actual_term, other) or instead}"
+                for name, term, actual_term in map(columns.__getitem__, _unlike(aligned, at, other))
+                for instead in (f"{cell(actual_term, other, 'no column')} instead of {cell(term, at)}",)
+            ]
+            about = f", {'one like it' if len(extra) > 1 else 'like it'} but with {listed(parts)}"
         yield f"{counted(len(extra), 'extra row')}{about}"
-    if not missing and not extra:
-        yield _about_equal_rows(aligned, labels, is_cut_off=is_cut_off)
-    elif aligned.equal and aligned.order < 1.0:
-        yield "the rows that both have are in another order"
+    if missing or extra:
+        if aligned.equal and aligned.order < 1.0:
+            yield "the rows that both have are in another order"
+    elif not aligned.are_equal:
+        pairs = enumerate(zip(aligned.rows, aligned.actual_rows, strict=True))
+        first = next(at for at, (one, other_one) in pairs if one != other_one)
+        sides = f"{row(aligned.actual_terms, first)} instead of {row(aligned.terms, first)}"
+        yield f"the rows are the same but in another order, from row {first + 1} on: {sides}"
+    elif is_cut_off:
+        yield "the rows differ only in their blank nodes; it is not known whether one renaming makes them equal"
+    else:
+        yield "the rows differ in their blank nodes only: no one-to-one renaming makes them equal"
 
 
 def _near_rows(aligned: Alignment) -> tuple[int, int] | None:
@@ -88,17 +110,6 @@ def _unlike(aligned: Alignment, at: int, other: int) -> list[int]:
     return [column for column, (key, other_key) in enumerate(cells) if key != other_key]
 
 
-def _unlike_cells(aligned: Alignment, at: int, other: int, labels: _Labels) -> str:
-    """Say what the cells are in which the second of two rows differs."""
-    parts, names = [], list(aligned.columns)
-    for column in _unlike(aligned, at, other):
-        expected, found = aligned.terms[column], aligned.actual_terms[column]
-        actual = "no column" if found is None else _shown_cell(found, other, labels)
-        near = _how_near(expected, at, found, other)
-        parts.append(f"`{names[column]}` {near or f'{actual} instead of {_shown_cell(expected, at, labels)}'}")
-    return listed(parts)
-
-
 def _how_near(expected: TermColumn, at: int, found: TermColumn | None, other: int) -> str | None:
     """Return how two cells that differ look the same; None if they do not."""
     if found is None or not expected.kind(at) or not found.kind(other):
@@ -110,24 +121,12 @@ def _how_near(expected: TermColumn, at: int, found: TermColumn | None, other: in
     return f"{actual!r:.60} instead of {text!r:.60}, another case or other spaces" if is_near else None
 
 
-def _about_equal_rows(aligned: Alignment, labels: _Labels, *, is_cut_off: bool) -> str:
-    """Say why rows that differ only in their blank nodes do not match, or are in another order."""
-    if not aligned.are_equal:
-        rows = enumerate(zip(aligned.rows, aligned.actual_rows, strict=True))
-        first = next(at for at, (row, other) in rows if row != other)
-        sides = (_in_brackets(columns, first, labels) for columns in (aligned.actual_terms, aligned.terms))
-        return f"the rows are the same but in another order, from row {first + 1} on: {' instead of '.join(sides)}"
-    if is_cut_off:
-        return "the rows differ only in their blank nodes; it is not known whether one renaming makes them equal"
-    return "the rows differ in their blank nodes only: no one-to-one renaming makes them equal"
-
-
 def shown_rows(columns: Sequence[TermColumn | None], rows: Sequence[int]) -> list[ShownRow]:
     """Return the first few of some rows as texts."""
     return [tuple(_shown_text(column, at) for column in columns) for at in rows[:_SHOWN_ROWS]]
 
 
-def _labels(aligned: Alignment) -> _Labels:
+def _labels(aligned: Alignment) -> dict[str, str]:
     """Return the labels of the compared IRIs, from columns that were not required; none that two IRIs share."""
     pairs: dict[tuple[str, str], tuple[TermColumn, TermColumn, int]] = {}
     for results, compared in ((aligned.reference, list(aligned.columns)), (aligned.actual, [*aligned.found.values()])):
@@ -145,19 +144,6 @@ def _labels(aligned: Alignment) -> _Labels:
         if count[label] == 1 and iris.is_iri(at) and (shown := _shown_text(labels, at)):
             found[iri] = shown
     return found
-
-
-def _example(columns: Sequence[TermColumn | None], at: int, count: int, labels: _Labels) -> str:
-    return f"{', e.g. ' if count > 1 else ': '}{_in_brackets(columns, at, labels)}"
-
-
-def _in_brackets(columns: Sequence[TermColumn | None], at: int, labels: _Labels) -> str:
-    return f"({', '.join('–' if column is None else _shown_cell(column, at, labels) for column in columns)})"
-
-
-def _shown_cell(column: TermColumn, at: int, labels: _Labels) -> str:
-    text = _shown_text(column, at)
-    return "unbound" if text is None else labels.get(column.texts[at], text) or "''"
 
 
 def _shown_text(column: TermColumn | None, at: int) -> str | None:

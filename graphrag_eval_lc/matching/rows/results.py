@@ -324,7 +324,15 @@ def term_of(cell: Any, depth: int = 0) -> Term | Triple:
             raise UnreadableOutput(f'has a "{key}" that is not a text')
     value, kind, datatype = cell.get("value"), cell.get("type"), cell.get("datatype")
     if kind == "triple" or (not kind and isinstance(value, dict)):
-        return _triple(value, depth + 1)
+        if not isinstance(value, dict) or depth >= _DEEPEST:
+            raise UnreadableOutput("is a triple term without its parts, or nested too deeply")
+        parts = []
+        for keys in _PARTS:
+            part = term_of(next((value[key] for key in keys if value.get(key) is not None), None), depth + 1)
+            if part == UNBOUND:
+                raise UnreadableOutput(f"is a triple term without {keys[0]}")
+            parts.append(part)
+        return Triple(*parts)
     if isinstance(value, int | float):
         try:
             value = json.dumps(value).replace("Infinity", "INF")
@@ -340,15 +348,3 @@ def term_of(cell: Any, depth: int = 0) -> Term | Triple:
     if _BLANK_NODE.fullmatch(value):
         return Term(value[2:], ("bnode", None, None))
     return Term(value, ("uri", None, None) if _IRI.fullmatch(value) else LITERAL_SHAPE)
-
-
-def _triple(value: Any, depth: int) -> Triple:
-    if not isinstance(value, dict) or depth > _DEEPEST:
-        raise UnreadableOutput("is a triple term without its parts, or nested too deeply")
-    parts = []
-    for keys in _PARTS:
-        part = term_of(next((value[key] for key in keys if value.get(key) is not None), None), depth)
-        if part == UNBOUND:
-            raise UnreadableOutput(f"is a triple term without {keys[0]}")
-        parts.append(part)
-    return Triple(*parts)

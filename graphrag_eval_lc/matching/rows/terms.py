@@ -255,6 +255,7 @@ class Keys:
         self._types: dict[Shape, _TermType] = {}
         self._values: dict[Hashable, int] = {}
         self._columns: dict[str, KeyColumn] = {}
+        self._details: frozenset[str] = frozenset()
         self._numbers, self._coordinates = (_NumberKeys(rules.tolerances, self._new_key) for _ in range(2))
         self.are_graphs = reference.is_graph and actual.is_graph  # whose columns match by name only
 
@@ -276,15 +277,31 @@ class Keys:
 
     @cached_property
     def _sides(self) -> tuple[_Side, _Side]:
-        required = {name: self.reference.columns[name] for name in self.names}
-        are_untyped = self.reference.is_untyped and self.actual.is_untyped
-        structures, others = _structures_of((required, self.actual.columns), reads_texts=are_untyped)
-        return _Side(required, structures, True, {}), _Side(self.actual.columns, others, False, {})
+        """Both sides with their values with parts: those read, and those that untyped texts write.
 
-    @cached_property
-    def _details(self) -> frozenset[str]:
-        values = ([value for cells in side.structures.values() for value in cells.values()] for side in self._sides)
-        return details_of_both(*values)
+        Texts are read if either side has values of property graphs, or if no side has types.
+        """
+        sides = {name: self.reference.columns[name] for name in self.names}, self.actual.columns
+        read = [value for side in sides for column in side.values() for value in column.structures.values()]
+        are_untyped = self.reference.is_untyped and self.actual.is_untyped
+        reads_texts = are_untyped or not all(isinstance(value, Triple) for value in read)
+        found: tuple[dict[str, Mapping[int, Any]], ...] = ({}, {})
+        for side, of_side in zip(sides, found, strict=True) if read or are_untyped else ():
+            reader = GraphReader()
+            for name, column in side.items():
+                cells: dict[int, Any] = {}
+                for shape, texts, rows in _by_shape(column) if reads_texts else ():
+                    may_be = is_simple_literal(shape) or shape[1] == WKT_LITERAL
+                    if may_be and _MAY_BE_STRUCTURE.search("\n".join(texts)):
+                        values = {text: value_of_text(text, reader) for text in dict.fromkeys(texts)}
+                        of_rows = ((row, values[text]) for row, text in zip(rows, texts, strict=True))
+                        cells |= {row: value for row, value in of_rows if value is not None}
+                of_side[name] = {**cells, **column.structures}
+            reader.join_ends()
+        if any(found):
+            values = ([value for cells in of_side.values() for value in cells.values()] for of_side in found)
+            self._details = details_of_both(*values)
+        return _Side(sides[0], found[0], True, {}), _Side(sides[1], found[1], False, {})
 
     def _by_type(self, column: TermColumn) -> _Cells:
         """Return the types of terms in a column, each with its texts and rows."""
@@ -381,29 +398,3 @@ _MAY_BE_STRUCTURE: Final = re.compile(
     r"^(?:-?\d{4,9}-\d\d-\d\d[T ]\d\d:\d\d|\d{1,2}:\d\d(?::|$)|-?P[-\dT]|-?\d+ days?, |SRID=|POINT|[\[{(<])",
     re.M | re.I,
 )
-
-
-def _structures_of(
-    results: Sequence[Mapping[str, TermColumn]], *, reads_texts: bool
-) -> list[dict[str, Mapping[int, Any]]]:
-    """Return the values with parts by column and row, for each side: those read, and those that untyped texts write."""
-    structures = [value for side in results for column in side.values() for value in column.structures.values()]
-    if not structures and not reads_texts:
-        return [{}, {}]
-    reads_texts = reads_texts or not all(isinstance(value, Triple) for value in structures)
-    found: list[dict[str, Mapping[int, Any]]] = []
-    for side in results:
-        reader = GraphReader()
-        of_side: dict[str, Mapping[int, Any]] = {}
-        for name, column in side.items():
-            cells: dict[int, Any] = {}
-            for shape, texts, rows in _by_shape(column) if reads_texts else ():
-                if (is_simple_literal(shape) or shape[1] == WKT_LITERAL) and _MAY_BE_STRUCTURE.search("\n".join(texts)):
-                    values = {text: value_of_text(text, reader) for text in dict.fromkeys(texts)}
-                    cells |= {
-                        row: values[text] for row, text in zip(rows, texts, strict=True) if values[text] is not None
-                    }
-            of_side[name] = {**cells, **column.structures}
-        reader.join_ends()
-        found.append(of_side)
-    return found

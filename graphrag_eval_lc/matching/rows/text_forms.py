@@ -17,6 +17,7 @@ from xml.etree import ElementTree
 
 from graphrag_eval_lc.files.rdf_graphs import rdf_term
 from graphrag_eval_lc.matching.outputs import CutOutput, UnreadableOutput, cut_mark, is_prose
+from graphrag_eval_lc.matching.rows.numbers_and_times import XSD_BOOLEAN
 from graphrag_eval_lc.matching.rows.results import (
     UNBOUND,
     Shape,
@@ -32,7 +33,6 @@ from graphrag_eval_lc.texts import counted
 
 Rows = list[list[str]]
 
-_XSD: Final = "http://www.w3.org/2001/XMLSchema#"
 _BLANK_LINES: Final = re.compile(r"\A\ufeff?(?:[ \t]*+[\r\n]++)*+")
 _LEFT_OUT: Final = frozenset({"·", "…", "...", ".."})  # in place of rows or columns
 
@@ -77,7 +77,7 @@ def _results_of_grid(rows: Rows, form: str, *, has_end: bool = False) -> SparqlR
 
 def _column(texts: list[str]) -> TermColumn:
     """Return a column of literals, blank nodes (``_:b0``) and unbound cells; of booleans if all are Python's."""
-    datatype = f"{_XSD}boolean" if any(texts) and {"True", "False", ""}.issuperset(texts) else None
+    datatype = XSD_BOOLEAN if any(texts) and {"True", "False", ""}.issuperset(texts) else None
     if all(text and text[:2] != "_:" for text in texts):
         return TermColumn(texts, ("literal", datatype, None))
     kinds = ["bnode" if text[:2] == "_:" else "literal" if text else "" for text in texts]

@@ -25,14 +25,6 @@ def test_the_config_says_which_steps_are_rows_whatever_their_media_type(media_ty
     assert (score(reference, RENAMED), score(reference, RENAMED, kinds={"graph": "rows"})) == (0.0, 1.0)
 
 
-def test_the_name_of_the_tool_will_do_and_that_of_the_step_goes_before_it() -> None:
-    names = {"read_graph": "graph"}
-    assert score({"output": ROWS}, RENAMED, "read_graph", names=names) == 0.0
-    assert score({"output": ROWS}, RENAMED, "read_graph", names=names, kinds={"read_graph": "rows"}) == 1.0
-    kinds = {"read_graph": "rows", "graph": "text"}
-    assert score({"output": ROWS}, RENAMED, "read_graph", names=names, kinds=kinds) == 0.0
-
-
 def test_what_has_ids_counts_as_retrieval_and_is_rows_else() -> None:
     retrieval = RetrievalConfig.model_validate({"steps": [{"name": "graph", "column": "id"}]})
     views = StepViews(StepsConfig(kinds={"graph": "rows"}), retrieval=retrieval)

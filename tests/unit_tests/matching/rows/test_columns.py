@@ -10,7 +10,6 @@ from typing import Any
 
 import pytest
 
-from graphrag_eval_lc.matching.rows.columns import namesakes
 from graphrag_eval_lc.matching.rows.comparison import compare_sparql_results
 from graphrag_eval_lc.matching.rows.results import SparqlResults, TermColumn
 
@@ -95,17 +94,6 @@ def test_what_is_not_decided_is_undecided_and_no_mismatch(monkeypatch: pytest.Mo
     )
     assert 0.0 < found.closeness < 1.0
     assert 0.0 <= found.grade < 1.0
-
-
-def test_names_decide_only_between_columns_that_both_fit() -> None:
-    def columns(names: str, *rows: str) -> Any:
-        reference = as_results(["xx", "yy"], ["a", "b"])
-        return compare_sparql_results(reference, as_results([*rows], names.split())).columns
-
-    assert columns("c b a", "xxx", "yyy") == {"a": "a", "b": "b"}
-    assert columns("?A c $b", "xxx", "yyy") == {"a": "?A", "b": "$b"}
-    assert columns("b d e", "zxx", "zyy") == {"a": "d", "b": "e"}
-    assert namesakes(["n", "kv"], ["?KV", "N", "n"]) == {"n": "n", "kv": "?KV"}
 
 
 def test_columns_of_graphs_match_by_their_names_only() -> None:

@@ -125,14 +125,3 @@ def test_a_node_has_one_key_in_any_order_with_any_id_and_from_any_driver(
     assert key(changed, node) != key(node, changed)
     assert readable(node).startswith("(")
     assert all(map(is_entity, others))
-
-
-def test_only_relationships_without_known_ends_lose_them() -> None:
-    edge = {"type": "NEAR", "properties": {}, "start": 1, "end": 2}
-    reader = GraphReader()
-    loose, joined = read(edge), reader.read(edge)
-    nodes = [reader.read({"id": at, "labels": ["City"], "properties": {"at": at}}) for at in (1, 2)]
-    reader.join_ends()
-    assert (loose.ends, joined.ends) == (None, tuple(nodes))
-    assert key(loose, joined) == key(joined, loose)
-    assert readable(joined) == "(:City {at: 1})-[:NEAR]->(:City {at: 2})"

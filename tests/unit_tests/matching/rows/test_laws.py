@@ -1,7 +1,6 @@
 """Laws of comparisons and grades: what holds for any two tables."""
 
 import random
-import time
 from collections import Counter
 from collections.abc import Callable
 from itertools import permutations
@@ -23,7 +22,6 @@ BLANKS: list[Cell] = [("bnode", f"b{at}") for at in range(3)]
 # Long enough that nobody guesses them.
 NAMES: list[Cell] = [("uri", f"urn:example:value:{letter}") for letter in "abcdef"]
 MODES: list[Mode] = [{}, {"ordered": True}, {"ignore_duplicates": False}]
-UNORDERED: list[Mode] = [{}, {"ignore_duplicates": False}]
 
 
 def term(kind: str, text: str) -> dict[str, str]:
@@ -147,17 +145,6 @@ def test_a_free_column_never_breaks_a_match(pair: tuple[Rows, Rows], mode: Mode,
     assert compared(mine, wider, **mode).score >= compared(mine, others, **mode).score
 
 
-@given(
-    numbers=st.lists(st.integers(1, 60), min_size=1, max_size=5, unique=True),
-    share=st.sampled_from([0.0, 4e-6, -4e-6, 3e-5]),
-    mode=st.sampled_from(MODES),
-)
-def test_numbers_apart_from_each_other_match_within_the_tolerance(numbers: list[int], share: float, mode: Mode) -> None:
-    mine: Rows = [(("float", f"{number * 100}"),) for number in numbers]
-    others: Rows = [(("float", f"{number * 100 * (1 + share):.6f}"),) for number in numbers]
-    assert compared(mine, others, **mode).score == float(abs(share) < 1e-5)
-
-
 # --- grades ----------------------------------------------------------------------------------------------------------
 
 
@@ -194,21 +181,6 @@ def test_answering_everything_is_worth_little() -> None:
     assert compared(cities, others).grade < 0.1
     numbers: Rows = [tuple(("integer", str(at)) for at in range(300))]
     assert compared([(("integer", "5"),)], numbers).grade < 0.05
-
-
-@pytest.mark.parametrize("mode", UNORDERED)
-def test_grades_of_many_rows_do_not_depend_on_their_order(mode: Mode) -> None:
-    rng = random.Random(5)
-    mine: Rows = [
-        tuple(("uri", f"urn:{each}") for each in (at, at % 9, rng.randrange(40), at * 17)) for at in range(300)
-    ]
-    others: Rows = [tuple(rng.choice([("uri", "urn:x"), cell, cell, cell]) for cell in row) for row in mine]
-    grade = compared(mine, others, **mode).grade
-    assert 0.4 < grade < 0.9
-    for _ in range(3):
-        rng.shuffle(others)
-        rng.shuffle(mine)
-        assert compared(mine, others, **mode).grade == pytest.approx(grade)
 
 
 def test_nothing_that_is_passed_in_is_changed_and_outcomes_are_the_same_each_time() -> None:
@@ -258,19 +230,3 @@ def test_many_columns_of_two_values_are_decided_or_undecided_in_time(width: int)
     assert compared(mine, others, names).outcome in ("match", "undecided")
     changed = [tuple(("literal", "2") if at == 0 else cell for at, cell in enumerate(row)) for row in mine]
     assert compared(changed, others, names).outcome == "mismatch"
-
-
-@pytest.mark.full
-@pytest.mark.parametrize("mode", UNORDERED)
-def test_many_free_columns_and_many_rows_end_in_time(mode: Mode) -> None:
-    rng = random.Random(4)
-    wide: Rows = [tuple(("literal", str(rng.randrange(40))) for _ in range(60)) for _ in range(2_000)]
-    mine = [row[:12] for row in wide]
-    mine[0], mine[1] = (mine[1][0], *mine[0][1:]), (mine[0][0], *mine[1][1:])
-    others, names = moved(wide, rng)
-    start = time.process_time()
-    found = compared(mine, others, names, **mode)
-    assert found.outcome in ("mismatch", "undecided")
-    assert found.reason
-    assert 0.0 <= found.grade < 1.0
-    assert time.process_time() - start < 20

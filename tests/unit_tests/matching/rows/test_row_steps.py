@@ -6,8 +6,7 @@ from typing import Any
 import pytest
 
 from graphrag_eval_lc import validate_dataset
-from graphrag_eval_lc.config import RowsConfig, ValuesConfig
-from graphrag_eval_lc.matching import StepView, match_steps
+from graphrag_eval_lc.matching import StepView
 from graphrag_eval_lc.matching.rows import match_row_steps
 from graphrag_eval_lc.matching.rows.row_steps import ROWS
 
@@ -64,32 +63,9 @@ def test_a_drafted_step_requires_the_columns_that_can_be_read() -> None:
     assert drafted({"head": {"vars": ["m"]}, "results": {"bindings": []}}) is None
 
 
-def test_a_step_has_the_rules_of_the_config() -> None:
-    def table(text: str) -> str:
-        cell = {"type": "literal", "value": text, "datatype": "http://www.w3.org/2001/XMLSchema#dateTime"}
-        return json.dumps({"head": {"vars": ["t"]}, "results": {"bindings": [{"t": cell}]}})
-
-    reference = {"name": "sparql_query", "output": table("2020-01-01T00:00:00Z")}
-    actual = StepView({"name": "sparql_query", "output": table("2020-01-01T00:00:00.000Z")})
-    assert match_row_steps(StepView(reference), actual).score == 1.0
-    assert match_row_steps(StepView({**reference, "values": ValuesConfig(times=False)}), actual).score == 0.0
-
-
 @pytest.mark.parametrize(("key", "value"), [("tolerance", "5%"), ("ordered", "no"), ("strict", 1)])
 def test_options_that_cannot_be_are_the_fault_of_the_reference(key: str, value: Any) -> None:
     step = {"name": "sparql_query", "output": results("n", "a")}
     found = match_row_steps(StepView({**step, key: value}), StepView(step))
     assert found.score == 0.0
     assert f"The reference step in the dataset is at fault: `{key}`" in found.reason()
-
-
-def test_node_keys_and_the_order_of_lists_come_from_the_config() -> None:
-    def score(reference: Any, actual: Any, rows: RowsConfig) -> float | None:
-        step = {"name": "cypher_query", "output": json.dumps([{"n": reference}])}
-        made = {"name": "cypher_query", "args": {}, "status": "success", "output": json.dumps([{"n": actual}])}
-        return match_steps([[step]], [made], rows=rows).steps_score
-
-    one, other = {"iri": "urn:a", "seen": 1}, {"iri": "urn:a", "seen": 2}
-    assert (score(one, other, RowsConfig()), score(one, other, RowsConfig(node_keys=["iri"]))) == (0.0, 1.0)
-    lists = ["a", "b"], ["b", "a"]
-    assert (score(*lists, RowsConfig()), score(*lists, RowsConfig(list_order=False))) == (0.0, 1.0)
