@@ -299,8 +299,8 @@ class Keys:
                 of_side[name] = {**cells, **column.structures}
             reader.join_ends()
         if any(found):
-            values = ([value for cells in of_side.values() for value in cells.values()] for of_side in found)
-            self._details = details_of_both(*values)
+            both = ([value for cells in of_side.values() for value in cells.values()] for of_side in found)
+            self._details = details_of_both(*both)
         return _Side(sides[0], found[0], True, {}), _Side(sides[1], found[1], False, {})
 
     def _by_type(self, column: TermColumn) -> _Cells:
