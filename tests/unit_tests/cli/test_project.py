@@ -1,4 +1,3 @@
-import json
 from pathlib import Path
 
 import pytest
@@ -39,11 +38,6 @@ def exit_code(*arguments: str) -> int:
 def add(folder: Path, *lines: str) -> None:
     file = folder / "graphrag_eval.yaml"
     file.write_text(file.read_text() + "".join(f"{line}\n" for line in lines))
-
-
-def run_json(folder: Path) -> dict[str, object]:
-    found: dict[str, object] = json.loads((folder / "run.json").read_text())
-    return found
 
 
 def test_each_run_has_a_folder_of_its_own(project: Path) -> None:

@@ -19,11 +19,11 @@ CASES = yaml.safe_load((Path(__file__).parent / "vectors/query_differences.yaml"
 PREFIX = "PREFIX c: <urn:c#>\n"
 
 
-@pytest.mark.parametrize("case", CASES, ids=lambda case: case["name"])
-def test_difference(case: dict[str, Any]) -> None:
-    options = {key: case[key] for key in ("required_columns", "ordered") if key in case}
-    found = query_differences(PREFIX + case["reference"], PREFIX + case["actual"], **options)
-    assert [f"{each.kind}: {each.sentence}" for each in found] == case["differences"]
+def test_differences() -> None:
+    for case in CASES:
+        options = {key: case[key] for key in ("required_columns", "ordered") if key in case}
+        found = query_differences(PREFIX + case["reference"], PREFIX + case["actual"], **options)
+        assert [f"{each.kind}: {each.sentence}" for each in found] == case["differences"], case["name"]
 
 
 def test_undeclared_prefix_is_that_of_the_other_query() -> None:

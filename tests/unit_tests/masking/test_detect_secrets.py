@@ -10,8 +10,8 @@ pytest.importorskip("detect_secrets")
 from detect_secrets.core.scan import scan_line
 from detect_secrets.settings import transient_settings
 
-# What goes by entropy alone finds identifiers and digests, and what goes by keywords finds any word behind them.
-LEFT_OUT = {"Base64HighEntropyString", "HexHighEntropyString", "KeywordDetector", "IPPublicDetector"}
+# Without Base64HighEntropyString, HexHighEntropyString, KeywordDetector and IPPublicDetector: what goes by entropy
+# finds identifiers and digests, and what goes by keywords finds any word behind them.
 SETTINGS = {
     "plugins_used": [
         {"name": name}

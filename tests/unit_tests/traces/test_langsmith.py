@@ -25,7 +25,6 @@ def call(run_type: str, **fields: Any) -> TracedCall:
 
 
 AI = {"content": "", "type": "ai", "tool_calls": [{"name": "find", "args": {"q": 1}, "id": "c1", "type": "tool_call"}]}
-SAID = {"content": "So", "type": "ai"}
 USAGE = {"input_tokens": 7, "output_tokens": 3, "total_tokens": 10}
 
 
