@@ -6,7 +6,7 @@ import time
 import uuid
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple, Protocol, cast
+from typing import Any, NamedTuple, cast
 
 from langchain_core.callbacks import BaseCallbackHandler
 from langchain_core.runnables import RunnableConfig
@@ -70,13 +70,6 @@ class Attempt:
 
 Follow = Callable[[Callable[[], Attempt]], BaseCallbackHandler]
 """Makes a handler, given a function that returns what an attempt would be if its process were lost at that moment."""
-
-
-class Asking(Protocol):
-    """What asks an agent a question once: this process, or a worker."""
-
-    async def aattempt(self, question: Question, attempt_id: str, abandoned: "asyncio.Future[None]") -> Attempt:
-        """Ask a question once; see ``AgentCall.aattempt``."""
 
 
 def unheard_attempt(question: Question, error: BaseException, started_at: float, elapsed_sec: float) -> Attempt:

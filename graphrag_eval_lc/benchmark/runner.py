@@ -3,12 +3,11 @@
 import asyncio
 from collections.abc import Mapping, Sequence
 from itertools import count
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from graphrag_eval_lc.benchmark.attempts import (
     NOTHING_SPENT,
     AgentCall,
-    Asking,
     Attempt,
     RunInterruptedError,
     Spent,
@@ -37,6 +36,9 @@ from graphrag_eval_lc.records import Question, Response, Template
 from graphrag_eval_lc.registry.metrics import ELAPSED_SEC, NUMBER_OF_ERROR_SAMPLES, NUMBER_OF_SUCCESS_SAMPLES
 from graphrag_eval_lc.retrying import is_rate_limit, retry_after_of
 from graphrag_eval_lc.texts import counted
+
+if TYPE_CHECKING:
+    from graphrag_eval_lc.benchmark.worker import Workers
 
 # Responses that wait for their scores, for each slot: enough that the agents never wait for a single large one.
 _ROOM_PER_SLOT = 4
@@ -69,7 +71,7 @@ class Runner:
         samples = samples_of(questions, options.repeats, options.shard)
         self._plan = output.planned(samples, retry_errors=options.retry_errors)
         self._templates = templates
-        self._call: Asking
+        self._call: AgentCall | Workers[Any]
         self._begun = 0  # how many of the samples to ask
         self._errors = 0
         self._problem: Exception | None = None  # the first that ends the run
@@ -105,7 +107,7 @@ class Runner:
 
     async def _ask_by_workers(self, agent: Any) -> None:
         """Ask and score as in this process, with workers that load the agent for themselves and end in any case."""
-        from graphrag_eval_lc.benchmark.worker import Job, Workers  # few runs need workers, and the packages for them
+        from graphrag_eval_lc.benchmark.worker import Job  # few runs need workers, and the packages for them
 
         options, output = self._options, self._output
         job = Job(

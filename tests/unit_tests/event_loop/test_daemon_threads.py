@@ -1,6 +1,5 @@
 """Threads for work that may hang: as many as it takes, used again, and never waited for."""
 
-import asyncio
 import subprocess
 import sys
 import threading
@@ -22,16 +21,6 @@ def test_result_and_error_reach_the_caller(pool: DaemonThreadPool) -> None:
         pool.submit(divmod, 1, 0).result(30)
 
 
-@pytest.mark.parametrize("error", [SystemExit(3), KeyboardInterrupt()])
-def test_error_that_ends_processes_ends_neither_thread_nor_process(pool: DaemonThreadPool, error: Exception) -> None:
-    def fail() -> None:
-        raise error
-
-    with pytest.raises(type(error)):
-        pool.submit(fail).result(30)
-    assert pool.submit(threading.active_count).result(30) > 0
-
-
 def test_hanging_work_does_not_hold_up_other_work(pool: DaemonThreadPool) -> None:
     release = threading.Event()
     hanging = [pool.submit(release.wait, 60) for _ in range(20)]
@@ -48,23 +37,6 @@ def test_idle_thread_is_used_again(pool: DaemonThreadPool) -> None:
     assert len(threads) < 25  # one, but for the moments between a result and the thread's being idle
 
 
-def test_idle_threads_end_after_a_while(pool: DaemonThreadPool, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("graphrag_eval_lc.event_loop.daemon_threads._IDLE_SEC", 0.01)
-    thread = pool.submit(threading.current_thread).result(30)
-    thread.join(30)
-    assert not thread.is_alive()
-    assert pool.submit(lambda: "again").result(30) == "again"
-
-
-def test_closed_pool_takes_no_work_and_its_idle_threads_end(pool: DaemonThreadPool) -> None:
-    thread = pool.submit(threading.current_thread).result(30)
-    pool.shutdown()
-    thread.join(30)
-    assert not thread.is_alive()
-    with pytest.raises(RuntimeError, match="closed"):
-        pool.submit(print)
-
-
 def test_closing_waits_for_nothing(pool: DaemonThreadPool) -> None:
     release = threading.Event()
     hanging = pool.submit(release.wait, 60)
@@ -77,14 +49,6 @@ def test_closing_waits_for_nothing(pool: DaemonThreadPool) -> None:
 def test_work_that_was_cancelled_before_its_start_is_not_done(pool: DaemonThreadPool) -> None:
     future = pool.submit(lambda: None)
     assert future.cancel() or future.result(30) is None
-
-
-def test_event_loop_takes_it_as_its_executor(pool: DaemonThreadPool) -> None:
-    async def work() -> bool:
-        asyncio.get_running_loop().set_default_executor(pool)
-        return (await asyncio.to_thread(threading.current_thread)).daemon
-
-    assert asyncio.run(work())
 
 
 def test_hanging_thread_does_not_hold_up_the_end_of_the_process() -> None:

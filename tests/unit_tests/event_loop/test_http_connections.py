@@ -18,7 +18,7 @@ from langgraph.graph import START, MessagesState, StateGraph
 from support.judged_runs import judgement
 from support.openai_stub import OpenAIStub
 
-from graphrag_eval_lc import arun_benchmark, run_benchmark, run_evaluation
+from graphrag_eval_lc import arun_benchmark, run_benchmark
 from graphrag_eval_lc.benchmark.benchmark_run import BenchmarkRun
 from graphrag_eval_lc.event_loop.http_connections import is_of_another_loop
 from graphrag_eval_lc.judges import ContextPrecision
@@ -75,47 +75,6 @@ def test_each_of_five_benchmarks_in_a_script_is_answered(stub: OpenAIStub, is_ne
     count, agent = Count(stub), agent_of(model_of(stub))
     for _ in range(5):
         count.check_run(run_benchmark(agent_of(model_of(stub)) if is_new_model else agent, DATASET, progress="off"))
-
-
-@pytest.mark.full
-async def test_each_of_five_is_answered_in_a_running_loop_that_asks_the_agent_too(stub: OpenAIStub) -> None:
-    count, agent = Count(stub), agent_of(model_of(stub))
-    for _ in range(5):
-        await agent.ainvoke({"messages": [("user", "?")]})
-        assert count.new() == 1
-        count.check_run(run_benchmark(agent, DATASET, progress="off"))
-        await agent.ainvoke({"messages": [("user", "?")]})
-        assert count.new() == 1
-        count.check_run(await asyncio.to_thread(run_benchmark, agent, DATASET, progress="off"))
-        count.check_run(await arun_benchmark(agent, DATASET, progress="off"))
-
-
-def test_what_the_users_own_loops_left_is_not_used(stub: OpenAIStub) -> None:
-    count, model = Count(stub), model_of(stub)
-    agent = agent_of(model)
-    asyncio.run(model.ainvoke("?"))
-    assert count.new() == 1
-    count.check_run(run_benchmark(agent, DATASET, progress="off"))
-    count.check_run(asyncio.run(arun_benchmark(agent, DATASET, progress="off")))
-    count.check_run(asyncio.run(arun_benchmark(agent, DATASET, progress="off")))
-    asyncio.run(model.ainvoke("?"))
-    assert count.new() == 1
-    count.check_run(run_benchmark(agent, DATASET, progress="off"))
-    asyncio.run(model.ainvoke("?"))  # nor does the user's loop get what the benchmark left
-    assert count.new() == 1
-
-
-def test_what_a_loop_that_rests_may_need_again_is_not_used(stub: OpenAIStub) -> None:
-    count, model = Count(stub), model_of(stub)
-    loop = asyncio.new_event_loop()
-    for _ in range(3):
-        loop.run_until_complete(model.ainvoke("?"))
-        assert count.new() == 1
-        count.check_run(run_benchmark(agent_of(model), DATASET, progress="off"))
-        loop.run_until_complete(model.ainvoke("?"))
-        assert count.new() == 1
-        count.check_run(asyncio.run(arun_benchmark(agent_of(model), DATASET, progress="off")))
-    loop.close()
 
 
 async def test_a_running_loop_may_be_blocked_by_threads_that_call(stub: OpenAIStub) -> None:
@@ -187,31 +146,6 @@ def test_judges_pay_for_what_they_send(stub: OpenAIStub) -> None:
         costs.add(ContextPrecision(model_of(stub)).score(**asked()).cost)
         assert count.new() == len(CONTEXTS)
     assert len(costs) == 1
-
-
-async def test_so_they_do_in_a_running_loop(stub: OpenAIStub) -> None:
-    count, judge = Count(stub), ContextPrecision(model_of(stub))
-    for _ in range(3):
-        judge.score(**asked())
-        assert count.new() == len(CONTEXTS)
-        await judge.ascore(**asked())
-        assert count.new() == len(CONTEXTS)
-
-
-def test_so_they_do_in_loops_of_the_users_own(stub: OpenAIStub) -> None:
-    count = Count(stub)
-    for _ in range(3):
-        asyncio.run(ContextPrecision(model_of(stub)).ascore(**asked()))
-        assert count.new() == len(CONTEXTS)
-
-
-def test_each_evaluation_is_judged_once(stub: OpenAIStub) -> None:
-    count = Count(stub)
-    responses = {f"q{n}": {"question_id": f"q{n}", "actual_answer": "yes"} for n in range(QUESTIONS)}
-    for _ in range(3):
-        results = run_evaluation(DATASET, responses, llm=model_of(stub))  # type: ignore[arg-type]
-        assert all(dict(result)["answer_correctness_cost"] > 0 for result in results)
-        assert count.new() == QUESTIONS
 
 
 def arrived(stub: OpenAIStub, expected: int) -> int:

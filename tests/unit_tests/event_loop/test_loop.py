@@ -2,19 +2,16 @@
 
 import asyncio
 import contextvars
-import gc
 import os
 import signal
 import subprocess
 import sys
 import threading
-import weakref
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from graphrag_eval_lc.event_loop.daemon_threads import DaemonThreadPool
-from graphrag_eval_lc.event_loop.loop import run_sync, use_daemon_threads
+from graphrag_eval_lc.event_loop.loop import run_sync
 
 variable = contextvars.ContextVar("variable", default="outside")
 
@@ -23,22 +20,9 @@ async def answer() -> str:
     return variable.get()
 
 
-async def fail() -> None:
-    raise LookupError("inside")
-
-
-def test_runs_without_a_loop() -> None:
-    assert run_sync(answer) == "outside"
-
-
 async def test_runs_inside_a_running_loop_with_its_context_variables() -> None:
     variable.set("inside")
     assert run_sync(answer) == "inside"
-
-
-async def test_error_reaches_the_caller() -> None:
-    with pytest.raises(LookupError, match="inside"):
-        run_sync(fail)
 
 
 # --- one loop that lasts ---------------------------------------------------------------------------------------------
@@ -53,10 +37,6 @@ def test_all_calls_have_one_loop_whichever_thread_they_come_from() -> None:
     with ThreadPoolExecutor(4) as threads:
         assert {future.result() for future in [threads.submit(run_sync, loop_here) for _ in range(20)]} == {first}
     assert not first.is_closed()
-
-
-async def test_so_it_is_for_calls_that_a_running_loop_waits_for() -> None:
-    assert run_sync(loop_here) is await asyncio.to_thread(run_sync, loop_here)
 
 
 def test_many_calls_at_once_do_not_mix_up_their_context() -> None:
@@ -152,57 +132,6 @@ def test_process_ends_without_a_word() -> None:
     command = [sys.executable, "-X", "dev", "-c", code]
     done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True)
     assert "unclosed" not in done.stderr
-
-
-def test_what_a_call_gave_is_not_kept() -> None:
-    class Result:
-        pass
-
-    async def give() -> Result:
-        return Result()
-
-    gc.disable()
-    try:
-        given = weakref.ref(run_sync(give))
-        run_sync(answer)  # by then the loop is done with the first
-        is_kept = given() is not None
-    finally:
-        gc.enable()
-    assert not is_kept
-
-
-@pytest.mark.full
-def test_a_loop_that_a_stuck_task_ends_serves_all_calls_until_the_last_is_over() -> None:
-    code = """
-import asyncio, os, threading
-from graphrag_eval_lc.event_loop.loop import run_sync
-release, loops, tasks = threading.Event(), [], []
-async def here():
-    loops.append(asyncio.get_running_loop())
-async def long():
-    await here()
-    await asyncio.to_thread(release.wait, 30)
-async def stubborn():
-    while True:
-        try:
-            await asyncio.Event().wait()
-        except asyncio.CancelledError:
-            pass
-async def leave():
-    tasks.append(asyncio.create_task(stubborn()))
-    await asyncio.sleep(0)
-first = threading.Thread(target=run_sync, args=(long,))
-first.start()
-run_sync(leave)
-run_sync(here)
-release.set()
-first.join()
-run_sync(here)
-print([loop is loops[0] for loop in loops], flush=True)
-os._exit(0)
-"""
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True)
-    assert (done.stdout, done.stderr) == ("[True, True, False]\n", "")
 
 
 # --- Ctrl-C ----------------------------------------------------------------------------------------------------------
@@ -319,32 +248,6 @@ def test_task_that_refuses_to_be_cancelled_does_not_hold_up_the_end() -> None:
     assert (done.stdout, done.stderr) == ("False end True 1\n", "")  # the next call's loop has only its own task
 
 
-@pytest.mark.full
-def test_task_that_goes_on_after_it_was_cancelled_is_stopped_with_its_loop() -> None:
-    code = """
-import asyncio, os
-from graphrag_eval_lc.event_loop.loop import run_sync
-asked, tasks = [], []
-async def stubborn():
-    while True:
-        try:
-            await asyncio.sleep(0.01)
-            asked.append(1)
-        except asyncio.CancelledError:
-            pass
-async def main():
-    tasks.append(asyncio.create_task(stubborn()))
-    await asyncio.sleep(0.05)
-run_sync(main)
-so_far = len(asked)
-run_sync(lambda: asyncio.sleep(0.2))
-print(so_far > 0, len(asked) - so_far, flush=True)
-os._exit(0)
-"""
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True)
-    assert (done.stdout, done.stderr) == ("True 0\n", "")
-
-
 # --- what raises out of the loop -------------------------------------------------------------------------------------
 
 
@@ -368,50 +271,3 @@ def test_task_that_ends_the_loop_is_survived_where_asked_for(error: BaseExceptio
     outcome = run_sync(lambda: raise_in_another_task(error), survives=survives)
     assert outcome == f"saw {type(error).__name__}"
     assert told == [error]
-
-
-async def test_so_it_is_inside_a_running_loop() -> None:
-    assert run_sync(lambda: raise_in_another_task(SystemExit(3)), survives=lambda _: True) == "saw SystemExit"
-
-
-def test_else_it_reaches_the_caller() -> None:
-    with pytest.raises(SystemExit):
-        run_sync(lambda: raise_in_another_task(SystemExit(3)))
-
-
-def test_exit_of_the_coroutine_itself_reaches_the_caller() -> None:
-    async def leave() -> None:
-        raise SystemExit(3)
-
-    with pytest.raises(SystemExit):
-        run_sync(leave, survives=lambda _: True)
-
-
-def test_tasks_that_exit_while_they_are_cancelled_are_survived() -> None:
-    async def exits() -> None:
-        try:
-            await asyncio.Event().wait()
-        finally:
-            raise SystemExit(3)
-
-    tasks = []
-
-    async def main() -> str:
-        tasks.extend(asyncio.create_task(exits()) for _ in range(3))
-        await asyncio.sleep(0)
-        return "end"
-
-    assert run_sync(main) == "end"
-
-
-# --- threads ---------------------------------------------------------------------------------------------------------
-
-
-def test_loop_gets_daemon_threads_unless_it_has_an_executor_of_its_own() -> None:
-    loop = asyncio.new_event_loop()
-    use_daemon_threads(loop)
-    first = loop._default_executor  # type: ignore[attr-defined]
-    use_daemon_threads(loop)
-    assert isinstance(first, DaemonThreadPool)
-    assert loop._default_executor is first  # type: ignore[attr-defined]
-    loop.close()
