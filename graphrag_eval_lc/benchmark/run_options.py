@@ -340,9 +340,9 @@ class RunOptions(FolderOptions):
 
     def shard_note(self, questions: Sequence[tuple[Template, Question]]) -> str | None:
         """Return a sentence about the shard, of the questions that the options select; None for a whole run."""
-        shard, part = cast("Shard | None", self.shard), self.in_shard()
-        if shard is None:
+        if (shard := cast("Shard | None", self.shard)) is None:
             return None
+        part = self.in_shard()
         number, whole = len(samples_of(questions, self.repeats, shard)), len(questions) * self.repeats
         limits = []
         if self.requests_per_minute is not None and part.requests_per_minute is not None:
