@@ -225,3 +225,14 @@ def test_counts_from_a_thousand_on_have_a_comma() -> None:
     assert "(5 of 1,200 that are not right)" in " ".join(text.split())
     row = next(line for line in text.splitlines() if line.strip().startswith("numbers"))
     assert row.split()[:5] == ["numbers", "│", "1,200", "│", "1,200"]
+
+
+def test_checks_of_answers_have_their_table_and_a_failed_question_counts_as_0() -> None:
+    results = asked("q0", 1.0) + asked("q1", 1.0) + asked("q2", None)
+    results[0] |= {"answer_exact": 1.0, "answer_grounded": 0.5}
+    results[1] |= {"answer_exact": 0.5, "answer_grounded": 1.0}
+    text = printed_results(results)
+    table = text[text.index("Answers by template (means)") :].splitlines()
+    rows = [line.replace("│", " ").split() for line in table]
+    assert ["numbers", "0.500", "(0.750)", "0.500", "(0.750)"] in rows
+    assert "Answers by template" not in printed()
