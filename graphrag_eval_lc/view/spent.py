@@ -1,7 +1,6 @@
 """What a run spent in tokens, seconds and dollars, and the questions that spent the most."""
 
 from array import array
-from collections.abc import Mapping
 from dataclasses import dataclass
 from heapq import nlargest
 from statistics import fmean
@@ -74,6 +73,12 @@ class Spent:
     def lines(self) -> tuple[SpentLine, ...]:
         """Return a line for each thing that was spent: totals with failed attempts, all else over the samples."""
         totals = self._totals.summary()
+        lacking = totals.get("unmeasured_samples", {})
+        notes = {
+            metric: f"{counted(count, 'sample is', 'samples are')} not measured in full, so the total is of the rest"
+            for metric, count in lacking.items()
+            if count
+        }
         return tuple(
             SpentLine(
                 metric=metric,
@@ -84,7 +89,7 @@ class Spent:
                 median=percentile(values, 0.5),
                 p95=percentile(values, 0.95),
                 samples=len(values),
-                note=_note(metric, totals),
+                note=notes.get(metric),
             )
             for metric, spec in self._shown.items()
             if (values := self._values[metric])
@@ -109,14 +114,6 @@ def _shown() -> list[MetricSpec]:
         *sorted(built_in, key=lambda spec: (_UNITS.index(spec.unit), spec.is_part)),
         *(spec for spec in own.values() if spec.is_spent),
     ]
-
-
-def _note(metric: str, totals: Mapping[str, Any]) -> str | None:
-    unmeasured = totals.get("unmeasured_samples", {}).get(metric)
-    if not unmeasured:
-        return None
-    samples = counted(unmeasured, "sample is", "samples are")
-    return f"{samples} not measured in full, so the total is of the rest"
 
 
 _MOST_EXTREMES = 10
