@@ -280,7 +280,7 @@ def test_retrieve_data_points_takes_one_aggregate_or_several(tools, aggregates):
 @pytest.mark.parametrize(
     ("name", "args", "message"),
     [
-        ("sparql_query", {"query": "INSERT DATA { <urn:a> <urn:b> 1 }"}, "Only SELECT"),
+        ("sparql_query", {"query": "INSERT DATA { <urn:a> <urn:b> 1 }"}, "The query is not valid SPARQL"),
         ("sparql_query", {"query": "SELECT * { SERVICE <urn:a> { ?s ?p ?o } }"}, "SERVICE is not allowed"),
         ("sparql_query", {"query": "SELECT"}, "not valid SPARQL"),
         ("sparql_query", {}, "validation error"),
