@@ -46,14 +46,14 @@ def _harmless(callback: _Callback) -> _Callback:
             warnings: list[str] = []
             text = self._options.kept_text(error_text(error), "error", warnings)
             with self._lock:
-                record = self._records.get(kwargs.get("run_id"))
+                record = self._records.open.get(kwargs.get("run_id"))
                 for tree in [record.tree] if record is not None else self._records.trees[-1:]:
                     tree.warnings |= dict.fromkeys([f"capture failed in {name}: {text}", *warnings])
         if self._enclosing is not None:
             if self._records.block_id is not None and kwargs.get("parent_run_id", "") is None:
                 caller_id = calling_run_id()
                 with self._lock:
-                    is_known = self._records.get(caller_id) is not None
+                    is_known = self._records.open.get(caller_id) is not None
                     kwargs["parent_run_id"] = caller_id if is_known else self._records.block_id
             getattr(self._enclosing, name)(*args, **kwargs)
 
@@ -194,7 +194,7 @@ class RunCallbacks(GraphCallbackHandler):
     def on_interrupt(self, event: Any) -> None:
         """Note that langgraph pauses a run, perhaps before any node has started."""
         with self._lock:
-            record = self._records.get(getattr(event, "run_id", None))
+            record = self._records.open.get(getattr(event, "run_id", None))
             if record is not None:
                 record.is_interrupted = record.tree.is_paused = True
 
@@ -202,7 +202,7 @@ class RunCallbacks(GraphCallbackHandler):
     def on_resume(self, event: Any) -> None:
         """Note that langgraph resumes a thread, perhaps with no node left to run."""
         with self._lock:
-            record = self._records.get(getattr(event, "run_id", None))
+            record = self._records.open.get(getattr(event, "run_id", None))
             if record is not None and not record.is_graph:
                 record.note_graph()
 
@@ -222,7 +222,7 @@ class RunCallbacks(GraphCallbackHandler):
         if type(output) is str:
             self._end_tool(run_id, values.Outcome("success", output))
             return
-        record = self._records.get(run_id)
+        record = self._records.open.get(run_id)
         call_id = None if record is None or record.tool is None else record.tool.call_id
         message = values.tool_message_of(output, call_id)
         if message is not None:
@@ -239,7 +239,7 @@ class RunCallbacks(GraphCallbackHandler):
         elif isinstance(error, ParentCommand):
             self._end_tool(run_id, values.Outcome("success", values.output_text(error.args[0] if error.args else None)))
         else:
-            self._end_tool(run_id, values.Outcome("error", error_text(error)), error=error_text(error))
+            self._end_tool(run_id, values.Outcome("error", error_text(error)))
 
     @_harmless
     def on_retriever_start(self, serialized: Any, query: str, *, run_id: UUID, **kwargs: Any) -> None:
@@ -259,20 +259,14 @@ class RunCallbacks(GraphCallbackHandler):
     def on_retriever_end(self, documents: Sequence[Document], *, run_id: UUID, **kwargs: Any) -> None:
         """Record a retriever's documents as a JSON array of ``{id, text}``."""
         found = list(map(values.document_value, documents))
-        record = self._records.get(run_id)
+        record = self._records.open.get(run_id)
         is_step = record is not None and not record.is_inside_step
         self._end_tool(run_id, values.Outcome("success", json_text(found) if is_step else ""), documents=found)
 
     on_retriever_error = on_tool_error
 
     def _end_tool(
-        self,
-        run_id: UUID,
-        outcome: values.Outcome,
-        *,
-        answer_id: str | None = None,
-        documents: list[dict[str, Any]] | None = None,
-        error: str | None = None,
+        self, run_id: UUID, outcome: values.Outcome, *, answer_id: str | None = None, documents: Any = None
     ) -> None:
         """Record the end of a tool or retriever, with a copy of its artifact, as others may change it."""
         if (artifact := outcome.artifact) is not None:
@@ -286,7 +280,7 @@ class RunCallbacks(GraphCallbackHandler):
             record.tree.is_paused = record.tree.is_paused or outcome.status == "pending"
             record.tree.ended(record)
 
-        self._end(run_id, note, error)
+        self._end(run_id, note, outcome.text if outcome.status == "error" and answer_id is None else None)
 
     # --- models ---
 
@@ -345,7 +339,7 @@ class RunCallbacks(GraphCallbackHandler):
             self._note_token(run_id)
 
     def _note_token(self, run_id: UUID) -> None:
-        record = self._records.get(run_id)  # without the lock: tokens are many, and only the first one matters
+        record = self._records.open.get(run_id)  # without the lock: tokens are many, and only the first one matters
         if record is not None and record.model is not None and record.model.first_token is None:
             record.model.first_token = perf_counter()
 
@@ -523,7 +517,7 @@ class GraphRAGEvalCallbackHandler(RunCallbacks):
         own = {} if question_id is None else {"question_id": question_id}
         self.on_chain_start(None, inputs, run_id=run_id, tags=list(tags), metadata={**(metadata or {}), **own})
         with self._lock:
-            record = self._records.get(run_id)
+            record = self._records.open.get(run_id)
             if record is not None:
                 record.tree.run_ids.remove(run_id)
                 if elapsed_sec is not None and record.parent is None:

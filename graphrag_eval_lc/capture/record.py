@@ -5,7 +5,7 @@ change is copied: arguments, outputs, and the new part of each list of messages.
 """
 
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from time import perf_counter, time
 from typing import Any, Literal, NamedTuple
@@ -54,15 +54,10 @@ class ToolRun:
     retrievers: "list[ToolRun]" = field(default_factory=list)  # those that this tool runs
 
     def retrieved(self) -> tuple[list[dict[str, Any]] | None, int | None]:
-        """Return the documents that a tool retrieved, and the number asked for if one retriever ran.
-
-        A tool that asks a vector store itself has no retriever, but often its documents as the artifact.
-        """
+        """Return the documents of a tool's retrievers, else of its artifact, and how many a lone one was asked for."""
         found = [each for each in self.retrievers if each.documents is not None]
-        if not found:
-            return self.documents, None
         documents = [document for each in found for document in each.documents or ()]
-        return documents, found[0].k if len(found) == 1 else None
+        return documents if found else self.documents, found[0].k if len(found) == 1 else None
 
 
 @dataclass(slots=True, eq=False, repr=False)
@@ -268,26 +263,21 @@ class Records:
         self.block_id: UUID | None = None  # the handler's own open block, to which runs without a known parent belong
         self.reported_ids: set[str] = set()  # the ids of all messages in the callbacks of models
         self.ends: set[str] = set()  # the ids of the last messages of all runs
-        self._open: dict[UUID | None, Record] = {}  # the runs under way
+        self.open: dict[UUID | None, Record] = {}  # the runs under way
         # runs that are not recorded (any more): whether that holds after their end too, as for the roots that ended
         self._closed: dict[UUID | None, bool] = {}
         self._paused: list[Tree] = []  # the last one on each thread, and each one without a thread
 
-    def get(self, run_id: UUID | None) -> Record | None:
-        """Return a run that is under way."""
-        return self._open.get(run_id)
-
     def started(
         self, kind: RunKind, run_id: UUID, parent_id: UUID | None, name: Any, tags: Any, metadata: Mapping[str, Any]
     ) -> Record | None:
-        """Return the record of a run that starts.
+        """Return the record of a run that starts; None for ``graph.update_state``, which is no run of the agent.
 
-        None if its tree has ended, if it is known, as the handler is registered twice, or if it is an update of a
-        state by ``graph.update_state``, which is not a run of the agent.
+        None, too, if the run is known, as the handler is registered twice, or if its tree has ended.
         """
-        if run_id in self._open or run_id in self._closed:
+        if run_id in self.open or run_id in self._closed:
             return None
-        parent, question_id = self._open.get(parent_id), metadata.get("question_id")
+        parent, question_id = self.open.get(parent_id), metadata.get("question_id")
         if parent is None:
             is_graph = parent_id is not None or metadata.get("ls_integration") == "langgraph"
             if parent_id in self._closed or (not is_graph and str(name).endswith(_STATE_UPDATE)):
@@ -296,9 +286,9 @@ class Records:
         if question_id is not None and type(question_id) is not str:
             question_id = text_of(question_id)
         record = self._new(kind, run_id, parent or self._calling(question_id), question_id)
-        record.name, tree = name, record.tree
+        record.name, tree, events = name, record.tree, record.tree.events
         if record.is_top:
-            if not tree.events:
+            if not events:
                 tree.tags, tree.metadata = kept_tags(tags), kept_metadata(metadata)
                 self.trees.append(tree)
             tree.run_ids.append(run_id)
@@ -307,9 +297,9 @@ class Records:
                 tree.warnings[warning] = None
         elif record.parent is not None:
             record.add_place(record.parent, tags or (), metadata)
-        if len(tree.events) < _MOST_LOOKS:
+        if len(events) < _MOST_LOOKS:
             look_for_traces(tree)
-        tree.events.append((record, False, time()))
+        events.append((record, False, time()))
         return record
 
     def _new(self, kind: RunKind, run_id: UUID, parent: Record | None, question_id: str | None) -> Record:
@@ -319,19 +309,18 @@ class Records:
         else:
             is_top = parent.kind == "block" and kind != "block"
             record = Record(run_id, kind, parent.tree, parent, parent.scope, parent.node, is_top=is_top)
-        self._open[run_id] = record
+        self.open[run_id] = record
         return record
 
     def _calling(self, question_id: str | None) -> Record | None:
-        """Return the parent of a run without a known one.
+        """Return the parent of a run without a known one, unless it is of another question: the run whose code calls.
 
-        It is the run whose code calls, by LangChain's context: a handler that is passed once more inside a tool has no
-        parent, and the models of ``with_fallbacks`` have none. A run of another question is a root.
+        A handler that is passed once more inside a tool has no parent, and the models of ``with_fallbacks`` have none.
         """
-        caller = self._open.get(calling_run_id())
+        caller = self.open.get(calling_run_id())
         if caller is not None and question_id in (None, caller.tree.question_id):
             return caller
-        return self._open.get(self.block_id)
+        return self.open.get(self.block_id)
 
     def resumed(self, record: Record, *, is_command: bool) -> None:
         """Note the paused run that a run resumes: one of its thread, else perhaps the last one of its question."""
@@ -351,7 +340,7 @@ class Records:
 
     def ended(self, run_id: UUID) -> Record | None:
         """Return the record of a run that ends; None if its tree has ended."""
-        record = self._open.get(run_id)
+        record = self.open.get(run_id)
         if record is None:
             if self._closed.get(run_id) is False:
                 del self._closed[run_id]
@@ -359,7 +348,7 @@ class Records:
         if record.is_top:  # a tracer that is called after this handler knows its span by now
             look_for_traces(record.tree)
         if record.parent is not None:
-            del self._open[run_id]
+            del self.open[run_id]
         return record
 
     def has_ended(self, tree: Tree) -> bool:
@@ -368,8 +357,8 @@ class Records:
 
     def root_ended(self, tree: Tree) -> None:
         """Record no more of a tree that has ended, and note a paused run as the one to resume on its threads."""
-        for run_id in [run_id for run_id, record in self._open.items() if record.tree is tree]:
-            del self._open[run_id]
+        for run_id in [run_id for run_id, record in self.open.items() if record.tree is tree]:
+            del self.open[run_id]
             self._closed[run_id] = run_id == tree.root_id
         if self._paused:
             self._forget_paused(tree)
@@ -378,7 +367,7 @@ class Records:
 
     def block_started(self, run_id: UUID, parent_run_id: UUID | None, question_id: str) -> None:
         """Record a block of code, whose runs make one tree; inside a known run they belong to the tree of that run."""
-        parent = self._open.get(parent_run_id) or self._calling(None)
+        parent = self.open.get(parent_run_id) or self._calling(None)
         if parent is None or parent.kind == "block":
             self._new("block", run_id, parent, question_id)
         else:
@@ -394,10 +383,10 @@ class Records:
     def clear(self) -> None:
         """Forget all trees. Runs under way continue unrecorded; their ids are forgotten as they end."""
         begun = {tree for tree in self.trees if not tree.has_ended}
-        self._closed = {run_id: False for run_id, record in self._open.items() if record.tree in begun}
+        self._closed = {run_id: False for run_id, record in self.open.items() if record.tree in begun}
         for tree in self.trees:
             tree.close()
-        self._open = {run_id: record for run_id, record in self._open.items() if record.tree not in begun}
+        self.open = {run_id: record for run_id, record in self.open.items() if record.tree not in begun}
         self.trees, self._paused, self.reported_ids, self.ends = [], [], set(), set()
 
 
@@ -408,10 +397,7 @@ def calling_run_id() -> UUID | None:
 
 
 def is_same_version(known: Any, item: Any) -> bool:
-    """Return whether two messages with one id have the same content and calls.
-
-    A dict and a message count as the same, because states turn dicts into messages.
-    """
+    """Return whether two messages with one id have the same content and calls; states turn dicts into messages."""
     if known is item or isinstance(known, BaseMessage) is not isinstance(item, BaseMessage):
         return True
     if isinstance(known, BaseMessage):
@@ -440,14 +426,9 @@ def look_for_traces(tree: Tree) -> None:
                 continue  # faster than contextlib.suppress
 
 
-def _langsmith(run_id: UUID) -> dict[str, str]:
-    return {"langsmith": str(run_id)} if sys.modules[_LANGSMITH].tracing_is_enabled() is True else {}
-
-
 def _opentelemetry(run_id: UUID) -> dict[str, str]:
-    """Return the ids of a run's span, which OpenInference keeps out of the context, else of the current one."""
     instrumentor = getattr(sys.modules.get("openinference.instrumentation.langchain"), "LangChainInstrumentor", None)
-    span = None if instrumentor is None else instrumentor().get_span(run_id)
+    span = None if instrumentor is None else instrumentor().get_span(run_id)  # which is not in the context
     span = sys.modules[_OPENTELEMETRY].get_current_span() if span is None else span
     context = span.get_span_context()
     if not context.is_valid:
@@ -462,4 +443,10 @@ def _mlflow(_: UUID) -> dict[str, str]:
     return {} if span is None else {"mlflow": str(span.trace_id)}
 
 
-_TRACERS = {_LANGSMITH: _langsmith, _OPENTELEMETRY: _opentelemetry, _MLFLOW: _mlflow}  # by the module that is loaded
+_TRACERS: dict[str, Callable[[UUID], dict[str, str]]] = {  # by the module that is loaded
+    _LANGSMITH: lambda run_id: (
+        {"langsmith": str(run_id)} if sys.modules[_LANGSMITH].tracing_is_enabled() is True else {}
+    ),
+    _OPENTELEMETRY: _opentelemetry,
+    _MLFLOW: _mlflow,
+}

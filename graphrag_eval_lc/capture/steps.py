@@ -36,11 +36,7 @@ class KnownMessage:
 
 
 class History:
-    """The messages of a run, each with one identity.
-
-    ``ends`` are the ids of the last messages of the handler's earlier runs; a message up to one of them is older than
-    this run, unless another rule decides first.
-    """
+    """The messages of a run, each with one identity; ``ends`` are the ids of the last messages of earlier runs."""
 
     def __init__(self, tree: Tree, ends: set[str]) -> None:
         self.has_own = False  # whether any message of the run itself was read
@@ -110,8 +106,8 @@ class History:
     def add_history(self, state: Sequence[MessageList], *, is_graph: bool) -> None:
         """Note as old what a thread's state held before the run, or before a graph in it continued the thread.
 
-        Each node's output is read. So if no message of a graph's state was seen, only what follows the run's input is
-        new. Without a graph nothing was read: what follows the end of an earlier run is new.
+        If no message of a graph's state was seen, what follows the run's input is new, as each node's output is read;
+        without a graph it is what follows the end of an earlier run.
         """
         for messages, before in state:
             if before is None and not (self.has_own and any(self.known(item).is_read for item in messages)):
@@ -176,16 +172,16 @@ class History:
 
     def _end_of_earlier(self, messages: Sequence[Any]) -> int:
         """Return the place behind the end of an earlier run; 0 if there is none."""
-        return _end_of(messages, lambda item: id_of(item) in self._ends) or 0
+        return (_end_of(messages, lambda item: id_of(item) in self._ends) or 0) if self._ends else 0
 
     def _end_of_copy(self, messages: Sequence[Any]) -> int | None:
         """Return the place behind the last copy of a list of old messages, else of the user's message at its end."""
-        shown = list(map(_shown, messages)) if self._old else []
-        for old in self._old:
+        shown = list(map(_shown, messages)) if messages and self._old else []
+        for old in self._old if shown else ():
             for end in range(len(shown), len(old) - 1, -1):
                 if shown[end - 1] == old[-1] and shown[end - len(old) : end] == old:
                     return end
-        asking = [old[-1] for old in self._old if old[-1][0] == _USER]
+        asking = [old[-1] for old in self._old if old[-1][0] == _USER] if shown else ()
         return _end_of(shown, asking.__contains__) if asking else None
 
 
@@ -319,8 +315,7 @@ class Steps:
     def started(self, record: Record, tool: ToolRun, event: int, branch: Order) -> None:
         """Note that a tool or retriever starts: a step, or one more attempt at one.
 
-        It is an attempt at a step of the same call that waits, or that has the same arguments; without a call only if
-        ``with_retry`` says so.
+        It is one of a call's step that waits or has the same arguments; without a call only if ``with_retry`` says so.
         """
         call = self._call_of(record, tool) if record.kind == "tool" else None
         steps = self._by_hand.setdefault((record.parent, record.name), []) if call is None else call.steps

@@ -73,7 +73,7 @@ def test_clear_forgets_everything(handler) -> None:
     UPPER.invoke("a", config(handler))
     handler.clear()
     assert handler.responses() == []
-    assert handler._records._open == {}
+    assert handler._records.open == {}
 
 
 def test_a_run_under_way_is_not_recorded_after_clear(handler, search) -> None:
@@ -83,12 +83,12 @@ def test_a_run_under_way_is_not_recorded_after_clear(handler, search) -> None:
 
     RunnableLambda(agent).invoke("a", config(handler))
     assert handler.responses() == []
-    assert handler._records._open == {}
+    assert handler._records.open == {}
 
 
 def test_a_finished_run_leaves_no_record(handler, make_agent, ai, ask, search) -> None:
     ask(make_agent([ai("", ("search", {"query": "a"}, "call_1")), ai("done")], [search]))
-    assert handler._records._open == {}
+    assert handler._records.open == {}
     (tree,) = handler._records.trees
     assert (tree.events, tree.known) == ([], {})
 
@@ -232,7 +232,7 @@ def test_reading_and_clearing_while_many_threads_run(handler, search) -> None:
     for worker in workers:
         worker.result()
     handler.clear()
-    assert (handler.responses(), handler._records._open) == ([], {})
+    assert (handler.responses(), handler._records.open) == ([], {})
 
 
 # --- memory ---
