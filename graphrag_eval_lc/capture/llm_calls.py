@@ -90,10 +90,10 @@ def model_call(result: LLMResult | None, *, has_ended: bool = True) -> ModelCall
     generation, message = first_generation(result), generated_message(result)
     of_message = () if message is None else ({"usage_metadata": message.usage_metadata}, message.response_metadata)
     given = (*of_message, None if generation is None else generation.generation_info, result.llm_output)
-    sources = [source for source in given if isinstance(source, (dict, Mapping))]
+    sources = [source for source in given if source and isinstance(source, (dict, Mapping))]
     call = ModelCall()
     for usage in (source.get(key) for source in sources for key in _USAGE_KEYS):
-        tokens = _tokens(usage) if isinstance(usage, (dict, Mapping)) else {}
+        tokens = _tokens(usage) if usage and isinstance(usage, (dict, Mapping)) else {}
         if INPUT_TOKENS in tokens or OUTPUT_TOKENS in tokens:
             call = cast("ModelCall", tokens)
             break
@@ -108,7 +108,7 @@ def _tokens(usage: Mapping[str, Any]) -> dict[str, int]:
     """Return the counts of a provider's usage; those of the cache are a part of the prompt's tokens."""
     flat = dict(usage)
     for details in usage.values():
-        if isinstance(details, (dict, Mapping)):
+        if isinstance(details, dict):
             flat = {**details, **flat}
     counts: dict[str, int] = {}
     for key in sorted(_NAMES.keys() & flat.keys(), key=_RANKS.__getitem__):  # the first whole number from 0 counts
@@ -130,7 +130,7 @@ def _tokens(usage: Mapping[str, Any]) -> dict[str, int]:
 def model_name(*places: Any) -> str | None:
     """Return the first model name in mappings such as response metadata and invocation parameters."""
     for place in places:
-        if isinstance(place, (dict, Mapping)) and not _MODEL_KEYS.keys().isdisjoint(place):
+        if place and isinstance(place, (dict, Mapping)) and not _MODEL_KEYS.keys().isdisjoint(place):
             names = (name for name in map(place.get, _MODEL_KEYS) if isinstance(name, str) and name)
             if (name := next(names, None)) is not None:
                 return name

@@ -54,15 +54,16 @@ def message_lists(value: Any, depth: int = _MAX_DEPTH) -> list[Sequence[Any]]:
     if kind is dict and not ("content" in value and _is_message(value)):
         parts = () if value.get("type") == "tool_call" else value.values()
     elif isinstance(value, (list, tuple)):
-        if value and (_is_message(value[0]) or _is_message(value[-1])):
+        first = value[0] if value else None
+        if isinstance(first, BaseMessage) or (value and (_is_message(first) or _is_message(value[-1]))):
             return [value]
         parts = value
+    elif isinstance(value, Command):
+        parts = (value.update,)
     elif _is_message(value):
         return [(value,)]
     elif isinstance(value, Mapping):
         parts = value.values()
-    elif isinstance(value, Command):
-        parts = (value.update,)
     elif isinstance(value, BaseModel) or (is_dataclass(value) and not isinstance(value, type)):
         names = getattr(kind, "model_fields", None) or getattr(value, "__dataclass_fields__", {})
         parts = [getattr(value, name, None) for name in names]
@@ -120,8 +121,8 @@ def field_of(value: Any, key: str) -> Any:
 
 def loose_calls(value: Any) -> Sequence[ToolCall]:
     """Return the tool calls in a node's input that are there without their message."""
-    calls: Any = [value.get("tool_call")] if isinstance(value, (dict, Mapping)) else value
-    if not isinstance(calls, (list, tuple)):
+    calls: Any = [value.get("tool_call")] if isinstance(value, dict) else value
+    if not isinstance(calls, (list, tuple)) or (len(calls) == 1 and calls[0] is None):
         return ()
     found = (call for call in calls[:_MAX_BREADTH] if isinstance(call, dict) and call.get("type") == "tool_call")
     return [cast("ToolCall", call) for call in found]

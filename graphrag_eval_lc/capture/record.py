@@ -80,36 +80,36 @@ class ModelRun:
     is_from_elsewhere: bool = False  # whether only a message shows it, one with an id, unlike those of a node's code
 
 
-@dataclass(slots=True, eq=False, repr=False)
 class Record:
-    """One run."""
+    """One run. What a run does not have is a default of the class, as one is made at each start."""
 
-    run_id: UUID
-    kind: RunKind
-    tree: "Tree"
-    parent: "Record | None"
-    scope: "Record | None" = None  # the graph run around it
-    node: "Record | None" = None  # the node, or the root, in which it runs
     outer: "Record | None" = None  # the tool or retriever around it that is a step
-    name: str | None = None
-    is_top: bool = True  # whether it is a root, or a run that a block calls directly
-    is_node: bool = False
-    is_inside_step: bool = False  # whether a tool or retriever called it, with no graph between
-    is_retriever: bool = False  # whether it is a retriever or works for one
+    name: Any = None
+    is_node = False
+    is_inside_step = False  # whether a tool or retriever called it, with no graph between
+    is_retriever = False  # whether it is a retriever or works for one
     path: Any = None  # langgraph's path of the task that begins with it
     graph_step: Any = None  # langgraph's number of the step of that task
-    has_input: bool = True  # whether it has an input: None and a Command resume a thread
+    has_input = True  # whether it has an input: None and a Command resume a thread
     input_messages: Sequence[MessageList] = ()  # the lists of messages in its input
     output_messages: Sequence[MessageList] = ()  # the lists of messages in its output
     output: Any = None  # the output of a root, of a run that a block calls, or of a node
-    is_graph: bool = False  # whether it is a graph
-    continues_thread: bool = False  # whether it is a graph that resumes or continues a thread
+    is_graph = False  # whether it is a graph
+    continues_thread = False  # whether it is a graph that resumes or continues a thread
     has_nodes: bool | None = None  # whether it is a graph with a state; None while none of its nodes has started
-    is_interrupted: bool = False  # whether it is a paused graph
-    is_graph_run: bool = False  # whether its metadata say that it is a graph, or inside of one
+    is_interrupted = False  # whether it is a paused graph
+    is_graph_run = False  # whether its metadata say that it is a graph, or inside of one
     loose_calls: Sequence[ToolCall] = ()  # the tool calls in its input without their message
     tool: ToolRun | None = None
     model: ModelRun | None = None
+
+    def __init__(self, run_id: UUID, kind: RunKind, tree: "Tree", parent: "Record | None") -> None:
+        self.run_id, self.kind, self.tree, self.parent = run_id, kind, tree, parent
+        # Whether it is a root, or a run that a block calls directly.
+        self.is_top = parent is None or (parent.kind == "block" and kind != "block")
+        # The graph run around it, and the node, or the root, in which it runs.
+        self.scope: Record | None = self if parent is None else parent.scope
+        self.node: Record | None = self if parent is None else parent.node
 
     def add_place(self, parent: "Record", tags: Sequence[str], metadata: Mapping[str, Any]) -> None:
         """Note in which graph, node and step this run is, by its parent, tags and metadata."""
@@ -275,7 +275,7 @@ class Records:
 
         None, too, if the run is known, as the handler is registered twice, or if its tree has ended.
         """
-        if run_id in self.open or run_id in self._closed:
+        if run_id in self.open or (self._closed and run_id in self._closed):
             return None
         parent, question_id = self.open.get(parent_id), metadata.get("question_id")
         if parent is None:
@@ -303,13 +303,8 @@ class Records:
         return record
 
     def _new(self, kind: RunKind, run_id: UUID, parent: Record | None, question_id: str | None) -> Record:
-        if parent is None:
-            record = Record(run_id, kind, Tree(run_id, question_id, self._options), None)
-            record.scope = record.node = record
-        else:
-            is_top = parent.kind == "block" and kind != "block"
-            record = Record(run_id, kind, parent.tree, parent, parent.scope, parent.node, is_top=is_top)
-        self.open[run_id] = record
+        tree = Tree(run_id, question_id, self._options) if parent is None else parent.tree
+        record = self.open[run_id] = Record(run_id, kind, tree, parent)
         return record
 
     def _calling(self, question_id: str | None) -> Record | None:

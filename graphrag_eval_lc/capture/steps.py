@@ -147,8 +147,10 @@ class History:
                 break
         first = 0
         if before is None:
-            first = next((place for place, item in enumerate(items) if self.known(item).is_read), len(items))
-            first = first if is_input else self._count_old(items[:first])
+            first = 0
+            while first < len(items) and not ((known := self.known(items[first])).is_read or known.is_reported):
+                first += 1
+            first = first if is_input else self._count_old(items[:first]) if first else 0
         for place, item in enumerate(items):
             self._note(item, is_old=place < first)
         found = map(as_message, items[first:])
