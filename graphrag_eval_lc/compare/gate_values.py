@@ -37,34 +37,20 @@ STATISTIC_OF: Final[Mapping[Statistic, Callable[[Sequence[float]], float]]] = {
 
 
 class BoundedValues(NamedTuple):
-    """The values of a metric that a gate bounds.
+    """The values of a metric that a gate bounds, of so many questions that have it, with failed samples."""
 
-    Attributes:
-        values: Of each question that has it for a mean, of each sample for another statistic; failed ones as the worst
-            score, or with what they spent.
-        questions: How many questions have the metric.
-        errors: How many of their samples failed.
-        left_out: How many questions do not have it.
-        upper: The mean if all undecided steps matched; None if none is undecided, or the metric is not about steps.
-    """
-
-    values: Sequence[float]
+    values: Sequence[float]  # of questions for a mean, else of samples; failed ones as the worst score, or as spent
     questions: int
     errors: int
-    left_out: int
-    upper: float | None
+    left_out: int  # questions without it
+    upper: float | None  # the mean if all undecided steps matched; None if none is undecided
 
 
 class GateValues:
-    """The values of metrics in the results of a run, as gates need them.
+    """The values of metrics in the results of a run, as gates need them; ``names`` are as in ``elapsed_sec.p95``.
 
-    Args:
-        results: The results.
-        names: The metrics, each perhaps with a statistic, as in ``elapsed_sec.p95``.
-        letter: The run's letter in a comparison; empty for a run alone.
-        main: The main metric of the comparison.
-        compared: The comparison of the run with the baseline in the main metric, if there is one.
-        undecided: The ids of the questions of which undecided steps count as 0 in the main metric.
+    In a comparison it has the run's letter, the main metric, what ``compared`` the run with the baseline in it, and the
+    ids of the questions of which undecided steps count as 0 in it.
     """
 
     def __init__(

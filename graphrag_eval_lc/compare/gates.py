@@ -47,22 +47,15 @@ _NO_NAME: Final = re.compile(r"[<>\s]")
 def gates_of_option(
     option: GateOption, texts: Iterable[str], *, confident: bool = False, has_baseline: bool = False
 ) -> list[GateConfig]:
-    """Read the values of an option of the command line.
+    """Read the values of an option of the command line, in the form ``[TEMPLATE/]METRIC[.STATISTIC]=VALUE``.
 
-    Args:
-        option: The option, without its dashes.
-        texts: Its values, in the form ``[TEMPLATE/]METRIC[.STATISTIC]=VALUE``; a drop may leave out the metric, and
-            ``max-lost`` takes ``NUMBER[/TEMPLATE]``.
-        confident: Whether only certain drops fail.
-        has_baseline: Whether an increase such as ``total_tokens=+10%`` can be checked.
+    A drop may leave out the metric, and ``max-lost`` takes ``NUMBER[/TEMPLATE]``. With ``confident`` only certain drops
+    fail; with ``has_baseline`` an increase such as ``total_tokens=+10%`` can be checked.
 
     Raises:
         OptionError: A text has another form, sets the same bound twice, or needs a baseline that is missing.
 
     Example:
-        >>> (gate,) = gates_of_option("fail-under", ["notes/answer_f1=0.8"])
-        >>> gate.template, gate.metric, gate.under
-        ('notes', 'answer_f1', 0.8)
         >>> [(gate.condition, gate.template) for gate in gates_of_option("max-lost", ["5", "2/template", "1/notes"])]
         [('max_lost', None), ('max_lost_per_template', None), ('max_lost', 'notes')]
     """

@@ -62,19 +62,12 @@ class MetricValues:
 def compared_metrics(
     metrics: Sequence[MetricValues], *, main: str | None, number_of_templates: int, letter: str, chosen_from: int = 1
 ) -> tuple[MetricComparison, ...]:
-    """Compare two runs in metrics that are tested together.
+    """Compare two runs in metrics that are tested together; ``letter`` is that of the run that is compared with A.
 
     Those that only take ``steps_score`` apart are adjusted among themselves: they repeat what it says, so they
-    do not make the others less certain.
-
-    Args:
-        metrics: Their values.
-        main: The metric that was chosen beforehand, whose verdict is by its own p-value; all others' are by the
-            adjusted ones.
-        number_of_templates: How many templates the common questions have.
-        letter: What the run that is compared with A is called.
-        chosen_from: From how many runs A was chosen as the best. All p-values are multiplied by it (Bonferroni), since
-            the best of many looks better than it is.
+    do not make the others less certain. The verdict of the main metric, chosen beforehand, is by its own p-value, all
+    others' by the adjusted ones. If A was chosen as the best of several runs (``chosen_from``), all p-values are
+    multiplied by their number (Bonferroni), since the best of many looks better than it is.
     """
     found = [(values, values.mean_difference(number_of_templates)) for values in metrics]
     tested = [

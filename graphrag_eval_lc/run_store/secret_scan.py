@@ -35,40 +35,24 @@ _IDENTITY: Final = ("question_id", "repeat", "digest")
 
 
 class StoredSecret(NamedTuple):
-    """A secret in a file.
-
-    Attributes:
-        path: The file.
-        line: Its line, from 1.
-        question_id: The question that the line is about, in a journal.
-        kind: What it is, such as "API key or token".
-        hint: Its shape: 4 characters at most, and its length.
-    """
+    """A secret in a file."""
 
     path: Path
-    line: int
-    question_id: str | None
-    kind: str
-    hint: str
+    line: int  # from 1
+    question_id: str | None  # that the line is about, in a journal
+    kind: str  # such as "API key or token"
+    hint: str  # its shape: 4 characters at most, and its length
 
 
 @dataclass
 class Scan:
-    """What was found in a folder or a file.
-
-    Attributes:
-        path: The folder or the file.
-        files: How many files were looked into.
-        secrets: The secrets, file by file.
-        masked: The files that were rewritten without them.
-        unread: Files that were not looked into, each with the reason.
-    """
+    """What was found in a folder or a file."""
 
     path: Path
-    files: int = 0
+    files: int = 0  # that were looked into
     secrets: list[StoredSecret] = field(default_factory=list)
-    masked: list[Path] = field(default_factory=list)
-    unread: dict[Path, str] = field(default_factory=dict)
+    masked: list[Path] = field(default_factory=list)  # files that were rewritten without them
+    unread: dict[Path, str] = field(default_factory=dict)  # files that were not looked into, with the reason
 
 
 def scan_secrets(path: str | PathLike[str], *, mask: bool = False) -> Scan:

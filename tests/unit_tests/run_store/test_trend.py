@@ -83,7 +83,11 @@ def test_what_was_spent_stands_beside_it(store: Path) -> None:
             {"judges": {"generation": "openai:b"}},
             "the judge: openai:a → openai:b",
         ),
-        ({"judges": {"prompts": {"p": "1"}}}, {"judges": {"prompts": {"p": "2"}}}, "the judges' prompts: p"),
+        (
+            {"judges": {"prompts": {"p": "1", "gone": "1"}}},
+            {"judges": {"prompts": {"p": "2", "new": "1"}}},
+            "the judges' prompts: p",
+        ),
         (
             {"questions": {"a": "1", "b": "2"}},
             {"questions": {"a": "1"}},
