@@ -68,8 +68,6 @@ class _Interpretation:
         self._is_state = False  # whether what is read is a state of a graph, and no node's output
         self._graphs_read: set[Record | None] = set()  # the graphs of which this run has read a state
 
-    # --- the pass over what the paused run left that this one resumes ---
-
     def take_over_waiting(self) -> None:
         """Take over the calls that the run which this one resumes has left waiting."""
         if self._tree.resumes is not None and self._tree.events:
@@ -218,10 +216,9 @@ class _Interpretation:
         return asked
 
     def _calls_in(self, message: AIMessage, record: Record, *, is_new: bool = False) -> list[AskedCall]:
-        """Return the calls of a message as it is now: an edited one has the same ids.
+        """Return the calls of a message as it is now: edited ones have the same ids, removed ones need no step.
 
-        Those that the agent has removed from it need no step. In a new message (``is_new``) there are perhaps more, or
-        those of a message of which this one is a copy.
+        A new message (``is_new``) has perhaps more, or those of a message of which it is a copy.
         """
         source = self._history.known(message)
         here = [call for call in source.calls if call.scope is record.scope and call.parent is record.outer]

@@ -410,7 +410,7 @@ _LANGSMITH, _OPENTELEMETRY, _MLFLOW = "langsmith.utils", "opentelemetry.trace", 
 def look_for_traces(tree: Tree) -> None:
     """Note by which ids other tracers know a run, if they do by now; the first ids that are known count.
 
-    They are ``langsmith`` (the run), ``opentelemetry`` and ``opentelemetry_span`` (the trace and a span, in hexadecimal
+    They are ``langsmith`` (the run), ``opentelemetry`` and ``opentelemetry_span`` (trace and span, in hexadecimal
     digits), ``langfuse`` and ``mlflow`` (the traces).
     """
     for name, ids_in in _TRACERS.items() if tree.run_ids else ():

@@ -310,8 +310,7 @@ def _answer_warnings(parts: Sequence[Part], calls: Sequence[CountedCall]) -> Ite
 def _steps_of(parts: Sequence[Part]) -> list[Step]:
     """Return the steps of all parts in order; a step that a resumed run continues is listed once, as it ended last.
 
-    It is the one of the paused run that carried out the same call: of the same tool, with the same id, of several that
-    with the same arguments. Two steps with known messages have different calls.
+    It has the same tool and id, of several the same arguments. Two steps with known messages have different calls.
     """
     merged: list[Step] = []
     for part in parts:

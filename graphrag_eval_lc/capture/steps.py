@@ -65,10 +65,7 @@ class History:
         self._counted.append(known)
 
     def is_counted(self, message: AIMessage, node: Record | None) -> bool:
-        """Return whether a message's model call counts already, perhaps that of another form of it.
-
-        On its way through an agent a message is copied, renamed, given another id or made again; its call counts once.
-        """
+        """Return whether a message's model call counts already: that of a copy, perhaps renamed or with another id."""
         if self.known(message).counted is not None:
             return True
         has_id, usage = has_run_id(message), message.usage_metadata
@@ -158,10 +155,7 @@ class History:
         return MessageList(new, items[first - 1] if first else before)
 
     def _count_old(self, items: Sequence[Any]) -> int:
-        """Return how many messages at the beginning of a list of unknown ones are older than the run.
-
-        The first of these decides: copies of the run's input, the end of an earlier run, a message with the question.
-        """
+        """Return how many of some unknown messages are older: by copies of the input, earlier ends, the question."""
         if (end := self._end_of_copy(items)) is not None:
             return end
         start = self._end_of_earlier(items)
@@ -312,8 +306,6 @@ class Steps:
                 if not calls:
                     break
 
-    # --- runs of tools and retrievers ---
-
     def started(self, record: Record, tool: ToolRun, event: int, branch: Order) -> None:
         """Note that a tool or retriever starts: a step, or one more attempt at one.
 
@@ -378,14 +370,12 @@ class Steps:
         call.steps.append(step)
         self.waiting.pop(call, None)
 
-    # --- messages that answer calls ---
-
     def answer(
         self, message: ToolMessage, calls: Sequence[AskedCall], record: Record, models: int = 0, is_cached: bool = False
     ) -> None:
-        """Note that a tool message answers one of some calls, all with its id.
+        """Note that a tool message answers one of some calls with its id, after so many model calls had begun.
 
-        ``models`` is how many model calls had begun before it: the last message before the next one counts.
+        Of several the last one before the next model call counts.
         """
         if not calls:
             return
