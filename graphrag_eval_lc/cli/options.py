@@ -100,9 +100,8 @@ def with_options(*models: Any, only: Collection[str] | None = None) -> Callable[
 
     A docstring lists them under ``Options:``, the rare ones under the names of their panels: ``--output -o FILE: …``,
     ``--show (min 0): …``, ``run RUN_DIR: …`` for an argument, and ``reference --dataset: …`` for a parameter of another
-    name. Types and defaults are those of the
-    function's parameters. ``only`` has the fields that are options. The panels come in their order, in each the
-    command's own options first. A parameter of a field's name replaces it.
+    name. Types and defaults are those of the function's parameters. ``only`` has the fields that are options. The
+    panels come in their order, in each the command's own options first. A parameter of a field's name replaces it.
     """
 
     def declared(function: F) -> F:
