@@ -39,7 +39,7 @@ OTHER = {
 }
 
 
-@pytest.mark.parametrize("kind", KEYS.keys() & NEAR)
+@pytest.mark.parametrize("kind", sorted(KEYS.keys() & NEAR))
 def test_near_miss_of_a_key_is_told_from_a_key_of_its_own(kind: str) -> None:
     for key, meant in (pair.split(">") for pair in NEAR[kind].split()):
         assert near_key(key, KEYS[kind]) == meant
