@@ -43,8 +43,8 @@ _Question = tuple[str, Hashable]
 class Aggregator:
     """The aggregates of results that are added one at a time, in any order.
 
-    Only their values are kept: some 100 bytes a result, and its question id. ``template_ids`` is the order of
-    ``per_template``, where others follow as they are first seen; by ``labels`` of people judged means are corrected.
+    Only the values of results are kept: some 100 bytes per result, and its question id. ``template_ids`` sets the order
+    of ``per_template``; other templates follow as they are first seen. ``labels`` of people correct judged means.
 
     Example:
         >>> aggregator = Aggregator()
@@ -62,7 +62,7 @@ class Aggregator:
         self._template_ids = tuple(map(str, template_ids))
         self._metrics = Metrics(settings)
         self._totals = Totals(JudgeCosts(settings))
-        # Of each result, by its row: its question and whether it failed; the values of metrics are in columns.
+        # One entry per result: its question, and whether it failed. The values of metrics are in columns.
         self._questions: list[_Question] = []
         self._failures = bytearray()
         self._columns: defaultdict[str, Column] = defaultdict(Column)
@@ -169,7 +169,7 @@ class Aggregator:
         return summary
 
     def _values_by_template(self, metric: str) -> dict[str, list[float]]:
-        """Return what statistics are taken over: a metric's values, with repeats its mean for each question."""
+        """Return the values that statistics summarise: a metric's, or with repeats its mean for each question."""
         by_question: defaultdict[_Question, list[float]] = defaultdict(list)
         values: defaultdict[str, list[float]] = defaultdict(list)
         for row, value in self._columns[metric].items():
@@ -184,8 +184,8 @@ class Aggregator:
     def _outcomes(self, metric: str, threshold: float) -> dict[_Question, list[bool | None]]:
         """Return for each question which of its samples passed; None for one that succeeded unmeasured.
 
-        A sample passes if it did not fail and its value, of a metric of steps the mean over them, is at least the
-        threshold; if less is better, at most the threshold.
+        A sample passes if it did not fail and its value is at least the threshold, or at most the threshold if lower is
+        better. The value of a metric of steps is the mean over them.
         """
         values: defaultdict[int, list[float]] = defaultdict(list)
         for row, value in self._columns[metric].items() if metric in self._columns else ():
@@ -199,7 +199,7 @@ class Aggregator:
 
 
 def _settings_of(config: ConfigSource) -> EvaluationConfig:
-    # Nothing is missing without models, as none is asked here.
+    # No models are needed, as nothing is judged here.
     return config if isinstance(config, EvaluationConfig) else load_config(config, has_llm=True, has_embeddings=True)
 
 
@@ -219,9 +219,9 @@ def compute_aggregates(results: Iterable[Sample], config: ConfigSource = None) -
     with ``retrieval: {missing: zero}`` each of them counts as 0 in the ``retrieval_ids_…`` and ``retrieval_text_…``
     metrics.
 
-    ``undecided`` counts the reference steps of which it is not known whether a step fulfils them, and ``outputs_cut``
-    the outputs that end before their end. ``steps_score_upper``, next to ``steps_score`` and over the same questions,
-    is what that would be if all undecided steps fitted: a question without such steps counts with its ``steps_score``.
+    ``undecided`` counts the reference steps for which it is unknown whether a step fulfils them, and ``outputs_cut``
+    the outputs that were truncated. ``steps_score_upper``, over the same questions as ``steps_score``, is what that
+    would be if all undecided steps matched: a question without such steps counts with its ``steps_score``.
     All three are absent without such steps or outputs, and in results that do not have them.
 
     Numbers and booleans of custom evaluations are metrics too; texts are not. Costs are in USD.

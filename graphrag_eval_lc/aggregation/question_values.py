@@ -54,7 +54,7 @@ class QuestionValues:
     ) -> None:
         self.question_id, self.template_id, self.text_digest = question_id, template_id, text_digest
         self.samples = self.errors = 0
-        # For each failed sample which of the metrics' needs it meets.
+        # For each failed sample, the needs of metrics that it meets.
         self._failures: tuple[frozenset[Need], ...] = ()
         self._place, self._sums = place, sums
 
@@ -92,8 +92,8 @@ class QuestionValues:
 class RunValues:
     """The values of a run's questions; results are added one at a time, and only their values are kept.
 
-    ``config`` names its tools and custom evaluations, ``metrics`` more keys of the results that are metrics, and with
-    ``only`` no others are kept, which is faster. ``questions`` has the questions by id, in the order of the results.
+    ``config`` names its tools and custom evaluations. ``metrics`` are further keys of results that are metrics; with
+    ``only``, no others are kept, which is faster. ``questions`` has the questions by id, in the order of the results.
 
     Example:
         >>> values = RunValues()
@@ -182,13 +182,13 @@ class RunValues:
             "relevant_texts": RETRIEVAL_TEXT_MISSING in result,
         }
         has = frozenset(need for need, is_there in had.items() if is_there)
-        return self._needs_met.setdefault(has, has)  # one for all that have the same
+        return self._needs_met.setdefault(has, has)  # one shared object for all that have the same
 
 
 class ScoreMean(NamedTuple):
     """The mean of a score over all questions that have it, and over those that were answered; None without any."""
 
-    every: float | None  # a failed question as what it counts as, mostly 0: what gates and comparisons take
+    every: float | None  # a failed question as what it counts as, mostly 0; gates and comparisons use this mean
     answered: float | None
 
 
@@ -207,8 +207,8 @@ def mean_text(mean: ScoreMean) -> str:
 class ScoreValues:
     """The values of a score by template, one for each question: with repeats the question's mean.
 
-    ``every`` has all questions, a failed one as what it counts as; ``upper`` is the same as if all undecided steps
-    fitted, and empty if none is undecided, or that says nothing of the score.
+    ``every`` has all questions, a failed one as what it counts as. ``upper`` is the same as if all undecided steps
+    matched; it is empty if none is undecided, or if undecided steps do not affect the score.
 
     Example:
         >>> values = ScoreValues(answered={"t": [1.0]}, every={"t": [1.0, 0.0]})
@@ -248,7 +248,7 @@ def mean_of(values: Sequence[float]) -> float | None:
 
 
 def score_values(numbers: RunValues) -> dict[str, ScoreValues]:
-    """Return the values of each score that was measured, the first seen first; its upper bound is with it."""
+    """Return the values of each score that was measured, in the order of first use, together with its upper bound."""
     questions = numbers.questions.values()
     measured = numbers.measured()
     uppers = {UPPER_BOUNDS[metric]: metric for metric in measured if metric in UPPER_BOUNDS}

@@ -22,8 +22,8 @@ from graphrag_eval_lc.texts import counted, shortened
 Sample = Mapping[str, Any]
 Values = Mapping[str, Sequence[float]]
 
-# The retrieval metrics that need no language model, by the beginning of their names: where results count the reference
-# steps that nothing fulfilled.
+# By the beginning of the names of retrieval metrics that need no language model, the key under which results count
+# the reference steps that nothing fulfilled.
 MISSING_KEYS = {spec.key: spec.missing_key for spec in FAMILIES.values() if spec.missing_key is not None}
 _MISSING = tuple(MISSING_KEYS.values())
 _OF_FAMILIES = tuple(FAMILIES)
@@ -96,10 +96,10 @@ class Metrics:
         return (*self.of_samples, *self.found)
 
     def values(self, sample: Sample, *, has_failed: bool | None = None) -> dict[str, list[float]]:
-        """Return all values of a result by metric, of a failed question as they count.
+        """Return all values of a result by metric; those of a failed question are what it counts as.
 
-        A metric of results has one value, a metric of steps one for each step; reference steps of retrieval that
-        nothing fulfilled are zeros if the config says so.
+        A metric of results has one value, a metric of steps one for each step. Reference steps of retrieval that
+        nothing fulfilled count as zeros if the config says so.
         """
         has_failed = is_error(sample) if has_failed is None else has_failed
         custom = sample.get("custom_metrics") if self._wanted is None else None
@@ -108,7 +108,7 @@ class Metrics:
                 self.found[metric] = None
         values: dict[str, list[float]] = {}
         for metric in chain(self.of_samples, self.found):
-            given = sample.get(metric)  # of most metrics a result has none
+            given = sample.get(metric)  # most metrics are absent from a result
             if given is not None and (value := _counted(metric, given, has_failed)) is not None:
                 values[metric] = [value]
         if self._reads_steps and (self._zeros or sample.get("actual_steps")):
@@ -133,13 +133,13 @@ class Metrics:
 
 
 def with_bounds(values: Values) -> Values:
-    """Return the values of a result with the upper bounds that it lacks: what is not uncertain bounds itself."""
+    """Add the upper bounds that a result lacks: a value that is certain is its own bound."""
     lacking = {upper: values[key] for upper, key in UPPER_BOUNDS.items() if key in values and upper not in values}
     return {**values, **lacking} if lacking else values
 
 
 def _counted(metric: str, value: object, has_failed: bool) -> float | None:
-    """Return a metric's value, of a failed question what it counts as then; None if nothing was measured."""
+    """Return a metric's value, or what a failed question counts as; None if nothing was measured."""
     measured = number(value)
     if measured is None or not has_failed:
         return measured
@@ -155,8 +155,8 @@ _MOST_DIGITS = 9
 def reason_of(result: Mapping[str, Any]) -> str:
     """Say in one line why a question did not score in full.
 
-    That is its error, else the diagnosis of the step that ``unfulfilled_step`` returns, else, if steps are graded, that
-    there were more calls than it takes.
+    The reason is its error, else the diagnosis of the step that ``unfulfilled_step`` returns, or if steps are graded,
+    that the agent made more calls than needed.
 
     Example:
         >>> reason_of({"status": "error", "error": "TimeoutError: no answer in 600 s"})
@@ -186,8 +186,8 @@ def reason_of(result: Mapping[str, Any]) -> str:
 def unfulfilled_step(result: Mapping[str, Any]) -> tuple[Mapping[str, Any], Mapping[str, Any]] | None:
     """Return the reference step that explains a score below 1, with its diagnosis; None if all are fulfilled.
 
-    That is the first unfulfilled step of the last group that has one. If nothing was called for it, it is the one
-    before it for which a call was made in vain, if there is one: without its result the agent could not continue.
+    It is the first unfulfilled step of the last group that has one. If nothing was called for that step, an earlier
+    step with an unsuccessful call explains more: without its result the agent could not continue.
     """
     found = list(_unfulfilled(result))
     if not found or "nearest" in found[0][1]:
@@ -216,7 +216,7 @@ def uncertainty_texts(
     texts = []
     between = bounds_text(score, upper)
     if undecided or between:
-        # Without such steps, a step that may fit would fit better than another or leave more room before it.
+        # Without undecided steps, the bounds still differ if an undecided comparison could lead to better matches.
         steps = counted(undecided, "reference step is undecided and counts", "reference steps are undecided and count")
         text = f"{steps if undecided else 'some comparisons are undecided and count'} 0"
         texts.append(f"{text}: {STEPS_SCORE} is {between}." if between else f"{text}.")
@@ -251,7 +251,7 @@ def grading_note(config: EvaluationConfig) -> str | None:
     steps = config.steps
     if steps.grading == "binary":
         return None
-    # Where it is the default nobody expects anything of it.
+    # Only mention a setting that the user made; nobody expects an effect of the default.
     ignored = f"; scoring: {steps.scoring} says nothing" if "scoring" in steps.model_fields_set else ""
     return f"Steps are graded: {STEPS_SCORE} is {STEPS_F1}, over all groups{ignored}"
 

@@ -23,7 +23,7 @@ _EMPTY_BINDINGS = re.compile(r'"bindings"\s*:\s*\[\s*\]')
 
 
 class Column:
-    """A growing column of numbers, 12 bytes each, with the rows of their results; integers come out as such if all are.
+    """A growing column of numbers, 12 bytes each, with the rows of their results; integers stay integers if all are.
 
     A metric of steps may have several values a row.
 
@@ -67,7 +67,7 @@ Statistics = dict[str, float]
 class MetricStatistics:
     """The statistics of one metric by template and over all values, and the mean over the templates' means.
 
-    ``standard_error`` is that of the mean over all values, clustered by template; None if it is not known.
+    ``standard_error`` is that of the mean over all values, clustered by template; None if it is unknown.
     """
 
     per_template: Mapping[str, Statistics]
@@ -142,7 +142,7 @@ def _has_no_rows(name: str, output: object) -> bool:
         if output == [] or text in (("", "[]") if name == SQL_DB_QUERY else ("[]",)):
             return True
     if not isinstance(output, str) or '"bindings"' not in output or not _EMPTY_BINDINGS.search(output):
-        return False  # only texts that may be one are parsed
+        return False  # only texts that may be a result are parsed
     try:
         value = parse_json(output)
     except (ValueError, RecursionError):
@@ -164,9 +164,9 @@ def repeats_summary(
 ) -> dict[str, Any]:
     """Return the section ``repeats`` of the aggregates: pass@k and pass^k by k as a text, and means of metrics.
 
-    ``outcomes`` says for each question which of its samples passed, None for one that succeeded unmeasured, whose
-    question pass@k and pass^k leave out; ``count`` is the highest repeat, ``statistics`` are over the questions' means.
-    k goes from "1" to the smallest number of samples of a question; failed samples did not pass.
+    ``outcomes`` has for each question which of its samples passed. None marks a sample that succeeded without a value;
+    pass@k and pass^k leave out its question. ``count`` is the highest repeat; ``statistics`` are over the questions'
+    means. k goes from "1" to the smallest number of samples of a question. Failed samples did not pass.
     """
     measured = [passed for passed in outcomes.values() if None not in passed]
     summary: dict[str, Any] = {
@@ -189,7 +189,7 @@ def repeats_summary(
 
 
 def _means_by_k(chance: Callable[[int, int, int], float], counts: Mapping[tuple[int, int], int]) -> dict[str, float]:
-    """Return a chance's mean over the questions by k as a text, as JSON has no other keys.
+    """Return the mean of a chance over the questions by k; k is a text, because JSON keys are.
 
     ``counts`` has the number of questions with n samples of which c passed.
     """

@@ -17,7 +17,7 @@ from graphrag_eval_lc.registry.metrics import (
     aggregated_metrics,
 )
 
-# By the key of each cost the keys that a result has if the judge was asked.
+# By the key of each cost, the keys that a result has if that judge was called.
 Judges = Mapping[str, tuple[str, ...]]
 
 
@@ -25,7 +25,7 @@ def _judges(over: Over) -> Judges:
     """Return the costs of this package's judges, without those that are sums of others."""
     judges: dict[str, tuple[str, ...]] = {}
     for spec in BUILT_IN:
-        # That of the contexts' F1 is the sum of its parts' costs.
+        # The cost of the contexts' F1 is the sum of its parts' costs.
         is_sum = any(part.part_of == spec.key and part.cost_key not in (None, spec.cost_key) for part in BUILT_IN)
         if spec.over == over and spec.cost_key is not None and not is_sum:
             others = (key for key in spec.keys if key != spec.cost_key)
@@ -48,7 +48,7 @@ class JudgeCosts:
 
     def __init__(self, config: EvaluationConfig) -> None:
         custom = {each.cost_key: tuple(each.outputs) for each in config.custom_evaluations or ()}
-        # Their error keys are left out, as one that lacks its inputs fails without a request.
+        # Error keys of custom judges are left out: a judge that lacks its inputs fails without a request.
         self._sample_judges = {**_SAMPLE_JUDGES, **custom}
         self._sample_keys = _keys_of(self._sample_judges)
 
@@ -57,7 +57,7 @@ class JudgeCosts:
 
         A judge that failed states its cost next to its error, also one of 0; if it does not, the cost is unknown.
         """
-        # Most records have nothing of any judge, which is quickly seen.
+        # A quick check: most records have no key of any judge.
         costs = [] if self._sample_keys.isdisjoint(sample) else list(_costs(sample, self._sample_judges))
         for step in sample.get("actual_steps") or ():
             if not _STEP_KEYS.isdisjoint(step):
@@ -81,7 +81,7 @@ def _costs(record: Sample, judges: Judges) -> Iterable[float | None]:
 
 _OF_AGENT = [spec for spec in aggregated_metrics("questions") if spec.spent_by == "agent"]
 _AGENT_METRICS = tuple(spec.key for spec in _OF_AGENT)
-# Sums over the agent's model calls, which are 0 if no model was asked.
+# Sums over the agent's model calls; 0 if no model was called.
 _MODEL_METRICS = tuple(spec.key for spec in _OF_AGENT if spec.unit in ("tokens", "usd"))
 _METRICS = (*_AGENT_METRICS, JUDGES_COST)
 
@@ -89,9 +89,9 @@ _METRICS = (*_AGENT_METRICS, JUDGES_COST)
 class Totals:
     """The totals of the results added so far.
 
-    A sample spent what its response and the failed attempts before it spent. If no model was asked, no tokens were
-    spent. A model call that failed without usage counts as nothing, as in a response's own sums; any other call of
-    unknown tokens or cost makes the sample unmeasured. A sample that no judge was asked about lacks no judge's cost.
+    A sample spent what its response and the failed attempts before it spent. If no model was called, no tokens were
+    spent. A model call that failed without usage counts as nothing, as in a response's own sums. Any other call with
+    unknown tokens or cost makes the sample unmeasured. Judges that were not called are not missing a cost.
     """
 
     def __init__(self, judge_costs: JudgeCosts) -> None:
@@ -154,6 +154,6 @@ def failed_attempts_of(sample: Sample) -> list[Mapping[str, Any]]:
 
 
 def _asked_no_model(record: Mapping[str, Any], *, is_attempt: bool) -> bool:
-    """Return whether no model answered; of no calls an attempt has no list, and a response an empty one."""
+    """Return whether no model answered. Without calls, an attempt has no list, and a response an empty one."""
     calls = record.get("llm_calls", [] if is_attempt else None)
     return isinstance(calls, list) and all(map(failed_without_tokens, calls))

@@ -1,6 +1,6 @@
 """What the graph says about a failure: queries and a vocabulary come in, findings and differences in words go out.
 
-Names are loaded when they are first used, as they need the extra ``graph``.
+Names are imported on first use, because they need the extra ``graph``.
 """
 
 from importlib import import_module

@@ -1,4 +1,4 @@
-"""How a Cypher query differs from the reference query, and what of it the graph does not have.
+"""How a Cypher query differs from the reference query, and which of its terms are missing in the graph.
 
 Patterns, comparisons and clauses are found by their form, without a parser; anything in another form is not compared.
 With OR, or functions of variables in WHERE, conditions, properties and values are not compared.
@@ -101,7 +101,7 @@ def lint_cypher(query: str, vocabulary: Vocabulary) -> list[QueryFinding]:
 
 
 def _is_pair(part: Part, old: str, new: str) -> bool:
-    """Return whether two comparisons are of one property, or two relationships are one that goes back."""
+    """Return whether two comparisons are of one property, or two relationships differ only in direction."""
     if part == "condition":
         return old.removeprefix("NOT ").split(" ")[0] == new.removeprefix("NOT ").split(" ")[0]
     if part == "relationship":
@@ -115,7 +115,7 @@ def _ends(relationship: str) -> list[str]:
 
 @dataclass(frozen=True, slots=True)
 class _Node:
-    """What a query says of a variable in its patterns and comparisons."""
+    """What a query says about a variable in its patterns and comparisons."""
 
     labels: str
     conditions: tuple[str, ...]
@@ -126,7 +126,7 @@ class _Node:
 
 
 def _without_texts(query: str) -> tuple[str, list[str]]:
-    """Return a query without comments and with marks for its texts, and the texts."""
+    """Return a query without comments and with placeholders for its string literals, and these literals."""
     texts: list[str] = []
 
     def kept(found: re.Match[str]) -> str:
@@ -141,7 +141,7 @@ def _shown(text: str, texts: list[str]) -> str:
 
 
 def _is_compared(query: str) -> bool:
-    """Return whether all conditions are of properties and all of them hold."""
+    """Return whether all conditions are on properties and are joined by AND."""
     names = "|".join(re.findall(r"\w\.\w+\s+AS\s+(\w+)", query, re.IGNORECASE))
     compared_name = rf"(?<![.\w])(?:{names})\s*(?:[=<>]|\b(?:IN|CONTAINS|STARTS|ENDS)\b)"
     return not _NOT_COMPARED.search(query) and not (names and re.search(compared_name, query, re.IGNORECASE))
@@ -181,7 +181,7 @@ def _parts(query: str, *, with_conditions: bool = True) -> dict[Part, list[str]]
 
 
 def _labels(query: str) -> Iterator[tuple[str, str]]:
-    """Yield what patterns and WHERE say of labels: variable and labels."""
+    """Yield what patterns and WHERE say about labels: variable and labels."""
     yield from ((name, found) for name, found, _ in _NODES.findall(query))
     yield from _LABEL_TEST.findall(_NODES.sub(" ", query))
 

@@ -72,7 +72,7 @@ def _value_at(value: Any, location: Location) -> Any:
 
 
 class _Lines:
-    """Places in a text by line and column, as YAML counts them."""
+    """Finds the index of a YAML mark in a text, and the column of an index."""
 
     def __init__(self, text: str) -> None:
         self.text = text
@@ -125,7 +125,7 @@ def _node_at(node: yaml.Node | None, location: Location) -> yaml.Node | None:
 
 
 def _span(key: yaml.Node, value: yaml.Node, lines: _Lines) -> tuple[int, int]:
-    """Return the place of a value: of an alias, else of the value itself without its anchor and tag."""
+    """Return the start and end of a value without its anchor and tag; of an alias, those of the alias."""
     after_key = lines.at(key.end_mark)
     colon = lines.text.index(":", after_key) + 1
     if (alias := _ALIAS.match(lines.text, colon)) is not None:

@@ -1,4 +1,4 @@
-"""Explain failed steps by their queries: what the graph does not have, and how a query differs from the reference."""
+"""Explain failed steps by their queries: terms that the graph lacks, and differences from the reference query."""
 
 import logging
 from collections.abc import Mapping
@@ -19,7 +19,7 @@ from graphrag_eval_lc.texts import error_text, visible
 _log = logging.getLogger(__name__)
 _LESS_TELLING: tuple[LintRule, ...] = ("unbound_variable", "disconnected_patterns", "no_limit")
 _MOST_DIFFERENCES = 3
-"""No single difference explains a query with more of them."""
+"""With more differences, no single one explains the failure."""
 _TOO_LARGE = "The query, or the reference query, is too large to be compared."
 
 
@@ -40,7 +40,7 @@ class QueryExplainer:
             self._vocabulary = load_vocabulary(path)
 
     def add_to(self, result: dict[str, Any]) -> None:
-        """Add what explains it to each failed reference step of a result: the key ``query``, and to its reason.
+        """Add the explanation to each failed reference step of a result: as the key ``query``, and to its reason.
 
         ``query`` has ``cause`` (the rule or kind that explains most; absent if none does), ``sentence``, ``findings``
         and ``differences``.
@@ -115,7 +115,7 @@ def _explainer(config: str, _: float | None) -> QueryExplainer:
 
 
 def explainer_of(config: GraphConfig) -> QueryExplainer:
-    """Return the explainer of a configuration, made once, and again after its vocabulary was written.
+    """Return the cached explainer of a configuration; a new one after its vocabulary was written.
 
     Raises:
         ConfigError: The vocabulary cannot be read.
@@ -137,5 +137,5 @@ def _cause(findings: list[QueryFinding], differences: list[Difference]) -> str |
     if certain:
         return certain[0]
     if differences and (len(differences) <= _MOST_DIFFERENCES or differences[0].kind == "class"):
-        return differences[0].kind  # of another class all else follows
+        return differences[0].kind  # a wrong class causes all other differences
     return findings[0].rule if findings else None

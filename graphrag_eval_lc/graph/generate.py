@@ -20,7 +20,7 @@ from graphrag_eval_lc.matching.rows.results import SPARQL_RESULTS
 from graphrag_eval_lc.texts import counted, shortened
 
 Split: TypeAlias = Literal["template", "value"]
-"""What is whole in ``dev`` or ``test``: all questions of a template, or all questions on the same values."""
+"""What is never divided between ``dev`` and ``test``: the questions of a template, or those on the same values."""
 
 _PLACEHOLDER = re.compile(r"\{([A-Za-z_]\w*)\}")
 _MOST_ROWS = 1_000
@@ -130,7 +130,7 @@ async def generate_dataset(
         templates: The templates.
         source: The graph.
         seed: Chooses the values if a template has more than ``most``, and what is in which split.
-        split: Whether the questions are split into ``dev`` and ``test``, and what stays whole.
+        split: What stays together in ``dev`` or ``test``; None does not split the questions.
         test_share: The share of ``test``.
         max_concurrency: How many queries are run at the same time.
         on_progress: Called with the number of questions that are done, and of all known so far.
@@ -259,7 +259,7 @@ _REPEATED = re.compile(r"\{rows:((?:[^{}]|\{\w+\})*)\}")
 
 
 def _answer(answer: str, rows: Sequence[Row], row: Row, template_id: str) -> str:
-    """Return an answer with the rows of the last query and the values; a text of a row is not a placeholder."""
+    """Fill an answer with the rows of the last query and the values; braces in a row are not placeholders."""
     parts, end = [], 0
     for found in _REPEATED.finditer(answer):
         parts.append(filled(answer[end : found.start()].replace("{rows}", str(len(rows))), row, template_id))
@@ -300,7 +300,7 @@ def _splits(
 
 
 def _by_shared_values(ids: Sequence[str], values_of: Mapping[str, tuple[str, ...]]) -> dict[str, list[str]]:
-    """Group questions that have a value in common, directly or over others."""
+    """Group questions that share a value, directly or through other questions."""
     group_of: dict[str, str] = {}
     members: dict[str, list[str]] = {}
     for identifier in ids:

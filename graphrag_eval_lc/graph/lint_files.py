@@ -35,7 +35,7 @@ async def vocabulary_of(
 
     Args:
         config: The section ``graph``.
-        reads_again: Whether the graph is asked even if there is a file.
+        reads_again: Whether the graph is queried even if the file exists.
         query_timeout: The longest time for a query, in seconds.
 
     Returns:
@@ -98,7 +98,7 @@ def lint_run(
 ) -> tuple[int, list[Problem]]:
     """Return how many queries the agent sent in a run, and what is wrong with them.
 
-    What an endpoint answered is right in its syntax and its prefixes.
+    If the endpoint answered a query, its syntax and prefixes are taken to be right.
 
     Raises:
         RunFolderError: The responses cannot be read.

@@ -1,4 +1,4 @@
-"""Find which variable, and which group, of a query is which of the reference query, whatever they are called."""
+"""Match the variables and groups of a query with those of the reference query, whatever their names."""
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -21,8 +21,8 @@ def aligned(wanted: QueryForm, given: QueryForm) -> tuple[dict[str, str], QueryF
     """Align a query with the reference query.
 
     Returns:
-        For each variable of ``given`` the name that it has in ``wanted``, or one that is not in it; and ``given`` with
-        the names of the groups of ``wanted``. Its variables have their own names.
+        For each variable of ``given``, its name in ``wanted``, or a name that ``wanted`` lacks; and ``given`` with the
+        group names of ``wanted``, but its original variable names.
     """
     names = _aligned_variables(wanted, given)
     groups = _aligned_groups(wanted, given, names)
@@ -44,10 +44,10 @@ def with_names_of_graphs(where: Where, names: Mapping[str, str]) -> Where:
 
 
 def _aligned_variables(wanted: QueryForm, given: QueryForm) -> dict[str, str]:
-    """Align variables: alike are those whose patterns are.
+    """Align variables: two variables are alike if their patterns are alike.
 
     A pattern is like another one if it has the same predicate, the same or a similar other end and the same group.
-    Names and the place among the columns decide between equals.
+    Names and column positions break ties.
     """
     theirs, ours = _variables(wanted), _variables(given)
     left, right = {name: _ends(name, wanted) for name in theirs}, {name: _ends(name, given) for name in ours}
@@ -73,7 +73,7 @@ def _along_patterns(
 ) -> Iterator[tuple[str, str]]:
     """Yield pairs of variables, the most alike first, and then what is at the other ends of their patterns.
 
-    Of parts of a query that look the same it keeps together what belongs together.
+    If parts of a query look the same, this keeps the variables of one part together.
     """
     worth = dict(likeness)
     heap = [(-value, pair) for pair, value in worth.items()]
@@ -111,7 +111,7 @@ def _bonus(wanted: QueryForm, given: QueryForm, radius: Callable[[str, str], int
 
 
 def _radius(left: Mapping[str, Sequence[_End]], right: Mapping[str, Sequence[_End]]) -> Callable[[str, str], int]:
-    """Return how many steps around two variables all patterns are equal, as a function."""
+    """Return a function of two variables: within how many steps around them all patterns are equal."""
     colours: list[dict[tuple[bool, str], int]] = [
         {(is_left, name): 0 for is_left, ends in ((True, left), (False, right)) for name in ends}
     ]
@@ -135,7 +135,7 @@ def _radius(left: Mapping[str, Sequence[_End]], right: Mapping[str, Sequence[_En
 
 
 def _equal_patterns(wanted: QueryForm, given: QueryForm) -> Callable[[Mapping[str, str]], tuple[int, int]]:
-    """Return what counts the patterns that are equal with some names, and the names that are of the same kind."""
+    """Return a function of names that counts the patterns that are equal with them, and the names of the same kind."""
     patterns = Counter(map(_without_numbers, wanted.patterns))
     own = list(map(_without_numbers, given.patterns))
 
@@ -152,7 +152,7 @@ def _improved(
     given: QueryForm,
     equal: Callable[[Mapping[str, str]], tuple[int, int]],
 ) -> dict[str, str]:
-    """Swap the names of two variables as long as more patterns are equal then."""
+    """Swap the names of two variables as long as that makes more patterns equal."""
     most = equal(names)
     is_better = most[0] < min(len(wanted.patterns), len(given.patterns)) and len(names) <= _MOST_SWAPPED
     while is_better:
@@ -206,7 +206,7 @@ def _likeness(one: _End, other: _End, before: Mapping[tuple[str, str], float]) -
 
 
 def _aligned_groups(wanted: QueryForm, given: QueryForm, names: Mapping[str, str]) -> dict[str, str]:
-    """Return for each numbered group of ``given`` the group of the same kind in ``wanted`` that has most in common."""
+    """Return for each numbered group of ``given`` the group of the same kind in ``wanted`` that shares most with it."""
     theirs, ours = _contents(wanted, {}), _contents(given, names)
     found: dict[str, str] = {}
     for kind in {kinds_of((group,))[0] for group in ours}:

@@ -1,6 +1,6 @@
-"""Put into words how a query differs from the reference query. It explains a failure and is never a score.
+"""Describe in words how a query differs from the reference query. This explains a failure and is never a score.
 
-Right queries differ too: a difference says what to look at, not that the query is wrong. It needs rdflib.
+Right queries may differ, too: a difference shows what to check, not that the query is wrong. Needs rdflib.
 """
 
 import re
@@ -64,8 +64,8 @@ class Difference:
     """One difference between a query and the reference query.
 
     Attributes:
-        kind: What differs.
-        sentence: It in words, such as "uses cim:ratedU instead of cim:ratedS".
+        kind: The kind of difference.
+        sentence: The difference in words, such as "uses cim:ratedU instead of cim:ratedS".
         expected: What the reference query has; None if it has nothing there.
         actual: What the query has; None if it has nothing there.
         column: The column of the reference that has the values of its property; None if that is not what differs.
@@ -96,11 +96,11 @@ def query_differences(
         prefixes: Those that the endpoint knows without a declaration.
 
     Returns:
-        The differences, the most telling first; none if there are none. The template of a CONSTRUCT is not compared.
+        The differences, the most telling first; an empty list without any. The template of a CONSTRUCT is not compared.
 
     Raises:
         TooLargeQueryError: One of them is too large: it has more than about 80 patterns in a group or 200 in all.
-        UnreadableQueryError: One of them is not SPARQL that reads.
+        UnreadableQueryError: One of them is not a SPARQL query, or is an update.
 
     Example:
         >>> reference = "PREFIX c: <urn:c#> SELECT ?s { ?t a c:Transformer; c:ratedS ?s FILTER(?s > 10) }"
@@ -241,7 +241,7 @@ class _Comparison:
             yield Difference("extra_pattern", f"adds {text}", None, text)
 
     def _is_same_place(self, expected: Pattern, *, is_only: bool) -> bool:
-        """Return whether more than a guess says that the ends of a pattern are the same in both queries."""
+        """Return whether there is evidence, not only a guess, that a pattern has the same ends in both queries."""
         own = [with_names(each, self._names) for each in self._given.patterns]
         theirs, ours = (
             [(end, each.predicate, end == each.subject) for each in patterns for end in (each.subject, each.object)]
@@ -278,7 +278,7 @@ class _Comparison:
         return Difference(kind, f"{verb} {new} instead of {old}", old, new)
 
     def _other_group(self, what: str, expected: Where, actual: Where) -> Difference:
-        """Return the difference that something is in another group."""
+        """Return the difference for something that is in another group."""
         old, new = self._words.groups(expected) or "required", self._words.groups(actual) or "required"
         if old == new:
             return Difference("group", f"has {what} in another {old} group")
@@ -329,7 +329,7 @@ class _Comparison:
             if column in returned:
                 continue
             if column in [name for name, value in given.columns if value is None]:
-                continue  # the same name of what has another role
+                continue  # the same name with another role
             old, is_computed = self._words.expression(column), not isinstance(column, str)
             if extra:
                 new = self._words.expression(renamed(extra.pop(0), self._own_names))
@@ -361,7 +361,7 @@ class _Comparison:
 
 
 def _columns_without_duplicates(select: Select, names: Mapping[str, str]) -> set[Expression] | None:
-    """Return the columns of a query whose rows differ, by DISTINCT or as GROUP BY names just them; None for others."""
+    """Return the columns if no two rows are equal, due to DISTINCT or to GROUP BY of just these; else None."""
     columns, groups = (
         {renamed(each, names) for each in of} for of in ([name for name, _ in select.columns], select.group)
     )
@@ -372,7 +372,7 @@ def _columns_without_duplicates(select: Select, names: Mapping[str, str]) -> set
 
 
 def _backwards(pattern: Pattern) -> Pattern:
-    """Return a pattern of alternatives, such as ``?x (p|^q) ?y``, as it is from its other end."""
+    """Return a pattern of alternatives, such as ``?x (p|^q) ?y``, written from its other end."""
     if not _ALTERNATIVES.fullmatch(pattern.predicate):
         return pattern
     turned = (each[1:] if each[0] == "^" else f"^{each}" for each in pattern.predicate[1:-1].split("|"))

@@ -1,4 +1,4 @@
-"""Conditions and values of a query as nested tuples: what rdflib parsed, written in one way."""
+"""Conditions and values of a query as nested tuples: rdflib's algebra goes in, one normal form comes out."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any, TypeAlias
@@ -60,7 +60,7 @@ def read_expression(raw: Any, aggregates: Mapping[str, Expression]) -> Expressio
 def _relation(raw: Any, aggregates: Mapping[str, Expression]) -> Expression:
     left, operator = read_expression(raw.expr, aggregates), str(raw.op)
     if operator in ("IN", "NOT IN"):
-        values = raw.other if isinstance(raw.other, list) else ()  # of IN () rdflib makes rdf:nil
+        values = raw.other if isinstance(raw.other, list) else ()  # rdflib parses IN () as rdf:nil
         others = sorted((read_expression(each, aggregates) for each in values), key=str)
         if operator == "IN" or not others:
             return (operator.lower(), left, *others)
@@ -72,7 +72,7 @@ def _relation(raw: Any, aggregates: Mapping[str, Expression]) -> Expression:
 
 
 def _one_of(parts: list[Expression]) -> Expression | None:
-    """Return alternatives as IN, if each of them lists constants that one variable may be; None for others."""
+    """Return alternatives as IN if they all list constants for the same variable; else None."""
     lists = [listed_values(each) for each in parts]
     names = {each[0] for each in lists if each is not None}
     if None in lists or len(names) != 1:
@@ -81,7 +81,7 @@ def _one_of(parts: list[Expression]) -> Expression | None:
 
 
 def _negated(value: Expression) -> Expression:
-    """Return what holds if a condition does not, without ``!`` if it is a comparison."""
+    """Return the negation of a condition, without ``!`` if it is a comparison."""
     match value:
         case ("=" | "!=" as operator, left, right):
             return ("!=" if operator == "=" else "=", left, right)
@@ -103,7 +103,7 @@ def term_text(term: Any) -> str:
     if isinstance(term, URIRef):
         return f"<{term}>"
     if isinstance(term, Literal):
-        return str(term.n3()).removesuffix(_XSD_STRING)  # which a literal without a datatype has
+        return str(term.n3()).removesuffix(_XSD_STRING)  # the datatype of a literal without one
     return str(term)
 
 
@@ -158,7 +158,7 @@ def renamed(expression: Expression, names: Mapping[str, str] | Mapping[str, Expr
 
 
 def listed_values(condition: Expression) -> tuple[str, tuple[str, ...]] | None:
-    """Return the variable and the constants that it may be, if a condition says just that."""
+    """Return a variable and the constants to which a condition restricts it; None if the condition says more."""
     if not isinstance(condition, tuple) or len(condition) < 3 or condition[0] not in ("in", "=", "bind"):
         return None
     operands = [each for each in condition[1:] if isinstance(each, str)]

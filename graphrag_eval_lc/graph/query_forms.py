@@ -1,4 +1,4 @@
-"""Read a SPARQL query into one form, in which two spellings of the same query are equal. It needs rdflib.
+"""Read a SPARQL query into a normal form, in which two spellings of the same query are equal. Needs rdflib.
 
 Prefixes are expanded; sequences and inverses of paths become patterns; blank nodes are variables; filters are split at
 ``&&``; what is computed replaces its name. ``with_listed_values`` also replaces variables that may only have listed
@@ -41,7 +41,7 @@ from graphrag_eval_lc.graph.query_text import (
 
 Where: TypeAlias = tuple[str, ...]
 """The groups around a part of a query, outermost first: "optional 1", "minus 2", "exists 3", "not exists 4",
-"union 5/1/2" (the first of two branches), "subquery 6", "graph <g>" or "service <s>". Numbers tell groups apart."""
+"union 5/1/2" (the first of two branches), "subquery 6", "graph <g>" or "service <s>". Numbers distinguish groups."""
 
 _NUMBERED = ("optional", "minus", "exists", "not exists", "union", "subquery")
 _AGGREGATES = {"GROUPCONCAT": "GROUP_CONCAT"}

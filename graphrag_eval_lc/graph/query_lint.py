@@ -1,7 +1,7 @@
 """Find mistakes in a SPARQL query: in its text, and in what it asks of a graph whose vocabulary is known.
 
-A finding is worth having only if it is true, so each rule leaves out what it cannot be sure of. It needs rdflib, and
-pyoxigraph for the place of a syntax error.
+A finding is only useful if it is true, so each rule skips cases that it cannot be sure of. Needs rdflib, and
+pyoxigraph for the position of a syntax error.
 """
 
 import re
@@ -129,7 +129,7 @@ def lint_query(
     except TooLargeQueryError:
         return [*found, _TOO_LARGE]
     except UnreadableQueryError as problem:
-        # Each parser knows less than the other one in some places, so a mistake is what both refuse.
+        # Each parser rejects some valid queries, so only what both reject is a mistake.
         if _EXTENSION.search(NO_NAMES.sub(" ", query)) is not None or was_answered:
             return found
         if _store() is None:
@@ -151,7 +151,7 @@ def lint_query(
 
 
 def _undeclared(query: str, known: Mapping[str, str]) -> dict[str, set[str]]:
-    """Return the prefixes that a query uses and nobody declares, each with the names that it has in the query."""
+    """Return the undeclared prefixes of a query, each with the local names that follow it in the query."""
     used: dict[str, set[str]] = {}
     for prefix, name in PREFIXED_NAME.findall(NO_NAMES.sub(" ", query)):
         if prefix not in known and prefix != "_":
@@ -160,7 +160,7 @@ def _undeclared(query: str, known: Mapping[str, str]) -> dict[str, set[str]]:
 
 
 def _guessed_namespaces(undeclared: Mapping[str, set[str]], vocabulary: Vocabulary) -> dict[str, str]:
-    """Return the namespaces in which the graph has most of the names of a prefix."""
+    """Return for each undeclared prefix the namespace in which the graph has most of its names."""
     terms = [*vocabulary.classes, *vocabulary.properties]
     guessed = {}
     for prefix, names in undeclared.items():
@@ -183,7 +183,7 @@ def _syntax_error(query: str, prefixes: Mapping[str, str]) -> QueryFinding | Non
     declared = declared_prefixes(query)
     head = "".join(f"PREFIX {name}: <{iri}> " for name, iri in prefixes.items() if name not in declared)
 
-    def without_calls(part: str) -> str:  # pyoxigraph would call SERVICE; GRAPH is made as long, so that places stay
+    def without_calls(part: str) -> str:  # pyoxigraph would call SERVICE; GRAPH is padded, so that positions stay
         return _SERVICE.sub(lambda found: f"GRAPH  {re.sub(r'[A-Za-z]', ' ', found[1] or '')}", part)
 
     try:
@@ -224,7 +224,7 @@ def _unbound(form: QueryForm, words: Words) -> Iterator[QueryFinding]:
 
 
 def _disconnected(form: QueryForm, words: Words) -> Iterator[QueryFinding]:
-    """Find required patterns that share no variable with the others and name no entity: each row comes with each."""
+    """Find required patterns that share no variable with the others and name no entity: a cross product of rows."""
     if any(each.where for each in form.patterns) or any(where for _, where in form.filters):
         return  # groups may be alternatives
     if form.form == "ASK":
@@ -258,7 +258,7 @@ def _iris(term: str) -> list[str]:
 
 
 def _asked_of_graph(form: QueryForm) -> Iterable[Pattern]:
-    """Return the patterns that this graph answers, and not another endpoint."""
+    """Return the patterns that this graph answers, without those for another endpoint."""
     return (each for each in form.patterns if not any(group.startswith("service") for group in each.where))
 
 
@@ -281,7 +281,7 @@ def _unknown_properties(form: QueryForm, words: Words, vocabulary: Vocabulary) -
     names = {local_name(iri) for iri in vocabulary.properties}
     for iri in dict.fromkeys(chain.from_iterable(_iris(each.predicate) for each in _asked_of_graph(form))):
         name = local_name(iri[1:-1])
-        # Of another namespace it may be a function of the store, such as a search.
+        # In another namespace it may be a function of the store, such as a search.
         is_of_graph = iri[1:-1].removesuffix(name) in own or name in names
         if iri[1:-1] not in vocabulary.properties and is_of_graph:
             what = f"{words.term(iri)} is not a property of this graph"

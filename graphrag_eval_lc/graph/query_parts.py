@@ -1,4 +1,4 @@
-"""Put into words which parts of a SQL or Cypher query differ from those of the reference query."""
+"""Describe in words which parts of a SQL or Cypher query differ from those of the reference query."""
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -27,7 +27,7 @@ Part: TypeAlias = Literal[
 Parts: TypeAlias = Mapping[Part, Sequence[str]]
 """The texts of each part, in the order of the query."""
 IsPair: TypeAlias = Callable[[Part, str, str], bool]
-"""Whether a text of the reference query and one of the query are the same thing, done in two ways."""
+"""Whether a text of the reference query and one of the query do the same thing in two ways."""
 
 _KINDS: Mapping[Part, DifferenceKind] = {
     "form": "form",
@@ -58,7 +58,7 @@ _VERBS: Mapping[Part, tuple[str, str, str]] = {
     "limit": ("has", "lacks", "has"),
     "distinct": ("has", "lacks", "adds"),
 }
-"""What a query does instead, does not do, and does as well."""
+"""Verbs for what a query does instead, does not do, and does in addition."""
 _MOST_CHARACTERS = 20_000
 _MOST_NESTED = 30
 
@@ -74,8 +74,8 @@ def part_differences(
     Args:
         wanted: The parts of the reference query.
         given: The parts of the query.
-        is_pair: Says what is in place of what.
-        shown: How a text of the reference query, and one of the query, is shown.
+        is_pair: Decides which text replaces which.
+        shown: Formats a text of the reference query, and one of the query.
     """
     for part, kind in _KINDS.items():
         missing, extra = (
@@ -100,7 +100,7 @@ def part_differences(
 
 
 def refuse_too_large(*queries: str) -> None:
-    """Refuse queries whose parsing could take long, or more calls inside calls than Python allows.
+    """Refuse queries whose parsing could take long or exceed Python's recursion limit.
 
     Raises:
         TooLargeQueryError: One of them is too large.
@@ -115,7 +115,7 @@ def refuse_too_large(*queries: str) -> None:
 
 
 def _only_in(texts: Sequence[str], others: Sequence[str]) -> list[str]:
-    """Return the texts that are not, or not as often, in others."""
+    """Return the texts that ``others`` lacks, or has less often."""
     left = list(others)
     only = []
     for each in texts:

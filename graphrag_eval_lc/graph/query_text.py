@@ -1,4 +1,4 @@
-"""Read the text of a SPARQL query without parsing it: prefixes, what is outside of texts, and how large it is."""
+"""Read the text of a SPARQL query without parsing it: its prefixes, the parts outside string literals, and its size."""
 
 import re
 from collections.abc import Callable, Mapping
@@ -32,7 +32,7 @@ _MOST_MARKS = 999
 _SERVICE = re.compile(r"(?i)(?<=[{}.;\s])(?=SERVICE\b)")
 _ESCAPE = re.compile(r"\\([_~.\-!$&'()*+,;=/?#@%])")
 
-# Reading takes about 3 ms for each statement, and comparing grows with their square. Parsers recurse into brackets and
+# Reading takes about 3 ms per statement; comparing takes time with their square. Parsers recurse into brackets and
 # long conditions.
 _MOST_CHARACTERS = 100_000
 _MOST_STATEMENTS = 200
@@ -76,11 +76,11 @@ def expanded(query: str, prefixes: Mapping[str, str]) -> str:
         return f"<{namespace}{local}>"
 
     plain = outside_texts(_DECLARATION.sub(" ", _without_comments(query)), lambda part: PREFIXED_NAME.sub(iri, part))
-    return outside_texts(plain, lambda part: _SERVICE.sub("\n", part))  # rdflib refuses it after a # in the same line
+    return outside_texts(plain, lambda part: _SERVICE.sub("\n", part))  # rdflib rejects it after a # on the same line
 
 
 def with_marks(query: str) -> tuple[str, dict[str, str]]:
-    """Return an expanded query with marks for its IRIs and texts, and what each means.
+    """Return an expanded query with marks in place of its IRIs and texts, and what each mark means.
 
     Marks are sorted like their terms. A typed text, one with an escape, and rdf:type are left as they are.
 

@@ -30,7 +30,7 @@ class Words:
             return f"{{{' '.join(self.term(each) for each in term[1:-1].split(' '))}}}"
         if term.startswith('"') and (number := _NUMBER.fullmatch(term)):
             return number[1]
-        if term.startswith('"'):  # IRIs inside a text are a part of it
+        if term.startswith('"'):  # IRIs inside a string literal are a part of it
             text, mark, datatype = term.rpartition("^^<")
             return f"{text}^^{self.term(f'<{datatype}')}" if mark and not text.endswith("\\") else term
         for prefix, namespace in self._prefixes:
@@ -67,7 +67,7 @@ class Words:
         return f"({text})" if is_inner else text
 
     def chains(self, patterns: Iterable[Pattern]) -> Iterator[str]:
-        """Yield patterns as texts, those that only hang together by a node without a name as one path."""
+        """Yield patterns as texts; patterns that are joined only by a blank node become one path."""
 
         def follows(first: Pattern, second: Pattern) -> bool:
             is_inside_path = first.object.startswith("?·")

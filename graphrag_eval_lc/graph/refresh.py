@@ -1,4 +1,4 @@
-"""Run the reference queries of a dataset again, and find the references that the graph has outgrown."""
+"""Re-run the reference queries of a dataset against the graph, and find references that are out of date."""
 
 import hashlib
 import json
@@ -19,7 +19,7 @@ from graphrag_eval_lc.matching.rows import compare_sparql_results
 from graphrag_eval_lc.texts import counted, shortened
 
 RefreshState: TypeAlias = Literal["same", "stale", "empty", "failed"]
-"""What became of a reference: its results are the same, others, none any more, or the query failed."""
+"""The state of a reference: its results are the same, different or empty now, or the query failed."""
 
 _SHOWN_ROWS = 3
 
@@ -54,13 +54,13 @@ class ReferenceQuery:
 
 @dataclass(frozen=True, slots=True)
 class Refreshed:
-    """What a query returns now.
+    """The current results of a reference query, compared with those in the dataset.
 
     Attributes:
         reference: The reference step.
-        state: What became of it.
+        state: Its state.
         reason: What differs, or why it failed; empty if nothing does.
-        results: The results of now; None if it failed.
+        results: The current results; None if it failed.
     """
 
     reference: ReferenceQuery
@@ -75,7 +75,7 @@ class Refreshed:
 
 @dataclass(frozen=True)
 class Refresh:
-    """What became of all references of a dataset.
+    """The states of all references of a dataset.
 
     Attributes:
         references: In the order of the dataset.
@@ -156,7 +156,7 @@ def _steps(templates: Any) -> Iterator[tuple[Location, str, Mapping[str, Any]]]:
 
 
 def _mappings(values: Any) -> Iterator[tuple[int, Mapping[str, Any]]]:
-    """Yield the mappings in a list, with their places; what else is in it is for ``validate``."""
+    """Yield the mappings in a list, with their places; ``validate`` reports anything else in it."""
     for place, each in enumerate(values if isinstance(values, list) else ()):
         if isinstance(each, Mapping):
             yield place, each
@@ -203,7 +203,7 @@ async def refresh_dataset(
 
 
 def compared(reference: ReferenceQuery, results: Any) -> Refreshed:
-    """Compare the results of now with those of the dataset: the names of the columns, and all rows."""
+    """Compare the current results with those of the dataset: the names of the columns, and all rows."""
     old = reference.output
     if old is None:
         return Refreshed(reference, "stale", "the reference has no output", results)

@@ -1,6 +1,6 @@
-"""A proxy between an agent and its SPARQL endpoint that records what the endpoint answers, or answers as recorded.
+"""A proxy between an agent and its SPARQL endpoint that records the endpoint's answers, or replays them.
 
-Recorded calls make a run cheap, fast and the same each time. SQLite and Bolt are not HTTP, and not recorded.
+Replayed calls make a run cheap, fast and reproducible. SQLite and Bolt do not use HTTP, so they are not recorded.
 """
 
 import base64
@@ -31,7 +31,7 @@ NOT_RECORDED = 504
 _QUERY_PARAMETERS = ("query", "update")
 _KEPT_REQUEST_HEADERS = ("accept", "authorization", "content-type", "user-agent")
 _KEPT_RESPONSE_HEADERS = ("content-type", "retry-after", "location")
-# Texts, IRIs and comments of SPARQL; white space outside them says nothing. A quote without its other one is none of
+# Texts, IRIs and comments of SPARQL; white space outside them has no meaning. An unclosed quote is none of
 # these: the rest of its line stays as it is, so that it never begins a text in the folded query.
 _OPAQUE = re.compile(
     r'("""[\s\S]*?"""|\'\'\'[\s\S]*?\'\'\'|"(?:[^"\\\n]|\\.)*"|\'(?:[^\'\\\n]|\\.)*\'|<[^<>"{}|^`\\\s]*>|["\'][^\n]*\n?)|#[^\n]*'
@@ -59,7 +59,7 @@ def folded_query(query: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """A request, in the form by which it is found again.
+    """A request in a normal form, by which its recorded answer is found.
 
     Attributes:
         method: GET or POST.
@@ -82,7 +82,7 @@ class Call:
 
 
 def call_of(method: str, target: str, headers: Mapping[str, str], body: bytes) -> Call:
-    """Return the form of a request by which it is found again.
+    """Return the normal form of a request, by which its recorded answer is found.
 
     Example:
         >>> one = call_of("GET", "/sparql?query=ASK%20%7B%7D", {"Accept": "*/*"}, b"")
@@ -121,7 +121,7 @@ class ReplayCounts:
         replayed: Calls that were answered as recorded.
         recorded: Calls that were sent on and recorded.
         missing: Queries that were not recorded, with how often they were sent.
-        unreached: Calls that the endpoint did not answer.
+        unreached: Calls for which the endpoint could not be reached.
     """
 
     replayed: int = 0
@@ -229,7 +229,7 @@ class ReplayProxy:
         return answer
 
     def _recorded_answer(self, call: Call) -> _Answer | None:
-        """Return the next answer to a call; the last one again after that."""
+        """Return the next recorded answer to a call; after the last one, always the last."""
         with self._lock:
             answers = self._answers.get(call.key)
             if not answers:

@@ -74,7 +74,7 @@ class GraphSource:
 
     Attributes:
         endpoint: The URL of a SPARQL endpoint.
-        file: An RDF file, in place of it.
+        file: An RDF file, instead of an endpoint.
         timeout: The longest time for a query, in seconds.
     """
 
@@ -87,7 +87,7 @@ class GraphSource:
         """Open it.
 
         Raises:
-            OptionError: It names neither, or both, or the URL is none.
+            OptionError: It names neither or both, or the URL is invalid.
             ConfigError: The file cannot be read.
             MissingExtraError: A file needs pyoxigraph, which is not installed.
         """

@@ -1,4 +1,4 @@
-"""How a SQL query differs from the reference query, part by part. It needs sqlglot.
+"""How a SQL query differs from the reference query, part by part. Needs sqlglot.
 
 Common table expressions, subqueries and aliases are replaced by their meaning. If a table is joined several
 times, its aliases are matched with those of the reference so that the least differs.
@@ -58,7 +58,7 @@ def sql_differences(reference: str, actual: str) -> list[Difference]:
         raise TooLargeQueryError("it is too large to be compared") from problem
     stars = [any(text.endswith("*") for text in each["column"]) for each in (theirs, ours)]
     if all(stars) or (any(stars) and (wanted.has_subqueries() or given.has_subqueries())):
-        theirs, ours = ({**each, "column": ()} for each in (theirs, ours))  # what * returns is not known
+        theirs, ours = ({**each, "column": ()} for each in (theirs, ours))  # the columns of * are unknown
     labels = wanted.labels()
     own_labels = labels | {names[mark]: label for mark, label in given.labels().items()}
     shown = (_shown(labels, wanted.written | wanted.turned), _shown(own_labels, given.written | given.turned))
@@ -66,7 +66,7 @@ def sql_differences(reference: str, actual: str) -> list[Difference]:
 
 
 def _shown(labels: Mapping[str, str], written: Mapping[str, str]) -> Callable[[str], str]:
-    """Return what shows a text with the names as its query writes them."""
+    """Return a function that shows a text with the names as its query writes them."""
 
     def named(table: re.Match[str]) -> str:
         label = labels.get(table[1], table[1])
@@ -109,7 +109,7 @@ def _is_pair(part: Part, old: str, new: str) -> bool:
 
 
 class _SqlQuery:
-    """A query whose columns say which table they are of.
+    """A query whose columns are resolved to their tables.
 
     Attributes:
         tables: The name of each table of the query, by a mark that replaces its alias.
@@ -139,7 +139,7 @@ class _SqlQuery:
         for scope in self._scopes:
             for node, source in scope.selected_sources.values():
                 at = source
-                while at is not None and not isinstance(at, self._exp.Table):  # a subquery of one table is as this one
+                while at is not None and not isinstance(at, self._exp.Table):  # a subquery of one table is that table
                     inner = list(at.selected_sources.values())
                     at = inner[0][1] if len(inner) == 1 else None
                 node.meta["mark"] = "" if at is None else self._marks[id(at)]

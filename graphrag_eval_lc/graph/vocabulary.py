@@ -26,8 +26,8 @@ from graphrag_eval_lc.masking import masked_text
 from graphrag_eval_lc.texts import error_text, shortened
 
 MOST_TERMS = 10_000
-"""Of classes, properties and pairs of these at most so many are read; a list that is longer is not used by the lint.
-Virtuoso sends no more rows, and does not say so."""
+"""The most classes, properties, and pairs of both that are read; the lint does not use a list that is longer.
+Virtuoso silently stops at this number of rows."""
 _PAGE = 1_000  # a list whose length is a multiple of it was cut by an endpoint, or may have been
 
 # Of the default graph, and of named graphs. In some stores the default graph has the triples of all others.
@@ -63,8 +63,8 @@ class Vocabulary(BaseModel):
         source: The file or endpoint that it was read from.
         read_at: When, in UTC.
         classes: How many instances a class has, by its IRI; None if only an ontology names it.
-        properties: How many triples a property has, by its IRI; None likewise. Of triples in the default graph and in
-            named graphs those are counted of which there are more.
+        properties: How many triples a property has, by its IRI; None likewise. Triples are counted in the default
+        graph or in named graphs, whichever has more.
         uses: The properties that instances of a class have, by the IRI of the class; None if it is not known.
         complete: Whether all classes and properties are listed.
 
@@ -106,7 +106,7 @@ class Vocabulary(BaseModel):
         return [term for term in found if term != iri][:most]
 
     def with_ontology(self, other: "Vocabulary") -> Self:
-        """Return it with the terms that an ontology names as well."""
+        """Return the vocabulary with the terms of an ontology added."""
         return self.model_copy(
             update={
                 "classes": {**other.classes, **self.classes},
@@ -129,10 +129,10 @@ def local_name(iri: str) -> str:
 
 
 async def read_vocabulary(graph: Graph, *, most: int = MOST_TERMS) -> Vocabulary:
-    """Read a vocabulary with SELECT queries: by counting, and from VoID, which is enough if counting takes too long.
+    """Read a vocabulary with SELECT queries: by counting and from VoID; VoID is enough if counting takes too long.
 
     Args:
-        graph: What is asked.
+        graph: The graph.
         most: The longest list of terms.
 
     Raises:

@@ -1,4 +1,4 @@
-"""Metrics of other libraries as evaluators here: those of openevals, DeepEval and ragas.
+"""Wrap metrics of openevals, DeepEval and ragas as evaluators of this package.
 
 Evaluators of agentevals, which compare messages, need no wrapper: pass them as they are.
 """

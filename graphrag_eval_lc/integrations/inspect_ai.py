@@ -12,7 +12,7 @@ _INPUTS, _REFERENCE, _RESPONSE = "inputs", "reference", "response"
 
 
 def task(dataset: DatasetSource, agent: Any, config: Any = None, **options: Any) -> Any:
-    """Return a task for Inspect's ``eval``; its model is not asked, so ``model="none"`` will do.
+    """Return a task for Inspect's ``eval``; it never calls its model, so ``model="none"`` is enough.
 
     Args:
         dataset: A path, or the templates with their questions.

@@ -1,4 +1,4 @@
-"""Langfuse: scores of its traces, and this package's scorer in its experiments."""
+"""Langfuse: publish scores to its traces, and use this package's scorer in its experiments."""
 
 import os
 import sys
@@ -69,7 +69,7 @@ def scorer(config: Any = None, **options: Any) -> Callable[..., list[Any]]:
 
 
 class Publisher:
-    """Sends scores to Langfuse's API, which says whether it takes them; its queue would not.
+    """Sends scores to Langfuse's API, which reports whether it accepts them; the client's queue does not.
 
     Args:
         project: None, as the keys belong to a project.

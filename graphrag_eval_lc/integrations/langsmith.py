@@ -1,4 +1,4 @@
-"""LangSmith: scores as feedback of its runs, and this package's scorer in its ``evaluate``."""
+"""LangSmith: publish scores as feedback on its runs, and use this package's scorer in its ``evaluate``."""
 
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -141,7 +141,7 @@ class Publisher:
         select = ["id", "start_time", "extra", "trace_id", "session_id", "name", "run_type", "dotted_order", "inputs"]
         upto = f'lt(start_time, "{last.isoformat()}")'
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", DeprecationWarning)  # its successor asks for servers of 2026
+            warnings.simplefilter("ignore", DeprecationWarning)  # its successor needs a server version of 2026
             try:
                 for each in self._client.list_runs(
                     project_id=self._project.id, is_root=True, start_time=first, filter=upto, select=select

@@ -1,4 +1,4 @@
-"""A server of the Model Context Protocol with which coding agents read runs: what failed, and why.
+"""A Model Context Protocol (MCP) server, with which coding agents read what failed in runs, and why.
 
 Its tools only read. Outputs are short pages of text with secrets masked.
 """
@@ -54,12 +54,12 @@ def runs_server(folder: Path) -> Any:
     server = fastmcp.FastMCP("graphrag-eval-lc", instructions=_INSTRUCTIONS, log_level="WARNING")
     tools = _Tools(folder)
     for tool in (tools.list_runs, tools.failures, tools.explain, tools.compare, tools.validate, tools.lint):
-        server.add_tool(_output_of(tool), annotations=annotations, structured_output=False)  # it would double the text
+        server.add_tool(_output_of(tool), annotations=annotations, structured_output=False)  # it would repeat the text
     return server
 
 
 def _output_of(tool: Callable[..., str]) -> Callable[..., str]:
-    """Return a tool whose output is masked and not too long, and whose errors of bad input are its output."""
+    """Return a tool whose output is masked and not too long, and which returns errors of bad input as text."""
 
     @wraps(tool)
     def output(*args: Any, **options: Any) -> str:

@@ -1,4 +1,4 @@
-"""MLflow: scores as assessments of its traces, the run with its report, and this package's scorer in its runner."""
+"""MLflow: publish scores as assessments and the run with its report, and use this package's scorer in its runner."""
 
 import os
 import re
@@ -91,7 +91,7 @@ class Publisher:
 
     def open(self, run: ScoredRun) -> str:
         """Wait until this process has written its traces, and find the experiment, or create the one that is named."""
-        with suppress(Exception):  # of a tracer that was never used
+        with suppress(Exception):  # fails if the tracer was never used
             self._mlflow.flush_trace_async_logging()
         found = self._client.get_experiment_by_name(self._name)
         self._experiment = str(self._client.create_experiment(self._name) if found is None else found.experiment_id)
@@ -145,7 +145,7 @@ class Publisher:
         metrics = [
             entities.Metric(mlflow_name(name), value, finished or 0, 0) for name, value in _metrics_of(run).items()
         ]
-        # The same time and step each time, so that no value is there twice; and at once, as single ones are slow.
+        # A fixed time and step, so that no value is logged twice; in batches, as single values are slow.
         for part in _parts(metrics, _BATCH):
             self._client.log_batch(run_id, metrics=part)
         given = {**self._client.get_run(run_id).data.params}
@@ -188,7 +188,7 @@ class Publisher:
 
 
 def mlflow_name(name: str) -> str:
-    """Return a metric's name as MLflow takes it, without ``@`` and ``^``.
+    """Return a metric's name as MLflow accepts it, without ``@`` and ``^``.
 
     Example:
         >>> mlflow_name("precision@5"), mlflow_name("pass^2"), mlflow_name("steps: f1")

@@ -1,4 +1,4 @@
-"""OpenTelemetry: scores as log records ``gen_ai.evaluation.result`` at the spans of questions."""
+"""OpenTelemetry: publish scores as log records ``gen_ai.evaluation.result`` on the spans of questions."""
 
 import os
 import time
@@ -29,7 +29,7 @@ class Publisher:
         self._sender = OTLPSender(self._url, "logs")
 
     def open(self, run: ScoredRun) -> str:
-        """Send an empty request, which says whether the receiver is there and takes the key."""
+        """Send an empty request to check that the receiver is reachable and accepts the key."""
         self._run = run
         self._sender.send({"resourceLogs": []}, retries=False)
         return self._url

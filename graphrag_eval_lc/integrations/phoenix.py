@@ -1,4 +1,4 @@
-"""Phoenix: scores as annotations of spans and traces."""
+"""Phoenix: publish scores as annotations of spans and traces."""
 
 import os
 from collections.abc import Mapping, Sequence

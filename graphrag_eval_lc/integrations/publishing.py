@@ -1,4 +1,4 @@
-"""Publishing: the scores of a run are sent to the traces of a tool, each once, with retries and a record of both."""
+"""Publish the scores of a run to the traces of another tool: each score once, with retries and a log of sent ones."""
 
 import contextlib
 import time
@@ -23,7 +23,7 @@ from graphrag_eval_lc.texts import counted, shortened
 Target = Literal["langsmith", "langfuse", "mlflow", "phoenix", "otel"]
 TARGETS: Final[tuple[Target, ...]] = get_args(Target)
 _REFUSING: Final = frozenset({401, 402, 403})
-_MOST_LOST = 2  # samples in a row that the server does not take, whatever they are
+_MOST_LOST = 2  # so many samples in a row that fail even after retries end the publishing
 _LONGEST_REASON = 300
 T = TypeVar("T")
 
@@ -33,7 +33,7 @@ class NotPlacedError(Exception):
 
 
 class Publisher(Protocol):
-    """Sends scores to one tool. All errors of its client may leave its methods."""
+    """Sends scores to one tool. Its methods may raise any error of the tool's client."""
 
     def open(self, run: ScoredRun) -> str:
         """Connect, and return where the scores go, such as an address and a project."""
@@ -54,8 +54,8 @@ class Unplaced:
 
     Attributes:
         key: The question's id, with the repeat from the second on.
-        metrics: The metrics.
-        reason: Why.
+        metrics: The metrics of these scores.
+        reason: Why the tool does not have them.
     """
 
     key: str
@@ -69,11 +69,11 @@ class Published:
 
     Attributes:
         to: The tool.
-        where: The address and the project there; empty in a dry run.
+        where: The tool's address and the project; empty in a dry run.
         sent: How many scores were sent, or would be sent in a dry run.
-        unchanged: How many the tool has already.
-        unplaced: What it does not have, with the reasons.
-        notes: What else to know.
+        unchanged: How many the tool already has.
+        unplaced: The scores that it does not have, with the reasons.
+        notes: What else the user should know.
         is_dry_run: Whether nothing was sent.
     """
 
@@ -110,7 +110,7 @@ def publish_scores(
     """Send the scores of a run to the traces of its questions in another tool.
 
     A score's comment is the reason why it is not the best value, with secrets masked, and the link to the report. Its
-    id is fixed, so that publishing again changes nothing twice: what was sent is recorded in the run's folder
+    id is fixed, so that publishing again creates no duplicates: what was sent is recorded in the run's folder
     (``published.jsonl``), and only what is new or changed is sent. After an interruption, call it again to resume.
 
     A question's trace is found by the ``trace_ids`` of its response, else by the ``attempt_id`` or ``question_id`` in
@@ -173,7 +173,7 @@ def publish_scores(
 
 
 class _Sending:
-    """Sends the scores of samples, one sample after the other, and stops when the tool takes nothing any more."""
+    """Sends the scores of samples, one sample after the other, and stops when the tool no longer accepts any."""
 
     def __init__(self, publisher: Publisher, max_per_minute: float) -> None:
         self._publisher = publisher
@@ -184,7 +184,7 @@ class _Sending:
         self._stopped: str | None = None
 
     def attempt(self, call: Callable[[], T]) -> T:
-        """Call the client, not too often, and again after errors that pass with time."""
+        """Call the client within the rate limit, with retries after transient errors."""
         number = 1
         while True:
             time.sleep(max(0.0, self._next - time.monotonic()))
@@ -248,7 +248,7 @@ class _Sent:
         for line in content.splitlines():
             try:
                 record = parse_json(line)
-            except ValueError:  # a line that a kill has cut
+            except ValueError:  # a line that was cut when the process was killed
                 continue
             if isinstance(record, Mapping) and self._place.items() <= record.items():
                 self._digests[str(record.get("id"))] = str(record.get("digest"))
@@ -263,7 +263,7 @@ class _Sent:
         return self._digests.get(score.id) == score.digest
 
     def note(self, score: Score) -> None:
-        """Note a score that was sent."""
+        """Record a score that was sent."""
         if self._file is None:
             self._file = self._open()
             if self._is_torn:

@@ -47,7 +47,7 @@ def scorer(config: Any = None, **options: Any) -> Any:
     scoring = QuestionScorer(config, **options)
 
     @dataclass
-    class GraphRAGEval(base):  # type: ignore[misc, valid-type]  # of a package that may be missing
+    class GraphRAGEval(base):  # type: ignore[misc, valid-type]  # its base is from an optional package
         def evaluate(self, ctx: Any) -> dict[str, Any]:
             scores = scoring(ctx.inputs, ctx.output, ctx.expected_output)
             return {each.name: reason(value=each.value, reason=each.comment or None) for each in scores}

@@ -1,4 +1,4 @@
-"""The scores of a run as they are published: each with a fixed id, a comment, and where its trace may be found."""
+"""Read a run's scores for publishing: each with a fixed id, a comment, and what identifies its trace."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -45,7 +45,7 @@ class Score:
 
     @property
     def digest(self) -> str:
-        """What changes if the value or the comment does."""
+        """A digest of the value and the comment."""
         return blake2b(f"{self.value!r}\n{self.comment}".encode(), digest_size=12).hexdigest()
 
 
@@ -100,7 +100,7 @@ class ScoredRun:
 
     @property
     def window(self) -> tuple[datetime, datetime] | None:
-        """From when to when its traces began, with a minute on both sides; None if no time is known."""
+        """The period in which its traces began, with a minute added on both sides; None if no time is known."""
         started = [sample.started for sample in self.samples if sample.started is not None]
         if not started:
             return None
@@ -150,7 +150,7 @@ def scored_run(folder: Path, metrics: Sequence[str] | None = None, report_url: s
 
 
 def is_main(spec: MetricSpec) -> bool:
-    """Return whether a metric is a score that no other one sums up."""
+    """Return whether a metric is a score that is not summed up by another one."""
     return spec.kind == "score" and not spec.is_part
 
 

@@ -1,6 +1,6 @@
-"""One question asked and scored, in the form that the runners of other tools have: inputs, outputs and a reference.
+"""Ask and score one question for the runners of other tools, which pass inputs, outputs and a reference.
 
-Their modules are thin wrappers around it, so that the same question has the same scores everywhere.
+The modules of these tools are thin wrappers around this one, so that a question has the same scores everywhere.
 """
 
 import asyncio
@@ -37,7 +37,7 @@ class QuestionScore(NamedTuple):
 
 
 class Asked(NamedTuple):
-    """A question of a dataset as other runners have it.
+    """A question of a dataset in the form of other runners.
 
     Attributes:
         inputs: ``question`` (its text), ``question_id`` and ``template_id``.
@@ -123,7 +123,7 @@ class QuestionScorer:
     """Scores one response as ``score`` does.
 
     Args:
-        config: A path, a dict or an EvaluationConfig; None for the defaults. With an ``llm`` section it asks judges.
+        config: A path, a dict or an EvaluationConfig; None for the defaults. With an ``llm`` section, judges are used.
         metrics: The scores to return; None: the main ones, such as ``steps_score`` and ``answer_f1``.
         evaluators: More evaluators, as for ``run_evaluation``.
 

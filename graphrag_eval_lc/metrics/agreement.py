@@ -155,7 +155,7 @@ def krippendorffs_alpha(
     paper 43); Hayes and Krippendorff 2007 (Communication Methods and Measures 1, 77–89).
 
     Args:
-        units: What each rater said of a unit, such as an answer; None where a rater said nothing. Units may have
+        units: What each rater said of a unit, such as an answer; None if a rater said nothing. Units may have
             different raters. Units with fewer than 2 values count nothing.
         level: How values differ: ``nominal`` (equal or not), or ``interval`` (the square of the difference).
 

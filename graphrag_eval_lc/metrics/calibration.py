@@ -38,12 +38,12 @@ def calibrated_share(
     (Preventive Veterinary Medicine 113, 13–22), which includes how uncertain Se and Sp are. Verdicts of one
     template correlate: with at least 5 templates they count as fewer, by the cluster-robust standard error.
 
-    The labelled answers may be others than those of the verdicts, with more or fewer right ones, as long as the judge
-    errs on them as often.
+    The labelled answers need not be among those with verdicts, and more or fewer of them may be right, as long as the
+    judge errs equally often on them.
 
-    ``verdicts`` says by template whether the judge calls each answer right, ``labelled`` of each labelled answer
-    whether the judge, and whether people, call it right. None without a verdict, without right or without wrong
-    labelled answers, and if the judge is not better than chance on them.
+    ``verdicts`` has by template whether the judge calls each answer right. ``labelled`` has for each labelled answer
+    whether the judge, and whether people, call it right. The result is None without a verdict, without right or
+    without wrong labelled answers, and if the judge is not better than chance on them.
 
     Example:
         >>> labels = [(True, True)] * 27 + [(False, True)] * 3 + [(True, False)] * 8 + [(False, False)] * 12
@@ -82,7 +82,7 @@ def calibrated_mean(
     Prediction-powered inference: ``λ · mean(scores) + mean(label − λ · score)``, the second mean over the labelled
     answers; its variance is ``λ² · var(scores) / N + var(label − λ · score) / n``: Angelopoulos et al. 2023,
     "Prediction-Powered Inference" (Science 382, 669–674). λ, 0 to 1, is chosen so that the variance is smallest, as in
-    "PPI++: Efficient Prediction-Powered Inference" (arXiv:2311.01453). So a judge that says nothing costs nothing. The
+    "PPI++: Efficient Prediction-Powered Inference" (arXiv:2311.01453). So an uninformative judge does no harm. The
     interval uses Student's quantile for n − 1, and counts two more labels that contradict the judge, one each way. The
     standard error of the scores is cluster-robust with at least 5 templates.
 
@@ -114,7 +114,7 @@ def calibrated_mean(
 
 
 def _weight(scores: Sequence[float], labelled: Sequence[tuple[float, float]]) -> float:
-    """Return by how much scores count, so that the variance of the mean is smallest."""
+    """Return λ, the weight of the scores that makes the variance of the mean smallest."""
     spread = variance([*scores, *(score for score, _ in labelled)])
     if not spread:
         return 0.0
@@ -123,7 +123,7 @@ def _weight(scores: Sequence[float], labelled: Sequence[tuple[float, float]]) ->
 
 
 def _effective_number(groups: Sequence[Sequence[float]]) -> float:
-    """Return how many independent verdicts say as much as these, which come in templates."""
+    """Return how many independent verdicts carry as much information as these, which correlate within templates."""
     number = sum(map(len, groups))
     if len(groups) < FEWEST_TEMPLATES:
         return number

@@ -79,7 +79,7 @@ def text_context_precision(
 ) -> float | None:
     """Return the average precision of the contexts that resemble a reference.
 
-    A retrieved context is useful where its similarity to the nearest reference, ``1 − normalised distance`` by
+    A retrieved context is useful if its similarity to the nearest reference, ``1 − normalised distance`` by
     rapidfuzz, is at least the threshold. The value is ``Σ P@rank / number of useful contexts`` over the ranks of the
     useful ones: ragas' ``NonLLMContextPrecisionWithReference``, without the 1e-10 that it adds to the divisor.
 
@@ -114,7 +114,7 @@ def text_context_recall(
 ) -> float | None:
     """Return the share of the reference contexts that a retrieved context resembles.
 
-    A reference is found where its similarity to the nearest retrieved context, ``1 − normalised distance`` by
+    A reference is found if its similarity to the nearest retrieved context, ``1 − normalised distance`` by
     rapidfuzz, is above the threshold: ragas' ``NonLLMContextRecall``. As in ragas, the threshold itself counts for
     ``text_context_precision`` but not here.
 

@@ -19,16 +19,16 @@ from graphrag_eval_lc.metrics.intervals import (
 )
 from graphrag_eval_lc.metrics.significance import DRAWS, differing_sums, lowest_of_flips, questions_needed
 
-# Of a table of choices so many numbers (512 KB) are held at a time.
+# How many numbers of a table of choices are held at a time (512 KB).
 _NUMBERS_IN_CACHE: Final = 65_536
-# Means of chosen templates, and skewness, below this share of the values are rounding.
+# Means of chosen templates, and skewness, are rounding errors below this share of the values.
 _ROUNDING: Final = 1e-9
-# The range of the questions that it takes holds the true number in about this share of runs.
+# The share of runs in which the range of needed questions holds the true number.
 _RANGE_CONFIDENCE: Final = 0.8
 
 
 class NeededQuestions(NamedTuple):
-    """In which range the number of questions that it takes lies; ``high`` is None if nothing can be said of it."""
+    """The range of the number of questions needed; ``high`` is None if it has no upper end."""
 
     low: int
     high: int | None
@@ -37,7 +37,7 @@ class NeededQuestions(NamedTuple):
 class MeanDifference:
     """The mean difference of two runs over questions in clusters such as templates.
 
-    The p-value of any supposed true difference is the larger of two, that of the observed mean being the greatest:
+    The p-value of a supposed true difference is the larger one of two tests; it is greatest for the observed mean:
 
     * Student's t test with the cluster-robust standard error (``cluster_robust_mean``), if that makes it more
       careful, with the correction for skewness of Johnson 1978, "Modified t Tests and Confidence Intervals for
@@ -76,13 +76,13 @@ class MeanDifference:
     degrees_of_freedom: float | None
 
     def __init__(self, differences_by_cluster: Clusters, *, scale: float | None = None) -> None:
-        """Take the differences.
+        """Prepare the tests of some differences.
 
         Args:
             differences_by_cluster: The finite differences B − A by cluster, in any order, at least one. If there is
                 only one cluster, each value counts as a cluster.
-            scale: The greatest difference of a question that there can be, such as 1 for scores between 0 and 1; how
-                far a question is taken to differ if none does. None if there is none.
+            scale: The greatest possible difference of a question, such as 1 for scores between 0 and 1; None if there
+            is none. If no question differs, one is assumed to differ by this much.
 
         Raises:
             ValueError: No value is given, or one is not finite or above 1e120.
@@ -149,7 +149,7 @@ class MeanDifference:
         if self.p_value >= significance:
             # Sign flips that cannot reach the level reject nothing.
             return Interval(min(low, 0.0), max(high, 0.0))
-        # Rounding must not have them contradict one another.
+        # Rounding must not make the interval contradict the p-value.
         if self.difference > 0:
             return Interval(max(low, math.nextafter(0, 1)), high)
         return Interval(low, min(high, math.nextafter(0, -1)))
@@ -195,7 +195,7 @@ class MeanDifference:
             share = max(share, 1 - fsum(alike ** len(values) for values in self._groups) / clusters)
         most_that_say_nothing = math.floor(math.log2(2 / significance))
         of_flips = float(stats.binom.sf(most_that_say_nothing, clusters, share))
-        # The chance of both is at least the product, and at most the smaller; they go together, but not in full.
+        # The chance of both lies between the product and the smaller one, as they are partly dependent.
         return (of_t * of_flips + min(of_t, of_flips)) / 2
 
     def questions_needed(self, significance: float = 0.05) -> int | None:
@@ -207,10 +207,10 @@ class MeanDifference:
     def questions_needed_range(self, significance: float = 0.05) -> NeededQuestions | None:
         """Return a range for the number of questions that it takes to find the true difference with a power of 0.8.
 
-        A single number is as unsure as the measured difference is small: it goes with the square of the difference
-        by its standard error, t. The true ratio lies in ``t ± 1.28 · sqrt(1 + t² / 2ν)`` in 80 of 100 cases, for ν
-        degrees of freedom (Hedges and Olkin 1985, "Statistical Methods for Meta-Analysis", 5.B.1, for the error of a
-        standardised mean). The range is that of both ends.
+        The smaller the measured difference, the less certain is a single number: it depends on the square of t, the
+        difference divided by its standard error. The true ratio lies in ``t ± 1.28 · sqrt(1 + t² / 2ν)`` in 80 of 100
+        cases, for ν degrees of freedom (Hedges and Olkin 1985, "Statistical Methods for Meta-Analysis", 5.B.1, for the
+        error of a standardised mean). The range is that of both ends.
 
         Args:
             significance: The level of the test, between 0 and 1.
@@ -244,7 +244,7 @@ class MeanDifference:
 
     def _flips_interval(self, significance: float) -> tuple[float, float]:
         means = self._means_of_choices
-        # With so many means beyond a difference its p-value is at least the level.
+        # If so many means lie beyond a difference, its p-value is at least the level.
         number = ceil(significance * (len(means) + 1) / 2 * (1 - _ROUNDING)) - 1
         at = max(number, 1) - 1
         return min(float(means[at]), self.difference), max(float(means[-1 - at]), self.difference)
@@ -260,7 +260,7 @@ class MeanDifference:
         return 0.0 if abs(skewness) <= _ROUNDING else skewness
 
     def _skewness_against(self, sign: float) -> float:
-        """Return the skewness that makes differences of this sign less sure than the t test has them, at least 0."""
+        """Return the skewness that makes differences of this sign less certain than in the t test, at least 0."""
         return max(0.0, -copysign(self._skewness, self._skewness * sign))
 
     def _careful_statistic(self, statistic: float) -> float:
@@ -276,9 +276,9 @@ class MeanDifference:
 
 
 def _in_order(groups: Sequence[list[float]]) -> list[list[float]]:
-    """Return clusters in an order that is the same whichever they come in, and whichever run is called A.
+    """Return clusters in an order that depends neither on their given order nor on which run is called A.
 
-    Some choices of clusters are drawn by their places. Those that differ by as much in both directions are in the
+    Some choices of clusters are drawn by index. Clusters that differ by as much in both directions are in the
     order in which the mean goes; if it is 0, in that of the cluster whose counterpart is missing.
     """
     plain = sorted((abs(total := fsum(values)), len(values), total) for values in groups)
@@ -300,14 +300,14 @@ def _rounded(number: int, rounding: Callable[[float], int]) -> int:
 
 
 def choices_of_clusters(number_of_clusters: int) -> Iterator[Any]:
-    """Yield choices of clusters, none empty: all that there are, or some, with each cluster by even chance."""
+    """Yield non-empty choices of clusters: all of them, or a sample that includes each cluster with probability 0.5."""
     if number_of_clusters <= 64:
         yield _few_choices(number_of_clusters)
         return
     import numpy as np
 
     random, left = np.random.default_rng(0), DRAWS
-    # What fits into the cache is multiplied several times faster; multiples of 16 rows give the same digits.
+    # Products that fit into the cache are several times faster; multiples of 16 rows give the same digits.
     rows = max(16, _NUMBERS_IN_CACHE // number_of_clusters // 16 * 16)
     while left:
         number = min(left, batch_size(number_of_clusters))

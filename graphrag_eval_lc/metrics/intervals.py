@@ -14,7 +14,7 @@ FEWEST_CLUSTERS = 10
 # Held at a time while samples are drawn: some 30 MB.
 _NUMBERS_AT_A_TIME = 4_000_000
 
-# Beyond it squares and their sums would have no number; differences of results are far smaller.
+# Squares and sums of larger values would overflow; differences of results are far smaller.
 _LARGEST: Final = 1e120
 
 Clusters = Mapping[str, Sequence[float]] | Sequence[Sequence[float]]
@@ -34,7 +34,7 @@ def drawn_clusters(clusters: Clusters) -> list[Sequence[float]]:
 
 
 def refuse_too_large(values: Iterable[float]) -> None:
-    """Raise a ValueError if a value's square cannot be reckoned with."""
+    """Raise a ValueError if a value is so large that its square could overflow."""
     too_large = next((value for value in values if abs(value) > _LARGEST), None)
     if too_large is not None:
         raise ValueError(f"{too_large} is too large to reckon with, which goes up to {_LARGEST}")
@@ -53,7 +53,7 @@ class Interval(NamedTuple):
 
 
 def wilson_bounds(mean: float, number: float, quantile: float) -> Interval:
-    """Return Wilson's bounds of a mean of ``number`` values between 0 and 1, which need be no whole number.
+    """Return Wilson's bounds of a mean of ``number`` values between 0 and 1; ``number`` need not be whole.
 
     ``(m + q²/2n ± q·sqrt(m(1 − m)/n + q²/4n²)) / (1 + q²/n)``: Wilson 1927, "Probable Inference, the Law of
     Succession, and Statistical Inference" (JASA 22, 209–212).
@@ -70,7 +70,7 @@ def wilson_bounds(mean: float, number: float, quantile: float) -> Interval:
 
 
 def clustered_standard_error(clusters: Iterable[Iterable[float]]) -> float | None:
-    """Return the standard error of the mean over all values, where values of one cluster correlate.
+    """Return the standard error of the mean over all values, which correlate within clusters.
 
     ``sqrt(G / (G − 1) · Σ_g (Σ_i (x_gi − x̄))²) / n`` for n values in G clusters. Questions of one template tend to
     pass and fail together, so that the plain standard error is too small. The formula is that of Miller 2024,
@@ -113,8 +113,8 @@ def cluster_robust_mean(clusters: Sequence[Sequence[float]]) -> ClusterRobustMea
 
     The standard error is CR2 of Bell and McCaffrey 2002, "Bias Reduction in Standard Errors for Linear Regression with
     Multi-Stage Samples" (Survey Methodology 28, 169–181), for a mean: ``sqrt(Σ_g e_g² / (1 − w_g)) / n`` with
-    ``e_g = Σ_i (x_gi − x̄)`` and ``w_g = n_g / n``; it is without bias where values do not correlate. The degrees of
-    freedom are Satterthwaite's as they propose: G − 1 if G clusters are of one size, and fewer where some are large.
+    ``e_g = Σ_i (x_gi − x̄)`` and ``w_g = n_g / n``; it is unbiased if values do not correlate. The degrees of
+    freedom are Satterthwaite's as they propose: G − 1 if G clusters are of one size, and fewer if some are large.
 
     Example:
         >>> cluster_robust_mean([[1.0, 1.0], [0.0, 0.0]])
@@ -170,12 +170,11 @@ def _scipy(part: str) -> Any:
         raise MissingExtraError("An interval or a test of significance", "stats", missing) from problem
 
 
-# With fewer templates next to nothing is known of how much they differ.
+# With fewer templates, almost nothing is known about how much they differ.
 FEWEST_TEMPLATES: Final = 5
 
-# Before any question is seen, those of a template are taken to be alike. That weighs as much as this many questions
-# that lack something (that have something, where most lack all); benchmarks/interval_coverage.py shows that it is
-# enough.
+# The prior assumption is that questions of one template behave alike. It weighs as much as this many questions that
+# lack something (that have something, if most lack all). benchmarks/interval_coverage.py shows that this is enough.
 PRIOR_WEIGHT: Final = 2
 
 # Variances below this are rounding.
@@ -212,7 +211,7 @@ def mean_interval(
     *,
     bounds: Bounds | None = None,
 ) -> MeanInterval | None:
-    """Return the confidence interval of the mean over all values, where values of one cluster correlate.
+    """Return the confidence interval of the mean over all values, which correlate within clusters.
 
     Values with bounds, such as scores: Wilson's interval (1927, "Probable Inference, the Law of Succession, and
     Statistical Inference", JASA 22, 209–212) for as many independent values as say as much, ``x̄ (1 − x̄) / SE²``

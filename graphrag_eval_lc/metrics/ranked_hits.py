@@ -1,6 +1,6 @@
 """The ranks of relevant ids in a ranking, and each measure of them, for ids, gains by id and groups of ids.
 
-An id may be anything hashable, also a tuple: ``[("a", "b")]`` is one id where tuples were retrieved, else a group of
+An id may be anything hashable, also a tuple: ``[("a", "b")]`` is one id if tuples were retrieved, else a group of
 two ids. Gains by id and groups as lists are never ambiguous.
 """
 
@@ -86,7 +86,7 @@ class RankedHits:
     def ndcg(self, k: int | None) -> float:
         """Return the discounted gain of the top k as a share of that of the best ranking.
 
-        With groups that has as many relevant ids as were retrieved, or as the groups have.
+        With groups, the best ranking has as many relevant ids as were retrieved, or as the groups have.
         """
         top, number = _top(self.hits, k), _at_most(k, self.number_relevant)
         if self.gains is not None:

@@ -1,4 +1,4 @@
-"""The files that continuous integration reads: a summary in Markdown, JUnit's XML, and GitHub's summary of a job."""
+"""The files that continuous integration reads: a summary in Markdown, JUnit XML, and GitHub's job summary."""
 
 import os
 from collections.abc import Sequence
@@ -20,16 +20,16 @@ _NONE: Final = Path("none")
 
 @dataclass(frozen=True, slots=True)
 class CiFiles:
-    """The files that a command writes for continuous integration, by absolute paths."""
+    """The files that a command writes for continuous integration, as absolute paths."""
 
     summary: Path | None = None
     junit: Path | None = None
-    step_summary: Path | None = None  # GitHub's summary of the job, to which the summary is added
-    given: Sequence[Path] = ()  # as options name them
+    step_summary: Path | None = None  # GitHub's job summary, to which the summary is appended
+    given: Sequence[Path] = ()  # as the options name them
 
     @classmethod
     def of(cls, summary: Path | None, junit: Path | None = None) -> "CiFiles":
-        """Return the files of a command's options, and GitHub's summary of the job unless ``summary`` is ``none``.
+        """Return the files that a command's options name, and GitHub's job summary unless ``summary`` is ``none``.
 
         Raises:
             OptionError: A file cannot be written.
@@ -39,16 +39,16 @@ class CiFiles:
         given = [path for path in (summary, junit) if path is not None and path != _NONE]
         for path in given:
             check_writable(path)
-        # From the root, as an agent may change the current folder before they are written.
+        # Absolute, because an agent may change the current folder before they are written.
         files = [None if path is None or path == _NONE else absolute_path(path) for path in (summary, junit)]
         if files[0] is not None and step_summary is not None and files[0].resolve() == step_summary.resolve():
-            files[0] = None  # it is added to, so that what other commands wrote stays
+            files[0] = None  # the summary is appended, so that what other commands wrote stays
         return cls(files[0], files[1], step_summary, given)
 
     def write(
         self, run: BenchmarkRun | RunComparison, gates: Sequence[GateResult], *, most_questions: int
     ) -> list[str]:
-        """Write the files of a run or a comparison, and return warnings about the summary of the job.
+        """Write the files of a run or a comparison, and return warnings about the job summary.
 
         Raises:
             RunFolderError: A file that an option names cannot be written.
@@ -66,7 +66,7 @@ class CiFiles:
     def _add_to_job(
         self, run: BenchmarkRun | RunComparison, gates: Sequence[GateResult], most_questions: int
     ) -> list[str]:
-        """Add the summary to that of the job; a problem is only a warning, as the user did not request it."""
+        """Append to the job summary; a failure is only a warning, because the user did not request this file."""
         if self.step_summary is None:
             return []
         try:
@@ -84,7 +84,7 @@ class CiFiles:
 
 
 def check_writable(path: Path | None) -> None:
-    """Refuse a file that cannot be written, before there is anything to write; its folder may be missing.
+    """Refuse a file that cannot be written, before any work is done; its folder need not exist yet.
 
     Raises:
         OptionError: It cannot be written.
@@ -101,10 +101,10 @@ def check_writable(path: Path | None) -> None:
 
 
 def make_folder_of(path: Path) -> None:
-    """Make the folder of a file that is to be written.
+    """Create the folder of a file that is to be written.
 
     Raises:
-        RunFolderError: It cannot be made.
+        RunFolderError: It cannot be created.
     """
     try:
         path.parent.mkdir(parents=True, exist_ok=True)

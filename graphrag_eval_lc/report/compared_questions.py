@@ -1,4 +1,4 @@
-"""The list of a comparison: what became of each question from A to another run, packed for the browser."""
+"""The question list of a comparison: how each question changed from A to another run, packed for the browser."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -13,7 +13,7 @@ from graphrag_eval_lc.report.questions import DetailChunks
 from graphrag_eval_lc.texts import one_line, shown_name, visible
 from graphrag_eval_lc.view.samples import repeat_of, sample_key
 
-# What became of a question; rows have its place in this order, as TURNS in comparison_list.js has them.
+# How a question changed. Rows have an index into this tuple; TURNS in comparison_list.js has the same order.
 TURNS: Final = ("now wrong", "now right", "worse", "better", "not comparable", "same")
 
 _NOT_COMPARABLE, _SAME = TURNS.index("not comparable"), TURNS.index("same")
@@ -22,7 +22,7 @@ _QUESTION, _DIGITS = 160, 6
 
 @dataclass(slots=True)
 class _SeenQuestion:
-    """What the list needs of a question in one run; the run's report lists its first sample and the repeats by keys."""
+    """What the list needs from one run about a question; ``keys`` are those of its samples in that run's report."""
 
     text: str
     template_id: str
@@ -31,13 +31,13 @@ class _SeenQuestion:
 
 
 class ComparedQuestions:
-    """The questions of all runs that have the main metric, from one pass over the results of each run.
+    """The questions of all runs that have the main metric, read in one pass over the results of each run.
 
-    ``questions`` has of each ``k``, its key in this page, ``q``, its text, and ``t``, its template. ``pairs`` has by
-    letter the rows of a run: ``i``, the place of the question; ``a`` and ``b``, its values; ``w``, the place of what
-    became of it in ``TURNS``. If there is anything to say, also ``c``, the one of the ``chunks`` with its details,
-    ``l``, by letter its key in the run's report if that is another one (None if it is not in it), ``u``, that undecided
-    steps count 0, and ``n``, why it cannot be compared.
+    ``questions`` has for each question ``k``, its key in this page, ``q``, its text, and ``t``, its template.
+    ``pairs`` has the rows of each run by its letter: ``i`` is the index of the question, ``a`` and ``b`` its values,
+    and ``w`` is how it changed, as an index into ``TURNS``. Some rows have more keys: ``c`` is the number of the chunk
+    in ``chunks`` with the details. ``l`` has by letter the key in that run's report, if it is a different one (None if
+    the report lacks the question). ``u`` says that undecided steps count 0, ``n`` why the question is not comparable.
     """
 
     def __init__(self, view: ComparisonView) -> None:
@@ -51,7 +51,7 @@ class ComparedQuestions:
         seen = [_questions_of(results) for results in view.sources] if pairs else []
         for place, pair, metric in pairs:
             in_both = (seen[0], seen[place]) if seen else ({}, {})
-            # Each run has its own chunks, as they hold details by the keys of questions.
+            # Each run has its own chunks, because a chunk has one entry for each question key.
             details = DetailChunks()
             self.pairs[pair.run.letter] = list(self._rows(pair, metric, *in_both, details))
             self.chunks += details.packed()
@@ -64,7 +64,7 @@ class ComparedQuestions:
         in_b: Mapping[str, _SeenQuestion],
         details: DetailChunks,
     ) -> Iterator[dict[str, Any]]:
-        """Yield the rows of a run: first what flipped, then what cannot be compared, then what is the same."""
+        """Yield the rows of a run: flips first, then questions that cannot be compared, then unchanged ones."""
         letter, first_chunk = pair.run.letter, len(self.chunks)
         values = {each.question_id: each.values.get(metric.metric) for each in pair.questions}
         flips = {flip.question_id: flip for flip in pair.flips}
@@ -86,7 +86,7 @@ class ComparedQuestions:
                 self._places[identifier] = len(self.questions)
                 text = known.text if known else one_line("" if flip is None else flip.question_text, _QUESTION)
                 template = template_ids.get(identifier) or (known.template_id if known else "")
-                # Ids that are shown alike still have different keys.
+                # Ids that look the same on the page still get different keys.
                 key = sample_key({"question_id": identifier}, self._taken)
                 self.questions.append({"k": key, "q": text, "t": template})
             number = self._places[identifier]
@@ -109,7 +109,7 @@ class ComparedQuestions:
 
 
 def _turn(values: Pair | None, flip: Flip | None, metric: MetricComparison) -> int:
-    """Return what became of a question as its place in ``TURNS``."""
+    """Return how a question changed, as an index into ``TURNS``."""
     if values is None:
         return _NOT_COMPARABLE
     if flip is not None:
@@ -117,7 +117,7 @@ def _turn(values: Pair | None, flip: Flip | None, metric: MetricComparison) -> i
     difference = difference_of(values)
     if not difference:
         return _SAME
-    # Of what was spent nothing is right or wrong, and there are no flips.
+    # Spending is neither right nor wrong, so it has no flips.
     return TURNS.index("better" if (difference < 0) is metric.lower_is_better else "worse")
 
 
@@ -136,7 +136,7 @@ def _questions_of(results: Any) -> dict[str, _SeenQuestion]:
 
 
 def _other_keys(sides: Mapping[str, _SeenQuestion | None], key: str, flip: Flip | None) -> dict[str, str | None]:
-    """Return by letter the keys in the runs' reports, if they differ from that in this page."""
+    """Return by letter the keys in the runs' reports, if they differ from the key in this page."""
     found: dict[str, str | None] = {}
     for (letter, seen), side in zip(sides.items(), (None, None) if flip is None else (flip.a, flip.b), strict=True):
         in_report = None if seen is None else seen.keys.get(side.repeat, seen.key) if side is not None else seen.key
@@ -146,7 +146,7 @@ def _other_keys(sides: Mapping[str, _SeenQuestion | None], key: str, flip: Flip 
 
 
 def _detail(flip: Flip, letter: str) -> dict[str, Any]:
-    """Return what opens beneath a question: plain JSON values, whose texts are shown as text."""
+    """Return the details that open below a question, as plain JSON values; the page shows their texts as text."""
     sides = [
         known_only(
             {
@@ -178,7 +178,7 @@ def _step(step: ShownStep | None) -> dict[str, Any] | None:
         return None
     try:
         texts = call_texts(parse_json(step.args))
-    except (ValueError, RecursionError):  # they were cut and are not JSON any more
+    except (ValueError, RecursionError):  # the texts were cut and are no longer JSON
         texts = {"args": visible(step.args)} if step.args else {}
     return known_only(
         {

@@ -19,24 +19,24 @@ from graphrag_eval_lc.report.compared_questions import TURNS, ComparedQuestions
 from graphrag_eval_lc.report.page import COMPARISON_SCRIPTS, inert_json, relative_address, render_page
 from graphrag_eval_lc.texts import one_line
 
-_MOST_TEMPLATES: Final = 200  # of more those that differ most
+_MOST_TEMPLATES: Final = 200  # if there are more, those that differ most are shown
 _LABEL: Final = 60
 
-# A difference and the ends of its interval in percent of the chart's width; 50 is no difference.
+# A difference and the ends of its interval, in percent of the chart's width; 50 means no difference.
 Place = dict[str, float | None]
 
 
 def write_comparison(comparison: RunComparison, path: str | PathLike[str], gates: Sequence[GateResult] = ()) -> Path:
-    """Write a comparison, and its gates as they were checked, as one HTML file that needs nothing else.
+    """Write a comparison and the results of its gates as one self-contained HTML file.
 
-    Where a run's folder has its ``report.html``, the page links to it, from each question to its place there.
+    If a run's folder has a ``report.html``, the page links to it, and each question to its entry there.
 
     Raises:
         MissingExtraError: Jinja2 is not installed.
-        RunFolderError: The file cannot be written, or the results of a run are not there any more.
+        RunFolderError: The file cannot be written, or the results of a run no longer exist.
     """
     target, view = Path(path), comparison.view(gates)
-    reports = {}  # the addresses of the existing ones, relative to the page's folder
+    reports = {}  # the addresses of existing reports, relative to the page's folder
     for run in view.runs:
         report = None if run.path is None else Path(run.path) / exporter(REPORT).file_name
         if report is not None and report.is_file():
@@ -79,7 +79,7 @@ def _page(view: ComparisonView, reports: Mapping[str, str]) -> str:
 
 
 def _shown_templates(pair: PairView) -> dict[str, Any] | None:
-    """Return the templates that are shown, of many those that differ most, and the places of their differences."""
+    """Return the templates to show (if there are many, those that differ most) and where to draw their differences."""
     if pair.main is None:
         return None
     found = pair.templates
@@ -96,7 +96,7 @@ def _shown_templates(pair: PairView) -> dict[str, Any] | None:
 
 
 def _places(metrics: Iterable[MetricComparison]) -> dict[str, Place | None]:
-    """Place the differences of scores on one scale, and those of what was spent, relative to A, on another."""
+    """Place differences of scores on one scale, and differences of spending, relative to A, on another."""
     places: dict[str, Place | None] = {}
     for is_spent in (False, True):
         values = {}

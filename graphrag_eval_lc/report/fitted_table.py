@@ -15,16 +15,16 @@ from graphrag_eval_lc.texts import visible
 
 _SHORTEST_ID: Final = 24  # a column is left out before ids become shorter than this
 _NOTHING: Final = frozenset({"", "–"})
-_PADDING = 3  # of a column: a space on each side, and a rule
+_PADDING = 3  # per column: a space on each side, and a rule
 
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A column other than that of the ids; its heading may break after spaces and underscores."""
+    """A column other than the id column; its heading may break after spaces and underscores."""
 
     heading: str
-    rank: int = 0  # those with the highest rank are left out first if there is not enough room; 0 stays
-    nothing: frozenset[str] = _NOTHING  # what says nothing: a column is left out if each of its cells does
+    rank: int = 0  # columns with the highest rank are left out first if there is not enough room; 0 always stays
+    nothing: frozenset[str] = _NOTHING  # texts that say nothing: a column is left out if it has no others
     longest: int | None = None  # the width to which its texts may be shortened; numbers never are
 
 
@@ -55,7 +55,7 @@ class FittedTable:
             yield data_text(caption, "table.caption", keeps_lines=True)
 
     def _fitting(self, places: Sequence[int], width: int) -> tuple[list[int], bool]:
-        """Return the places of the columns that are shown, and whether their headings break."""
+        """Return the indices of the columns that are shown, and whether their headings break."""
         longest = max(
             cell_len(_shown(name)) for name in (self.id_heading, *(name for name, _ in (*self.rows, *self.totals)))
         )
@@ -104,16 +104,16 @@ class Shortened:
     style: str = ""
 
     def __rich_console__(self, console: terminal.Console, options: terminal.ConsoleOptions) -> terminal.RenderResult:
-        """Yield the id in the width that it has."""
+        """Yield the id, shortened to the available width."""
         yield Text(shortened_id(_shown(self.text), options.max_width), self.style, no_wrap=True)
 
     def __rich_measure__(self, console: terminal.Console, options: terminal.ConsoleOptions) -> Measurement:
-        """Return how wide it is, at least and at most."""
+        """Return its smallest and its largest width."""
         return Measurement(1, max(1, cell_len(_shown(self.text))))
 
 
 def shortened_id(text: str, width: int) -> str:
-    """Return a text of at most a width in cells, with ``…`` in place of its middle."""
+    """Return a text that is at most ``width`` terminal cells wide; ``…`` replaces its middle if it is longer."""
     if cell_len(text) <= width:
         return text
     tail = (width - 1) // 2
@@ -124,7 +124,7 @@ def shortened_id(text: str, width: int) -> str:
 
 
 def same_in_all(columns: Sequence[Column], rows: Sequence[Sequence[str]]) -> Mapping[str, str]:
-    """Return the headings of the columns that have the same text in all of several rows, with the text."""
+    """Return the headings of the columns whose text is the same in all rows, each with that text; none for one row."""
     if len(rows) < 2:
         return {}
     cells = zip(columns, zip(*rows, strict=True), strict=True)

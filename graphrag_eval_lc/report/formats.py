@@ -60,9 +60,9 @@ _TEXT_BY_UNIT: Mapping[str, Callable[[float], str]] = {
 
 
 def score_display(metric: str) -> dict[str, Any]:
-    """Return how a score differs from the usual one on a page; empty for most.
+    """Return how a page shows a score that is not shown in the usual way; empty for most.
 
-    That is its ``unit``, and of users' own metrics what is declared: a ``note``, whether less is better (``lower``),
+    The keys are ``unit`` and what users declare for their metrics: a ``note``, whether lower is better (``lower``),
     the ends of its range (``best``, ``worst``), and what a failed question counts as (``failed``, ``failure_note``).
 
     Example:
@@ -94,7 +94,7 @@ _LONGEST = _HEAD + _TAIL
 
 
 def without_middle(shown: object) -> str:
-    """Return a visible text; one of more than 20,000 characters without its middle."""
+    """Return a text with hidden characters made visible; if it exceeds 20,000 characters, its middle is cut out."""
     text = str(shown)
     if len(text) <= _LONGEST:
         return visible(text)
@@ -103,7 +103,7 @@ def without_middle(shown: object) -> str:
 
 
 def if_known(show: Callable[[Any], str], value: Any) -> str | None:
-    """Return a value as ``show`` shows it; None if it is None."""
+    """Return a value as text, made by ``show``; None if it is None."""
     return None if value is None else show(value)
 
 
@@ -113,12 +113,12 @@ def known_only(record: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def shown_value(value: Any) -> str:
-    """Return any value, such as an output, as text; what is not a text as JSON."""
+    """Return any value, such as an output, as text; if it is not a text, as JSON."""
     return without_middle(value if isinstance(value, str) else json_text(value))
 
 
 def args_text(args: Any) -> str:
-    r"""Return the arguments of a call as text: a line each, texts of several lines below their name.
+    r"""Return the arguments of a call as text: one per line, multi-line texts below their name.
 
     Example:
         >>> print(args_text({"query": "ASK {\n}", "limit": 3}))

@@ -31,7 +31,7 @@ _OF_METRICS = (
 
 @recorded_only_here()
 def run_document(run: BenchmarkRun, gates: Sequence[GateResult]) -> Document:
-    """Return a run as ``run --json`` and ``score --json`` print it, with its gates as they were checked."""
+    """Return a run as ``run --json`` and ``score --json`` print it, with the results of its gates."""
     view, record = run.view(), run_results(run).record
     states, changes = view.headline.states, view.headline.changes
     scores = {}
@@ -78,7 +78,7 @@ def run_document(run: BenchmarkRun, gates: Sequence[GateResult]) -> Document:
 
 
 def comparison_document(comparison: RunComparison, gates: Sequence[GateResult] = ()) -> Document:
-    """Return a comparison as ``compare --json`` prints it, with its gates as they were checked."""
+    """Return a comparison as ``compare --json`` prints it, with the results of its gates."""
     view = comparison.view(gates)
     return {
         **_head("comparison"),

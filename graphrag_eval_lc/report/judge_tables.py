@@ -1,4 +1,4 @@
-"""The tables in the terminal on a judge: how far it agrees with people, and its certificate."""
+"""Terminal tables about a judge: how far it agrees with people, and its certificate."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final

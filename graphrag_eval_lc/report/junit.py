@@ -1,4 +1,4 @@
-"""A run as JUnit's XML: a test case for each question, and one for each gate."""
+"""A run as JUnit XML: a test case for each question, and one for each gate."""
 
 import re
 from collections import Counter
@@ -29,7 +29,7 @@ from graphrag_eval_lc.view.run_view import RunSummary
 from graphrag_eval_lc.view.samples import Sample, Verdict, repeat_of, seen_samples
 from graphrag_eval_lc.view.scores import passing_sign
 
-# What came of a sample or a question, the worst first: that of a question is the worst of its samples.
+# The outcomes of a sample or a question, the worst first. A question has the outcome of its worst sample.
 ERROR, FAILURE, SKIPPED, PASSED = range(4)
 _TAGS: Final = {ERROR: "error", FAILURE: "failure", SKIPPED: "skipped", PASSED: "system-out"}
 _WORDS: Final = {ERROR: "failed", FAILURE: "did not pass", SKIPPED: "was not measured"}
@@ -39,7 +39,7 @@ _MESSAGE, _PART, _LINE = 400, 2_000, 600
 # GitLab takes files of less than 30 MB.
 _MOST_BYTES_OF_TEXTS = 12_000_000
 _LEFT_OUT = "The text is left out, as the file would be too large; the question is in results.jsonl."
-# What XML 1.0 forbids beside what ``visible`` shows by its code.
+# Characters that XML 1.0 forbids, other than those that ``visible`` already replaces by their codes.
 _FORBIDDEN = re.compile("[\ufffe\uffff]")
 
 
@@ -47,14 +47,14 @@ _FORBIDDEN = re.compile("[\ufffe\uffff]")
 def write_junit(
     run: RunSource, path: str | PathLike[str] | None = None, *, gates: Sequence[GateResult] | None = None
 ) -> Path:
-    """Write a run as JUnit's XML, for the views of tests of continuous integration.
+    """Write a run as JUnit XML, for the test views of continuous integration.
 
-    A question is a test case, its template the class. It passes if its score ``repeats.metric`` of the
-    configuration (``steps_score``) reaches ``repeats.threshold`` (1), is a failure if it does not, an error if
-    the agent failed or returned no response, and skipped if it has no such score. One that was asked several times
-    passes if all of its samples pass; else it is what the worst of them is: an error, a failure, or skipped. A
-    failure says the score and why it is not better; its text has all scores with the judges' reasons, and the answer.
-    The gates are cases of a second suite. The file is valid for both of Jenkins' schemas.
+    Each question is a test case, whose class is the template. It passes if its score ``repeats.metric`` of the
+    configuration (``steps_score``) reaches ``repeats.threshold`` (1), and is a failure if it does not. It is an error
+    if the agent failed or returned no response, and skipped if it has no such score. A question that was sent several
+    times has the outcome of its worst sample. The message of a failure has the score and why it is not better; its
+    text has all scores with the judges' reasons, and the answer. The gates are cases of a second suite. The file is
+    valid for both of Jenkins' schemas.
 
     Args:
         run: The folder of a run, what ``run_benchmark``, ``score_run`` or ``load_run`` returned, or a list of results.
@@ -95,7 +95,7 @@ def write_junit(
 
 @dataclass(frozen=True, slots=True)
 class _Kept:
-    """What is kept of a sample: what came of it, its repeat, and its texts."""
+    """What is kept of a sample: its outcome, its repeat, and its texts."""
 
     state: int
     repeat: int
@@ -130,11 +130,11 @@ class _Case:
         case = ElementTree.Element("testcase", {key: _allowed(value) for key, value in names.items()})
         if worst.state == PASSED and not text:
             return case
-        told = ElementTree.SubElement(case, _TAGS[worst.state])
+        outcome = ElementTree.SubElement(case, _TAGS[worst.state])
         # Skipped has no attributes in the older of Jenkins' schemas.
-        told.text = _allowed(message if worst.state == SKIPPED else text)
+        outcome.text = _allowed(message if worst.state == SKIPPED else text)
         if worst.state in (ERROR, FAILURE):
-            told.attrib |= {"message": _allowed(message), "type": _allowed(worst.kind)}
+            outcome.attrib |= {"message": _allowed(message), "type": _allowed(worst.kind)}
         return case
 
 
@@ -172,7 +172,7 @@ class _Cases:
         return f"{said} ({passing}){f': {reason}' if reason else ''}"
 
     def _text(self, sample: Sample, state: int, reason: str) -> str:
-        """Return the text on a sample; on one that passed, only its scores."""
+        """Return the text on a sample; if it passed, only its scores."""
         result = sample.result
         scores = [f"{name} {amount_text(value, metric_spec(name).unit)}" for name, value in sample.scores.items()]
         if state == PASSED:
@@ -249,7 +249,7 @@ def _suite(name: str, cases: Iterable[_Case], properties: Mapping[str, str]) -> 
 
 
 def _counts(suites: Iterable[ElementTree.Element]) -> dict[str, str]:
-    """Return the counts of suites; the schema has none of skipped cases for all suites together."""
+    """Return the totals over suites; the schema has no total of skipped cases."""
     cases = [case for suite in suites for case in suite.iter("testcase")]
     tags = Counter(each.tag for case in cases for each in case)
     seconds = sum(float(case.get("time", 0)) for case in cases)

@@ -1,4 +1,4 @@
-"""The report of a run while it grows: a server on this machine only, at an address that nobody can guess."""
+"""The live report of a running evaluation: a server on this machine only, at an address that nobody can guess."""
 
 import json
 import secrets
@@ -24,20 +24,20 @@ from graphrag_eval_lc.run_folder import RESULTS_FILE, iter_results
 from graphrag_eval_lc.run_folder.journal import collecting_file
 
 _HOST: Final = "127.0.0.1"
-_PAUSE_SEC: Final = 1.0  # between two pages at least
-_SHARE: Final = 5  # of the time at most one part goes into pages, so that the run is not slowed down
-_ALIVE_SEC: Final = 10.0  # after so long without news a line shows whether the browser is still there
+_PAUSE_SEC: Final = 1.0  # the shortest time between two pages
+_SHARE: Final = 5  # at most one part in so many of the time goes into pages, so that the run is not slowed down
+_ALIVE_SEC: Final = 10.0  # after so long without news, a line is sent to check that the browser is still connected
 _LAST_PAGE_SEC: Final = 5.0
 
 
 class _GrowingRun:
-    """The results of a run in a folder, as far as they are scored."""
+    """The results in a run's folder that are scored so far."""
 
     def __init__(self, folder: Path) -> None:
         self.output_dir = folder
 
     def iter_results(self) -> Iterator[dict[str, Any]]:
-        """Yield them in the order in which they were scored; once the run has ended, in that of the dataset."""
+        """Yield the results in the order in which they were scored; once the run has ended, in dataset order."""
         path = self.output_dir / RESULTS_FILE
         try:
             with open_to_read(collecting_file(path)) as file:
@@ -53,8 +53,8 @@ class _GrowingRun:
 class LiveReport(AbstractContextManager["LiveReport"]):
     """An observer of a run that shows its report to browsers on this machine during the run.
 
-    A page learns by server-sent events that there are more results, and asks for them. Whether somebody looks changes
-    nothing for the run or its files. ``address`` has a token that is made for this run.
+    Server-sent events notify a page of new results, and the page requests them. Viewers do not affect the run or its
+    files. ``address`` contains a token that is made for this run.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -77,7 +77,7 @@ class LiveReport(AbstractContextManager["LiveReport"]):
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        """Let the pages that are open have the end of the run, and close the server."""
+        """Let open pages receive the end of the run, then close the server."""
         with self._news:
             self._is_over = True
             self._news.notify_all()
@@ -86,7 +86,7 @@ class LiveReport(AbstractContextManager["LiveReport"]):
         self._server.server_close()
 
     def __call__(self, event: RunEvent) -> None:
-        """Take up one event, from any thread."""
+        """Handle one event, from any thread."""
         if event.kind not in ("run_started", "result_scored"):
             return
         with self._news:
@@ -95,7 +95,7 @@ class LiveReport(AbstractContextManager["LiveReport"]):
             self._news.notify_all()
 
     def page(self) -> bytes:
-        """Return the page of what is scored now."""
+        """Return the page with the results that are scored now."""
         with self._rendering:
             state = self._scored, self._is_over
             if self._page is None or self._page[0] != state:
@@ -107,7 +107,7 @@ class LiveReport(AbstractContextManager["LiveReport"]):
             return self._page[1]
 
     def events(self) -> Iterator[bytes]:
-        """Yield server-sent events: what is scored, each time that there is more, until the run is over."""
+        """Yield a server-sent event each time that more is scored, until the run is over."""
         seen = -1
         while True:
             scored, total, is_over = self._state_after(seen)
@@ -132,7 +132,7 @@ class LiveReport(AbstractContextManager["LiveReport"]):
             server_version, sys_version = "graphrag-eval-lc", ""
 
             def do_GET(self) -> None:
-                # Another name would be a page elsewhere that had a browser ask here.
+                # With another host name, a page elsewhere could make a browser read the report (DNS rebinding).
                 host, port = self.headers.get("Host", ""), live._server.server_port
                 token, _, name = self.path.removeprefix("/").partition("/")
                 is_known = secrets.compare_digest(token.encode(), live._token.encode())
@@ -143,7 +143,7 @@ class LiveReport(AbstractContextManager["LiveReport"]):
                     live._answer_events(self) if name else live._answer_page(self)
 
             def log_message(self, format: str, *args: Any) -> None:
-                """Print nothing: the terminal is the run's."""
+                """Print nothing: the terminal belongs to the run."""
 
         return Handler
 

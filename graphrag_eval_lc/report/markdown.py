@@ -10,37 +10,37 @@ from graphrag_eval_lc.texts import counted, one_line
 LONGEST_TEXT: Final = 300
 LONGEST_NAME: Final = 120
 
-# What means something anywhere on a line to GitHub or GitLab: code, links, tables, HTML, formulas, mentions.
+# Characters with a meaning anywhere on a line for GitHub or GitLab: code, links, tables, HTML, formulas, mentions.
 _SPECIAL = re.compile(r"[&<>|`\\*\[\]~$#@{}]")
-# After a letter a low line begins nothing, and names stay readable.
+# An underscore after a letter begins nothing; leaving it alone keeps names readable.
 _EMPHASIS = re.compile(r"(?<![^\W_])_")
-# Addresses, emoji and commands of continuous integration (::error::), of which one character is enough.
+# Addresses, emoji and commands of continuous integration (::error::); escaping one character of each is enough.
 _ADDRESS = re.compile(r"\A:(?=:)|:(?=//)|(?<=www)\.|:(?=[\w+-]+:)", re.IGNORECASE)
-# People and issues are looked for in what is shown, so that an entity alone does not help.
+# GitHub finds mentions and issue numbers in the rendered text, so an entity alone does not prevent them.
 _REFERENCE = re.compile(r"(@)(?=[\w-])|([#!])(?=\d)")
 _NO_WIDTH: Final = "\u200b"
 
 
 def md_text(text: object, length: int = LONGEST_TEXT) -> str:
-    r"""Return a text on one line that Markdown shows as it is; a longer one is cut."""
+    r"""Return a text on one line, cut at ``length``, escaped so that Markdown shows it literally."""
     marked = _REFERENCE.sub(lambda found: f"{found[0]}{_NO_WIDTH}", one_line(text, length))
     return _escaped(marked).replace(_NO_WIDTH, "&#8203;")
 
 
 def md_code(text: object, length: int = LONGEST_NAME) -> str:
-    """Return a text in the type of code, such as an id: nobody is mentioned in it, and it can be copied."""
+    """Return a text as inline code, such as an id: it mentions nobody, and it can be copied."""
     return f"<code>{_escaped(one_line(text, length))}</code>"
 
 
 def _escaped(text: str) -> str:
-    for pattern in (_SPECIAL, _EMPHASIS, _ADDRESS):  # what stands for a character has none of those after it
+    for pattern in (_SPECIAL, _EMPHASIS, _ADDRESS):  # in this order: no pattern matches what an earlier one inserted
         text = pattern.sub(lambda found: f"&#{ord(found[0])};", text)
     return text
 
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """A part of a document: lines that stay together, rows of which the last may be left out, and lines after them."""
+    """A part of a document: lines that stay together, rows of which the last may be left out, and closing lines."""
 
     head: Sequence[str]
     rows: Sequence[str] = ()
@@ -48,7 +48,7 @@ class Block:
 
 
 def md_table(headings: Sequence[str], rows: Iterable[Sequence[str]], *, left: int = 1) -> tuple[list[str], list[str]]:
-    """Return the two first lines of a table and its rows; cells are Markdown, and those after the ``left`` numbers."""
+    """Return the first two lines of a table, and its rows. Cells are Markdown; after the first ``left``, numbers."""
     lines = [":---" if index < left else "---:" for index in range(len(headings))]
     head, rule, *body = (f"| {' | '.join(cells)} |" for cells in (headings, lines, *rows))
     return [head, rule], body
@@ -58,9 +58,9 @@ _RESERVED: Final = 400
 
 
 def fitted(blocks: Iterable[Block], most_bytes: int) -> str:
-    """Return blocks as a document of at most so many bytes; a note says what is left out.
+    """Return blocks as a document of at most ``most_bytes`` bytes; a note says what is left out.
 
-    Rows are left out from the end, and blocks that do not fit; the first block should.
+    Rows are left out from the end, and so are blocks that do not fit. The first block should fit.
     """
     left = most_bytes - _RESERVED
     parts: list[str] = []

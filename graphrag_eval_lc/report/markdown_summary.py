@@ -1,4 +1,4 @@
-"""A run or a comparison as a short text in GitHub's Markdown, such as for the summary of a job."""
+"""A run or a comparison as a short text in GitHub's Markdown, such as for a CI job summary."""
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -26,7 +26,7 @@ from graphrag_eval_lc.view import RunView
 from graphrag_eval_lc.view.failures import lines_of
 from graphrag_eval_lc.view.scores import ScoreLine, whole_scores
 
-# GitHub takes 1 MiB a step, and drops without a word what comes near it.
+# GitHub accepts 1 MiB per step, and silently drops a summary that comes near it.
 MOST_BYTES: Final = 1_000_000
 _QUESTIONS = 10
 _MOST_ROWS = 50
@@ -46,10 +46,10 @@ def write_summary(
 ) -> Path:
     """Write a run or a comparison as a short text in GitHub's Markdown.
 
-    The verdict comes first: whether the gates are passed. Then of a run the main score with its interval (failed
-    questions as 0), the scores by template and the worst questions with the reasons; of a comparison the metrics with
-    their verdicts, and the questions that were lost and fixed. The file stays below 1 MB, and texts of datasets and
-    agents are shown as they are, whatever they hold.
+    The verdict comes first: whether the gates passed. The summary of a run continues with the main score and its
+    interval (failed questions count 0), the scores by template, and the worst questions with the reasons. That of a
+    comparison continues with the metrics and their verdicts, and the questions that broke or were fixed. The file stays
+    below 1 MB. Texts of datasets and agents are escaped, so that Markdown shows them literally.
 
     Args:
         run: The folder of a run, what ``run_benchmark``, ``score_run`` or ``load_run`` returned, a list of results, or
@@ -91,7 +91,7 @@ def summary_text(
     most_questions: int = _QUESTIONS,
     most_bytes: int = MOST_BYTES,
 ) -> str:
-    """Return that text, of at most so many bytes in UTF-8; what does not fit is left out, with a note.
+    """Return the text of ``write_summary``, at most ``most_bytes`` in UTF-8; a note says what was left out.
 
     Raises:
         RunFolderError: The run cannot be read.
@@ -130,7 +130,7 @@ def _run_blocks(run: ReportedRun, view: RunView, gates: Sequence[GateResult], no
 
 
 def _main_score(view: RunView) -> str:
-    """Return what the main score is over."""
+    """Say which questions the main score covers."""
     headline, main = view.headline, view.main
     size = f"{counted(headline.questions, 'question')} in {counted(headline.templates, 'template')}"
     errors = headline.states.get("error", 0)
@@ -224,7 +224,7 @@ def _spent_block(run: ReportedRun, view: RunView) -> Iterator[Block]:
 def _gates_verdict(
     gates: Sequence[GateResult], *, is_answered: bool = True, stopped: object = None, otherwise: str = "Scored"
 ) -> str:
-    """Return the verdict with its mark; ``otherwise`` is that without gates."""
+    """Return the verdict with its mark; ``otherwise`` is the verdict without gates."""
     counts = Counter(gate.state for gate in gates)
     number = len(gates)
     if not is_answered:
@@ -247,7 +247,7 @@ def _gates_block(gates: Sequence[GateResult]) -> Block:
 
 
 def _comparison_blocks(view: ComparisonView, most_questions: int) -> Iterator[Block]:
-    """Yield the blocks of a comparison, with at most so many broken and so many fixed questions."""
+    """Yield the blocks of a comparison, with at most ``most_questions`` broken and as many fixed ones."""
     first = view.pairs[0].headline if len(view.pairs) == 1 else "Compared"
     lines = [line for pair in view.pairs for line in ("", f"**{md_text(pair.headline, _TOLD)}.**")]
     yield Block(
@@ -276,7 +276,7 @@ def _comparison_blocks(view: ComparisonView, most_questions: int) -> Iterator[Bl
 
 
 def _metrics_blocks(view: PairView) -> Iterator[Block]:
-    """Yield the metrics: first those that are not part of another one, the parts folded after them."""
+    """Yield the metrics: first those that are not part of another one, then the parts, folded."""
     letter, pair = view.letter, view.pair
     is_part = {
         row.metric.metric: metric_spec(row.metric.metric).is_part and not row.metric.is_main for row in view.rows

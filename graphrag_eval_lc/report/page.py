@@ -1,4 +1,4 @@
-"""Rendering pages: templates, styles and scripts become one HTML file that asks nothing of any server."""
+"""Rendering pages: templates, styles and scripts become one HTML file that contacts no server."""
 
 import base64
 import hashlib
@@ -42,9 +42,9 @@ _MATRIX_LABELS = {
 
 
 def render_report(report: Mapping[str, Any], *, is_live: bool = False) -> Iterator[str]:
-    """Return the report of a run as one HTML page, in pieces, from its ``report_data``.
+    """Yield the HTML page of a run's report in pieces, from its ``report_data``.
 
-    A page that is live comes from a server, which it asks for what is new.
+    A live page comes from a server, from which it requests updates.
 
     Raises:
         MissingExtraError: Jinja2 is not installed.
@@ -86,7 +86,7 @@ def _is_usual(line: ScoreLine, view: RunView) -> bool:
 
 
 def _families(lines: Sequence[ScoreLine]) -> list[tuple[str, int, list[ScoreLine]]]:
-    """Group the other scores by the beginnings of their names: name, how many questions have them at most, and they."""
+    """Group the other scores by the beginnings of their names: name, largest number of questions, and the scores."""
     families: dict[str, list[ScoreLine]] = {}
     for line in lines:
         parts = line.metric.split("_")
@@ -98,7 +98,7 @@ def _families(lines: Sequence[ScoreLine]) -> list[tuple[str, int, list[ScoreLine
 
 
 def render_page(template: str, scripts: Sequence[str], **context: Any) -> str:
-    """Return a page with its styles and scripts in it; its content security policy allows no others.
+    """Return a page with inlined styles and scripts; its content security policy allows no others.
 
     Raises:
         MissingExtraError: Jinja2 is not installed.
@@ -136,7 +136,7 @@ def relative_address(file: Path, folder: Path) -> str:
         'a%20b/report.html'
     """
     try:
-        # Links are not followed: the page is opened where it was said to be.
+        # Symbolic links are not followed: the page is opened at the path that the user named.
         relative = Path(os.path.relpath(file, folder))
     except ValueError:  # on another drive of Windows
         return file.absolute().as_uri()
@@ -175,7 +175,7 @@ def _source(name: str) -> str:
 
 
 def inert_json(text: str) -> str:
-    """Return JSON that cannot end its script element."""
+    """Return JSON, escaped so that it cannot end its script element."""
     return text.replace("<", "\\u003c")
 
 

@@ -28,7 +28,7 @@ from graphrag_eval_lc.view.samples import Sample
 
 STAGES: Final = ("IRI found", "a query ran", "a query had rows", "rows right", "answer right")
 _ROWS, _ANSWER = STAGES.index("rows right"), STAGES.index("answer right")
-# JSON of a query whose first row has a value; whatever else an output is has to be parsed.
+# Query results in JSON whose first row has a value; any other output has to be parsed.
 _FIRST_VALUE: Final = re.compile(r'"bindings"\s*:\s*\[\s*\{\s*"')
 
 # Whether a question passes each stage; None if it has no reference for the stage.
@@ -37,7 +37,7 @@ Outcomes = Sequence[bool | None]
 
 @dataclass(slots=True)
 class _Stage:
-    """A stage of the funnel: how many samples came to it, and what became of them."""
+    """A stage of the funnel: how many samples reached it, and their outcomes."""
 
     name: str
     is_known: bool = False
@@ -80,9 +80,9 @@ class Funnel:
     def record(self) -> dict[str, Any] | None:
         """Return the section ``funnel``; None if no question has a reference query.
 
-        Each sample that enters a stage passes, falls out, is passed over (it has no reference for the stage, or did
-        not need it), at the rows is undecided or, at the answer, is not judged (there is a reference, but no judge
-        returned a score).
+        Each sample that enters a stage passes it, drops out, or skips it (it has no reference for the stage, or did
+        not need it). At the rows it may also be undecided. At the answer it may also be unjudged (there is a
+        reference, but no judge returned a score).
         """
         if not self._inside:
             return None
@@ -117,7 +117,7 @@ def _outcomes(sample: Sample, steps: SampleSteps) -> Outcomes | None:
     certain = [each for each in counted if each.get("outcome") != "undecided"]
     is_right = all(each["matched"] and each["score"] == 1.0 for each in certain) if certain else None
     is_open = is_right is not False and len(certain) < len(counted)
-    # Where steps are graded, one that was found far down is worth less.
+    # If steps are graded, an IRI that was found far down the list scores less.
     found = [
         each.diagnosis["score"] > 0 or _is_used(each.step.get("output"), (steps.actual[at] for at in asked))
         for each in references
@@ -135,7 +135,7 @@ def _outcomes(sample: Sample, steps: SampleSteps) -> Outcomes | None:
 
 
 def _is_used(iri: Any, queries: Iterable[Mapping[str, Any]]) -> bool:
-    """Return whether a query has an IRI, wherever the agent got it from."""
+    """Return whether a query contains an IRI, wherever the agent found it."""
     return isinstance(iri, str) and any(place_of(args_text(query.get("args")), iri) is not None for query in queries)
 
 
@@ -144,7 +144,7 @@ def _is_answered(steps: SampleSteps, queries: Sequence[ReferenceStep], valid: Se
     answering = [each for each in queries if _has_answer(each)]
     if not answering:
         return None
-    # What has all rows of a reference query has rows.
+    # A query with all rows of a reference query has rows.
     if any(each.kind is ROWS and each.diagnosis["score"] == 1.0 for each in answering):
         return True
     return any(
@@ -167,7 +167,7 @@ def _has_answer(reference: ReferenceStep, steps: SampleSteps | None = None, at: 
 
 
 class Matrix:
-    """Sets the steps of each judged question against its answer."""
+    """Counts judged questions by whether their steps and their answers are right."""
 
     def __init__(self) -> None:
         self._keys: dict[str, list[str]] = {
@@ -273,7 +273,7 @@ class Problems:
         return [*tools, *(each for where in _ORDER for each in self._of(where))]
 
     def tool_warnings(self) -> list[str]:
-        """Return the warnings about tools whose names no reference step has."""
+        """Return the warnings about tools that no reference step names."""
         return [str(tool) for tool in self._unknown_tools.found()]
 
     def capture_warnings(self) -> list[dict[str, Any]]:

@@ -190,7 +190,7 @@ def _replacement(
     reference: Mapping[str, Any] | None,
     result: Mapping[str, Any] | None,
 ) -> NewOutput | str:
-    """Return the output that takes the place of a reference, or why none does."""
+    """Return the output that replaces a reference, or why none does."""
     seen, steps = _step_at(result, accepted), (result or {}).get("actual_steps") or ()
     if result is None or seen is None or not 0 <= accepted.actual < len(steps):
         return "not replaced: the run has no such step"
@@ -214,7 +214,7 @@ def _replacement(
 
 
 def _output_text(output: Any) -> str:
-    """Return an output as datasets have it: of SPARQL JSON a line for each row."""
+    """Return an output as datasets have it: SPARQL JSON has a line for each row."""
     try:
         value = json.loads(output) if isinstance(output, str) else output
     except ValueError:
@@ -225,7 +225,7 @@ def _output_text(output: Any) -> str:
 
 
 def labels_csv(notes: Notes, results: Iterable[Mapping[str, Any]]) -> tuple[str, int]:
-    """Return the answers whose judge a reader found right or wrong, for ``judge agreement``, and their number."""
+    """Return the answers whose judge a reader marked right or wrong, as CSV for ``judge agreement``, and their number."""
     wanted = {(note.question_id, _repeat_in(note)): note for note in notes.notes if note.judge is not None}
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")

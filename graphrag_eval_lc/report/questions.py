@@ -1,4 +1,4 @@
-"""The list of questions and what opens beneath each, packed for the browser."""
+"""The question list of a report, and the details that open below each question, packed for the browser."""
 
 import base64
 import gzip
@@ -42,8 +42,8 @@ _PREFIX: Final = re.compile(r"\b(?:PREFIX|prefix|Prefix)\s+([\w.-]*):\s*<([^<>\s
 class IndexRows:
     """The rows of the list of questions, one for each sample, as JSON.
 
-    Rows name called ``tools`` and ``groups`` of failures by the indices here. ``keys`` has those of each question's
-    samples, ``prefixes`` the namespaces that reference queries declare.
+    Rows refer to called ``tools`` and to ``groups`` of failures by their indices here. ``keys`` has the keys of each
+    question's samples, ``prefixes`` the namespaces that reference queries declare.
     """
 
     def __init__(self) -> None:
@@ -103,9 +103,9 @@ class _Measure(NamedTuple):
 
 
 class MeasuredKeys:
-    """The keys under which results have a metric and what goes with it, looked up once for a report.
+    """The keys of results that belong to each metric, such as its error and its reason, looked up once for a report.
 
-    Some metrics are found only on the way, so that they are looked up again when there are more.
+    Some metrics are only discovered while results are read; the keys are then looked up again.
     """
 
     def __init__(self, config: EvaluationConfig, metrics: Metrics) -> None:
@@ -113,10 +113,10 @@ class MeasuredKeys:
         self._evaluations = {key: each.name for each in config.custom_evaluations or () for key in each.outputs}
         self._names: tuple[str, ...] = ()
         self._keys: list[_Measure] = []
-        self._places: dict[str, list[int]] = {}  # of the metrics that a key of results says something of
+        self._places: dict[str, list[int]] = {}  # by a key of results, the metrics that it belongs to
 
     def of(self, result: Mapping[str, Any]) -> Iterator[_Measure]:
-        """Yield each metric in a result; those of what was spent are left out."""
+        """Yield each metric in a result; metrics of spending are left out."""
         if (names := self.metrics.names()) != self._names:
             self._names = names
             specs = ((name, metric_spec(name)) for name in dict.fromkeys((STEPS_SCORE, *names)))
@@ -145,7 +145,7 @@ _CLAIMS: Final = {"supported": TRUE_POSITIVES, "wrong": FALSE_POSITIVES, "missin
 
 
 def detail_of(sample: Sample, steps: SampleSteps, measured: MeasuredKeys) -> dict[str, Any]:
-    """Return what opens beneath a question: plain JSON values, whose texts are shown as text."""
+    """Return the details that open below a question, as plain JSON values; the page shows their texts as text."""
     result = sample.result
     groups = step_groups(steps)
     first, marked = first_time(result), answer_values(steps)
@@ -264,7 +264,7 @@ def _place_of(steps: SampleSteps, at: str) -> tuple[int, int, str]:
 
 
 def _row(steps: SampleSteps, step: int, row: int) -> dict[str, Any] | None:
-    """Return a row of a step; None if the step cannot be read any more, or has no such row."""
+    """Return a row of a step; None if the step can no longer be read, or has no such row."""
     if row < 0:
         return None
     try:
@@ -283,7 +283,7 @@ def _row(steps: SampleSteps, step: int, row: int) -> dict[str, Any] | None:
 
 
 _CHUNK_SIZE: Final = 150_000
-_MOST_WAITING: Final = 4  # chunks that are not yet packed, of some 150 KB each
+_MOST_WAITING: Final = 4  # chunks that wait to be packed, some 150 KB each
 
 
 class DetailChunks:
@@ -316,7 +316,7 @@ class DetailChunks:
         return self._packed
 
     def _pack(self, most_waiting: int) -> None:
-        """Have the open chunk packed; no more than so many chunks are left waiting."""
+        """Start to pack the open chunk, and wait until at most ``most_waiting`` chunks are not packed yet."""
         self._waiting.append(self._packing.submit(_packed, self._open))
         self._open, self._size = [], 0
         while len(self._waiting) > most_waiting:

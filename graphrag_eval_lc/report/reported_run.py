@@ -46,9 +46,9 @@ class ReportedRun:
         record: The content of run.json; empty if there is none.
         config: The configuration that it was scored with, without the models.
         results: Its results.
-        warnings: What a reader must know of it.
-        more_metrics: Metrics of its aggregates that its configuration does not name.
-        source: What it was read from; None for some of a run's questions, to which its gates do not apply.
+        warnings: What a reader must know about it.
+        more_metrics: Metrics in its aggregates that its configuration does not name.
+        source: What it was read from; None for a selection of questions, to which gates do not apply.
     """
 
     folder: Path | None
@@ -73,7 +73,7 @@ class ReportedRun:
 
     @property
     def again_command(self) -> str:
-        """The command that asks the agent again; empty if no command can name the agent or the dataset."""
+        """The command that runs the agent again; empty if no command can name the agent or the dataset."""
         spec = _SPEC.fullmatch(str(self.record.get("agent")))
         if spec is None or not self.dataset_argument:
             return ""
@@ -116,7 +116,7 @@ class ReportedRun:
         return self.folder / exporter(name).file_name
 
     def what_ran(self, measured: Mapping[str, str]) -> list[dict[str, str]]:
-        """Return what ran, as names and values, with what was measured; what is not known is left out."""
+        """Return what ran, as names and values, with what was measured; unknown facts are left out."""
         href = self.record.get("href")
         link = {"href": one_line(href, 2_000)} if _is_web(href) else {}
         return [
@@ -154,7 +154,7 @@ def reported_run(source: RunSource, selection: Selection = _ALL) -> ReportedRun:
     elif results.path is not None and not record:
         warnings.append(f"There is no {RUN_FILE}, so nothing is known of what ran.")
     config = EvaluationConfig()
-    # The models are of no use here, and their secrets are masked.
+    # The models are not needed here, and their secrets are masked.
     known = {key: value for key, value in part_of(record, "config").items() if key != "llm"}
     try:
         config = EvaluationConfig.model_validate(known)
@@ -209,12 +209,12 @@ def _facts(run: ReportedRun, measured: Mapping[str, str]) -> dict[str, Any]:
     judges = {key: value for key, value in part_of(record, "judges").items() if key not in left_out}
     defaults = CaptureConfig().model_dump()
     capture = {key: value for key, value in part_of(record, "capture").items() if value != defaults.get(key)}
-    # What the config says of the capture is in the record, as it was when the run was made.
+    # The record already has the capture settings that the run was made with.
     config = run.config.model_dump(exclude_defaults=True, exclude={"llm", "prices", "capture"})
     limits = {name: value for name, value in part_of(record, "limits").items() if value is not None}
     sizes = [f"{dataset[key]:,} {key}" for key in ("questions", "templates") if isinstance(dataset.get(key), int)]
     path, origins = dataset.get("path"), record.get("merged")
-    # Without an agent, recorded responses were scored, and when they were made is not known.
+    # Without an agent, recorded responses were scored; when they were made is unknown.
     scoring = {"Scoring started": "started", "Scoring finished": "finished"}
     times_of = {"Started": "started", "Finished": "finished"} if "agent" in record else scoring
     seconds, sessions = times.get(ELAPSED_SEC), times.get("sessions")
@@ -252,7 +252,7 @@ def _facts(run: ReportedRun, measured: Mapping[str, str]) -> dict[str, Any]:
 
 
 def _is_web(href: object) -> bool:
-    """Return whether a text is a web address; any other could be code or a file."""
+    """Return whether a text is a web address; any other address could be code or a file."""
     try:
         return isinstance(href, str) and urlsplit(href).scheme in ("http", "https")
     except ValueError:
@@ -273,7 +273,7 @@ def _text(value: Any) -> str:
 
 
 def _functions(records: Any) -> str:
-    """Return the functions of a user's own: ``count_rows: my_package.matchers:match_counts``."""
+    """Return a user's own functions: ``count_rows: my_package.matchers:match_counts``."""
     known = [each for each in records if isinstance(each, Mapping)] if isinstance(records, list) else []
     names = (" with ".join(str(each[key]) for key in ("name", "media_type") if key in each) for each in known)
     return ", ".join(f"{name}: {each.get('function')}" for name, each in zip(names, known, strict=True))

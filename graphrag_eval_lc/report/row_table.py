@@ -30,9 +30,9 @@ def row_table(reference: StepView, actual: StepView) -> dict[str, Any] | None:
     Returns:
         ``columns``: for each its name in the reference, its actual name (None if it has none), and whether it is
         required, the required ones first; ``unlike``: the first rows that are not in both, each as ``missing`` or
-        ``extra``, its cells (None if unbound) and the places of the cells that keep it from being the row of the other
-        kind next to it; ``equal``: the cells of the first rows that are in both; ``counts``: of the missing, extra and
-        equal rows.
+        ``extra``, its cells (None if unbound), and the indices of the cells in which it differs from the row of the
+        other kind next to it; ``equal``: the cells of the first rows that are in both; ``counts``: the numbers of
+        missing, extra and equal rows.
     """
     try:
         options = comparison_options(reference)
@@ -40,7 +40,7 @@ def row_table(reference: StepView, actual: StepView) -> dict[str, Any] | None:
     except (ValueError, UnreadableOutput):
         return None
     compared = compare_row_steps(reference, actual, options)
-    # Rows that lack a partner under the columns that come nearest may have one under others that no search got to.
+    # Rows without a partner under the best columns found may have one under others that the search did not reach.
     if compared.is_undecided:
         return None
     if (rows := compared.alignment) is not None:
@@ -61,7 +61,7 @@ def _table(
 ) -> dict[str, Any] | None:
     missing = list(range(reference.row_count)) if rows is None else rows.missing
     extra = list(range(actual.row_count)) if rows is None else rows.extra
-    if not missing and not extra:  # they differ in their order, or in blank nodes only
+    if not missing and not extra:  # they differ only in their order or in blank nodes
         return None
     columns = list(_columns(reference, actual, required))
 
@@ -86,7 +86,7 @@ def _table(
 
 
 def _columns(reference: SparqlResults, actual: SparqlResults, required: Mapping[str, str | None]) -> Iterator[_Column]:
-    """Yield the required columns, then the others of the reference, each with that of its name, then what is left."""
+    """Yield the required columns, then the reference's others, each with the actual one of its name, then the rest."""
     optional = [name for name in reference.columns if name not in required]
     left = [name for name in actual.columns if name not in required.values()]
     same = namesakes(optional, left)
@@ -102,7 +102,7 @@ def _columns(reference: SparqlResults, actual: SparqlResults, required: Mapping[
 def _side_by_side(
     missing: Sequence[int], extra: Sequence[int], rows: Alignment | None
 ) -> Iterator[tuple[int | None, int | None, list[int]]]:
-    """Yield missing and extra rows, first those that share cells in pairs, with the places of the cells that differ."""
+    """Yield missing and extra rows, pairs that share cells first, with the indices of the cells that differ."""
     left, actual_left = list(missing), list(extra)
     for pair in () if rows is None else rows.pairs[:_MOST_ROWS]:
         at = next(each for each in left if rows and rows.rows[each] == pair.reference)
@@ -118,7 +118,7 @@ def _side_by_side(
 
 
 def _equal(rows: Alignment) -> Iterator[tuple[int, int]]:
-    """Yield the places in both results of the rows that are equal, in the order of the actual ones."""
+    """Yield the indices of equal rows in both results, in the order of the actual rows."""
     places: dict[Row, list[int]] = defaultdict(list)
     for at, row in enumerate(rows.rows):
         places[row].append(at)

@@ -44,7 +44,7 @@ def write_report(
     question_ids: Sequence[str] = (),
     answered_only: bool = False,
 ) -> Path:
-    """Write the report of a run, or of some of its questions: one HTML file that needs nothing else.
+    """Write the report of a run, or of some of its questions, as one self-contained HTML file.
 
     Args:
         run: The folder of a run, what ``run_benchmark`` or ``score_run`` returned, or a list of results.
@@ -60,8 +60,8 @@ def write_report(
     Raises:
         RunFolderError: The run cannot be read, or the file cannot be written.
         MissingExtraError: Jinja2 is not installed.
-        OptionError: The path is a folder or in a folder that is not there, or no path is given for a run without one or
-            for some of its questions; or the run has none of the questions.
+        OptionError: The path is a folder or its folder does not exist; no path is given although the run has no folder
+        or only some questions are reported; or the run has none of the questions.
     """
     selection = Selection(template_ids=template_ids, question_ids=question_ids, answered_only=answered_only)
     if path is not None:
@@ -110,7 +110,7 @@ def _check_writable(path: Path) -> None:
 
 
 def _page(run: ReportedRun) -> Iterator[str]:
-    if find_spec("jinja2") is None:  # said before the results are read, which may take long
+    if find_spec("jinja2") is None:  # checked before the results are read, which may take long
         raise MissingExtraError("A report", "report", "jinja2")
     return render_report(report_data(run))
 
@@ -133,7 +133,7 @@ def write_csv_files(run: RunSource, path: str | PathLike[str] | None = None) -> 
     reported = reported_run(run)
     target = Path(path) if path is not None else reported.file_of(CSV)
     results: list[Any] | None = None if reported.folder is not None else list(reported.results)
-    # The labels of the run may be elsewhere by now; the tables do not have what is computed from them.
+    # The file with labels may have moved since the run; the tables do not need what is computed from it.
     judges = reported.config.judges.model_copy(update={"labels": None})
     aggregates = compute_aggregates(reported.results, reported.config.model_copy(update={"judges": judges}))
     BenchmarkRun(aggregates, output_dir=reported.folder, results=results).to_csv(target)
@@ -147,8 +147,9 @@ _LIMIT: Final = re.compile(r"Recursion limit of (\d+)")
 def report_data(run: ReportedRun) -> dict[str, Any]:
     """Return what the page of a report is rendered from, in one pass; all texts are plain text.
 
-    ``view`` is the view of the run, ``index`` has the rows of the list of questions, ``chunks`` their details, packed;
-    ``turned`` the keys of the samples that are broken and fixed since an earlier run. All else is sections and texts.
+    ``view`` is the view of the run, ``index`` has the rows of the question list, ``chunks`` their packed details, and
+    ``turned`` the keys of the samples that broke or were fixed since an earlier run. All other keys are sections and
+    texts.
     """
     config, metrics = run.config, run.metrics()
     names = part_of(run.record, "dataset").get("step_names")  # of the whole dataset; the results may have only some
@@ -196,7 +197,7 @@ def report_data(run: ReportedRun) -> dict[str, Any]:
 
 @contextmanager
 def _collecting_new_objects_only() -> Iterator[None]:
-    """Keep the garbage collector from what was there before: results are so many objects that it looks often."""
+    """Keep the garbage collector from scanning existing objects: results are so many objects that it runs often."""
     is_ours = gc.get_freeze_count() == 0
     if is_ours:
         gc.freeze()
@@ -208,7 +209,7 @@ def _collecting_new_objects_only() -> Iterator[None]:
 
 
 def _measured(view: RunView, errors: Sequence[dict[str, Any]]) -> dict[str, str]:
-    """Return what only the results say of what ran: the total cost, and the questions that hit the recursion limit."""
+    """Return facts that only the results have: the total cost, and the questions that hit the recursion limit."""
     costs = [line for line in view.spent if line.metric in (AGENT_COST, JUDGES_COST)]
     parts = [f"{line.name[0].lower()}{line.name[1:]} {dollars(line.total)}" for line in costs if len(costs) > 1]
     tokens = [f"; {line.total:,.0f} tokens of the agent" for line in view.spent if line.metric == TOTAL_TOKENS]

@@ -1,4 +1,4 @@
-"""The tables in the terminal of the runs in a folder, and of how their scores and costs changed."""
+"""Terminal tables of the runs in a folder, and of how their scores and costs changed."""
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path

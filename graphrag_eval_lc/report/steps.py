@@ -18,7 +18,7 @@ from graphrag_eval_lc.view.failures import with_label
 
 @dataclass(slots=True)
 class ReferenceStep:
-    """A reference step: its place, how matchers and reports read it, and what the matching said of it."""
+    """A reference step: its place, how matchers and reports read it, and the outcome of matching."""
 
     group: int
     place: int
@@ -33,7 +33,7 @@ class ReferenceStep:
 class SampleSteps:
     """The steps of a result as the sections of a report read them; outputs are parsed at most once.
 
-    ``views`` says how the config has steps read, where several results are; None: it is made here.
+    ``views`` reads steps as the config says; pass one object for several results. None creates it here.
     """
 
     def __init__(self, result: Step, config: EvaluationConfig, views: StepViews | None = None) -> None:
@@ -70,7 +70,7 @@ class SampleSteps:
 
 
 def step_groups(steps: SampleSteps) -> list[list[dict[str, Any]]]:
-    """Return the groups of reference steps, each step with what became of it."""
+    """Return the groups of reference steps, each step with its outcome."""
 
     def fits(reference: Step, actual: Step) -> bool:
         return steps.name_of(actual) in names_that_fulfil(str(reference.get("name")))
@@ -86,7 +86,7 @@ def step_groups(steps: SampleSteps) -> list[list[dict[str, Any]]]:
 
 
 def uses_of(groups: Sequence[Sequence[Mapping[str, Any]]]) -> dict[int, str]:
-    """Say which reference step each actual step fulfils, or comes nearest to, by the actual step's index."""
+    """Return, by the index of an actual step, which reference step it fulfils or comes nearest to."""
     signs = {False: ("✓", "≈ nearest:"), True: ("✓", "≈ in part:")}
     uses: dict[int, str] = {}
     for is_matched, (whole, part) in signs.items():  # what a call fulfils says more than what it comes nearest to
@@ -120,9 +120,9 @@ def _step_record(steps: SampleSteps, reference: ReferenceStep, at: int | None) -
     }
     if is_undecided:
         record["may_fit"] = True
-    if score > 0 and outcome == "mismatch":  # graded: worth something, although it does not fit
+    if score > 0 and outcome == "mismatch":  # graded: it scores something, although it does not match
         record["in_part"] = True
-    # Of undecided results it is not known which rows differ.
+    # If results are undecided, it is unknown which rows differ.
     if at is not None and score < 1.0 and not is_undecided and reference.kind.shown_as == "rows":
         actual = steps.actual[at]
         if steps.name_of(actual) == step.get("name") and actual.get("status") == "success":
@@ -134,7 +134,7 @@ def _step_record(steps: SampleSteps, reference: ReferenceStep, at: int | None) -
 
 
 def _doubts(rows: Mapping[str, Any], diagnosis: Step) -> Iterator[str]:
-    """Say of which columns equal values may be equal by chance, as the query has them from another property."""
+    """Name the columns whose values may be equal by chance, as the query reads them from another property."""
     for each in (diagnosis.get("query") or {}).get("differences") or () if rows["equal"] else ():
         if each.get("column") is not None:
             yield (
@@ -144,5 +144,5 @@ def _doubts(rows: Mapping[str, Any], diagnosis: Step) -> Iterator[str]:
 
 
 def step_views(config: EvaluationConfig) -> StepViews:
-    """Return how a config has steps read."""
+    """Return the reader of steps for a config."""
     return StepViews(config.steps, config.sparql, config.retrieval)

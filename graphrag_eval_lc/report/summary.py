@@ -1,4 +1,4 @@
-"""What a terminal shows at the end of a run: the headline, why questions failed, the worst of them, then scores."""
+"""What the terminal shows at the end of a run: the headline, why questions failed, the worst of them, and scores."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Final
@@ -136,7 +136,7 @@ def _main_table(view: RunView) -> FittedTable:
     differ = any(score.mean != score.mean_answered for score in scores if score is not None)
 
     def cells(place: _Place) -> Iterator[str]:
-        """Yield counts and means; of the mean of templates, which has no counts, only means."""
+        """Yield counts and means; the mean of templates has no counts."""
         lines = [place] if isinstance(place, TemplateLine) else view.templates
         has_counts = place != _OF_TEMPLATES
         yield f"{sum(line.questions for line in lines):,}" if has_counts else ""
@@ -253,13 +253,13 @@ def _score_cells(view: RunView, place: _Place, metrics: Iterable[str]) -> Iterat
 
 
 def _left_out(view: RunView, metrics: Iterable[str]) -> list[str]:
-    """Say which scores some questions do not have."""
+    """Say which scores are missing for some questions."""
     lines = [line for metric in metrics if (line := _score(view, metric)) is not None and line.without]
     return [f"{line.metric}: {line.questions:,} of {view.headline.questions:,} questions have it" for line in lines]
 
 
 def _failures_note(view: RunView, metrics: Iterable[str]) -> list[str]:
-    """Say what the means are over, if some questions failed."""
+    """Say which questions the means cover, if some failed."""
     lines = [line for metric in metrics if (line := _score(view, metric)) is not None]
     differ = any(line.mean != line.mean_answered for line in lines)
     return ["failed questions count as 0; in brackets the mean of the answered ones"] if differ else []

@@ -1,4 +1,4 @@
-"""What an agent did on one question, in time: its tool calls, and its model calls with their messages."""
+"""What an agent did on one question, in order of time: its tool calls, and its model calls with their messages."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
@@ -36,7 +36,7 @@ def timeline(steps: Sequence[Mapping[str, Any]], first: float = 0.0) -> list[dic
     for at, step in enumerate(steps):
         time, identifier, parent = _timestamp(str(step.get("execution_timestamp"))), step.get("id"), None
         if (parent_id := step.get("parent_id")) is not None:
-            parent = last_with_id.get(str(parent_id))  # of several calls with one id the nearest before
+            parent = last_with_id.get(str(parent_id))  # if calls share an id, the nearest one before
         event = {
             "kind": "tool",
             "name": shown_name(step.get("name")),

@@ -39,8 +39,8 @@ Mark = dict[str, Any]
 def write_trend(trend: RunTrend, path: str | PathLike[str], *, comparisons: bool = True) -> Path:
     """Write a trend as one HTML file, and the comparison of each run with its baseline.
 
-    These are in a folder next to the file, which is called as it is and ``_comparisons``. Those that are there and were
-    made of the same results stay.
+    The comparisons are in a folder next to the file, named like it with ``_comparisons`` at the end. Existing ones that
+    were made from the same results are kept.
 
     Raises:
         MissingExtraError: Jinja2 or scipy is not installed.
@@ -76,7 +76,7 @@ def _comparison_pages(trend: RunTrend, target: Path) -> Iterator[tuple[Path, Pat
             continue
         try:
             comparison = compare_runs(point.baseline, point.run.path)
-        except ComparisonError:  # they have no question or no metric in common
+        except ComparisonError:  # the runs share no question or no metric
             continue
         try:
             folder.mkdir(parents=True, exist_ok=True)
@@ -96,7 +96,7 @@ def _name(runs: Sequence[StoredRun]) -> str:
 
 
 def _stamp(runs: Sequence[StoredRun], chosen_from: int) -> bytes:
-    """Return what the end of a comparison says of the results that it is made of; clocks that jump matter nothing."""
+    """Return the end of a comparison's file, which identifies the results that it was made from without file times."""
     known = [(run.path / RESULTS_FILE).lstat() for run in runs if (run.path / RESULTS_FILE).is_file()]
     of_choice = f" chosen from {chosen_from}" if chosen_from > 1 else ""
     return f"<!-- results {[(each.st_size, each.st_mtime_ns) for each in known]}{of_choice} -->\n".encode()
@@ -188,7 +188,7 @@ def _marks(
 ) -> Iterator[Mark]:
     """Yield the points of a chart; runs without a value leave their place empty.
 
-    A line joins a run with the one before only where both have questions in common.
+    A line joins a run with the one before only if both have questions in common.
     """
     width = 100 / len(values)
 

@@ -17,8 +17,8 @@ def has_same_name(reference: Step, actual: Step) -> bool:
 def fulfilling_steps(result: Mapping[str, Any], fits: Fits = has_same_name) -> dict[tuple[int, int], int]:
     """Match the fulfilled reference steps, each as (group, place), to the indices of the actual steps that fulfil them.
 
-    No actual step fulfils two: of several with the same id, the later ones fulfil the later reference steps, and
-    ``fits`` decides between them.
+    No actual step fulfils two reference steps. If several actual steps share an id, the later ones fulfil the later
+    reference steps, and ``fits`` decides between them.
 
     Example:
         >>> steps = [{"name": "a", "id": None}, {"name": "a", "id": None}]
@@ -45,8 +45,8 @@ def named_step(
 ) -> int | None:
     """Return the index of the actual step that a match or a diagnosis names by its id, or its index if it has none.
 
-    If several steps have the same id, it is the last one that fits the reference step, and of those one that succeeded;
-    one whose index is ``taken`` only if there is no other.
+    If several steps have the same id, it is the last one that fits the reference step, preferably one that succeeded. A
+    step whose index is in ``taken`` is returned only if there is no other.
     """
 
     def rank(at: int) -> tuple[bool, bool, bool, int]:

@@ -1,7 +1,7 @@
 """HTML for notebooks: small tables that read in light and dark themes, and in which all data is text.
 
-It has no script, and sets no colour of a text or behind one: those are the theme's. Every text is cut before it is
-escaped, so that what is shown stays small.
+The HTML has no script, and sets no text or background colours: those belong to the theme. Every text is cut before
+it is escaped, so that the output stays small.
 """
 
 import re
@@ -25,13 +25,13 @@ _RAW_TIMES: Final = 4
 _LEFT = ' style="text-align: left"'
 _CAPTION = ' style="text-align: left; font-weight: bold"'
 _RIGHT = ' style="text-align: right; white-space: nowrap; font-variant-numeric: tabular-nums"'
-# Names stay whole where they can; long texts, which may be without a space, break anywhere.
+# Names stay whole if possible; long texts, which may have no space, break anywhere.
 _NAME = ' style="text-align: left; max-width: 30em; overflow-wrap: break-word"'
 _TEXT = ' style="text-align: left; max-width: 40em; overflow-wrap: anywhere"'
-# A fixed width, as a cell of a table takes no share of one that is not known.
+# A fixed width: a percentage has no effect in a table cell whose width is unknown.
 _TRACK = "display: inline-block; width: 6em; height: 0.7em; background: rgba(128, 128, 128, 0.3)"
 _BAR = "height: 100%; background: #2c7bb6"
-# Two colours of the plots, as light on dark as they are dark on light.
+# Two colours of the plots, with the same contrast on a light and on a dark background.
 _MARKS = {"better": "#2c7bb6", "worse": "#c2501a"}
 
 
@@ -63,8 +63,8 @@ class Column:
 
 
 def short_html(text: str, longest: int = LONGEST_TEXT) -> str:
-    r"""Return a text on one line, cut and escaped; what hides in it is shown."""
-    # Of a long text the beginning is enough, which is cut before all else is done with it.
+    r"""Return a text on one line, cut and escaped; hidden characters are made visible."""
+    # The beginning of a long text is enough; cutting it first keeps the rest fast.
     start = text[: _RAW_TIMES * longest]
     line = _SPACES.sub(" ", start).strip(" ")
     end = "…" if len(line) <= longest and len(start) < len(text) else ""
@@ -111,7 +111,7 @@ def paragraphs_html(texts: Iterable[str]) -> str:
 
 
 def page_html(*parts: str) -> str:
-    """Return parts as one; in it no dollar sign begins a formula, which it else does in Jupyter."""
+    """Join parts into one page; without its class, Jupyter would read dollar signs as formulas."""
     return f'<div class="tex2jax_ignore mathjax_ignore">{"".join(parts)}</div>'
 
 

@@ -9,7 +9,7 @@ from graphrag_eval_lc.texts import counted, plural
 from graphrag_eval_lc.view import RunView
 from graphrag_eval_lc.view.failures import lines_of
 
-# More of them make no small table.
+# With more means, the table is no longer small.
 _MOST_MEANS: Final = 12
 _MOST_TEMPLATES: Final = 12
 _MOST_GROUPS: Final = 12

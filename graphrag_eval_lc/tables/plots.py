@@ -116,14 +116,14 @@ def _no_values(metric: str) -> OptionError:
 
 
 def _mean(values: Iterable[float | None], metric: MetricSpec) -> float:
-    """Return the mean by which templates are sorted; the worst there is where all failed and failures do not count."""
+    """Return the mean by which templates are sorted; the worst possible if all failed and failures do not count."""
     counted = [metric.value_of_failure if value is None else value for value in values]
     known = [value for value in counted if value is not None]
     return fmean(known) if known else inf if metric.lower_is_better else -inf
 
 
 def _classes(values: list[float]) -> tuple[Callable[[float], str], Sequence[str], Sequence[str]]:
-    """Return a function from value to class, the classes from the highest on, and the colours from the best on."""
+    """Return a function from value to class, the classes from highest to lowest, and the colours from best to worst."""
     if not values or 0 <= min(values) <= max(values) <= 1:
         return (
             lambda value: _SCORE_CLASSES[0 if value == 1 else 1 if value >= 0.5 else 2 if value > 0 else 3],
@@ -154,7 +154,7 @@ def plot_templates(
         interval = mean_interval(values[name], range(len(values[name])), bounds=spec.bounds_of(values[name]))
         if interval is not None:
             _draw_interval(ax, place, interval.low, interval.high, solid_capstyle="butt")
-    # A point at the end of the axis is drawn whole.
+    # Do not clip a point at the end of the axis.
     ax.plot([means[name] for name in drawn], range(len(drawn)), "o", color=BETTER, clip_on=False)
     ax.axvline(fmean(every), color=NEUTRAL, linestyle="--", linewidth=1)
     _limit_to_range(ax, spec, every)
@@ -189,7 +189,7 @@ def _draw_interval(ax: "Axes", place: int, low: float, high: float, **style: Any
 def _limit_to_range(ax: "Axes", spec: MetricSpec, values: Collection[float]) -> None:
     """Begin the axis at the least possible value, such as 0, and end it at the greatest, if one is known.
 
-    The axis is that of the usual range where all values lie in it, else of the whole range.
+    The axis shows the usual range if all values lie in it, else the whole range.
     """
     for low, high in filter(None, (spec.usual_range, spec.range)):
         if (low is None or low <= min(values)) and (high is None or max(values) <= high):

@@ -106,6 +106,6 @@ class Results(list[Result]):
         return run_html("Results", run_view(self, metrics=scores(self.table()), most_failures=_SHOWN_FAILURES), counts)
 
 
-# In YAML they are a plain list.
+# YAML writes them as a plain list.
 for _representer in (SafeRepresenter, Representer):
     _representer.add_representer(Results, SafeRepresenter.represent_list)

@@ -19,7 +19,7 @@ def questions_table(results: Iterable[Mapping[str, Any]]) -> Table:
     """Return results as a table with a row for each.
 
     Its columns are ``question_id``, ``repeat`` (1 if a question was asked once), ``template_id`` and ``status``,
-    then each number that any result has, then each text. Lists and dicts only give these numbers: ``steps_total``
+    then each number that any result has, then each text. Lists and dicts only add these numbers: ``steps_total``
     (calls of the agent), ``steps_extra``, ``steps_repeated``, ``steps_failed``, ``steps_undecided`` and
     ``steps_outputs_cut`` of ``steps_counts``, ``llm_calls`` and ``capture_warnings`` (how many), and for each
     ``retrieval_…`` metric of the steps its mean, of a cost its sum.
@@ -81,7 +81,7 @@ def steps_table(results: Iterable[Mapping[str, Any]]) -> Table:
     Its columns are ``question_id``, ``repeat``, ``template_id``, ``position`` (from 0), ``name`` and ``status``;
     ``matched`` says whether the call fulfils a reference step, ``reference_group`` and ``reference_step`` (from 0)
     which one, and ``reference_score`` how well. Then come ``elapsed_sec`` and every other number and text of the
-    step: the values of its metrics, its ``id``, its ``args`` as JSON, its ``error``. Of the output there is only the
+    step: the values of its metrics, its ``id``, its ``args`` as JSON, its ``error``. The output only adds its
     length, ``output_characters``.
 
     Example:

@@ -47,7 +47,7 @@ _REFERENCE_COLUMNS = (
 class ShownQuestion:
     """A question of a run as tables in a notebook, and as lines of text elsewhere.
 
-    Long texts are cut, secrets masked, and of many steps the first are shown; the attribute ``result`` has all of it.
+    Long texts are cut, secrets masked, and only the first of many steps shown; the attribute ``result`` has everything.
 
     Example:
         >>> step = {"name": "now", "args": {}, "id": "c1", "status": "success", "output": "12:00"}
@@ -115,7 +115,7 @@ class ShownQuestion:
         return [*((name, _text(value)) for name, value in facts.items()), *values]
 
     def _calls(self) -> Iterator[tuple[int, str, str, str, str, int | None]]:
-        """Yield of each call its number, name, status, arguments, outcome, and the group whose step it fulfils."""
+        """Yield the number, name, status, arguments and outcome of each call, and the group whose step it fulfils."""
         fulfils = {at: group + 1 for (group, _), at in fulfilling_steps(self.result).items()}
         for at, step in enumerate(self.result.get("actual_steps") or ()):
             outcome = step.get("error") if step.get("status") == "error" else step.get("output")
@@ -123,7 +123,7 @@ class ShownQuestion:
             yield at + 1, str(step.get("name")), str(step.get("status", "")), *texts, fulfils.get(at)
 
     def _references(self) -> Iterator[tuple[int, str, float | None, str]]:
-        """Yield of each reference step its group, from 1, its name, its score if it is known, and why it has that."""
+        """Yield each reference step's group, from 1, its name, its score if that is known, and the reason for it."""
         diagnosis = self.result.get("steps_diagnosis") or ()
         for group, steps in enumerate(self.result.get("reference_steps") or ()):
             known = diagnosis[group] if group < len(diagnosis) else ()
@@ -137,7 +137,7 @@ def _more(rows: Sequence[object]) -> str:
 
 
 def _text(value: object) -> str:
-    """Return the beginning of a value's text, more of it than is shown, with its secrets masked."""
+    """Return the beginning of a value's text, with secrets masked; it is longer than what is shown."""
     return masked_text(str(value)[: 4 * LONGEST_TEXT])
 
 

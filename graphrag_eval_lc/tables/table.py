@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 Row = Mapping[str, Any]
 
-# Spreadsheets drop blanks and line breaks in front, and Excel reads full-width signs as the others.
+# Spreadsheets drop leading blanks and line breaks, and Excel reads full-width signs like the usual ones.
 _FORMULA = re.compile("[\t\r]|[\\s\x00-\x1f\u200b\ufeff]*[=+@\uff1d\uff0b\uff0d\uff20-]")
 
 
@@ -46,7 +46,7 @@ class Table:
         return Table(tuple(sorted(self.columns, key=texts.__contains__)), self.rows)
 
     def to_pandas(self) -> "pd.DataFrame":
-        """Return the table as a frame; what is absent is missing there.
+        """Return the table as a frame; absent cells are missing values.
 
         Raises:
             MissingExtraError: pandas is not installed.
@@ -60,10 +60,10 @@ class Table:
     def to_csv(self, path: str | PathLike[str]) -> Path:
         """Write the table as comma-separated values in UTF-8; absent cells are empty.
 
-        Spreadsheets run a text that begins with ``=``, ``+``, ``-`` or ``@``, also full-width and after blanks or line
-        breaks, as a formula, and a text of an agent or a graph may begin so. It gets a ``'`` before it, by which
-        spreadsheets know a text; so does one that begins with a tab or a carriage return. Numbers stay as they are,
-        also as texts.
+        Spreadsheets run a text that begins with ``=``, ``+``, ``-`` or ``@`` as a formula, even if the sign is
+        full-width or follows blanks or line breaks. A text of an agent or a graph may begin so. Such a text is written
+        with a leading ``'``, which marks it as text; so is one that begins with a tab or a carriage return. Numbers
+        are unchanged, even if they are texts.
 
         Returns:
             The file.
@@ -99,7 +99,7 @@ def _is_number(text: str) -> bool:
 
 # The lists in results whose lengths are columns of a table of questions.
 COUNTED_LISTS = ("llm_calls", "capture_warnings")
-# Columns of that table that hold numbers but are no metrics.
+# Columns of that table that hold numbers but are not metrics.
 _NO_METRICS = frozenset(
     {
         "repeat",
@@ -134,7 +134,7 @@ def scores(table: Table) -> list[str]:
 
 
 def value_in(row: Row, metric: str) -> float | None:
-    """Return a row's number of a metric; if it lacks an upper bound, what that bounds."""
+    """Return a row's number for a metric; for a missing upper bound, the value that it would bound."""
     value = measured(row.get(metric))
     return measured(row.get(UPPER_BOUNDS.get(metric, metric))) if value is None else value
 
@@ -142,7 +142,7 @@ def value_in(row: Row, metric: str) -> float | None:
 def means(rows: Sequence[Row], metrics: Iterable[str]) -> dict[str, float]:
     """Return the mean of each metric over the answered questions that have it.
 
-    An upper bound's is over those that have what it bounds.
+    The mean of an upper bound is over the questions that have the value that it bounds.
     """
     answered = [row for row in rows if row["status"] != "error"]
     found = {}
@@ -158,9 +158,9 @@ _INT64 = range(-(2**63), 2**63)
 def write_parquet(table: Table, path: str | PathLike[str]) -> Path:
     """Write a table as a Parquet file; absent cells are null, and an existing file is replaced.
 
-    A column is of booleans, of 64-bit integers, of doubles (also if integers and floats are mixed, or an integer is
-    larger) or of texts. If it holds several of these, or lists and objects, all its cells are texts, the latter as
-    JSON.
+    A column holds booleans, 64-bit integers, doubles (also if integers and floats are mixed, or an integer is larger)
+    or texts. If it mixes several of these, or holds lists or objects, all its cells are texts; lists and objects are
+    written as JSON.
 
     Raises:
         MissingExtraError: pyarrow is not installed.

@@ -1,7 +1,7 @@
 """Which attribute of a span means what: a table for each convention.
 
-The names of OpenTelemetry's GenAI conventions are still in development: a new one is one more entry here. Of several
-keys the first that a span has counts.
+The names of OpenTelemetry's GenAI conventions are still in development: add an entry here for a new one. If a row lists
+several keys, the first one that a span has counts.
 """
 
 from collections.abc import Mapping

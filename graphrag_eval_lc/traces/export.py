@@ -22,7 +22,7 @@ from graphrag_eval_lc.retrying import RetryPolicy
 from graphrag_eval_lc.texts import text_of
 
 _SCOPE: Final = "graphrag_eval_lc"
-_WRAPPED: Final = ("tool_call_id", '"output"', '"raw_output"')  # texts that readers take for a message around an output
+_WRAPPED: Final = ("tool_call_id", '"output"', '"raw_output"')  # readers mistake such an output for a message
 _TOKENS: Final = {
     INPUT_TOKENS: ("llm.token_count.prompt", "gen_ai.usage.input_tokens"),
     OUTPUT_TOKENS: ("llm.token_count.completion", "gen_ai.usage.output_tokens"),
@@ -89,7 +89,7 @@ class _Exported:
         models, steps = response.get("llm_calls") or (), response.get("actual_steps") or ()
         starts = [self._start(call.get("started_at")) for call in models]
         step_starts: list[float] = []
-        for step in steps:  # one without a time begins after the one before it
+        for step in steps:  # a step without a time begins right after the start of the one before
             before = step_starts[-1] if step_starts else self._started
             step_starts.append(_seconds(step.get("execution_timestamp")) or before + 1e-6)
         ends = [start + _number(each.get(ELAPSED_SEC)) for start, each in zip(starts, models, strict=True)]
@@ -156,7 +156,7 @@ class _Exported:
 def _asked(
     starts: Sequence[float], steps: Sequence[Mapping[str, Any]], step_starts: Sequence[float]
 ) -> dict[int, list[int]]:
-    """Return for each model call which steps it asked for: those that began after it and before the next one."""
+    """Return for each model call the steps that it requested: those that began after it and before the next call."""
     asked: dict[int, list[int]] = {}
     for at, (step, started) in enumerate(zip(steps, step_starts, strict=True)):
         before = [place for place, start in enumerate(starts) if start <= started]
@@ -192,7 +192,7 @@ def _tool(step: Mapping[str, Any], place: int) -> dict[str, Any]:
     if not is_error(step):
         given = step.get("output")
         output = masked_text(given if isinstance(given, str) else "" if given is None else json_text(given))
-        if not output or any(mark in output for mark in _WRAPPED):  # readers take an empty attribute for a missing one
+        if not output or any(mark in output for mark in _WRAPPED):  # readers mistake an empty text for a missing one
             message = {"type": "tool", "content": output, "tool_call_id": call_id, "status": "success"}
             output = json_text({"output": message})
     return {
@@ -292,15 +292,15 @@ class OTLPSender:
         self._policy = RetryPolicy(max_retries=4)
 
     def send(self, request: Mapping[str, Any], *, retries: bool = True) -> str | None:
-        """Send a request in OTLP/JSON's form, again after errors that pass with time.
+        """Send a request in OTLP/JSON's form, with retries after transient errors.
 
         Returns:
-            Why the receiver rejected a part of it; None if it took all.
+            Why the receiver rejected a part of it; None if it accepted all.
 
         Raises:
             httpx.HTTPError: The receiver cannot be reached, or refuses it.
         """
-        import httpx  # scoring has no use for it, and loads this module
+        import httpx  # imported late: scoring loads this module, but does not need httpx
 
         body = self._parse(_with_base64(request), self._request()).SerializeToString()
         attempt = 1

@@ -1,4 +1,4 @@
-"""JSON of any size, read part by part: the caller says which lists and objects are entered, all else is one value."""
+"""A streaming JSON reader: the caller chooses which lists and objects to enter; anything else is read as one value."""
 
 import json
 from collections.abc import Iterator
@@ -9,7 +9,7 @@ from graphrag_eval_lc.errors import ResponsesError
 _CHUNK = 1 << 20
 _BLANKS = " \t\n\r"
 _DECODER = json.JSONDecoder()
-# A parser that fails this near to the end of what is read may only lack the rest: -Infinity, two escaped surrogates.
+# A parser that fails this close to the end of the buffer may only need more input: -Infinity, escaped surrogates.
 _NEAR_THE_END = 12
 _SIGNS = frozenset(".eE+-")
 _LONGEST_SIGN = 2
@@ -18,7 +18,7 @@ _LONGEST_SIGN = 2
 class JsonStream:
     """The JSON values of a file, one after the other, with or without lines between them.
 
-    Memory holds the largest value that is read at once, and never what has been read.
+    Memory holds only the value that is being read.
 
     Args:
         file: The file, open for reading as text.
@@ -124,7 +124,7 @@ class JsonStream:
         return found
 
     def _read_more(self) -> bool:
-        """Read on, and return whether there was more; long values are read in ever larger parts."""
+        """Read more input, and return whether there was any; long values are read in ever larger parts."""
         if self._has_ended:
             return False
         rest = len(self._text) - self._at

@@ -1,4 +1,4 @@
-"""LangSmith's runs read as calls: those that it exports, one by one, and trees of them with ``child_runs``."""
+"""LangSmith's runs read as calls: exported runs, one by one, and trees of runs with ``child_runs``."""
 
 import ast
 import re
@@ -20,7 +20,7 @@ from graphrag_eval_lc.traces.whole_traces import LATEST, AskedCall, CallKind, Tr
 
 SOURCE = "langsmith"
 _KINDS: Mapping[str, CallKind] = {"llm": "model", "tool": "tool", "retriever": "retriever"}
-# Of older exports: counts of a run next to its outputs.
+# Older exports have the counts of a run next to its outputs.
 _RUN_TOKENS = dict(zip(("prompt_tokens", "completion_tokens", TOTAL_TOKENS), TOKENS, strict=True))
 _CONSTRUCTED = {"lc", "type", "id", "kwargs"}
 _OUTPUT = "output"
@@ -56,7 +56,7 @@ def langsmith_calls(run: object) -> Iterator[TracedCall]:
 
 
 def _record(run: object) -> Mapping[str, Any]:
-    """Return a run's fields; those of an object of LangSmith's client without what it keeps for itself."""
+    """Return a run's fields; those of a LangSmith client object without its private ones."""
     if isinstance(run, BaseModel):
         return {name: getattr(run, name, None) for name in (*type(run).model_fields, "child_runs")}
     if not is_run(run):
@@ -122,7 +122,7 @@ def _first(
 
 
 def _question_parts(inputs: object) -> object:
-    """Return the inputs of a run with their messages as such; those of a function may have one input of any name."""
+    """Return the inputs of a run with LangChain's messages; if no key holds the question, the only text among them."""
     loaded = _loaded(inputs)
     if isinstance(loaded, Mapping) and question_in(loaded) is None:
         return only_text(loaded) or loaded
@@ -179,7 +179,7 @@ def _result(outputs: object) -> LLMResult:
         message, text = as_message(generation.get("message")), generation.get("text")
         info = dict(_mapping(generation.get("generation_info")))
         if isinstance(message, AIMessage):
-            # The token counts of the info would be taken for the message's, were they in both.
+            # Token counts in the info would be added to those of the message if both had them.
             made = ChatGeneration(message=message, generation_info=info)
         else:
             made = Generation(text=text if isinstance(text, str) else "", generation_info=info)
@@ -257,7 +257,7 @@ def _error_text(value: object) -> str | None:
 
 
 def _literal_text(text: str) -> str:
-    """Return what a literal of Python says, else the literal; of several the first."""
+    """Return the value of a Python string literal (of several, the first); the text itself if it is not one."""
     try:
         said = ast.literal_eval(f"({text},)" if text else "('',)")[0]
     except (ValueError, SyntaxError, MemoryError, RecursionError):
@@ -268,7 +268,7 @@ def _literal_text(text: str) -> str:
 def _loaded(value: Any, depth: int = _DEEPEST) -> Any:
     """Return a value with its messages as LangChain's, also those that were written as constructors.
 
-    What is nested more deeply than messages are stays as it is.
+    Values that are nested more deeply than messages are left unchanged.
     """
     if depth == 0:
         return value
@@ -284,7 +284,7 @@ def _loaded(value: Any, depth: int = _DEEPEST) -> Any:
 
 
 def _constructed(value: Mapping[str, Any], depth: int) -> Any:
-    """Return what LangChain wrote as a constructor: a message, else its arguments; nothing is imported for it."""
+    """Return what LangChain serialised as a constructor: a message, else its arguments. Nothing is imported."""
     arguments = {key: _loaded(each, depth - 1) for key, each in value["kwargs"].items()}
     if "content" in arguments and "type" not in arguments:
         names = value["id"] if isinstance(value["id"], list) else []
@@ -310,7 +310,7 @@ def _seconds(value: object) -> float | None:
     if not isinstance(value, datetime):
         return None
     seconds = (value if value.tzinfo else value.replace(tzinfo=UTC)).timestamp()
-    return seconds if 0 <= seconds < LATEST else None  # near the years 1 and 9999 UTC may have no such time
+    return seconds if 0 <= seconds < LATEST else None  # near the years 1 and 9999 the time may not exist in UTC
 
 
 def _mapping(value: object) -> Mapping[str, Any]:

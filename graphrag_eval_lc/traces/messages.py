@@ -1,4 +1,4 @@
-"""Messages to and from models in the forms of tracers: their roles, texts, and the calls that they ask for."""
+"""Messages to and from models, in any tracer's form, go in; their roles, texts and requested tool calls come out."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
@@ -34,7 +34,7 @@ class Message(NamedTuple):
     Attributes:
         role: user, assistant, system or tool.
         text: Its text; None if it has none.
-        asked: The calls of tools that it asks for.
+        asked: The tool calls that it requests.
         answers: The id of the call that it answers.
         is_error: Whether it says that the call failed.
         artifact: What LangChain's tool returned next to its text.
@@ -147,7 +147,7 @@ def _openai_item(fields: Mapping[str, Any]) -> Message | None:
 
 
 def _block(block: Any) -> Any:
-    """Return a part of a content, of OpenInference's the one in ``message_content``."""
+    """Return a content block; OpenInference wraps it in ``message_content``."""
     inner = block.get("message_content") if isinstance(block, Mapping) else None
     return inner if isinstance(inner, Mapping) else block
 
@@ -183,7 +183,7 @@ def _asked(calls: Any) -> Iterator[AskedCall]:
 
 
 def _asked_in(block: Any) -> Iterator[AskedCall]:
-    """Yield the call that a part of a content asks for."""
+    """Yield the tool call that a content block requests."""
     if not isinstance(block, Mapping):
         return
     if block.get("type") in ("tool_call", "tool_use") and "name" in block:
@@ -211,7 +211,7 @@ def last_question(messages: Sequence[Message]) -> str | None:
 
 
 def last_answer(messages: Sequence[Message]) -> str | None:
-    """Return the text of a model's last message that asks for no tool; None without one."""
+    """Return the text of a model's last message without a tool call; None if there is none."""
     texts = (message.text for message in reversed(messages) if message.role == "assistant" and not message.asked)
     return next(texts, None)
 

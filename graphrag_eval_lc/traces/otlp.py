@@ -20,7 +20,7 @@ _SCOPE = frozenset({"scope", "instrumentationLibrary", "instrumentation_library"
 _FAILED = frozenset({"2", "STATUS_CODE_ERROR", "ERROR", "StatusCode.ERROR"})
 _ENDED_WELL = frozenset({"1", "STATUS_CODE_OK", "OK", "StatusCode.OK"})
 _BYTES_OF_IDS = (8, 16)
-_LIMIT = 128  # of attributes, in the SDKs' defaults; the oldest make room for new ones
+_LIMIT = 128  # the SDKs' default limit of attributes; beyond it, new ones replace the oldest
 _INTEGER = re.compile("-?[0-9]{1,20}")  # of 64 bits
 _HEX_DIGITS = frozenset("0123456789abcdef")
 
@@ -40,7 +40,7 @@ class SpanReader:
         self.without_start = 0
 
     def warnings(self) -> Iterator[str]:
-        """Yield what is to be known of the spans that were read."""
+        """Yield what the user should know about the spans that were read."""
         limit = "set OTEL_SPAN_ATTRIBUTE_COUNT_LIMIT to 1000 or more for the agent that records them"
         if self.cut:
             yield (
@@ -166,7 +166,7 @@ def _attributes(value: Any) -> dict[str, Any]:
 
 
 def _value(value: Any) -> Any:
-    """Return the plain value of one that is typed: ``{"intValue": "12"}`` is 12."""
+    """Return the plain value of a typed one: ``{"intValue": "12"}`` is 12."""
     if not isinstance(value, Mapping) or not value:
         return None if value == {} else value
     kind, inner = next(iter(value.items()))

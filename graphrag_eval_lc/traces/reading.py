@@ -1,4 +1,4 @@
-"""A file of traces, or runs of LangSmith, go in; its format is recognised, and responses to the questions come out."""
+"""A file of traces, or runs of LangSmith, go in; the format is detected, and responses to the questions come out."""
 
 import gzip
 from collections.abc import Callable, Iterable, Iterator
@@ -31,9 +31,9 @@ _ZIPPED = b"\x1f\x8b"
 def read_calls(path: str | PathLike[str], warn: Callable[[str], object]) -> Iterator[list[TracedCall]]:
     """Yield the calls of each trace in a file, in the order of their starts; the trace that began first comes first.
 
-    The file has OTLP/JSON, printed spans or LangSmith's runs, and may be zipped by gzip. The spans of a trace may be
-    scattered over it; it is read once. Memory holds one trace at a time, and the largest single span or run. ``warn``
-    is called at the end with each thing to know of the file.
+    The file has OTLP/JSON, printed spans or LangSmith's runs, and may be compressed with gzip. It is read once, and the
+    spans of a trace may be scattered over it. Memory holds one trace at a time, and the largest single span or run.
+    ``warn`` is called at the end with each warning about the file.
 
     Raises:
         ResponsesError: The file cannot be read, is not valid JSON, or has no traces.
@@ -88,7 +88,7 @@ def _calls(path: str | PathLike[str], spans: SpanReader) -> Iterator[TracedCall]
 
 
 def _about_others(traces: int) -> Iterator[str]:
-    """Yield a warning of traces, such as those of a web server, in which no call is of an agent, model or tool."""
+    """Yield a warning about traces, such as those of a web server, in which no call is of an agent, model or tool."""
     if traces:
         yield (
             f"{counted(traces, 'trace')} without a call of an agent, a model or a tool, in the words of "

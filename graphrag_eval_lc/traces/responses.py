@@ -1,4 +1,4 @@
-"""From the calls of a trace to the response of one question: which question it is, and what capture would have made."""
+"""The calls of a trace go in; the response to its question comes out, as capture would have recorded it."""
 
 import re
 import unicodedata
@@ -42,7 +42,7 @@ def responses_of(calls: Sequence[TracedCall]) -> Iterator[Response]:
 
 
 class _Tree:
-    """The calls of a trace by the calls in which they happened, in the order of their starts."""
+    """The calls of a trace as a tree, by parent, in the order of their starts."""
 
     def __init__(self, calls: Iterable[TracedCall]) -> None:
         self.calls = sorted(calls, key=lambda call: call.started)
@@ -53,7 +53,7 @@ class _Tree:
 
     @property
     def first(self) -> TracedCall:
-        """The first call that happened in no other; the first of all where each happened in another, in a circle."""
+        """The first call without a parent; the first of all if parents form a cycle."""
         return self._children.get(None, self.calls)[0]
 
     def _parent_id(self, call: TracedCall) -> str | None:
@@ -86,7 +86,7 @@ class _Tree:
 
 
 class _Asked(NamedTuple):
-    """A call for which a model asked: by which of the models, and as which of its calls."""
+    """A call that a model requested: the index of the model call, and of the request in it."""
 
     number: int
     position: int
@@ -160,7 +160,7 @@ class _Trace:
         return next((call.question for call in calls if call.question is not None), None)
 
     def _answer(self) -> str | None:
-        """Return the answer of the head, of the agent, or of the last model that asked for no tool."""
+        """Return the answer of the head, of the agent, or of the last model that requested no tool."""
         for call in (self._head, *self._outermost()):
             if call.answer is not None:
                 return call.answer
@@ -175,7 +175,7 @@ class _Trace:
     # --- steps ---
 
     def _ordered(self) -> list[TracedCall]:
-        """Return the steps as models asked for them, each followed by those that happened in it."""
+        """Return the steps in the order in which models requested them, each followed by its nested steps."""
         inner: dict[str | None, list[TracedCall]] = {}
         for step in self._steps:
             inner.setdefault(self._around[step.id], []).append(step)
@@ -245,7 +245,7 @@ class _Trace:
             yield f"the trace does not say how these ended, and they count as errors: {names}"
 
     def _unanswered(self) -> Iterator[str]:
-        """Tell of calls for which models asked and of which the trace has nothing."""
+        """Yield warnings about calls that models requested and that the trace lacks."""
         taken = {step.tool_call_id for step in self._steps} - {None}
         missing = [
             asked for model in self._models for asked in model.asked if asked.id is not None and asked.id not in taken
@@ -296,7 +296,7 @@ _MOST_SHOWN = 3
 
 
 class QuestionIds:
-    """Gives responses the ids of the questions that they answer.
+    """Assigns to responses the ids of the questions that they answer.
 
     If several traces answer the same question, each becomes one repeat, in the order given.
 
@@ -377,5 +377,5 @@ class QuestionIds:
 
 
 def _folded(text: str) -> str:
-    """Return a text without what copying and typing change: white space, case, the form of letters."""
+    """Return a text for comparison, with normalised white space, case and Unicode form."""
     return _BLANKS.sub(" ", unicodedata.normalize("NFKC", text)).strip().casefold()

@@ -1,4 +1,4 @@
-"""A span of OpenTelemetry as a call, by the tables of the conventions."""
+"""A span of OpenTelemetry goes in, a call comes out, read by the tables of the conventions."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -16,7 +16,7 @@ from graphrag_eval_lc.traces.whole_traces import CallKind, TracedCall
 
 _VERBS = ("execute_tool ", "running tool: ", "invoke_agent ", "agent run: ", "chat ")
 _KINDS_BEHIND = (".tool", ".workflow", ".task", ".agent", ".chat")
-# Exceptions by which LangGraph hands over or waits; nothing failed.
+# Exceptions that LangGraph uses for hand-overs and interrupts; nothing failed.
 _CONTROL_FLOW = frozenset({"GraphBubbleUp", "GraphInterrupt", "NodeInterrupt", "ParentCommand"})
 _SHOWN_EVENTS = ("StopEvent(", "AgentOutput(")  # with which LlamaIndex's workflows end
 _NO_MODEL = "._prepare_chat_with_tools"  # which OpenInference takes for a call of a model of LlamaIndex
@@ -61,7 +61,7 @@ def call_of(span: Span) -> TracedCall:
     reader = _SpanReader(span)
     kind = reader.kind()
     if kind == "other" and span.parent_id is None and reader.first("asked") is not None:
-        kind = "agent"  # the whole of a trace answers, whatever it is called: a graph, a function
+        kind = "agent"  # the root of a trace answers, whatever it is called: a graph, a function
     metadata = reader.metadata()
     question_id = metadata.get(QUESTION_ID, span.attributes.get(QUESTION_ID))
     asked = reader.asked() if kind in ("agent", "model") else []
@@ -274,7 +274,7 @@ class _SpanReader:
             value = parsed(value)
             is_shown_none = value == "None" and "smolagents.max_steps" in self._attributes
             if is_shown_none or (isinstance(value, str) and value.startswith(_SHOWN_EVENTS)):
-                return None  # Python's text of what is no answer
+                return None  # the repr of a Python object that is not an answer
             if isinstance(value, Mapping) and value.keys() <= {"outputs", "kwargs"} and "outputs" in value:
                 value = value["outputs"]
             answer = answer_in(value)

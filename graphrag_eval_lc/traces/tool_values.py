@@ -1,4 +1,4 @@
-"""The arguments and outputs of tools without what instrumentations wrap around them."""
+"""The arguments and outputs of tools, unwrapped from what instrumentations put around them."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
@@ -32,7 +32,7 @@ class ToolOutput(NamedTuple):
 
 
 def tool_args(value: Any, parameters: Sequence[str] = ()) -> Any:
-    """Return a tool's arguments: a mapping, or the text of one. Those by place get the names of the parameters.
+    """Return a tool's arguments: a mapping, or the text of one. Positional arguments get the names of the parameters.
 
     Example:
         >>> tool_args('{"args": ["a"], "kwargs": {"k": 2}}', ["query", "k"])

@@ -1,4 +1,4 @@
-"""Values of traces as plain ones: texts of JSON or Python, documents, what users put into the metadata."""
+"""Values of traces go in, plain values come out: texts of JSON or Python, documents, metadata of users."""
 
 import ast
 from collections.abc import Mapping

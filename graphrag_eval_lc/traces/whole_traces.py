@@ -1,4 +1,4 @@
-"""The calls of traces go in, in any order; trace by trace they come out, completed by what other spans say of them."""
+"""The calls of traces go in, in any order; they come out trace by trace, completed from other spans."""
 
 import dataclasses
 import pickle
@@ -20,12 +20,12 @@ LATEST = datetime.max.replace(tzinfo=UTC).timestamp()
 """The end of time: a later start or end is a mistake."""
 
 CallKind = Literal["agent", "model", "tool", "retriever", "other"]
-"""What was called; ``agent`` is what answers a question, ``other`` what only holds calls together."""
+"""What was called; ``agent`` answers a question, ``other`` only groups calls."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AskedCall:
-    """A call of a tool that a model asked for.
+    """A tool call that a model requested.
 
     Attributes:
         id: The id that the model chose for it; None if it is not recorded.
@@ -56,7 +56,7 @@ class TracedCall:
         tool_call_id: The id by which a model asked for the tool.
         model: The model, if the tracer names one.
         tokens: ``input_tokens``, ``output_tokens``, ``total_tokens`` of a model, and further counts by their names.
-        asked: The calls of tools that a model asked for.
+        asked: The tool calls that a model requested.
         question: What was asked: of the first call the input's text, of a model the last message of a user.
         answer: The text that it returned, of a call that answers.
         question_id: The id of the question, if the metadata has it.
@@ -90,18 +90,18 @@ _PREFERRED_SHARE = 0.5  # of the shorter call's time, in which both must have ru
 
 
 class WholeTraces:
-    """Completes traces, and keeps what is to be known of them for messages."""
+    """Completes traces, and collects warnings about them."""
 
     def __init__(self) -> None:
         self._doubled: Counter[tuple[str, str]] = Counter()
         self._first_doubled: dict[tuple[str, str], str] = {}
 
     def completed(self, calls: Sequence[TracedCall]) -> list[TracedCall]:
-        """Return the calls of one trace with all that is known of each, each call once."""
+        """Return the calls of one trace, each once, completed with all that is known about it."""
         return self._once(list(_with_asked_args(_without_shells(calls))))
 
     def warnings(self) -> Iterator[str]:
-        """Yield what is to be known of the traces that were completed."""
+        """Yield warnings about the traces that were completed."""
         for (kept, left), traces in self._doubled.items():
             yield (
                 f"{counted(traces, 'trace')} (the first is {self._first_doubled[kept, left]}) with calls that two "
@@ -115,7 +115,7 @@ class WholeTraces:
             return calls
         tools = Counter(call.source for call in calls if call.kind == "tool")
         ranked = sorted(sources, key=lambda source: (-tools[source], -sources[source]))
-        partners: dict[str, str] = {}  # by the id of what is left out, what stands for it
+        partners: dict[str, str] = {}  # by the id of a call that is left out, the id of the call that replaces it
         for rank, source in enumerate(ranked[1:], 1):
             for kept_source in ranked[:rank]:
                 pairs = dict(_pairs(calls, kept_source, source, partners))
@@ -143,7 +143,7 @@ def _pairs(calls: Sequence[TracedCall], kept: str, left: str, taken: Mapping[str
 
 
 def _are_one(one: TracedCall, other: TracedCall) -> bool:
-    """Return whether two calls of different sources are the same one: what was called, with what, and when."""
+    """Return whether two calls of different sources are the same one, by what was called, with what, and when."""
     if one.kind != other.kind or not _overlap(one, other):
         return False
     if one.kind == "model":  # their names differ: of a class, or of the provider's model
@@ -178,7 +178,7 @@ def _without_shells(calls: Sequence[TracedCall]) -> Iterator[TracedCall]:
 
 
 def _with_asked_args(calls: Iterable[TracedCall]) -> Iterator[TracedCall]:
-    """Yield the calls, tools with the arguments of the model's call where their own span lacks them."""
+    """Yield the calls; a tool whose span lacks arguments gets those of the model's request."""
     asked = _AskedCalls()
     for call in calls:
         if call.kind == "model":
@@ -201,21 +201,21 @@ class _AskedCalls:
     """What models asked for up to now, by the ids and names of the calls."""
 
     def __init__(self) -> None:
-        # With None for the source, that of any.
+        # With None as the source, the last request from any source.
         self._last: dict[tuple[str, str, str | None], AskedCall] = {}
         self._left: dict[tuple[str, str], list[AskedCall]] = {}
 
     def add(self, model: TracedCall) -> None:
-        """Note what a model asked for."""
+        """Record what a model requested."""
         for each in model.asked:
             if each.id is not None:
                 self._last[each.name, each.id, None] = self._last[each.name, each.id, model.source] = each
             self._left.setdefault((each.name, model.source), []).append(each)
 
     def of(self, call: TracedCall) -> AskedCall | None:
-        """Return what a model asked for last with a tool's id, preferably in the words of the tool's own source.
+        """Return the last request with a tool call's id, preferably as the tool's own source recorded it.
 
-        Of a call without an id, it is the first one left with its name and its arguments, else with its name.
+        For a call without an id, it is the first unused one with its name and arguments, else with its name.
         """
         if call.tool_call_id is not None:
             keys = ((call.name, call.tool_call_id, source) for source in (call.source, None))
@@ -246,10 +246,10 @@ _CACHE_KIB = 32 * 1024
 
 
 class Spool:
-    """Calls in any order, given back trace by trace.
+    """Stores calls in any order, and returns them trace by trace.
 
-    They are held in a temporary database of SQLite's own, which goes to the folder for temporary files when it is
-    larger than its cache, and away when the spool is closed.
+    They are held in a temporary SQLite database. It moves to the folder for temporary files when it outgrows its cache,
+    and is deleted when the spool is closed.
 
     Example:
         >>> with Spool() as spool:
@@ -287,7 +287,7 @@ class Spool:
         """
         try:
             kept = pickle.dumps(call, pickle.HIGHEST_PROTOCOL)
-        except RecursionError:  # values that are nested deeply stay as JSON
+        except RecursionError:  # deeply nested values are kept as JSON
             kept = pickle.dumps(_flat(call), pickle.HIGHEST_PROTOCOL)
         self._run("INSERT INTO calls VALUES (?, ?, ?)", _key(call.trace_id), call.started, kept)
 
@@ -296,7 +296,7 @@ class Spool:
         self._run("CREATE INDEX by_trace ON calls (trace, started)")
         for (trace,) in self._run("SELECT trace FROM calls GROUP BY trace ORDER BY min(started), min(rowid)"):
             found = self._run("SELECT call FROM calls WHERE trace = ? ORDER BY started, rowid", trace)
-            yield [pickle.loads(kept) for (kept,) in found]  # what this process has written itself
+            yield [pickle.loads(kept) for (kept,) in found]  # safe: this process wrote the data itself
 
     def _run(self, statement: str, *values: Any) -> sqlite3.Cursor:
         try:

@@ -1,4 +1,4 @@
-"""What everyone shows of a run, computed once: results come in one at a time, a ``RunView`` of plain data goes out."""
+"""The view of a run that every output shows: results come in one at a time, a ``RunView`` of plain data goes out."""
 
 from graphrag_eval_lc.public_names import only_public
 from graphrag_eval_lc.view.run_view import RunView, run_view

@@ -36,7 +36,7 @@ class Kind(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """A sample that is not right, with all that is shown of it in a line; texts are the beginnings of longer ones."""
+    """A sample that is not right, with what one line shows of it; long texts are cut."""
 
     key: str  # the question's id, with the repeat from the second on
     question_id: str
@@ -91,10 +91,10 @@ def parts_of(groups: Iterable[FailureGroup]) -> tuple[FailurePart, ...]:
 
 
 def lines_of(parts: Sequence[FailurePart], most: int) -> tuple[list[tuple[str, str, FailureGroup | None]], int]:
-    """Return the lines of a table of parts and their groups, and how many groups do not fit into it.
+    """Return the lines of a table of parts and their groups, and how many groups are left out.
 
-    Each line has a count, a title and the group that it is about; a part with several groups has a line without a group
-    and then one without a count for each of them.
+    Each line has a count, a title and a group. A part with several groups has one line without a group, followed by a
+    line without a count for each of its groups.
     """
     lines: list[tuple[str, str, FailureGroup | None]] = []
     for part in parts:
@@ -122,9 +122,9 @@ def why(result: Mapping[str, Any], verdict: Verdict) -> str:
 
 
 def with_label(reason: str, step: Mapping[str, Any]) -> str:
-    """Return why an IRI was found or not, with the label next to it that the reference step searches for.
+    """Return the reason why an IRI was found or not, and add the label that the reference step searches for.
 
-    That is the only text among its arguments; other reasons stay as they are.
+    The label is the only text among that step's arguments. Any other reason is returned unchanged.
     """
     args, iri = step.get("args"), step.get("output")
     texts = [value for value in args.values() if isinstance(value, str)] if isinstance(args, Mapping) else []
@@ -134,7 +134,7 @@ def with_label(reason: str, step: Mapping[str, Any]) -> str:
 
 
 def kind_of_failure(result: Mapping[str, Any], verdict: Verdict) -> Kind:
-    """Return the kind of a failure by the rules of this file; values are not part of it."""
+    """Return the kind of a failure by the rules of this file, which ignore values."""
     if verdict.state == "error":
         error = result.get("error") or "failed without a message"
         if error == NO_RESPONSE:
@@ -178,7 +178,7 @@ _ERRORS: Final[Mapping[str, str]] = {
     "OutputParserException": "The model's output could not be parsed",
     "ContextOverflowError": "The messages are too long for the model",
 }
-# What a reason says, and the kind that it is then; what the groups of a pattern matched is put into the sentence.
+# The pattern of a reason, the kind that it means, and the sentence, into which the pattern's groups are inserted.
 _RULES: Final[tuple[tuple[re.Pattern[str], str, str], ...]] = tuple(
     (re.compile(pattern, re.DOTALL), name, title)
     for pattern, name, title in (
@@ -207,7 +207,7 @@ _RULES: Final[tuple[tuple[re.Pattern[str], str, str], ...]] = tuple(
         (r"another (?:text|JSON value)", "another output", "The output of {name} differs"),
     )
 )
-# What explains a failed query (``query.cause`` of the diagnosis), the kind that it is, and the sentence of its group.
+# By the cause of a failed query (``query.cause`` of the diagnosis), its kind and the sentence of its group.
 _CAUSES: Final[Mapping[str, tuple[str, str]]] = {
     "syntax": ("broken query", "The query is broken"),
     "undeclared_prefix": ("broken query", "A prefix is not declared"),
@@ -237,7 +237,7 @@ _CAUSES: Final[Mapping[str, tuple[str, str]]] = {
     "form": ("wrong form", "A different form of query"),
 }
 _SEVERAL: Final = Kind("other query", "The query differs in several ways")
-# The parts of the agent's work with several kinds of failures; each other kind is a part of its own.
+# The parts of the agent's work with several kinds of failures; any other kind is a separate part.
 _PARTS: Final[Mapping[str, str]] = {
     **dict.fromkeys((kind for kind, _ in _CAUSES.values()), "Wrong query"),
     **dict.fromkeys(("wrong rows", "extra rows", "missing rows", "empty result", _SEVERAL.name), "Wrong query"),
@@ -269,7 +269,7 @@ def _kind_of_step(step: Mapping[str, Any], diagnosis: Mapping[str, Any]) -> Kind
 
 
 def _kind_of_query(query: Mapping[str, Any]) -> Kind | None:
-    """Return the kind that the cause of a failed query is; None if nothing in it explains the failure."""
+    """Return the kind that the cause of a failed query means; None if nothing in it explains the failure."""
     cause, differences = query.get("cause"), query.get("differences") or ()
     name, title = _CAUSES.get(str(cause), (None, ""))
     if name is None:
@@ -302,7 +302,7 @@ class Failures:
         self._most = most
         self._groups: dict[str, _Group] = {}
         self._samples = self._unanswered = 0
-        # Those with a response, and those without.
+        # The worst with a response, and the worst without.
         self._worst: tuple[list[tuple[_Rank, Failure]], list[tuple[_Rank, Failure]]] = ([], [])
 
     def add(self, sample: Sample, verdict: Verdict) -> Failure | None:

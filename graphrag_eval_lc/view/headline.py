@@ -12,7 +12,7 @@ from graphrag_eval_lc.view.scores import ScoreLine
 
 @dataclass(frozen=True, slots=True)
 class Earlier:
-    """An earlier run: what it is called, and of each of its questions whether all samples are right."""
+    """An earlier run: its name, and for each question whether all samples are right."""
 
     run: str
     right: Mapping[str, bool]
@@ -20,7 +20,7 @@ class Earlier:
 
 @dataclass(frozen=True, slots=True)
 class Changes:
-    """What changed since an earlier run: the ids of the questions that were right there only, and here only."""
+    """What changed since an earlier run: the ids of the questions that were right only then, and only now."""
 
     run: str
     broken: tuple[str, ...]

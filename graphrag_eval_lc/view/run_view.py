@@ -1,4 +1,4 @@
-"""One view of a run: every number and reason that terminal, notebook, Markdown, JUnit, JSON and HTML show of it."""
+"""One view of a run: the numbers and reasons that terminal, notebook, Markdown, JUnit, JSON and HTML show."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -84,7 +84,7 @@ class TemplateLine:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunView:
-    """All that is shown of a run, as plain data."""
+    """Everything that is shown of a run, as plain data."""
 
     headline: Headline
     gates: tuple[GateLine, ...]
@@ -145,7 +145,7 @@ def run_view(
 def right_questions(
     results: Iterable[Mapping[str, Any]], config: EvaluationConfig, metrics: Metrics
 ) -> dict[str, bool]:
-    """Return of each question whether all its samples are right; one that was not scored is left out."""
+    """Return, for each question that was scored, whether all its samples are right."""
     right: dict[str, bool] = {}
     for sample in seen_samples(results, metrics):
         _note_right(right, sample, verdict_of(sample, config.repeats))
@@ -184,7 +184,7 @@ class RunSummary:
         self._templates: dict[str, _Template] = {}
 
     def add(self, sample: Sample) -> tuple[Verdict, Failure | None]:
-        """Add a sample; return what it is, and its failure if it is not right."""
+        """Add a sample; return its verdict, and its failure if it is not right."""
         result = sample.result
         self._numbers.add(result, sample.values)
         for part in (self._spent, self._extremes, self._repeats):

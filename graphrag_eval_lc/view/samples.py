@@ -33,15 +33,15 @@ class Sample:
     key: str  # its question's id, with the repeat from the second on; unique in the run
     template_id: str  # as it is shown
     result: Mapping[str, Any]
-    values: Mapping[str, Sequence[float]]  # by metric, several of a metric of steps; of a failed sample as they count
-    scores: Mapping[str, float]  # by the metric's shown name: of metrics of steps the mean
+    values: Mapping[str, Sequence[float]]  # by metric, several for metrics of steps; what it counts as, if it failed
+    scores: Mapping[str, float]  # by the metric's shown name; for a metric of steps, the mean
     has_failed: bool
     seconds: float | None = field(init=False)  # of the last attempt, as the two below
     tokens: float | None = field(init=False)
     usd: float | None = field(init=False)
     is_judged: bool = field(init=False)  # whether its answer was compared with the reference answer
     steps_right: bool | None = field(init=False)  # None if they were not scored, or undecided ones leave it open
-    answer_right: bool | None = field(init=False)  # which a failed sample's is not; None if that is not known
+    answer_right: bool | None = field(init=False)  # False for a failed sample; None if unknown
 
     def __post_init__(self) -> None:
         keys = (ELAPSED_SEC, TOTAL_TOKENS, AGENT_COST, STEPS_SCORE, STEPS_SCORE_UPPER, ANSWER_F1)
@@ -101,7 +101,7 @@ def repeat_of(result: Mapping[str, Any]) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What a sample is, and by which score; without a metric if it failed or nothing says which scores are good."""
+    """The state of a sample, and the score that decided it; no metric if it failed or no score can decide."""
 
     state: State
     metric: str | None = None
@@ -119,7 +119,7 @@ def verdict_of(sample: Sample, passing: RepeatsConfig) -> Verdict:
     """Return whether a sample is right.
 
     The score of the config's ``repeats`` decides (by default ``steps_score``, which has to be 1), else the steps, else
-    the answer, else the first other score of which the best value is declared.
+    the answer, else the first other score whose best value is declared.
     """
     if sample.has_failed:
         known = score_of(sample, passing.metric)
@@ -132,13 +132,13 @@ def verdict_of(sample: Sample, passing: RepeatsConfig) -> Verdict:
 
 
 def score_of(sample: Sample, metric: str) -> float | None:
-    """Return a sample's score; what is not uncertain is its own upper bound."""
+    """Return a sample's score; a score that is certain is its own upper bound."""
     score = sample.scores.get(shown_name(metric))
     return sample.scores.get(UPPER_BOUNDS[metric]) if score is None and metric in UPPER_BOUNDS else score
 
 
 def deciding_scores(passing: RepeatsConfig) -> tuple[tuple[str, float], ...]:
-    """Return the scores that say whether a sample is right, the first that it has, each with its threshold."""
+    """Return the scores that decide whether a sample is right, with thresholds; the first one that it has counts."""
     return ((passing.metric, passing.threshold), (STEPS_SCORE, 1.0), (ANSWER_F1, ANSWER_THRESHOLD))
 
 

@@ -21,7 +21,7 @@ NUMBER_OF_BINS = 10
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TemplateScore:
-    """A score over questions; failed ones count as what the metric says, mostly 0."""
+    """A score over questions; a failed question counts as the metric declares, mostly 0."""
 
     mean: float
     mean_answered: float | None  # over the answered questions; None if none was
@@ -42,7 +42,7 @@ class ScoreLine(TemplateScore):
     """A score over all questions of a run, with the 95 % interval of its mean if it is known."""
 
     metric: str
-    is_part: bool  # whether it takes another score apart, or is one of a family
+    is_part: bool  # whether it is a component of another score, or one of a family
     mean_of_templates: ScoreMean
     without: int  # how many questions do not have it
     low: float | None

@@ -28,7 +28,7 @@ _UNITS = ("seconds", "tokens", "usd")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SpentLine:
-    """What samples spent of one thing, failed samples included; the total includes failed attempts."""
+    """What samples spent of one resource, failed samples included; only the total includes failed attempts."""
 
     metric: str
     name: str
@@ -71,7 +71,7 @@ class Spent:
         return dict(self._totals.summary())
 
     def lines(self) -> tuple[SpentLine, ...]:
-        """Return a line for each thing that was spent: totals with failed attempts, all else over the samples."""
+        """Return a line for each resource: totals include failed attempts, all else is over the samples."""
         totals = self._totals.summary()
         lacking = totals.get("unmeasured_samples", {})
         notes = {
@@ -136,7 +136,7 @@ class Extremes:
 
     def __init__(self) -> None:
         self._kept: dict[str, dict[str, Extreme]] = {unit: {} for unit in _UNITS}  # by question
-        self._least = dict.fromkeys(_UNITS, 0.0)  # what spent no more is not among the most
+        self._least = dict.fromkeys(_UNITS, 0.0)  # a question that spent no more than this is not among the top
 
     def add(self, sample: Sample) -> None:
         """Add a sample; its time includes that of its failed attempts."""
@@ -157,11 +157,11 @@ class Extremes:
                 self._least[unit] = most[-1][1].value
 
     def slowest(self) -> tuple[Extreme, ...]:
-        """Return the questions that took the longest; of equal ones the first."""
+        """Return the questions that took the longest; of equal ones, the first."""
         return self._most("seconds")
 
     def most_expensive(self) -> tuple[Extreme, ...]:
-        """Return those with the highest cost of the agent, or if nothing has a price with the most tokens."""
+        """Return the questions with the highest agent cost or, if nothing has a price, with the most tokens."""
         return self._most("usd") or self._most("tokens")
 
     def _most(self, unit: str) -> tuple[Extreme, ...]:
