@@ -101,7 +101,7 @@ def lint_cypher(query: str, vocabulary: Vocabulary) -> list[QueryFinding]:
 
 
 def _is_pair(part: Part, old: str, new: str) -> bool:
-    """Return whether two comparisons are of one property, or two relationships differ only in direction."""
+    """Return whether two comparisons are of one property, or two relationships join the same nodes."""
     if part == "condition":
         return old.removeprefix("NOT ").split(" ")[0] == new.removeprefix("NOT ").split(" ")[0]
     if part == "relationship":

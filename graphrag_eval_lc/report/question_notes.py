@@ -225,7 +225,7 @@ def _output_text(output: Any) -> str:
 
 
 def labels_csv(notes: Notes, results: Iterable[Mapping[str, Any]]) -> tuple[str, int]:
-    """Return the answers whose judge a reader marked right or wrong, as CSV for ``judge agreement``, and their number."""
+    """Return the answers whose judge a reader marked right or wrong, as CSV for ``judge agreement``; and how many."""
     wanted = {(note.question_id, _repeat_in(note)): note for note in notes.notes if note.judge is not None}
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")

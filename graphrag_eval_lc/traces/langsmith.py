@@ -179,7 +179,6 @@ def _result(outputs: object) -> LLMResult:
         message, text = as_message(generation.get("message")), generation.get("text")
         info = dict(_mapping(generation.get("generation_info")))
         if isinstance(message, AIMessage):
-            # Token counts in the info would be added to those of the message if both had them.
             made = ChatGeneration(message=message, generation_info=info)
         else:
             made = Generation(text=text if isinstance(text, str) else "", generation_info=info)
