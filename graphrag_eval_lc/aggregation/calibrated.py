@@ -11,7 +11,7 @@ from graphrag_eval_lc.registry.metrics import ANSWER_F1, ANSWER_THRESHOLD
 CALIBRATED: Final = "calibrated"
 _NO_SHARE: Final = (
     "the share of correct answers cannot be corrected: it needs answers that people call correct and others that they "
-    "call incorrect, which the judge tells apart better than chance"
+    "call incorrect, which the judge distinguishes better than chance"
 )
 
 
