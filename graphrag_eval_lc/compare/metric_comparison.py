@@ -217,7 +217,7 @@ def p_values_note(main: str | None, metrics: Iterable[MetricComparison]) -> str:
     rare = f" If others change far more than these {few} templates, p-values are too small." if few else ""
     return (
         f"{own} adjusted together (Holm){apart}. {levels} as much wider as this adjustment asks: an interval holds 0 "
-        f"where, and only where, there is no evidence of a difference.{rare}"
+        f"if, and only if, nothing shows a difference.{rare}"
     )
 
 
