@@ -82,7 +82,7 @@ def kept_output() -> Iterator[None]:
     read them any more, such as after a terminal was closed, what is printed is dropped, so that the exit code stays
     that of the run.
     """
-    kept = [_Kept(name) for name in _STREAMS]
+    kept = [_SavedStream(name) for name in _STREAMS]
     try:
         yield
     finally:
@@ -97,7 +97,7 @@ def fill_closed_output() -> None:
             setattr(sys, name, _nowhere())
 
 
-class _Kept:
+class _SavedStream:
     """A stream at the beginning, and a copy of its descriptor."""
 
     def __init__(self, name: str) -> None:

@@ -87,7 +87,7 @@ def is_worth_a_retry(error: BaseException) -> bool:
         for found in _errors_in(error)
     ):
         return False  # such a request can never succeed as it is, whatever wraps the error
-    return _passes_with_time(error, {})
+    return _is_transient(error, {})
 
 
 def refuses_everything(error: BaseException) -> bool:
@@ -252,7 +252,7 @@ def masked_error_text(error: BaseException) -> str:
 # --- the exceptions behind an exception ------------------------------------------------------------------------------
 
 
-def _led_to(error: BaseException) -> BaseException | None:
+def _cause_of(error: BaseException) -> BaseException | None:
     return error.__cause__ if error.__cause__ or error.__suppress_context__ else error.__context__
 
 
@@ -266,7 +266,7 @@ def _errors_in(error: BaseException) -> Iterator[BaseException]:
             continue
         seen.add(id(found))
         yield found
-        waiting.append(_led_to(found))
+        waiting.append(_cause_of(found))
         if isinstance(found, BaseExceptionGroup):
             waiting += reversed(found.exceptions)
 
@@ -338,7 +338,7 @@ _GOOGLES_WAIT = re.compile(r'"retryDelay":\s*"([0-9.]{1,12})s"')
 _NEVER_SENT = frozenset({"ConnectError", "ConnectTimeout", "PoolTimeout", "ConnectionRefusedError", "gaierror"})
 
 
-def _passes_with_time(error: BaseException, groups: dict[int, bool]) -> bool:
+def _is_transient(error: BaseException, groups: dict[int, bool]) -> bool:
     """Return the judgement of the first exception in a chain that has one.
 
     ``groups`` has the judgements of groups by id; one that is being judged counts as not worth a retry.
@@ -350,14 +350,12 @@ def _passes_with_time(error: BaseException, groups: dict[int, bool]) -> bool:
         if isinstance(link, BaseExceptionGroup):
             if id(link) not in groups:
                 groups[id(link)] = False
-                groups[id(link)] = len(groups) < 100 and all(
-                    _passes_with_time(leaf, groups) for leaf in link.exceptions
-                )
+                groups[id(link)] = len(groups) < 100 and all(_is_transient(leaf, groups) for leaf in link.exceptions)
             return groups[id(link)]
         judgement = _judgement_of(link)
         if judgement is not None:
             return judgement
-        link = _led_to(link)
+        link = _cause_of(link)
     return False
 
 

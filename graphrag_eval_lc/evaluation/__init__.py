@@ -1,4 +1,4 @@
-"""Responses and their questions go in; priced, scored and judged results come out."""
+"""Evaluation: turns responses and their questions into priced, scored and judged results."""
 
 from graphrag_eval_lc.evaluation.evaluate import arun_evaluation, run_evaluation
 from graphrag_eval_lc.public_names import only_public

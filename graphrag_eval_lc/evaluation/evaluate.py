@@ -1,4 +1,4 @@
-"""run_evaluation and arun_evaluation: responses in memory against a reference dataset."""
+"""``run_evaluation`` and ``arun_evaluation``: score responses against a reference dataset, in memory."""
 
 from collections.abc import Callable, Mapping, Sequence
 from os import PathLike
@@ -39,30 +39,30 @@ def run_evaluation(
 ) -> Results:
     """Score responses against a reference dataset.
 
-    It works inside a running event loop too, as in a notebook. Nothing that is passed in is changed. A
-    ``GraphRAGEvalWarning`` reports responses to questions that the dataset does not have, of tools whose names no
-    reference step has while reference steps are missed, of judges that failed or block the event loop, and of models
-    without a price.
+    It also works inside a running event loop, as in a notebook. Nothing that is passed in is changed. A
+    ``GraphRAGEvalWarning`` reports responses to questions that the dataset does not have, tools whose names no
+    reference step has while reference steps are missed, judges that failed or block the event loop, and models without
+    a price.
 
     Args:
         qa_dataset: A path, or the templates with their questions, as ``load_dataset`` returns them.
-        responses: A path, the responses by question id, or a list of responses that carry their question ids (and their
+        responses: A path, the responses by question id, or a list of responses that have their question ids (and their
             ``repeat``, if a question was asked several times).
         config: A path, a dict or an EvaluationConfig; None for the defaults. With an ``llm`` section answers and
             retrieved contexts are judged by a language model.
         evaluators: Your functions, async or not: ``(question, response) -> float | str | bool | dict``, or with
             keywords ``(inputs, outputs, reference_outputs) -> {key, score, comment}``. Registered metrics and
             evaluators (``register_metric``, ``register_evaluator``) are called too.
-        llm: A LangChain chat model or JudgeModel that judges, in place of that of the config.
-        embeddings: LangChain embeddings or an EmbeddingModel, likewise.
+        llm: A LangChain chat model or JudgeModel that judges, instead of the model in the config.
+        embeddings: LangChain embeddings or an EmbeddingModel, instead of the model in the config.
         template_ids: Only the questions of these templates.
         question_ids: Only the questions with these ids.
-        answered_only: Only the questions that have a response; the others do not count as errors.
+        answered_only: Only the questions that have a response; questions without one do not count as errors.
 
     Returns:
-        One result for each question, in the dataset's order, or for each of its repeats, with ``repeat``, if a list
-        has several: a list that also has DataFrames and plots. A question without a response, or whose response cannot
-        be used, is an error sample; it never ends the evaluation.
+        A list of results that also offers DataFrames and plots. It has one result for each question, in the dataset's
+        order; if ``responses`` has several repeats, one for each repeat, with ``repeat``. A question whose response is
+        missing or unusable is an error sample; it never ends the evaluation.
 
     Raises:
         DatasetError: The dataset cannot be read, breaks the format, lacks an id that was selected, or has no selected
@@ -102,7 +102,7 @@ async def arun_evaluation(
 
 
 class _Begun(NamedTuple):
-    """An evaluation: its pipeline, its samples, what returns their responses, and warnings of these."""
+    """A prepared evaluation: its pipeline, its samples, the function that returns a response, and warnings."""
 
     pipeline: Pipeline
     samples: Sequence[Sample]
@@ -137,7 +137,7 @@ def _begin(
 
 
 def _ended(begun: _Begun) -> Results:
-    """Warn, first of why the judging was stopped, such as a key that is refused, and return the results."""
+    """Issue the warnings, first why judging was stopped (for example for a refused key), and return the results."""
     if (stopped := begun.pipeline.stopped()) is not None:
         begun.warnings.append(f"the judging was stopped: {stopped['message']}")
     for text in (*begun.warnings, *begun.pipeline.warnings()):
@@ -148,7 +148,7 @@ def _ended(begun: _Begun) -> Results:
 def _responses_by_key(
     responses: str | PathLike[str] | Responses, dataset: LoadedDataset
 ) -> tuple[dict[Key, Response], Sequence[str]]:
-    """Return responses by question and repeat, and notes; the last one wins. A mapping has no repeats."""
+    """Return responses by question and repeat, and notes. The last duplicate wins; a mapping has no repeats."""
     if isinstance(responses, Mapping):
         found = LoadedResponses([])
         by_key = {(str(identifier), 1): response for identifier, response in responses.items()}

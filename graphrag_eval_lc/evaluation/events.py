@@ -1,4 +1,4 @@
-"""The events of a run, and their log file."""
+"""The events that a run reports to observers, and the observer that logs them to a file."""
 
 import os
 import threading
@@ -37,17 +37,17 @@ class RunEvent:
 
     Kinds, each with its fields:
 
-    - `workers_starting`: `message`. It comes where workers of a cluster are started, which takes some seconds.
-    - `run_started`: `total` (samples of the run), `done` (samples that an earlier session answered), `errors` (of
-      those), `max_concurrency`, `run_id`, `label`, `output_dir`, `message` (how many answers are reused, and from when;
-      None: none).
+    - `workers_starting`: `message`. It comes when workers of a cluster are started, which takes some seconds.
+    - `run_started`: `total` (samples of the run), `done` (samples that an earlier session answered), `errors` (how many
+      of those failed), `max_concurrency`, `run_id`, `label`, `output_dir`, `message` (how many answers are reused, and
+      from when; None if none is).
     - `attempt_started`: `question_id`, `repeat`, `attempt`.
-    - `attempt_failed`: `question_id`, `repeat`, `attempt`, `error` (text), `retry_in_sec` (float; None: it is not
+    - `attempt_failed`: `question_id`, `repeat`, `attempt`, `error` (text), `retry_in_sec` (float; None if it is not
       retried), `elapsed_sec`.
     - `response_ended`: `question_id`, `repeat`, `status` ("success" or "error"), `error` (text or None), `attempts`,
-      `elapsed_sec`, `total_tokens` (failed attempts included; None: unknown), `steps` (their number).
-    - `result_scored`: `question_id`, `repeat`, `status`, `steps_score` (0 to 1, or None), `reason` (why it is not
-      right; None: it is, or was not scored). It comes from a scoring thread.
+      `elapsed_sec`, `total_tokens` (including failed attempts; None if unknown), `steps` (their number).
+    - `result_scored`: `question_id`, `repeat`, `status`, `steps_score` (0 to 1, or None), `reason` (what is wrong; None
+      if nothing is, or if it was not scored). It comes from a scoring thread.
     - `limit_changed`: `limit` (samples that may be in flight from now on), `reason`.
     - `run_stopping`: `reason` ("interrupted", "max_failures", "max_tokens", "max_time" or "max_cost"), `message`,
       `in_flight`.
@@ -68,18 +68,18 @@ Observer = Callable[[RunEvent], None]
 
 
 def tell_nobody(_: RunEvent) -> None:
-    """Do nothing: the observer if nobody observes."""
+    """Do nothing; the default observer."""
 
 
-# They hold no secrets, and masking them would slow down a quick run.
+# Keys whose values hold no secrets: masking them would slow down a fast run.
 _NAMES = frozenset({"question_id", "run_id", "status"})
 
 
 class EventLog:
     """An observer that appends each event to a file: one JSON object a line, with `time`, `event` and its fields.
 
-    What the file holds is kept. If it can no longer be written, the log stops, the run continues, and `problem` says
-    why. Secrets in texts are masked; question ids are not.
+    Existing content of the file is kept. If the file can no longer be written, the log stops, the run continues, and
+    `problem` says why. Secrets in texts are masked; question ids are not.
     """
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
@@ -87,7 +87,7 @@ class EventLog:
         self.problem: str | None = None
         self._lock = threading.RLock()  # re-entrant, since a signal handler may interrupt its holder
         try:
-            # Unbuffered: each line goes to the system at once and whole, even if the process is killed.
+            # Unbuffered: each line is written at once and whole, even if the process is killed.
             self._file = self.path.open("ab", buffering=0)
         except OSError as problem:
             raise RunFolderError(
@@ -119,7 +119,7 @@ class EventLog:
                 for key, value in event.fields.items()
             },
         }
-        line = f"{visible_json(json_text(record))}\n".encode()  # it may be a terminal
+        line = f"{visible_json(json_text(record))}\n".encode()  # visible, as the file may be a terminal
         with self._lock:
             if self.problem is None and not self._file.closed:
                 self._write(self._separator + line)
@@ -139,12 +139,12 @@ class EventLog:
 
 
 def _is_torn(path: Path) -> bool:
-    """Return whether a file ends inside a line, as after a full disk."""
+    """Return whether a file ends in the middle of a line, for example because the disk was full."""
     if not path.is_file() or not path.stat().st_size:
         return False
     try:
         with path.open("rb") as file:
             file.seek(-1, os.SEEK_END)
             return file.read(1) != b"\n"
-    except OSError:  # a file that may be written but not read
+    except OSError:  # no permission to read the file
         return False

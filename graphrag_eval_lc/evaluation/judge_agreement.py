@@ -1,4 +1,4 @@
-"""Agreement of a judge's verdicts with the labels of people."""
+"""Measures how well a judge's verdicts agree with the labels of people."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -11,14 +11,14 @@ Interval = tuple[float, float]
 
 @dataclass(frozen=True, slots=True)
 class Share:
-    """A share of cases: how many count, of how many."""
+    """A share of cases, as two numbers: how many count, and how many there are."""
 
     count: int
     number: int
 
     @property
     def value(self) -> float | None:
-        """0 to 1; None without a case."""
+        """The share, 0 to 1; None without cases."""
         return self.count / self.number if self.number else None
 
     @property
@@ -29,12 +29,12 @@ class Share:
 
 @dataclass(frozen=True, slots=True)
 class JudgeAgreement:
-    """Labels against verdicts.
+    """The labels of people, a judge's verdicts on the same answers, and measures of their agreement.
 
     Attributes:
         labels: Whether people call each answer correct; None without a label.
-        verdicts: Whether the judge does; None without a verdict.
-        people: What each person said of each answer, if several did; ``labels`` has what most of them said.
+        verdicts: Whether the judge calls each answer correct; None without a verdict.
+        people: The labels of each person, if several labelled the answers; ``labels`` then has the majority.
     """
 
     labels: Sequence[bool | None]
@@ -49,17 +49,17 @@ class JudgeAgreement:
 
     @property
     def judged(self) -> int:
-        """Rows with a label and a verdict."""
+        """The number of rows with a label and a verdict."""
         return sum(map(sum, self.table))
 
     @property
     def unlabelled(self) -> int:
-        """Rows without a label."""
+        """The number of rows without a label."""
         return sum(label is None for label in self.labels)
 
     @property
     def agreement(self) -> Share:
-        """The share of rows with a label and a verdict on which both agree."""
+        """The share of rows with a label and a verdict in which both are the same."""
         (both, _), (_, neither) = self.table
         return Share(both + neither, self.judged)
 
@@ -80,7 +80,7 @@ class JudgeAgreement:
 
     @property
     def kappa_interval(self) -> Interval | None:
-        """Its 95 % interval; None if kappa is not defined."""
+        """The 95 % interval of kappa; None if kappa is not defined."""
         return kappa_interval(self.table)
 
     @property
@@ -90,7 +90,7 @@ class JudgeAgreement:
 
     @property
     def alpha_with_judge(self) -> float | None:
-        """Krippendorff's alpha of the people and the judge: it is lower if the judge is not as good as one of them."""
+        """Krippendorff's alpha of the people and the judge; lower than ``alpha_of_people`` if the judge agrees less."""
         if len(self.people) < 2:
             return None
         labelled = [
@@ -100,13 +100,13 @@ class JudgeAgreement:
 
     @property
     def disagreements(self) -> list[int]:
-        """The indexes of the rows on which both disagree."""
+        """The indexes of the rows in which label and verdict differ."""
         pairs = enumerate(zip(self.labels, self.verdicts, strict=True))
         return [place for place, (label, verdict) in pairs if None not in (label, verdict) and label is not verdict]
 
 
 def majority(labels: Sequence[bool | None]) -> bool | None:
-    """Return what most people said of an answer; None without a label, and if as many said one as the other.
+    """Return the majority of the labels of an answer; None without a label or for a tie.
 
     Example:
         >>> majority([True, None, True, False]), majority([True, False])

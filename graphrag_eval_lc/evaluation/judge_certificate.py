@@ -1,4 +1,4 @@
-"""The certificate of a judge: how often it notices answers that are known to be wrong, and lets right ones pass."""
+"""Makes the certificate of a judge: how often it catches known wrong answers and accepts known right ones."""
 
 import hashlib
 import json
@@ -30,7 +30,7 @@ from graphrag_eval_lc.registry.metric_spec import error_key
 from graphrag_eval_lc.registry.metrics import ANSWER_CORRECTNESS, ANSWER_F1, COST
 
 CERTIFICATE_KIND: Final = "judge_certificate"
-# What differs by the form alone, by the name of the bias: the kind, and what its plain form is.
+# By the name of a bias: the kind of answer that differs only in form, and a phrase for the plain form.
 _BIASES: Final = {
     "verbosity_bias_right": "padded",
     "verbosity_bias_wrong": "other_padded",
@@ -41,7 +41,7 @@ _BIASES: Final = {
 
 
 def references_of(templates: Sequence[Template]) -> list[Reference]:
-    """Return the questions with a reference answer; without any it is a DatasetError."""
+    """Return the questions that have a reference answer; raise a DatasetError if there are none."""
     found = [
         Reference(
             str(question["id"]),
@@ -63,14 +63,14 @@ def references_of(templates: Sequence[Template]) -> list[Reference]:
 
 @dataclass(frozen=True, slots=True)
 class Ask:
-    """An answer to judge, and the number of the time that it is asked about, from 1."""
+    """An answer to judge, and how many times it has been judged with this one, from 1."""
 
     answer: AlteredAnswer
     number: int
 
 
 def asks_of(answers: Sequence[AlteredAnswer], *, asks: int, repeated: int) -> list[Ask]:
-    """Return what is to be judged: all answers once, and ``repeated`` of each kind so many times."""
+    """Return what to judge: ``repeated`` answers of each kind ``asks`` times, and all others once."""
     counts: dict[str, int] = {}
     found = []
     for answer in answers:
@@ -81,7 +81,7 @@ def asks_of(answers: Sequence[AlteredAnswer], *, asks: int, repeated: int) -> li
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """What the judge said of an answer: its ``answer_f1``, or None and why; and USD, None if it is not known."""
+    """The judge's ``answer_f1`` for an answer, or None and the error; and the cost in USD, None if unknown."""
 
     ask: Ask
     score: float | None
@@ -90,7 +90,7 @@ class Judged:
 
 
 class Certifying:
-    """Judges altered answers, many at once: what was ``judged`` so far, and why no more is asked."""
+    """Judges altered answers concurrently; ``judged`` has the answers so far, ``stopped`` why no more are judged."""
 
     def __init__(self, judge: AnswerJudge, references: Sequence[Reference], progress: Progress) -> None:
         self.judged: list[Judged] = []
@@ -100,7 +100,7 @@ class Certifying:
         self._progress = progress
 
     def run(self, asks: Sequence[Ask]) -> None:
-        """Judge; each is asked once more only if the cache does not have it."""
+        """Judge the answers; those in the cache are not sent again."""
         self._progress.started(len(asks), 0)
         run_sync(lambda: Workers(self._ajudge, places=self._judge.max_concurrency).arun(asks))
 
@@ -133,9 +133,10 @@ class Certifying:
 def certificate_of(
     judged: Sequence[Judged], judge: AnswerJudge, *, dataset: Path, questions: int, threshold: float, version: str
 ) -> dict[str, Any]:
-    """Return the certificate as plain data, as its file has it.
+    """Return the certificate as plain data, in the format of its file.
 
-    ``questions`` of the dataset have a reference answer; an answer is right from the ``threshold`` of ``answer_f1`` on.
+    ``questions`` is the number of questions with a reference answer. The judge calls an answer right if its
+    ``answer_f1`` is at least ``threshold``.
     """
     first = [each for each in judged if each.ask.number == 1]
     order = {name: place for place, name in enumerate(KINDS)}
@@ -173,7 +174,7 @@ def certificate_of(
 
 
 def _as_it_should(judged: Iterable[Judged], threshold: float, *, is_right: bool | None) -> Share:
-    """Return how many wrong answers are caught, or how many right ones pass; answers with an error are left out."""
+    """Return the share of wrong answers that are caught, or of right ones that pass, without answers with an error."""
     scored = [(KINDS[each.ask.answer.kind].is_right, each.score) for each in judged if each.score is not None]
     if is_right is not None:
         scored = [each for each in scored if each[0] is is_right]
@@ -200,7 +201,7 @@ def _share_record(share: Share) -> dict[str, Any]:
 
 
 def _self_agreement(judged: Sequence[Judged], threshold: float) -> dict[str, Any]:
-    """Return in how many of the answers that were judged several times all verdicts agree, and their alpha."""
+    """Return how many of the answers judged several times have equal verdicts, and the alpha of the verdicts."""
     verdicts: dict[AlteredAnswer, list[bool]] = {}
     for each in judged:
         if each.score is not None:
@@ -213,7 +214,7 @@ def _self_agreement(judged: Sequence[Judged], threshold: float) -> dict[str, Any
 
 
 def _bias(first: Sequence[Judged], kind: str) -> dict[str, Any] | None:
-    """Return the mean difference of ``answer_f1`` that the form alone makes, and its 95 % interval; None without it."""
+    """Return the mean difference of ``answer_f1`` due to form alone, with its 95 % interval; None without answers."""
     scores = {each.ask.answer: each.score for each in first}
     pairs = [(scores[one], scores[base]) for one, base in pairs_of(list(scores), kind)]
     differences = [one - base for one, base in pairs if one is not None and base is not None]
@@ -236,7 +237,7 @@ def write_certificate(certificate: Mapping[str, Any], path: Path) -> None:
 
 
 def check_complete(certifying: Certifying) -> None:
-    """Refuse a certificate of which something could not be asked, or that nothing was judged for."""
+    """Raise if a part of the certificate could not be judged, or if nothing was judged at all."""
     if certifying.stopped is not None:
         raise OptionError(
             f"the certificate is not complete: {certifying.stopped}",

@@ -1,4 +1,4 @@
-"""Judges the answers of a table, many at once; each is paid for once, also if a session crashes."""
+"""Judges the answers of a table concurrently; each answer is paid for only once, even if a session crashes."""
 
 import hashlib
 import json
@@ -37,12 +37,12 @@ from graphrag_eval_lc.registry.metrics import ANSWER_CORRECTNESS
 Answer = tuple[str, str, str]
 """A question, its reference answer and the actual answer."""
 MoreColumns = Mapping[str, Callable[[Cells], str]]
-"""Further columns of the output: of each the function that makes its cell from the judge's cells."""
+"""Additional columns of the output: for each name, the function that makes its cell from the judge's cells."""
 
 
 @dataclass(frozen=True, slots=True)
 class AnswerJudge:
-    """A judge of answers; afterwards ``pricing.unpriced`` names the models without a price."""
+    """A judge of answers; after use, ``pricing.unpriced`` has the models without a price."""
 
     correctness: AnswerCorrectness
     name: str
@@ -51,7 +51,7 @@ class AnswerJudge:
 
 
 def answer_judge(config: ConfigSource, **options: Unpack[AskingOptions]) -> AnswerJudge:
-    """Return the judge of a config, without one OpenAI's default model; ``options`` say how it is asked.
+    """Return the judge of a config; without a config, one with OpenAI's default model.
 
     Raises:
         ConfigError: The config cannot be read, has no ``llm`` section, or its prompt or model cannot be used.
@@ -71,13 +71,13 @@ def answer_judge(config: ConfigSource, **options: Unpack[AskingOptions]) -> Answ
 
 
 class Progress(Protocol):
-    """What reports the progress."""
+    """Reports the progress of judging."""
 
     def started(self, total: int, done: int) -> None:
-        """Take the number of different answers, and of those that were judged earlier."""
+        """Report the number of different answers, and how many of them were judged earlier."""
 
     def judged(self, error: str) -> None:
-        """Count one more judged answer; ``error`` says why it failed, or is empty."""
+        """Report one more judged answer; ``error`` says why it failed, or is empty."""
 
 
 @dataclass(slots=True)
@@ -85,11 +85,11 @@ class JudgedTable:
     """A judged table.
 
     Attributes:
-        cells: The judge's cells of each row, in the table's order; blank if it was not asked.
-        asked: How many different answers were judged now.
+        cells: The judge's cells of each row, in the table's order; blank if the row was not judged.
+        asked: How many different answers were judged in this session.
         outdated: How many answers of an earlier output are no longer in the table.
-        costs: USD of each answer judged now; None if it is not known.
-        given_up: Why the model was asked nothing more; None if it was asked to the end.
+        costs: USD of each answer judged in this session; None if unknown.
+        given_up: Why the model was no longer asked; None if all answers were judged.
     """
 
     cells: list[Cells] = field(default_factory=list)
@@ -100,7 +100,7 @@ class JudgedTable:
 
     @property
     def cost(self) -> float | None:
-        """The sum of costs; None if one is not known."""
+        """The sum of costs; None if one is unknown."""
         return total_cost(self.costs)
 
 
@@ -119,12 +119,12 @@ def judge_table(
     Args:
         table: The table.
         judge: The judge.
-        progress: What reports the progress.
-        chosen: Whether each row is judged; others have only the cells of an earlier session. None: all are.
-        output: The file to write: the table's columns, then those of the judge, which replace columns of these names.
-            Answers that it already holds are kept, except errors. None: nothing is written.
+        progress: Reports the progress.
+        chosen: For each row, whether to judge it; other rows keep the cells of an earlier session. None: all rows.
+        output: The file to write: the table's columns, then the judge's, which replace columns of the same names.
+            Judged answers in an existing file are kept, except errors. None: nothing is written.
         overwrite: Whether earlier answers are removed first.
-        more_columns: Further columns of that file.
+        more_columns: Additional columns of that file.
 
     Raises:
         ResponsesError: The table lacks a column.
@@ -173,7 +173,7 @@ def judge_table(
 
 
 def answers_in(table: AnswerTable) -> list[Answer]:
-    """Return the three texts of each row; a missing column is a ResponsesError."""
+    """Return the three texts of each row; raise a ResponsesError if a column is missing."""
     question, reference, actual = table.places(ANSWER_COLUMNS)
     return [(row[question], row[reference], row[actual]) for row in table.rows]
 
@@ -182,9 +182,9 @@ def answers_in(table: AnswerTable) -> list[Answer]:
 
 
 class _EarlierCells:
-    """The cells of answers that were judged without an error, by answer.
+    """Stores the cells of answers that were judged without an error, by answer.
 
-    New ones are added to ``<output>.partial`` as they come, so that a crash loses nothing that was paid for; the output
+    New cells are appended to ``<output>.partial`` at once, so that a crash loses nothing that was paid for. The output
     itself is only written as a whole.
     """
 
@@ -194,18 +194,18 @@ class _EarlierCells:
         self._journal = JudgeCache(_partial_of(output))
 
     def get(self, answer: Answer) -> Cells | None:
-        """Return the cells of an answer; None if it must be judged."""
+        """Return the cells of an answer; None if it still must be judged."""
         record = self._journal.get(_digest(answer))
         if record is not None and all(isinstance(record.get(column), str) for column in JUDGED_COLUMNS):
             return {column: record[column] for column in JUDGED_COLUMNS}
         return self._kept.get(answer)
 
     def put(self, answer: Answer, cells: Cells) -> None:
-        """Keep the cells of an answer."""
+        """Store the cells of an answer."""
         self._journal.put(_digest(answer), cells)
 
     def outdated(self, answers: Iterable[Answer]) -> int:
-        """Return how many judged answers of the output are not in ``answers``, and will be lost; not all may be."""
+        """Return how many judged answers in the output are not in ``answers`` and will be lost; raise if all are."""
         lost = len(self._kept.keys() - set(answers))
         if lost and lost == len(self._kept):
             raise RunFolderError(
@@ -219,7 +219,7 @@ class _EarlierCells:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        """Close the partial file; remove it if the output is written."""
+        """Close the partial file, and remove it if the output was written."""
         self._journal.close()
         if kind is None:
             _remove(_partial_of(self._output))

@@ -1,4 +1,4 @@
-"""The one pipeline: responses are priced, scored and judged, many at once, and their results kept."""
+"""The pipeline of every evaluation: prices, scores and judges responses concurrently, and stores the results."""
 
 import asyncio
 import contextlib
@@ -38,7 +38,7 @@ MaybeResponse = TypeVar("MaybeResponse", Response, Response | None)
 
 
 class Compared(NamedTuple):
-    """A priced response, None if there is none, that was compared with its reference, and not yet judged."""
+    """A priced response (None if there is none) with its result, compared with the reference but not yet judged."""
 
     sample: Sample
     response: Response | None
@@ -46,23 +46,23 @@ class Compared(NamedTuple):
 
 
 class Comparer(Protocol):
-    """Compares many responses elsewhere than in the process of the pipeline."""
+    """Compares responses outside the pipeline's process."""
 
     def acompared(
         self, samples: Iterable[tuple[Sample, Response | None]], *, number: int, has_repeats: bool
     ) -> AsyncGenerator[Compared]:
-        """Compare responses, of which only some are taken ahead, and yield them in their order.
+        """Compare responses and yield them in order; only a limited number is taken ahead.
 
-        What ``evaluate_question`` raises for one is raised once all before it are yielded.
+        If ``evaluate_question`` raises for one, the error is raised after all responses before it were yielded.
         """
 
 
 class Pipeline:
-    """Prices, scores and judges responses, and keeps their results.
+    """Prices, scores and judges responses, and stores their results.
 
-    Recorded responses are added all at once (``add_all``, ``aadd_all``, with a ``comparer`` elsewhere), those of an
-    agent that is being asked one by one as they end (``begin``, ``aadd``, ``aclose``). Without a file the results are
-    kept in memory. ``unjudged`` results lack scores, as nothing more was asked.
+    Recorded responses are added together (``add_all``, ``aadd_all``; with a ``comparer`` they are compared in other
+    processes). Responses of a running agent are added one by one (``begin``, ``aadd``, ``aclose``). Without a file the
+    results are kept in memory. ``unjudged`` results lack judged scores because no more was asked.
     """
 
     def __init__(
@@ -141,18 +141,18 @@ class Pipeline:
         for sample, response in priced:
             yield Compared(sample, response, await asyncio.to_thread(self._unjudged, sample, response))
 
-    # --- one after the other, as they come ---
+    # --- one by one ---
 
     def begin(self, room: int = 0) -> None:
-        """Set how many responses may wait for their scores; ``aadd`` waits while there are more."""
+        """Set how many responses may wait to be scored; ``aadd`` waits while there are more."""
         places = 1 if self.judges is None else self.judges.max_concurrency
         self._workers = Workers(self._awork, places=places, room=room, goes_on=True)
 
     async def aadd(self, sample: Sample, response: Response) -> None:
-        """Have a priced response scored and judged soon, outside of the event loop; wait if too many wait already.
+        """Queue a priced response, to be scored and judged outside the event loop; wait if the queue is full.
 
-        A failure is reported at once and raised by ``aclose``. What follows is not scored, but the agent is asked on:
-        responses are paid for, and can be scored again.
+        A failure is reported at once and raised by ``aclose``. Later responses are not scored, but the run continues:
+        responses are paid for and can be re-scored.
         """
         await self._workers.aput((sample, response))
 
@@ -168,27 +168,27 @@ class Pipeline:
         if self._workers.problem is not None:
             return
         try:
-            if self.judges is None:  # in batches: a change of threads takes as long as a comparison
+            if self.judges is None:  # in batches, as a thread switch takes as long as a comparison
                 await asyncio.to_thread(self._add_each, [added, *self._workers.take_waiting()])
             else:
-                # Judges are asked in the loop, as their models may share a client with the agent's.
+                # Judges run in the event loop, as their models may share a client with the agent's.
                 result = await asyncio.to_thread(self._unjudged, *added)
                 await self._ajudge(Compared(*added, result))
         except Exception as problem:
             message = f"The scoring failed: {problem} The run continues, and can be scored again."
             if self._workers.problem is None:
-                with contextlib.suppress(Exception):  # an observer that fails is the problem itself
+                with contextlib.suppress(Exception):  # the observer itself may be what failed
                     self._tell(RunEvent("warning", {"message": message}))
             raise
 
     # --- one response ---
 
     def add(self, sample: Sample, response: Response | None) -> None:
-        """Price and score a response without judges; None is an error sample."""
+        """Price and score a response without judges; None counts as an error sample."""
         self._take(sample, self._unjudged(sample, self.priced(response)))
 
     def keep(self, sample: Sample, result: Result) -> None:
-        """Take a result that was scored and judged elsewhere with the same configuration."""
+        """Store a result that was scored and judged elsewhere with the same config."""
         self._judge_failures.add(result)
         self._take(sample, result)
 
@@ -197,7 +197,7 @@ class Pipeline:
             self._take(sample, self._unjudged(sample, response))
 
     async def _ajudge(self, compared: Compared) -> None:
-        """Have a compared response judged, and keep its result."""
+        """Judge a compared response, and store its result."""
         sample, response, result = compared
         if self.judges is not None:
             missing: list[str] = []
@@ -211,7 +211,7 @@ class Pipeline:
         await asyncio.to_thread(self._take, sample, result)
 
     def priced(self, response: MaybeResponse) -> MaybeResponse:
-        """Return a response with the costs of its model calls; one that breaks the format stays as it is."""
+        """Return a response with the costs of its model calls; a response that breaks the format is unchanged."""
         if not isinstance(response, Mapping):
             return response
         return cast("MaybeResponse", priced_response(response, self._pricing))
@@ -223,7 +223,7 @@ class Pipeline:
         )
 
     def _take(self, sample: Sample, result: Result) -> None:
-        """Keep a result; from any thread."""
+        """Store a result; may be called from any thread."""
         with self._lock:
             if self._file is None:
                 self._kept[sample.position] = result
@@ -247,7 +247,7 @@ class Pipeline:
     # --- the end ---
 
     def stopped(self, asking: Mapping[str, Any] | None = None) -> Mapping[str, Any] | None:
-        """Return why asking or judging ended before its time, as ``BenchmarkRun.stopped`` has it; None: it did not."""
+        """Return why asking or judging ended early, in the form of ``BenchmarkRun.stopped``; None if it did not."""
         given_up = None if self.judges is None else self.judges.given_up
         message = given_up or self._budget.message or None
         if message is None or (given_up is None and not self.unjudged):
@@ -261,11 +261,11 @@ class Pipeline:
         return {**asking, "message": f"{asking['message']}; {lacking} not judged"}
 
     def finish(self) -> dict[str, Any]:
-        """Put the results in order, and return the aggregates."""
+        """Sort the results, and return the aggregates."""
         if self._aggregates is None:
             if self._file is not None:
                 self._file.finish()
-            for result in self.kept():  # only now, as not everybody wants the aggregates
+            for result in self.kept():  # only now, as not every caller needs the aggregates
                 self._aggregator.add(result)
             self._aggregates = self._aggregator.aggregates()
             if self.judges is not None:
@@ -273,13 +273,13 @@ class Pipeline:
         return self._aggregates
 
     def kept(self) -> list[Result]:
-        """Return the results in order, if no file has them."""
+        """Return the results in order; empty if they are in a file."""
         return [result for _, result in sorted(self._kept.items())]
 
     def warnings(self, *, wants_costs: bool = False) -> list[str]:
         """Return the warnings: what blocked the event loop, unknown tools, failed judges, models without a price.
 
-        With ``wants_costs`` missing prices are told although no model judges and the config has no prices.
+        With ``wants_costs``, missing prices are reported even if no model judges and the config has no prices.
         """
         texts = [*self._stall_warnings, *map(str, self._unknown_tools.found())]
         failures = None if self.judges is not None and self.judges.given_up else self._judge_failures.warning()
@@ -300,10 +300,10 @@ def judges_of(
     llm: Any = None,
     **options: Any,
 ) -> "Judges | None":
-    """Return what ``Judges.from_config`` does; None if nothing is judged."""
+    """Return the judges of a config (see ``Judges.from_config``); None if nothing is judged."""
     if config.llm is None and llm is None and not evaluators and not has_registered_functions():
         return None
-    # Imported here, as a run without judges needs nothing of it.
+    # Imported here, as a run without judges does not need it.
     from graphrag_eval_lc.judges.judging import Judges
 
     return Judges.from_config(config, llm=llm, functions=evaluators, **options)
@@ -311,13 +311,13 @@ def judges_of(
 
 # --- what judges failed on --------------------------------------------------------------------------------------------
 
-# Older names for other keys, and what a comparison without judges says.
+# Not failures of judges: an older name of another key, and the error of a comparison.
 _NOT_COUNTED = {OLDER_CORRECTNESS_ERROR, "comparison_error"}
 _LONGEST_TEXT = 300
 
 
 class JudgeFailures:
-    """Counts the results that a judge or a function of the user failed on, and keeps the first message.
+    """Counts the results for which a judge or a user's function failed, and keeps the first message.
 
     Example:
         >>> failures = JudgeFailures()

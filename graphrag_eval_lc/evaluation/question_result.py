@@ -1,4 +1,4 @@
-"""The result of one question: a response scored against the reference, without judges."""
+"""Scores one response against its question's reference, without judges, and returns the result."""
 
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -45,11 +45,11 @@ from graphrag_eval_lc.registry.metrics import (
     UNDECIDED,
 )
 
-# On actual steps: the beginnings of what evaluations say of them.
+# Prefixes of the keys that evaluations add to actual steps.
 _OF_EVALUATION = (RETRIEVAL_IDS, RETRIEVAL_TEXT, "output_cut")
-# Measured on the agent's run; its cost follows from the prices.
+# Measured during the agent's run. Costs are not: they follow from the prices.
 _MEASURED = tuple(spec.key for spec in BUILT_IN if spec.spent_by == "agent" and spec.unit != "usd")
-# The keys of an earlier evaluation say nothing of this one.
+# Keys of an earlier evaluation, which are not valid for this one.
 _NOT_HANDED_THROUGH = frozenset(
     {
         "id",
@@ -81,14 +81,18 @@ def evaluate_question(
     views: StepViews,
     repeat: int | None = None,
 ) -> Result:
-    """Score one response; None scores as an error sample. ``repeat`` is None if each question is asked once.
+    """Score one response; None counts as an error sample. ``repeat`` is None if each question is asked once.
 
-    The result consists of shallow copies. Its keys are graphrag-eval's; those of ``Result``; on steps of retrieval
-    ``retrieval_ids_…`` and ``retrieval_text_…``, on any step ``output_cut`` and ``comparison_error`` (at which place an
-    output ends early, and why it cannot be compared); ``steps_diagnosis`` (for each reference step the nearest actual
-    step, the reason and the outcome: match, mismatch or undecided); ``steps_counts`` (steps that fit no reference step,
-    repeated identical calls and failed calls, none of which changes the score; undecided reference steps, cut outputs);
-    then further keys of the question and the response.
+    The result consists of shallow copies. It has these keys:
+
+    - those of graphrag-eval and of ``Result``;
+    - on retrieval steps ``retrieval_ids_…`` and ``retrieval_text_…``;
+    - on any step ``output_cut`` (where its output ends early) and ``comparison_error`` (why it cannot be compared);
+    - ``steps_diagnosis``: for each reference step the nearest actual step, the reason and the outcome (match, mismatch
+      or undecided);
+    - ``steps_counts``: steps that match no reference step, repeated calls and failed calls, none of which changes the
+      score; undecided reference steps and cut outputs;
+    - other keys of the question and the response.
     """
     response, error = _usable(response)
     actual_steps = [_to_score(step) for step in response.get("actual_steps") or ()]
@@ -148,7 +152,7 @@ def _answer_measures(
     config: EvaluationConfig,
     views: StepViews,
 ) -> dict[str, Any]:
-    """Return what holds an answer against the rows that it came from, and against what the reference says."""
+    """Return the keys that compare an answer with the rows that it came from, and with the reference."""
     groups, checks = question.get("reference_steps") or (), config.answer_checks
     infers = checks.infer is not None and matched is not None
     if not (config.answer_grounding.enabled or infers or any(key in question for key in CHECK_KEYS)):
@@ -168,7 +172,7 @@ def _answer_measures(
 
 
 def _usable(response: Response | None) -> tuple[Response, str | None]:
-    """Return what can be scored of a response, and its error, None without one."""
+    """Return the part of a response that can be scored, and its error or None."""
     if response is None:
         return {}, NO_RESPONSE
     try:
@@ -184,9 +188,9 @@ def _usable(response: Response | None) -> tuple[Response, str | None]:
 
 
 def _to_score(step: ActualStep) -> ActualStep:
-    """Return a copy of a step without what an earlier evaluation said of it, and with a status.
+    """Return a copy of a step with a status and without the keys of an earlier evaluation.
 
-    Hand-written steps may lack a status; steps of recorded runs have the text of a failure in their output.
+    Hand-written steps may lack a status. Steps of recorded runs have the error message in their output.
     """
     copied = cast("ActualStep", {key: value for key, value in step.items() if not key.startswith(_OF_EVALUATION)})
     status = copied.get("status")
@@ -231,10 +235,10 @@ def _diagnosis_record(step: StepDiagnosis) -> dict[str, Any]:
 
 @cache
 def _explaining() -> Any:
-    """Return the room that explains failed queries; None if the extra ``graph`` is not installed.
+    """Return the module that explains failed queries; None if the extra ``graph`` is not installed.
 
-    rdflib looks at the standard streams and the current folder while it is imported, which an agent may have closed or
-    removed. No score fails for that.
+    rdflib uses the standard streams and the current folder while it is imported. An agent may have closed or removed
+    them: the score is computed all the same.
     """
     if find_spec("rdflib") is None:
         return None
@@ -245,7 +249,7 @@ def _explaining() -> Any:
 
 
 def with_checked_vocabulary(config: EvaluationConfig) -> EvaluationConfig:
-    """Return a configuration whose vocabulary is found wherever an agent changes to; it is read once here."""
+    """Return a config with an absolute path to its vocabulary, which an agent's change of folder leaves valid."""
     graph = config.graph
     if graph.vocabulary is None or not graph.explain or (explaining := _explaining()) is None:
         return config
@@ -255,7 +259,7 @@ def with_checked_vocabulary(config: EvaluationConfig) -> EvaluationConfig:
 
 
 def _explain_queries(result: dict[str, Any], config: GraphConfig) -> None:
-    """Add to the diagnosis what explains failed queries."""
+    """Add explanations of failed queries to the diagnosis."""
     is_any_failed = any(step["outcome"] == "mismatch" for group in result["steps_diagnosis"] for step in group)
     args = (step.get("args") for step in result["actual_steps"])
     has_query = any(isinstance(each, Mapping) and isinstance(each.get("query"), str) for each in args)

@@ -1,4 +1,4 @@
-"""The samples of a run: the selected questions and their repeats, which of them are asked, and in which shard."""
+"""Plans the samples of a run: the selected questions and repeats, their shards, and which are still to be asked."""
 
 import hashlib
 import re
@@ -19,9 +19,9 @@ _HINT = "Write it as 3/16, the third of sixteen parts; the first is 1/16."
 
 @dataclass(frozen=True, slots=True)
 class Shard:
-    """One of several parts of a run: ``number``, from 1, ``of`` so many.
+    """One shard of a run: ``number``, from 1, ``of`` the number of shards.
 
-    The question id and the repeat alone decide which part a sample belongs to, not the order or other questions.
+    The shard of a sample depends only on its question id and repeat, not on the order or on other questions.
 
     Example:
         >>> [str(Shard.read(f"{number}/3")) for number in (1, 2, 3) if Shard(number, 3).has(("q1", 1))]
@@ -33,7 +33,7 @@ class Shard:
 
     @classmethod
     def read(cls, value: object) -> "Shard":
-        """Return the shard that a text such as ``3/16`` means; others are an OptionError."""
+        """Return the shard for a text such as ``3/16``; raise an OptionError for other values."""
         if isinstance(value, cls):
             return value
         found = _TEXT.fullmatch(value) if isinstance(value, str) else None
@@ -49,16 +49,16 @@ class Shard:
 
     @classmethod
     def in_record(cls, run: Mapping[str, Any]) -> "Shard | None":
-        """Return the shard that a run.json is of; None for a whole run."""
+        """Return the shard recorded in a run.json; None for a whole run."""
         shard = run.get("shard")
         return None if shard is None else cls(shard["number"], shard["of"])
 
     def has(self, key: Key) -> bool:
-        """Return whether a sample, by its question id and repeat, belongs to this part."""
+        """Return whether a sample, given by its question id and repeat, belongs to this shard."""
         return shard_number(key, self.of) == self.number
 
     def part_of(self, whole: int) -> int:
-        """Return this part of a whole number; those of all parts add up to it: 3, 3, 2 and 2 of 10."""
+        """Return this shard's part of a whole number; the parts add up to it, such as 3, 3, 2 and 2 for 10."""
         return whole // self.of + (self.number <= whole % self.of)
 
     def __str__(self) -> str:
@@ -66,9 +66,9 @@ class Shard:
 
 
 def shard_number(key: Key, of: int) -> int:
-    """Return which of so many parts a sample belongs to, from 1.
+    """Return the number of the shard that a sample belongs to, from 1.
 
-    This must never change: a shard is resumed with another version of this package.
+    This must never change: a shard may be resumed with another version of this package.
 
     Example:
         >>> [shard_number((f"q{number}", 1), 3) for number in range(9)]
@@ -84,10 +84,10 @@ MOST_REPEATS = 100_000  # of a question, in one run
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """One question, asked once: the ``repeat``, from 1.
+    """One question, asked once; ``repeat`` counts from 1.
 
-    ``position`` is its index among the results, by question in the dataset's order, then by repeat; ``key`` that of its
-    response in the journal.
+    ``position`` is its index among the results, which are sorted by question in the dataset's order, then by repeat.
+    ``key`` is the key of its response in the journal.
     """
 
     position: int
@@ -102,17 +102,17 @@ class Sample:
 
 @dataclass(frozen=True, slots=True)
 class RunPlan:
-    """What a run still has to ask.
+    """Which samples a run still has to ask.
 
     Attributes:
         to_ask: The samples to ask, repeat by repeat.
         done: The answered ones, in the order of results.
         errors: How many of those failed.
-        asked_before: The positions of those to ask that have a response, of a failed or an interrupted attempt.
-        notes: Which part of the run this is, if it is one.
-        warnings: What the user should know of the dataset.
+        asked_before: The positions of samples to ask that already have a failed or interrupted response.
+        notes: Which shard of the run this is, if it is one.
+        warnings: What the user should know about the dataset.
         judging: What the judges would ask about all samples; None if no model judges.
-        agent_cost: About what the agent will cost in USD, by the answers that are there; None if none has a cost.
+        agent_cost: The estimated cost of the agent in USD, from the answers so far; None if none has a cost.
     """
 
     to_ask: Sequence[Sample]
@@ -131,7 +131,7 @@ class RunPlan:
 
 
 def samples_of(questions: Sequence[QuestionWithTemplate], repeats: int, shard: Shard | None = None) -> list[Sample]:
-    """Return the samples in the order in which they are asked: the first repeat of all questions, then the second."""
+    """Return the samples in the order of asking: the first repeat of all questions, then the second, and so on."""
     return [
         Sample(index * repeats + repeat - 1, template, question, repeat)
         for repeat in range(1, repeats + 1)
@@ -141,7 +141,7 @@ def samples_of(questions: Sequence[QuestionWithTemplate], repeats: int, shard: S
 
 
 def recorded_samples(questions: Sequence[QuestionWithTemplate], keys: Iterable[Key]) -> list[Sample]:
-    """Return the samples that responses with these keys answer; a question without any is a sample too."""
+    """Return the samples for responses with these keys; a question without a response is a sample too."""
     repeats: dict[str, list[int]] = {}
     for question_id, repeat in keys:
         repeats.setdefault(question_id, []).append(repeat)
@@ -159,10 +159,11 @@ def planned(
     retry_errors: bool = False,
     only_scores: bool = False,
 ) -> RunPlan:
-    """Return what is answered, and what is to be asked.
+    """Return which samples are answered, and which are to be asked.
 
-    ``known`` tells of the responses of earlier sessions. With ``retry_errors`` failed samples are asked again, as
-    interrupted ones always are; with ``only_scores`` nothing is: an interrupted response counts as it is.
+    ``known`` returns the response of an earlier session, if any. Interrupted samples are asked again, and with
+    ``retry_errors`` failed ones too. With ``only_scores`` nothing is asked, and an interrupted response is scored as it
+    is.
     """
     to_ask: list[Sample] = []
     done: list[Sample] = []

@@ -1,4 +1,4 @@
-"""What ends a run before its time: signals, requests to stop, and too many failures."""
+"""Stops a run early: signals, requests to stop, and too many failures."""
 
 import asyncio
 import signal
@@ -16,10 +16,10 @@ StopReason = Literal["interrupted", "max_failures", "max_tokens", "max_time", "m
 
 
 class StopSignal:
-    """Whether a run shall stop asking (``reason``, and for people ``message``), and abandon the questions in flight.
+    """Whether a run must stop asking (``reason``, with a ``message``), and whether it abandons questions in flight.
 
-    ``request`` and ``abandon`` may be called from any thread and from signal handlers. If it ``is_at_once``, it waits
-    for nothing any more, not even for answers to be written.
+    ``request`` and ``abandon`` may be called from any thread and from signal handlers. If ``is_at_once``, the run does
+    not wait for anything, not even for answers to be written.
     """
 
     def __init__(self) -> None:
@@ -40,25 +40,25 @@ class StopSignal:
         self._notify()
 
     def request(self, reason: StopReason, message: str) -> None:
-        """Let no further question be asked. The first reason stays."""
+        """Stop asking further questions. The first reason is kept."""
         if self.reason is None:
             self.message, self.reason = message, reason
             self._notify_soon()
 
     def abandon(self) -> None:
-        """Give up the questions in flight."""
+        """Abandon the questions in flight."""
         self.is_abandoned = True
         self._notify_soon()
 
     @property
     def abandoned(self) -> "asyncio.Future[None]":
-        """Done when the questions in flight are given up."""
+        """A future that is done when the questions in flight are abandoned."""
         if self._abandoned is None:
             raise RuntimeError("bind the signal to a loop first")
         return self._abandoned
 
     async def sleep(self, seconds: float) -> bool:
-        """Wait, at most until the run shall stop; return whether it shall."""
+        """Wait, but no longer than until the run must stop; return whether it must."""
         if self.reason is None and self._requested is not None:
             await asyncio.wait({self._requested}, timeout=seconds)
         return self.reason is not None
@@ -82,11 +82,11 @@ _HANGUP: signal.Signals | None = getattr(signal, "SIGHUP", None)  # Windows has 
 
 @contextmanager
 def stopped_by_signals(stop: StopSignal) -> Generator[None, None, None]:
-    """Let the first Ctrl-C or SIGTERM stop a run in order, and the second at once.
+    """Let the first Ctrl-C or SIGTERM stop a run gracefully, and the second one immediately.
 
-    If the run stops already for another reason, the first abandons the questions in flight. SIGHUP, as when the
-    terminal is closed, stops it in order however often it comes, and stays ignored if it is (``nohup``). Only the
-    main thread gets signals; in another one nothing is changed.
+    If the run is already stopping for another reason, the first signal abandons the questions in flight. SIGHUP, sent
+    when a terminal is closed, always stops gracefully, even if it is repeated; if it is ignored (``nohup``), it stays
+    ignored. Only the main thread receives signals; in any other thread nothing is changed.
     """
     if threading.current_thread() is not threading.main_thread():
         yield
@@ -96,7 +96,7 @@ def stopped_by_signals(stop: StopSignal) -> Generator[None, None, None]:
 
     def on_signal(number: int, frame: FrameType | None) -> None:
         nonlocal was_signalled
-        if number == _HANGUP and was_signalled:  # a closed terminal and its shell both tell of it
+        if number == _HANGUP and was_signalled:  # a closed terminal and its shell both send it
             return
         name = "Ctrl-C" if number == signal.SIGINT else signal.Signals(number).name
         if was_signalled:
@@ -116,7 +116,7 @@ def stopped_by_signals(stop: StopSignal) -> Generator[None, None, None]:
         yield
     finally:
         for number, handler in earlier.items():
-            # None: set by something that is not Python, and cannot be put back from here.
+            # None: the handler was not set by Python and cannot be restored from here.
             signal.signal(number, handler if handler is not None else signal.SIG_DFL)
 
 
@@ -137,7 +137,7 @@ class FailureLimit:
 
     @classmethod
     def read(cls, value: object) -> "FailureLimit":
-        """Return the limit that a whole number such as ``20`` or a share such as ``5%`` means; others are refused."""
+        """Return the limit for a whole number such as ``20`` or a share such as ``5%``; raise for other values."""
         text = str(value).strip()
         try:
             number = float(text.removesuffix("%")) if text.endswith("%") else int(text)
@@ -157,7 +157,7 @@ class FailureLimit:
         return errors > (self.value * total if self.is_share else self.value)
 
     def in_shard(self, shard: Shard) -> "FailureLimit":
-        """Return the limit of one shard: its part of a number; a share stays what it is."""
+        """Return the limit of one shard: its part of a number; a share is unchanged."""
         return self if self.is_share else FailureLimit(shard.part_of(int(self.value)), is_share=False)
 
     def __str__(self) -> str:

@@ -1,4 +1,4 @@
-"""The one loop that works on many items at once; a bounded number of them waits."""
+"""Runs an async function on many items concurrently, with a bounded queue."""
 
 import asyncio
 from collections import deque
@@ -7,16 +7,22 @@ from typing import Generic, TypeVar
 
 Item = TypeVar("Item")
 
-# A task that refuses to be cancelled does not hold up the end.
+# How long to wait for cancelled tasks, as a task may refuse to be cancelled.
 _CANCELLING_SEC = 1.0
 
 
 class Workers(Generic[Item]):
-    """Works on many items at once, in the running event loop; they begin in the order in which they are put.
+    """Processes items concurrently in the running event loop; items start in the order in which they are put.
 
-    ``places`` items may be under way at once, and ``room`` more may wait; ``aput`` waits while there are more. A
-    failure cancels the others and is raised at once; if it ``goes_on``, it leaves them alone and is raised by
-    ``aclose``. ``problem`` is the first one.
+    Args:
+        work: Processes one item.
+        places: The concurrency limit.
+        room: How many more items may be queued; ``aput`` waits while there are more.
+        goes_on: Whether the other items continue after a failure, which is then raised by ``aclose``. Otherwise a
+            failure cancels them and is raised at once.
+
+    Attributes:
+        problem: The first failure; None if there is none.
     """
 
     def __init__(
@@ -32,7 +38,7 @@ class Workers(Generic[Item]):
         self._some_begun = asyncio.Event()
 
     async def arun(self, items: Iterable[Item] | AsyncIterable[Item]) -> None:
-        """Work on all items; each is taken from ``items`` when there is room for it. Raise the first failure."""
+        """Process all items, taking each from ``items`` when there is room for it. Raise the first failure."""
         try:
             if isinstance(items, AsyncIterable):
                 async for item in items:
@@ -48,7 +54,7 @@ class Workers(Generic[Item]):
             raise
 
     async def aput(self, item: Item) -> None:
-        """Have an item worked on soon; wait where too many wait already."""
+        """Queue an item; wait while the queue is full."""
         self._waiting.append(item)
         if len(self._tasks) < self._places:
             task = asyncio.create_task(self._awork())
@@ -61,7 +67,7 @@ class Workers(Generic[Item]):
             raise self.problem
 
     def take_waiting(self) -> list[Item]:
-        """Return at most ``room`` items that wait, to work on them along with the one at hand."""
+        """Remove and return up to ``room`` queued items, so that ``work`` can process them together with its item."""
         self._some_begun.set()
         return [self._waiting.popleft() for _ in range(min(self._room, len(self._waiting)))]
 
@@ -73,16 +79,16 @@ class Workers(Generic[Item]):
             raise self.problem
 
     async def _awork(self) -> None:
-        """Work on one item after the other until none waits."""
+        """Process queued items one after the other until the queue is empty."""
         while self._waiting and (self._goes_on or self.problem is None):
             item = self._waiting.popleft()
             self._some_begun.set()
             try:
                 await self._work(item)
-            except BaseException as problem:  # else whoever waits for room would wait for ever
+            except BaseException as problem:  # otherwise a caller that waits for room would wait forever
                 self._note(problem)
         task = asyncio.current_task()
-        if task is not None:  # now, as the next item needs a worker that still runs
+        if task is not None:  # at once, as this task accepts no more items although it is not done yet
             self._tasks.discard(task)
 
     def _ended(self, task: asyncio.Task[None]) -> None:

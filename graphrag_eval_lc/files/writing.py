@@ -118,18 +118,18 @@ def replace_file(target: Path, parts: Iterable[bytes], *, is_private: bool | Non
 
 
 def _replace(target: Path, parts: Iterable[bytes], is_private: bool) -> None:
-    beside = unfinished(target)
-    beside.unlink(missing_ok=True)  # of a run that was killed; it may have another mode
+    new_file = unfinished(target)
+    new_file.unlink(missing_ok=True)  # of a run that was killed; it may have another mode
     try:
-        descriptor = open_descriptor(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, is_private=is_private)
+        descriptor = open_descriptor(new_file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, is_private=is_private)
         with os.fdopen(descriptor, "wb") as file:
             file.writelines(parts)
             file.flush()
             sync(file.fileno())
-        beside.replace(target)
+        new_file.replace(target)
     except BaseException:
         with contextlib.suppress(OSError):
-            beside.unlink()
+            new_file.unlink()
         raise
 
 

@@ -1,4 +1,4 @@
-"""Judges: metrics that ask a model, each with its value, its reason and its cost.
+"""Judges: metrics that ask a model; each returns a value, a reason and a cost.
 
 Names are loaded when they are first used, so that nothing heavy is imported if nothing is judged.
 """

@@ -1,4 +1,4 @@
-"""Answers that are known to be wrong or right: made from reference answers, to find out what a judge notices."""
+"""Makes answers that are known to be wrong or right from reference answers, to measure what a judge notices."""
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -13,7 +13,7 @@ from graphrag_eval_lc.judges.claim_check import is_refusal
 # --- the list in an answer ---
 
 _LINE = re.compile(r"^(?P<mark>[ \t]*(?:[-*•]|\d{1,3}[.)])[ \t]+)(?P<item>\S.*?)[ \t]*$", re.MULTILINE)
-# A comma in brackets or in a number does not end an item; "and" ends the one before the last.
+# A comma in brackets or in a number does not end an item; "and" comes before the last item.
 _SEPARATOR = re.compile(r"(?:,\s+(?:and\s+)?|;\s+|\s+and\s+)(?![^(\[]*[)\]])")
 _NAME = re.compile(r"[A-Z0-9][\w./'-]*(?: (?:[A-Z0-9][\w./'-]*|of|de|von))*(?: \([^()]*\))?")
 _RUN_OF_NAMES = re.compile(rf"{_NAME.pattern}(?:(?:, (?:and )?| and ){_NAME.pattern})+")
@@ -64,7 +64,7 @@ def answer_list(text: str) -> AnswerList | None:
         True
     """
     found = [each for each in (_lines(text), _after_colon(text), _names(text)) if each is not None]
-    # Lines are lists for sure, and what follows a colon is rather one than any names.
+    # The surest form first: bulleted lines, then what follows a colon, then names.
     return found[0] if found else None
 
 
@@ -103,7 +103,7 @@ def _names(text: str) -> AnswerList | None:
 
 # --- references and answers ---
 
-# Of each unit one that no reader takes for it.
+# For each unit, one that cannot be mistaken for it.
 _OTHER_UNITS: Final = dict(
     re.findall(
         r"(\S+):(\S+)",
@@ -126,7 +126,7 @@ _ASKED_ORDER = re.compile(
 )
 _HINTED_ORDER = re.compile(r"\b(?:\w+est|most|least|last|next|before|after|steps? of)\b", re.IGNORECASE)
 
-# The first that occurs is denied, or no longer denied.
+# The first of these words that occurs is negated, or its negation is removed.
 _NEGATIONS: Final = (
     (r"^Yes, (?:a|an|the) ", "No, no "),
     (r"^No, no ", "Yes, a "),
@@ -157,7 +157,7 @@ _INSTRUCTED: Final = (
 
 @dataclass(frozen=True)
 class Reference:
-    """A question with its reference answer; ``is_ordered`` if the order of its items counts, by the reference steps."""
+    """A question with its reference answer; ``is_ordered``: by the reference steps, the order of items counts."""
 
     question_id: str
     template_id: str
@@ -167,20 +167,20 @@ class Reference:
 
     @cached_property
     def list(self) -> AnswerList | None:
-        """The list in the answer; None without one, or if the question has all its items."""
+        """The list in the answer; None if there is none, or if the question already has all its items."""
         found = answer_list(self.answer)
         return None if found is None or all(item in self.question for item in found.items) else found
 
     @property
     def asks_order(self) -> bool:
-        """Whether the order of the items counts for sure."""
+        """Whether it is certain that the order of the items counts."""
         is_numbered = self.list is not None and self.list.is_numbered
         return self.is_ordered or is_numbered or _ASKED_ORDER.search(self.question) is not None
 
 
 References = Sequence[Reference]
 Make = Callable[[Reference, References, Random], str | None]
-"""Makes an answer from a reference, the other references (those of its template first) and a source of chance."""
+"""Receives a reference, the other references (those of its template first) and a random generator; makes an answer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,13 +194,13 @@ class AlteredAnswer:
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """A way to make an answer from a reference answer.
+    """One way to make an answer from a reference answer.
 
     Attributes:
-        title: What was done, for people.
-        is_right: Whether the answer says what the reference says.
-        make: Returns the answer; None if it cannot be made.
-        base: The kind from which it differs by its form alone; None if it differs otherwise.
+        title: What was changed, for reports.
+        is_right: Whether the answer still says what the reference says.
+        make: Returns the answer; None if it cannot be made from this reference.
+        base: The kind from which it differs only in form; None if it also differs in content.
     """
 
     title: str
@@ -212,8 +212,8 @@ class Kind:
 def altered_answers(references: Sequence[Reference], *, per_kind: int, seed: int = 0) -> list[AlteredAnswer]:
     """Return answers of each kind, made from reference answers of as many templates as possible.
 
-    The same references and seed give the same answers, by kind, in the order of ``KINDS``. A kind that no reference
-    allows has none. References that refuse to answer are left out.
+    They are in the order of ``KINDS``, and the same for the same references and seed. If no reference allows a kind,
+    there is no answer of that kind. References that refuse to answer are left out.
     """
     usable = [each for each in _spread(references, seed) if not is_refusal(each.answer)]
     found: list[AlteredAnswer] = []
@@ -224,7 +224,7 @@ def altered_answers(references: Sequence[Reference], *, per_kind: int, seed: int
                 break
             others = [each for each in usable if each.question_id != reference.question_id]
             others.sort(key=lambda each: each.template_id != reference.template_id)
-            # An answer and its padded form must be of the same chance.
+            # The seed depends only on the question, so that an answer and its padded form get the same change.
             text = kind.make(reference, others, Random(f"{seed}/{reference.question_id}"))
             if text is not None and (text != reference.answer or name == "as_reference"):
                 found.append(AlteredAnswer(name, reference.question_id, text))
@@ -233,7 +233,7 @@ def altered_answers(references: Sequence[Reference], *, per_kind: int, seed: int
 
 
 def _spread(references: Sequence[Reference], seed: int) -> list[Reference]:
-    """Return references so that templates take turns, each in an order of chance."""
+    """Return references so that templates take turns; the order within a template is random."""
     by_template: dict[str, list[Reference]] = {}
     for reference in references:
         by_template.setdefault(reference.template_id, []).append(reference)
@@ -267,7 +267,7 @@ def _values_swapped(reference: Reference, others: References, chance: Random) ->
     text = reference.answer
     values = [match for match in _MEASURED.finditer(text) if match[0] not in reference.question]
     if (found := reference.list) is not None:
-        # Where nothing but the values differs, as in "300 kV, 420 kV", an exchange changes nothing.
+        # If items differ only in their values, as in "300 kV, 420 kV", swapping changes nothing.
         values = values if len({_MEASURED.sub("", item) for item in found.items}) == len(found.items) else []
     pairs = [
         (one, other)
@@ -290,7 +290,7 @@ def _digit_changed(reference: Reference, others: References, chance: Random) -> 
             continue
         match = chance.choice(found)
         digits = [place for place, sign in enumerate(match[0]) if sign.isdecimal()]
-        # Of a decimal the part before the point: what differs behind it may be a rounded value.
+        # Only the part before the decimal point is changed: a change behind it may pass for rounding.
         point = match[0].find(".")
         whole = [place for place in digits if point < 0 or place < point]
         if not digits:
@@ -320,7 +320,7 @@ def _negated(reference: Reference, others: References, chance: Random) -> str | 
 
 
 def _row_invented(reference: Reference, others: References, chance: Random) -> str | None:
-    """Add an item of another list, else a sentence of another answer with values that this one does not have."""
+    """Add an item of another list, else a sentence of another answer with values that this answer lacks."""
     known = f"{reference.question} {reference.answer}"
     found = reference.list
     if found is None:
@@ -337,13 +337,13 @@ def _row_invented(reference: Reference, others: References, chance: Random) -> s
 
 
 def _shape(item: str) -> str:
-    """Return what kind of thing an item is: names and values by one sign each."""
+    """Return the pattern of an item, with one character for each name or value."""
     item = re.sub(r"\d[\d.,:-]*", "0", item)
     return re.sub(r"[^\W\d_]+(?:[ -][^\W\d_]+)*", "a", item)
 
 
 def _other_answer(reference: Reference, others: References, chance: Random) -> str | None:
-    """Return the answer to another question, which shares no value with this one if there is such a question."""
+    """Return the answer to another question, preferably one that shares no value with this one."""
     words = _plain(reference.answer)
     different = [other for other in others if words not in _plain(other.answer) and _plain(other.answer) not in words]
     of_template = [other for other in different if other.template_id == reference.template_id]
@@ -363,7 +363,7 @@ def _values(text: str, known: str) -> set[str]:
 
 
 def _reversed(reference: Reference, *, is_asked: bool) -> str | None:
-    """Return the answer in the other order if one was asked for, or if none was, not even in a hint."""
+    """Return the list reversed: if ``is_asked``, for questions that ask for an order, else for those without a hint."""
     found = reference.list
     has_hint = not is_asked and _HINTED_ORDER.search(reference.question) is not None
     if found is None or has_hint or reference.asks_order is not is_asked:
@@ -394,7 +394,7 @@ def _with_iris(reference: Reference, others: References, chance: Random) -> str 
 
 
 def _short(reference: Reference, others: References, chance: Random) -> str | None:
-    """Return the items alone, or the only value of a single sentence without a negation."""
+    """Return only the items, or the only value of a single sentence without a negation."""
     if (found := reference.list) is not None:
         has_more = _values(found.before + found.after, reference.question) - {str(len(found.items))}
         return None if has_more else ", ".join(found.items)
@@ -447,7 +447,7 @@ KINDS: Final[Mapping[str, Kind]] = {
 
 
 def pairs_of(answers: Sequence[AlteredAnswer], kind: str) -> Iterator[tuple[AlteredAnswer, AlteredAnswer]]:
-    """Yield each answer of a kind with the answer to the same question from which it differs by its form alone."""
+    """Yield each answer of a kind with the answer to the same question from which it differs only in form."""
     bases = {each.question_id: each for each in answers if each.kind == KINDS[kind].base}
     for answer in answers:
         if answer.kind == kind and answer.question_id in bases:

@@ -1,4 +1,4 @@
-"""Answer correctness: the claims of an answer against those of the reference answer, and votes on them."""
+"""Answer correctness: compares the claims of an answer with those of the reference answer, and counts votes on them."""
 
 import asyncio
 import json
@@ -40,11 +40,11 @@ def _same(claim: str) -> str:
 
 
 def _distinct(claims: list[str]) -> list[str]:
-    """Return claims without those that repeat an earlier one, whatever their case, spaces and last point."""
+    """Return claims without repetitions; case, spaces and a final full stop are ignored."""
     return list({_same(claim): claim for claim in reversed(claims)}.values())[::-1]
 
 
-# Not min_length, which the strict JSON schemas of some endpoints lack.
+# Not min_length, which the strict JSON schemas of some endpoints do not support.
 Claim = Annotated[str, AfterValidator(_not_blank)]
 Claims = Annotated[list[Claim], AfterValidator(_distinct)]
 
@@ -94,7 +94,7 @@ class AnswerCorrectness:
             names, key = ("question", "reference_answer", "actual_answer"), f"{ANSWER_CORRECTNESS}.prompt"
             self._prompt = own_prompt(prompt, f"{ANSWER_CORRECTNESS}_own", names, needed=names[1:], key=key)
         self._llm = as_judge_model(llm)
-        # Each with the number of its earlier votes: from the second on the cache keeps each.
+        # Each with the number of its earlier votes, so that the cache keeps each vote separately.
         self._voters = [(self._llm, earlier) for earlier in range(votes - 1)]
         self._voters += [(as_judge_model(voter), 0) for voter in voters]
 
@@ -139,7 +139,7 @@ class AnswerCorrectness:
         return replace(score, reason=reason, details={**score.details, **election.details()})
 
     async def _asorted(self, message: str, texts: ClaimTexts) -> tuple[ClaimLists, Sequence[str], list[float | None]]:
-        """Return the claims as the model sorts them and code checks them, what was wrong with them, and the costs."""
+        """Return the claims as the model sorted and code checked them, the problems found, and the costs."""
         asked = await self._llm.aask(self._prompt.system, message, ClaimLists)
         if asked.is_planned:
             return asked.value, (), [asked.cost]
@@ -155,7 +155,7 @@ class AnswerCorrectness:
             again = await self._llm.aask(self._prompt.system, message, ClaimLists)
         except NotAskedError as problem:
             raise paid_error(problem, [asked.cost]) from problem
-        except JudgeError as problem:  # the first answer has been corrected
+        except JudgeError as problem:  # the first answer is used as code has corrected it
             paid_in_vain = problem.cost if isinstance(problem, UnusableAnswerError) else None
             return lists, problems, [asked.cost, paid_in_vain]
         better, left = checked(again.value, texts)
@@ -164,7 +164,7 @@ class AnswerCorrectness:
         return lists, problems, [asked.cost, again.cost]
 
     def describe(self) -> dict[str, Any]:
-        """Return ``digest`` of all that its verdicts depend on, and ``model``, ``temperature`` and ``prompt`` of it."""
+        """Return ``model``, ``temperature``, ``prompt``, and a ``digest`` of everything that the verdicts depend on."""
         settings = dict(self._llm.described.settings) if isinstance(self._llm, AskedModel) else {}
         if isinstance(address := settings.get("base_url"), str):  # a local server may have another port each time
             settings["base_url"] = urlsplit(address).hostname
@@ -181,7 +181,7 @@ class AnswerCorrectness:
         }
 
     def score(self, *, user_input: str, reference: str, response: str) -> JudgeScore:
-        """Do as ``ascore``, from synchronous code."""
+        """The synchronous form of ``ascore``."""
         return run_sync(lambda: self.ascore(user_input=user_input, reference=reference, response=response))
 
 
@@ -189,11 +189,11 @@ class AnswerCorrectness:
 
 
 def checked(given: ClaimLists, texts: ClaimTexts) -> tuple[ClaimLists, list[str]]:
-    """Return claims sorted as the texts allow it, and a sentence on each that was not.
+    """Return claims sorted as far as the texts support it, and a sentence on each claim that had to be moved.
 
-    A true positive that the texts do not support becomes a false positive. A covered claim that is not the reference's
-    is left out, and one that the answer does not make becomes a false negative. Lists of full marks are completed by
-    the sentences in which answer and reference differ by a number, a code or a name.
+    A true positive that the texts do not support becomes a false positive. A covered claim that the reference does not
+    make is left out, and one that the answer does not make becomes a false negative. If a side has no mistake, its
+    sentences that differ from the other side by a number, a code or a name are added as mistakes.
     """
     problems: list[str] = []
     right, wrong = _checked_of_answer(given, texts, problems)
@@ -217,7 +217,7 @@ def checked(given: ClaimLists, texts: ClaimTexts) -> tuple[ClaimLists, list[str]
 
 
 def _checked_of_answer(given: ClaimLists, texts: ClaimTexts, problems: list[str]) -> tuple[list[str], list[str]]:
-    """Return the true and the false positives, and add what is wrong with them to the problems."""
+    """Return the true and the false positives; append to ``problems`` what is wrong with them."""
     right, wrong = list[str](), list[str]()
     covered = {*map(_same, given.covered_claims)}
     for claim in _claims(given.false_positives):
@@ -242,7 +242,7 @@ def _checked_of_answer(given: ClaimLists, texts: ClaimTexts, problems: list[str]
 
 
 def _checked_of_reference(given: ClaimLists, texts: ClaimTexts, problems: list[str]) -> tuple[list[str], list[str]]:
-    """Return the covered claims and the false negatives, and add what is wrong with them to the problems."""
+    """Return the covered claims and the false negatives; append to ``problems`` what is wrong with them."""
     covered, missing = list[str](), list[str]()
     for claim in _claims(given.false_negatives):
         if problem := texts.not_in_reference(claim):
@@ -275,12 +275,12 @@ _NO_CLAIMS = frozenset({*ClaimLists.model_fields, "none", "n/a", "null", "-", "[
 
 
 def _claims(texts: Iterable[str]) -> list[str]:
-    """Return claims without the names of fields and words for an empty list, which some models write."""
+    """Return claims without field names and words for "none", which some models put into lists."""
     return [text for text in texts if _same(text).strip(" :\"'`") not in _NO_CLAIMS]
 
 
 def _complaint(given: ClaimLists, problems: Sequence[str]) -> str:
-    """Return what follows the message, to have claims sorted again. Claims are material here too, so it is fenced."""
+    """Return the text that asks the model to sort the claims again; claims are fenced, as they are data."""
     lists, found = fences({"first_attempt": given.model_dump_json(), "problems": "\n".join(problems)})
     return f"""
 
@@ -313,14 +313,14 @@ class ClaimVotes(ClosedAnswer):
     votes: list[ClaimVote]
 
 
-_MOST_VOTES = 1000  # of one model, so that the votes of another ask are others
-# A claim by its side, answer or reference, and its text.
+_MOST_VOTES = 1000  # of one model; the numbers of one ask stay below those of the next
+# A claim: its side (answer or reference) and its text.
 _Claim = tuple[str, str]
 
 
 @dataclass(frozen=True, slots=True)
 class _Election:
-    """Of each claim the votes, whether the other answer agrees; what they cost in USD; and why some are missing."""
+    """For each claim, the votes on whether the other answer agrees; their cost in USD; and why some are missing."""
 
     votes: Mapping[_Claim, Sequence[bool]]
     costs: Sequence[float | None]
@@ -328,7 +328,7 @@ class _Election:
     is_planned: bool
 
     def details(self) -> dict[str, Any]:
-        """Return the mean share of votes for what the majority says, and the counts."""
+        """Return the mean share of votes for the majority, and the votes on each claim."""
         shares = [max(sum(votes), len(votes) - sum(votes)) / len(votes) for votes in self.votes.values()]
         counts = [
             {"claim": text, "of": side, "agrees": sum(votes), "votes": len(votes)}
@@ -339,7 +339,7 @@ class _Election:
     def elected(
         self, lists: ClaimLists, texts: ClaimTexts, problems: Sequence[str]
     ) -> tuple[ClaimLists, Sequence[str]]:
-        """Return claims sorted as more than half say, as far as the texts allow it, and what they do not allow."""
+        """Return claims sorted by majority as far as the texts support it, and the problems that were found."""
         agrees = {claim: 2 * sum(votes) > len(votes) for claim, votes in self.votes.items()}
         if self.is_planned or agrees == _votes_in(lists):
             return lists, problems
@@ -360,7 +360,7 @@ class _Election:
 
 
 def _votes_in(lists: ClaimLists) -> dict[_Claim, bool]:
-    """Return of each claim whether the lists say that the other answer agrees."""
+    """Return for each claim whether, by its list, the other answer agrees."""
     return {
         **dict.fromkeys((("answer", claim) for claim in lists.true_positives), True),
         **dict.fromkeys((("answer", claim) for claim in lists.false_positives), False),
@@ -370,12 +370,12 @@ def _votes_in(lists: ClaimLists) -> dict[_Claim, bool]:
 
 
 async def _aelection(voters: Sequence[tuple[JudgeModel, int]], message: str, own: Mapping[_Claim, bool]) -> _Election:
-    """Put claims to all voters at once; what the judge itself found is a vote too.
+    """Ask all voters about the claims concurrently; the judge's own sorting counts as a vote too.
 
     Raises:
         NotAskedError: No more may be asked.
     """
-    # In an order that says nothing of the lists in which the claims were.
+    # The order must not reveal the lists in which the claims were.
     shuffled = sorted(own, key=lambda claim: sha256("\n".join(claim).encode("utf-8", "surrogatepass")).digest())
     names = {
         f"{side[0].upper()}{number}": claim
@@ -386,7 +386,7 @@ async def _aelection(voters: Sequence[tuple[JudgeModel, int]], message: str, own
     ballot = message + "\n\n" + prompt.message(claims="\n".join(f"{name}: {text}" for name, (_, text) in names.items()))
 
     async def avotes(model: JudgeModel, earlier: int) -> Any:
-        # In a task of its own, so that nobody else sees the number.
+        # Runs in a separate task, so that the context variable changes only here.
         ask_number.set((ask_number.get() - 1) * _MOST_VOTES + earlier + 1)
         try:
             return await model.aask(prompt.system, ballot, ClaimVotes)

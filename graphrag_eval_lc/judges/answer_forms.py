@@ -1,4 +1,4 @@
-"""The form of an answer: its JSON schema for endpoints, and how the answer is read from what a model writes."""
+"""Makes the JSON schema of an answer for endpoints, and reads the answer from what a model writes."""
 
 import json
 import re
@@ -57,7 +57,7 @@ def _closed(schema: _Schema, definitions: dict[str, _Schema], inside: tuple[str,
 
 
 def form_name(form: type[BaseModel]) -> str:
-    """Return a form's name as endpoints take it: up to 64 letters, digits, underscores and hyphens."""
+    """Return a form's name as endpoints accept it: up to 64 letters, digits, underscores and hyphens."""
     return re.sub(r"[^A-Za-z0-9_-]", "_", form.__name__)[:64]
 
 
@@ -73,10 +73,10 @@ _LONGEST_PROBLEM = 200
 
 
 class WrongFormError(ValueError):
-    """An answer does not have the form requested; the text says what is wrong.
+    """An answer does not have the requested form; the message says what is wrong.
 
-    ``breaks_schema``: whether it breaks the schema, so that the endpoint does not enforce it; otherwise only a rule
-    that the schema cannot state.
+    ``breaks_schema``: whether it violates the schema, which shows that the endpoint does not enforce it. Otherwise it
+    only violates a rule that the schema cannot express.
     """
 
     def __init__(self, problem: ValidationError) -> None:
@@ -89,8 +89,8 @@ class WrongFormError(ValueError):
 def answer_in(text: str, form: type[Answer]) -> Answer:
     """Return the answer in what a model wrote: the last complete JSON object that has the form.
 
-    Thoughts (``<think>…</think>``, harmony's analysis channel) do not count. Prose, Markdown fences, a list or an
-    object around the answer, and JSON inside a JSON text are read past.
+    Thoughts (``<think>…</think>``, harmony's analysis channel) are ignored. The object is also found in prose, in
+    Markdown fences, inside a list or another object, and in a JSON string.
 
     Raises:
         WrongFormError: The text has no such object.
@@ -113,7 +113,7 @@ def answer_in(text: str, form: type[Answer]) -> Answer:
         try:
             return form.model_validate_json(json.dumps(candidate))
         except ValidationError as problem:
-            # The last object that has a key of the form says best what is wrong.
+            # The error of the last object with a key of the form is the most helpful.
             if nearest.errors()[0]["type"] == "json_invalid" and candidate.keys() & form.model_fields.keys():
                 nearest = problem
     raise WrongFormError(nearest) from None
@@ -122,12 +122,12 @@ def answer_in(text: str, form: type[Answer]) -> Answer:
 _CHANNEL = "<|channel|>"
 _THOUGHTS_END = re.compile(r"</think(?:ing)?>|\[/THINK\]", re.IGNORECASE)
 _THOUGHTS_BEGIN = re.compile(r"<think(?:ing)?>|\[THINK\]", re.IGNORECASE)
-_DECODER = json.JSONDecoder(strict=False)  # which accepts line breaks within texts
+_DECODER = json.JSONDecoder(strict=False)  # accepts line breaks inside strings
 _STARTS = re.compile(r'[{\[]|(?<!\\)"')
 
 
 def _without_thoughts(text: str) -> str:
-    """Return what a model answers after its thoughts; nothing if they never end."""
+    """Return what a model wrote after its thoughts; empty if they never end."""
     if _CHANNEL in text:
         channels = [channel for channel in text.split(_CHANNEL)[1:] if not channel.lstrip().startswith("analysis")]
         text = channels[-1].partition("<|message|>")[2] if channels else ""
@@ -136,7 +136,7 @@ def _without_thoughts(text: str) -> str:
 
 
 def _values_in(text: str) -> list[Any]:
-    """Return the complete JSON objects and lists in a text that are inside no other, and texts that hold some."""
+    """Return the outermost complete JSON objects and lists in a text, and JSON strings that contain some."""
     found: list[Any] = []
     position = 0
     while start := _STARTS.search(text, position):
@@ -147,7 +147,7 @@ def _values_in(text: str) -> list[Any]:
             break  # no answer is nested so deeply
         except ValueError:
             continue
-        # A quotation mark in prose begins no JSON.
+        # A quotation mark in prose does not begin a JSON string.
         if not isinstance(value, str) or ("{" in value and any(isinstance(each, dict) for each in _values_in(value))):
             found.append(value)
             position = end
@@ -155,7 +155,7 @@ def _values_in(text: str) -> list[Any]:
 
 
 def _objects_in(value: Any) -> Iterator[dict[str, Any]]:
-    """Yield an object and those inside it, the outer ones first and the last ones first among those inside."""
+    """Yield an object and the objects inside it: outer before inner, and later before earlier."""
     if isinstance(value, dict):
         yield value
         value = list(value.values())
@@ -169,7 +169,7 @@ _TEXT_BLOCKS = frozenset({None, "text", "output_text"})
 
 
 def content_text(content: Any) -> str:
-    """Return the text of a message's content, which may be a list of blocks; thoughts and pictures have none.
+    """Return the text of a message's content, which may be a list of blocks; thoughts and images are left out.
 
     Example:
         >>> content_text([{"type": "thinking", "thinking": "Hm."}, {"type": "text", "text": "Oslo"}, " it is."])
@@ -184,10 +184,10 @@ def content_text(content: Any) -> str:
 
 
 def message_text(message: Mapping[str, Any], form: type[BaseModel]) -> str:
-    """Return the text of a chat message that has the answer, wherever a model or server has put it.
+    """Return the text of a chat message that has the answer, wherever the model or server put it.
 
-    That is the first of these parts that can be read: its parsed object, the arguments of each tool call and of the
-    older function call, its content. If none can, it is the first part with a text; if none has one, the reasoning.
+    These parts are tried in order: the parsed object, the arguments of each tool call, those of the older function
+    call, the content. If none can be read, the first one with a text is returned; if none has a text, the reasoning.
 
     Example:
         >>> class Verdict(BaseModel):

@@ -1,4 +1,4 @@
-"""Tables of answers as CSV or TSV: the columns that a judge adds, and the labels of people."""
+"""Reads and writes tables of answers as CSV or TSV, with the columns of a judge and the labels of people."""
 
 import csv
 import difflib
@@ -23,7 +23,7 @@ _DELIMITERS = {"\t": "tab", ",": "comma", ";": "semicolon"}
 
 @dataclass(frozen=True, slots=True)
 class AnswerTable:
-    """A table as read from a file: each row has a cell for each column, and the line in which it begins."""
+    """A table read from a file; for each row it has the cells and the line on which the row begins."""
 
     path: str
     columns: tuple[str, ...]
@@ -31,7 +31,7 @@ class AnswerTable:
     lines: list[int]
 
     def places(self, names: Sequence[str]) -> list[int]:
-        """Return the indexes of columns, also under the names that datasets and responses have for them."""
+        """Return the indexes of columns; the names that datasets and responses use for them are accepted too."""
         found = [name if name in self.columns else _KEYS_OF_COLUMNS.get(name, name) for name in names]
         missing = [name for name, each in zip(names, found, strict=True) if each not in self.columns]
         if missing:
@@ -56,7 +56,7 @@ class AnswerTable:
 def read_table(path: str | PathLike[str]) -> AnswerTable:
     """Read a table with the column names in its first row; blank lines are skipped.
 
-    Tabs are between the cells of a ``.tsv`` file. Otherwise the first row decides: commas, semicolons or tabs.
+    Cells of a ``.tsv`` file are separated by tabs. Otherwise the first row decides: commas, semicolons or tabs.
 
     Raises:
         ResponsesError: The file cannot be read, is empty or not UTF-8, or a row has too many or too few cells or
@@ -69,7 +69,7 @@ def read_table(path: str | PathLike[str]) -> AnswerTable:
     first_row = file.text.lstrip("\r\n").partition("\n")[0]
     delimiter = "\t" if Path(path).suffix.lower() == ".tsv" else max(_DELIMITERS, key=first_row.count)
     with cells_of_any_length():
-        # strict: else a lone quotation mark silently swallows the rows after it.
+        # strict: otherwise an unmatched quotation mark silently swallows the rows after it.
         reader = csv.reader(io.StringIO(file.text, newline=""), delimiter=delimiter, strict=True)
         try:
             for row in reader:
@@ -100,9 +100,9 @@ def read_table(path: str | PathLike[str]) -> AnswerTable:
 
 
 def table_lines(rows: Iterable[Sequence[str]], path: str | PathLike[str] = "") -> Iterator[bytes]:
-    r"""Yield rows as lines of a file; ``read_table`` returns the same cells again.
+    r"""Yield rows as lines of a file, from which ``read_table`` returns the same cells.
 
-    Commas are between the cells of a ``.csv`` file, and tabs between those of all others.
+    Cells are separated by commas in a ``.csv`` file, and by tabs in any other file.
 
     Example:
         >>> list(table_lines([["a", "b c"], ["d\te", ""]]))
@@ -140,7 +140,7 @@ _KEYS_OF_COLUMNS = {
     "Actual answer": "actual_answer",
 }
 ANSWER_COLUMNS = tuple(_KEYS_OF_COLUMNS)
-"""The columns of answers, each also under the key that datasets and responses have for it."""
+"""The columns of answers, and the key of each in datasets and responses."""
 
 _KEYS = {
     "#Reference": "answer_reference_claims_count",
@@ -159,7 +159,7 @@ Cells = Mapping[str, str]
 
 
 def cells_of(record: Mapping[str, Any]) -> Cells:
-    """Return the cells of answer correctness in a result, by column; absent keys are blank, and lists become JSON.
+    """Return the cells of answer correctness in a result, by column; missing keys are blank, and lists are JSON.
 
     Example:
         >>> cells = cells_of({"answer_matching_claims_count": 1, "answer_true_positives": ["Oslo is in NO1."]})
@@ -200,10 +200,10 @@ _INCORRECT = frozenset({"0", "no", "false", "incorrect"})
 
 
 def labels_in(table: AnswerTable, column: str) -> list[bool | None]:
-    """Return whether the answer of each row is correct, as a column says; None if its cell is blank.
+    """Return for each row whether its answer is correct according to a column; None if the cell is blank.
 
-    A label is 1, yes, true or correct; 0, no, false or incorrect; in any case. It is a ResponsesError if the column is
-    missing, or has something else or no label at all.
+    A label is 1, yes, true or correct; or 0, no, false or incorrect; case is ignored. Raises a ResponsesError if the
+    column is missing, has other values or has no label at all.
     """
     (place,) = table.places([column])
     labels = []
@@ -223,10 +223,11 @@ def labels_in(table: AnswerTable, column: str) -> list[bool | None]:
 class JudgeLabels:
     """Pairs of a judge's score and the label of the same answer.
 
-    Rows of a table that the judge scored bring both. Those without a score, such as the notes of a report, find it in
-    the results of the run, by question and answer; if a result has the answer of a scored row, its score counts.
+    A row that the judge scored has both. A row without a score, such as a note in a report, gets the score of the
+    result with the same question and answer. If there is a result for a scored row, the result's score counts.
 
-    The table has the columns of answers, Label, and perhaps those of the judge, as ``judge agreement --output`` writes.
+    The table has the columns of answers, ``Label``, and optionally those of the judge that ``judge agreement --output``
+    writes.
 
     Example:
         >>> columns = ("question_text", "reference_answer", "actual_answer", "Label")
@@ -253,7 +254,7 @@ class JudgeLabels:
                 self._scores[row[question], row[answer]] = score
 
     def add(self, result: Mapping[str, Any]) -> None:
-        """Take the score of a result whose answer has a label."""
+        """Add the score of a result if its answer has a label."""
         score, key = result.get(ANSWER_F1), (result.get("question_text"), result.get("actual_answer"))
         if isinstance(score, int | float) and key in self._labels:
             self._scores[key] = float(score)
@@ -264,7 +265,7 @@ class JudgeLabels:
 
 
 def judge_labels(path: str | PathLike[str]) -> JudgeLabels:
-    """Return the labels that a config names; what is wrong with them is a ConfigError."""
+    """Return the labels in the file that a config names; raise a ConfigError if something is wrong with them."""
     try:
         return JudgeLabels(read_table(path))
     except GraphRAGEvalError as problem:

@@ -1,4 +1,4 @@
-"""The answers of judges, kept in the run's folder: what was paid for once is not asked again."""
+"""The cache of judge answers in the run's folder: a request that was paid for is not sent again."""
 
 import hashlib
 import json
@@ -15,17 +15,17 @@ from graphrag_eval_lc.files.writing import AppendFile
 from graphrag_eval_lc.registry.metrics import COST
 
 PAID_IN_VAIN = "paid in vain"
-"""In place of a digest: what requests cost whose answers cannot be used."""
+"""Used in place of a digest for the cost of requests whose answers cannot be used."""
 _MOST_USD = 1e15
 
 
 class JudgeCache:
-    """Records by the digest of a request, one JSON line each; the last line of a digest counts.
+    """Stores records by the digest of a request, one JSON line each; the last line of a digest counts.
 
-    A record is handed to the system at once, so that a crash of the program loses none. Unreadable lines are skipped,
-    and so are records whose cost cannot be, which would falsify what was spent. Memory holds offsets, not records.
-    Threads may share it; the lock of the run's folder keeps other processes out. The file is made with the first
-    record, for its owner alone if it ``is_private``; it is a RunFolderError if it cannot be read or written.
+    Each record is written at once, so that a crash of the program loses none. Unreadable lines are skipped, and so are
+    records with an unreadable cost, which would falsify what was spent. Memory holds offsets, not records. Threads may
+    share the cache; the lock of the run's folder keeps other processes out. The file is created with the first record;
+    if it ``is_private``, only its owner can read it. Raises a RunFolderError if the file cannot be read or written.
 
     Example:
         >>> import pathlib, tempfile
@@ -56,11 +56,11 @@ class JudgeCache:
         with self._lock:
             offset = self._offsets.get(digest)
             entry = None if offset is None else _entry_in(next(_lines_of(self._path, offset), b""))
-        # Another digest: the file was changed meanwhile.
+        # If the digest differs, the file was changed in the meantime.
         return entry[1] if entry is not None and entry[0] == digest else None
 
     def put(self, digest: str, record: Mapping[str, Any]) -> None:
-        """Keep a record, which is plain data."""
+        """Store a record of plain data."""
         line = json.dumps({"digest": digest, "record": record}, separators=(",", ":")).encode() + b"\n"
         with self._lock:
             if self._writer is None:
@@ -71,7 +71,7 @@ class JudgeCache:
             self._offsets[digest] = self._writer.append(line)
 
     def spent(self) -> float:
-        """Return the USD that all requests of the file cost; those of unknown cost count nothing."""
+        """Return the USD that all requests in the file cost; requests of unknown cost count as 0."""
         costs = (entry[1].get(COST) for line in _lines_of(self._path) if (entry := _entry_in(line)) is not None)
         return math.fsum(cost for cost in costs if cost is not None)
 
@@ -84,11 +84,10 @@ class JudgeCache:
 
 
 def merged_lines(paths: Iterable[Path], *, share_lines: bool) -> Iterator[bytes]:
-    """Yield the lines of several caches as those of one; unreadable ones are left out, and a missing file has none.
+    """Yield the lines of several caches, merged into one; unreadable lines and missing files are left out.
 
-    If they have different answers to a request, the last one counts. With ``share_lines`` they may have lines of the
-    same requests, as one was made of another: equal lines of two files are one then. Otherwise they are two requests,
-    which were paid both.
+    If there are different answers to a request, the last one counts. Set ``share_lines`` if one cache was made from
+    another: equal lines of two files are then one request. Otherwise they are two requests, which were both paid for.
     """
     known: Counter[bytes] = Counter()
     for path in paths:
@@ -104,7 +103,7 @@ def merged_lines(paths: Iterable[Path], *, share_lines: bool) -> Iterator[bytes]
 
 
 def _lines_of(path: Path, offset: int = 0) -> Iterator[bytes]:
-    """Yield the lines of a file from an offset on; a missing one has none."""
+    """Yield the lines of a file from an offset on; nothing if the file is missing."""
     try:
         with open_to_read(path) as file:
             file.seek(offset)
@@ -130,9 +129,9 @@ def _entry_in(line: bytes) -> tuple[str, dict[str, Any]] | None:
 
 
 def request_digest(model: str, request: Mapping[str, Any]) -> str:
-    """Return the SHA-256 of a model's name and of all that its answer depends on, as 64 hexadecimal digits.
+    """Return the SHA-256 of a model's name and everything its answer depends on, as 64 hexadecimal digits.
 
-    Values that cannot be JSON count by their text.
+    Values that JSON cannot hold count by their text.
 
     Example:
         >>> request_digest("openai:gpt-4o-mini", {"user": "Why?", "n": 1})[:16]

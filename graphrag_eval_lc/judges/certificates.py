@@ -1,4 +1,4 @@
-"""What a run says of its judge's certificate: read from its file, checked against the judge, and put in a sentence."""
+"""Reads a judge's certificate, checks that it belongs to the judge of a run, and summarises it in a sentence."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -43,7 +43,7 @@ class _Certificate(_Part):
 
 
 def certificate_record(path: str, digest: str) -> dict[str, Any]:
-    """Return what run.json says of a certificate: its figures, and in ``fits`` whether it is of this judge's digest."""
+    """Return what run.json records of a certificate: its figures, and ``fits``, whether it has this judge's digest."""
     try:
         found = _Certificate.model_validate_json(Path(path).read_bytes())
     except OSError as problem:
@@ -56,7 +56,7 @@ def certificate_record(path: str, digest: str) -> dict[str, Any]:
 
 
 def certificate_note(judges: Mapping[str, Any] | None) -> str:
-    """Return a sentence on how far to trust judged answers, for people, by what run.json says of the judges.
+    """Return a sentence on how far to trust judged answers, from what run.json records of the judges.
 
     Example:
         >>> certificate_note({"metrics": ["answer_correctness"]})

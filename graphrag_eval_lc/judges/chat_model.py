@@ -1,4 +1,4 @@
-"""What judges ask a model for: an answer of a form, in whatever way the endpoint takes it, or the vectors of texts."""
+"""Asks models for judges: chat models for an answer of a given form, in a way the endpoint accepts; or for vectors."""
 
 import math
 import re
@@ -37,7 +37,7 @@ def _words(pattern: str) -> re.Pattern[str]:
 
 
 _TOKENS_KEY: Final = _words(r"max_(?:completion_)?tokens")
-# A mode or a parameter of the request, the words that refuse it, and what is known then. The first that fits counts.
+# A mode or a parameter of a request, the words with which endpoints refuse it, and what is learned. First match wins.
 _LADDER: Final[tuple[tuple[str, re.Pattern[str], dict[str, Any]], ...]] = (
     ("max_tokens", _TOKENS_KEY, {"tokens_key": "max_completion_tokens"}),
     ("max_completion_tokens", _TOKENS_KEY, {"tokens_key": None}),
@@ -52,13 +52,13 @@ _TOO_MUCH_ROOM = _words(r"too (?:large|high|big)|at most|at least|range|exceed|m
 
 @dataclass(frozen=True, slots=True)
 class EndpointAbilities:
-    """What an endpoint accepts, learned from what it refuses.
+    """What an endpoint accepts, as learned from its refusals.
 
     Attributes:
-        mode: How the form is requested: by a strict JSON schema, a function to call, JSON mode or the prompt alone.
+        mode: How the form is requested: by a strict JSON schema, a function to call, JSON mode or only in the prompt.
         takes_temperature: Whether a request may set the temperature.
-        tokens_key: The parameter that bounds the answer's tokens; None if it accepts none.
-        tells_form: Whether the prompt has the form too, since an answer broke the schema: the endpoint ignores it.
+        tokens_key: The parameter that limits the answer's tokens; None if the endpoint accepts none.
+        tells_form: Whether the prompt describes the form too, because an answer showed that the schema is ignored.
     """
 
     mode: Mode = "json_schema"
@@ -67,7 +67,7 @@ class EndpointAbilities:
     tells_form: bool = False
 
     def learned_from(self, error: BaseException, request: Mapping[str, Any]) -> Self | None:
-        """Return what is known after an endpoint refused a request; None if the error says nothing new."""
+        """Return the abilities known after an endpoint refused a request; None if the error says nothing new."""
         is_of_form = is_failed_generation(error)  # also after a retry: the model cannot write the form in this mode
         if not is_of_form and (not refuses_part(error) or leaves_no_room(error)):
             return None
@@ -81,7 +81,7 @@ class EndpointAbilities:
 
 
 def leaves_no_room(error: BaseException) -> bool:
-    """Return whether an endpoint refused a request as too long with the room for its answer."""
+    """Return whether an endpoint refused a request because prompt and answer together would be too long."""
     text = words_of(error)
     if is_too_long(error):
         return _ANSWERS_ROOM.search(text) is not None
@@ -91,19 +91,19 @@ def leaves_no_room(error: BaseException) -> bool:
 
 # --- chat ---
 
-_FIRST_TOKENS = 4096  # of an answer, which the oldest models in use can give
-_FIRST_REASONING_TOKENS = 16_384  # thoughts count too
-_GROWTH = 4  # once, as what does not end then may never end
+_FIRST_TOKENS = 4096  # of an answer; the oldest models in use support so many
+_FIRST_REASONING_TOKENS = 16_384  # more, as thoughts count too
+_GROWTH = 4  # applied once: an answer that is still cut off then may never end
 _LEAST_TOKENS = 256
 _REASONING = re.compile(r"(?:.*[/:])?(?:o[1-9]\b|gpt-[5-9]|deepseek-r|.*(?:reason|think))", re.IGNORECASE)
 
 
 class ChatJudgeModel(AskedModel, ABC):
-    """A chat model of judges.
+    """A chat model that judges ask.
 
-    What the endpoint refuses (a JSON schema, a temperature) is left out from then on. If the settings leave the
-    longest answer open, it begins at 4,096 tokens (16,384 for models that think), is four times that once an answer was
-    cut off, and shrinks if prompt and answer are too long together.
+    What the endpoint refuses (a JSON schema, a temperature) is left out of later requests. If the settings have no
+    limit for the answer, it is 4,096 tokens at first (16,384 for reasoning models). It is raised to four times that
+    when an answer is cut off, and lowered if prompt and answer together are too long.
     """
 
     def __init__(
@@ -129,10 +129,10 @@ class ChatJudgeModel(AskedModel, ABC):
         """Send a request once, and return the text of its answer; add its usage to ``paid``."""
 
     async def aask(self, system: str, user: str, schema: type[Answer]) -> Asked[Answer]:
-        """Ask for an answer of the form ``schema``; one that breaks it is requested once more, with the complaint.
+        """Ask for an answer of the form ``schema``; if it breaks the form, ask once more and say what is wrong.
 
         Raises:
-            UnusableAnswerError: The model returned no usable answer; it has the cost.
+            UnusableAnswerError: The model returned no usable answer; the error has the cost.
         """
         asked = {"system": system, "user": user, "schema": [schema.__name__, closed_schema(schema)]}
         messages = [{"role": "system", "content": system}, {"role": "user", "content": user}]
@@ -154,7 +154,7 @@ class ChatJudgeModel(AskedModel, ABC):
         """Return the body of a request."""
         schema = closed_schema(form)
         if abilities.tells_form or abilities.mode in {"json_object", "text"}:
-            # At the end of the user's message too, as the last word weighs most and it may ask for another form.
+            # At the end of the user message too: the last words weigh most, and the message may ask for another form.
             words = form_in_words(schema)
             in_words = [{**message, "content": f"{message['content']}\n\n{words}"} for message in messages[:2]]
             messages = [*in_words, *messages[2:]]
@@ -167,10 +167,10 @@ class ChatJudgeModel(AskedModel, ABC):
         return request
 
     async def _complete(self, messages: Messages, form: type[BaseModel], paid: list[Usage]) -> str:
-        """Return the text of an answer; learn what the endpoint does not accept.
+        """Return the text of an answer, and learn what the endpoint does not accept.
 
-        How much room a prompt leaves for its answer is its own matter: a long one does not cut off the answers to
-        others. An answer that is cut off in the room that is left is not an answer to texts that fit.
+        If a long prompt leaves less room for its answer, the limit is lowered for this request only. If the answer is
+        then cut off, the texts are too long for the model.
         """
         tokens, most, cut = self._tokens, self._most_tokens, 0
         no_room: Exception | None = None
@@ -199,7 +199,7 @@ class ChatJudgeModel(AskedModel, ABC):
                 learned = abilities.learned_from(refusal, request)
                 if learned is None:
                     raise
-                if self._abilities == abilities:  # else another request has learned meanwhile
+                if self._abilities == abilities:  # otherwise a concurrent request has already learned something
                     self._abilities = learned
             else:
                 if most < self._tokens and tokens > self._longest_cut:
@@ -207,7 +207,7 @@ class ChatJudgeModel(AskedModel, ABC):
                 return text
 
     async def _usable(self, messages: Messages, form: type[Answer], paid: list[Usage]) -> tuple[str, Answer]:
-        """Return an answer as text and value; ask once more if it breaks the form."""
+        """Return an answer as its text and its value; ask once more if it breaks the form."""
         text = await self._complete(messages, form, paid)
         try:
             return text, answer_in(text, form)
@@ -250,7 +250,7 @@ def refused(name: str, text: object) -> JudgeError:
 
 
 def check_finish_reason(name: str, reason: str | None) -> None:
-    """Raise what a finish reason means: the provider failed, the answer was cut off, or a filter stopped it."""
+    """Raise an error if a finish reason says that the provider failed, a filter stopped it, or the answer was cut."""
     word = reason.lower() if isinstance(reason, str) else ""
     if word == "error":
         raise BrokenAnswerError("the provider failed while the model answered (finish_reason error)")
@@ -267,7 +267,7 @@ def check_finish_reason(name: str, reason: str | None) -> None:
 
 
 class EmbeddingJudgeModel(AskedModel, ABC):
-    """An embedding model of judges."""
+    """An embedding model that judges ask."""
 
     @abstractmethod
     async def _vectors(self, texts: list[str], paid: list[Usage]) -> Sequence[Sequence[float]]:
@@ -277,7 +277,7 @@ class EmbeddingJudgeModel(AskedModel, ABC):
         """Return the vectors of texts in one request.
 
         Raises:
-            UnusableAnswerError: The model returned no usable vectors; it has the cost.
+            UnusableAnswerError: The model returned no usable vectors; the error has the cost.
         """
         if not texts:
             return Asked((), 0.0)
@@ -301,7 +301,7 @@ class EmbeddingJudgeModel(AskedModel, ABC):
 
 
 def checked_vectors(vectors: Sequence[Sequence[float]], count: int) -> Vectors:
-    """Return as many vectors as texts, of one length and of finite numbers; raise a BrokenAnswerError otherwise.
+    """Return the vectors if there are ``count`` of one length with finite numbers; else raise a BrokenAnswerError.
 
     Example:
         >>> checked_vectors([[1, 0.5]], 1)

@@ -1,8 +1,8 @@
-"""Whether claims are made of the words of the texts that they come from: what code can check, no model is asked.
+"""Checks without a model whether the texts that claims come from support their numbers, codes and names.
 
-Numbers, codes such as ``NO5`` and names must be in the texts. Other words need not, as meaning counts. What a text
-denies in the same words, or the number that it gives for another name in the same words, is not in it; all else is the
-model's decision.
+Numbers, codes such as ``NO5`` and names must be in the texts. Other words need not be, as only their meaning counts. A
+claim is not supported if the text denies it in the same words, or has its number in the same words for another name.
+The model decides everything else.
 """
 
 import re
@@ -22,7 +22,7 @@ from graphrag_eval_lc.judges.claim_numbers import (
 
 
 class ClaimTexts:
-    """The texts that claims are checked against; a claim may be completed from the words of the question."""
+    """The texts that claims are checked against; a claim may also use words of the question."""
 
     def __init__(self, question: str, reference: str, answer: str) -> None:
         self.reference = reference
@@ -30,22 +30,22 @@ class ClaimTexts:
         self._question, self._reference, self._answer = map(_Words, (question, reference, answer))
         self._names = self._question.names | self._reference.names | self._answer.names
         lower = [set(re.findall(r"\b[a-zà-ÿ]+\b", text)) for text in (f"{question} {reference}", answer)]
-        # Between two languages, and in German, a capital is not a sign that a word must be in both texts.
+        # In German, or if the texts are in two languages, a capital letter does not mean that both must have the word.
         is_one_language = not all(lower) or bool(lower[0] & lower[1])
         self._has_names = is_one_language and not (self._answer.is_german or self._reference.is_german)
 
     def not_in_reference(self, claim: str) -> str:
-        """Return what of a claim the reference lacks, denies or says of another name, in a sentence; else ``""``."""
+        """Return a sentence on what in a claim the reference lacks, denies or says of another name; else ``""``."""
         words = _core(claim)
         names = words.names | (words.first if self._is_replaced else words.first & self._names)
         absent = self._absent(words, names, self._reference)
         return _problem(absent, _Words(claim), self._reference, "reference answer")
 
     def not_in_answer(self, claim: str) -> str:
-        """Return what of a claim the answer lacks, denies or says of another name, in a sentence; else ``""``.
+        """Return a sentence on what in a claim the answer lacks, denies or says of another name; else ``""``.
 
-        Names count only if the answer has others instead, or lists some of them: a reference may name more than an
-        answer must.
+        A missing name counts only if the answer has other names instead, or lists some of them: a reference may name
+        more than an answer must.
         """
         words = _core(claim)
         of_answer = self._answer.names | self._answer.first
@@ -56,7 +56,7 @@ class ClaimTexts:
         return _problem(self._absent(words, names, self._answer), _Words(claim), self._answer, "actual answer")
 
     def reference_states(self, claim: str) -> bool:
-        """Return whether a claim is a sentence of the reference, whatever its case, spaces and last point."""
+        """Return whether a claim is a sentence of the reference; case, spaces and a final full stop are ignored."""
         return _plain(claim) in set(map(_plain, sentences_in(self.reference)))
 
     def has_words_of_reference(self, claim: str) -> bool:
@@ -68,14 +68,14 @@ class ClaimTexts:
         return self._has_words(claim, self._answer)
 
     def left_out(self) -> dict[str, str]:
-        """Return the sentences of the reference that are not in the answer, and why."""
+        """Return the sentences of the reference that the answer does not support, each with the reason."""
         found = {sentence: self.not_in_answer(sentence) for sentence in sentences_in(self.reference)}
         return {sentence: problem for sentence, problem in found.items() if problem}
 
     def added(self) -> dict[str, str]:
-        """Return the sentences of the answer that add a number, code or name to what they have of the reference.
+        """Return the sentences of the answer that add a number, code or name to something from the reference.
 
-        A sentence that shares nothing with the reference may be a remark on how the answer was found.
+        A sentence that shares nothing with the reference is left out: it may say how the answer was found.
         """
         found: dict[str, str] = {}
         for sentence in sentences_in(self.answer):
@@ -94,7 +94,7 @@ class ClaimTexts:
 
     @cached_property
     def _is_chosen(self) -> bool:
-        """Whether the question offers a choice: answer and reference each have a number or code of it."""
+        """Whether the question offers a choice, so that answer and reference each have one of its numbers or codes."""
         answer, reference, question = (
             {*words.numbers, *words.codes} for words in (self._answer, self._reference, self._question)
         )
@@ -102,14 +102,14 @@ class ClaimTexts:
 
     @cached_property
     def _is_replaced(self) -> bool:
-        """Whether answer and reference each have a name that the other one lacks."""
+        """Whether answer and reference each have a name that the other lacks."""
         both = ((self._answer, self._reference), (self._reference, self._answer))
         return all(
             set(self._absent(one, one.names | one.first, other)) & (one.names | one.first) for one, other in both
         )
 
     def _absent(self, words: "_Words", names: set[str], text: "_Words") -> list[str]:
-        """Return the numbers and codes of words, and some names, that a text and the question lack."""
+        """Return the numbers and codes in ``words``, and those of ``names``, that the text and the question lack."""
         question = _Words("") if self._is_chosen else self._question
         absent = list[str]()
         for token in words.tokens:
@@ -133,7 +133,7 @@ class ClaimTexts:
     def _has_words(self, claim: str, text: "_Words") -> bool:
         found = _core(claim)
         missing = len(found.stems - text.stems - self._question.stems)
-        # Half of them are enough for a claim with a number or a code, as that is compared too.
+        # If a claim has a number or a code, half of the words are enough, as the number or code is compared too.
         return 2 * missing <= len(found.stems) - (0 if found.codes or found.numbers else min(1, len(found.stems)))
 
 
@@ -142,19 +142,19 @@ def _problem(absent: list[str], claim: "_Words", text: "_Words", name: str) -> s
         return f"the {name} does not have {', '.join(absent)}"
     if any(_is_denied(clause, text.clauses) for clause in claim.clauses):
         return f"the {name} says the opposite"
-    if any(_is_of_another(clause, text.clauses) for clause in claim.clauses):
+    if any(_is_said_of_another_name(clause, text.clauses) for clause in claim.clauses):
         return f"the {name} says it the other way round"
     return ""
 
 
 def _is_denied(claim: "_Clause", clauses: "Sequence[_Clause]") -> bool:
-    """Return whether a text has the words of a clause, but with a negation, or without the one of the clause."""
+    """Return whether a text has the words of a clause, but a negation on one side only."""
     found = {clause.is_denial for clause in clauses if clause.singular == claim.singular}
     return len(claim.words) > 1 and claim.is_denial is not None and found - {None} == {not claim.is_denial}
 
 
-def _is_of_another(claim: "_Clause", clauses: "Sequence[_Clause]") -> bool:
-    """Return whether a text has a clause with another number, and this number in the same clause of another name."""
+def _is_said_of_another_name(claim: "_Clause", clauses: "Sequence[_Clause]") -> bool:
+    """Return whether a text has the clause with another number, and the claim's number for another name."""
     differences = [clause.difference(claim) for clause in clauses]
     if [] in differences:
         return False
@@ -170,9 +170,9 @@ def _is_of_another(claim: "_Clause", clauses: "Sequence[_Clause]") -> bool:
 
 
 def _core(claim: str) -> "_Words":
-    """Return the words of a claim up to a negation, as what a claim denies need not be in a text.
+    """Return the words of a claim before its negation, as what a claim denies need not be in a text.
 
-    Identifiers next to a named thing do not count.
+    Identifiers next to a named thing are left out.
     """
     claim = _NEGATION.split(claim)[0]
     words = _Words(_IDENTIFIER.sub(" ", claim))
@@ -180,7 +180,7 @@ def _core(claim: str) -> "_Words":
 
 
 def _may_be_short_for(word: str, words: "_Words", text: "_Words") -> bool:
-    """Return whether a text may have a word in its short or long form, such as UN or USA. A model decides then."""
+    """Return whether a text may have a word in a shorter or longer form, such as UN or USA; then the model decides."""
     codes = {code for code in text.codes - _CURRENCIES if code.isalpha() and len(code) <= _LONGEST_CODE}
     if word.isupper() and word.isalpha() and len(word) <= _LONGEST_CODE:
         is_prefix = any(code.startswith(word) or word.startswith(code) for code in codes)
@@ -194,13 +194,13 @@ _LONGEST_CODE = 4  # letters of an abbreviation
 _LEAST_WORD = 5  # letters; shorter words carry little meaning, and so do the common ones
 _STEM = 5
 _COMMON = word_set("there their these those which where about between located called after before since under other")
-# Words that begin a sentence with a capital and are not names, and titles; "yes" and "no" are answers.
+# Capitalised words at the start of a sentence that are not names, and titles. "Yes" and "no" are answers.
 _OPENERS = word_set(
     "the a an it its this that these those there they he she we not both all each some any in on at of for from with "
     "by as to according based here also only and or but if when while st saint dr doctor prof professor mr mrs ms "
     "mt mount"
 )
-# Quantities in these words are for the model to compare: counts and lengths, and times.
+# The model compares quantities in these words: counts, lengths and times.
 _VAGUE = re.compile(
     r"\b(?:half|quarters?|thirds?|dozen|hundred|inch(?:es)?|(?<!\d)(?<!\d[ -])(?:miles?|foot|feet))\b", re.IGNORECASE
 )
@@ -212,7 +212,7 @@ _NEGATION = re.compile(
     r"(?! (?:only|just|more|less|fewer)\b)",
     re.IGNORECASE,
 )
-# Words that a clause has or lacks without saying anything else.
+# Words that do not change what a clause says.
 _EMPTY = word_set(
     "a an the is are was were be been has have had do does did can will could would it its of there yes but and ist "
     "sind hat haben der die das ein eine"
@@ -245,7 +245,7 @@ def _stem(word: str) -> str:
 
 @dataclass(frozen=True)
 class _Token:
-    """A number, a code such as ``NO5``, a name, or another word; ``first``: a capital begins a sentence."""
+    """A number, a code such as ``NO5``, a name, or another word; ``first``: it begins a sentence with a capital."""
 
     kind: str
     text: str
@@ -254,9 +254,9 @@ class _Token:
 
 @dataclass(frozen=True)
 class _Clause:
-    """The words of a clause that say something, without negations; at which places the numbers are; and the names.
+    """The meaningful words of a clause without negations, the indices of its numbers, and its names.
 
-    ``is_denial`` is None if it is not known, as another clause of the sentence has a negation.
+    ``is_denial`` is None if it is unclear because another clause of the sentence has a negation.
     """
 
     words: list[str]
@@ -266,11 +266,11 @@ class _Clause:
 
     @cached_property
     def singular(self) -> list[str]:
-        """The words without the s of a plural or a verb."""
+        """The words without a final s of plurals and verbs."""
         return [word.removesuffix("s") for word in self.words]
 
     def difference(self, other: "_Clause") -> list[int] | None:
-        """Return the places at which the words of two clauses differ; None if one has more words."""
+        """Return the indices at which the words of two clauses differ; None if one has more words."""
         if len(self.words) != len(other.words):
             return None
         pairs = zip(self.words, other.words, strict=True)
@@ -290,7 +290,7 @@ def _clause(text: str, sentence: str) -> _Clause:
 
 
 class _Words:
-    """The words of one text: a claim, a question or an answer."""
+    """The words of one text (a claim, a question or an answer), and what is derived from them."""
 
     def __init__(self, text: str) -> None:
         text = _DOTTED_DATE.sub(r"\1 \2 \3", with_digits(text))
@@ -305,7 +305,7 @@ class _Words:
 
     @cached_property
     def values(self) -> set[Number]:
-        """All numbers, and how many items its lists have, as a count may follow from a list."""
+        """All numbers, and the lengths of its lists, as a claim may count the items of a list."""
         lines = [line for line in self.text.splitlines() if line.strip()]
         items = [len(_ITEM_END.split(part)) for part in _SENTENCE_END.split(self.text)]
         counts = (*items, len(lines), len(lines) - 1, len(self.names | self.codes))
@@ -316,13 +316,13 @@ class _Words:
 
     @cached_property
     def clauses(self) -> list[_Clause]:
-        """Its sentences, and their clauses."""
+        """The clauses of its sentences."""
         sentences = _SENTENCE_END.split(self.text)
         parts = ((part, sentence) for sentence in sentences for part in {sentence, *_CLAUSE_END.split(sentence)})
         return [clause for part, sentence in parts if (clause := _clause(part, sentence)).words]
 
     def leaves_open(self, number: Number) -> bool:
-        """Return whether a number cannot be compared by code, next to "half an hour" or "2 hours and 15 minutes"."""
+        """Return whether code cannot compare a number, because of "half an hour" or "2 hours and 15 minutes"."""
         if _VAGUE.search(self.text):
             return number.quantity in {"", "s", "m"}
         scales = {token.number.scale for token in self.tokens if token.number and token.number.quantity == "s"}
@@ -331,7 +331,7 @@ class _Words:
 
     @cached_property
     def stems(self) -> set[str]:
-        """The beginnings of the longer words, which carry the meaning."""
+        """The stems of the longer words, which carry the meaning."""
         long = (token.text.casefold() for token in self.tokens if token.number is None)
         words = (word for word in long if len(word) >= _LEAST_WORD and word not in _COMMON)
         return {word[:_STEM] for word in words if word[-1] <= _LAST_SCRIPT_WITH_SPACES}
@@ -343,12 +343,12 @@ class _Words:
 
     @property
     def is_german(self) -> bool:
-        """Whether it is in German."""
+        """Whether the text is in German."""
         return len(self.all & _GERMAN) > 1
 
     @cached_property
     def is_list_of_names(self) -> bool:
-        """Whether things that each have a name are joined: three by commas, or two by a word."""
+        """Whether it lists named things: three or more separated by commas, or two joined by a word."""
         items = [_Words(item) for item in _ITEM_END.split(self.text.strip(" ."))]
         has_names = all(item.names or item.first or item.codes for item in items)
         return has_names and len(items) > (1 if _AND.search(self.text) else 2)
@@ -389,14 +389,14 @@ def sentences_in(text: str) -> list[str]:
 
 
 def _plain(text: str) -> str:
-    """Return a text without its case, its spaces and its last point."""
+    """Return a text in lower case with single spaces and without a final full stop."""
     return " ".join(text.casefold().split()).rstrip(" .")
 
 
 # --- refusals ---
 
 _APOSTROPHES = str.maketrans("’ʼ", "''")
-# Bold and code marks say nothing.
+# Marks for bold text and code are ignored.
 _MARKS = re.compile(r"[*_`]+")
 _FOUND = r"(?:find|locate|identify|retrieve|fetch|extract|determine|list|resolve|answer|compute|tell|return|access)"
 _REFUSALS = re.compile(
@@ -431,9 +431,8 @@ _LONGEST_OPENING = 400
 def is_refusal(answer: str) -> bool:
     """Return whether an answer refuses: "I could not find …", "which T1 do you mean?", "there is no such entity".
 
-    Only its first paragraph counts, up to a list: what follows an answer, such as "I could not find more", refuses
-    nothing. English and German are known; no model is asked. "No, they are not connected" and "it has no
-    transformers" are answers.
+    Only the first paragraph up to a list counts: "I could not find more" after an answer is not a refusal. "No, they
+    are not connected" and "it has no transformers" are answers. English and German are supported; no model is asked.
 
     Example:
         >>> is_refusal("I couldn't find any terminal with this id. If you want, I can search by name.")

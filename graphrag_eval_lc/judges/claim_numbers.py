@@ -1,4 +1,4 @@
-"""Numbers of a text, in digits or words, with their units: which of them may be one quantity."""
+"""Reads the numbers of a text, in digits or words and with units, and decides which may mean the same quantity."""
 
 import re
 from collections.abc import Iterator
@@ -22,11 +22,11 @@ _CARDINALS = {word: value for value, word in enumerate(_SMALL.split())}
 _CARDINALS |= {word: 10 * value for value, word in enumerate(_TENS.split(), 2)}
 _CARDINAL = re.compile(rf"\b({'|'.join(_CARDINALS)})(?:[- ]({'|'.join(_SMALL.split()[1:10])}))?\b", re.IGNORECASE)
 MONTHS = {name: float(value) for value, month in enumerate(_MONTHS.split(), 1) for name in (month, month[:3])}
-# A text may have these words in place of a number; in a claim they mean too much else to be numbers.
+# A text may have these words for a number. In a claim they are not numbers: they have too many other meanings.
 WEAK_NUMBERS = MONTHS | {word: float(value) for value, word in enumerate(_ORDINALS.split(), 1)}
 WEAK_NUMBERS |= {"one": 1.0, "a": 1.0, "an": 1.0, "both": 2.0, "no": 0.0, "none": 0.0}
 
-# The quantity and the size of units. Symbols are case-sensitive, words are not.
+# The quantity and the scale of units. Symbols are case-sensitive, words are not.
 _PREFIXES = {"": 1.0, "m": 1e-3, "c": 1e-2, "k": 1e3, "M": 1e6, "G": 1e9, "T": 1e12}
 _LONG_PREFIXES = {"": 1.0, "milli": 1e-3, "centi": 1e-2, "kilo": 1e3, "mega": 1e6, "giga": 1e9, "tera": 1e12}
 _SI = {"V": "volt", "W": "watt", "A": "ampere", "Hz": "hertz", "m": "metre meter", "g": "gram", "VAr": "", "VA": ""}
@@ -57,7 +57,7 @@ for _quantity, _scale, _names in (
 
 
 def with_digits(text: str) -> str:
-    """Return a text with its number words as digits; "one" stays, as in "one of them".
+    """Return a text with number words as digits; "one" is kept because of phrases such as "one of them".
 
     Example:
         >>> with_digits("Twenty-five lines, three of them new")
@@ -78,10 +78,10 @@ class Number:
     """What a number may mean: 1,500 may be 1500 or 1.5.
 
     Attributes:
-        readings: The values.
-        quantity: What its unit measures, such as ``V``; empty for an unknown unit.
-        scale: The size of the unit, such as 1000 for kV.
-        noun: The beginning of the word that it counts.
+        readings: The possible values.
+        quantity: The base unit of what it measures, such as ``V``; empty for an unknown unit.
+        scale: The factor of the unit, such as 1000 for kV.
+        noun: The beginning of the counted word.
     """
 
     readings: frozenset[float]
@@ -90,7 +90,7 @@ class Number:
     noun: str = ""
 
     def is_same(self, other: "Number") -> bool:
-        """Return whether both may be one quantity: in another unit, as a share or in per cent, or rounded."""
+        """Return whether both may mean the same quantity: in other units, as a share and in per cent, or rounded."""
         if self.quantity and other.quantity:
             if self.quantity != other.quantity:
                 return False
@@ -114,7 +114,7 @@ _UNKNOWN_SCALES = tuple(10.0**power for power in (0, 3, 6, 9, -3, -6, -9))
 _PER_CENT = (0.01, 100.0)
 _MOST_ROUNDED = 0.2  # of the value
 _FOREIGN = {1609.344, 0.3048}  # miles and feet
-_MOST_CONVERTED = 0.02  # of the value, where one text has miles or feet and the other one metres
+_MOST_CONVERTED = 0.02  # of the value, if one text has miles or feet and the other metres
 
 
 def _is_rounded(precise: float, rounded: float) -> bool:

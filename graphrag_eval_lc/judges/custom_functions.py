@@ -1,4 +1,4 @@
-"""Evaluations of users: functions in Python, in our form or agentevals', and instructions of the config for a model."""
+"""Runs evaluations that users write: Python functions, in our or agentevals' form, and prompts in the config."""
 
 import asyncio
 import functools
@@ -28,11 +28,11 @@ Evaluator = Callable[..., Any]
 
 
 class CustomFunction:
-    """An evaluation that a user wrote in Python; without a usable name it is an OptionError.
+    """An evaluation that a user wrote in Python; raises an OptionError if it has no usable name.
 
-    The function, async or not, has one of two forms. ``(question, response) -> float | str | bool | dict`` takes the
-    dataset's question and the agent's response. agentevals' form takes any of the keywords ``inputs`` (the question's
-    own keys), ``outputs`` (the response) and ``reference_outputs`` (the reference), and returns ``{key, score,
+    The function, async or not, has one of two forms. ``(question, response) -> float | str | bool | dict`` receives the
+    dataset's question and the agent's response. agentevals' form receives any of the keywords ``inputs`` (the
+    question's keys), ``outputs`` (the response) and ``reference_outputs`` (the reference), and returns ``{key, score,
     comment}`` or a list of these. ``outputs`` and ``reference_outputs`` also have ``messages`` in OpenAI's format, made
     from the steps and the answer.
 
@@ -72,14 +72,15 @@ class CustomFunction:
     ) -> dict[str, Any]:
         """Evaluate one response; a synchronous function runs in a thread.
 
-        Returns a single value under the function's name; a dict as it is; for agentevals ``{key}`` and, with a comment,
-        ``{key}_reason``. Only ``{name}_error`` if the function fails or its value cannot be JSON. ``names`` are those
-        of reference steps by the tools' own: agentevals, which compares names, gets the reference with the tools'.
+        A single value is returned under the function's name, a dict as it is, and feedback of agentevals as ``{key}``
+        and, with a comment, ``{key}_reason``. If the function fails or JSON cannot hold its value, there is only
+        ``{name}_error``. ``names`` are step names by tool name: agentevals compares names, so its reference steps get
+        the names of the tools.
         """
         try:
             returned = await self._returned(question, response, names or {})
             values = self._values_of(returned) if self.spec is None else self._number_of(returned, self.spec)
-            # A copy, and JSON, as results are.
+            # A copy of plain JSON values, as in results.
             kept: dict[str, Any] = json.loads(json.dumps(values, allow_nan=False, default=_plain))
         except JudgeError as problem:
             return {error_key(self.name): str(problem)}
@@ -124,7 +125,7 @@ class CustomFunction:
         return values
 
     def _number_of(self, returned: Any, spec: MetricSpec) -> dict[str, Any]:
-        """Return the number of a metric under its key; no key for None."""
+        """Return the number of a metric under its key; empty for None."""
         if returned is None:
             return {}
         value = _python_number(returned)
@@ -152,7 +153,7 @@ def _is_feedback(returned: Any) -> bool:
 
 
 def _outcome(call: Callable[[], Any]) -> tuple[Any, BaseException | None]:
-    """Return what a call returns or raises: a future cannot hold a StopIteration."""
+    """Return the result or the exception of a call, since a future cannot hold a StopIteration."""
     try:
         return call(), None
     except (Exception, SystemExit) as problem:
@@ -167,16 +168,16 @@ def _plain(value: object) -> Any:
 
 
 def _python_number(value: Any) -> Any:
-    """Return a numpy number as Python's, and any other value as it is."""
+    """Return a numpy number as a Python number, and any other value unchanged."""
     item = getattr(value, "item", None)
     return item() if callable(item) else value
 
 
 def all_functions(passed: Iterable[Evaluator | CustomFunction]) -> list[CustomFunction]:
-    """Return all functions that evaluate each response, each with its own name: a second ``f`` is ``f_2``.
+    """Return all functions that evaluate responses, with unique names: a second ``f`` is called ``f_2``.
 
-    The registered ones come first and keep their names; one that is passed too counts once. It is an OptionError if one
-    cannot be an evaluator.
+    Registered functions come first and keep their names; one that is also passed counts once. Raises an OptionError if
+    one cannot be an evaluator.
     """
     if not isinstance(passed, Iterable):
         raise OptionError(f"evaluators cannot be {passed!r}", key="evaluators", hint="Pass a list of functions.")
@@ -215,7 +216,7 @@ _KEYWORDS = ("inputs", "outputs", "reference_outputs")
 
 
 def agentevals_parameters(function: Callable[..., Any]) -> tuple[str, ...]:
-    """Return the agentevals keywords that a function takes; none if it takes a question and a response.
+    """Return the agentevals keywords that a function accepts; empty if it accepts a question and a response.
 
     Example:
         >>> agentevals_parameters(lambda *, outputs, **more: True)
@@ -235,7 +236,7 @@ def agentevals_parameters(function: Callable[..., Any]) -> tuple[str, ...]:
 def agentevals_arguments(
     question: Mapping[str, Any], response: Mapping[str, Any], names: Mapping[str, str]
 ) -> dict[str, dict[str, Any]]:
-    """Return the values of the keywords. Reference steps are named as the tools, as an agent knows no other names."""
+    """Return the values of the keywords. Reference steps get the names of tools, the only names that an agent knows."""
     reference = {key: value for key, value in question.items() if key in ("reference_answer", "reference_steps")}
     if groups := reference.get("reference_steps"):
         reference["reference_steps"] = _with_tool_names(groups, response, names)
@@ -253,7 +254,7 @@ def agentevals_arguments(
 def _with_tool_names(
     groups: Iterable[Iterable[Mapping[str, Any]]], response: Mapping[str, Any], names: Mapping[str, str]
 ) -> list[list[dict[str, Any]]]:
-    """Return reference steps that are called as the tools that fulfil them; of several, the one called first."""
+    """Return reference steps under the names of the tools that fulfil them; if several do, of the first one called."""
     called = [str(step.get("name")) for step in response.get("actual_steps") or ()]
     tools = list(dict.fromkeys([*called, *names]))
 
@@ -292,11 +293,11 @@ _PROPERTY = re.compile(r"[A-Za-z][A-Za-z0-9_.-]{0,63}")  # the names that every 
 
 
 class _MissingInputError(Exception):
-    """A record lacks an input; the text is graphrag-eval's."""
+    """A record lacks an input; the message is graphrag-eval's."""
 
 
 class CustomEvaluation:
-    """One evaluation of the config; ``names`` are step names by tool name, as in ``steps.names``."""
+    """One custom evaluation of the config; ``names`` has step names by tool name, as in ``steps.names``."""
 
     def __init__(
         self, config: CustomEvaluationConfig, llm: JudgeModel, *, names: Mapping[str, str] | None = None
@@ -310,7 +311,7 @@ class CustomEvaluation:
         self._shown = [
             key if _PROPERTY.fullmatch(key) else f"output_{number}" for number, key in enumerate(outputs, start=1)
         ]
-        # The fields' names are safe however the outputs are called.
+        # Numbered field names are valid whatever the outputs are called.
         fields: dict[str, Any] = {
             f"output_{position}": (_Value, Field(alias=name, description=description))
             for position, (name, description) in enumerate(zip(self._shown, outputs.values(), strict=True))
@@ -319,7 +320,7 @@ class CustomEvaluation:
         self._form: type[BaseModel] = create_model("CustomEvaluationOutputs", __config__=closed, **fields)
 
     async def aevaluate(self, question: Mapping[str, Any], response: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the outputs and, if known, ``{name}_cost``; else None for each, and ``{name}_error`` says why."""
+        """Return the outputs and, if known, ``{name}_cost``; on failure None for each output, and ``{name}_error``."""
         nothing = dict.fromkeys(self._config.outputs)
         try:
             message = self._message(self._inputs(question, response))
@@ -334,7 +335,7 @@ class CustomEvaluation:
         return outputs if asked.cost is None else {**outputs, self._config.cost_key: asked.cost}
 
     def _inputs(self, question: Mapping[str, Any], response: Mapping[str, Any]) -> dict[str, str]:
-        """Return the texts of all inputs, or raise graphrag-eval's message on the first missing one."""
+        """Return the texts of all inputs; raise graphrag-eval's message for the first missing one."""
         texts: dict[str, str] = {}
         for name in self._config.inputs:
             owner, record = ("Actual output", response) if name.startswith("actual_") else ("Reference", question)
@@ -374,7 +375,7 @@ class CustomEvaluation:
 
 
 def _json_or_text(value: Any) -> Any:
-    """Return the value of a JSON text, and any other text as it is, as graphrag-eval does."""
+    """Return the value of a JSON text, and any other text unchanged, as graphrag-eval does."""
     if not isinstance(value, str):
         return value
     try:

@@ -1,4 +1,4 @@
-"""All judges of a run: the models and scorers that its config asks for, applied to one result at a time."""
+"""Applies all judges that a config enables (metrics, custom evaluations and functions) to one result at a time."""
 
 import asyncio
 from collections.abc import Coroutine, Iterable, Iterator, Mapping, Sequence, Set
@@ -33,12 +33,12 @@ from graphrag_eval_lc.registry.metrics import (
 )
 from graphrag_eval_lc.registry.step_kinds import RETRIEVAL
 
-# Each has AnswerRelevance, ContextPrecision, ContextRecall and ContextUtilization, called in the same way.
+# Each module has AnswerRelevance, ContextPrecision, ContextRecall and ContextUtilization with the same signatures.
 _ENGINES = {"native": "graphrag_eval_lc.judges", "ragas": "graphrag_eval_lc.judges.ragas_engine"}
 
 
 def wanted_judges(config: EvaluationConfig, *, has_embeddings: bool) -> list[JudgeSpec]:
-    """Return the judges that a config asks for, without those that lack an embedding model."""
+    """Return the judges that a config enables, without those that need a missing embedding model."""
     return [
         judge
         for judge in JUDGES
@@ -49,7 +49,7 @@ def wanted_judges(config: EvaluationConfig, *, has_embeddings: bool) -> list[Jud
 
 
 def scorers_of(config: EvaluationConfig, models: RunModels) -> dict[str, Any]:
-    """Return the metrics that a config asks for, by the keys of their judges; a pair for recall and precision."""
+    """Return the metrics that a config enables, by the keys of their judges; recall and precision are a pair."""
     engine, llm = import_module(_ENGINES[config.judges.engine]), models.generation
     batch = {} if config.judges.engine == "ragas" else {"batch": config.judges.batch}
 
@@ -68,7 +68,7 @@ def scorers_of(config: EvaluationConfig, models: RunModels) -> dict[str, Any]:
 
 
 def answer_correctness_of(config: EvaluationConfig, models: RunModels) -> AnswerCorrectness:
-    """Return the judge of answer correctness of a config; a prompt that cannot be used is a ConfigError."""
+    """Return the judge of answer correctness of a config; raise a ConfigError if its prompt cannot be used."""
     section = config.answer_correctness
     prompt = None if section is None else expanded(section.prompt, f"{ANSWER_CORRECTNESS}.prompt")
     return AnswerCorrectness(models.generation, prompt, votes=config.judges.votes, voters=models.voters)
@@ -79,13 +79,13 @@ _Job = tuple[Record, Coroutine[Any, Any, Record]]
 
 
 class Judges:
-    """The judged metrics, custom evaluations and functions of a run. ``from_config`` makes them.
+    """The judged metrics, custom evaluations and functions of a run; use ``from_config`` to create them.
 
     Attributes:
-        max_concurrency: How many results may be judged at once: as many as requests, of which each takes some.
-        labels: The labels that the config names; None: none.
-        questions: The questions of the dataset, which answer relevance is compared with.
-        calibrated: The section of the aggregates that was made by them, which run.json has too; empty without it.
+        max_concurrency: How many results may be judged at once: as many as requests, since each result needs some.
+        labels: The labels in the file that the config names; None if it names none.
+        questions: The questions of the dataset, the baseline of answer relevance.
+        calibrated: The section of the aggregates that was computed from the labels, also in run.json; empty without it.
     """
 
     def __init__(
@@ -113,7 +113,7 @@ class Judges:
         self._functions = functions
         self._given: dict[str, dict[str, None]] = {function.name: {} for function in functions}
         self.max_concurrency = config.judges.max_concurrency
-        self._places = CallPool(self.max_concurrency)  # not that of requests, as functions may ask models too
+        self._slots = CallPool(self.max_concurrency)  # not the pool of requests: functions may ask models too
 
     @classmethod
     def from_config(
@@ -125,13 +125,13 @@ class Judges:
         functions: Iterable[Evaluator | CustomFunction] = (),
         **options: Unpack[AskingOptions],
     ) -> Self | None:
-        """Return the judges that a config asks for; None if there is nothing to judge.
+        """Return the judges that a config enables; None if there is nothing to judge.
 
         ``llm`` and ``embeddings`` override the models of the config, and ``functions`` add to the registered ones. With
         a plan among the options no function is called.
 
         Raises:
-            ConfigError: Something needs a model that is not there, an environment variable is not set, or a prompt,
+            ConfigError: A required model is missing, an environment variable is not set, or a prompt,
                 certificate or labels cannot be used.
             OptionError: A function cannot be an evaluator, or has a key of a custom evaluation.
             MissingExtraError: The package that a model or ragas needs is not installed.
@@ -160,23 +160,23 @@ class Judges:
 
     @property
     def given_up(self) -> str | None:
-        """Why a model is asked nothing more, as it refuses everything; None while all are asked."""
+        """Why a model is no longer asked, because it refuses every request; None if all models are asked."""
         models = (self._models.generation, self._models.embedding)
         reasons = (getattr(model, "given_up", None) for model in models)
         return next((reason for reason in reasons if reason is not None), None)
 
     @property
     def asks_models(self) -> bool:
-        """Return whether models are asked, and not only functions called."""
+        """Return whether models are asked, and not only functions are called."""
         return self._models.generation is not None
 
     async def ajudge(self, result: Record, question: Mapping[str, Any], response: Mapping[str, Any]) -> None:
-        """Add the judged keys to a result and its retrieval steps, in place; all that can be is asked at once.
+        """Add the judged keys to a result and its retrieval steps, in place; requests are sent concurrently.
 
-        It raises nothing: what cannot be judged says so in an ``…_error``. Judged keys that the result has from an
-        earlier evaluation are replaced. Without a response that is empty.
+        It does not raise: a failed judge adds an ``…_error``. Judged keys from an earlier evaluation are replaced.
+        ``response`` is empty if the agent returned none.
         """
-        if not isinstance(response, Mapping):  # as it came, where the format is broken
+        if not isinstance(response, Mapping):  # a response that breaks the format is passed unchanged
             response = {}
         steps = list(retrieval_steps(result, self._names, self._retrieving))
         functions = self._functions if response else ()
@@ -200,10 +200,10 @@ class Judges:
             self._given[function.name].update(dict.fromkeys(metrics))
             given += metrics
         if given:
-            result["custom_metrics"] = given  # what the aggregates are to take up
+            result["custom_metrics"] = given  # the keys that the aggregates include
 
     async def aclose(self) -> None:
-        """Close the models that were made here; passed ones stay open."""
+        """Close the models that were created here; models that were passed in stay open."""
         for model in self._models.own:
             close = getattr(model, "aclose", None)
             if close is not None:
@@ -211,7 +211,7 @@ class Judges:
                     await close()
 
     def describe(self) -> Record:
-        """Return what run.json records: the models, the metrics, the evaluations, and the digests of the prompts."""
+        """Return what run.json records: models, metrics, evaluations, and the digests of the prompts."""
         described: Record = {}
         if self._models.generation is not None:
             described = {
@@ -231,7 +231,7 @@ class Judges:
         return described
 
     def metrics_of_functions(self) -> dict[str, list[str]]:
-        """Return the numbers and booleans that each function returned so far, by its name."""
+        """Return by function the keys under which it returned numbers or booleans so far."""
         return {name: list(metrics) for name, metrics in self._given.items()}
 
     def _forget(self, result: Record, steps: Sequence[Record]) -> None:
@@ -246,7 +246,7 @@ class Judges:
                 record.pop(key, None)
 
     def _jobs(self, result: Record, steps: Iterable[tuple[str, Record]]) -> Iterator[_Job]:
-        """Yield what is judged by the metrics, each with the record that its keys go into."""
+        """Yield what the metrics judge, each with the record that receives its keys."""
         scorers = self._scorers
         is_error = result.get("status") == "error" or result.get("error") is not None
         question, reference = _text(result.get("question_text")), _text(result.get("reference_answer"))
@@ -273,7 +273,7 @@ class Judges:
                 yield step, metric_record(RETRIEVAL_UTILIZATION, scoring)
 
     async def _call(self, function: CustomFunction, question: Mapping[str, Any], response: Mapping[str, Any]) -> Record:
-        async with self._places.place():
+        async with self._slots.place():
             return await function.acall(question, response, self._tool_names)
 
 
@@ -305,7 +305,7 @@ def _text(value: Any) -> str | None:
 def retrieval_steps(
     result: Mapping[str, Any], names: Mapping[str, str], retrieving: Set[str]
 ) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Yield the successful steps of a result with a name in ``retrieving``, by the ids that ``matches`` has for them.
+    """Yield the successful steps of a result with a name in ``retrieving``, with the ids that ``matches`` uses.
 
     ``names`` has step names by tool name.
     """
@@ -316,7 +316,7 @@ def retrieval_steps(
 
 
 def context_texts(output: Any) -> list[str | None]:
-    """Return the texts in an output such as ``[{"id": "doc-1", "text": "…"}]``, by rank; None for one without."""
+    """Return the texts in an output such as ``[{"id": "doc-1", "text": "…"}]``, by rank; None if one has no text."""
     try:
         contexts = parse_json(output) if isinstance(output, str) else output
     except (ValueError, RecursionError):

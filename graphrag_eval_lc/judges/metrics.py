@@ -1,4 +1,4 @@
-"""Answer relevance, and context precision, utilization and recall: as ragas has them."""
+"""Ragas' metrics, implemented here: answer relevance, and context precision, utilization and recall."""
 
 import asyncio
 import math
@@ -38,11 +38,11 @@ class GeneratedQuestions(ClosedAnswer):
 class AnswerRelevance:
     """The mean cosine similarity of the question and three questions generated from the answer.
 
-    As ragas' answer relevancy; 0 if the answer is noncommittal. There is one request for the questions, and one for
+    It is ragas' answer relevancy: 0 if the answer is noncommittal. One request generates the questions, and one returns
     the vectors of all four.
 
-    A value says little by itself: embeddings find any two questions alike to some degree. With the other questions of a
-    dataset it has a baseline, the similarity with those, and the rank of the right question among all.
+    A value alone says little, as any two questions are similar to some degree. If you pass the other questions of the
+    dataset, you also get a baseline (the similarity with these) and the rank of the right question among all.
 
     Args:
         llm: The model that writes the questions: all that ``as_judge_model`` accepts.
@@ -62,14 +62,14 @@ class AnswerRelevance:
         Args:
             user_input: The question.
             response: The answer to judge. No model is asked about a blank one, which scores 0.
-            others: Questions to compare with, such as all of the dataset. Of more than 200 different ones every n-th
-                counts. Their vectors are asked for once. With fewer than 5 others there is no baseline.
+            others: Questions to compare with, such as all of the dataset. Of more than 200 different ones, only every
+                n-th is used. Their vectors are requested once. The baseline needs at least 5 others.
 
         Returns:
-            The value from -1 to 1, in practice hardly ever below 0; 0 if the answer is noncommittal. ``details``:
+            The value from -1 to 1, in practice rarely below 0; 0 if the answer is noncommittal. ``details``:
             ``questions``, ``noncommittal`` (0 or 1) and, if computed, ``similarities``, one for each question. With
             others also ``baseline``, the mean similarity of the generated questions with them, and ``rank``: 1 if
-            none of them is nearer to the generated questions than the right one.
+            none of them is more similar to the generated questions than the right one.
 
         Raises:
             JudgeError: The question is blank, or a model returns no usable answer.
@@ -109,9 +109,9 @@ class AnswerRelevance:
     async def _anear(
         self, generated: Vectors, asked: str, questions: Sequence[str], costs: list[float | None]
     ) -> list[float]:
-        """Return the mean similarity of each other question to the generated ones; empty if nothing can be said.
+        """Return the mean similarity of each other question to the generated ones; empty if it is unknown.
 
-        The vectors that are not known yet are asked for in one request, of whose cost each answer has its share.
+        Vectors that are not known yet are requested in one request. Its cost is divided among the answers.
         """
         others = [text for text in questions if text != asked]
         if len(others) < _FEWEST_OTHERS:
@@ -122,10 +122,10 @@ class AnswerRelevance:
                     embedded = await self._embeddings.aembed([sendable_text(text) for text in new])
                     self._share = None if embedded.cost is None else embedded.cost / len(new)
                     self._known.update(zip(new, embedded.value, strict=False))
-            costs.append(self._share)  # the same for each answer, whoever was first
+            costs.append(self._share)  # the same for each answer, in whatever order they are judged
             of_others = [self._known[text] for text in others if text in self._known]
             return [sum(cosine_similarity(one, other) for one in generated) / len(generated) for other in of_others]
-        except JudgeError as problem:  # the value itself is known
+        except JudgeError as problem:  # only the baseline is missing
             costs.append(cost_of(problem))
             return []
 
@@ -185,7 +185,7 @@ _NO_TEXT = ContextVerdict(reason="The context has no text.", verdict=0)
 
 
 class _RankedContexts:
-    """How far up the contexts rank that are of use for an answer."""
+    """The base of the metrics that measure how high useful contexts rank."""
 
     def __init__(self, llm: Any, *, batch: int = 1) -> None:
         self._llm = as_judge_model(llm)
@@ -195,7 +195,7 @@ class _RankedContexts:
         texts = given_contexts(retrieved_contexts)
         if not any(texts):
             return unscored_contexts(texts, verdicts=[], reasons=[])
-        # Each request ends, as it is paid for and its answer can be kept.
+        # If one fails, the others still finish: they are paid for, and their answers can be cached.
         given = [text for text in texts if text]
         batches = [given[start : start + self._batch] for start in range(0, len(given), self._batch)]
         costs: list[float | None] = []
@@ -219,7 +219,7 @@ class _RankedContexts:
     async def _of_batch(
         self, question: str, answer: str, texts: Sequence[str], costs: list[float | None]
     ) -> list[ContextVerdict]:
-        """Return the verdicts on some contexts; those that one request lacks are requested one by one."""
+        """Return the verdicts on a batch of contexts; verdicts missing from the answer are requested one by one."""
         found: dict[int, ContextVerdict] = {}
         if len(texts) > 1:
             prompt = load_prompt("context_precision_batch")
@@ -234,7 +234,7 @@ class _RankedContexts:
                     return [ContextVerdict(reason="-", verdict=1)] * len(texts)
                 for one in asked.value.verdicts:
                     of_context = {each.verdict for each in asked.value.verdicts if each.context == one.context}
-                    if len(of_context) == 1:  # two that differ say nothing
+                    if len(of_context) == 1:  # contradictory verdicts are ignored
                         found.setdefault(one.context, ContextVerdict(reason=one.reason, verdict=one.verdict))
         prompt = load_prompt("context_precision")
         for number, text in enumerate(texts, start=1):
@@ -247,7 +247,7 @@ class _RankedContexts:
 
 
 def given_contexts(retrieved_contexts: Sequence[str | None]) -> list[str]:
-    """Return the texts of contexts, empty if one is None or blank; raise a JudgeError if it is no list of texts."""
+    """Return the texts of contexts, with ``""`` for None or blank ones; raise a JudgeError for other values."""
     if isinstance(retrieved_contexts, str) or not isinstance(retrieved_contexts, Sequence):
         raise JudgeError(f"retrieved_contexts must be a list of texts, not {type(retrieved_contexts).__name__}")
     for rank, text in enumerate(retrieved_contexts, start=1):
@@ -257,7 +257,7 @@ def given_contexts(retrieved_contexts: Sequence[str | None]) -> list[str]:
 
 
 def unscored_contexts(texts: Sequence[str], **details: Any) -> JudgeScore:
-    """Return the score of contexts without any text: 0 with these details if nothing was retrieved."""
+    """Return the score of contexts without any text: 0 with these details if nothing was retrieved, else None."""
     if texts:
         return JudgeScore(None, "No retrieved context has a text.", 0.0)
     return JudgeScore(0.0, "Nothing was retrieved.", 0.0, details)
@@ -278,15 +278,15 @@ def mean_precision(verdicts: Sequence[int]) -> float:
 
 
 class ContextPrecision(_RankedContexts):
-    """The mean of precision@k over the ranks k of the contexts that are of use for the reference answer.
+    """The mean of precision@k over the ranks k of the contexts that are useful for the reference answer.
 
     ``Σ_k (precision@k · v_k) / Σ_k v_k`` with a verdict v of 0 or 1 for each context, as in ragas, without its
-    epsilon. A model is asked once for each context, all at the same time.
+    epsilon. The model is asked once for each context, concurrently.
 
     Args:
         llm: The model: all that ``as_judge_model`` takes.
-        batch: How many contexts one request judges, at least 1. The reference goes along with each request, so that
-            10 cost about a tenth if it is long; a model judges a long list less well.
+        batch: How many contexts one request judges, at least 1. Each request includes the reference: if that is long,
+            a batch of 10 costs about a tenth. Models judge long lists less well.
     """
 
     async def ascore(self, *, user_input: str, reference: str, retrieved_contexts: Sequence[str | None]) -> JudgeScore:
@@ -295,11 +295,11 @@ class ContextPrecision(_RankedContexts):
         Args:
             user_input: The question.
             reference: The reference answer, or the texts of the reference contexts.
-            retrieved_contexts: The retrieved texts by rank. One that is None or blank is of no use, and the model is
-                not asked about it.
+            retrieved_contexts: The retrieved texts by rank. A text that is None or blank counts as useless, and the
+                model is not asked about it.
 
         Returns:
-            The value from 0 to 1: 0 if none is of use or nothing was retrieved, None if no context has a text.
+            The value from 0 to 1: 0 if none is useful or nothing was retrieved, None if no context has a text.
             ``details``: ``verdicts`` (0 or 1) and ``reasons``, one for each context.
 
         Raises:
@@ -382,8 +382,7 @@ class ContextRecall:
         Args:
             user_input: The question.
             reference: The reference answer, or the texts of the reference contexts.
-            retrieved_contexts: The retrieved texts, whole, whatever their length. One that is None or blank is left
-                out.
+            retrieved_contexts: The retrieved texts; they are not shortened. Texts that are None or blank are left out.
 
         Returns:
             The value from 0 to 1. Without asking the model, 0 if nothing was retrieved, and None if no context has

@@ -1,4 +1,4 @@
-"""A model that judges ask: its cache and prices, its place among the requests of a run, its retries and its budget."""
+"""The base of models that judges ask: cache, prices, concurrency limit, retries and budget."""
 
 import asyncio
 import logging
@@ -52,12 +52,12 @@ Outcome = TypeVar("Outcome")
 
 _log = logging.getLogger(__name__)
 
-# The how-manieth time the same is asked: from the second on the cache has a separate answer for each.
+# Counts how many times the same request is made on purpose: each number has a separate answer in the cache.
 ask_number: ContextVar[int] = ContextVar("ask_number", default=1)
 
 FIRST_WAIT_SEC = 0.5
 _MOST_REFUSALS = 3  # in a row; then nothing more is asked
-_BILLED_PERHAPS = frozenset({408, 499, 504, 524})  # a proxy gave up, and the model perhaps did not
+_BILLED_PERHAPS = frozenset({408, 499, 504, 524})  # a proxy gave up, but the model may have answered
 _HINTS = {
     401: "Check the API key.",
     403: "Check what the API key may do.",
@@ -67,7 +67,7 @@ _HINTS = {
 
 @dataclass(frozen=True, slots=True)
 class ModelDescription:
-    """Its name in messages and the cache, its name at the provider, who runs it, and all else answers depend on."""
+    """A model: its name in messages and the cache, its name at the provider, the provider, and its settings."""
 
     name: str
     model: str
@@ -76,16 +76,16 @@ class ModelDescription:
 
 
 class AskingOptions(TypedDict, total=False):
-    """How a model is asked; what is missing or None has a default.
+    """How a model is asked; an option that is missing or None has the default.
 
     Attributes:
-        pool: Bounds the requests at once: 16.
-        pricing: The prices: those of genai-prices.
-        cache: Keeps answers: none is kept.
-        max_retries: How many requests may follow a failed one: 3.
-        timeout: The longest time of a request in seconds: 120.
-        budget: What all requests may spend: no limit.
-        plan: Counts requests in place of sending them: they are sent.
+        pool: Limits concurrent requests. Default: 16.
+        pricing: The prices. Default: those of genai-prices.
+        cache: Stores answers. Default: no cache.
+        max_retries: How many retries may follow a failed request. Default: 3.
+        timeout: The timeout of a request in seconds. Default: 120.
+        budget: What all requests may spend. Default: no limit.
+        plan: Counts requests instead of sending them. Default: they are sent.
     """
 
     pool: CallPool | None
@@ -98,12 +98,12 @@ class AskingOptions(TypedDict, total=False):
 
 
 class AskedModel:
-    """A model that judges ask.
+    """The base of models that judges ask.
 
     Rate limits, server errors, timeouts, lost connections and broken answers are retried after a wait, which doubles
-    each time and is at least what the server asks for. A waiting request holds no place. After a rate limit with
-    Retry-After nothing is sent to this model before that time. If the server refuses three requests in a row as it
-    will refuse all (a wrong key, an unknown model, a used up quota), nothing more is sent: ``given_up`` says why.
+    each time and is at least what the server asks for. A waiting request does not occupy a slot. After a rate limit
+    with Retry-After, nothing is sent to this model before that time. If the server refuses three requests in a row for
+    a reason that applies to all (wrong key, unknown model, used up quota), no more are sent: ``given_up`` says why.
     """
 
     def __init__(self, described: ModelDescription, **options: Unpack[AskingOptions]) -> None:
@@ -111,7 +111,7 @@ class AskedModel:
         self.name = described.name
         self.given_up: str | None = None
         self._pricing = options.get("pricing") or Pricing()
-        self._pricing.load(described.model, described.provider)  # not with the first answers, which would wait
+        self._pricing.load(described.model, described.provider)  # now, so that the first answers need not wait
         self._cache = options.get("cache")
         self._takes_records = self._cache is not None
         self._plan = options.get("plan")
@@ -133,10 +133,10 @@ class AskedModel:
         request: Callable[[list[Usage]], Awaitable[tuple[dict[str, Any], Outcome]]],
         planned: Callable[[RequestPlan, str], Outcome],
     ) -> Asked[Outcome]:
-        """Return an answer from the cache, or a new one; of equal requests at once the others wait for the first.
+        """Return an answer from the cache, or a new one; concurrent equal requests wait for the first one.
 
-        ``asked`` is all that the answer depends on, next to the model's settings. ``read`` returns the answer in a
-        record, ``request`` a new record with its answer, and ``planned`` an example in place of a request.
+        ``asked`` is everything that the answer depends on, apart from the model's settings. ``read`` returns the answer
+        in a record, ``request`` a new record with its answer, and ``planned`` an example if nothing is sent.
         """
         number = ask_number.get()
         again = {} if number == 1 else {"ask_number": number}
@@ -151,7 +151,7 @@ class AskedModel:
             return self._known(digest, read) or await self._new(digest, request)
 
     def _known(self, digest: str, read: Callable[[Mapping[str, Any]], Outcome]) -> Asked[Outcome] | None:
-        """Return the answer that the cache has, with what it once cost; 0 from the second use of a digest on."""
+        """Return the cached answer, with its original cost; 0 from the second use of a digest on."""
         record = self._cache.get(digest) if self._cache is not None else None
         if record is None:
             return None
@@ -169,7 +169,7 @@ class AskedModel:
     async def _new(
         self, digest: str, request: Callable[[list[Usage]], Awaitable[tuple[dict[str, Any], Outcome]]]
     ) -> Asked[Outcome]:
-        """Return a new answer and keep it; raise any failure as an UnusableAnswerError with the cost."""
+        """Return a new answer and cache it; raise any failure as an UnusableAnswerError with the cost."""
         paid: list[Usage] = []
         try:
             record, value = await request(paid)
@@ -196,7 +196,7 @@ class AskedModel:
         return UnusableAnswerError(f"{self.name} could not be asked: {text}", hint=hint or None, cost=cost)
 
     def _keep(self, digest: str, record: Mapping[str, Any]) -> None:
-        """Write into the cache; if that fails, the answer is used all the same, and no further one is kept."""
+        """Write to the cache; if that fails, the answer is still used, and no further answers are cached."""
         if self._cache is None or not self._takes_records:
             return
         try:
@@ -215,14 +215,14 @@ class AskedModel:
         return self._pricing.most_cost(self.described.model, provider=self.described.provider, **tokens)
 
     def _paid_in_vain(self, usages: Sequence[Usage]) -> float | None:
-        """Return what was paid in vain, which the cache keeps for the budget of a later session."""
+        """Return the cost of unusable answers, and record it in the cache for the budget of a later session."""
         costs = [self._cost([usage]) for usage in usages]
         if known := sum(filter(None, costs)):
             self._keep(PAID_IN_VAIN, {COST: known})
         return total_cost(costs)
 
     def _check_budget(self) -> None:
-        """Refuse a request if nothing is left of the budget, or if nobody knows what the request costs."""
+        """Raise if nothing is left of the budget, or if the cost of a request is unknown."""
         if self._budget.max_cost is not None and self._most_cost(RequestSize(0, 0)) is None:
             unpriced = f"no price is known for {self.described.model} (add it to prices in the config)"
             self._budget.end("max_cost", f"a budget of money cannot be kept: {unpriced}")
@@ -232,7 +232,7 @@ class AskedModel:
             raise NotAskedError(f"{self.name} is not asked: {problem}") from None
 
     def _spend(self, usages: Sequence[Usage], request: Mapping[str, Any], *, was_sent: bool) -> None:
-        """Count what a request cost; one that may be billed and reports nothing counts as the most it can cost."""
+        """Count the cost of a request; if it may be billed but reports no usage, count the most that it can cost."""
         cost = self._cost(usages) if usages else None if was_sent else 0.0
         if cost is None and self._budget.max_cost is not None:
             cost = self._most_cost(size_of(request))
@@ -245,16 +245,17 @@ class AskedModel:
     async def _sent(
         self, request: Mapping[str, Any], send: Callable[[list[Usage]], Awaitable[Outcome]], paid: list[Usage]
     ) -> Outcome:
-        """Return the outcome of a request, by whose body the most that it can cost is known; raise the last error.
+        """Return the outcome of a request, with retries; raise the last error.
 
-        ``send`` is called for each attempt with a list, to which it adds what the provider reports; so is ``paid``.
+        ``send`` is called for each attempt with a list, to which it adds the reported usage; ``paid`` collects all. The
+        body of the request bounds its cost.
         """
         for attempt in count(1):
             try:
-                outcome = await self._in_place(request, send, paid)
+                outcome = await self._in_slot(request, send, paid)
             except NotAskedError:
                 raise
-            except JudgeError:  # an answer, though one that cannot be used
+            except JudgeError:  # the model did answer, so this is not a refusal
                 self._refusals = 0
                 raise
             except Exception as problem:
@@ -281,10 +282,10 @@ class AskedModel:
                 f"{_refusal_text(problem)}" + (f" ({hint[0].lower()}{hint[1:].removesuffix('.')})" if hint else "")
             )
 
-    async def _in_place(
+    async def _in_slot(
         self, request: Mapping[str, Any], send: Callable[[list[Usage]], Awaitable[Outcome]], paid: list[Usage]
     ) -> Outcome:
-        """Send a request once it has a place, and count what it cost, whatever comes of it."""
+        """Wait for a slot, send a request, and count its cost, whether or not it succeeds."""
         while True:
             await asyncio.sleep(max(0.0, self._resumes_at - time.monotonic()))
             async with self._pool.place():
@@ -318,10 +319,10 @@ _FAILED_GENERATION = re.compile(r"json_validate_failed|tool_use_failed")
 
 
 def refuses_part(error: BaseException) -> bool:
-    """Return whether an endpoint may have refused a part of the request, which could be left out.
+    """Return whether an endpoint may have refused a part of the request that can be left out.
 
-    Not if a text was too long, whatever else the message names. Some local servers say with 500 that they cannot make
-    a grammar of the schema, which a retry does not change.
+    A text that is too long is not such a part, whatever else the message names. Some local servers answer 500 if they
+    cannot convert the schema into a grammar; a retry does not help.
     """
     if is_too_long(error) or is_failed_generation(error):
         return False
@@ -330,12 +331,12 @@ def refuses_part(error: BaseException) -> bool:
 
 
 def is_failed_generation(error: BaseException) -> bool:
-    """Return whether an endpoint refused what the model wrote, not the request: another answer may fit."""
+    """Return whether an endpoint rejected what the model wrote, not the request: another answer may be accepted."""
     return status_of(error) == 400 and _FAILED_GENERATION.search(words_of(error)) is not None
 
 
 def _is_billed_perhaps(error: Exception) -> bool:
-    """Return whether a request that failed without a usage may have cost something: what is refused is not billed."""
+    """Return whether a request that failed without reporting usage may have cost something; refusals are not billed."""
     status = status_of(error)
     return not was_never_sent(error) if status is None else status < 400 or status in _BILLED_PERHAPS
 
@@ -347,7 +348,7 @@ def _is_worth_a_retry(error: BaseException) -> bool:
 
 
 def _refusal_text(error: BaseException) -> str:
-    """Return what a failed request says, with what only the body of the response says; secrets are masked."""
+    """Return the message of a failed request and what only the response body says, with secrets masked."""
     unsaid = masked_text(unsaid_body(error))
     return f"{masked_error_text(error)}: {unsaid}" if unsaid else masked_error_text(error)
 
@@ -372,10 +373,10 @@ def usage_of(message: AIMessage) -> Usage:
 
 
 def usages_cost(usages: Iterable[Usage], pricing: Pricing, *, model: str, provider: str | None) -> float | None:
-    """Return the USD of requests; None if one of them cannot be priced.
+    """Return the cost of requests in USD; None if one of them cannot be priced.
 
-    The price of ``model``, which was asked for, takes precedence over that of the model that answered, since a local
-    server may report any name; but not if the config prices the latter alone.
+    The price of ``model``, which was requested, takes precedence over that of the model that answered, as a local
+    server may report any name. If the config prices only the model that answered, that price is used.
     """
     costs: list[float | None] = []
     for usage in usages:
@@ -386,7 +387,7 @@ def usages_cost(usages: Iterable[Usage], pricing: Pricing, *, model: str, provid
         for name in ordered:
             costs[-1] = pricing.cost_of_usage({**usage, "model": name}, provider)
             if costs[-1] is not None:
-                # The other name needs no price, unless it lacked one before.
+                # Do not report the other name as unpriced, unless it was before.
                 pricing.unpriced.difference_update(names.keys() - unpriced)
                 break
     return total_cost(costs)

@@ -1,4 +1,4 @@
-"""What models answer judges and what judged metrics score: values, costs, errors, and their keys in results."""
+"""The types between judges and models: protocols, answers, scores, costs and errors, and their keys in results."""
 
 import asyncio
 import math
@@ -41,14 +41,14 @@ class ClosedAnswer(BaseModel):
 
 @dataclass(frozen=True, slots=True)
 class Asked(Generic[Value]):
-    """The answer of a model: a value of the form, or the vectors of texts.
+    """The answer of a model: a value of the requested form, or the vectors of texts.
 
     Attributes:
         value: The answer.
-        cost: USD of all requests paid for it, repeated ones too; None if one cannot be priced.
+        cost: USD of all requests for it, including repeated ones; None if one cannot be priced.
         usages: The usage of each of these requests.
         is_cached: Whether it comes from the cache, or from an equal request in flight.
-        is_planned: Whether nothing was asked, and the answer is an example.
+        is_planned: Whether no request was sent and the answer is an example.
     """
 
     value: Value
@@ -79,7 +79,7 @@ class EmbeddingModel(Protocol):
 
 
 class CallPool:
-    """The places for requests, shared by all models of a run; of one event loop after the other."""
+    """The slots for concurrent requests, shared by all models of a run; may be used by one event loop after another."""
 
     def __init__(self, max_concurrency: int) -> None:
         self._max = max_concurrency
@@ -88,7 +88,7 @@ class CallPool:
 
     @asynccontextmanager
     async def place(self) -> AsyncIterator[None]:
-        """Wait for a place and hold it."""
+        """Wait for a slot and hold it."""
         loop = asyncio.get_running_loop()
         if loop is not self._loop:
             self._loop, self._places = loop, asyncio.Semaphore(self._max)
@@ -112,7 +112,7 @@ class BrokenAnswerError(Exception):
 
 
 class UnusableAnswerError(JudgeError):
-    """A model returned no usable answer; ``cost`` is what was paid in vain in USD, None if it cannot be priced."""
+    """A model returned no usable answer; ``cost`` is what that cost in USD, None if it cannot be priced."""
 
     def __init__(self, what: str, *, hint: str | None = None, cost: float | None = 0.0) -> None:
         super().__init__(what, hint=hint)
@@ -120,15 +120,15 @@ class UnusableAnswerError(JudgeError):
 
 
 class NotAskedError(UnusableAnswerError):
-    """A request was not sent, as no more may be spent or the model refuses everything; others may have been paid."""
+    """A request was not sent: the budget is used up, or the model refuses everything. Earlier ones may have cost."""
 
 
 class GivenUpError(NotAskedError):
-    """A request was not sent, as the model refuses everything, such as a wrong key."""
+    """A request was not sent because the model refuses everything, for example for a wrong key."""
 
 
 class CutAnswerError(UnusableAnswerError):
-    """A model did not come to the end of its answer within the tokens that it has."""
+    """An answer was cut off at its limit of tokens."""
 
 
 class TooLongError(UnusableAnswerError):
@@ -148,19 +148,19 @@ def total_cost(costs: Iterable[float | None]) -> float | None:
 
 
 def paid_error(error: JudgeError, costs: Iterable[float | None]) -> UnusableAnswerError:
-    """Return an error of the same kind with all that was paid in vain: its own cost and ``costs``."""
+    """Return an error of the same kind whose cost is its own cost and ``costs``."""
     kind = type(error) if isinstance(error, UnusableAnswerError) else UnusableAnswerError
     return kind(error.what, hint=error.hint, cost=total_cost([cost_of(error), *costs]))
 
 
 def cost_of(error: BaseException) -> float | None:
-    """Return the USD paid in vain, as the error says; 0.0 if it says nothing."""
+    """Return the cost in USD that an error carries; 0.0 if it has none."""
     return error.cost if isinstance(error, UnusableAnswerError) else 0.0
 
 
 # --- scores, and their keys in results ---
 
-# The metrics of a result that are not judged, as no more is asked: a list that whoever counts them sets.
+# Collects the metrics of a result that are not judged because no more is asked; the caller sets the list.
 not_asked: ContextVar[list[str]] = ContextVar("not_asked")
 
 
@@ -170,9 +170,9 @@ class JudgeScore:
 
     Attributes:
         value: The score; None if the metric does not apply.
-        reason: Why, in the model's words, or in ours if no model was asked.
+        reason: The reason, in the model's words, or in this package's if no model was asked.
         cost: USD of the requests; 0.0 without any, None if one cannot be priced.
-        details: What the score is computed from, by the metric's own keys.
+        details: What the score is computed from, under the metric's keys.
 
     Example:
         >>> JudgeScore(0.5, "One of two statements is covered.", 0.0).value
@@ -186,7 +186,7 @@ class JudgeScore:
 
 
 async def metric_record(metric: str, scoring: Awaitable[JudgeScore]) -> dict[str, Any]:
-    """Return the keys of a judged metric in results: of its score, or of its error. Unknown values are absent."""
+    """Return the keys of a judged metric in results, for its score or its error; unknown values are absent."""
     try:
         score = await scoring
     except (Exception, SystemExit, CancelledError) as problem:
@@ -237,9 +237,10 @@ def f1_record(prefix: str, record: Mapping[str, Any]) -> dict[str, float]:
 
 
 def error_record(metric: str, problem: BaseException) -> dict[str, Any]:
-    """Return the keys of a metric's error, with secrets masked, and of what was paid in vain.
+    """Return the keys of a metric's error, with secrets masked, and its cost.
 
-    There are none if nothing was asked, as no more may be spent: such a metric is not judged, which is not an error.
+    If nothing was asked because no more may be spent, the record is empty: the metric is not judged, which is not an
+    error.
 
     Example:
         >>> error_record("m", ValueError("no claims"))
@@ -254,7 +255,7 @@ def error_record(metric: str, problem: BaseException) -> dict[str, Any]:
 
 
 def raise_if_cancelled(problem: BaseException) -> None:
-    """Raise a CancelledError that cancels this task; one raised by a model or function is only its error."""
+    """Re-raise a CancelledError that cancels this task; one raised by a model or function is treated as its error."""
     task = asyncio.current_task()
     if isinstance(problem, CancelledError) and task is not None and task.cancelling():
         raise problem

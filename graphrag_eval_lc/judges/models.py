@@ -1,4 +1,4 @@
-"""The models of judges, made from the config, a name or a model of LangChain; and LangChain's models as judges."""
+"""Creates the models of judges from the config, a name or a LangChain model, and adapts LangChain's models."""
 
 import inspect
 import json
@@ -44,7 +44,7 @@ from graphrag_eval_lc.retrying import masked_error_text
 
 SettingsT = TypeVar("SettingsT", bound=BaseModel)
 
-# LiteLLM's names of providers, and those of LangChain.
+# Provider names: LiteLLM's, and the corresponding one of LangChain.
 _LANGCHAIN_PROVIDERS = {
     "azure": "azure_openai",
     "gemini": "google_genai",
@@ -54,7 +54,7 @@ _LANGCHAIN_PROVIDERS = {
 
 
 def as_judge_model(llm: Any, **options: Unpack[AskingOptions]) -> JudgeModel:
-    """Return a chat model for judges: of a JudgeModel, a chat model of LangChain, a name, or ``GenerationConfig``.
+    """Return a chat model for judges from a JudgeModel, a LangChain chat model, a name or a ``GenerationConfig``.
 
     Raises:
         ConfigError: The API key is missing, or the provider is unknown.
@@ -79,7 +79,7 @@ def as_judge_model(llm: Any, **options: Unpack[AskingOptions]) -> JudgeModel:
 
 
 def as_embedding_model(embeddings: Any, **options: Unpack[AskingOptions]) -> EmbeddingModel:
-    """Return an embedding model for judges: as ``as_judge_model``, of LangChain's Embeddings or ``EmbeddingConfig``."""
+    """Return an embedding model for judges, like ``as_judge_model``: from LangChain Embeddings, a name or a config."""
     if hasattr(embeddings, "aembed") and not isinstance(embeddings, type):
         return cast("EmbeddingModel", embeddings)
     if isinstance(embeddings, str):
@@ -110,10 +110,10 @@ class RunModels:
     """The models of a run.
 
     Attributes:
-        generation: The chat model; None: nothing is asked.
-        embedding: The embedding model; None: answer relevance is off.
-        voters: More chat models, which vote on the claims that the first one finds.
-        own: Those of them that were made here, to be closed with the judges.
+        generation: The chat model; None if no model judges.
+        embedding: The embedding model; None if answer relevance is off.
+        voters: More chat models, which vote on the claims that the first one found.
+        own: The models that were created here and are closed with the judges.
     """
 
     generation: JudgeModel | None = None
@@ -122,7 +122,7 @@ class RunModels:
     own: tuple[Any, ...] = ()
 
     def names(self) -> dict[str, str | list[str]]:
-        """Return the models' names by what they are for."""
+        """Return the names of the models by their roles."""
         models = {"generation": self.generation, "embedding": self.embedding}
         names = {purpose: model.name for purpose, model in models.items() if model is not None}
         return {**names, **({"voters": [model.name for model in self.voters]} if self.voters else {})}
@@ -136,7 +136,7 @@ def run_models(
     needs_embeddings: bool = True,
     **options: Unpack[AskingOptions],
 ) -> RunModels:
-    """Return the models of a run: those passed, else those of the config.
+    """Return the models of a run: those that are passed, else those of the config.
 
     Raises:
         ConfigError: An environment variable is not set, or a model cannot be made from what was given.
@@ -206,16 +206,16 @@ def _langchain_model(settings: ModelSettings, make: Callable[..., Any], **bounds
         raise ConfigError(f"LangChain cannot make the model {name}: {masked_error_text(problem)}") from problem
 
 
-# Names under which chat models keep the longest answer.
+# Names under which chat models have the limit of an answer.
 _TOKENS_FIELDS = ("max_tokens", "max_output_tokens", "num_predict", "max_completion_tokens", "max_new_tokens")
 # Raised by LangChain's models on a body that is no answer.
 _UNREADABLE = (json.JSONDecodeError, LookupError, AttributeError, TypeError)
 
 
 class LangChainJudgeModel(ChatJudgeModel):
-    """A chat model of LangChain, asked for structured output, else by a function to call, else in words.
+    """A LangChain chat model, asked for structured output, else with a function to call, else in words.
 
-    Its own retries come before those of this class.
+    The model's own retries come first, then those of this class.
     """
 
     def __init__(self, model: BaseChatModel, **options: Unpack[AskingOptions]) -> None:
@@ -231,14 +231,14 @@ class LangChainJudgeModel(ChatJudgeModel):
             ModelDescription(f"{provider}:{model_name}" if provider else model_name, model_name, provider, settings),
             temperature=temperature if isinstance(temperature, int | float) else None,
             max_tokens=tokens if isinstance(tokens, int) and tokens > 0 else None,
-            # It knows itself under which name to send the longest answer.
+            # The model itself knows under which name to send the limit of the answer.
             abilities=EndpointAbilities(tokens_key=None if self._tokens_field is None else "max_completion_tokens"),
             **options,
         )
         self._chat_model = model
 
     async def _answered(self, request: dict[str, Any], mode: Mode, form: type[BaseModel], paid: list[Usage]) -> str:
-        close_connections_of_resting_loops()  # the class may share its HTTP client with other loops
+        close_connections_of_resting_loops()  # the model's class may share an HTTP client between event loops
         try:
             given: Any = await self._runnable(request, mode, form).ainvoke(request["messages"])
             message, parsed = (given["raw"], given.get("parsed")) if isinstance(given, dict) else (given, None)
@@ -259,7 +259,7 @@ class LangChainJudgeModel(ChatJudgeModel):
         return message_text({**message.additional_kwargs, **parts}, form)
 
     def _runnable(self, request: dict[str, Any], mode: Mode, form: type[BaseModel]) -> Any:
-        """Return what is asked: the chat model, with the settings of a request and structured output."""
+        """Return the chat model with the settings of a request and structured output."""
         update: dict[str, Any] = {}
         if self._temperature is not None:
             update["temperature"] = request.get("temperature")  # None if the endpoint refuses one
@@ -269,7 +269,7 @@ class LangChainJudgeModel(ChatJudgeModel):
         model = self._chat_model.model_copy(update=changed) if changed else self._chat_model
         if mode in {"json_object", "text"}:
             return model
-        # The schema and not the class: langchain-openai drops an answer that breaks the class, and what it cost.
+        # The schema, not the class: langchain-openai drops an answer that does not fit the class, and its usage.
         schema = {"title": form_name(form), "description": "Give the answer.", **closed_schema(form)}
         options: dict[str, Any] = {"method": "function_calling"} if mode == "tools" else {}
         if mode == "json_schema" and "strict" in inspect.signature(model.with_structured_output).parameters:
@@ -277,13 +277,13 @@ class LangChainJudgeModel(ChatJudgeModel):
         try:
             return model.with_structured_output(schema, include_raw=True, **options)
         except (NotImplementedError, TypeError, ValueError) as problem:
-            # As an endpoint that does not accept this mode.
+            # The same error as from an endpoint that does not accept this mode.
             what = "response_format and tools are not supported"
             raise BrokenAnswerError(f"{what}: {masked_error_text(problem)}", status_code=400) from None
 
 
 def _check_openai_finish_reason(name: str, error: Exception, paid: list[Usage]) -> None:
-    """Raise the error for a finish reason that the openai client raised; by name, as it need not be installed."""
+    """Raise our error for one of the openai client, recognised by name, as openai may not be installed."""
     kind = type(error).__name__
     if kind == "LengthFinishReasonError":
         completion = getattr(error, "completion", None)

@@ -1,4 +1,4 @@
-"""Models behind OpenAI-compatible endpoints: what the config says of them, and how they are asked."""
+"""Models behind OpenAI-compatible endpoints: reads their settings from the config, and sends their requests."""
 
 import asyncio
 import json
@@ -32,12 +32,12 @@ from graphrag_eval_lc.registry.metrics import OUTPUT_TOKENS
 ModelSettings = GenerationConfig | EmbeddingConfig
 """A model of the config."""
 
-# LiteLLM's names of options that no model takes.
+# LiteLLM's options, which are not sent to any model.
 LITELLM_OPTIONS = frozenset({"api_base", "drop_params", "num_retries"})
 _CLIENT_OPTIONS = frozenset({"organization", "project", "default_headers", "default_query"})
 # Options of other clients, which endpoints refuse in a request.
 _UNSENT_OPTIONS = LITELLM_OPTIONS | {"api_version", "max_retries", "timeout"}
-# Options that say who asks, which does not change the answer.
+# Options that identify the client and do not change the answer.
 _ASKER_OPTIONS = frozenset({"organization", "project", "default_headers", "extra_headers"})
 _NOT_IN_THE_BODY = _CLIENT_OPTIONS | _UNSENT_OPTIONS | {"extra_headers", "extra_query", "extra_body"}
 # Providers whose endpoints are not OpenAI-compatible, whatever their address.
@@ -45,7 +45,7 @@ _OWN_LANGUAGE = ("anthropic", "azure", "bedrock", "cohere", "gemini", "google", 
 
 
 def extra_settings(settings: ModelSettings) -> dict[str, Any]:
-    """Return what the config says of a model next to the known keys."""
+    """Return the settings of a model other than the known keys."""
     return settings.model_extra or {}
 
 
@@ -55,7 +55,7 @@ def given_api_key(settings: ModelSettings) -> str | None:
 
 
 def given_base_url(settings: ModelSettings) -> str | None:
-    """Return the address in the config: ``base_url``, else ``api_base``, LiteLLM's name of it."""
+    """Return the address in the config: ``base_url``, else ``api_base`` (LiteLLM's name)."""
     return settings.base_url or extra_settings(settings).get("api_base") or None
 
 
@@ -70,14 +70,14 @@ def is_openai_compatible(settings: ModelSettings) -> bool:
 
 
 def _effective_base_url(settings: ModelSettings) -> str | None:
-    """Return the address to ask; None is OpenAI's own. ``OPENAI_BASE_URL`` is read for the provider openai alone."""
+    """Return the address; None is OpenAI's. ``OPENAI_BASE_URL`` is only used for the provider openai."""
     of_environment = os.environ.get("OPENAI_BASE_URL") if settings.provider == "openai" else None
     return given_base_url(settings) or of_environment or None
 
 
 def _effective_api_key(settings: ModelSettings) -> str:
-    """Return the key for an endpoint; ``none`` if the endpoint needs none, as OpenAI's client wants one."""
-    name = f"{settings.provider.upper().replace('-', '_')}_API_KEY"  # a key goes to nobody but its provider
+    """Return the key for an endpoint; ``none`` if it needs no key, as OpenAI's client requires a value."""
+    name = f"{settings.provider.upper().replace('-', '_')}_API_KEY"  # a key is sent to its provider only
     key = given_api_key(settings) or os.environ.get(name)
     if not key and _effective_base_url(settings) is None:
         raise ConfigError(
@@ -89,7 +89,7 @@ def _effective_api_key(settings: ModelSettings) -> str:
 
 
 def _description_of(settings: ModelSettings, **bounds: float | None) -> ModelDescription:
-    """Return which model of the config it is, with the settings on which its answers depend, for the cache."""
+    """Return the description of a model for the cache, with the settings on which its answers depend."""
     left_out = _ASKER_OPTIONS | _UNSENT_OPTIONS
     extra = {name: value for name, value in extra_settings(settings).items() if name not in left_out}
     answers = {**extra, "base_url": _effective_base_url(settings), **bounds}
@@ -104,7 +104,7 @@ _SHOWN_CHARACTERS = 200
 class Endpoint:
     """An OpenAI-compatible endpoint: sends requests through a client of the running event loop.
 
-    Retries and timeouts are the model's. ``added_to_body`` has the keys that the config adds to each request.
+    The model does retries and timeouts. ``added_to_body`` has the keys that the config adds to each request.
 
     Raises:
         ConfigError: The key for OpenAI's own endpoint is missing.
@@ -129,7 +129,7 @@ class Endpoint:
             "timeout": None,
             **{name: value for name, value in extra.items() if name in _CLIENT_OPTIONS},
         }
-        # Made here, as reading all certificates would block the loop of the first request.
+        # Created here, because reading all certificates would block the event loop of the first request.
         self._next_http: Any = self._new_http()
         self._loop: asyncio.AbstractEventLoop | None = None
         self._life: AsyncGenerator[Any, None] | None = None
@@ -139,7 +139,7 @@ class Endpoint:
         """Send a request once, and return the JSON object of the response.
 
         Raises:
-            BrokenAnswerError: The response is not a JSON object, or has an error despite the status 200.
+            BrokenAnswerError: The response is not a JSON object, or contains an error despite the status 200.
             RefusedResponseError: The server redirects to another host, or its response is too large.
             openai.OpenAIError: From the client.
         """
@@ -148,7 +148,7 @@ class Endpoint:
             self._life, self._loop = self._living(), loop
             self._client = await anext(self._life)
         body = {**body, **self.added_to_body}
-        # Not the client's method for the path, which accepts broken answers and walks through every schema.
+        # Not the client's method for this path, which accepts broken answers and validates every schema.
         try:
             text = await self._client.post(path, cast_to=str, body=body, options=self._options)
         except self._openai.APIConnectionError as problem:
@@ -161,13 +161,13 @@ class Endpoint:
         return self._openai.DefaultAsyncHttpxClient(event_hooks=bounded_http())
 
     async def aclose(self) -> None:
-        """Close the connections now; the next request makes others."""
+        """Close the connections now; the next request opens new ones."""
         life, self._life, self._client = self._life, None, None
         if life is not None and self._loop is asyncio.get_running_loop():
             await life.aclose()
 
     async def _living(self) -> AsyncGenerator[Any, None]:
-        """Yield the client of a loop, and close it when the loop closes, as it ends its generators first."""
+        """Yield the client of a loop and close it with the loop, which finishes its generators before it closes."""
         http_client, self._next_http = self._next_http or self._new_http(), None
         async with self._openai.AsyncOpenAI(http_client=http_client, **self._client_options) as client:
             yield client
@@ -186,9 +186,9 @@ def _json_object(text: str) -> Mapping[str, Any]:
 
 
 def _error_with_200(error: Any) -> BrokenAnswerError:
-    """Return the exception for an error in a response with the status 200, which may name the status that it means."""
+    """Return the exception for an error in a response with the status 200; the error may name the actual status."""
     code = str(error.get("code") if isinstance(error, Mapping) else "")
-    # Without a status it is the server's failure, which a retry or another way to request the form may end.
+    # Without a status, treat it as a server failure: a retry or another mode may help.
     status = int(code) if re.fullmatch("[45][0-9]{2}", code) else 500
     shown = masked_text(json.dumps(error, ensure_ascii=False))[:_SHOWN_CHARACTERS]
     return BrokenAnswerError(
@@ -197,7 +197,7 @@ def _error_with_200(error: Any) -> BrokenAnswerError:
 
 
 class OpenAIJudgeModel(ChatJudgeModel):
-    """A chat model behind an OpenAI-compatible endpoint; without its API key it is a ConfigError."""
+    """A chat model behind an OpenAI-compatible endpoint; raises a ConfigError without its API key."""
 
     def __init__(self, generation: GenerationConfig, **options: Unpack[AskingOptions]) -> None:
         bounds: dict[str, Any] = {"temperature": generation.temperature, "max_tokens": generation.max_tokens}
@@ -227,7 +227,7 @@ class OpenAIJudgeModel(ChatJudgeModel):
 
 
 class OpenAIEmbeddingModel(EmbeddingJudgeModel):
-    """An embedding model behind an OpenAI-compatible endpoint; without its API key it is a ConfigError."""
+    """An embedding model behind an OpenAI-compatible endpoint; raises a ConfigError without its API key."""
 
     def __init__(self, embedding: EmbeddingConfig, **options: Unpack[AskingOptions]) -> None:
         super().__init__(_description_of(embedding), **options)

@@ -1,4 +1,4 @@
-"""The prompts of the judges: text files with placeholders, and fences around the texts to judge."""
+"""Loads the prompts of the judges, fills in their placeholders, and fences the texts to judge."""
 
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -46,7 +46,7 @@ class Prompt:
 def own_prompt(
     template: str, system: str, placeholders: Collection[str], *, needed: Collection[str], key: str
 ) -> Prompt:
-    """Return the prompt of a user's own template, with the system message of this package's prompt ``system``.
+    """Return a prompt from a user's template, with the system message of this package's prompt ``system``.
 
     Raises:
         ConfigError: It is not a text, its braces do not match, or a placeholder is unknown or missing.
@@ -67,7 +67,7 @@ def own_prompt(
 
 
 def _pieces(template: str) -> Iterator[tuple[str, str | None]]:
-    """Yield each literal text with the placeholder after it, written as between the braces."""
+    """Yield each literal text with the placeholder after it, as written between the braces."""
     for literal, name, form, conversion in Formatter().parse(template):
         whole = None if name is None else name + (f"!{conversion}" if conversion else "") + (f":{form}" if form else "")
         yield literal, whole
@@ -86,7 +86,7 @@ def load_prompt(name: str) -> Prompt:
 
 
 def material_rule() -> str:
-    """Return the end of each system message: that fenced text is material and never an instruction."""
+    """Return the end of each system message, which says that fenced text is material and never an instruction."""
     return _prompt_text("material").strip()
 
 
@@ -103,9 +103,9 @@ def _prompt_text(name: str) -> str:
 
 
 def fences(texts: Mapping[str, str]) -> list[str]:
-    """Return the texts of one message, each between tags with a code that occurs in none of them.
+    """Return the texts of one message, each between tags with a code that occurs in no text.
 
-    The code comes from the text, so that the same texts make the same prompt, as the cache needs. Characters that
+    The code is derived from the texts, so that the same texts make the same prompt and the cache works. Characters that
     cannot be sent become U+FFFD.
     """
     sendable = {name: sendable_text(text) for name, text in texts.items()}
@@ -128,7 +128,7 @@ def sendable_text(text: str) -> str:
 
 
 def given_text(name: str, text: object) -> str:
-    """Return a text that a metric needs; raise a JudgeError if it is none, or blank."""
+    """Return a text that a metric needs; raise a JudgeError if it is not a text, or blank."""
     if not isinstance(text, str):
         raise JudgeError(f"{name} must be a text, not {type(text).__name__}")
     if not text.strip():

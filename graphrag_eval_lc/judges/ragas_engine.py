@@ -1,4 +1,4 @@
-"""The engine ``ragas``: ragas computes the metrics, and asks the models, the cache and the prices of the judges."""
+"""The engine ``ragas``: ragas computes the metrics, with the models, cache and prices of the judges."""
 
 import math
 import os
@@ -45,7 +45,7 @@ def ragas_module(name: str) -> ModuleType:
 
 
 class _Models:
-    """The models for one score, asked by ragas, what their answers cost, and the error, which ragas may wrap."""
+    """The models that ragas asks for one score, the costs, and the original error, which ragas may wrap."""
 
     def __init__(self, llm: JudgeModel, embeddings: EmbeddingModel | None) -> None:
         self._llm = llm
@@ -55,7 +55,7 @@ class _Models:
         self.failure: JudgeError | None = None
 
     async def answer(self, prompt: str, form: type[Answer]) -> Answer:
-        """Return an answer to a prompt. If ragas repeats it, it is numbered, as it wants other answers then."""
+        """Return an answer to a prompt. A repeated prompt is numbered, as ragas wants another answer then."""
         self._asked[prompt] += 1
         number = self._asked[prompt]
         system = _SYSTEM if number == 1 else f"{_SYSTEM} This is attempt {number}: answer in other words."
@@ -79,7 +79,7 @@ class _Models:
 
 @cache
 def _kinds() -> tuple[type[Any], type[Any]]:
-    """Return ragas' kinds of models, as it is imported only if it is used."""
+    """Return model classes for ragas, made here because ragas is imported only if it is used."""
     chat_base: Any = ragas_module("ragas.llms.base").InstructorBaseRagasLLM
     embedding_base: Any = ragas_module("ragas.embeddings.base").BaseRagasEmbedding
 
@@ -111,7 +111,7 @@ def _kinds() -> tuple[type[Any], type[Any]]:
 
 
 class _RagasMetric:
-    """A metric of ragas; see that of its name in ``judges``. Without ragas: ConfigError or MissingExtraError."""
+    """A metric of ragas, like that of the same name in ``judges``. Without ragas: ConfigError or MissingExtraError."""
 
     _name = ""
 
@@ -148,7 +148,7 @@ class ContextRecall(_RagasMetric):
 
 
 class ContextPrecision(_RagasMetric):
-    """The mean of precision@k over the ranks of the contexts that are of use for the reference."""
+    """The mean of precision@k over the ranks of the contexts that are useful for the reference."""
 
 
 class ContextUtilization(_RagasMetric):

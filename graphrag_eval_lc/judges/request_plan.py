@@ -1,4 +1,4 @@
-"""What judges would ask: their requests counted, with tokens and money, and none sent."""
+"""Plans the requests of judges: counts them and estimates tokens and cost without sending any."""
 
 import json
 from collections.abc import Mapping
@@ -10,22 +10,22 @@ from graphrag_eval_lc.prices import Pricing, dollars
 from graphrag_eval_lc.texts import counted
 
 BYTES_A_TOKEN = 4
-"""About as many UTF-8 bytes has a token of English text or JSON."""
+"""The approximate number of UTF-8 bytes in a token of English text or JSON."""
 TOKENS_AN_ANSWER = 200
-"""About as many tokens has an answer of a judge, with its reason."""
+"""The approximate number of tokens in a judge's answer, with its reason."""
 
 
 class RequestSize(NamedTuple):
-    """The most tokens of a request: of its prompt, and of all its answers, None if nothing bounds these."""
+    """The largest number of tokens of a request: in its prompt, and in its answers (None without a limit)."""
 
     input_tokens: int
     output_tokens: int | None
 
 
 def size_of(request: Mapping[str, Any]) -> RequestSize:
-    """Return the size of a request by its JSON body, whose syntax is more than what a provider adds to its texts.
+    """Return the size of a request by its JSON body, whose syntax exceeds what a provider adds to the texts.
 
-    A token is one byte of UTF-8 or more.
+    A token has at least one byte of UTF-8.
 
     Example:
         >>> size_of({"input": "Wörter"}), size_of({"messages": [], "max_tokens": 100})
@@ -39,10 +39,9 @@ def size_of(request: Mapping[str, Any]) -> RequestSize:
 
 @dataclass(slots=True)
 class RequestPlan:
-    """The requests that judges would send, with about as many tokens and USD, None if a model has no known price.
+    """The requests that judges would send, with estimated tokens and USD (None if a model has no known price).
 
-    ``known`` counts the answers that are in the cache, or are asked for by an equal request; ``notes`` say what is not
-    counted.
+    ``known`` counts answers that are in the cache or that an equal request returns; ``notes`` say what is not counted.
 
     Example:
         >>> plan = RequestPlan(Pricing())
@@ -80,7 +79,7 @@ class RequestPlan:
         self.cost = total_cost([self.cost, cost])
 
     def sentences(self) -> list[str]:
-        """Return what is planned, for people."""
+        """Return the plan in sentences."""
         known = f" ({counted(self.known, 'more answer is', 'more answers are')} known already)" if self.known else ""
         if not self.requests:
             return [f"The judges would ask nothing{known}.", *sorted(self.notes)]
@@ -93,12 +92,12 @@ class RequestPlan:
         return [*texts, *sorted(self.notes)]
 
 
-# Keys whose other values end the judging early.
+# Keys that end the judging early unless they are 0.
 _ENDING = frozenset({"noncommittal"})
 
 
 def example_of(schema: Mapping[str, Any], name: str = "-") -> Any:
-    """Return a value that a closed JSON schema allows, lists with one item, so that judges can continue with it.
+    """Return an example that fits a closed JSON schema, with one item in each list, so that judges can continue.
 
     A text is the name of its key.
 

@@ -1,4 +1,4 @@
-"""Matching: reference steps and actual steps compared, with scores and reasons."""
+"""Matching: compares reference steps with actual steps, and returns scores and reasons."""
 
 from graphrag_eval_lc.files.record_file import Finding
 from graphrag_eval_lc.matching.candidates import StepDiagnosis
@@ -20,7 +20,7 @@ from graphrag_eval_lc.matching.time_series import DATA_POINTS, TIME_SERIES
 from graphrag_eval_lc.public_names import only_public
 from graphrag_eval_lc.registry.step_kinds import StepKind, declare_step_kinds, register_step_kind
 
-# If an output may be of several kinds, the earlier one takes precedence.
+# If several kinds fit an output, the first one in this list is used.
 BUILT_IN = (ROWS, DOCUMENTS, IRI, TIME_SERIES, DATA_POINTS, JSON, TEXT)
 declare_step_kinds(BUILT_IN)
 

@@ -1,4 +1,4 @@
-"""Assigning actual steps to reference steps, each used once, so that the total score is the highest; their order."""
+"""Assigns actual steps to reference steps, each used once, for the highest total score; and rates their order."""
 
 from bisect import bisect_left, insort
 from collections.abc import Mapping, Sequence
@@ -10,17 +10,17 @@ _SCALE = 10**12
 
 
 def best_assignment(scores: Sequence[Mapping[int, float]]) -> list[int | None]:
-    """Assign to each reference step at most one actual step, each used once, with the highest total score.
+    """Assign at most one actual step to each reference step, so that the total score is the highest.
 
-    Of assignments with equal totals the one that fulfils more reference steps wins; of those the one with the later
-    actual steps (its earliest actual step is the latest possible, then its second earliest, and so on). Two reference
-    steps that can swap their actual steps have them in order.
+    No actual step is used twice. If totals are equal, the assignment that fulfils more reference steps wins. If these
+    are equal too, the one with the later actual steps wins: its earliest actual step is the latest possible, then its
+    second earliest, and so on. If two reference steps can swap their actual steps, the earlier one gets the earlier.
 
     Args:
-        scores: For each reference step the scores above 0 by the index of the actual step.
+        scores: For each reference step, its scores above 0 by the index of the actual step.
 
     Returns:
-        For each reference step the index of its actual step, or None.
+        For each reference step, the index of its actual step, or None.
     """
     worths = [{index: max(1, round(score * _SCALE)) for index, score in row.items() if score > 0} for row in scores]
     if len(worths) == 1:
@@ -30,11 +30,11 @@ def best_assignment(scores: Sequence[Mapping[int, float]]) -> list[int | None]:
 
 
 def _lexicographic_weights(worths: Sequence[Mapping[int, int]]) -> list[dict[int, int]]:
-    """Return one number for each pair: in its highest digits the score, then 1 for a match, then how late it is.
+    """Return one integer for each pair. Its highest digits are the score, then 1 for a match, then how late it is.
 
-    Lateness has a bit for each actual step, the highest for the earliest: of two sets of steps the one with the later
-    earliest step is better, whatever follows. No row needs more columns than there are rows: of its best ones the
-    others leave one free.
+    Lateness has one bit for each actual step, and the earliest step has the highest bit: a set of steps whose first
+    step is later is better, whatever follows. A row keeps only as many of its best columns as there are rows: the
+    other rows cannot occupy all of them.
     """
     best = [sorted(row, key=lambda index: (row[index], index), reverse=True)[: len(worths)] for row in worths]
     columns = sorted({index for row in best for index in row}, reverse=True)
@@ -59,7 +59,7 @@ def _heaviest_matching(weights: Sequence[Mapping[int, int]]) -> list[int | None]
     for start in sorted(range(len(weights)), key=potentials.__getitem__, reverse=True):
         costs: dict[int, int] = {}
         came_from: dict[int, int] = {}
-        passed = {start: 0}  # by row the cost of the path so far
+        passed = {start: 0}  # by row: the cost of the path so far
         waiting: list[tuple[int, int]] = []
         row, cost = start, 0
         end, last_row, last_column = potentials[start], start, None
@@ -86,7 +86,7 @@ def _heaviest_matching(weights: Sequence[Mapping[int, int]]) -> list[int | None]
             potentials[each] -= end - at
             if (matched := column_of[each]) is not None:
                 prices[matched] += end - at
-        while True:  # from the end of the path back each row gets the column after it
+        while True:  # walk back from the end of the path; each row gets the column after it
             before, column_of[last_row] = column_of[last_row], last_column
             if last_column is not None:
                 row_of[last_column] = last_row
@@ -114,7 +114,7 @@ def _in_order(worths: Sequence[Mapping[int, int]], column_of: list[int | None]) 
 
 
 def order_share(matched: Sequence[tuple[int, int]]) -> float:
-    """Return the share of the pairs from different groups that are in order; 1 without pairs."""
+    """Return the share of pairs of matches from different groups that are in order; 1 without pairs."""
     before: list[int] = []
     pairs = in_order = 0
     for _, each in groupby(sorted(matched), key=lambda pair: pair[0]):

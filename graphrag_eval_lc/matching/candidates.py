@@ -1,4 +1,4 @@
-"""The actual steps that may fulfil one reference step, how each compares with it, and the diagnosis of the nearest."""
+"""Compares one reference step with the actual steps that may fulfil it, and diagnoses the nearest one."""
 
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -11,7 +11,7 @@ from graphrag_eval_lc.texts import plural, shortened
 
 
 class Candidates:
-    """One reference step with the successful steps of the right names; each is compared with it at most once."""
+    """A reference step and the successful actual steps whose names fit; each is compared at most once."""
 
     def __init__(self, reference: StepView, actual_steps: Sequence[StepView], views: StepViews) -> None:
         self.reference = reference
@@ -30,15 +30,15 @@ class Candidates:
         needs_rows = kind.shown_as == "rows" and not self.is_retrieval
         for index in self.indices:
             if _is_suspect(actual_steps[index], needs_rows=needs_rows):
-                self[index]  # whether or not the score needs it: an output that cannot be read is reported
+                self[index]  # compared even if the score does not need it, so that unreadable outputs are reported
 
     @property
     def tools(self) -> str:
-        """The names of the agent's tools that may fulfil it, for people."""
+        """The names of the agent's tools that may fulfil the reference step, for messages."""
         return " or ".join(self._views.tools_called(self.names))
 
     def may_be(self, step: StepView) -> bool:
-        """Return whether an actual step has a right name; for retrieval its tool's name will do."""
+        """Return whether the name of an actual step fits; for retrieval, the name of its tool is enough."""
         return step.get("name") in self.names or (self.is_retrieval and step.tool in self.names)
 
     def __getitem__(self, index: int) -> StepScore:
@@ -54,7 +54,7 @@ class Candidates:
         return comparison
 
     def latest_best(self, before: float = inf) -> list[int]:
-        """Return the steps from the last one before an index back to the first worth 1, which no other can beat."""
+        """Return the steps before an index, latest first, up to and including the first that is worth 1."""
         found = []
         for index in reversed(self.indices):
             if index < before:
@@ -64,15 +64,15 @@ class Candidates:
         return found
 
     def undecided(self, before: float = inf) -> list[int]:
-        """Return the steps before an index, of those compared so far, that may or may not fulfil it."""
+        """Return the undecided steps before an index, among those compared so far."""
         return sorted(index for index, comparison in self.made.items() if comparison.is_undecided and index < before)
 
     def is_open(self, matched: int | None) -> bool:
-        """Return whether a comparison may yet do better than the step that fulfils it: no decided one does."""
+        """Return whether an undecided comparison could still improve on the matched step, if there is one."""
         return matched is None or (self[matched].is_undecided and self.worth(matched) < 1.0)
 
     def worth(self, index: int) -> float:
-        """Return what an actual step is worth for it: its score or, if steps are graded, its grade."""
+        """Return the score of an actual step or, if steps are graded, its grade."""
         comparison = self[index]
         if not self._views.is_graded:
             return comparison.score
@@ -93,8 +93,8 @@ class Candidates:
         return self._grades[index]
 
     def reason(self, index: int) -> str:
-        """Return why an actual step is worth so much, for people."""
-        worth = self.worth(index)  # before the comparison is read: a grade that fails changes its reason
+        """Return the reason for the score or grade of an actual step."""
+        worth = self.worth(index)  # first, as a grade that fails replaces the comparison and its reason
         comparison = self[index]
         reason = comparison.reason()
         if not self._views.is_graded or comparison.grade is None or worth == 1.0:
@@ -109,7 +109,7 @@ def _with_more(comparison: StepScore, more: str) -> StepScore:
 
 
 def _is_suspect(step: StepView, *, needs_rows: bool) -> bool:
-    """Return whether an output may be unreadable, by its ends: it is not a whole JSON value, or not one of rows."""
+    """Return whether an output may be unreadable, from a quick look: not a JSON value, or not one of SPARQL results."""
     output = step.get("output")
     if not isinstance(output, str) or step.declared is not None:
         return True
@@ -119,7 +119,7 @@ def _is_suspect(step: StepView, *, needs_rows: bool) -> bool:
 
 
 def with_more(reason: str, more: str) -> str:
-    """Add a clause to a reason; a sentence if the reason is one."""
+    """Add a clause to a reason, or a sentence if the reason ends with a full stop."""
     return f"{reason} {more[0].upper()}{more[1:].removesuffix('.')}." if reason.endswith(".") else f"{reason}; {more}"
 
 
@@ -136,8 +136,8 @@ class StepDiagnosis:
         score: How well that step fulfils it, 0 to 1, even if that does not count; its grade if steps are graded.
         matched: Whether that step counts as its match.
         reason: Why, for people.
-        outcome: The outcome of the comparison with that step; ``mismatch`` if there was none. A graded step may be
-            matched although it is a mismatch: it is worth more than 0, but less than 1.
+        outcome: The outcome of the comparison with that step; ``mismatch`` if nothing was compared. If steps are
+            graded, a step with the outcome ``mismatch`` may still be matched, with a grade above 0 and below 1.
     """
 
     nearest: int | None
@@ -151,7 +151,11 @@ class StepDiagnosis:
 def diagnosis_of(
     candidates: Candidates, *, matched: int | None, taken: Collection[int], before: int | None
 ) -> StepDiagnosis:
-    """Return the diagnosis of one reference step, which the actual step ``matched`` fulfils, if any."""
+    """Return the diagnosis of one reference step.
+
+    ``matched`` is the actual step that fulfils it, ``taken`` the steps that are matched with any reference step, and
+    ``before`` the index from which on steps come too late for its group.
+    """
     if matched is not None:
         return _compared_with(candidates, matched, candidates.reason(matched), matched=True)
     steps = candidates.actual_steps
@@ -186,7 +190,7 @@ def diagnosis_of(
 
 
 def _nearest_step(candidates: Candidates, taken: Collection[int], before: int | None) -> int:
-    """Return the step that comes nearest: a free one if possible, and an undecided one rather than one too late."""
+    """Return the nearest step: preferably one that is not taken, and an undecided one before one that is too late."""
     found = candidates.latest_best()
     nearest = _nearest(candidates, found)
     if nearest in taken and candidates.worth(nearest) > 0:
@@ -198,7 +202,7 @@ def _nearest_step(candidates: Candidates, taken: Collection[int], before: int | 
 
 
 def _nearest(candidates: Candidates, indices: Iterable[int]) -> int:
-    """Return the best step: by worth, then undecided before mismatch, then of those by closeness, then the last."""
+    """Return the best step: by worth, then undecided before mismatch, then by closeness, then the latest."""
     ranks = {index: (candidates.worth(index), candidates[index].is_undecided) for index in indices}
     best_rank = max(ranks.values())
     best = [index for index, rank in ranks.items() if rank == best_rank]
@@ -208,7 +212,7 @@ def _nearest(candidates: Candidates, indices: Iterable[int]) -> int:
 
 
 def _with_hint(candidates: Candidates, reason: str) -> str:
-    """Add which names fulfil the reference step, if the agent used its name, which does not."""
+    """Add the names that fulfil the reference step, if the agent used the step's own name and that does not."""
     name = candidates.reference.get("name")
     if all(step.get("name") != name or candidates.may_be(step) for step in candidates.actual_steps):
         return reason
@@ -226,6 +230,6 @@ def _id_of(step: StepView) -> str | None:
 
 
 def _error_text(step: StepView) -> str:
-    """Return the error of a failed step; recorded runs carry it in the output."""
+    """Return the error of a failed step; recorded runs have it in the output."""
     error = step.get("error")
     return shortened(str(step.get("output") or "no message" if error is None else error), _SHOWN_ERROR)

@@ -19,17 +19,17 @@ _IRI_DISCOVERY: Final = "iri_discovery"
 AUTOCOMPLETE_SEARCH: Final = "autocomplete_search"
 
 _SCHEME = r"[A-Za-z][A-Za-z0-9+.-]{0,40}:"
-# Outside quotes a comma and brackets end an IRI, though it may have them; inside quotes only the quotes do.
+# Outside quotes, commas and brackets end an IRI, although IRIs may contain them. Inside quotes, only the quotes do.
 _CHARACTER: Final = r"[^\s<>\"'{}|\\^`,;()\[\]]"
 _QUOTED: Final = re.compile(rf"{_SCHEME}[^\s<>\"{{}}|\\^`]+")
 _BARE: Final = re.compile(rf"(?<![A-Za-z0-9]){_SCHEME}{_CHARACTER}+")
-# The punctuation of a sentence, Markdown's emphasis too, that may follow an IRI without being part of it.
+# Punctuation and Markdown emphasis that may follow an IRI without being part of it.
 _PUNCTUATION: Final = ".:!?*…。，、；：！？）】」』》”’»"
 _BARE_END: Final = re.compile(rf"[{_PUNCTUATION}]*(?!{_CHARACTER})")
 _QUOTED_END: Final = re.compile(rf"[{_PUNCTUATION},;()\[\]]*(?:[\s<>\"'{{}}|\\^`]|\Z|(?<=[,;]){_SCHEME})")
 _OPENING: Final = frozenset("<\"'`")
 _BREAK: Final = re.compile(r"[\s<>\"'{}|\\^`,;()\[\]]")
-# What may precede an IRI without a break: "iri=", "**", an opening bracket of any script; nothing that began an IRI.
+# What may come directly before an IRI: "iri=", "**", an opening bracket of any script. It must not begin an IRI.
 _BEFORE: Final = re.compile(r"(?:[^:/?#]*[^:/?#A-Za-z0-9+.-])?[+.-]*")
 _LONGEST_BEFORE: Final = 200
 _ESCAPES: Final = re.compile(r"""(?:\\(?:u[0-9a-fA-F]{4}|["\\/bfnrt]))+""")
@@ -37,7 +37,7 @@ _DECLARATION: Final = re.compile(r"(?im)^[ \t]*@?(?:prefix|base)\b[^\n]*")
 
 
 def readable_text(output: Any) -> str:
-    """Return an output as a text without the escapes of JSON, also of JSON inside a string of JSON."""
+    """Return an output as a text without JSON escapes, including those of JSON inside a JSON string."""
     text = output if isinstance(output, str) else json_text(output)
     for _ in range(2):
         if "\\" in text:
@@ -46,10 +46,10 @@ def readable_text(output: Any) -> str:
 
 
 def place_of(text: str, iri: str) -> int | None:
-    """Return the index at which an IRI first is in a text as a whole term; None if it is not, or in other IRIs only.
+    """Return the index of the first place at which a text has an IRI as a whole term; None if there is none.
 
-    It is part of another IRI if further characters of one follow it or precede it, other than the punctuation of a
-    sentence. In quotes and angle brackets everything up to their end is one IRI.
+    An IRI inside a longer IRI does not count. It is inside one if more characters of an IRI come directly before or
+    after it, apart from punctuation. In quotes or angle brackets, everything up to the end of them is one IRI.
     """
     place = text.find(iri)
     while place >= 0:
@@ -65,7 +65,7 @@ def place_of(text: str, iri: str) -> int | None:
 
 
 def iris_in_text(text: str) -> list[str]:
-    """Return what may be an IRI or a prefixed name in a text, in order, each once."""
+    """Return what looks like an IRI or a prefixed name in a text, in order, without duplicates."""
     found: dict[str, None] = {}
     for match in _QUOTED.finditer(text):
         bare = _BARE.match(text, match.start())
@@ -75,7 +75,7 @@ def iris_in_text(text: str) -> list[str]:
 
 
 def terms_of(column: TermColumn, row: int) -> Iterator[tuple[str, str]]:
-    """Yield the text and the kind of a cell, and of a triple term those of its parts, as they are written."""
+    """Yield the text and the kind of a cell; for a triple term, those of its parts in reading order."""
     yield column.texts[row], column.kind(row)
     waiting: list[Any] = [column.structures.get(row)]
     while waiting:
@@ -87,7 +87,7 @@ def terms_of(column: TermColumn, row: int) -> Iterator[tuple[str, str]]:
 
 
 def rank_in_results(results: SparqlResults, iri: str) -> int | None:
-    """Return the rank of an IRI among the distinct ones of some results, row by row and column by column, from 1."""
+    """Return the rank, from 1, of an IRI among the distinct IRIs of results, read row by row."""
     columns = results.columns.values()
     if not any(iri in column.texts or column.structures for column in columns):
         return None
@@ -102,7 +102,7 @@ def rank_in_results(results: SparqlResults, iri: str) -> int | None:
 
 
 def rank_in_text(text: str, place: int) -> int:
-    """Return the rank of the term at an index of a text among its distinct IRIs and prefixed names, from 1."""
+    """Return the rank, from 1, of the term at an index among the distinct IRIs and prefixed names of a text."""
     terms = _BARE.findall(_DECLARATION.sub("", text[:place]))
     return len({term.rstrip(_PUNCTUATION) for term in terms}) + 1
 
@@ -111,8 +111,8 @@ def match_iri_discovery_steps(reference: StepView, actual: StepView) -> StepScor
     """Score 1 if the reference step's IRI is in the actual step's output as a whole term.
 
     The output may have any form: SPARQL results, in which a cell must be the IRI; JSON, a table, lines or a sentence.
-    ``urn:a`` is not in ``urn:ab``, and an error that quotes an IRI has not found it. The grade is 1 ÷ its rank among
-    the IRIs of the output.
+    ``urn:a`` does not occur in ``urn:ab``. An error message that quotes the IRI does not count as finding it. The grade
+    is 1 ÷ the rank of the IRI among the IRIs of the output.
     """
     iri = reference.get("output")
     if not isinstance(iri, str) or not iri:
@@ -128,7 +128,7 @@ def match_iri_discovery_steps(reference: StepView, actual: StepView) -> StepScor
     try:
         results = step_results(actual)
     except CutOutput:
-        # An IRI at the end may continue after the cut.
+        # The text is cut, so an IRI at its end may be longer.
         if text.endswith(iri) or place_of(text, iri) is None:
             raise
     except UnreadableOutput as problem:
@@ -151,12 +151,12 @@ def _text_of(step: StepView) -> str:
 
 
 def _is_of_error(problem: UnreadableOutput) -> bool:
-    """Return whether an output is an error, such as ``Error: there is no <urn:a>``, which found nothing."""
+    """Return whether an output is an error message, such as ``Error: there is no <urn:a>``."""
     return str(problem).startswith("an error: ")
 
 
 def _may_be_cut(actual: StepView, output: str) -> bool:
-    """Return quickly whether an output may have been cut off."""
+    """Return whether an output may have been cut off; a quick check."""
     is_broken_json = output[:1] in {"{", "["} and output.rstrip()[-1:] not in {"}", "]"}
     return is_broken_json or actual.cut_by_capture is not None or cut_mark(output) is not None
 
@@ -172,7 +172,7 @@ def _found(iri: str, rank: int) -> StepScore:
 
 
 def _check_step(step: StepView) -> Iterator[Finding]:
-    """Find reference steps without an IRI, or with one that no tool would return as it is written."""
+    """Report reference steps without an IRI, or with an IRI that no tool would return in this spelling."""
     output = step.get("output")
     if not isinstance(output, str) or not output:
         yield Finding(f"an {_IRI_DISCOVERY} step needs the IRI as its output", "Write the IRI.", ("output",))
@@ -195,7 +195,7 @@ def _draft_step(step: Step, later: Sequence[Step]) -> dict[str, Any] | None:
 
 
 def iris_of(output: Any) -> list[str]:
-    """Return the IRIs of an output of any form, in reading order; of a text also what may be one."""
+    """Return the IRIs of an output of any form, in reading order; in a text, also what only looks like one."""
     try:
         results = read_sparql_results(output)
     except UnreadableOutput as problem:

@@ -1,4 +1,4 @@
-"""Comparing outputs as JSON values of any depth, or as texts if no media type says more."""
+"""Compares outputs as JSON values of any depth, or as texts if no media type is declared."""
 
 import json
 import math
@@ -18,7 +18,7 @@ _MISSING = object()
 
 
 def parse_json_output(output: Any) -> Any:
-    """Return the value of a JSON text; a dataset in YAML may have the value itself, which is returned as it is."""
+    """Return the value of a JSON text. What is not a text is returned as it is: a YAML dataset may hold the value."""
     if output is None:
         raise UnreadableOutput("the output is missing")
     if not isinstance(output, str):
@@ -35,7 +35,7 @@ def parse_json_output(output: Any) -> Any:
 
 
 def first_difference(found: Any, expected: Any) -> tuple[str, Any, Any] | None:
-    """Return where two JSON values first differ, and both parts, "nothing" for a missing one; None if none differs."""
+    """Return the path of the first difference and both parts ("nothing" for a missing one); None if there is none."""
     levels: list[Iterator[tuple[str, Any, Any]]] = [iter([("", found, expected)])]
     path: list[str] = []
     while levels:
@@ -55,7 +55,7 @@ def first_difference(found: Any, expected: Any) -> tuple[str, Any, Any] | None:
 
 
 def _parts(found: Any, expected: Any) -> Iterator[tuple[str, Any, Any]] | None:
-    """Return the parts of two objects or two arrays, in the order of the expected one; None for all else."""
+    """Return the parts of two objects or two arrays, in the order of the expected one; None for other values."""
     if isinstance(found, dict) and isinstance(expected, dict):
         keys = (*expected, *(key for key in found if key not in expected))
         return ((f".{key}", found.get(key, _MISSING), expected.get(key, _MISSING)) for key in keys)
@@ -66,7 +66,7 @@ def _parts(found: Any, expected: Any) -> Iterator[tuple[str, Any, Any]] | None:
 
 
 def _are_equal(left: Any, right: Any) -> bool:
-    """Return whether Python's own fast comparison shows that two values are equal."""
+    """Return whether Python's own comparison, which is fast, finds two values equal."""
     if isinstance(left, float) and isinstance(right, float) and math.isnan(left):
         return math.isnan(right)
     try:
@@ -84,13 +84,13 @@ def _place(parts: list[str]) -> str:
 
 
 def have_same_text(reference: StepView, actual: StepView) -> bool:
-    """Return whether two outputs are the same text apart from white space around it: they match, whatever it is."""
+    """Return whether two outputs are the same text apart from surrounding white space; such outputs always match."""
     text = reference.once(_whole_text)
     return bool(text) and text == actual.once(_whole_text)
 
 
 def _whole_text(step: StepView) -> str | None:
-    """Return an output as a text; None if it is cut, or something else is compared in its place."""
+    """Return an output as a text; None if it is cut, or if something else is compared instead."""
     output, declared = step.get("output"), step.declared
     if output is None or step.cut_by_capture is not None or (declared is not None and declared.artifact):
         return None
@@ -121,7 +121,7 @@ def match_json_steps(reference: StepView, actual: StepView) -> StepScore:
 
 
 def _is_plain(step: StepView) -> bool:
-    """Return whether Python compares a JSON value as it should, and fast: it has no NaN, and is not too deep."""
+    """Return whether Python compares the output correctly and fast: it has no NaN and is not nested too deeply."""
     try:
         json.dumps(step.parsed(parse_json_output), allow_nan=False)
     except (ValueError, TypeError, RecursionError):
@@ -136,7 +136,7 @@ def _json_difference(found: Any, expected: Any) -> str:
 
 
 def match_texts(reference: StepView, actual: StepView) -> StepScore:
-    """Score 1 if both outputs are the same text, apart from white space around it."""
+    """Score 1 if both outputs are the same text, apart from surrounding white space."""
     expected, found = reference.get("output"), actual.get("output")
     if expected is None:
         return explained(0.0, "the reference step has no output to compare with")

@@ -1,4 +1,4 @@
-"""Matchers: what they read and return, how users register their own, and how one is run."""
+"""Matchers: what they read and return, how users register their own, and how they are run."""
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -25,20 +25,20 @@ Parsed = TypeVar("Parsed")
 
 
 ComparisonOutcome: TypeAlias = Literal["match", "mismatch", "undecided"]
-"""What a comparison found; undecided if an output is cut, or a search reached its bound before it was decided."""
+"""What a comparison found. It is undecided if an output is cut, or if the search reached its bound first."""
 
 
 class StepView(Mapping[str, Any]):
     """A step as matchers read it: a read-only mapping that parses its output at most once.
 
-    It has the keys of the step, and those of the defaults that the step lacks or has as null.
+    It has the keys of the step. Keys that are missing or null come from the defaults.
 
     Attributes:
         id_column: The column of its SPARQL results that holds the ids of a retrieval; None if it has none.
         tool: The name of its tool if the config renames the step; else None.
-        declared: How its output is read, as ``steps.outputs`` says; None if it says nothing.
-        rows: How its rows are compared, as ``steps.rows`` says; None if it says nothing.
-        is_read: Whether some ``parse`` could read its output.
+        declared: How its output is read according to ``steps.outputs``; None if it is not declared.
+        rows: How its rows are compared according to ``steps.rows``; None if it is not declared.
+        is_read: Whether at least one ``parse`` could read its output.
 
     Example:
         >>> import json
@@ -79,7 +79,7 @@ class StepView(Mapping[str, Any]):
         return len(self._step)
 
     def get(self, key: str, default: Any = None) -> Any:
-        """Return the value of a key, or the default; Mapping's own way is several times as slow."""
+        """Return the value of a key, or the default; several times faster than Mapping's own ``get``."""
         return self._step.get(key, default)
 
     def once(self, compute: Callable[["StepView"], Parsed]) -> Parsed:
@@ -88,7 +88,7 @@ class StepView(Mapping[str, Any]):
         return kept
 
     def parsed(self, parse: Callable[[Any], Parsed]) -> Parsed:
-        """Return ``parse`` of the output, or of what ``steps.outputs`` names, computed once for each ``parse``."""
+        """Return ``parse`` of the output, or of the part that ``steps.outputs`` selects, once for each ``parse``."""
         kept: Parsed = self._kept(parse, self._read_by, parse)
         return kept
 
@@ -105,10 +105,10 @@ class StepView(Mapping[str, Any]):
         return value
 
     def _kept(self, key: object, compute: Callable[[Any], Any], argument: Any) -> Any:
-        """Return what is kept under a key; an error is raised as a copy.
+        """Return the cached result for a key, or compute it; a cached error is raised as a copy.
 
-        The frames of an error are dropped: they hold the step, which is to hold the error, and such a cycle would keep
-        whole responses in memory until the garbage collector runs.
+        The traceback of the error is dropped. Its frames refer to the step, and the step refers to the error: such a
+        cycle would keep whole responses in memory until the garbage collector runs.
         """
         if key not in self._parsed:
             try:
@@ -131,7 +131,7 @@ class StepView(Mapping[str, Any]):
 
     @property
     def cut_by_capture(self) -> str | None:
-        """How the capture cut the output (``max_output_chars``); None if it kept all of what is read."""
+        """How the capture cut the output (``max_output_chars``); None if the part that is read is complete."""
         full_length = self._step.get("full_length")
         if full_length is None or (self.declared is not None and self.declared.artifact):
             return None
@@ -147,14 +147,14 @@ class StepScore:
 
     Attributes:
         score: 0 (not at all) to 1 (in full).
-        reason: Returns why, in a sentence or two for people; called only for steps that the diagnosis shows.
-        closeness: Returns a number from 0 to 1 that ranks the steps that score 0; the nearest has the highest.
+        reason: Returns the reason in a sentence or two; called only for steps that the diagnosis shows.
+        closeness: Returns a number from 0 to 1 that ranks steps that score 0; the nearest step has the highest.
         unreadable: What is wrong with the actual step's output, if it could not be compared.
-        is_undecided: Whether the steps may fit although the score is 0, as for a cut output.
-        cut: At what point the actual step's output is cut; None if it is whole.
-        grade: Returns what the step is worth if steps are graded, 0 to 1: part of the answer, or an answer with too
-            much around it, is worth more than 0 and less than 1. None: the score.
-        grade_reason: Returns what the grade consists of, for people; None: what the reason says.
+        is_undecided: Whether the steps may match although the score is 0, for example because an output is cut.
+        cut: At what point the actual step's output is cut; None if it is complete.
+        grade: Returns the step's grade from 0 to 1, if steps are graded. Part of the answer, or the answer among too
+            much else, is worth more than 0 and less than 1. None: the grade is the score.
+        grade_reason: Returns what the grade consists of; None: the reason says it.
     """
 
     score: float
@@ -174,7 +174,7 @@ class StepScore:
 
     @property
     def worth(self) -> float:
-        """What the step is worth if steps are graded, 0 to 1."""
+        """The grade of the step, 0 to 1."""
         return self.score if self.grade is None else self.grade()
 
     @property
@@ -192,7 +192,7 @@ def explained(
     is_undecided: bool = False,
     cut: str | None = None,
 ) -> StepScore:
-    """Return a StepScore whose reason is known already; its closeness is its score by default."""
+    """Return a StepScore whose reason is already known; by default its closeness is its score."""
     nearness = score if closeness is None else closeness
     return StepScore(score, lambda: reason, lambda: nearness, unreadable, is_undecided, cut)
 
@@ -251,10 +251,10 @@ def register_matcher(
 
 
 def _kind(matcher: Matcher, key: MatcherKey, others: tuple[str, ...], reads: Reads | None) -> StepKind:
-    """Return the step kind of a matcher, with all else that is known of such steps without it."""
+    """Return the step kind of a matcher; everything else comes from the kind that such steps have without it."""
     built_in, name = built_in_step_kinds, key[0]
     known = built_in.get(key) or (built_in.get((name, None)) if name is not None else None)
-    # Shown as without the matcher: by the name if there is one, else by the media type.
+    # Reports show such steps as they would without the matcher: by the name if there is one, else by the media type.
     shown = (
         kind.shown_as for served, kind in built_in.items() if (served == key if name is None else name in kind.names)
     )
@@ -277,7 +277,7 @@ def custom_matchers() -> dict[MatcherKey, Matcher]:
 
 
 def comparison_of(matcher: Matcher, reference: StepView, actual: StepView) -> StepScore:
-    """Compare two steps; whatever goes wrong in the matcher scores 0 and says why."""
+    """Compare two steps; if the matcher raises, the score is 0 and the reason is the error."""
     try:
         outcome = matcher(reference, actual)
     except CutOutput as problem:

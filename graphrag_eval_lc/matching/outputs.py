@@ -1,4 +1,4 @@
-"""Outputs of steps as texts: what makes one unreadable, whether it is cut, and where results are inside it."""
+"""Checks the outputs of steps: why one is unreadable, whether it is cut, and where in it the results are."""
 
 import json
 import re
@@ -14,11 +14,11 @@ _SHORT: Final = 60
 
 
 class UnreadableOutput(ValueError):  # noqa: N818 - it names what was found, as KeyError's relatives do
-    """An output is not what its media type says; the text says what it is instead."""
+    """An output is not what its media type says; the message says what it is instead."""
 
 
 class CutOutput(UnreadableOutput):
-    """An output was cut, so that the part that is left does not show whether it fits; the text says at what point."""
+    """An output is cut, and what is left does not show whether it matches; the message says at what point."""
 
 
 _MARK: Final = re.compile(
@@ -36,7 +36,7 @@ _ELLIPSIS: Final = re.compile(r"(?:\.\.\.|…)\s{0,20}\Z")
 
 
 def cut_mark(text: str) -> str | None:
-    """Return what a tool wrote at the end of a text to say that it cut it; None if nothing says so."""
+    """Return the note at the end of a text with which a tool says that it cut the text; None if there is none."""
     tail = text[-_LONGEST_TAIL:]
     if not any(word in tail for word in _WORDS_OF_MARKS):  # each mark has one of them
         return None
@@ -76,13 +76,13 @@ def refuse_error_report(value: Mapping[Any, Any]) -> None:
 
 
 def is_prose(text: str) -> bool:
-    """Return whether a text is a sentence or more, and not a value."""
+    """Return whether a text is prose (at least a sentence) and not a value."""
     text = text.strip()
     return " " in text and ("\n" in text or text.endswith((".", "!", "?", ":", "…")) or len(text) > 100)
 
 
 def cut_json(text: str) -> str | None:
-    """Return the place at which a text was JSON until it broke off; None if it is broken in another way."""
+    """Return the place at which a JSON text breaks off; None if it is invalid for another reason."""
     start = text.lstrip("\ufeff \t\r\n")
     if start[:1] not in {"{", "[", '"'}:
         return None
@@ -103,7 +103,7 @@ _SPLIT_TOKEN: Final = re.compile(r"-|\.|[eE][+-]?|t(?:ru?)?|f(?:a(?:ls?)?)?|n(?:
 
 
 def _is_json_beginning(text: str, *, or_whole: bool = False) -> bool:
-    """Return whether a text begins a JSON value that has not ended at the end of the text, or is a whole one."""
+    """Return whether a text is a JSON value without its end or, with ``or_whole``, a complete one."""
     text = text.lstrip("\ufeff \t\r\n").rstrip()
     try:
         json.loads(text)
@@ -147,7 +147,7 @@ def parsed_json(text: str) -> Any:
 
 
 def printable(text: str) -> str:
-    """Return a string with lone surrogates replaced, because they cannot be encoded."""
+    """Return a string without lone surrogates, which cannot be encoded."""
     return text if text.isascii() else text.encode("utf-8", "replace").decode()
 
 

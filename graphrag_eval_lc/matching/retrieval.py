@@ -1,4 +1,4 @@
-"""Retrieval steps: the ids that they should find and those that they find, their score, and their measures."""
+"""Retrieval steps: the ids that they should find and the ids that they find, their score, and their metrics."""
 
 import math
 import re
@@ -28,7 +28,7 @@ _IRI_IN_BRACKETS = re.compile(r"<([A-Za-z][A-Za-z0-9+.-]*:[^<>\s]*)>")
 
 
 def alternatives(relevant: RelevantIds) -> list[list[Id]]:
-    """Return the groups of ids of which one is enough; an id that is relevant alone is a group of one."""
+    """Return relevant ids as groups; finding one id of a group is enough. A single id is a group of one."""
     if isinstance(relevant, dict):
         return [[identifier] for identifier, gain in relevant.items() if gain > 0]
     groups = [entry for entry in relevant if isinstance(entry, list)]
@@ -45,11 +45,11 @@ def id_text(identifier: Id) -> str:
 
 
 class WantedIds:
-    """The relevant ids of a reference step as texts, as ids compare."""
+    """The relevant ids of a reference step, as texts, which is how ids are compared."""
 
     def __init__(self, given: RelevantIds) -> None:
         self.ids: RelevantIds
-        if isinstance(given, dict):  # if an id is given as a number and as a text, the higher gain counts
+        if isinstance(given, dict):  # an id may be given both as a number and as a text: the higher gain counts
             self.ids = {id_text(each): gain for each, gain in sorted(given.items(), key=itemgetter(1))}
         else:
             texts = [list(map(id_text, each)) if isinstance(each, list) else id_text(each) for each in given]
@@ -57,7 +57,7 @@ class WantedIds:
         self.groups = [frozenset(map(str, group)) for group in alternatives(self.ids)]
 
     def held(self, found: frozenset[str]) -> int:
-        """Return of how many groups one id is found."""
+        """Return the number of groups of which at least one id is found."""
         return sum(not found.isdisjoint(group) for group in self.groups)
 
 
@@ -86,7 +86,7 @@ def match_retrieval_steps(reference: StepView, actual: StepView) -> StepScore:
     try:
         found = _found(actual, wanted)
     except CutOutput:
-        raise  # which of the relevant ids came after the cut is not known
+        raise  # relevant ids may have followed after the cut
     except UnreadableOutput as problem:
         # A query that was not a search is not a failed search.
         is_query = actual.id_column is not None and reference.get("name") not in {actual.get("name"), actual.tool}
@@ -99,10 +99,10 @@ def match_retrieval_steps(reference: StepView, actual: StepView) -> StepScore:
         return explained(0.0, f"{problem}{hint}", unreadable=None if is_query else str(problem))
     k = reference.once(_cut_off)
     k = actual.once(_cut_off) if k is None else k
-    # The same as metrics.recall_at_k, from sets that are made once.
+    # The same as metrics.recall_at_k, but from sets that are made only once.
     most = len(wanted.groups) if k is None else min(k, len(wanted.groups))
     score = min(wanted.held(found.top(k)), most) / most
-    # Of many steps there are hundreds of thousands of pairs, so that these two are small.
+    # Many steps make hundreds of thousands of pairs, so both partials hold as little as possible.
     return StepScore(score, partial(_reason, wanted, found, k), partial(float, score))
 
 
@@ -128,7 +128,7 @@ def _reason(wanted: WantedIds, found: FoundIds, k: int | None) -> str:
 
 
 def _check_step(step: StepView) -> Iterator[Finding]:
-    """Find reference steps without relevant documents."""
+    """Report reference steps without relevant documents."""
     if step.id_column is not None:  # retrieval by SPARQL
         yield from check_rows_step(step)
     elif not step.parsed(parse_document_ids):
@@ -192,17 +192,17 @@ def relevant_ids(reference: StepView) -> RelevantIds:
 
 
 def found_ids(relevant: RelevantIds, actual: StepView) -> tuple[RelevantIds, list[str]]:
-    """Return the relevant ids and those that the actual step retrieved, by rank, both as texts, which compare.
+    """Return the relevant ids and the ids that the actual step retrieved, by rank; both as texts, to be compared.
 
-    In SPARQL results these are the cells of the id column or, without a column of that name, of the column that
-    holds most of the relevant ids.
+    In SPARQL results, the retrieved ids are the cells of the id column. Without a column of that name, they are
+    the cells of the column that holds most of the relevant ids.
     """
     wanted = WantedIds(relevant)
     return wanted.ids, _found(actual, wanted).ids
 
 
 def _column_ids(results: SparqlResults, name: str) -> list[str]:
-    """Return the texts of a column in row order, without the cells that are unbound."""
+    """Return the texts of a column in row order, without unbound cells."""
     if name in results.faults:
         raise UnreadableOutput(results.fault_of(name))
     if name not in results.columns:
@@ -246,10 +246,10 @@ class RetrievalPair(NamedTuple):
 
 
 class RetrievalMeasures(NamedTuple):
-    """The retrieval measures of a question: the keys that are added to its actual steps, by index, and to its result.
+    """The retrieval metrics of a question: the keys to add to its actual steps, by index, and to its result.
 
-    The result has the number of reference steps that no step fulfils: of those with relevant ids, and of those with
-    texts, if there are any.
+    The result's keys count the reference steps that no step fulfils, separately for those with relevant ids and
+    those with texts. A count is absent without such reference steps.
     """
 
     of_steps: dict[int, dict[str, float | str]]
@@ -257,9 +257,9 @@ class RetrievalMeasures(NamedTuple):
 
 
 def retrieval_measures(pairs: Iterable[RetrievalPair], config: RetrievalConfig) -> RetrievalMeasures:
-    """Measure the retrieval of a question, by the reference steps of retrieval that count.
+    """Compute the retrieval metrics of a question from its scored reference steps of retrieval.
 
-    A reference step without relevant ids, or whose ids cannot be read, is neither measured nor missing.
+    A reference step without relevant ids, or whose ids cannot be read, is neither measured nor counted as missing.
     """
     of_steps: dict[int, dict[str, float | str]] = {}
     missing, text = Counter[str](), config.text
@@ -288,7 +288,7 @@ def retrieval_measures(pairs: Iterable[RetrievalPair], config: RetrievalConfig) 
 
 
 def readable(step: StepView, read: Callable[[StepView], Found]) -> Found | None:
-    """Return what a function reads from a step; None if it cannot be read."""
+    """Return what ``read`` returns for a step; None if the output cannot be read."""
     try:
         return read(step)
     except UnreadableOutput:
@@ -297,7 +297,7 @@ def readable(step: StepView, read: Callable[[StepView], Found]) -> Found | None:
 
 @contextmanager
 def _error_noted(record: dict[str, float | str], prefix: str) -> Iterator[None]:
-    """Note any error in the record of a step; the other metrics of the question remain valid."""
+    """Record an error in the keys of one step, so that the other metrics of the question remain."""
     try:
         yield
     except Exception as problem:
@@ -306,7 +306,7 @@ def _error_noted(record: dict[str, float | str], prefix: str) -> Iterator[None]:
 
 
 def _texts(step: StepView) -> list[str]:
-    """Return the texts of the documents of a step, by rank; none if no document has a text."""
+    """Return the texts of the documents of a step, by rank; empty if no document has a text."""
     documents = readable(step, lambda step: step.parsed(parse_json_output))
     texts = [document_text(each) or "" for each in documents] if isinstance(documents, list) else []
     return [text if text.strip() else "" for text in texts] if any(map(str.strip, texts)) else []

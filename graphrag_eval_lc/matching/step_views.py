@@ -1,4 +1,4 @@
-"""How steps are read and compared by the config: their names, kinds, outputs, and which count as retrieval."""
+"""Applies the config to steps: under which names and as which kinds they are compared, and which are retrieval."""
 
 from collections.abc import Collection, Hashable, Mapping
 from typing import Any
@@ -21,7 +21,7 @@ from graphrag_eval_lc.registry.step_kinds import (
 
 
 class StepViews:
-    """Steps as the config says to read them: under which names, from which outputs, as which kinds."""
+    """Returns steps as matchers read them, with the names, outputs and kinds that the config declares."""
 
     def __init__(
         self,
@@ -33,7 +33,7 @@ class StepViews:
         self.is_graded = steps.grading == "graded"
         self._tools = steps.names
         self._outputs = steps.outputs
-        # By the names of reference steps, without those of missing plugins; a step's own entry overrides that of a
+        # By the names of reference steps, without kinds of missing plugins. The entry of a step overrides that of a
         # tool that is renamed to it.
         known = step_kinds_by_key() if steps.kinds else {}
         declared = {name: known[key] for name, key in steps.kinds.items() if key in known}
@@ -44,11 +44,11 @@ class StepViews:
         self._rows = steps.rows
 
     def reference_view(self, step: Mapping[str, Any]) -> StepView:
-        """Return a reference step as matchers read it, with what the config says of the keys that it lacks."""
+        """Return a reference step as matchers read it; the config's defaults fill in missing keys."""
         return StepView(step, self._defaults, id_column=self._columns.get(str(step.get("name"))), rows=self._rows)
 
     def actual_view(self, step: Mapping[str, Any]) -> StepView:
-        """Return an actual step as matchers read it, with the name that its tool has among the reference steps."""
+        """Return an actual step as matchers read it, under the name that reference steps use for its tool."""
         tool = str(step.get("name"))
         status = step_status(step.get("status"))
         if status != step.get("status"):
@@ -59,19 +59,19 @@ class StepViews:
             return StepView(step, id_column=self._columns.get(tool), declared=self._outputs.get(tool))
         name = self._tools[tool]
         declared = self._outputs.get(tool, self._outputs.get(name))
-        # A column of the tool overrides one of all steps of that name.
+        # A column declared for the tool overrides one declared for the step name.
         column = self._columns.get(tool, None if tool in self._names else self._columns.get(name))
         return StepView({**step, "name": name}, id_column=column, tool=tool, declared=declared)
 
     def includes(self, reference: StepView) -> bool:
-        """Return whether a reference step counts as retrieval: by its name, or by the ids in its SPARQL results."""
+        """Return whether a reference step counts as retrieval, by its name or because its SPARQL results hold ids."""
         if reference.get("name") in self._names:
             return True
         has_ids = reference.get("relevant_ids") is not None
         return reference.id_column is not None and (has_ids or bool(readable(reference, relevant_ids)))
 
     def compared_by(self, reference: StepView) -> tuple[str, str | None]:
-        """Return the name and the media type by which a reference step has its kind, unless the config declares it."""
+        """Return the name and the media type that decide the kind of a reference step if the config does not."""
         name = RETRIEVAL if self.includes(reference) else str(reference.get("name"))
         return name, media_type_of(reference, name)
 
@@ -82,7 +82,7 @@ class StepViews:
         return self.own_kind_of(reference)
 
     def own_kind_of(self, reference: StepView) -> StepKind:
-        """Return the kind that a reference step has, whether or not it counts as retrieval."""
+        """Return the kind of a reference step, ignoring that it may count as retrieval."""
         name = str(reference.get("name"))
         if (declared := self.declared_kind_of(name)) is not None:
             return declared
@@ -93,7 +93,7 @@ class StepViews:
         return self._kinds.get(name)
 
     def shown_as_of(self, name: str, kind: StepKind) -> ShownAs:
-        """Return how reports treat reference steps of a name and of a kind: as queries with rows, IRIs, or texts."""
+        """Return how reports show reference steps of this name and kind: as queries with rows, as IRIs, or as texts."""
         return kind.shown_as if name in self._kinds else shown_as(name, kind)
 
     def names_that_fulfil(self, name: str) -> frozenset[str]:
@@ -102,19 +102,19 @@ class StepViews:
         return names | self._names | self._columns.keys() if name == RETRIEVAL else names
 
     def tools_called(self, names: Collection[str]) -> list[str]:
-        """Return the tools that have these names by ``steps.names``, and the names that no tool has, sorted."""
+        """Return the tools that ``steps.names`` renames to these names, and the names without such a tool, sorted."""
         tools = [tool for tool, name in self._tools.items() if name in names]
         return sorted({*tools, *names} - {self._tools[tool] for tool in tools if tool not in names})
 
     def may_fulfil(self, tool: str, name: str) -> bool:
-        """Return whether steps of a tool may fulfil reference steps of a name, judged by the names alone."""
+        """Return whether steps of a tool may fulfil reference steps of a name; only the names are looked at."""
         names = self.names_that_fulfil(name)
         is_retrieval = name in self._names or name in self._columns
         return self._tools.get(tool, tool) in names or (is_retrieval and tool in names)
 
 
 def media_type_of(reference: StepView, name: str | None = None) -> str | None:
-    """Return the media type by which a reference step is compared, under its or another name: given or implied."""
+    """Return the media type of a reference step: the declared one, else the one that its (or another) name implies."""
     given = reference.get("output_media_type")
     name = str(reference.get("name")) if name is None else name
     return meant_media_type(name, given, reference.is_read_by) if given is None or isinstance(given, str) else None

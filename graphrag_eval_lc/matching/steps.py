@@ -1,4 +1,4 @@
-"""Matching the reference steps of one question with the agent's steps: the score of the groups, and their quality."""
+"""Matches the reference steps of one question with the agent's steps, and computes the steps score and quality."""
 
 from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -27,7 +27,7 @@ from graphrag_eval_lc.registry.metrics import STEPS_F1, STEPS_ORDER, STEPS_PRECI
 
 Group = Sequence[Mapping[str, Any]]
 Place = tuple[int, int]
-"""A reference step: the index of its group, and its own in the group."""
+"""The position of a reference step: the index of its group, and its index in the group."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,10 +36,10 @@ class StepsQuality:
 
     Attributes:
         recall: The mean grade of the reference steps.
-        precision: The sum of their grades ÷ the number of successful calls that could fulfil some reference step, by
-            their names; 0 without such a call.
-        order: Of the pairs of matched steps from different groups the share that is in the order of the reference;
-            1 without pairs.
+        precision: The sum of their grades ÷ the number of successful calls whose names could fulfil some reference
+            step; 0 without such a call.
+        order: The share of pairs of matched steps from different groups that are in the reference's order; 1 without
+            pairs.
     """
 
     recall: float
@@ -53,7 +53,7 @@ class StepsQuality:
         return 2 * self.recall * self.precision / total if total else 0.0
 
     def record(self) -> dict[str, float]:
-        """Return the metrics as results have them."""
+        """Return the metrics under their keys in results."""
         return {STEPS_RECALL: self.recall, STEPS_PRECISION: self.precision, STEPS_F1: self.f1, STEPS_ORDER: self.order}
 
 
@@ -65,8 +65,8 @@ class Match:
         group: The index of the group among the question's reference steps.
         reference: The index of the reference step in its group.
         actual: The index of the actual step.
-        score: How well it fulfils it, above 0 and up to 1; its grade if steps are graded.
-        reason: Why, for people.
+        score: How well the actual step fulfils the reference step, above 0 and up to 1; its grade if steps are graded.
+        reason: The reason for the score.
     """
 
     group: int
@@ -82,11 +82,11 @@ class StepsMatch:
     Attributes:
         steps_score: 0 to 1; None without reference steps to score.
         matches: The matches of the scored groups, by group and reference step.
-        undecided: How many reference steps of the scored groups are fulfilled by no step but may be by one, as their
-            comparison is undecided. Groups that were not reached, as a later one is not matched in full, do not count.
-            If steps are graded, those that an undecided step fulfils in part count too.
-        steps_score_upper: What ``steps_score`` would be if each undecided comparison were a match in full; never below
-            ``steps_score``. None if that could change nothing and no reference step is undecided.
+        undecided: The number of unmatched reference steps in the scored groups for which a comparison is undecided.
+            Groups that were not reached because a later group is not fully matched do not count. If steps are graded,
+            reference steps that an undecided step fulfils in part count too.
+        steps_score_upper: What ``steps_score`` would be if each undecided comparison were a full match; never below
+            ``steps_score``. None if that would change nothing and no reference step is undecided.
         actual_steps: The actual steps as matchers read them.
         repeated: The indices of the steps that call the same tool with the same arguments as an earlier one.
         failed: The indices of the steps that failed.
@@ -131,7 +131,7 @@ class StepsMatch:
 
     @cached_property
     def diagnosis(self) -> list[list[StepDiagnosis]]:
-        """For each group, scored or not, and each of its reference steps: the nearest actual step and why (not)."""
+        """For each group, scored or not, and each of its reference steps: the nearest actual step and the reason."""
         taken = frozenset(self._actual_of.values())
         return [
             [
@@ -143,8 +143,8 @@ class StepsMatch:
 
     @cached_property
     def unreadable(self) -> dict[int, str]:
-        """By index of the actual step: why its output could not be compared with any, although the call succeeded."""
-        made = self._made()
+        """By index of the actual step: why its output could not be compared although the call succeeded."""
+        made = self._all_comparisons()
         read = {index for index, step in enumerate(self.actual_steps) if step.is_read}
         read |= {index for index, each, of_step in made if each.score > 0 and not of_step.finds_iris}
         why = {index: each.unreadable for index, each, _ in reversed(made) if each.unreadable}
@@ -152,12 +152,12 @@ class StepsMatch:
 
     @cached_property
     def cut(self) -> dict[int, str]:
-        """By index of the actual step, of those that were compared: at what point its output is cut."""
-        cut = {index: each.cut for index, each, _ in reversed(self._made()) if each.cut is not None}
+        """By index of the actual step, for compared steps: at what point the output is cut."""
+        cut = {index: each.cut for index, each, _ in reversed(self._all_comparisons()) if each.cut is not None}
         return dict(sorted(cut.items()))
 
-    def _made(self) -> list[tuple[int, StepScore, Candidates]]:
-        """Return all comparisons after the diagnosis made its own, so that the order of calls does not matter."""
+    def _all_comparisons(self) -> list[tuple[int, StepScore, Candidates]]:
+        """Return all comparisons. The diagnosis runs first and adds its own, so the order of calls does not matter."""
         _ = self.diagnosis
         every = chain.from_iterable(self._candidates)
         return [(index, comparison, each) for each in every for index, comparison in each.made.items()]
@@ -168,7 +168,7 @@ class StepsMatch:
         if self._is_graded:
             actual_of = self._actual_of
         else:
-            _ = self.unreadable, self.cut  # so that more comparisons do not change them
+            _ = self.unreadable, self.cut  # computed first, since the next line compares more steps
             actual_of = whole_assignment(self._candidates)
         worths = {(at, place): self._candidates[at][place].worth(actual) for (at, place), actual in actual_of.items()}
         return steps_quality(self._candidates, actual_of, worths)
@@ -184,7 +184,7 @@ class StepsMatch:
 
     @property
     def extra(self) -> list[int]:
-        """The indices of the successful steps that fit no reference step, scored or not, and of which none may fit."""
+        """The indices of the successful steps that match no reference step, scored or not, and cannot match one."""
         fitting = {
             step.nearest for group in self.diagnosis for step in group if step.matched or step.outcome != "mismatch"
         }
@@ -205,10 +205,10 @@ def match_steps(
     rows: RowsConfig | None = None,
     grading: Grading = "binary",
 ) -> StepsMatch:
-    """Match the steps of an agent with the groups of reference steps so that the score is the best.
+    """Match the steps of an agent with the groups of reference steps so that the score is as high as possible.
 
-    Only successful steps match, each at most once. Inside a group the assignment with the highest total wins; of
-    equal ones the one with the later actual steps.
+    Only successful steps match, each at most once. Inside a group, the assignment with the highest total wins. If
+    totals are equal, the one with the later actual steps wins.
 
     Args:
         reference_steps: The groups in order; inside a group the steps may come in any order.
@@ -252,7 +252,7 @@ def match_steps(
 def match_viewed_steps(
     reference_steps: Sequence[Group], actual_steps: Sequence[Mapping[str, Any]], steps: StepsConfig, views: StepViews
 ) -> StepsMatch:
-    """Match steps as ``match_steps`` does, with ``views`` that are the same for all questions of a configuration."""
+    """Match steps as ``match_steps`` does, with ``views`` that all questions of a config share."""
     for at, group in enumerate(reference_steps):
         for place, step in enumerate(group):
             if not isinstance(name := step.get("name"), Hashable):
@@ -276,7 +276,7 @@ def _repeated_steps(actual_steps: Sequence[Mapping[str, Any]]) -> list[int]:
         args = step.get("args")
         try:
             call = (str(step.get("name")), repr(sorted(args.items()) if isinstance(args, Mapping) else args))
-        except (TypeError, ValueError, RecursionError):  # keys that cannot be sorted, values that cannot be written
+        except (TypeError, ValueError, RecursionError):  # keys that cannot be sorted, values that JSON cannot hold
             continue
         if call in seen:
             repeated.append(index)
@@ -287,7 +287,11 @@ def _repeated_steps(actual_steps: Sequence[Mapping[str, Any]]) -> list[int]:
 def _walk(
     candidates: Sequence[Sequence[Candidates]], groups: Sequence[int], step_count: int, of_undecided: float = 0.0
 ) -> tuple[float | None, dict[Place, int], dict[int, int]]:
-    """Match the groups that count, from the last one back, each in the best way."""
+    """Match the scored groups, from the last one back, each with its best assignment.
+
+    Returns the score, the assigned actual steps, and for each group that was reached the index before which its steps
+    must be. ``of_undecided`` is the least that an undecided comparison is worth.
+    """
     actual_of: dict[Place, int] = {}
     before_of: dict[int, int] = {}
     before, totals = step_count, []
@@ -301,7 +305,7 @@ def _walk(
         assigned = {place: index for place, index in enumerate(best_assignment(scores)) if index is not None}
         actual_of |= {(at, place): index for place, index in assigned.items()}
         before_of[at] = before
-        # Summed exactly, so that the mean of equal scores is that score.
+        # fsum is exact: the mean of equal scores is that score.
         totals.append(fsum(scores[place][index] for place, index in assigned.items()) / len(group))
         if len(assigned) < len(group):
             break
@@ -318,7 +322,10 @@ def scored_groups(groups: Sequence[Collection[Any]], scoring: Scoring) -> list[i
 def steps_quality(
     candidates: Sequence[Sequence[Candidates]], actual_of: Mapping[Place, int], worths: Mapping[Place, float]
 ) -> StepsQuality | None:
-    """Return how well the reference steps were fulfilled, by which actual steps, worth how much; None without any."""
+    """Return the quality of the fulfilled reference steps; None without reference steps to score.
+
+    ``actual_of`` has the actual step and ``worths`` the grade of each reference step that is fulfilled.
+    """
     references = sum(map(len, candidates))
     if not references:
         return None
@@ -332,13 +339,13 @@ def steps_quality(
 
 
 def whole_assignment(candidates: Sequence[Sequence[Candidates]]) -> dict[Place, int]:
-    """Assign actual steps to the reference steps of all groups, each used once, with the best total worth."""
+    """Assign actual steps, each used once, to the reference steps of all groups, for the highest total worth."""
     in_order = _assigned_in_order(candidates)
     return _assigned(_worths(candidates)) if in_order is None else in_order
 
 
 def best_total(candidates: Sequence[Sequence[Candidates]], *, of_undecided: float) -> dict[Place, float]:
-    """Return what the reference steps get if an undecided comparison is worth at least so much."""
+    """Return the best worths of the reference steps if each undecided comparison is worth at least ``of_undecided``."""
     worths = _worths(candidates, of_undecided)
     return {place: worths[place][actual] for place, actual in _assigned(worths).items()}
 
@@ -361,7 +368,7 @@ def _assigned(worths: Mapping[Place, Mapping[int, float]]) -> dict[Place, int]:
 
 
 def _assigned_in_order(candidates: Sequence[Sequence[Candidates]]) -> dict[Place, int] | None:
-    """Return an assignment in order in which each reference step has what is worth most for it; None if none is."""
+    """Return an assignment in order that has the best step for each reference step; None if there is none."""
     actual_of: dict[Place, int] = {}
     before: float = inf
     for at in reversed(range(len(candidates))):

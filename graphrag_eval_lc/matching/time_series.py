@@ -1,4 +1,4 @@
-"""Comparing calls for time series and data points by their arguments, with times in any spelling."""
+"""Compares calls for time series and data points by their arguments, with times in any spelling."""
 
 import re
 from collections import Counter
@@ -14,10 +14,10 @@ Arguments = Mapping[str, Any]
 
 
 def match_time_series_steps(reference: StepView, actual: StepView) -> StepScore:
-    """Score 1 if a ``retrieve_time_series`` call asks for the same ``mrid`` (one or several, in any order).
+    """Score 1 if a ``retrieve_time_series`` call has the same ``mrid`` (one or several, in any order).
 
-    The ``limit`` must be equal if the reference has one. Without an ``mrid`` in the reference the call must have none
-    either, and the same limit. The grade is the share of equal arguments, of those that the reference has and those
+    If the reference has a ``limit``, it must be equal. If the reference has no ``mrid``, the call must have none
+    either, and the same limit. The grade is the share of equal arguments among those that the reference has and those
     that the call should not have.
     """
     return _compared(reference, actual, ("mrid", "limit"), _time_series_differences)
@@ -26,9 +26,9 @@ def match_time_series_steps(reference: StepView, actual: StepView) -> StepScore:
 def match_data_points_steps(reference: StepView, actual: StepView) -> StepScore:
     """Score 1 if a ``retrieve_data_points`` call asks for the same data.
 
-    ``external_id`` and ``aggregates`` (one or several, in any order), ``granularity`` in any spelling, ``start`` and
-    ``end`` as times relative to the step's ``execution_timestamp`` or absolute, and ``limit`` must agree. The grade is
-    the share of equal arguments, of those that the reference or the call has.
+    These arguments must agree: ``external_id`` and ``aggregates`` (one or several, in any order), ``granularity`` in
+    any spelling, ``limit``, and ``start`` and ``end``, absolute or relative to the step's ``execution_timestamp``. The
+    grade is the share of equal arguments among those that the reference or the call has.
     """
     return _compared(reference, actual, _DATA_POINTS_KEYS, _data_points_differences)
 
@@ -44,7 +44,7 @@ def _compared(
     different = list(differences(expected, found, actual.get("execution_timestamp")))
     if not different:
         return explained(1.0, "the same arguments")
-    # An argument too many is a difference only if it changes what the call asks for.
+    # A surplus argument is a difference only if it changes what the call requests.
     wanted = len({key for key in keys if expected.get(key)} | set(different))
     equal = wanted - len(different)
     return StepScore(
@@ -98,7 +98,7 @@ def _shown(value: Any) -> str:
     return shortened(repr(value), 80, keeps_lines=True)
 
 
-# So much time may pass between a relative time, such as "now", and the clock time that an agent writes for it.
+# How far an absolute time that an agent writes may be from a relative one, such as "now", that it stands for.
 TOLERANCE = timedelta(seconds=60)
 
 _RELATIVE = re.compile(r"(\d{1,8})([smhdw])-(ago|ahead)")
@@ -110,14 +110,14 @@ _GRANULARITY_UNITS = {"mo": "month", "q": "quarter", "y": "year"} | {
 
 
 def do_times_equal(anchor_time: Any, reference_time: Any, actual_time: Any) -> bool:
-    """Return whether an actual time is the one that a reference means.
+    """Return whether an actual time means the same as a reference time.
 
     Times are datetimes, ISO 8601 texts, milliseconds since 1970 as numbers, or texts relative to the anchor: ``now``,
-    ``2h-ago``, ``1d-ahead`` (units s, m, h, d, w). Without a zone they are UTC. A relative reference and an absolute
-    actual time may be 60 seconds apart; an absolute reference never equals a relative time, which would mean
-    something else on another day.
+    ``2h-ago``, ``1d-ahead`` (units s, m, h, d, w). Times without a zone are in UTC. A relative reference and an
+    absolute actual time may be 60 seconds apart. An absolute reference never equals a relative time, because that
+    would mean something else on another day.
 
-    The anchor, when the call was made, is needed only for a relative reference and an absolute time.
+    The anchor is the time of the call. It is needed only to compare a relative reference with an absolute time.
     """
     if reference_time is None or actual_time is None:
         return reference_time is actual_time
@@ -136,7 +136,7 @@ def do_times_equal(anchor_time: Any, reference_time: Any, actual_time: Any) -> b
 
 
 def relative_offset(time: Any) -> timedelta | None:
-    """Return the offset of a relative time from its anchor; None for every other value."""
+    """Return the offset of a relative time from its anchor; None for other values."""
     if not isinstance(time, str):
         return None
     if time.strip() == "now":
@@ -149,7 +149,7 @@ def relative_offset(time: Any) -> timedelta | None:
 
 
 def absolute_time(time: Any) -> datetime | None:
-    """Return a datetime, an ISO 8601 text or milliseconds since 1970 as a datetime in UTC; None for all else."""
+    """Return a datetime, an ISO 8601 text or milliseconds since 1970 as a datetime in UTC; None for other values."""
     try:
         if isinstance(time, str):
             time = datetime.fromisoformat(time.strip().upper())

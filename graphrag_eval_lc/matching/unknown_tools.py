@@ -1,4 +1,4 @@
-"""Tools that lose scores because no reference step has their name, and the names that they should probably have."""
+"""Finds tools that lose scores because no reference step has their name, and suggests the right name."""
 
 import re
 from collections import Counter
@@ -24,11 +24,11 @@ from graphrag_eval_lc.records import is_error, step_status
 from graphrag_eval_lc.registry.step_kinds import have_other_meanings, names_that_fulfil
 from graphrag_eval_lc.texts import counted, listed, on_one_line, shortened
 
-# For a tool and a reference name so many responses are looked at, and so many steps of each.
+# How many responses are examined for each tool and reference name, and how many steps of each response.
 _LOOKED_AT = 5
 _STEPS_LOOKED_AT = 3
 _ALIKE = 0.6
-# A good agent may miss a step of one or two questions, and call tools that no reference needs.
+# A good agent may miss a step in one or two questions and call tools that no reference needs: that is not reported.
 _FEWEST_UNEXPLAINED = 3
 _short = partial(shortened, length=80)
 
@@ -39,9 +39,9 @@ _GENERIC = frozenset({"a", "call", "do", "execute", "fetch", "find", "get", "my"
 
 @dataclass(frozen=True, slots=True)
 class UnknownTool:
-    """Tools whose names no reference step has, several if each is as likely; what is wrong, and how to fix it.
+    """A tool whose name no reference step has (several if they are equally likely), what is wrong, and the fix.
 
-    ``suggestion`` is the name that the tool should probably have; None if no name fits.
+    ``suggestion`` is the name that the tool should probably be given; None if no name fits.
     """
 
     tools: tuple[str, ...]
@@ -57,10 +57,10 @@ class UnknownTool:
 class UnknownTools:
     """Finds tools whose names no reference step has, if that explains lost scores.
 
-    Agents have tools that no reference needs. So a tool is only reported if a reference step of a scored group needs a
-    name that no response calls at all, and a response that misses such a step calls the tool. A name is suggested if
-    the tool's outputs would fulfil the reference steps, or have their form, or if the names resemble each other.
-    Without a suggestion the step must be missed in three responses. ``reference_names`` are those of other questions.
+    Many agents have tools that no reference needs. A tool is therefore reported only if a scored reference step has a
+    name that no response calls, and a response that misses this step calls the tool. A name is suggested if the tool's
+    outputs would fulfil the reference steps, if they have the same form, or if the names are similar. Without a
+    suggestion, the step must be missing in three responses. ``reference_names`` are the names in other questions.
     """
 
     def __init__(self, config: EvaluationConfig, reference_names: Iterable[str] = ()) -> None:
@@ -69,9 +69,9 @@ class UnknownTools:
         self._responses = 0
         self._asking: Counter[str] = Counter()  # by reference name: responses to questions that score such a step
         self._calling: Counter[str] = Counter()  # by tool: responses that call it
-        self._names: dict[str, bool] = {}  # by reference name: whether a response calls what fulfils it
+        self._names: dict[str, bool] = {}  # by reference name: whether a response calls a tool that fulfils it
         self._tools: dict[str, bool] = {}  # by tool: whether it fulfils steps of some reference name
-        # By tool and reference name: how well the tool fits (see _fit), in each response that was looked at.
+        # By tool and reference name: how well the tool fits (see _fit) in each response that was examined.
         self._fits: dict[tuple[str, str], list[int]] = {}
         self._learn(reference_names, ())
 
@@ -110,7 +110,7 @@ class UnknownTools:
                     self._names[name] = self._tools[tool] = True
 
     def _fit(self, tool: str, reference_step: Step, step: Step) -> int:
-        """Return 2 if a call fulfils a reference step, 1 if it has its form or arguments, -1 if another, else 0."""
+        """Return 2 if a call fulfils a reference step, 1 if its form or arguments fit, -1 for another form, else 0."""
         reference, outputs = self._views.reference_view(reference_step), self._config.steps.outputs
         declared = outputs.get(tool, outputs.get(reference["name"]))
         actual = StepView(step, id_column=reference.id_column, declared=declared)
@@ -130,11 +130,11 @@ class UnknownTools:
         return 1 if form == found else -1
 
     def knows(self, tool: str) -> bool:
-        """Return whether steps of a tool may fulfil some reference step, as far as reference steps are known yet."""
+        """Return whether steps of a tool may fulfil a reference step that was added so far."""
         return self._tools.get(tool, False)
 
     def found(self) -> list[UnknownTool]:
-        """Return each tool that has a suggestion, the most called first, then all others together."""
+        """Return each tool with a suggestion, the most called first, then all others as one entry."""
         renamed = self._config.steps.names
         missed = [
             (tool, name)
@@ -152,7 +152,7 @@ class UnknownTools:
             text = yaml.safe_dump(setting, default_flow_style=True, width=10_000, allow_unicode=True).strip()[1:-1]
             what = f"{shown} is called in {times} and no reference step has that name"
             found.append(UnknownTool((tool,), target, what, f"perhaps `{text}` in the config"))
-        # A suggestion explains the missed steps that it fulfils; the others may be those of any tool that is left.
+        # A suggestion explains the missed steps that it fulfils. The other missed steps may belong to any other tool.
         left = [
             (tool, name)
             for tool, name in missed
@@ -163,7 +163,7 @@ class UnknownTools:
         return [*found, self._unexplained(left)] if left else found
 
     def _suggestions(self, pairs: Iterable[tuple[str, str]]) -> dict[str, str]:
-        """Return names by tool, the best pair first; each tool gets one name, and each reference name one tool."""
+        """Return suggested names by tool. The best pairs are taken first; each name and each tool is used once."""
         ranked = []
         for tool, name in pairs:
             # The tool needs the name of the reference step, or of another step that may fulfil it.
@@ -196,7 +196,7 @@ class UnknownTools:
 
 
 def _form(step: StepView) -> str | None:
-    """Return the form of a step's output: documents, rows, or None for all else."""
+    """Return the form of a step's output: documents, rows, or None for any other form."""
     with suppress(UnreadableOutput):
         if step.parsed(parse_document_ids) != []:
             return "documents"
@@ -231,10 +231,10 @@ def reference_names(templates: Any) -> list[str]:
 
 @lru_cache(maxsize=4096)
 def name_similarity(one: str, other: str) -> float:
-    """Return how alike two names of tools are, 0 to 1: by the words that they share."""
+    """Return the similarity of two tool names, 0 to 1, by the words that they share."""
     words, others = _words(one), _words(other)
     pairs = ([sorted((word, other), key=len) for other in others] for word in words)
-    # A word is the same as one that it begins, if it has more than two letters.
+    # A word of three or more letters also equals a word that begins with it.
     shared = sum(any(one == two or (len(one) > 2 and two.startswith(one)) for one, two in each) for each in pairs)
     return min(1.0, shared / max(1, min(len(words), len(others))))
 

@@ -1,4 +1,4 @@
-"""Comparing the results of queries: rows as tuples, whatever the columns are called."""
+"""Compares the results of queries: rows as tuples of values, whatever the columns are called."""
 
 from graphrag_eval_lc.matching.rows.comparison import SparqlComparison, compare_sparql_results
 from graphrag_eval_lc.matching.rows.readers import read_sparql_results

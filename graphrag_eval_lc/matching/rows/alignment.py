@@ -1,18 +1,19 @@
-"""One alignment of the rows of two results under chosen columns: which rows are missing, which are extra, and why.
+"""Aligns the rows of two results under chosen columns: which rows are missing, which are extra, and why.
 
-Precision, recall, the reason, the near misses and the grade are all read from it. The grade is F1 over cells, times the
-order's share:
+Precision, recall, the reason, the near misses and the grade are all computed from this alignment. The grade is F1 over
+cells, times the share of rows in order:
 
     grade = 2 M ÷ (R x q + A x (p + s)) x order
 
-- M: the cells that both sides share: those of equal rows, and of the rows left those that two of them share, as far
-  as they show which row of the reference is meant: shared by m of R different rows they count (1/m - 1/R) ÷ (1 - 1/R).
+- M: the cells that both sides share. All cells of equal rows count 1. The other rows are paired, and the cells that a
+  pair shares count by how well they identify the reference row: (1/m - 1/R) ÷ (1 - 1/R) if m of R different rows have
+  these cells.
 - R x q: R rows of the reference, q required columns.
 - A x (p + s): A actual rows, p columns that match required ones, s columns that were not required.
-- order: if order counts, the share of the pairs of rows that fit which are in the order of the reference; else 1.
+- order: if order counts, the share of the pairs of matched rows that are in the order of the reference; else 1.
 
-For example two rows (Oslo, 1), (Bergen, 2) are required, and there are (Oslo, 1, x), (Bergen, 3, x), (Paris, 9, x): M
-is 2 + 1, as Bergen shows which row is meant; recall is 3 ÷ 4, precision 3 ÷ 9, and the grade 6 ÷ 13 = 0.46.
+Example: the reference has (Oslo, 1), (Bergen, 2), and the result (Oslo, 1, x), (Bergen, 3, x), (Paris, 9, x). M is
+2 + 1, because Bergen identifies one row; recall is 3 ÷ 4, precision 3 ÷ 9, and the grade 6 ÷ 13 = 0.46.
 """
 
 from collections import Counter, defaultdict, deque
@@ -30,25 +31,25 @@ from graphrag_eval_lc.matching.rows.results import SparqlResults, TermColumn
 from graphrag_eval_lc.matching.rows.terms import Keys
 
 _MOST_COMBINED: Final = 4
-"""Of more columns rows that share all but one are paired, then those that share one."""
+"""With more columns, only rows that share all cells but one are paired, then rows that share one cell."""
 
 _MOST_WAYS: Final = 200
 _MOST_CELLS_TRIED: Final = 200_000
 _MOST_WEIGHTS: Final = 5_000
-"""If more pairs of columns have values in common, only the best few of each column are looked at."""
+"""If more pairs of columns have common values, only the best few of each column are tried."""
 
 _SAME_NAME: Final = 2.0
-"""A name weighs more than all the values of a column, which weigh 1."""
+"""The weight of an equal name. All values of a column together weigh 1."""
 
 _NEGLIGIBLE: Final = 1e-6
 _NEARLY: Final = 1 - 1e-6
-"""Rows that differ in their order or in blank nodes only do not match."""
+"""The upper bound for rows that differ only in their order or in blank nodes, because they do not match."""
 
 _SAMPLED: Final = 100
 
 
 class Pair(NamedTuple):
-    """Rows that share the cells of some columns, and how far these show which row is meant: above 0 to 1."""
+    """A missing and an extra row that share some cells, and how well these identify the row: above 0, up to 1."""
 
     reference: Row
     actual: Row
@@ -61,7 +62,7 @@ class Pair(NamedTuple):
 
 
 class Alignment:
-    """Which rows of two results belong together under some columns, and what that is worth."""
+    """Which rows of two results belong together under given columns, and the grade that follows."""
 
     def __init__(self, keys: Keys, columns: Mapping[str, str | None]) -> None:
         self.reference, self.actual = keys.reference, keys.actual
@@ -94,7 +95,7 @@ class Alignment:
 
     @property
     def are_equal(self) -> bool:
-        """Whether all rows are on both sides, in the same order if it counts."""
+        """Whether both sides have the same rows, in the same order if order counts."""
         is_other_order = self._rows_as == "list" and self.rows != self.actual_rows
         return not self.unequal and not self.actual_unequal and not is_other_order
 
@@ -103,13 +104,13 @@ class Alignment:
         """The pairs of missing and extra rows that share some of their cells."""
         columns = range(len(self.columns))
         common = [{row[at] for row in self.unequal} & {row[at] for row in self.actual_unequal} for at in columns]
-        missing = _that_share(common, self.unequal, self.rows, self.terms)
-        extra = _that_share(common, self.actual_unequal, self.actual_rows, self.actual_terms) if missing else []
+        missing = _rows_that_share(common, self.unequal, self.rows, self.terms)
+        extra = _rows_that_share(common, self.actual_unequal, self.actual_rows, self.actual_terms) if missing else []
         return _paired(missing, extra, list(self._distinct)) if missing else []
 
     @cached_property
     def shared(self) -> list[float]:
-        """For each column how many of its cells are shared."""
+        """For each column, how many of its cells are shared."""
         found = [float(sum(self.equal.values()))] * len(self.columns)
         for pair in self.pairs:
             for at in pair.columns:
@@ -118,7 +119,7 @@ class Alignment:
 
     @cached_property
     def order(self) -> float:
-        """Of the pairs of rows that fit, the share that is in the order of the reference; 1 if no order counts."""
+        """The share of the pairs of matched rows that are in the reference's order; 1 if order does not count."""
         if self._rows_as != "list":
             return 1.0
         places, actual_places = defaultdict[Row, deque[int]](deque), defaultdict[Row, deque[int]](deque)
@@ -136,19 +137,19 @@ class Alignment:
 
     @cached_property
     def cells(self) -> tuple[float, int, int]:
-        """The number of shared cells, that of required cells, and that of actual cells."""
+        """The numbers of shared, required and actual cells."""
         required, actual = self.total * len(self.columns), self.actual_total * (len(self.found) + len(self.surplus))
         return sum(self.shared), required, actual
 
     @cached_property
     def grade(self) -> float:
-        """What the rows are worth, 0 to 1."""
+        """The grade of the rows, 0 to 1."""
         shared, required, found = self.cells
         return min(1.0, 2 * shared / (required + found)) * self.order if shared else 0.0
 
 
 def _without(counts: Mapping[Row, int], equal: Mapping[Row, int]) -> dict[Row, int]:
-    """Return the rows that are not on both sides, or less often on the other one."""
+    """Return the rows that the other side lacks, or has fewer times."""
     return {row: times - equal.get(row, 0) for row, times in counts.items() if row not in equal or equal[row] != times}
 
 
@@ -161,10 +162,10 @@ def _first_positions(rows: Sequence[Row], wanted: Mapping[Row, int]) -> list[int
     return found
 
 
-def _that_share(
+def _rows_that_share(
     common: Sequence[set[int]], left: Mapping[Row, int], rows: Sequence[Row], columns: Sequence[TermColumn | None]
 ) -> list[Row]:
-    """Return the rows with common cells, by their texts, so that it does not matter in which order they came."""
+    """Return the rows with common cells, sorted by their texts, so that the order of the input does not matter."""
     some = {row for row in left if any(map(set.__contains__, common, row))}
     row_of = {row: at for at, row in enumerate(rows) if row in some}
     by_text = sorted(row_of, key=lambda row: [column.texts[row_of[row]] for column in columns if column])
@@ -172,7 +173,7 @@ def _that_share(
 
 
 def _paired(missing: Sequence[Row], extra: Sequence[Row], distinct: Sequence[Row]) -> list[Pair]:
-    """Pair missing rows with extra ones; ``distinct`` are all different rows of the reference."""
+    """Pair missing rows with extra ones; ``distinct`` has all different rows of the reference."""
 
     @cache
     def counts(columns: tuple[int, ...]) -> Counter[object]:
@@ -198,7 +199,7 @@ def _paired(missing: Sequence[Row], extra: Sequence[Row], distinct: Sequence[Row
 def surplus_columns(reference: SparqlResults, actual: SparqlResults, columns: Mapping[str, str | None]) -> list[str]:
     """Return the actual columns that match no required one and were not required.
 
-    A column of the reference that is not required excuses one: that of its name, or any other.
+    Each column of the reference that is not required excuses one of them: the one of the same name, else any other.
     """
     optional = [name for name in reference.variables if name not in columns]
     left = [name for name in actual.variables if name not in columns.values()]
@@ -208,7 +209,7 @@ def surplus_columns(reference: SparqlResults, actual: SparqlResults, columns: Ma
 
 
 class Search:
-    """The search for the columns under which results are compared: those that match, else those that come nearest."""
+    """Finds the columns under which two results are compared: those that match, else those that come nearest."""
 
     def __init__(self, keys: Keys) -> None:
         self.keys, self.cut_off, budget = keys, "", Budget()
@@ -222,24 +223,24 @@ class Search:
 
     @cached_property
     def alignment(self) -> Alignment:
-        """The rows under these columns."""
+        """The alignment under the columns that the search found."""
         return self._nearest if self.columns is None else Alignment(self.keys, self.columns)
 
     @property
     def common_share(self) -> float:
-        """How much results that do not match have in common under the likely columns; from 0 to below 1.
+        """How much two results that do not match have in common under the likely columns; from 0 to below 1.
 
-        It is the mean of the share of equal rows, and of the shares of cells of equal values in each required column,
-        in whatever rows.
+        It is the mean of the share of equal rows and, for each required column, the share of cells with equal values
+        in any row.
         """
-        rows = self._likely()  # not kept, as there may be thousands of comparisons
+        rows = self._likely()  # not cached, as there may be thousands of comparisons
         columns = rows.columns.values()
         shares = [found[name] for found, name in zip(self._overlaps, columns, strict=True) if name is not None]
         of_rows = 2 * sum(rows.equal.values()) / (rows.total + rows.actual_total)
         return (sum(shares) + of_rows) / (len(columns) + 1) * _NEARLY
 
     def _likely(self) -> Alignment:
-        """Return the rows under the columns that are assigned by their names and by what they have in common."""
+        """Return the alignment under the columns that fit best by their names and common values."""
         names, weights = list(self.keys.actual.columns), self._weights()
         most = max(1, _MOST_WEIGHTS // len(weights))
         likely = [sorted(found, key=found.__getitem__, reverse=True)[:most] for found in weights]
@@ -251,11 +252,11 @@ class Search:
 
     @cached_property
     def _nearest(self) -> Alignment:
-        """The rows under the columns that come nearest.
+        """The alignment under the columns that come nearest.
 
-        These are the columns under which the rows are worth most, of all ways to choose among columns with common
-        values; if these are many, those that have most values in common. Then what is left is assigned by names, and
-        by the kind of its values.
+        All ways to choose among columns with common values are tried, and the one with the best grade wins. If there
+        are too many ways, the columns with the most common values are chosen. The remaining columns are assigned by
+        their names, then by the kinds of their values.
         """
         keys, best = self.keys, self._likely()
         reference, actual = keys.reference, keys.actual
@@ -264,13 +265,13 @@ class Search:
             ways: list[tuple[str | None, ...]] = [()]
             for found in self._overlaps:
                 ways = [(*way, name) for way in ways for name in (*found, None) if name is None or name not in way]
-            # But not those that leave out a column for which another one is free.
+            # A way that leaves a column unassigned although another one is free is not tried.
             ways = [
                 way
                 for way in ways
                 if all(name or {*found} <= {*way} for name, found in zip(way, self._overlaps, strict=True))
             ]
-            if len(ways) > 1:  # else it is the likely one
+            if len(ways) > 1:  # a single way is the likely one
                 weights = self._weights()
 
                 def worth(aligned: Alignment) -> tuple[float, float]:
@@ -289,7 +290,7 @@ class Search:
         return best if columns == best.columns else Alignment(keys, columns)
 
     def _weights(self) -> list[dict[str, float]]:
-        """Return what speaks for each actual column: what it has in common with the required one, and its name."""
+        """Return for each required column the weight of each actual column, by common values and the name."""
         return [
             {other: overlap + _SAME_NAME * (bare_name(name) == bare_name(other)) for other, overlap in found.items()}
             for name, found in zip(self.keys.names, self._overlaps, strict=True)
@@ -297,10 +298,10 @@ class Search:
 
     @cached_property
     def _overlaps(self) -> list[dict[str, float]]:
-        """For each required column the share of cells of equal values that actual columns have, if they have any."""
+        """For each required column: the share of cells with equal values in actual columns that have any."""
         keys = self.keys
         counts = {name: Counter(keys.column(name).keys) for name in keys.actual.columns}
-        # Columns without common values have other ranges of keys, as a rule.
+        # Columns without common values usually have different ranges of keys: a quick way to exclude them.
         ranges = {name: (min(count), max(count)) for name, count in counts.items()}
         overlaps: list[dict[str, float]] = []
         for name, column in keys.required.items():

@@ -1,9 +1,9 @@
-"""Which actual columns hold the rows of the required ones, and whether blank nodes can be renamed to make them equal.
+"""Finds the actual columns that hold the required rows, and checks whether blank nodes can be renamed to fit.
 
-Columns of the same names are tried first. Otherwise a column's content says which required columns it can match.
-What is left to choose is searched depth first: the rows of the columns chosen so far fall into groups of equal cells,
-and the groups of both sides must be the same. Blank nodes are compared last, by colour refinement. The search counts
-its steps, so that it ends at the same bound on every machine.
+Columns of the same names are tried first. Otherwise the content of a column shows which required columns it can match.
+If several choices remain, they are searched depth first: the columns chosen so far divide the rows into groups of equal
+cells, and both sides must have the same groups. Blank nodes are compared last, by colour refinement. The search counts
+its steps, so that it stops at the same bound on every machine.
 """
 
 from collections import Counter, defaultdict
@@ -23,7 +23,7 @@ _Node: TypeAlias = tuple[int, int]
 """A blank node: its side and its label."""
 
 MAX_STEPS: Final = 20_000_000
-"""The search looks at so many cells, in some seconds."""
+"""The number of cells that the search may look at, which takes a few seconds."""
 
 _STEPS_OF_A_CHOICE: Final = 20
 
@@ -48,12 +48,12 @@ class Budget:
 
 
 def bare_name(name: str) -> str:
-    """Return the name of a column without the sign of a variable, in lower case."""
+    """Return the name of a column in lower case, without the ``?`` or ``$`` of a variable."""
     return name.lstrip("?$").casefold()
 
 
 def namesakes(required: Sequence[str], actual: Sequence[str]) -> dict[str, str]:
-    """Return for each required column the actual one of the same name, or of the same but for ``?``, ``$`` and case."""
+    """Return for each required column the actual one of the same name; else ``?``, ``$`` and case are ignored."""
     found = {name: name for name in required if name in actual}
     if len(found) == len(required):
         return found
@@ -63,7 +63,7 @@ def namesakes(required: Sequence[str], actual: Sequence[str]) -> dict[str, str]:
 
 
 def find_columns(keys: Keys, budget: Budget) -> dict[str, str] | None:
-    """Return for each required column an actual one, so that the rows are equal; None if there are none."""
+    """Return an actual column for each required one, so that the rows are equal; None if that is impossible."""
     names, rows_as = list(keys.actual.columns), keys.rules.rows_as
     same = namesakes(keys.names, names)
     if len(same) == len(keys.names):
@@ -96,7 +96,7 @@ def find_columns(keys: Keys, budget: Budget) -> dict[str, str] | None:
 
 
 def _have_same_texts(keys: Keys, columns: Mapping[str, str]) -> bool:
-    """Return whether columns have the required rows to the letter, as most of those that match do."""
+    """Return whether columns have exactly the texts of the required rows; a fast check that most matches pass."""
     required = [keys.reference.columns[name] for name in columns]
     found = [keys.actual.columns[name] for name in columns.values()]
     if not all(one.is_plain and one.shapes == other.shapes for one, other in zip(required, found, strict=True)):
@@ -105,7 +105,7 @@ def _have_same_texts(keys: Keys, columns: Mapping[str, str]) -> bool:
 
 
 def _columns_of_same_texts(keys: Keys) -> dict[str, str] | None:
-    """Return the actual columns that have the same texts as the required ones, if their rows are the same too."""
+    """Return the actual columns with the same texts as the required ones, if their rows are also the same."""
     found: dict[str, str] = {}
     for name in keys.names:
         column, texts = keys.reference.columns[name], set(keys.reference.columns[name].texts)
@@ -141,7 +141,7 @@ def _rows_are_equal(
 
 
 def _content(column: KeyColumn, rows_as: RowsAs) -> Hashable:
-    """Return what a column has in common with each that matches it."""
+    """Return what any two columns that match have in common."""
     blanks = Counter(label for labels in column.blanks.values() for label in labels) if column.blanks else {}
     if rows_as == "set":
         return frozenset(column.keys), len(blanks)
@@ -156,11 +156,11 @@ def _choices(
     rows_as: RowsAs,
     budget: Budget,
 ) -> Iterator[list[str]]:
-    """Yield ways to choose a column for each required one under which the groups of equal rows are the same."""
+    """Yield choices of an actual column for each required one under which both sides have the same groups of rows."""
     kept = list(dict.fromkeys(name for names in candidates for name in names))
     wanted = [_labelled_cells(column) for column in required]
     cells = {name: _labelled_cells(columns[name]) for name in kept}
-    # Columns of the same cells are interchangeable: one is tried only after the one before it.
+    # Columns with the same cells are interchangeable, so they are only tried in their order.
     last: dict[Hashable, str] = {}
     before = {}
     for name in kept:
@@ -170,7 +170,7 @@ def _choices(
     if rows_as == "set":
         distinct, rows = (list(dict.fromkeys(zip(*side, strict=True))) for side in (wanted, cells.values()))
         wanted, cells = list(zip(*distinct, strict=True)), dict(zip(kept, zip(*rows, strict=True), strict=True))
-        # If there are as many rows, each different row of one side is one of the other.
+        # If the numbers of rows are equal, each different row of one side corresponds to one of the other.
         tables = iter([cells]) if len(rows) == len(distinct) else _tables(cells, len(wanted), len(distinct), budget)
     for table in tables:
         if all(before[name] in (None, *table) for name in table):
@@ -179,9 +179,9 @@ def _choices(
 
 
 def _tables(cells: Mapping[str, _Cells], width: int, row_count: int, budget: Budget) -> Iterator[dict[str, _Cells]]:
-    """Yield selections of as many columns as are required that have as many different rows as the reference.
+    """Yield selections of ``width`` columns that have as many different rows as the reference.
 
-    Columns that are left out may make more rows equal: of (a, x, 1), (a, y, 1), (b, x, 2) the first and last column do.
+    Leaving out columns may make rows equal: (a, x, 1), (a, y, 1), (b, x, 2) are two rows without the middle column.
     """
     every = len(next(iter(cells.values())))
     first = min(2 * row_count, every)
@@ -210,11 +210,11 @@ def _depth_first(
     before: Mapping[str, str | None],
     budget: Budget,
 ) -> Iterator[list[str]]:
-    """Yield ways to choose columns under which rows fall into the same groups, of the same sizes.
+    """Yield choices of columns under which rows fall into the same groups, of the same sizes.
 
-    For example the rows of the reference are (a, 1), (a, 2), (b, 1), and the actual columns p = (a, b, a),
-    q = (1, 1, 2) and r = (1, 2, 1). For the first column p alone has two cells a and one b. After it, q makes the
-    groups (a, 1), (b, 1), (a, 2), which are those of the reference; r has (b, 2), and is not tried further.
+    Example: the reference has the rows (a, 1), (a, 2), (b, 1), and the actual columns are p = (a, b, a), q = (1, 1, 2)
+    and r = (1, 2, 1). Only p has two cells a and one b, so it matches the first column. For the second, q makes the
+    groups (a, 1), (b, 1), (a, 2), which are those of the reference. With r there is (b, 2): it is not tried further.
     """
     wanted = [_without_labels(cells) for cells in wanted]
     columns = {name: _without_labels(cells) for name, cells in columns.items()}
@@ -256,20 +256,20 @@ def _depth_first(
 
 
 def _labelled_cells(column: KeyColumn) -> _Cells:
-    """Return the keys of a column; of cells with blank nodes with these."""
+    """Return the keys of a column, with the labels of their blank nodes for cells that have some."""
     if not column.blanks:
         return column.keys
     return [(key, column.blanks[at]) if at in column.blanks else key for at, key in enumerate(column.keys)]
 
 
 def _without_labels(cells: _Cells) -> _Cells:
-    """Return cells with how often their blank nodes are in the column in place of these."""
+    """Return cells in which each blank node is replaced by the number of its occurrences in the column."""
     times = {cell: count for cell, count in Counter(cells).items() if isinstance(cell, tuple)}
     return [(cell[0], times[cell]) if isinstance(cell, tuple) else cell for cell in cells] if times else cells
 
 
 class BlankNodes:
-    """The blank nodes of two results whose rows are otherwise the same, coloured by the rows that they are in."""
+    """The blank nodes of two results whose rows are otherwise equal, coloured by the rows in which they occur."""
 
     def __init__(
         self, reference: Sequence[KeyColumn], actual: Sequence[KeyColumn], rows_as: RowsAs, budget: Budget
@@ -282,7 +282,7 @@ class BlankNodes:
             self._sides.append(
                 list(zip(zip(*(column.keys for column in columns), strict=True), nodes_of, strict=False))
             )
-        # Each different row is what it has next to its nodes, how often it counts, and its nodes.
+        # Each different row: its other cells with the number of times that it counts, and its nodes.
         self._rows: list[tuple[Hashable, tuple[_Node, ...]]] = []
         self._rows_of: defaultdict[_Node, list[int]] = defaultdict(list)
         for (keys, nodes), times in Counter(row for rows in self._sides for row in rows).items():
@@ -291,7 +291,7 @@ class BlankNodes:
             self._rows.append(((keys, 1 if rows_as == "set" else times), nodes))
 
     def can_be_renamed(self) -> bool:
-        """Return whether one renaming makes all rows equal, unless the budget ends before that is known."""
+        """Return whether one renaming makes all rows equal; raise if the budget is used up before that is known."""
         if self._rows_as == "list":
             rows = zip(*self._sides, strict=True)
             pairs = {pair for (_, nodes), (_, actual) in rows for pair in zip(nodes, actual, strict=True)}
@@ -306,21 +306,21 @@ class BlankNodes:
             if sides[0] != sides[1]:
                 continue
             several = {colour for colour, count in sides[0].items() if count > 1}
-            # Nodes of one colour are interchangeable if no row has two nodes that share their colours with others.
+            # Nodes of one colour are interchangeable if no row has two nodes whose colours are not unique.
             if all(sum(colours[node] in several for node in set(nodes)) < 2 for _, nodes in self._rows):
                 return True
             waiting.append(self._with_one_more_partner(colours, min(several, key=sides[0].__getitem__)))
         return False
 
     def _with_one_more_partner(self, colours: Mapping[_Node, int], colour: int) -> Iterator[dict[_Node, int]]:
-        """Yield the colours after a node and each possible partner of it get a new colour."""
+        """Give a node and one possible partner a new colour; yield the refined colours for each such partner."""
         first, *nodes = (node for node, each in colours.items() if each == colour)
         for other in nodes:
             if other[0] != first[0]:
                 yield self._refined({**colours, first: -1, other: -1})
 
     def _refined(self, colours: dict[_Node, int]) -> dict[_Node, int]:
-        """Split colours until nodes of one colour are in rows of the same colours."""
+        """Split colours until all nodes of one colour occur in rows of the same colours."""
         count = len(set(colours.values()))
         for _ in range(len(colours)):
             self._budget.spend(_STEPS_OF_A_CHOICE * len(self._rows))

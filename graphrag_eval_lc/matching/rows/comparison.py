@@ -1,4 +1,4 @@
-"""Comparing the results of two queries."""
+"""Compares the results of two queries: ``compare_sparql_results`` and what it returns."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -26,24 +26,24 @@ from graphrag_eval_lc.matching.rows.terms import Keys, RowsAs, Rules, Tolerances
 from graphrag_eval_lc.texts import counted
 
 _ASK_COLUMNS: Final = ("__ask_retval", "_askresult")
-"""The only column of Virtuoso's and Jena's answers of ASK queries, of which 1 is true; no row or 0 is false."""
+"""The only column in which Virtuoso and Jena answer ASK queries: 1 is true; 0 or no row is false."""
 
 _TRUTH_VALUES: Final = {"true": True, "1": True, "false": False, "0": False}
 _NAME_VALUES_ONLY: Final = ("an array of row", "an object as", "JSON lines", "a list of bindings", "bindings without")
-"""In these forms rows do not name their unbound cells, or columns that have only such cells."""
+"""Forms whose rows omit unbound cells, so that a column with only such cells is missing."""
 
 _AT_FAULT: Final = "The reference output in the dataset is at fault"
 
 
 class SparqlComparison:
-    """How two SPARQL results compare. All except the attributes is computed when it is first read.
+    """The comparison of two SPARQL results. Everything except the attributes is computed when it is first read.
 
     Attributes:
         score: 1.0 if the actual results hold the required ones, else 0.0.
         unreadable: What is wrong with the actual output if it is not results, or has too few columns that can be read.
-        is_undecided: Whether it is not known that the results differ, although the score is 0.
-        cut: What cut the actual output; None if it is complete.
-        steps: How many steps the search took; 0 if none was needed. It is the same in every run.
+        is_undecided: Whether the results may be equal although the score is 0.
+        cut: How the actual output was cut; None if it is complete.
+        steps: The number of steps of the search, the same in every run; 0 if no search was needed.
     """
 
     def __init__(
@@ -83,27 +83,27 @@ class SparqlComparison:
 
     @cached_property
     def reason(self) -> str:
-        """A sentence or two for people."""
+        """Why the results match or not, in a sentence or two."""
         return reason_of_search(self._search) if self._search else self._known[0]
 
     @property
     def grade(self) -> float:
-        """What the results are worth if steps are graded; 0 to 1, and 1 only for a match without surplus columns."""
+        """The grade of the results, 0 to 1; 1 only for a match without surplus columns."""
         return self._grade.value
 
     @property
     def grade_reason(self) -> str:
-        """A sentence or two on what the grade consists of."""
+        """What the grade consists of, in a sentence or two."""
         return self._grade.reason
 
     @property
     def closeness(self) -> float:
-        """How near the results come, for ranking steps: 1 for a match, else what rows and columns have in common."""
+        """How near the results are, for ranking steps: 1 for a match, else the share that they have in common."""
         return self.score or (self._search.common_share if self._search else self.grade)
 
     @property
     def columns(self) -> dict[str, str]:
-        """For each required column the actual one that matches it, or comes nearest; empty for ASK results."""
+        """The actual column that matches each required one, or comes nearest; empty for ASK results."""
         if self._search is None or self._search.columns is None:
             return self.alignment.found if self.alignment else {}
         return self._search.columns
@@ -161,28 +161,28 @@ def compare_sparql_results(
     """Compare the results of a query with those that it should return.
 
     Rows are tuples of cells. Cells are equal if their values are: numbers within 1e-8 or a share of the larger one
-    (xsd:float 1e-5, xsd:double 1e-12), booleans, times by instant, durations by length, geometries; all else by text.
-    Blank nodes are equal up to one renaming. The required columns match if any actual columns hold their rows, whatever
-    these are called and whatever is in the others.
+    (xsd:float 1e-5, xsd:double 1e-12), booleans, times by instant, durations by length, geometries; anything else by
+    text. Blank nodes are equal up to one renaming. The required columns match if any actual columns hold their rows,
+    whatever their names are and whatever other columns hold.
 
     Args:
-        reference: The expected results, in any form that ``read_sparql_results`` reads, or what it returned.
-        actual: The results of the query, likewise.
-        required_columns: The columns of the reference that must be there; None for all. If it is empty, only whether
-            there are rows counts.
-        ordered: Whether the rows must come in the same order; duplicates count then.
-        ignore_duplicates: Whether rows of the same values count once.
-        strict: Whether RDF terms are compared: kind, datatype and language tag count as well, a text without a
-            datatype is not a number, and numbers are equal within 1e-8, or a tolerance given as a number.
+        reference: The expected results, in any form that ``read_sparql_results`` reads, or its return value.
+        actual: The results of the query, in the same forms.
+        required_columns: The columns of the reference that must be found; None for all. If it is empty, it only counts
+            whether there are rows.
+        ordered: Whether the rows must be in the same order. Duplicates count then.
+        ignore_duplicates: Whether equal rows count once.
+        strict: Whether RDF terms are compared instead of values. Kind, datatype and language tag count too, a text
+            without a datatype is not a number, and numbers are equal within 1e-8 or a ``tolerance`` that is a number.
         tolerance: The share, from 0 to below 1, for all numbers but integers, or by datatype: ``{"float": 1e-4}``.
-        values: Which terms are compared by what they mean, all by default: ``{"times": False}``; see
-            ``ValuesConfig``. It is not used if ``strict`` is.
-        node_keys: The properties by which nodes and relationships are compared, as far as they have them.
-        list_order: Whether the order of the elements of lists in cells counts; Cypher's ``collect()`` has none.
+        values: Which kinds of terms are compared by value, such as ``{"times": False}``; all by default. See
+            ``ValuesConfig``. Ignored if ``strict`` is set.
+        node_keys: The properties by which nodes and relationships that have them are compared.
+        list_order: Whether the order of elements counts for lists in cells; Cypher's ``collect()`` has no fixed order.
 
     Returns:
-        The score with its reason. A comparison that cannot be made scores 0 and says why; nothing in the results makes
-        this raise. If the search reaches its bound, the outcome is ``undecided``. Outputs of the same text match.
+        The score with its reason. If the results cannot be compared, the score is 0 and the reason says why: no content
+        of the results raises. If the search reaches its bound, the outcome is ``undecided``. Equal texts match.
 
     Raises:
         ValueError: ``tolerance`` is not a tolerance, or ``values`` has an unknown name.
@@ -244,7 +244,7 @@ def _read_and_compared(reference: Any, actual: Any, required_columns: Any, rules
 def _compared_without_search(
     reference: SparqlResults, actual: SparqlResults, required: Any
 ) -> tuple[float, str, Grade | None] | None:
-    """Return score, reason and grade of what needs no search: answers, faults of the reference, no rows."""
+    """Return score, reason and grade if no search is needed: ASK answers, a faulty reference, or no rows."""
     if _is_answer(reference) or _is_answer(actual):
         answer, found = (None if each is None else str(each).lower() for each in map(_answer, (reference, actual)))
         if answer is None:
@@ -278,7 +278,7 @@ def _is_answer(results: SparqlResults) -> bool:
 
 
 def _answer(results: SparqlResults) -> bool | None:
-    """Return the answer of an ASK query, or a lone truth value in its place."""
+    """Return the answer of an ASK query, also if it is given as a single truth value."""
     if results.boolean is not None or len(results.columns) != 1 or results.row_count > 1:
         return results.boolean
     is_answer = _is_answer(results)
@@ -287,7 +287,7 @@ def _answer(results: SparqlResults) -> bool | None:
     [(name, column)] = results.columns.items()
     text = column.texts[0].strip().casefold()
     is_value = column.kind(0) in ("literal", "typed-literal") and (is_answer or text in ("true", "false"))
-    is_header = name.strip().casefold() in ("true", "false")  # one answer as the header of the other
+    is_header = name.strip().casefold() in ("true", "false")  # two answers, one read as the header of the other
     return _TRUTH_VALUES.get(text) if is_value and not is_header else None
 
 

@@ -1,4 +1,4 @@
-"""Why two results match or not, and what their grade consists of, in sentences for people."""
+"""Puts into sentences why two results match or not, and what their grade consists of."""
 
 import re
 from collections import Counter
@@ -18,10 +18,10 @@ _SHOWN_LENGTH: Final = 60
 _SHOWN_COLUMNS: Final = 5
 _SHOWN_FAULTS: Final = 3
 _NEAR_CELLS: Final = 2
-"""A row with more cells that differ is another row."""
+"""A near row differs in at most this many cells."""
 
 _LABEL: Final = re.compile(r"(.*?)[ _.]?(?:name|label|title)", re.IGNORECASE)
-"""The name of a column of labels: alone, or after the name of the column whose IRIs they label."""
+"""The name of a column of labels: on its own, or after the name of the column with the labelled IRIs."""
 
 
 def reason_of_search(search: Search) -> str:
@@ -58,7 +58,7 @@ def _about_mismatch(aligned: Alignment, *, is_cut_off: bool) -> Iterator[str]:
         yield f"{'no column is left for' if is_cut_off else 'no result column matches'} {_listed(absent)}"
     yield from map(actual.fault_of, list(actual.faults)[:_SHOWN_FAULTS])
     if renamed := [f"`{other}` for `{name}`" for name, other in found.items() if name != other]:
-        yield f"the result has {listed(renamed)}"  # perhaps the cause
+        yield f"the result has {listed(renamed)}"  # possibly the cause
     if missing:
         rows = f"{len(missing)} of {aligned.total} {plural(aligned.total, 'row')} {plural(len(missing), 'is', 'are')}"
         example = f"{', e.g. ' if len(missing) > 1 else ': '}{row(aligned.terms, near[0] if near else missing[0])}"
@@ -90,7 +90,7 @@ def _about_mismatch(aligned: Alignment, *, is_cut_off: bool) -> Iterator[str]:
 
 
 def _near_rows(aligned: Alignment) -> tuple[int, int] | None:
-    """Return the first missing row that has a near one among the extra rows, and the first such one."""
+    """Return the positions of the first missing row that has a near extra row, and of that extra row."""
     pairs = {pair.reference: pair for pair in reversed(aligned.pairs)}
     for at in aligned.missing:
         pair = pairs.get(aligned.rows[at])
@@ -111,7 +111,7 @@ def _unlike(aligned: Alignment, at: int, other: int) -> list[int]:
 
 
 def _how_near(expected: TermColumn, at: int, found: TermColumn | None, other: int) -> str | None:
-    """Return how two cells that differ look the same; None if they do not."""
+    """Return in which way two different cells are similar; None if they are not."""
     if found is None or not expected.kind(at) or not found.kind(other):
         return None
     text, actual = expected.texts[at], found.texts[other]
@@ -122,12 +122,12 @@ def _how_near(expected: TermColumn, at: int, found: TermColumn | None, other: in
 
 
 def shown_rows(columns: Sequence[TermColumn | None], rows: Sequence[int]) -> list[ShownRow]:
-    """Return the first few of some rows as texts."""
+    """Return the first few rows as texts."""
     return [tuple(_shown_text(column, at) for column in columns) for at in rows[:_SHOWN_ROWS]]
 
 
 def _labels(aligned: Alignment) -> dict[str, str]:
-    """Return the labels of the compared IRIs, from columns that were not required; none that two IRIs share."""
+    """Return unambiguous labels of the compared IRIs, from columns that were not required."""
     pairs: dict[tuple[str, str], tuple[TermColumn, TermColumn, int]] = {}
     for results, compared in ((aligned.reference, list(aligned.columns)), (aligned.actual, [*aligned.found.values()])):
         for name, labels in results.columns.items():
@@ -147,7 +147,7 @@ def _labels(aligned: Alignment) -> dict[str, str]:
 
 
 def _shown_text(column: TermColumn | None, at: int) -> str | None:
-    """Return the text of a cell on one line, without its middle if it is long; None if it is unbound."""
+    """Return the text of a cell on one line, with the middle left out if it is long; None if it is unbound."""
     text = None if column is None else column.readable(at)
     if text is None or (len(text) <= _SHOWN_LENGTH and text.isprintable()):
         return text
@@ -158,7 +158,7 @@ def _shown_text(column: TermColumn | None, at: int) -> str | None:
 
 
 def with_notes(reason: str, reference: SparqlResults, actual: SparqlResults) -> str:
-    """Add to a reason from which form and with which allowances the results were read."""
+    """Add to a reason the form in which results were read and how it deviates from the standard."""
     added = f"; the reference was read with allowances: {', '.join(reference.notes)}" if reference.notes else ""
     added += f"; read with allowances: {', '.join(actual.notes)}" if actual.notes else ""
     form, other, forms = reference.form, actual.form, ""
@@ -174,14 +174,14 @@ def with_notes(reason: str, reference: SparqlResults, actual: SparqlResults) -> 
 
 
 class Grade(NamedTuple):
-    """What a step is worth, 0 to 1, and a sentence on what that consists of."""
+    """The grade of a step, 0 to 1, and a sentence on what it consists of."""
 
     value: float
     reason: str
 
 
 def grade_of_rows(aligned: Alignment, *, is_match: bool) -> Grade:
-    """Return what rows are worth; below 1 if they do not match, even if it cannot be seen which cell differs."""
+    """Return the grade of rows; below 1 if they do not match, even if no single cell shows the difference."""
     value, (shared, required, found) = aligned.grade, aligned.cells
     if not is_match and aligned.are_equal:
         value, shared = value * (1 - 0.5 / required), shared - 0.5
@@ -212,7 +212,7 @@ def _about_surplus(surplus: Sequence[str]) -> list[str]:
 
 
 def grade_of_emptiness(reference: SparqlResults, actual: SparqlResults, required: Sequence[str]) -> Grade:
-    """Return the grade of results without rows, of which only the columns can be compared."""
+    """Return the grade of results without rows; only their columns can be compared."""
     wanted = required or reference.variables
     found = namesakes(wanted, actual.variables)
     is_open = actual.is_headless or reference.is_headless

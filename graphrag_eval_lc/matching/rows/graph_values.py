@@ -1,9 +1,9 @@
-"""Values of property graphs, whatever store or driver wrote them: reading them, and the key by which each is compared.
+"""Reads values of property graphs from any store or driver, and computes the key by which each is compared.
 
 ``GraphReader`` reads nodes, relationships, paths, points, lists and maps from JSON values and from what
-``python_repr`` returns; ``value_of_text`` reads those that a text writes. Values with equal keys are equal. Details
-that the form of one side leaves out, such as the labels of nodes, count for neither. The ids of the store only join
-relationships with their ends.
+``python_repr`` returns; ``value_of_text`` reads them from texts. Values with equal keys are equal. A detail that one
+side leaves out, such as the labels of nodes, is ignored on both sides. Ids of the store are only used to join
+relationships with the nodes at their ends.
 """
 
 from collections import Counter
@@ -40,7 +40,7 @@ class Node:
 
 @dataclass(slots=True)
 class Relationship:
-    """A relationship; type, properties and ends are None if the form does not say them."""
+    """A relationship; type, properties or ends are None if the output does not contain them."""
 
     type: str | None
     properties: dict[str, GraphValue] | None
@@ -49,7 +49,7 @@ class Relationship:
 
 @dataclass(frozen=True, slots=True)
 class Path:
-    """A path: nodes and relationships in turns."""
+    """A path: nodes and relationships, alternating."""
 
     parts: tuple[GraphValue, ...]
 
@@ -58,7 +58,7 @@ STRUCTURES: Final = (dict, list, Node, Relationship, Path, Point)
 """The types of all values that have parts."""
 
 MOST_VALUES: Final = 5_000_000
-"""A table may hold so many values inside its cells."""
+"""The largest number of values inside the cells of a table."""
 
 _DEEPEST: Final = 60
 _READ: Final = (str, int, float, Decimal, type(None), Term, Triple, Node, Relationship, Path, Point)
@@ -70,7 +70,7 @@ _FIELD_OF: Final = {
     **dict.fromkeys((*_ENDS.format("start").split(), "srcnode", "src"), "start"),
     **dict.fromkeys((*_ENDS.format("end").split(), "destnode", "dst"), "end"),
 }
-"""The keys of nodes and relationships in the drivers and JSON of property graphs, and what they hold."""
+"""The keys under which drivers and JSON have the fields of nodes and relationships, and the field of each."""
 
 _PATHS: Final = (("_NODES", "_RELS"), ("_nodes", "_rels"), ("Nodes", "Relationships"))
 _SEGMENT: Final = {"relationship", "end"}
@@ -78,7 +78,7 @@ _OF_FALKORDB: Final = ((0, "id"), (-1, "properties"))
 
 
 def _entity_in(raw: Mapping[Any, Any]) -> dict[str, Any] | None:
-    """Return the fields of the node (which has labels) or relationship that an object is; None if it is neither."""
+    """Return the fields of a node (which has labels) or relationship; None if the object is neither."""
     inner = raw.get("_value") if raw.get("$type") in ("Node", "Relationship") else raw
     if not isinstance(inner, Mapping):
         return None
@@ -122,7 +122,7 @@ class GraphReader:
         self._unjoined: list[tuple[Relationship, str, str]] = []
 
     def join_ends(self) -> None:
-        """Give relationships whose ends are ids the nodes with these ids, if the table has them."""
+        """Replace ids at the ends of relationships by the nodes with these ids, if the table has them."""
         for relationship, start, end in self._unjoined:
             if start in self._nodes and end in self._nodes:
                 relationship.ends = self._nodes[start], self._nodes[end]
@@ -142,7 +142,7 @@ class GraphReader:
         return self._mapping(raw, depth) if isinstance(raw, dict) else self._list(raw, depth)
 
     def _object(self, raw: Any, depth: int) -> GraphValue:
-        """Read an object as what Python prints for it; only paths have more parts than they print."""
+        """Read an object from its repr, except paths, whose repr leaves out some parts."""
         try:
             if type(raw).__name__ == "Path":
                 return self._list(_in_turns(raw.nodes, raw.relationships), depth)
@@ -237,7 +237,7 @@ def _point_in(raw: Mapping[Any, Any]) -> Point | None:
 
 
 def value_of_text(text: str, reader: GraphReader | None = None) -> GraphValue | None:
-    """Return the duration, point, list, map, node, relationship or path that a text writes; None for all else."""
+    """Return the duration, point, list, map, node, relationship or path in a text; None for anything else."""
     try:
         value = scalar_of_text(text) or (reader or GraphReader()).read(printed_value(text))
     except (UnreadableOutput, RecursionError):
@@ -263,12 +263,12 @@ class GraphRules(NamedTuple):
 
 
 def details_of_both(reference: Iterable[GraphValue], actual: Iterable[GraphValue]) -> frozenset[str]:
-    """Return the details that the values of both sides have, and so count.
+    """Return the details that count, because values of both sides have them.
 
-    They are the "labels" of nodes (else a node equals a map), the "type", "properties" and "ends" of relationships, and
-    the "srid" of points (else a point equals a list). "paths" says that relationships without properties, as in Neo4j's
-    ``data()``, may be paths. "durations" says that there are some, so that lists of four integers are some too, as in
-    its JSON.
+    They are the "labels" of nodes (without them a node equals a map), the "type", "properties" and "ends" of
+    relationships, and the "srid" of points (without it a point equals a list). With "paths", relationships without
+    properties may be paths, as in Neo4j's ``data()``. With "durations", lists of four integers may be durations, as in
+    Neo4j's JSON.
     """
     sides = [[part for value in values for part in _parts_of(value)] for values in (reference, actual)]
     parts = [part for side in sides for part in side]
@@ -312,14 +312,14 @@ def _parts_of(value: GraphValue) -> Iterator[GraphValue]:
 
 
 class GraphKeys(NamedTuple):
-    """Returns the keys of values."""
+    """Computes the keys by which values are compared."""
 
     details: frozenset[str]
     rules: GraphRules
     key_of_term: Callable[[Term | Triple], Hashable]
 
     def key(self, value: GraphValue) -> Hashable:
-        """Return the key of a value: two are equal, in the details that both sides have, if their keys are."""
+        """Return the key of a value: values are equal, in the details that count, if their keys are equal."""
         match value:
             case Term(text=text, shape=(_, datatype, _)):  # times and decimals inside values rarely have a type
                 return self._scalar(text) if datatype in _BY_VALUE else self.key_of_term(value)
@@ -352,7 +352,7 @@ class GraphKeys(NamedTuple):
         return (self.key(value.type) if "type" in self.details and not is_chosen else None, key), is_chosen
 
     def _properties(self, properties: dict[str, GraphValue]) -> tuple[Hashable, bool]:
-        """Return the key of the properties that count, and whether they are those that were chosen for all nodes."""
+        """Return the key of the properties that count, and whether they are the configured ``node_keys``."""
         chosen = {key: properties[key] for key in self.rules.node_keys if key in properties}
         return self._map(chosen or properties), bool(chosen)
 

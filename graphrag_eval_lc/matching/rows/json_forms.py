@@ -1,4 +1,4 @@
-"""Results in JSON values: SPARQL JSON, rows, columns, single values, and the objects that tools put around them."""
+"""Reads results from JSON values: SPARQL JSON, rows, columns, single values, and objects in which tools wrap them."""
 
 import re
 from collections.abc import Mapping, Sequence, Set, Sized
@@ -39,7 +39,7 @@ from graphrag_eval_lc.matching.rows.text_forms import term_of_turtle
 from graphrag_eval_lc.texts import counted, listed, shortened
 
 SINGLE_FORMS: Final = ("a single value", "an array of single values", "a tuple of single", "an object as one row")
-"""The forms of results that are tables only if the whole output is one."""
+"""Forms that count as tables only if they are the whole output."""
 
 _LEVELS: Final = 4
 _MOST_CELLS: Final = 5_000_000
@@ -49,13 +49,13 @@ def _words(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
 
-# Keys under which tools return results: there an empty array is no rows, and a text may be a table.
+# Keys under which tools return results. Under them, an empty array means no rows, and a text may be a table.
 RESULT_KEYS: Final = _words(
     "bindings boolean content data output records response result results rows text value values"
 )
-# Keys that say something about results, as `_plain_key` returns them. An object with nothing else is not a row.
+# Keys with information about results, as `_plain_key` returns them. An object with only such keys is not a row.
 _COUNT_KEYS: Final = _words("count length number size total")
-# What servers and tools set if they return less than they found.
+# Keys that servers and tools set if they return less than they found.
 _CUT_FLAGS: Final = _words(
     "exceededtransferlimit hasmore hasmoreresults hasmorerows hasnextpage incomplete ispartial istruncated"
     " limitreached partial partialresults resultstruncated resulttruncated timedout truncated wastruncated"
@@ -74,7 +74,7 @@ _TEXT_KEYS: Final = ("content", "messages", "text")
 
 
 def results_in(value: Any, read_text: ReadText) -> SparqlResults:
-    """Return the results that a JSON value is or holds; ``read_text`` reads those in a text in it."""
+    """Return the results in a JSON value; ``read_text`` reads results from a text inside it."""
     if isinstance(value, str):
         return _noted(read_text(value), "encoded twice")
     if isinstance(value, Set):
@@ -89,7 +89,7 @@ def results_in(value: Any, read_text: ReadText) -> SparqlResults:
 
 
 def results_of_rows(rows: Any) -> SparqlResults:
-    """Return the results that an array of row objects, of bindings, of arrays or of single values is."""
+    """Return the results in an array of row objects, bindings, arrays or single values."""
     if not _is_array(rows):
         raise UnreadableOutput(f"a {type(rows).__name__} instead of an array of rows")
     if not rows:
@@ -110,7 +110,7 @@ def results_of_rows(rows: Any) -> SparqlResults:
 
 
 def single_value(value: Any) -> SparqlResults:
-    """Return results of one cell."""
+    """Return results with one cell."""
     return _of_table(["column 1"], [(value,)], "a single value")
 
 
@@ -127,7 +127,7 @@ def _noted(results: SparqlResults, where: str) -> SparqlResults:
 
 
 def _of_array(value: Sequence[Any], read_text: ReadText) -> SparqlResults:
-    """Read an array of rows, or what tools and stores wrap them in."""
+    """Read an array of rows, or an array in which a tool or store wraps rows."""
     if len(value) > 1 and value[-1] in ("...", "…") and not isinstance(value[0], str):
         raise CutOutput(f"the array ends with {value[-1]!r}")
     objects = [item for item in value if isinstance(item, Mapping)]
@@ -173,7 +173,7 @@ def _of_object(value: Mapping[Any, Any], read_text: ReadText) -> SparqlResults:
 
 
 def _of_one_key(value: Mapping[Any, Any], read_text: ReadText) -> SparqlResults | None:
-    """Read values under the one key that does not only say something about results."""
+    """Read the value under the only key that is not mere information about the results."""
     keys = [key for key in value if _plain_key(key) not in _ABOUT_KEYS | _COUNT_KEYS | _NEXT_PAGES]
     if len(keys) != 1:
         return None
@@ -185,7 +185,7 @@ def _of_one_key(value: Mapping[Any, Any], read_text: ReadText) -> SparqlResults 
 
 
 def _refuse_flags(value: Mapping[Any, Any], row_count: int, levels: int = _LEVELS) -> None:
-    """Raise CutOutput if an object says next to results that there are more."""
+    """Raise CutOutput if a key next to the results says that there are more."""
     for key, flag in value.items():
         name = _plain_key(key)
         if name in _NOTES:
@@ -202,7 +202,7 @@ def _refuse_flags(value: Mapping[Any, Any], row_count: int, levels: int = _LEVEL
 
 @lru_cache(maxsize=1_000)
 def _plain_key(key: Any) -> str:
-    """Return a key in lower case and without signs."""
+    """Return a key in lower case, without punctuation."""
     return re.sub(r"[\W_]", "", str(key).lower()).removeprefix("odata")
 
 
@@ -227,7 +227,7 @@ def _of_named_columns(value: Mapping[Any, Any]) -> SparqlResults | None:
     if "errors" in value and _is_array(statements) and len(statements) == 1 and isinstance(statements[0], Mapping):
         (value,) = statements  # of Neo4j's HTTP API
     parts = [value]
-    for part in parts:  # it grows
+    for part in parts:  # grows during the loop
         inner = [each for key, each in part.items() if str(key).lower() in _WRAPPERS and isinstance(each, Mapping)]
         parts += inner[: 6 - len(parts)]
     items = [(str(key).lower(), inner) for part in parts for key, inner in part.items()]
@@ -248,7 +248,7 @@ def _of_named_columns(value: Mapping[Any, Any]) -> SparqlResults | None:
 
 
 def _names(value: Any) -> list[str]:
-    """Return the names of columns that a list of texts or of descriptions is; else nothing."""
+    """Return the column names in a list of texts or of column descriptions; empty for other values."""
     found: list[Any] = [
         next((item[key] for key in _NAME_KEYS if key in item), None) if isinstance(item, Mapping) else item
         for item in (value if _is_array(value) else ())
@@ -275,7 +275,7 @@ def _with_kind(cell: Any, about: Any) -> Any:
 
 
 def _of_columns(value: Mapping[Any, Any]) -> SparqlResults | None:
-    """Read an object of columns: a list of cells for each name, or pandas' objects that count the rows from 0 on."""
+    """Read an object of columns: lists of cells, or pandas' objects whose keys are the row numbers from 0."""
     names, columns = list(map(str, value.keys())), list(value.values())
     are_pandas = all(isinstance(column, Mapping) and [*map(str, column)] == _counted(column) for column in columns)
     if names and names == _counted(names) and all(isinstance(column, Mapping) for column in columns):
@@ -295,12 +295,12 @@ def _counted(rows: Sized) -> list[str]:
 
 
 def _of_parts(value: Mapping[Any, Any], read_text: ReadText) -> SparqlResults | None:
-    """Return the one thing under the keys of an object that is results."""
+    """Return the results under one of the keys of an object; only one value in it may be results."""
     refuse_error_report(value)
     found: list[tuple[str, SparqlResults]] = []
     cuts: list[CutOutput] = []
     holders = [(value, "", 1)]
-    for holder, path, level in holders:  # it grows
+    for holder, path, level in holders:  # grows during the loop
         for key, inner in holder.items():
             if key == "intermediate_steps" and _is_array(inner) and all(isinstance(step, Mapping) for step in inner):
                 inner = {name: cell for step in inner for name, cell in step.items()}  # of LangChain's chain for Cypher
@@ -326,7 +326,7 @@ def _of_parts(value: Mapping[Any, Any], read_text: ReadText) -> SparqlResults | 
 
 
 def _part(name: str, inner: Any, read_text: ReadText) -> SparqlResults | None:
-    """Return the results that are under one key; a text or an array must look like more than one value."""
+    """Return the results under one key; a text or an array must look like more than a single value."""
     if isinstance(inner, str):
         begins = inner[:50].lstrip("\ufeff \t\r\n")[:1]
         may_be_results = begins in {"{", "[", "<", "`"} or (name in RESULT_KEYS and "\n" in inner)
@@ -340,7 +340,7 @@ def _part(name: str, inner: Any, read_text: ReadText) -> SparqlResults | None:
 
 
 def _of_one_object(value: Mapping[Any, Any]) -> SparqlResults:
-    """Read an object without results in it as one row, unless it is a message or a report without rows."""
+    """Read an object that contains no results as one row, unless it is a message or only information about results."""
     names, cells = set(map(_plain_key, value.keys())), list(value.values())
     of_rows, lists = names - _ABOUT_KEYS, [cell for cell in cells if _is_array(cell)]
     is_report = (
@@ -435,14 +435,14 @@ _TERM_KEYS: Final = frozenset({"value", "type", "datatype", "xml:lang", "lang", 
 
 
 def _is_term(cell: Any) -> bool:
-    """Return whether a cell is an RDF term, and not a map or node with a property called value."""
+    """Return whether a cell is an RDF term and not a map or node that has a property named value."""
     if not isinstance(cell, dict):
         return isinstance(cell, Term | Triple)
     return "value" in cell and (cell.get("type") in _TERM_TYPES or cell.keys() <= _TERM_KEYS)
 
 
 def _term(value: Any, *, is_alone: bool) -> Term | Triple:
-    """Return a value without parts as a term; NaN is pandas' missing cell, unless it is the only one of its row."""
+    """Return a scalar as a term; NaN is a missing cell, as in pandas, unless it is the only cell of its row."""
     if isinstance(value, str):
         is_blank_node = value[:2] == "_:" and len(value) > 2
         return Term(value[2:], ("bnode", None, None)) if is_blank_node else Term(value)

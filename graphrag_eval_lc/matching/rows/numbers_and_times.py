@@ -1,6 +1,6 @@
-"""Reading numbers, booleans, times, durations and geometries from the texts of RDF terms and of untyped cells.
+"""Reads numbers, booleans, times, durations and geometries from the texts of RDF terms and untyped cells.
 
-A value is hashable, and equal values are the same; only numbers have a tolerance as well.
+Values are hashable and compare with ``==``; only numbers also have a tolerance.
 """
 
 import math
@@ -19,10 +19,10 @@ XSD_STRING: Final = f"{XSD}string"
 WKT_LITERAL: Final = "http://www.opengis.net/ont/geosparql#wktLiteral"
 
 Number: TypeAlias = float | int | Decimal | str
-"""A float if that is exact, or its datatype is; else an int or a decimal. NaN is the text, as it must equal itself."""
+"""A float if it is exact or the datatype is one; else an int or a decimal. NaN is a text, so that it equals itself."""
 
 Value: TypeAlias = tuple[Any, ...]
-"""The value of a time, duration or geometry, after the name of its kind."""
+"""The name of its kind, then the value of a time, duration or geometry."""
 
 
 class NumberKind(IntEnum):
@@ -48,22 +48,22 @@ ABSOLUTE_TOLERANCE: Final = 1e-8
 """Numbers of any datatype are equal if they differ by at most this much."""
 
 MAX_NUMBER_LENGTH: Final = 4_000
-"""A longer lexical form is compared as text; Python does not read much longer integers either."""
+"""Longer lexical forms are compared as texts; Python's own limit for integers is not much higher."""
 
 _EXACT_DIGITS: Final = 15
-_SHORT: Final = 300  # a float has all numbers of so few characters
+_SHORT: Final = 300  # numbers of at most so many characters are within the range of a float
 _DECIMAL: Final = r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)"
 _DOUBLE: Final = re.compile(rf"{_DECIMAL}(?:[eE][+-]?[0-9]+)?")
 _FORMS: Final = (re.compile(r"[+-]?[0-9]+"), re.compile(_DECIMAL), _DOUBLE, _DOUBLE)  # by NumberKind
 _UNTYPED_NUMBER: Final = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?([eE][+-]?[0-9]+)?")
-"""As JSON writes numbers: a code such as 007 or 1_000 is a text."""
+"""A number in JSON's syntax, so that a code such as 007 or 1_000 is a text."""
 _SPECIAL: Final[Mapping[str, Number]] = {"INF": math.inf, "+INF": math.inf, "-INF": -math.inf, "NaN": "NaN"}
 _SPECIAL_NUMBERS: Final = tuple(_SPECIAL.values())
 _WHITE_SPACE: Final = " \t\n\r"
 
 
 def number_from(text: str, datatype: str | None) -> Number | None:
-    """Read a number as its datatype writes it, or as JSON does if there is none; None if ``text`` is not written so."""
+    """Read a number in the syntax of its datatype, or of JSON if it has none; None if ``text`` is not a number."""
     if len(text) > MAX_NUMBER_LENGTH:
         return None
     if datatype is None:
@@ -79,7 +79,7 @@ def number_from(text: str, datatype: str | None) -> Number | None:
 
 
 def _exact(text: str) -> Number:
-    """Return an integer or decimal; a float if it has so few digits that different numbers have different floats."""
+    """Return an integer or decimal, or a float if it has so few digits that no two numbers share a float."""
     digits = text.lstrip("+-").replace(".", "").strip("0")
     if len(digits) <= _EXACT_DIGITS and len(text) < _SHORT:
         return float(text)
@@ -91,7 +91,7 @@ _PLAIN_INTEGERS: Final = re.compile(r"(?:-?[0-9]+\n)*")
 
 
 def numbers_by_kind(texts: Sequence[str], datatype: str | None) -> dict[NumberKind, dict[str, Number]]:
-    """Return the numbers among texts by kind; without a datatype an integer is written whole, all else is a double."""
+    """Return the numbers among texts by kind; without a datatype, whole numbers are integers, others doubles."""
     kind = None if datatype is None else NUMBER_KINDS[datatype]
     form = _PLAIN_INTEGERS if kind == NumberKind.INTEGER else _PLAIN
     longest = _EXACT_DIGITS if kind is None or kind < NumberKind.DOUBLE else MAX_NUMBER_LENGTH
@@ -116,7 +116,7 @@ def numbers_are_equal(one: Number, other: Number, relative: float = 0.0) -> bool
     if isinstance(one, float) and isinstance(other, float):
         larger = max(abs(one), abs(other))
         distance, bound = abs(one - other), max(ABSOLUTE_TOLERANCE, relative * larger)
-        if abs(distance - bound) > larger * 1e-15:  # else floats are too near the bound to be sure, or infinite
+        if abs(distance - bound) > larger * 1e-15:  # nearer to the bound, or for infinities, floats are not reliable
             return distance < bound
     if one in _SPECIAL_NUMBERS or other in _SPECIAL_NUMBERS:
         return False
@@ -137,7 +137,7 @@ _BOOLEANS: Final = {"true": "true", "True": "true", "1": "true", "false": "false
 
 
 def boolean_text(text: str) -> str | None:
-    """Return an xsd:boolean, or True and False as Python writes them, as true or false; None for other texts."""
+    """Return ``true`` or ``false`` for an xsd:boolean or Python's True and False; None for other texts."""
     return _BOOLEANS.get(text.strip(_WHITE_SPACE))
 
 
@@ -154,9 +154,9 @@ _WITH_SECONDS: Final = 2  # colons
 
 
 def time_from(text: str, name: str) -> Value | None:
-    """Read a point in time, a date or a time of day, as XSD, SQL, Cypher and JSON write it; None for all else.
+    """Read a point in time, a date or a time of day, as XSD, SQL, Cypher and JSON write it; None for other texts.
 
-    With a zone it counts in UTC: a date from its start, a time of day as one of one and the same day, as in XPath.
+    Values with a zone are converted to UTC: a date by its start, a time of day on a fixed reference day, as in XPath.
     """
     kind = name.removesuffix("Stamp")
     found = _TIMES[kind].fullmatch(text.strip(_WHITE_SPACE))
@@ -174,7 +174,7 @@ def time_from(text: str, name: str) -> Value | None:
 
 
 def untyped_time_from(text: str) -> Value | None:
-    """Read a point in time, or a time of day with a zone; an id (2020-01-01-05) or verse (10:15-12) is a text."""
+    """Read a point in time, or a time of day with a zone; 2020-01-01-05 (an id) and 10:15-12 (a verse) are texts."""
     if ":" not in text or text != text.strip(_WHITE_SPACE):
         return None
     clock = _TIMES["time"].fullmatch(text)
@@ -192,7 +192,7 @@ _DURATION: Final = re.compile(
 
 
 def duration_from(text: str) -> Value | None:
-    """Read a duration as months and seconds, of which neither makes up for the other; None if ``text`` is none."""
+    """Read a duration as months and seconds, which are not converted into each other; None if ``text`` is not one."""
     found = _DURATION.fullmatch(text.strip(_WHITE_SPACE))
     if found is None:
         return None
@@ -211,7 +211,7 @@ _WORDS_AND_BRACKETS: Final = re.compile(r"[A-Z][A-Z(),#]*")
 
 
 def geometry_from(text: str) -> Value | None:
-    """Read a geo:wktLiteral: its words and brackets after its reference system, and its numbers; None if it is none."""
+    """Read a geo:wktLiteral as its reference system, words and brackets, and its numbers; None if it is not one."""
     text, crs = text.strip(_WHITE_SPACE), ""
     found = _CRS.match(text)
     if found is not None:
@@ -230,4 +230,4 @@ VALUE_READERS: Final[Mapping[str | None, tuple[str, Callable[[str], Value | None
     **{XSD + name: ("durations", duration_from) for name in ("duration", "dayTimeDuration", "yearMonthDuration")},
     WKT_LITERAL: ("wkt", geometry_from),
 }
-"""For each datatype (None: texts without one) the switch of ``ValuesConfig``, and what reads its values."""
+"""For each datatype (None: untyped texts), the switch in ``ValuesConfig`` and the function that reads its values."""

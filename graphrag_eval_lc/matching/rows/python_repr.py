@@ -1,9 +1,9 @@
-"""Reads what Python prints for values: rows as lists, tuples and dicts, RDF terms, and the objects of drivers.
+"""Reads Python's repr of values: rows as lists, tuples and dicts, RDF terms, and the objects of database drivers.
 
-Nothing is run: the text is read token by token, and only the names in the table at the end are known. Sets become
-lists; decimals, times, durations and the terms of rdflib and pyoxigraph become ``Term``s; nodes and relationships
-become dicts of their fields, which ``graph_values`` reads. ``printed_value`` and ``scalar_of_text`` read what stores
-and shells of Cypher write in the text of a cell.
+No code is executed: the text is parsed token by token, and only the names in the table at the end are known. Sets
+become lists. Decimals, times, durations and the terms of rdflib and pyoxigraph become ``Term``s. Nodes and
+relationships become dicts of their fields, which ``graph_values`` reads. ``printed_value`` and ``scalar_of_text`` read
+values that Cypher stores and shells write as the text of a cell.
 """
 
 import math
@@ -41,7 +41,7 @@ _SPECIAL: Final = re.compile(  # objects whose parts are not printed as Python's
     r"|(?P<constant>UTC|QueryBoolean true|QueryBoolean false))>",
     re.DOTALL,
 )
-# What a text that breaks off has at its end: half a value, half a part of an object, or an ellipsis after a value.
+# The end of a text that breaks off: half a value, half a part of an object, or an ellipsis after a value.
 _TORN_VALUE: Final = re.compile(
     r"""\s*+(?:[bu]?'(?:[^'\\\n]|\\.)*+\\?|[bu]?"(?:[^"\\\n]|\\.)*+\\?|-?[\w.]*(?:(?<=e)[+-])?|(?:\.\.\.|…)[\s\])}>]*+)"""
 )
@@ -60,12 +60,12 @@ _BEGINNING: Final = re.compile(
 
 
 def looks_like_repr(text: str) -> bool:
-    """Return whether a text begins as Python prints a value; the rest is not read."""
+    """Return whether the beginning of a text looks like the repr of a Python value."""
     return _BEGINNING.match(text.lstrip("\ufeff \t\r\n")) is not None
 
 
 def python_value(text: str) -> Any:
-    """Return the value that Python printed; dicts, tuples or records after each other are a list of them."""
+    """Return the value of a Python repr; several dicts, tuples or records in a row are a list."""
     if len(text) > _LONGEST:
         raise UnreadableOutput(f"a Python value of more than {_LONGEST:,} characters")
     text = text.lstrip("\ufeff").strip()
@@ -96,7 +96,7 @@ _CYPHER_KEY: Final = re.compile(r'"(?:[^"\\]|\\.)*+"?|(?<!\w)`?(?P<key>[A-Za-z_]
 
 
 def printed_value(text: str) -> Any:
-    """Return the value that a text in a cell writes as JSON, Python, AGE or Cypher do."""
+    """Return the value of a cell's text in the syntax of JSON, Python, AGE or Cypher."""
     text = text.strip()
     if text.endswith(("::vertex", "::edge", "::path")):
         text = _AGTYPE.sub("", text)
@@ -122,7 +122,7 @@ _LONGEST_SCALAR: Final = 300
 
 
 def scalar_of_text(text: str) -> Term | Point | None:
-    """Return the duration, point or time of day that a text writes; other times count by their value anyway."""
+    """Return the duration, point or time of day in a text; other times are compared by value anyway."""
     if len(text) > _LONGEST_SCALAR:
         return None
     if _CLOCK.fullmatch(text):
@@ -141,7 +141,7 @@ def scalar_of_text(text: str) -> Term | Point | None:
 
 
 class _Reader:
-    """Reads one value after the other; the next one begins at ``at``."""
+    """Parses one value after the other; the next one begins at ``at``."""
 
     def __init__(self, text: str, at: int) -> None:
         self._text = text
@@ -183,7 +183,7 @@ class _Reader:
         return tuple(items) if token == "(" else items if token == "[" else sorted(items, key=repr)
 
     def _refuse(self, torn: re.Pattern[str]) -> NoReturn:
-        """Say that what comes next is not a value, or, if it is the beginning of one, that the text breaks off."""
+        """Raise the error for text that is not a value, or that breaks off inside a value."""
         if self._open > _DEEPEST:
             raise UnreadableOutput("a Python value that is nested too deeply")
         if self._open and (torn.fullmatch(self._text, self.at) or cut_mark(self._text) is not None):
@@ -193,7 +193,7 @@ class _Reader:
         raise UnreadableOutput(f"not a Python value from character {self.at + 1:,} on")
 
     def _takes(self, sign: str) -> bool:
-        """Pass over white space, and over a sign if it comes next."""
+        """Skip white space, and ``sign`` if it comes next; return whether it did."""
         while self._text[self.at : self.at + 1].isspace():
             self.at += 1
         if not self._text.startswith(sign, self.at):
@@ -204,7 +204,7 @@ class _Reader:
     def _items(
         self, closing: str, keyword: re.Pattern[str] | None = None, *, sign: str = ","
     ) -> tuple[list[Any], dict[str, Any]]:
-        """Read what is between brackets, with a sign between them: values, and those with a key or keyword."""
+        """Read what is between brackets, separated by ``sign``: plain values, and values with a key or keyword."""
         self._open += 1
         items: list[Any] = []
         named: dict[str, Any] = {}
@@ -284,7 +284,7 @@ def _timezone(offset: Term, _name: str = "") -> timezone:
 
 
 def duration_text(months: int, seconds: Decimal) -> str:
-    """Return a duration as XSD writes it, and one of months and seconds with different signs as Neo4j does."""
+    """Return a duration in XSD's syntax, or in Neo4j's if months and seconds have different signs."""
     if months <= 0 and seconds <= 0 and (months or seconds):
         return f"-{duration_text(-months, -seconds)}"
     return f"P{f'{months}M' if months else ''}T{seconds.normalize():f}S"
@@ -303,7 +303,7 @@ def _date_time(*parts: int, tzinfo: Any = None, fold: int = 0) -> str:
 
 
 def _row(*pairs: Any, **cells: Any) -> dict[str, Any]:
-    """Read a row that is printed as a dict, pairs, keywords, or values and the positions of their names (BigQuery)."""
+    """Read a row that is printed as a dict, pairs, keywords, or values with the positions of their names (BigQuery)."""
     if len(pairs) == 2:
         return {str(name): pairs[0][at] for name, at in pairs[1].items()}
     return {str(key): value for key, value in (dict(*pairs) | cells).items()}

@@ -1,4 +1,4 @@
-"""Finds the form of an output: tries the readers that may read it in order, and looks for what says that it is cut."""
+"""Reads an output of unknown form: tries the possible readers in order, and looks for signs that it is cut."""
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -35,15 +35,15 @@ Value = TypeVar("Value")
 
 _DEEPEST: Final = 4
 _NEXT_TO_TEXT: Final = " next to a sentence"
-_LONGEST_TAIL: Final = 20_000  # so far from the end a server's notice is looked for
+_LONGEST_TAIL: Final = 20_000  # characters at the end in which a server's notice is searched
 
 
 def read_sparql_results(output: Any, *, format: OutputFormat | None = None, path: str | None = None) -> SparqlResults:
-    """Read the results of a query in any form that tools return them in; ``form`` of the results says in which.
+    """Read the results of a query in any form that tools return; ``form`` of the returned results names it.
 
-    ``format`` is the form if it is known, as in ``OutputConfig``; ``path`` the keys on the way to the results in a JSON
-    output, such as ``result.rows``. Raises UnreadableOutput if there are no results or several that may be meant,
-    CutOutput if they end too early, and ValueError for an unknown format.
+    ``format`` is the form if you know it, as in ``OutputConfig``. ``path`` has the keys that lead to the results in a
+    JSON output, such as ``result.rows``. Raises UnreadableOutput without results or if it is unclear which are
+    meant, CutOutput if they end too early, and ValueError for an unknown format.
     """
     if format is not None and format not in get_args(OutputFormat):
         raise ValueError(f"unknown format {format!r:.40}; the formats are {', '.join(get_args(OutputFormat))}")
@@ -53,7 +53,7 @@ def read_sparql_results(output: Any, *, format: OutputFormat | None = None, path
 
 
 def _first_readable(output: Any, readers: Iterable[Callable[[Any], Value]]) -> Value:
-    """Return what the first reader that can read an output returns; if none can, raise what the first one found."""
+    """Return the result of the first reader that can read an output; if none can, raise the error of the first one."""
     first: UnreadableOutput | None = None
     for read in readers:
         try:
@@ -68,11 +68,11 @@ def _first_readable(output: Any, readers: Iterable[Callable[[Any], Value]]) -> V
 
 
 Readers = Callable[[str, ReadText], Iterable[ReadText]]
-"""Returns the readers that may read a text, in the order in which they are tried; the second reads texts inside it."""
+"""Receives a text and the function that reads texts inside it; returns the readers to try, in order."""
 
 
 def _read(output: Any, depth: int = 0, readers: Readers | None = None) -> SparqlResults:
-    """Read an output with those readers, by default with those of all forms."""
+    """Read an output with ``readers``, by default those of all forms."""
     read_text = partial(_read, depth=depth + 1, readers=readers)
     if not isinstance(output, str):
         return results_in(output, read_text)
@@ -110,7 +110,7 @@ def _readers_of_forms(text: str, read_text: ReadText) -> Iterator[ReadText]:
         yield _read_lines
     if text_forms.looks_like_xml(text):
         yield text_forms.read_xml
-        if text.rstrip()[-1:] == ">":  # else a sentence may follow
+        if text.rstrip()[-1:] == ">":  # otherwise a sentence may follow
             return
     if looks_like_repr(text):
         yield partial(_read_repr, read_text=read_text)
@@ -138,7 +138,7 @@ _ERROR: Final = re.compile(
 )
 
 
-# But what Python prints as tuples, objects, names or texts in single quotation marks; NaN and Infinity are JSON.
+# Excludes Python's tuples, objects, names and texts in single quotation marks; NaN and Infinity count as JSON.
 _JSON: Final = re.compile(
     r"""[\ufeff \t\r\n]{0,200}(?:"|\{(?!\s{0,100}')|\[(?!\s{0,100}(?:[<('A-HJ-MO-Z]|\{\s{0,100}')))"""
 )
@@ -153,7 +153,7 @@ _SINGLE: Final = re.compile(
 
 
 def _single(found: re.Match[str]) -> SparqlResults:
-    """Return a lone value: a truth value, a number, an IRI, a word in quotation marks, or how a tool prints an ASK."""
+    """Return a single value: a truth value, a number, an IRI, a quoted word, or a tool's text for an ASK result."""
     if found["truths"]:
         raise UnreadableOutput("several truth values")
     if found["answer"]:
@@ -165,7 +165,7 @@ def _single(found: re.Match[str]) -> SparqlResults:
 
 
 def _read_lines(text: str) -> SparqlResults:
-    """Read one row a line, as JSON or as Python shows it."""
+    """Read one row per line, as JSON or as a Python repr."""
     rows: list[Any] = []
     lines = [line for line in text.removeprefix("\ufeff").split("\n") if line.strip()]
     for at, line in enumerate(lines, start=1):
@@ -189,7 +189,7 @@ def _read_repr(text: str, read_text: ReadText) -> SparqlResults:
     try:
         value = python_value(text)
     except CutOutput:
-        if re.match(r"[^'\"(<A-Z]*['(<A-Z]", text) is None:  # rather JSON, which is known not to break off
+        if re.match(r"[^'\"(<A-Z]*['(<A-Z]", text) is None:  # more like JSON, which is known not to break off
             raise UnreadableOutput("not JSON or a Python value") from None
         raise
     results = results_in(value, read_text)
@@ -211,7 +211,7 @@ _TOKEN: Final = re.compile(
 
 
 def _read_fence(text: str, read_text: ReadText) -> SparqlResults:
-    """Read the results in the one code fence that has some; fences of queries are passed over."""
+    """Read the results in the only code fence that has some; fences with queries are skipped."""
     fences = [fence for fence in _FENCE.finditer(text) if fence[2].lower() not in _QUERIES]
     results = _one_of((fence[3][1:] + fence[4][:1] for fence in fences), read_text, _FENCE.sub(" ", text))
     if not fences[-1][4] and not results.has_end:
@@ -220,7 +220,7 @@ def _read_fence(text: str, read_text: ReadText) -> SparqlResults:
 
 
 def _read_sentence(text: str, read_text: ReadText) -> SparqlResults:
-    """Read the one value or XML in a text that is results."""
+    """Read the only JSON value, Python value or XML in a text that is results."""
 
     def read(piece: str) -> SparqlResults:
         results = read_text(piece)
@@ -233,7 +233,7 @@ def _read_sentence(text: str, read_text: ReadText) -> SparqlResults:
 
 
 def _pieces(text: str) -> Iterator[str]:
-    """Yield what is in brackets or in XML, with what is in them; what is never closed goes to the end of the text."""
+    """Yield the bracketed or XML parts of a text; a part that is never closed extends to the end."""
     at = 0
     while piece := _PIECE.search(text, at):
         depth, at = 0, len(text)
@@ -246,7 +246,7 @@ def _pieces(text: str) -> Iterator[str]:
 
 
 def _one_of(pieces: Iterable[str], read: ReadText, text: str) -> SparqlResults:
-    """Return the results of the one piece of a text that has some; a piece that is cut makes all cut, as words do."""
+    """Return the results of the only piece that has some; a cut piece, or a note about a cut, makes the output cut."""
     found: list[SparqlResults] = []
     problem = UnreadableOutput("a text without results")
     for piece in islice(pieces, 20):
@@ -263,7 +263,7 @@ def _one_of(pieces: Iterable[str], read: ReadText, text: str) -> SparqlResults:
     raise UnreadableOutput(f"a text with {len(found)} things that may be the results") if found else problem
 
 
-# What a server or a proxy writes after the results if a query breaks off: the first line of it.
+# The first line of the notice that a server or proxy writes after the results if a query breaks off.
 _NOTICE: Final = re.compile(
     r"""(?:^|(?<=[}\]]))[ \t,]*(?:(?:\#+[ ]*)?query[ ](?:cancell?ed|aborted|killed|failed|timed[ ]out|timeout)\b.*
     |(?:\[)?(?:[a-z_$][\w$]*\.)*\w*(?:error|exception)\]?(?:[ ]\d+)?(?::?[ ].*:.*|:[ ].*|$)
@@ -276,7 +276,7 @@ _TRACE_OR_HTML: Final = re.compile(r"^(?:\s+at [\w.$<>]+\(|traceback \()|<(?:!do
 
 
 def _refuse_notice(text: str, read: ReadText) -> None:
-    """Raise CutOutput for results after which a server wrote that the query broke off."""
+    """Raise CutOutput if a server's notice after the results says that the query broke off."""
     notice = _NOTICE.search(text, max(1, len(text) - _LONGEST_TAIL))
     if notice is None or not (before := text[: notice.start()]).strip():
         return
@@ -290,7 +290,7 @@ def _refuse_notice(text: str, read: ReadText) -> None:
 
 
 def read_declared_cells(text: str, read_cells: ReadText) -> SparqlResults:
-    """Read a text that is declared to be CSV or TSV, also of one column, unless it begins as another form."""
+    """Read a text declared as CSV or TSV, even with one column, unless it begins like another form."""
     read = partial(_read, readers=lambda text, read_text: [read_cells])
     is_other = text.lstrip("\ufeff \t\r\n")[:1] in ("{", "[", "<", "`", "|")
     return _first_readable(text, (read_sparql_results, read) if is_other else (read, read_sparql_results))
@@ -310,7 +310,7 @@ _OF_TEXTS: Final[Mapping[str, ReadText]] = {
 
 
 def _read_as(format: OutputFormat, output: Any) -> SparqlResults:
-    """Read an output as what it is declared to be, and as nothing else."""
+    """Read an output in the declared format only."""
     try:
         if format in _OF_JSON:
             return _OF_JSON[format](parsed_json(output) if isinstance(output, str) else output)
@@ -329,7 +329,7 @@ _GRAPH_COLUMNS: Final = ("subject", "predicate", "object", "graph")
 
 
 def read_graph(output: Any) -> SparqlResults:
-    """Read an RDF graph in any syntax, or as rows of its triples; its columns are subject, predicate, object, graph."""
+    """Read an RDF graph in any syntax, or as rows of triples; the columns are subject, predicate, object, graph."""
     text = output if isinstance(output, str) else json_text(output)
     results = _first_readable(text, (partial(_read, readers=_readers_of_graphs), _read))
     if results.is_graph:
@@ -353,7 +353,7 @@ def _readers_of_graphs(text: str, read_text: ReadText) -> Iterator[ReadText]:
 
 
 def _read_json_ld(text: str, read_text: ReadText) -> SparqlResults:
-    """Read a graph in JSON-LD, or the text of a graph in other JSON."""
+    """Read a graph in JSON-LD, or a graph that is a text inside other JSON."""
     value = parsed_json(text)
     parts = value if isinstance(value, list) else [value]
     if not any(parts) or any(str(key)[:1] == "@" for part in parts if isinstance(part, Mapping) for key in part):

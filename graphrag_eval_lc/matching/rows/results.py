@@ -1,4 +1,4 @@
-"""Results of queries as columns of terms, and reading SPARQL 1.1 JSON into them."""
+"""The results of queries as columns of terms, and the reader of SPARQL 1.1 JSON."""
 
 import json
 import re
@@ -19,7 +19,7 @@ SPARQL_RESULTS: Final = "application/sparql-results+json"
 """The media type of SPARQL 1.1 JSON results."""
 
 SPARQL_JSON: Final = "SPARQL JSON"
-"""The form of results that are SPARQL 1.1 JSON as it is specified."""
+"""The form of results that follow the specification of SPARQL 1.1 JSON."""
 
 Shape: TypeAlias = tuple[str, str | None, str | None]
 """Type (uri, literal, bnode, triple; empty if unbound), datatype and language tag of a term."""
@@ -37,7 +37,7 @@ class Term(NamedTuple):
 
     @property
     def readable(self) -> str:
-        """The term for people: a blank node after ``_:``, a literal in quotes, as it may have spaces."""
+        """The term for messages: a blank node with ``_:``, a literal in quotation marks."""
         kind = self.shape[0]
         if kind == "uri":
             return self.text
@@ -53,13 +53,13 @@ class Triple(NamedTuple):
 
     @property
     def readable(self) -> str:
-        """The triple as N-Triples 1.2 has it, but IRIs without brackets."""
+        """The triple in the syntax of N-Triples 1.2, but with IRIs without brackets."""
         return f"<<( {' '.join(part.readable for part in self)} )>>"
 
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """A point: the number of its reference system, if the form says it, and its coordinates, x or longitude first."""
+    """A point: the number of its reference system, if it is known, and its coordinates, x or longitude first."""
 
     srid: int | None
     coordinates: tuple[float, ...]
@@ -69,7 +69,7 @@ UNBOUND: Final = Term("", UNBOUND_SHAPE)
 
 
 def term_of_value(value: str | float | Decimal) -> Term:
-    """Return a text, number or boolean as a term; only booleans and infinities have a type."""
+    """Return a text, number or boolean as a term; only booleans and infinities get a datatype."""
     if isinstance(value, str):
         return Term(value)
     if isinstance(value, bool):
@@ -82,12 +82,12 @@ def term_of_value(value: str | float | Decimal) -> Term:
 
 @dataclass(slots=True)
 class TermColumn:
-    """The terms of one column; it is not changed once it is read.
+    """The terms of one column. It is not changed after it was read.
 
     Attributes:
         texts: The text of each cell.
-        shapes: The shape of each cell, or the one of all cells, as nearly always.
-        structures: The triple terms and values of a property graph, by row; their text shows them to people.
+        shapes: The shape of each cell or, in nearly all cases, the single shape of all cells.
+        structures: By row: triple terms and values of a property graph; ``texts`` has a readable text for them.
     """
 
     texts: list[str]
@@ -96,7 +96,7 @@ class TermColumn:
 
     @property
     def is_plain(self) -> bool:
-        """Whether all cells are IRIs, or literals of one type."""
+        """Whether all cells are IRIs, or all are literals of one type."""
         return not isinstance(self.shapes, list) and self.shapes[0] != "bnode" and not self.structures
 
     def kind(self, row: int) -> str:
@@ -104,7 +104,7 @@ class TermColumn:
         return self.shapes[row][0] if isinstance(self.shapes, list) else self.shapes[0]
 
     def is_iri(self, row: int) -> bool:
-        """Return whether a cell is an IRI, or in a form without types a text that can only be one."""
+        """Return whether a cell is an IRI; in a form without types, whether its text can only be an IRI."""
         return self.kind(row) == "uri" or (self.kind(row) == "literal" and bool(_IRI.fullmatch(self.texts[row])))
 
     def readable(self, row: int) -> str | None:
@@ -115,18 +115,18 @@ class TermColumn:
 
 @dataclass(frozen=True, slots=True)
 class SparqlResults:
-    """The outcome of a query, read and checked once, for any number of comparisons.
+    """The results of a query, read and checked once for any number of comparisons.
 
     Attributes:
-        columns: The columns by the name of their variable, without those that cannot be read.
-        row_count: Number of rows.
-        boolean: The answer of an ASK query; None for all else.
-        notes: What was read although it is not as the standard has it: phrases for people.
-        faults: Why a column cannot be read, by its name.
-        form: What they were read from, such as "W3C CSV".
-        is_untyped: Whether that form has texts without types, so that IRIs and literals look alike.
-        is_graph: Whether they are a graph: subject, predicate and object of its triples, which match by name only.
-        has_end: Whether the form has a mark of its end, so that it shows if rows are missing.
+        columns: The columns by variable name, without those that cannot be read.
+        row_count: The number of rows.
+        boolean: The answer of an ASK query; None for other queries.
+        notes: Phrases for messages on what was read although it deviates from the standard.
+        faults: By column name: why the column cannot be read.
+        form: The form of the output, such as "W3C CSV".
+        is_untyped: Whether cells have no types in this form, so that IRIs and literals look the same.
+        is_graph: Whether they are the triples of a graph: subject, predicate and object match by name only.
+        has_end: Whether the form has an end mark, so that missing rows are noticed.
     """
 
     columns: dict[str, TermColumn]
@@ -141,16 +141,16 @@ class SparqlResults:
 
     @property
     def variables(self) -> tuple[str, ...]:
-        """The names of the columns; those that cannot be read come last."""
+        """The names of all columns; unreadable ones come last."""
         return (*self.columns, *self.faults)
 
     @property
     def is_headless(self) -> bool:
-        """Whether nothing names the columns: it has no rows, and the form has no header, as ``[]``."""
+        """Whether the columns are unknown, for lack of both rows and a header, as in ``[]``."""
         return not self.columns and not self.row_count and self.boolean is None and self.form != SPARQL_JSON
 
     def fault_of(self, name: str) -> str:
-        """Return a phrase that says why a column cannot be read."""
+        """Return a phrase on why a column cannot be read."""
         return f"column `{name}` cannot be read: {self.faults[name]}"
 
 
@@ -158,9 +158,9 @@ ReadText = Callable[[str], SparqlResults]
 
 
 def parse_sparql_results(output: Any) -> SparqlResults:
-    """Read SPARQL 1.1 JSON of a SELECT or ASK query, as a text or parsed; UnreadableOutput is raised for all else.
+    """Read SPARQL 1.1 JSON of a SELECT or ASK query, as a text or parsed; raise UnreadableOutput for anything else.
 
-    Cells that are nearly RDF terms are read, with a note; a column with any other cell is kept by its name alone.
+    Cells that are nearly RDF terms are read with a note. If a column has any other cell, only its name is kept.
     """
     document = parsed_json(output) if isinstance(output, str) else output
     if not isinstance(document, Mapping):
@@ -174,7 +174,7 @@ def parse_sparql_results(output: Any) -> SparqlResults:
 
 
 def sparql_object(document: Mapping[Any, Any]) -> SparqlResults | None:
-    """Return the results of SPARQL 1.1 JSON, also without a head or with a truth value as a text; else None."""
+    """Return the results in SPARQL 1.1 JSON, even without a head or with a truth value as a text; None for others."""
     head, holder, form = document.get("head"), document.get("results"), SPARQL_JSON
     if "boolean" in document and ("head" in document or len(document) == 1):
         answer = {"true": True, "false": False}.get(str(document["boolean"]).lower())
@@ -199,7 +199,7 @@ def sparql_object(document: Mapping[Any, Any]) -> SparqlResults | None:
 
 
 def results_from_bindings(variables: Sequence[str] | None, bindings: Sequence[Mapping[str, Any]]) -> SparqlResults:
-    """Return the results of rows of terms as SPARQL 1.1 JSON has them; without variables, all that the rows have."""
+    """Return the results in bindings of SPARQL 1.1 JSON; without ``variables``, all names in the rows are columns."""
     if variables is None:
         variables = [name for binding in bindings for name in binding if isinstance(name, str)]
     require_unicode(variables)
@@ -210,7 +210,7 @@ def results_from_bindings(variables: Sequence[str] | None, bindings: Sequence[Ma
     for name in dict.fromkeys(variables):
         try:
             cells: list[Any] = list(map(itemgetter(name), bindings))
-        except KeyError:  # of an unbound cell
+        except KeyError:  # a row has an unbound cell
             cells = [binding.get(name) for binding in bindings]
         try:
             columns[name] = _plain_column(cells)
@@ -233,7 +233,7 @@ def results_from_bindings(variables: Sequence[str] | None, bindings: Sequence[Ma
 
 
 def column_of(terms: Iterable[Term | Triple]) -> TermColumn:
-    """Return the column of terms, which has one object for equal shapes, as tables may be large."""
+    """Return terms as a column; equal shapes share one object, as tables may be large."""
     texts: list[str] = []
     shapes: list[Shape] = []
     structures: dict[int, Triple] = {}
@@ -248,7 +248,7 @@ def column_of(terms: Iterable[Term | Triple]) -> TermColumn:
 
 
 def distinct_names(names: Sequence[str]) -> list[str]:
-    """Return the names of columns, of which the second with the same name, as in a join, gets a number."""
+    """Return the names of columns; a repeated name, as after a join, gets a number."""
     found: dict[str, None] = {}
     for name in names:
         numbered = (f"{name} ({at})" for at in range(2, len(names) + 1))
@@ -257,7 +257,7 @@ def distinct_names(names: Sequence[str]) -> list[str]:
 
 
 def require_unicode(texts: Iterable[str]) -> None:
-    """Raise UnreadableOutput if a text has an unpaired surrogate, which cannot be written."""
+    """Raise UnreadableOutput if a text has a lone surrogate, which cannot be encoded."""
     joined = "\n".join(texts)
     if not joined.isascii():
         try:
@@ -273,7 +273,7 @@ _FEW_CELLS: Final = 20
 
 
 def _plain_column(cells: Sequence[Any]) -> TermColumn:
-    """Read a column of plain terms quickly; raise ``_NOT_PLAIN`` if a cell is none."""
+    """Read a column of plain terms, fast; raise ``_NOT_PLAIN`` if a cell is anything else."""
     are_alike = False  # apart from their values
     if len(cells) > _FEW_CELLS:
         with suppress(TypeError, KeyError, AttributeError):  # some cells are unbound, or have other keys
@@ -299,17 +299,17 @@ def _plain_column(cells: Sequence[Any]) -> TermColumn:
     return TermColumn(texts, shapes[0] if len(known) == 1 else shapes)
 
 
-_DEEPEST: Final = 4  # of triple terms in triple terms, as parts may hold the same object repeatedly
+_DEEPEST: Final = 4  # levels of nested triple terms; bounded, as parts may hold the same object repeatedly
 _PARTS: Final = (("subject", "s"), ("predicate", "p", "property"), ("object", "o"))
-"""The keys of a triple's parts as RDF 1.2, RDF4J and old Jena write them."""
+"""The keys of a triple's parts in RDF 1.2, RDF4J and old versions of Jena."""
 
-# With a scheme that leaves no doubt; "Oslo:Norway" is a text.
+# Only unmistakable schemes: "Oslo:Norway" is a text.
 _IRI: Final = re.compile(r"(?:[A-Za-z][A-Za-z0-9+.-]*://|urn:)[^\s<>\"{}|\\^`]+")
 _BLANK_NODE: Final = re.compile(r"_:\S+")
 
 
 def term_of(cell: Any, depth: int = 0) -> Term | Triple:
-    """Return the term of a cell, also of a bare value, one without a type, and a number or boolean as value."""
+    """Return the term in a cell, which may also be a bare value, lack a type, or have a number or boolean as value."""
     if isinstance(cell, str | int | float):
         cell = {"value": cell}
     if isinstance(cell, Term | Triple):

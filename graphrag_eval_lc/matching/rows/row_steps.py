@@ -1,4 +1,4 @@
-"""The step kind rows: comparing, checking and drafting the steps that query a graph or a database."""
+"""The step kind rows: compares, checks and drafts steps that query a graph or a database."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -38,13 +38,13 @@ SPARQL_QUERY: Final = "sparql_query"
 CYPHER_QUERY: Final = "cypher_query"
 SQL_DB_QUERY: Final = "sql_db_query"
 ROW_TOOLS: Final = (CYPHER_QUERY, "read_neo4j_cypher", SQL_DB_QUERY)
-"""The names of steps other than ``sparql_query`` that return rows: tools of Neo4j, its MCP server, LangChain."""
+"""Names of steps that return rows, other than ``sparql_query``: tools of Neo4j, its MCP server and LangChain."""
 
 Read = Callable[[Any], SparqlResults]
 
 
 def _declared(read: Callable[[str], SparqlResults]) -> Read:
-    """Return a reader of outputs that their media type declares to be CSV or TSV."""
+    """Return a reader of outputs whose media type declares CSV or TSV."""
     return lambda output: read_declared_cells(output, read) if isinstance(output, str) else read_sparql_results(output)
 
 
@@ -55,7 +55,7 @@ _MEDIA_TYPES: Final[Mapping[str, _MediaType]] = {
     SPARQL_RESULTS: (SPARQL_JSON, read_sparql_results, (SPARQL_JSON,)),
     "text/csv": ("CSV", _declared(read_csv), ("W3C CSV",)),
     "text/tab-separated-values": _TSV,
-    "text/tsv": _TSV,  # as many write it
+    "text/tsv": _TSV,  # not registered, but common
     "application/sparql-results+xml": ("SPARQL results in XML", read_sparql_results, ("W3C XML",)),
     "text/boolean": ("a truth value", read_sparql_results, ()),
     **{media_type: (title, read_graph, ()) for media_type, title in GRAPHS.items()},
@@ -72,32 +72,32 @@ def _is_of_sql(step: StepView) -> bool:
 
 
 def _read_sql_output(output: Any, format: OutputFormat | None = None) -> SparqlResults:
-    """Read an output of LangChain's SQL tool, whose empty text means no rows."""
+    """Read an output of LangChain's SQL tool, which returns an empty text for a result without rows."""
     if isinstance(output, str) and not output.strip():
         form = f"an empty text, as {SQL_DB_QUERY} returns for no rows"
         return SparqlResults({}, 0, form=form, is_untyped=True)
     return read_sparql_results(output, format=format)
 
 
-@cache  # steps keep their results by the function that read them
+@cache  # steps cache results by the function that reads them, so it must be the same object each time
 def _reader(is_of_sql: bool, format: OutputFormat | None = None) -> Read:
     read = _read_sql_output if is_of_sql else read_sparql_results
     return read if format is None else partial(read, format=format)
 
 
 def _reader_for(reference: StepView) -> Read:
-    """Return the function that reads outputs as the media type of a reference step says."""
+    """Return the function that reads outputs of a reference step's media type."""
     known = _MEDIA_TYPES.get(_media_type_of(reference))
     return known[1] if known else _reader(_is_of_sql(reference))
 
 
 def reference_results(reference: StepView) -> SparqlResults:
-    """Return the results of a reference step, read as its media type says, else in the form that they have."""
+    """Return the results of a reference step, read by its media type; without one, in any form."""
     return reference.parsed(_reader_for(reference))
 
 
 def step_results(step: StepView, read: Read | None = None) -> SparqlResults:
-    """Return the results of a step, read as ``steps.outputs`` says, else by ``read`` or in whatever form they have."""
+    """Return the results of a step, read as ``steps.outputs`` declares, else by ``read``, else in any form."""
     declared, cut = step.declared and step.declared.format, step.cut_by_capture
     try:
         results = step.parsed(read if read and not declared else _reader(_is_of_sql(step), declared))
@@ -106,12 +106,12 @@ def step_results(step: StepView, read: Read | None = None) -> SparqlResults:
             raise
         raise CutOutput(f"{cut}, and what is left is {problem}") from None
     if cut is not None and not results.has_end:
-        raise CutOutput(cut)  # nothing marks the end of these
+        raise CutOutput(cut)  # the form has no end mark, so the cut would go unnoticed
     return results
 
 
 def actual_results(actual: StepView, reference: StepView) -> SparqlResults:
-    """Return the results of a step; what is not an evident table is read as the reference's media type says."""
+    """Return the results of a step; unless it is clearly a table, it is read by the reference's media type."""
     read = _reader_for(reference)
     try:
         return step_results(actual, read if read is read_graph else None)
@@ -123,7 +123,7 @@ def actual_results(actual: StepView, reference: StepView) -> SparqlResults:
 
 
 def media_type_of_form(results: SparqlResults, output: Any) -> str | None:
-    """Return the media type of an output as it is; None if there is none for its form, such as Python's repr."""
+    """Return the media type that an output actually has; None if its form has none, such as Python's repr."""
     found = (media_type for media_type, (_, _, forms) in _MEDIA_TYPES.items() if results.form in forms)
     return next(found, JSON_MEDIA_TYPE if _is_json(output) else None)
 
@@ -136,7 +136,7 @@ def _is_json(output: Any) -> bool:
 
 
 def match_row_steps(reference: StepView, actual: StepView) -> StepScore:
-    """Compare the outputs of two steps that return rows; the same text is a match, whatever it is."""
+    """Compare the outputs of two steps that return rows; equal texts match, whatever they are."""
     try:
         options = reference.once(comparison_options)
     except ValueError as problem:
@@ -172,7 +172,7 @@ def compare_row_steps(reference: StepView, actual: StepView, options: Mapping[st
 
 
 def _as_meant(found: SparqlResults, expected: SparqlResults, required: Any) -> SparqlResults:
-    """Return results that may be read in two ways as the reference says."""
+    """Return results that can be read in two ways in the way that fits the reference."""
     columns, count = list(found.columns.values()), found.row_count
     wanted = required if isinstance(required, list | tuple) else expected.variables
     if count > 1 and found.form.startswith("an array of arrays"):
@@ -198,11 +198,11 @@ def _as_meant(found: SparqlResults, expected: SparqlResults, required: Any) -> S
     return results_of_rows([{"values": value} for [value] in lists])
 
 
-_SHORTEST_CUT_CELL: Final = 50  # LangChain's SQL tool cuts after the last word that fits, by default into 300
+_SHORTEST_CUT_CELL: Final = 50  # LangChain's SQL tool cuts cells after a word, by default within 300 characters
 
 
 def _with_whole_cells(results: SparqlResults, expected: SparqlResults) -> SparqlResults:
-    """Return results in which texts that the tool cut are those of the reference that begin so."""
+    """Return results in which a text that the tool cut is replaced by the reference's text with that beginning."""
     known = {text for column in expected.columns.values() for text in column.texts}
     ends = {text for column in results.columns.values() for text in column.texts if text.endswith("...")} - known
     cut = [text for text in ends if len(text) >= _SHORTEST_CUT_CELL]
@@ -217,7 +217,7 @@ def _with_whole_cells(results: SparqlResults, expected: SparqlResults) -> Sparql
 
 
 def comparison_options(reference: StepView) -> dict[str, Any]:
-    """Return how a reference step says to compare, as arguments of ``compare_sparql_results``."""
+    """Return the options of a reference step as arguments of ``compare_sparql_results``."""
     options: dict[str, Any] = {"ordered": False, "ignore_duplicates": True, "strict": False}
     options |= {key: given for key in options if (given := reference.get(key)) is not None}
     for key, given in options.items():
@@ -237,7 +237,7 @@ _STORE: Final = "Store what the store returns."
 
 
 def check_rows_step(step: StepView) -> Iterator[Finding]:
-    """Find columns that the reference output lacks or that cannot be read, and references that say little."""
+    """Report required columns that are missing or unreadable, and references that almost any result would match."""
     results = reference_results(step)
     yield from _form_findings(step, results)
     if results.boolean is not None:
@@ -260,7 +260,7 @@ def check_rows_step(step: StepView) -> Iterator[Finding]:
 
 
 def _form_findings(step: StepView, results: SparqlResults) -> Iterator[Finding]:
-    """Find results in another form than the media type says, and those without types if types are compared."""
+    """Report results in a form other than the media type, and untyped results if types are compared."""
     output, media_type, name = step.get("output"), _media_type_of(step), step.get("name")
     title, _, forms = _MEDIA_TYPES.get(media_type, ("JSON", read_sparql_results, ()))
     if _is_json(output) if media_type == JSON_MEDIA_TYPE else not forms or results.form in forms:
@@ -300,7 +300,7 @@ ROWS = StepKind(
     key="rows",
     title="SPARQL results",
     serves=((SPARQL_QUERY, SPARQL_RESULTS), *((None, media_type) for media_type in _MEDIA_TYPES)),
-    # Of these, only outputs that can be read as rows are rows: a sentence is compared as a text.
+    # Steps of these names return rows only if the output can be read as rows: a sentence is compared as a text.
     serves_where=(
         *(ServedWhere(name=name, reads=read) for name, read in _READS.items()),
         *(ServedWhere(name=name, media_type=JSON_MEDIA_TYPE, reads=read) for name, read in _READS.items()),

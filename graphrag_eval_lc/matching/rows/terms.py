@@ -1,8 +1,8 @@
-"""The value of each cell as an integer, its key: equal keys are equal cells, for verdict, reason and grade alike.
+"""Turns each cell into an integer key: cells are equal if their keys are, in the verdict, the reason and the grade.
 
-A cell counts by the value in its value space (number, boolean, time, duration, geometry, IRI), all else by its text. A
-number within the tolerance has the key of the nearest number of the reference, so that equality is transitive. A value
-that the reference does not have equals a text of the reference that is written like it.
+Numbers, booleans, times, durations, geometries and IRIs are compared by value, anything else by its text. A number
+within the tolerance gets the key of the nearest number of the reference, so that equality is transitive. A value that
+the reference lacks equals a text of the reference that is written in the same way.
 """
 
 import re
@@ -43,14 +43,14 @@ from graphrag_eval_lc.matching.rows.results import NO_LITERALS, Shape, SparqlRes
 from graphrag_eval_lc.records import relative_tolerance
 
 RowsAs: TypeAlias = Literal["set", "bag", "list"]
-"""How rows count: without duplicates, with them, or with their order too."""
+"""How rows are compared: without duplicates, with duplicates, or in order too."""
 
 Tolerance: TypeAlias = float | Mapping[str, float]
-"""A relative tolerance from 0 to below 1 for all numbers but integers, or those of ``float`` and ``double``."""
+"""A relative tolerance, from 0 to below 1, for all numbers except integers; or one by datatype (float, double)."""
 
 
 class Tolerances(NamedTuple):
-    """The relative tolerances of the kinds of numbers, in the order of ``NumberKind``; of two the looser counts."""
+    """The relative tolerances by kind of number, in the order of ``NumberKind``; between kinds, the looser counts."""
 
     integer: float = 0.0
     decimal: float = 0.0
@@ -59,7 +59,7 @@ class Tolerances(NamedTuple):
 
     @classmethod
     def of(cls, tolerance: Tolerance | None, *, strict: bool = False) -> "Tolerances":
-        """Return the tolerances of an argument; if RDF terms are compared, only one for all numbers counts."""
+        """Return the tolerances for an argument; if ``strict``, only a single number counts."""
         if tolerance is not None and not isinstance(tolerance, Mapping):
             every = relative_tolerance(tolerance)
             return cls(0.0, every, every, every)
@@ -68,7 +68,7 @@ class Tolerances(NamedTuple):
 
 
 def value_rules(values: Mapping[str, bool] | ValuesConfig | None) -> ValuesConfig:
-    """Return which terms are compared by value, of those switched on and off by name; a ValueError for other names."""
+    """Return which kinds of terms are compared by value; raise a ValueError for an unknown name."""
     if isinstance(values, ValuesConfig):
         return values
     return _checked("values", ValuesConfig, values) if values else _DEFAULT_VALUES
@@ -78,7 +78,7 @@ Section = TypeVar("Section", bound=BaseModel)
 
 
 def _checked(name: str, section: type[Section], given: Mapping[str, Any]) -> Section:
-    """Return an argument as a section of the config, or report in one line what is wrong with it."""
+    """Return an argument as a section of the config; raise a one-line ValueError if it is wrong."""
     try:
         return section.model_validate(dict(given))
     except ValidationError as problem:
@@ -93,7 +93,7 @@ _DEFAULT_VALUES: Final = ValuesConfig()
 
 
 class Rules(NamedTuple):
-    """How two results are compared; if strictly, by RDF terms and not by values alone."""
+    """The options by which two results are compared; if ``strict``, as RDF terms and not only by value."""
 
     rows_as: RowsAs = "set"
     strict: bool = False
@@ -114,7 +114,7 @@ class KeyColumn(NamedTuple):
 
 
 class _NumberKeys:
-    """The keys of the reference's numbers, each of which is the key of the actual numbers that are near it, too."""
+    """The keys of the reference's numbers; actual numbers within the tolerance get the key of the nearest one."""
 
     def __init__(self, tolerances: Tolerances, new_key: Iterator[int]) -> None:
         self._tolerances, self._new_key = tolerances, new_key
@@ -124,14 +124,14 @@ class _NumberKeys:
         self._sorted: dict[NumberKind, list[Any]] = {}
 
     def add(self, numbers: Collection[Number], kind: NumberKind) -> list[int]:
-        """Return the keys of numbers of the reference; all are added before any number is looked up."""
+        """Return new keys for numbers of the reference. Add all of them before the first call of ``find``."""
         self._of_kind.setdefault(kind, []).extend(numbers)
         return list(map(self._keys.setdefault, numbers, self._new_key))
 
     def find(
         self, numbers: Collection[Number], kind: NumberKind, written: Iterable[int | None] = repeat(None)
     ) -> list[int]:
-        """Return the keys of actual numbers: of the nearest one within the tolerance, else of how it is written."""
+        """Return the keys of actual numbers: that of the nearest reference number, else that of their text."""
         keys, unknown = self._keys, [number for number in numbers if number not in self._keys]
         if not unknown:
             return list(map(keys.__getitem__, numbers))
@@ -144,7 +144,7 @@ class _NumberKeys:
         ]
 
     def _nearest(self, numbers: Sequence[Any], kind: NumberKind) -> dict[Number, Number]:
-        """Return the nearest number of the reference for those that have one within the tolerance."""
+        """Return the nearest reference number for each number that has one within the tolerance."""
         nearest: dict[Number, Number] = {}
         least = ABSOLUTE_TOLERANCE * _MARGIN
         for other_kind, others in self._sorted.items():
@@ -169,19 +169,19 @@ class _NumberKeys:
 
 
 _MARGIN: Final = 1 + 1e-9
-"""For floats that are not exact."""
+"""A margin for rounding errors of floats."""
 
 _NOT_FINITE: Final = frozenset({inf, -inf, "NaN"})
 
 
 def is_simple_literal(shape: Shape) -> bool:
-    """Return whether a term is a literal with neither datatype nor language, whose text may be a number or a time."""
+    """Return whether a term is a literal without datatype and language; its text may still be a number or a time."""
     kind, datatype, language = shape
     return datatype is None and not language and kind not in NO_LITERALS
 
 
 class _TermType:
-    """The terms of one shape: what reads their values, and the keys of their texts."""
+    """The terms of one shape: the functions that read their values, and the keys of their texts."""
 
     def __init__(self, shape: Shape, rules: Rules, texts: dict[Hashable, dict[str, int]]) -> None:
         self.kind, self.datatype, language = shape
@@ -202,13 +202,13 @@ class _TermType:
         self.keys: dict[str, int] = {}
 
     def unread(self, texts: Sequence[str]) -> list[str]:
-        """Return the texts that may have a value that has not been read."""
+        """Return the texts that may have a value and were not read yet."""
         new = [text for text in dict.fromkeys(texts) if text not in self.keys]
         are_words = self.datatype is None and _FIRST_OF_VALUES.isdisjoint(map(_first_character, new))
         return [] if are_words else new
 
     def normal_forms(self, texts: Sequence[str]) -> dict[str, str]:
-        """Return the normal form, to which all texts of the same meaning are equal, of those that have another one."""
+        """Return the normal form of each text that differs from it; texts of the same meaning have the same form."""
         if self._has_booleans:
             forms = {text: boolean_text(text) or text for text in texts}
         else:
@@ -223,7 +223,7 @@ class _TermType:
 
 
 _WITHOUT_TEXTS: Final = {"": UNBOUND_KEY, "bnode": BLANK_KEY}
-"""The keys of cells whose text does not count."""
+"""The keys of cells whose text is ignored."""
 
 _FIRST_OF_VALUES: Final = frozenset("-0123456789")
 _first_character: Final = itemgetter(slice(1))
@@ -237,7 +237,7 @@ _NO_BLANKS: Final[Mapping[int, tuple[int, ...]]] = {}
 
 
 class _Side(NamedTuple):
-    """One of two results: its columns, their values with parts by row, and the numbers of its blank nodes."""
+    """One of the two results: its columns, their structured values by row, and the numbers of its blank nodes."""
 
     columns: Mapping[str, TermColumn]
     structures: Mapping[str, Mapping[int, Any]]
@@ -246,7 +246,7 @@ class _Side(NamedTuple):
 
 
 class Keys:
-    """Two results that are compared, and the keys of their cells, which are found when they are needed."""
+    """Two results to compare, and the keys of their cells, computed on demand."""
 
     def __init__(self, reference: SparqlResults, actual: SparqlResults, names: Sequence[str], rules: Rules) -> None:
         self.reference, self.actual, self.names, self.rules = reference, actual, names, rules
@@ -257,7 +257,7 @@ class Keys:
         self._columns: dict[str, KeyColumn] = {}
         self._details: frozenset[str] = frozenset()
         self._numbers, self._coordinates = (_NumberKeys(rules.tolerances, self._new_key) for _ in range(2))
-        self.are_graphs = reference.is_graph and actual.is_graph  # whose columns match by name only
+        self.are_graphs = reference.is_graph and actual.is_graph  # their columns match by name only
 
     @cached_property
     def required(self) -> dict[str, KeyColumn]:
@@ -266,7 +266,7 @@ class Keys:
         cells = {name: self._by_type(column) for name, column in side.columns.items()}
         for of, texts, _ in chain.from_iterable(cells.values()):
             if of.has_values:
-                self._learn(of, texts, adds=True)  # first, as texts that are written like values are equal to them
+                self._learn(of, texts, adds=True)  # first, so that texts with the same spelling get the same keys
         return {name: self._key_column(side, name, cells[name]) for name in cells}
 
     def column(self, name: str) -> KeyColumn:
@@ -277,7 +277,7 @@ class Keys:
 
     @cached_property
     def _sides(self) -> tuple[_Side, _Side]:
-        """Both sides with their values with parts: those read, and those that untyped texts write.
+        """Both sides with their structured values: those that were read, and those in untyped texts.
 
         Texts are read if either side has values of property graphs, or if no side has types.
         """
@@ -312,7 +312,7 @@ class Keys:
         return [(self._types[shape], texts, rows) for shape, texts, rows in cells]
 
     def _learn(self, of: _TermType, texts: Sequence[str], *, adds: bool) -> None:
-        """Find the keys of texts that have a value: a new one, or that of a value or text of the reference."""
+        """Store the keys of texts that have a value: a new key, or that of an equal value or text of the reference."""
         new, by_text = of.unread(texts), {} if adds else of.keys_by_text
         for kind, numbers in numbers_by_kind(new, of.datatype).items() if of.has_numbers and new else ():
             values = numbers.values()
@@ -368,7 +368,7 @@ class Keys:
         return [keys.get(text) or by_text.setdefault(text, next(self._new_key)) for text in texts]
 
     def _key_of_structure(self, side: _Side, value: Any) -> tuple[int, list[int]]:
-        """Return the key of a value with parts, and its blank nodes."""
+        """Return the key of a structured value, and its blank nodes."""
         blanks: list[int] = []
 
         def key_of_part(part: Term | Triple) -> Hashable:

@@ -1,8 +1,9 @@
-"""Reads results in texts that are not JSON: CSV, TSV, tables that tools draw, and W3C XML.
+"""Reads results from texts other than JSON: CSV, TSV, tables drawn by tools, and W3C XML.
 
-Every table becomes a grid, the rows of its cells with the names first; a form says only which lines are rows, what is
-between cells and how they are quoted. ``looks_like_…`` is true only if a text that nothing declares can be taken for
-the form, so that prose never is. ``read_…`` raises `CutOutput` if the text ends too early, else `UnreadableOutput`.
+Every table becomes a grid: rows of cells, with the names in the first row. The forms differ only in which lines are
+rows, what separates cells and how cells are quoted. ``looks_like_…`` is for texts without a declared form and strict
+enough that prose never passes. ``read_…`` raises `CutOutput` if the text ends too early, and `UnreadableOutput` if it
+does not have the form.
 """
 
 import csv
@@ -34,11 +35,11 @@ from graphrag_eval_lc.texts import counted
 Rows = list[list[str]]
 
 _BLANK_LINES: Final = re.compile(r"\A\ufeff?(?:[ \t]*+[\r\n]++)*+")
-_LEFT_OUT: Final = frozenset({"·", "…", "...", ".."})  # in place of rows or columns
+_LEFT_OUT: Final = frozenset({"·", "…", "...", ".."})  # what tools print for rows or columns that they leave out
 
 
 def prepared(text: str) -> str:
-    """Return a text from its first line that is not blank; a cut mark and an unpaired surrogate are refused."""
+    """Return a text without leading blank lines; raise if it has a cut mark or a lone surrogate."""
     require_unicode([text])
     if (mark := cut_mark(text)) is not None:
         raise CutOutput(f"the text ends with {mark!r}")
@@ -50,7 +51,7 @@ def _lines_of(text: str) -> list[str]:
 
 
 def _results_of_grid(rows: Rows, form: str, *, has_end: bool = False) -> SparqlResults:
-    """Return the results of rows of cells, of which the first has the names; an empty cell is unbound."""
+    """Return rows of cells as results. The first row has the names; an empty cell is unbound."""
     names, *body = rows
     width = len(names)
     while width > 1 and body and body[-1] == [""]:  # a blank line at the end
@@ -66,7 +67,7 @@ def _results_of_grid(rows: Rows, form: str, *, has_end: bool = False) -> SparqlR
     if not _LEFT_OUT.isdisjoint(names):
         raise CutOutput(f"the {form} leaves columns out")
     columns = [[row[at] for row in body] for at in range(width)]
-    if width > 1 and body and not names[0] and "index" not in names:  # an index, of which a mere count is left out
+    if width > 1 and body and not names[0] and "index" not in names:  # an index; dropped if it only counts the rows
         is_counted = columns[0] == [str(at) for at in range(len(body))]
         names, columns = (names[1:], columns[1:]) if is_counted else (["index", *names[1:]], columns)
     if not names or not all(names):
@@ -76,7 +77,7 @@ def _results_of_grid(rows: Rows, form: str, *, has_end: bool = False) -> SparqlR
 
 
 def _column(texts: list[str]) -> TermColumn:
-    """Return a column of literals, blank nodes (``_:b0``) and unbound cells; of booleans if all are Python's."""
+    """Return a column of literals, blank nodes (``_:b0``) and unbound cells; of booleans if all are True or False."""
     datatype = XSD_BOOLEAN if any(texts) and {"True", "False", ""}.issuperset(texts) else None
     if all(text and text[:2] != "_:" for text in texts):
         return TermColumn(texts, ("literal", datatype, None))
@@ -96,13 +97,13 @@ _NO_ROWS: Final = re.compile(r'(?:"[^"\n]+"[,\t])+"[^"\n]+"\r?\n|"__ASK_RETVAL"\
 
 
 def _sign_of(text: str) -> str:
-    """Return what separates the cells of a CSV."""
+    """Return the separator of a CSV text."""
     line = re.sub('"[^"]*"', "", text.split("\n", 1)[0])
     return ";" if ";" in line and "," not in line else ","
 
 
 def _separated(text: str, sign: str, *, strict: bool = True) -> Rows:
-    """Return the rows of cells between signs, quoted as RFC 4180 says; if not strict, of what is broken too."""
+    """Return rows of cells separated by ``sign``, quoted as in RFC 4180; if not strict, broken quotes are accepted."""
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=sign, strict=strict)
     try:
         return [row or [""] for row in reader]
@@ -114,7 +115,7 @@ def _separated(text: str, sign: str, *, strict: bool = True) -> Rows:
 
 
 def _are_names(names: Sequence[str], rows: Rows) -> bool:
-    """Return whether a first line may have the names of columns, and neither it nor the rows read as a sentence."""
+    """Return whether a first line may have column names, and neither it nor the rows look like a sentence."""
     if not all(names) or _NO_NAME.match(names[0]):
         return False
     if all(map(_IDENTIFIER.fullmatch, names)):
@@ -127,7 +128,7 @@ def _are_names(names: Sequence[str], rows: Rows) -> bool:
 
 
 def _is_separated(text: str, sign: str) -> bool:
-    """Return whether a text that nothing declares is a table of cells between signs: names, and rows as wide."""
+    """Return whether a text without a declared form is a table: a line of names, and rows of the same width."""
     text = _BLANK_LINES.sub("", text, count=1)
     if _NO_ROWS.fullmatch(text):
         return True
@@ -149,7 +150,7 @@ def _is_separated(text: str, sign: str) -> bool:
 
 
 def _declared(text: str, rows: Rows) -> Rows:
-    """Return the rows of a text that is declared to have some, unless it is one line that may be a sentence."""
+    """Return the rows of a text with a declared form; refuse a single line that may be a sentence."""
     is_line_of_names = len(rows) == 1 and text[-1] in "\r\n" and _are_names(rows[0], [])
     if len(rows) < 2 and not (is_line_of_names and (text[0] == '"' or " " not in text)):
         raise UnreadableOutput("not a table, but one line that is not a line of names")
@@ -159,12 +160,12 @@ def _declared(text: str, rows: Rows) -> Rows:
 
 
 def looks_like_csv(text: str) -> bool:
-    """Return whether a text is CSV, with evidence enough that it is not a sentence."""
+    """Return whether a text is clearly CSV and not a sentence."""
     return _is_separated(text, _sign_of(text.lstrip()))
 
 
 def read_csv(text: str) -> SparqlResults:
-    """Read CSV as RFC 4180 has it, with commas or semicolons."""
+    """Read CSV (RFC 4180), separated by commas or semicolons."""
     text = prepared(text)
     sign = _sign_of(text)
     rows = _declared(text, _separated(text, sign))
@@ -172,17 +173,17 @@ def read_csv(text: str) -> SparqlResults:
 
 
 def looks_like_tsv(text: str) -> bool:
-    """Return whether a text is TSV: names with question marks, or names and rows as wide."""
+    """Return whether a text is TSV: names with question marks, or names and rows of the same width."""
     has_variables = re.match(r"\ufeff?\s*\?\w+(?:\t\?\w+)*\r?\n", text) is not None
     return has_variables or ("\t" in text and _is_separated(text, "\t"))
 
 
 def read_tsv(text: str) -> SparqlResults:
-    """Read TSV; if the names have question marks, the cells are terms as Turtle writes them."""
+    """Read TSV; if the names have question marks, the cells are terms in Turtle's syntax."""
     text = prepared(text)
     rows = [line.split("\t") for line in _lines_of(text)]
     if rows and not all(name.startswith("?") for name in rows[0]):
-        with suppress(UnreadableOutput):  # terms of Turtle, which have quotes too
+        with suppress(UnreadableOutput):  # Turtle terms contain quotes, too
             rows = _separated(text, "\t")
         return _results_of_grid([[_plain_cell(cell) for cell in row] for row in _declared(text, rows)], "TSV")
     rows = _declared(text, rows)
@@ -196,7 +197,7 @@ def read_tsv(text: str) -> SparqlResults:
 
 
 def term_of_turtle(text: str) -> Term:
-    """Return a term as Turtle writes it; another text is a literal without a type, and an empty one is unbound."""
+    """Return the term in Turtle's syntax; any other text is an untyped literal, and an empty text is unbound."""
     found = rdf_term(text)
     return Term(*found) if found is not None else Term(text) if text else UNBOUND
 
@@ -225,7 +226,7 @@ _EMPTY: Final = re.compile(r"\s*(?:Empty set \(\d.*|Empty DataFrame\s+Columns: \
 
 
 def looks_like_table(text: str) -> bool:
-    """Return whether a text has a table as a tool draws it, or as Markdown does."""
+    """Return whether a text has a table drawn by a tool, or in Markdown."""
     try:
         return _EMPTY.fullmatch(text) is not None or next(_tables(_lines_of(text)), None) is not None
     except UnreadableOutput:
@@ -233,7 +234,7 @@ def looks_like_table(text: str) -> bool:
 
 
 def read_table(text: str) -> SparqlResults:
-    """Read the one table that is drawn in a text."""
+    """Read the only table in a text."""
     text = prepared(text)
     if (empty := _EMPTY.fullmatch(text)) is not None:
         names = [name for name in (empty[1] or "").split(", ") if name]
@@ -278,7 +279,7 @@ def _rows_from(lines: Sequence[str], start: int, is_row: Callable[[str], object]
 
 
 def _split(lines: Sequence[str]) -> Rows:
-    """Return the cells of lines between bars; if the first line has outer bars, so do the others."""
+    """Return the cells of lines, separated by bars; if the first line has outer bars, the others have them too."""
     bar = re.compile(r"[│┆]" if lines[0][0] == "│" else r"(?<!\\)\|")
     is_open, is_closed = (bar.fullmatch(lines[0][at]) is not None for at in (0, -1))
     rows = []
@@ -291,7 +292,7 @@ def _split(lines: Sequence[str]) -> Rows:
 
 
 def _edged(lines: Sequence[str], top: int) -> _Table | None:
-    """Take a table within edges: the names between the first two edges, and the rows between the others."""
+    """Read a table with edges: the names between the first two edges, and the rows between the others."""
     is_part = re.compile(r"\s*(?:[|│┆├╞└]|\+[-=+]+\+|-{3,}\s*$|={3,}\s*$)").match
     body, end = _rows_from(lines, top + 1, is_part)
     groups: list[list[str]] = [[]]  # the lines between edges
@@ -319,7 +320,7 @@ def _edged(lines: Sequence[str], top: int) -> _Table | None:
 
 
 def _ruled(lines: Sequence[str], rule: int) -> _Table | None:
-    """Take the names above a rule and the rows with bars below it: of Markdown, or of psql, which counts them."""
+    """Read a table of Markdown or psql: names above a rule, rows with bars below it, in psql with a count of rows."""
     body, end = _rows_from(lines, rule + 1, re.compile(r"[^|]*\|").match)
     names, *rows = _split([lines[rule - 1].strip(), *body])
     dashes = len(re.findall("-+", lines[rule]))
@@ -333,7 +334,7 @@ def _ruled(lines: Sequence[str], rule: int) -> _Table | None:
 
 
 def _in_columns(lines: Sequence[str], rule: int) -> _Table | None:
-    """Take a table with dashes below each name, and cells below them; if there is one column, with a count of rows."""
+    """Read a table with dashes below each name and cells below the dashes; with one column, a row count must follow."""
     places = [found.end() for found in re.finditer("-+", lines[rule].rstrip())][:-1]
     is_end = re.compile(rf"\s*(?:{_COUNT.pattern}|{_DASHES.pattern})?\s*").fullmatch
     body, end = _rows_from(lines, rule + 1, lambda line: is_end(line) is None)
@@ -346,7 +347,7 @@ def _in_columns(lines: Sequence[str], rule: int) -> _Table | None:
 
 
 def _pandas(lines: Sequence[str], first: int) -> _Table | None:
-    """Take a DataFrame as pandas prints it: an index of numbers, and columns that end where words of all lines end."""
+    """Read a DataFrame printed by pandas: an index of numbers, and columns that are right-aligned in all lines."""
     body, end = _rows_from(lines, first, _INDEX.match)
     head, width = lines[first - 1].rstrip(), max(map(len, body), default=0)
     is_under = len(head) == width and head[0] == " "
@@ -361,7 +362,7 @@ def _pandas(lines: Sequence[str], first: int) -> _Table | None:
     is_one = any(all(line[at] == " " != line[at + 1] for line in table) for at in places[1:-1])
     if is_one or head.endswith("\\") or any("  " in cell for row in (names, *rows) for cell in row):
         raise UnreadableOutput("a table of pandas whose columns cannot be separated")
-    if any(len(cell) == 49 and cell.endswith("...") for row in rows for cell in row):  # as long as pandas leaves them
+    if any(len(cell) == 49 and cell.endswith("...") for row in rows for cell in row):  # pandas' longest cell
         raise CutOutput("the table of pandas shortens texts")
     rows = [["" if cell in ("NaN", "None", "NaT", "<NA>") else cell for cell in row] for row in rows]
     return "table of pandas", [names, *rows], end
