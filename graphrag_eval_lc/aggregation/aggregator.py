@@ -94,7 +94,7 @@ class Aggregator:
         for key, count in missing_in(result).items():
             self._counts[key][template_id] += count
         for key, count in counts_of(result).items():
-            if count:  # if there are none, aggregates are those of graphrag-eval
+            if count:  # without any, the aggregates are the same as those of graphrag-eval
                 self._counts[key][template_id] += count
         values = self._metrics.values(result, has_failed=has_failed)
         for metric in values.keys() & UPPER_BOUNDS.keys():
@@ -210,7 +210,7 @@ def compute_aggregates(results: Iterable[Sample], config: ConfigSource = None) -
     {errors: include}`` their scores count as 0, or as the greatest value if less is better. What was not measured
     is absent, never 0.
 
-    If questions were asked several times (a result has ``repeat`` above 1), statistics are taken over the
+    If questions were repeated (a result has ``repeat`` above 1), statistics are taken over the
     questions' means, so that each question counts once; ``number_of_questions`` says how many there are. The
     numbers of samples and ``steps`` count every repeat. A question's mean is over its repeats that count; that of
     a ``retrieval_…`` metric over all retrieval steps of these.

@@ -28,9 +28,9 @@ def calibrated_summary(
     if not every or not labelled:
         return {}
     verdicts = [[score >= ANSWER_THRESHOLD for score in group] for group in scores.values()]
-    said = [(score >= ANSWER_THRESHOLD, label >= 0.5) for score, label in labelled]
-    right, wrong = ([verdict for verdict, label in said if label is wanted] for wanted in (True, False))
-    share = calibrated_share(verdicts, said)
+    labelled_verdicts = [(score >= ANSWER_THRESHOLD, label >= 0.5) for score, label in labelled]
+    right, wrong = ([verdict for verdict, label in labelled_verdicts if label is wanted] for wanted in (True, False))
+    share = calibrated_share(verdicts, labelled_verdicts)
     return {
         "number_of_labels": len(labelled),
         "threshold": ANSWER_THRESHOLD,

@@ -25,7 +25,7 @@ from graphrag_eval_lc.registry.metrics import (
 
 
 class _Sums:
-    """The sums of one metric's values and their numbers, by the places of the questions; as there may be many."""
+    """The sums and numbers of one metric's values by question index, in compact arrays: there may be many questions."""
 
     __slots__ = ("counts", "totals")
 

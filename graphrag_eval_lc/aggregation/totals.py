@@ -53,7 +53,7 @@ class JudgeCosts:
         self._sample_keys = _keys_of(self._sample_judges)
 
     def of(self, sample: Sample) -> list[float | None]:
-        """Return the cost in USD of each judge that was asked; None if it is not known.
+        """Return the cost in USD of each judge that was called; None if it is unknown.
 
         A judge that failed states its cost next to its error, also one of 0; if it does not, the cost is unknown.
         """

@@ -229,7 +229,7 @@ def _entries(entries: str) -> Iterator[str]:
 
 
 def _relationships(query: str, comparisons: list[tuple[str, str]]) -> Iterator[str]:
-    """Yield the relationships, from left to right, with what the query says of their ends."""
+    """Yield the relationships, from left to right, with what the query says about their ends."""
     labels: dict[str, str] = {}
     for name, own in _labels(query):
         if name and own.strip():

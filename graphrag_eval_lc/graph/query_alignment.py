@@ -71,7 +71,7 @@ def _aligned_variables(wanted: QueryForm, given: QueryForm) -> dict[str, str]:
 def _along_patterns(
     likeness: Mapping[tuple[str, str], float], left: Mapping[str, list[_End]], right: Mapping[str, list[_End]]
 ) -> Iterator[tuple[str, str]]:
-    """Yield pairs of variables, the most alike first, and then what is at the other ends of their patterns.
+    """Yield pairs of variables: the most alike first, followed by those at the other ends of their patterns.
 
     If parts of a query look the same, this keeps the variables of one part together.
     """

@@ -152,7 +152,7 @@ def renamed(expression: Expression, names: Mapping[str, str] | Mapping[str, Expr
         return names.get(expression, expression)
     parts = [renamed(each, names) for each in expression]
     if parts and parts[0] in _COMMUTATIVE:
-        first = 2 if parts[0] in ("in", "not in", "values") else 1  # what is looked for stays in front of the list
+        first = 2 if parts[0] in ("in", "not in", "values") else 1  # the value to look for stays in front of the list
         parts[first:] = sorted(parts[first:], key=str)
     return tuple(parts)
 

@@ -45,7 +45,7 @@ Where: TypeAlias = tuple[str, ...]
 
 _NUMBERED = ("optional", "minus", "exists", "not exists", "union", "subquery")
 _AGGREGATES = {"GROUPCONCAT": "GROUP_CONCAT"}
-_PARSER = threading.Lock()  # pyparsing keeps what it has parsed in one place for all threads
+_PARSER = threading.Lock()  # pyparsing's cache is shared by all threads
 _EXISTS = {"Builtin_EXISTS": "exists", "Builtin_NOTEXISTS": "not exists"}
 _RDFLIB_LOG = logging.getLogger("rdflib.term")
 
@@ -163,7 +163,7 @@ def read_query(query: str, prefixes: Mapping[str, str] | None = None) -> QueryFo
 
 @lru_cache(maxsize=1024)
 def _form_of(query: str) -> QueryForm:
-    """Parse a query, which takes about 15 ms; those that differ in IRIs and texts only are parsed once."""
+    """Parse a query in about 15 ms; the cache is shared by queries that differ only in IRIs and texts."""
     try:
         with _PARSER:
             _RDFLIB_LOG.disabled = True  # it logs a traceback for each literal that does not fit its datatype
@@ -389,7 +389,7 @@ def _branches(node: Any) -> Iterator[Any]:
 
 
 def _resolved(computed: Mapping[str, Expression]) -> dict[str, Expression]:
-    """Return what is computed, with the names of other computed values replaced; none that needs itself."""
+    """Return the computed values with other computed values inserted for their names; circular ones are left out."""
     resolved: dict[str, Expression] = {}
     for name, value in computed.items():
         made = renamed(value, resolved)

@@ -1,4 +1,4 @@
-"""Find mistakes in a SPARQL query: in its text, and in what it asks of a graph whose vocabulary is known.
+"""Find mistakes in a SPARQL query: in its text, and terms or combinations that a graph's vocabulary does not have.
 
 A finding is only useful if it is true, so each rule skips cases that it cannot be sure of. Needs rdflib, and
 pyoxigraph for the position of a syntax error.
@@ -172,7 +172,7 @@ def _guessed_namespaces(undeclared: Mapping[str, set[str]], vocabulary: Vocabula
 
 @cache
 def _store() -> Any:
-    """Return an empty store of pyoxigraph, whose parser is fast and says the place of an error; None without it."""
+    """Return an empty store of pyoxigraph, whose fast parser locates syntax errors; None if it is not installed."""
     try:
         return import_module("pyoxigraph").Store()
     except ImportError:

@@ -69,7 +69,7 @@ def part_differences(
     is_pair: IsPair,
     shown: tuple[Callable[[str], str], Callable[[str], str]] = (str, str),
 ) -> Iterator[Difference]:
-    """Yield what is only in one of two queries, in one sentence if one thing is in place of another.
+    """Yield what is only in one of two queries; if one part replaces another, both are in one difference.
 
     Args:
         wanted: The parts of the reference query.

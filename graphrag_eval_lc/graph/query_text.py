@@ -25,7 +25,7 @@ NO_NAMES = re.compile(
 )
 """Comments, IRIs and texts of a query, in which nothing is a prefixed name."""
 MARK = re.compile(r'<[az]:\d{3}>|"s:\d{3}"')
-"""What ``with_marks`` puts in place of a term."""
+"""The mark with which ``with_marks`` replaces a term."""
 _PLAIN_TERM = re.compile(r"<[^<>\"{}|^`\\\s]*>|[\"']([^\"'\\\n\r]*)[\"']")
 _BASE = re.compile(r"(?i)\bBASE\s*<")
 _MOST_MARKS = 999

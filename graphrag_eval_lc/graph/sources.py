@@ -70,7 +70,7 @@ class GraphFile:
 
 @dataclass(frozen=True, slots=True)
 class GraphSource:
-    """The place of a graph.
+    """Where to find a graph: an endpoint or a file.
 
     Attributes:
         endpoint: The URL of a SPARQL endpoint.

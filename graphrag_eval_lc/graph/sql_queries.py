@@ -86,7 +86,7 @@ def _shown(labels: Mapping[str, str], written: Mapping[str, str]) -> Callable[[s
 def _matchings(wanted: "_SqlQuery", given: "_SqlQuery") -> Iterator[Mapping[str, str]]:
     """Yield the ways in which the tables of a query can be those of the reference query.
 
-    Tables match those of the same name; if one table of each is left, one is in place of the other.
+    Tables match those of the same name. If each query has one table left, these two match.
     """
     choices: list[list[dict[str, str]]] = []
     for name in dict.fromkeys(given.tables.values()):

@@ -15,7 +15,7 @@ Evaluator = Callable[[Question, Response], Any]
 
 
 def answer_evaluator(evaluator: Callable[..., Any], name: str | None = None) -> Evaluator:
-    """Return an evaluator of openevals for the answer: it gets texts in place of the whole question and response.
+    """Wrap an evaluator of openevals for the answer: it receives texts instead of the whole question and response.
 
     Args:
         evaluator: Such as openevals' ``exact_match``, or what ``create_llm_as_judge`` returns: it takes ``inputs``,

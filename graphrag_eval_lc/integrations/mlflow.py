@@ -22,7 +22,7 @@ _FEATURE: Final = "Publishing to MLflow"
 _OWN_KEY: Final = "graphrag_eval_lc.score"  # in the metadata of an assessment, its fixed id
 _RUN_TAG: Final = "graphrag_eval_lc.run_id"
 _PAGE: Final = 200
-_BATCH: Final = 100  # how many params and tags MLflow takes at once
+_BATCH: Final = 100  # how many params and tags MLflow accepts per request
 _LONGEST: Final = 500  # characters of a param that all of its stores take
 
 

@@ -230,7 +230,7 @@ class _Sending:
 
 
 class _Sent:
-    """The record of what was sent to one place, in the run's folder."""
+    """The record in the run's folder of the scores that were sent to one destination."""
 
     def __init__(self, folder: Path, to: str, where: str) -> None:
         self._path = folder / PUBLISHED_FILE

@@ -52,8 +52,8 @@ def calibrated_share(
         [0.6, 0.29, 0.89]
     """
     groups = [[float(verdict) for verdict in group] for group in verdicts if group]
-    right = [said for said, label in labelled if label]
-    wrong = [said for said, label in labelled if not label]
+    right = [verdict for verdict, label in labelled if label]
+    wrong = [verdict for verdict, label in labelled if not label]
     if not groups or not right or not wrong:
         return None
     raw, number = fmean(chain.from_iterable(groups)), _effective_number(groups)
@@ -77,7 +77,7 @@ def calibrated_share(
 def calibrated_mean(
     scores: Sequence[Sequence[float]], labelled: Sequence[tuple[float, float]], *, confidence: float = 0.95
 ) -> CalibratedMean | None:
-    """Return the mean of what people would say of answers, from the scores of a judge and the labels of some.
+    """Return the mean score that people would give to answers, from a judge's scores and people's labels of some.
 
     Prediction-powered inference: ``λ · mean(scores) + mean(label − λ · score)``, the second mean over the labelled
     answers; its variance is ``λ² · var(scores) / N + var(label − λ · score) / n``: Angelopoulos et al. 2023,

@@ -10,7 +10,7 @@ Distance = Literal["levenshtein", "hamming", "jaro", "jaro_winkler"]
 
 # Characters times characters: a few seconds, as rapidfuzz compares 64 at a time.
 _MOST_WORK = 5e10
-# rapidfuzz rounds its cut-off, some versions by 1e-5: what is near the threshold must be measured.
+# rapidfuzz rounds its cut-off, some versions by 1e-5: similarities near the threshold must be computed in full.
 _NEAR = 1e-3
 
 

@@ -101,7 +101,7 @@ def clustered_standard_error(clusters: Iterable[Iterable[float]]) -> float | Non
 
 
 class ClusterRobustMean(NamedTuple):
-    """A mean over values of which those of a cluster correlate, with the degrees of freedom of its standard error."""
+    """A mean over values that correlate within clusters, with the degrees of freedom of its standard error."""
 
     mean: float
     standard_error: float
@@ -178,7 +178,7 @@ FEWEST_TEMPLATES: Final = 5
 PRIOR_WEIGHT: Final = 2
 
 # Variances below this are rounding.
-_NOTHING = 1e-12
+_ROUNDING = 1e-12
 
 Bounds = tuple[float | None, float | None]
 
@@ -266,7 +266,7 @@ def mean_interval(
         mean, least, greatest = (low + unit * each for each in (mean, least, greatest))
     else:
         robust = cluster_robust_mean(units)
-        if robust.standard_error <= _NOTHING * max(map(abs, numbers)):
+        if robust.standard_error <= _ROUNDING * max(map(abs, numbers)):
             return None
         half = student_quantile((1 + confidence) / 2, robust.degrees_of_freedom) * robust.standard_error
         mean, least, greatest = robust.mean, robust.mean - half, robust.mean + half
@@ -316,8 +316,8 @@ def _bounded_interval(groups: Sequence[Sequence[float]], confidence: float) -> t
     number = sum(sizes)
     spread = mean * (1 - mean)
     variance = max(error**2, _model_variance(groups, mean))
-    is_extreme = spread <= _NOTHING
-    if is_extreme or variance <= _NOTHING:
+    is_extreme = spread <= _ROUNDING
+    if is_extreme or variance <= _ROUNDING:
         size = number**2 / sum(each**2 for each in sizes)
     else:
         size = min(max(spread / variance, 1.0), float(number))
@@ -338,7 +338,7 @@ def _model_variance(groups: Sequence[Sequence[float]], mean: float) -> float:
         within = within_sum / (number - len(groups))
     of_groups = (between - within) * (len(groups) - 1) / (number - squares / number)
     total = of_groups + within
-    correlation = min(max(of_groups / total, 0.0), 1.0) if total > _NOTHING else 1.0
+    correlation = min(max(of_groups / total, 0.0), 1.0) if total > _ROUNDING else 1.0
     telling = min(len(groups) - 1.0, number * min(mean, 1 - mean))
     drawn = (correlation * telling + PRIOR_WEIGHT) / (telling + PRIOR_WEIGHT)
     return max(total, 0.0) * ((1 - drawn) * number + drawn * squares) / number**2

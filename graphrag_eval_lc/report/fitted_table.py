@@ -42,8 +42,8 @@ class FittedTable:
     def __rich_console__(self, console: terminal.Console, options: terminal.ConsoleOptions) -> terminal.RenderResult:
         """Yield the title, the table and the caption, each in the whole width."""
         rows = [cells for _, cells in (*self.rows, *self.totals)]
-        told = [any(cells[at] not in column.nothing for cells in rows) for at, column in enumerate(self.columns)]
-        places = [at for at, is_told in enumerate(told) if is_told]
+        has_text = [any(cells[at] not in column.nothing for cells in rows) for at, column in enumerate(self.columns)]
+        places = [at for at, is_shown in enumerate(has_text) if is_shown]
         shown, is_tight = self._fitting(places, options.max_width)
         if self.title is not None:
             yield data_text(self.title, "bold")

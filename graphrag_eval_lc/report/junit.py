@@ -36,7 +36,7 @@ _WORDS: Final = {ERROR: "failed", FAILURE: "did not pass", SKIPPED: "was not mea
 _GATE_STATES: Final = {"passed": PASSED, "failed": FAILURE, "not checked": SKIPPED}
 
 _MESSAGE, _PART, _LINE = 400, 2_000, 600
-# GitLab takes files of less than 30 MB.
+# GitLab accepts files of less than 30 MB.
 _MOST_BYTES_OF_TEXTS = 12_000_000
 _LEFT_OUT = "The text is left out, as the file would be too large; the question is in results.jsonl."
 # Characters that XML 1.0 forbids, other than those that ``visible`` already replaces by their codes.
@@ -165,11 +165,11 @@ class _Cases:
             return reason
         if state == SKIPPED or verdict.score is None:
             return f"{metric} was not measured"
-        said = f"{metric} {amount_text(verdict.score, metric_spec(metric).unit)}"
+        score_text = f"{metric} {amount_text(verdict.score, metric_spec(metric).unit)}"
         if state == PASSED:
-            return said
+            return score_text
         passing = f"{passing_sign(metric)} {self._config.threshold:g} passes"
-        return f"{said} ({passing}){f': {reason}' if reason else ''}"
+        return f"{score_text} ({passing}){f': {reason}' if reason else ''}"
 
     def _text(self, sample: Sample, state: int, reason: str) -> str:
         """Return the text on a sample; if it passed, only its scores."""
@@ -179,7 +179,7 @@ class _Cases:
             return one_line(", ".join(scores), _LINE)
         # Several scores of a judge have one reason.
         reasons = dict.fromkeys(metric_spec(metric).reason_key or reason_key(metric) for metric in sample.scores)
-        told = {"Answer": result.get("actual_answer"), "Reference answer": result.get("reference_answer")}
+        answers = {"Answer": result.get("actual_answer"), "Reference answer": result.get("reference_answer")}
         parts = [
             *scores,
             *(
@@ -191,7 +191,7 @@ class _Cases:
             f"Question: {one_line(result.get('question_text', ''), _PART)}",
             *(
                 f"{name}: {shortened(str(text), _PART, keeps_lines=True, tells=True)}"
-                for name, text in told.items()
+                for name, text in answers.items()
                 if text is not None
             ),
         ]
@@ -199,8 +199,8 @@ class _Cases:
 
 
 def _gate_case(gate: GateResult) -> _Case:
-    said = masked_text(str(gate))
-    kept = _Kept(_GATE_STATES[gate.state], 1, one_line(said, _MESSAGE), "gate", said)
+    gate_text = masked_text(str(gate))
+    kept = _Kept(_GATE_STATES[gate.state], 1, one_line(gate_text, _MESSAGE), "gate", gate_text)
     return _Case("gates", shown_name(gate.title), samples=[kept])
 
 

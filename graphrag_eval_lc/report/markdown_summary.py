@@ -32,7 +32,7 @@ _QUESTIONS = 10
 _MOST_ROWS = 50
 _MOST_TEMPLATES = 30
 _MOST_COLUMNS = 6
-_TOLD = 600
+_NOTICE = 600
 _MARKS: Final = {"passed": "✅", "failed": "❌", "not checked": "⚠️"}
 _NO_GATES: Final = "ℹ️"
 
@@ -115,9 +115,9 @@ def _run_blocks(run: ReportedRun, view: RunView, gates: Sequence[GateResult], no
     yield Block([f"## {verdict}: {md_text(run.title)}", "", line, "", _main_score(view), *about_interval])
     if gates:
         yield _gates_block(gates)
-    told = [("⚠️ Warning", text) for text in run.warnings[:_MOST_ROWS]] + [("Note", text) for text in notes]
-    if told:
-        yield Block([], [f"- {word}: {md_text(text, _TOLD)}" for word, text in told])
+    notices = [("⚠️ Warning", text) for text in run.warnings[:_MOST_ROWS]] + [("Note", text) for text in notes]
+    if notices:
+        yield Block([], [f"- {word}: {md_text(text, _NOTICE)}" for word, text in notices])
     if view.groups:
         yield _groups_block(view)
     if view.failures:
@@ -242,14 +242,14 @@ def _gates_verdict(
 
 def _gates_block(gates: Sequence[GateResult]) -> Block:
     """Return a line for each gate."""
-    rows = [f"- {_MARKS[gate.state]} Gate {gate.state}: {md_text(masked_text(str(gate)), _TOLD)}" for gate in gates]
+    rows = [f"- {_MARKS[gate.state]} Gate {gate.state}: {md_text(masked_text(str(gate)), _NOTICE)}" for gate in gates]
     return Block([], rows)
 
 
 def _comparison_blocks(view: ComparisonView, most_questions: int) -> Iterator[Block]:
     """Yield the blocks of a comparison, with at most ``most_questions`` broken and as many fixed ones."""
     first = view.pairs[0].headline if len(view.pairs) == 1 else "Compared"
-    lines = [line for pair in view.pairs for line in ("", f"**{md_text(pair.headline, _TOLD)}.**")]
+    lines = [line for pair in view.pairs for line in ("", f"**{md_text(pair.headline, _NOTICE)}.**")]
     yield Block(
         [
             f"## {_gates_verdict(view.gates, otherwise=md_text(first))}",
@@ -261,7 +261,7 @@ def _comparison_blocks(view: ComparisonView, most_questions: int) -> Iterator[Bl
     for pair in view.pairs:
         yield from _flips_blocks(pair, most_questions)
     if view.warnings:
-        yield Block([], [f"- ⚠️ Warning: {md_text(warning, _TOLD)}" for warning in view.warnings[:_MOST_ROWS]])
+        yield Block([], [f"- ⚠️ Warning: {md_text(warning, _NOTICE)}" for warning in view.warnings[:_MOST_ROWS]])
     runs = [
         f"- {run.letter}: {md_code(run.label)}, {counted(run.number_of_questions, 'question')}"
         f"{f', {md_code(run.path)}' if run.path else ''}"
@@ -271,7 +271,7 @@ def _comparison_blocks(view: ComparisonView, most_questions: int) -> Iterator[Bl
     for pair in view.pairs:
         yield from _metrics_blocks(pair)
     certainty = [each for pair in view.pairs for each in (*pair.certainty, pair.doubt) if each]
-    texts = [f"- {md_text(text, _TOLD)}" for text in [*certainty, view.note]]
+    texts = [f"- {md_text(text, _NOTICE)}" for text in [*certainty, view.note]]
     yield Block(["<details><summary>How sure is this?</summary>", ""], texts, ["", "</details>"])
 
 
@@ -332,7 +332,7 @@ def _flip_cells(flip: Flip, side: str) -> Sequence[str]:
     undecided = " (undecided)" if flip.is_undecided else ""
     question = f"{md_code(flip.question_id)}{undecided}<br>{md_text(flip.question_text)}"
     scores = [
-        f"{score:.2f}{' error' if told.status == 'error' else ''}"
-        for score, told in ((flip.score_a, flip.a), (flip.score_b, flip.b))
+        f"{score:.2f}{' error' if result.status == 'error' else ''}"
+        for score, result in ((flip.score_a, flip.a), (flip.score_b, flip.b))
     ]
     return question, md_text((flip.a if side == "a" else flip.b).reason), *scores

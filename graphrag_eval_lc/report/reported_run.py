@@ -1,4 +1,4 @@
-"""The run that a report shows: its samples with their keys, and what run.json says of it."""
+"""The run that a report shows: its samples with their keys, and its run.json."""
 
 import re
 import shlex

@@ -1,4 +1,4 @@
-"""The report of a run: what it shows, from one pass over the results, and writing it as a page or as CSV files."""
+"""The report of a run: collects what it shows in one pass over the results, and writes a page or CSV files."""
 
 import gc
 import re

@@ -89,7 +89,10 @@ def uses_of(groups: Sequence[Sequence[Mapping[str, Any]]]) -> dict[int, str]:
     """Return, by the index of an actual step, which reference step it fulfils or comes nearest to."""
     signs = {False: ("✓", "≈ nearest:"), True: ("✓", "≈ in part:")}
     uses: dict[int, str] = {}
-    for is_matched, (whole, part) in signs.items():  # what a call fulfils says more than what it comes nearest to
+    for is_matched, (
+        whole,
+        part,
+    ) in signs.items():  # fulfilled steps override nearest ones
         for at, group in enumerate(groups, start=1):
             for place, step in enumerate(group, start=1):
                 if step["actual"] is not None and (step["status"] == "matched") == is_matched:

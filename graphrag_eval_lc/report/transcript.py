@@ -89,7 +89,7 @@ def _found(step: Mapping[str, Any]) -> dict[str, Any]:
 
 
 _MOST_CALLS: Final = 200
-_MOST_GIVEN: Final = 2_000  # messages of one call
+_MOST_MESSAGES: Final = 2_000  # messages of one call
 _LONGEST: Final = 100_000  # characters of a question's texts
 _LEFT_OUT: Final = "left out, as the transcript is long; the whole is in responses.jsonl"
 _SUMS: Final = ("tokens", "seconds", "usd")
@@ -147,7 +147,7 @@ def transcript(result: Mapping[str, Any], first: float = 0.0) -> dict[str, Any] 
 
 
 def _places(ranges: Any, number_of_messages: int) -> Iterator[int]:
-    left = _MOST_GIVEN
+    left = _MOST_MESSAGES
     for each in ranges if isinstance(ranges, list) else ():
         if not isinstance(each, list) or len(each) != 2 or not all(isinstance(end, int) for end in each):
             continue

@@ -263,21 +263,21 @@ def plot_differences(rows: Iterable[Mapping[str, Any]], *, spent: bool = False, 
     ax.axvline(0, color=NEUTRAL, linestyle="--", linewidth=1)
     in_points = "in points" if all(row["unit"] == "score" for row in drawn) else "in the unit of each metric"
     unit, side = ("in % of A", "less is better") if spent else (in_points, "more is better")
-    if any(map(_is_said, drawn)):
+    if any(map(_is_direction_shown, drawn)):
         side = f"{side} unless said otherwise"
     ax.set_xlabel(f"difference from A {unit} with interval; {side}")
     ax.set_title("Spent, beside the baseline" if spent else "Scores, beside the baseline")
     return ax
 
 
-def _is_said(row: Mapping[str, Any]) -> bool:
+def _is_direction_shown(row: Mapping[str, Any]) -> bool:
     """Return whether a label says which way is better: other than for most scores, or for what else is spent."""
     return bool(row["lower_is_better"] is not row["is_spent"])
 
 
 def _name(row: Mapping[str, Any]) -> str:
     direction = "less is better" if row["lower_is_better"] else "more is better"
-    return f"{label_of(row['metric'])}, {direction}" if _is_said(row) else label_of(row["metric"])
+    return f"{label_of(row['metric'])}, {direction}" if _is_direction_shown(row) else label_of(row["metric"])
 
 
 def plot_questions(

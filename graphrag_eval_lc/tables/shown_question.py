@@ -80,9 +80,9 @@ class ShownQuestion:
         if calls:
             rows = []
             for at, name, status, args, outcome, fulfilled in calls:
-                told = status if fulfilled is None else f"{status}, fulfils group {fulfilled}"
+                status_text = status if fulfilled is None else f"{status}, fulfils group {fulfilled}"
                 verdict = "worse" if status == "error" else "" if fulfilled is None else "better"
-                rows.append((str(at), name, Marked(told, verdict), args, outcome))
+                rows.append((str(at), name, Marked(status_text, verdict), args, outcome))
             parts.append(rows_html("What the agent did", _STEP_COLUMNS, rows[:_MOST_STEPS], _more(rows)))
         return page_html(*parts)
 

@@ -258,7 +258,7 @@ GEN_AI = Convention(
 )
 
 CONVENTIONS = (OPENINFERENCE, LANGFUSE, TRACELOOP, PYDANTIC_AI, LOGFIRE, GEN_AI)
-"""In the order in which they are asked: an exporter may add the keys of a later one to its own."""
+"""In order of precedence: an exporter may add the keys of a later convention to its own."""
 
 ANSWER_TOOLS: Mapping[str, Keys] = {
     "openinference.instrumentation.smolagents": ("final_answer",),

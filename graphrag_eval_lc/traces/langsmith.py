@@ -250,18 +250,18 @@ def _error_text(value: object) -> str | None:
     if not text:
         return str(value) if value else None
     if found := _EXCEPTION.fullmatch(text):
-        said = _literal_text(found["text"])
-        return f"{found['name']}: {said}" if said else found["name"]
+        message = _literal_text(found["text"])
+        return f"{found['name']}: {message}" if message else found["name"]
     return text
 
 
 def _literal_text(text: str) -> str:
     """Return the value of a Python string literal (of several, the first); the text itself if it is not one."""
     try:
-        said = ast.literal_eval(f"({text},)" if text else "('',)")[0]
+        value = ast.literal_eval(f"({text},)" if text else "('',)")[0]
     except (ValueError, SyntaxError, MemoryError, RecursionError):
         return text
-    return said if isinstance(said, str) else text
+    return value if isinstance(value, str) else text
 
 
 def _loaded(value: Any, depth: int = _DEEPEST) -> Any:

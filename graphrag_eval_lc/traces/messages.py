@@ -107,7 +107,7 @@ def message_of(value: Any) -> Message | None:
 
 
 def _langchain_fields(value: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return the fields of a message that LangChain has written in one of its forms, or those of any other."""
+    """Return the fields of a message; LangChain serialises its messages in several forms."""
     if isinstance(value.get("kwargs"), Mapping) and isinstance(value.get("id"), list) and value["id"]:
         kwargs: Mapping[str, Any] = value["kwargs"]
         role = _CLASSES.get(str(value["id"][-1]).removesuffix("Chunk"))

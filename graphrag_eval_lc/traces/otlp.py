@@ -86,7 +86,7 @@ class SpanReader:
         for event in _items(value.get("events")):
             details = _attributes(event.get("attributes"))
             if event.get("name") == "exception":
-                exceptions.append((_said(details, "exception.type"), _said(details, "exception.message")))
+                exceptions.append((_text_at(details, "exception.type"), _text_at(details, "exception.message")))
             else:  # messages may be in events instead of attributes
                 attributes |= {key: item for key, item in details.items() if key not in attributes}
         dropped = _either(value, "droppedAttributesCount", "dropped_attributes_count")
@@ -108,7 +108,7 @@ class SpanReader:
             attributes=attributes,
             scope=scope,
             has_failed=True if code in _FAILED else False if code in _ENDED_WELL else None,
-            message=_said(status, "message") or _said(status, "description") or None,
+            message=_text_at(status, "message") or _text_at(status, "description") or None,
             exceptions=exceptions,
         )
 
@@ -214,6 +214,6 @@ def _either(value: Mapping[str, Any], *keys: str) -> Any:
     return next((value[key] for key in keys if value.get(key) is not None), None)
 
 
-def _said(attributes: Mapping[str, Any], key: str) -> str:
+def _text_at(attributes: Mapping[str, Any], key: str) -> str:
     value = attributes.get(key)
     return "" if value is None else text_of(value)

@@ -56,7 +56,7 @@ def read_calls(path: str | PathLike[str], warn: Callable[[str], object]) -> Iter
 
 
 def _calls(path: str | PathLike[str], spans: SpanReader) -> Iterator[TracedCall]:
-    """Yield the calls of a file in its order; the keys of each object say what it is.
+    """Yield the calls of a file in its order; the format of each object is detected by its keys.
 
     Lists of resources and of runs are entered, so that memory holds one span or run at a time.
     """

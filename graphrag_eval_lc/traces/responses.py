@@ -188,7 +188,7 @@ class _Trace:
         return ordered
 
     def _place(self, step: TracedCall) -> tuple[float, float, float]:
-        """Return the place of a step: after which model's answer, as which of its calls, and when."""
+        """Return the sort key of a step: after which model call, as which of its requests, and when."""
         before = bisect_right(self._model_starts, step.started)
         known = self._calls_by_id.get(step.tool_call_id, ()) if step.tool_call_id is not None else ()
         if (asked := _last_before(known, before)) is not None:
@@ -267,7 +267,7 @@ def _trace_ids(head: TracedCall) -> dict[str, str]:
 
 
 def _last_before(asked: Sequence[_Asked], before: int) -> _Asked | None:
-    """Return the first call of the last model among the first ones, so many, that asked for it."""
+    """Return the first of the calls that the last model call before the one numbered ``before`` requested."""
     at = bisect_left(asked, before, key=lambda each: each.number)
     if not at:
         return None

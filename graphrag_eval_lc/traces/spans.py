@@ -19,7 +19,7 @@ _KINDS_BEHIND = (".tool", ".workflow", ".task", ".agent", ".chat")
 # Exceptions that LangGraph uses for hand-overs and interrupts; nothing failed.
 _CONTROL_FLOW = frozenset({"GraphBubbleUp", "GraphInterrupt", "NodeInterrupt", "ParentCommand"})
 _SHOWN_EVENTS = ("StopEvent(", "AgentOutput(")  # with which LlamaIndex's workflows end
-_NO_MODEL = "._prepare_chat_with_tools"  # which OpenInference takes for a call of a model of LlamaIndex
+_NO_MODEL = "._prepare_chat_with_tools"  # which OpenInference mistakes for a model call of LlamaIndex
 _WORKFLOW = "init_state"  # of LlamaIndex's, whose question is in none of its attributes
 _TASK = "task"  # of smolagents, whose attribute smolagents.task has the task before this one
 _UNKNOWN = "unknown"  # what Traceloop writes for a model without a name
@@ -192,7 +192,7 @@ class _SpanReader:
         if stated is not None:
             return _error_text(stated)
         exception = next(
-            ((kind, said) for kind, said in self._span.exceptions if kind.rpartition(".")[2] not in _CONTROL_FLOW), None
+            ((kind, text) for kind, text in self._span.exceptions if kind.rpartition(".")[2] not in _CONTROL_FLOW), None
         )
         if self._span.exceptions and exception is None:
             return None
@@ -207,11 +207,11 @@ class _SpanReader:
         if not has_failed:
             return None
         if exception is not None:
-            kind, said = exception
-            if not said and isinstance(output.value, str):
+            kind, text = exception
+            if not text and isinstance(output.value, str):
                 return output.value  # older versions of pydantic-ai say there what the model is shown
             kind = kind.rpartition(".")[2]
-            return f"{kind}: {said}" if kind and said else kind or said
+            return f"{kind}: {text}" if kind and text else kind or text
         return self._span.message or text_or_none(self._attributes.get("error.type")) or "error without a message"
 
     def tokens(self) -> dict[str, int]:

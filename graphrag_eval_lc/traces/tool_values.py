@@ -10,7 +10,7 @@ from graphrag_eval_lc.traces.messages import Message, message_of
 from graphrag_eval_lc.traces.values import as_mapping, parsed
 
 # What decorators and LangChain's callbacks add to the arguments.
-_BESIDE = frozenset(
+_ADDED = frozenset(
     {"args", "kwargs", "input_str", "inputs", "tags", "metadata", "sanitize_inputs_outputs", "context", "ctx"}
 )
 
@@ -41,7 +41,7 @@ def tool_args(value: Any, parameters: Sequence[str] = ()) -> Any:
         {'query': 'a'}
     """
     value = as_mapping(value)
-    if not isinstance(value, Mapping) or not value.keys() <= _BESIDE or not {"kwargs", "input_str"} & value.keys():
+    if not isinstance(value, Mapping) or not value.keys() <= _ADDED or not {"kwargs", "input_str"} & value.keys():
         return value
     if "input_str" in value:  # LangChain's callbacks, where kwargs are those of the callback
         inputs = value.get("inputs")

@@ -198,7 +198,7 @@ def _with_asked_args(calls: Iterable[TracedCall]) -> Iterator[TracedCall]:
 
 
 class _AskedCalls:
-    """What models asked for up to now, by the ids and names of the calls."""
+    """What models have requested so far, by the ids and names of the calls."""
 
     def __init__(self) -> None:
         # With None as the source, the last request from any source.
@@ -309,7 +309,7 @@ class Spool:
 
 
 def _key(trace_id: str) -> bytes:
-    """Return an id as SQLite takes any, lone surrogates too."""
+    """Return an id as bytes, because SQLite rejects texts with lone surrogates."""
     return trace_id.encode("utf-8", "surrogatepass")
 
 

@@ -109,7 +109,7 @@ class Verdict:
 
     @property
     def rank(self) -> tuple[bool, float]:
-        """The place of a sample that is not right: errors first, then by score, the worst first."""
+        """The sort key of a sample that is not right: errors first, then by score, the worst first."""
         value = 0.0 if self.score is None else self.score
         is_lower_better = self.metric is not None and metric_spec(self.metric).lower_is_better
         return self.state != "error", -value if is_lower_better else value

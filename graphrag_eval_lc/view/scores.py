@@ -129,7 +129,7 @@ def bins_of(values: Sequence[float], low: float, high: float) -> list[int]:
 
 
 class Repeats:
-    """The chances that questions asked several times are passed, as the aggregates have them."""
+    """The chances that repeated questions pass, as the aggregates have them."""
 
     def __init__(self, config: RepeatsConfig) -> None:
         self._config = config

@@ -107,7 +107,7 @@ class Spent:
 
 
 def _shown() -> list[MetricSpec]:
-    """Return the metrics of what was spent that are shown: wholes before their parts, then users' own."""
+    """Return the metrics of spending that are shown: totals before their parts, then users' own metrics."""
     built_in = [spec for spec in BUILT_IN if spec.heading]
     own = {**metrics_of_records.get({}), **{key: each.spec for key, each in metrics_of_users.items()}}
     return [
