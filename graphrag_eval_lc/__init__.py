@@ -127,7 +127,7 @@ _ROOM_OF = {
     "write_summary": "report.markdown_summary",
 }
 
-# Beside these names; all other packages and modules may change with any version.
+# Public too, as well as the names above. All other packages and modules may change with any version.
 _PUBLIC_PACKAGES = ("matching", "metrics", "judges", "compare", "dataset", "registry", "errors", "demo")
 
 

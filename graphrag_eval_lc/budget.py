@@ -1,4 +1,4 @@
-"""The budget of a run: the money and the tokens that it may spend, checked before each request."""
+"""The budget of a run: limits its cost and tokens, and is checked before each request."""
 
 import threading
 from typing import Literal
@@ -9,15 +9,14 @@ Limit = Literal["max_tokens", "max_cost"]
 
 
 class BudgetSpentError(Exception):
-    """A request is not sent, as nothing is left of the budget; the text says why."""
+    """A request was not sent because the budget is used up; the message says why."""
 
 
 class Budget:
     """What a run may spend, and what it has spent.
 
     Call ``check`` before each request and ``spend`` after it. Requests that are in flight when the budget is used up
-    are completed and paid for: the budget may be passed by what these cost, and by nothing else. A budget that is used
-    up stays so. It may be used from several threads.
+    are completed and paid for: only they can exceed the budget. A used up budget stays used up. Thread-safe.
 
     Example:
         >>> budget = Budget(max_cost=1.0)
@@ -38,7 +37,7 @@ class Budget:
         self._lock = threading.Lock()
 
     def check(self) -> None:
-        """Refuse a request if nothing is left."""
+        """Raise a BudgetSpentError if nothing is left."""
         if self.limit is not None:
             raise BudgetSpentError(self.message)
 
@@ -53,7 +52,7 @@ class Budget:
                 self._end("max_tokens", _spent_text(f"{self.max_tokens:,} tokens", f"{self.tokens:,}"))
 
     def end(self, limit: Limit, message: str) -> None:
-        """Let nothing more be spent, as a limit cannot be kept; the first reason stays."""
+        """Stop all spending because a limit cannot be kept; the first reason is kept."""
         with self._lock:
             self._end(limit, message)
 

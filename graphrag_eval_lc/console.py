@@ -1,4 +1,4 @@
-"""Prints data as text, never as markup or something that a terminal obeys, and keeps standard output from agents."""
+"""Prints data safely, never as markup or terminal commands, and restores standard output after an agent changed it."""
 
 import contextlib
 import io
@@ -19,10 +19,10 @@ _STREAMS: Final = ("stdout", "stderr")
 
 
 class DataConsole(Console):
-    r"""A console of ``rich`` whose texts all pass ``visible``; only its own styles and cursor moves reach the terminal.
+    r"""A ``rich`` console that passes all texts through ``visible``, so that data cannot send terminal commands.
 
-    ``[brackets]`` and ``:names:`` have no meaning in it, and no text is coloured because of what it looks like. The
-    cursor stays visible, so that a killed process does not leave a terminal without one.
+    ``[brackets]`` and ``:names:`` are not markup, and texts are not highlighted automatically. The cursor stays
+    visible, so that a killed process does not leave a terminal without one.
 
     Args:
         **options: The options of ``rich``'s console.
@@ -39,15 +39,15 @@ class DataConsole(Console):
         super().__init__(**options, markup=False, emoji=False, highlight=False)
 
     def show_cursor(self, show: bool = True) -> bool:
-        """Leave the cursor as it is, and say so."""
+        """Do not change the cursor, and return False to say so."""
         return False
 
     def render_str(self, text: str, **options: Any) -> Text:
-        """Return a string as a text in which nothing hides."""
+        """Return a string as a text with control characters made visible."""
         return super().render_str(visible(text), **options)
 
     def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterable[Segment]:
-        """Yield what is to be written; the texts of any renderable are made visible."""
+        """Yield the segments of a renderable, with control characters made visible."""
         for segment in super().render(renderable, options):
             if segment.control or segment.text.isprintable():
                 yield segment
@@ -55,7 +55,7 @@ class DataConsole(Console):
                 yield Segment(visible(segment.text), segment.style)
 
     def _render_buffer(self, buffer: Iterable[Segment]) -> str:
-        """Return the lines as they are written; the layout of a cell may put any text at the start of a line."""
+        """Return the final output without CI commands, since the layout may put any text at the start of a line."""
         return without_commands(super()._render_buffer(buffer))
 
 
@@ -64,8 +64,8 @@ def data_text(value: object, style: str = "", *, keeps_lines: bool = False) -> T
 
     Args:
         value: The data.
-        style: A style of ``rich`` for all of it.
-        keeps_lines: Whether its line breaks and tabs stay; else they are shown as signs.
+        style: A ``rich`` style for the whole text.
+        keeps_lines: Whether line breaks and tabs are kept; otherwise they are shown as symbols.
 
     Example:
         >>> data_text("urn:a:x\n[red]").plain
@@ -76,10 +76,10 @@ def data_text(value: object, style: str = "", *, keeps_lines: bool = False) -> T
 
 @contextmanager
 def kept_output() -> Iterator[None]:
-    """Put standard output and error back at the end, as they were at the beginning.
+    """Restore standard output and error at the end.
 
     If an agent closed them (``sys.stdout.close()``, ``os.close(1)``) or replaced them, copies are used. If nobody can
-    read them any more, such as after a terminal was closed, what is printed is dropped, so that the exit code stays
+    read them any more, for example because the terminal was closed, output is dropped, so that the exit code is still
     that of the run.
     """
     kept = [_SavedStream(name) for name in _STREAMS]
@@ -91,14 +91,14 @@ def kept_output() -> Iterator[None]:
 
 
 def fill_closed_output() -> None:
-    """Drop what is printed if the command was started without standard output or error (``>&-``)."""
+    """Drop output if the command was started without standard output or error (``>&-``)."""
     for name in _STREAMS:
         if getattr(sys, name) is None:
             setattr(sys, name, _nowhere())
 
 
 class _SavedStream:
-    """A stream at the beginning, and a copy of its descriptor."""
+    """A standard stream as it was at the beginning, and a copy of its descriptor."""
 
     def __init__(self, name: str) -> None:
         self._name = name
@@ -109,7 +109,7 @@ class _SavedStream:
 
     def put_back(self) -> None:
         now: Any = getattr(sys, self._name)
-        if now is not self._stream:  # what it holds back was printed before what comes next
+        if now is not self._stream:  # flush first, as its buffered output was printed earlier
             with contextlib.suppress(Exception):
                 now.flush()
         if self._is_whole():
@@ -150,7 +150,7 @@ def _descriptor_of(stream: Any) -> int | None:
 
 
 def _is_gone(descriptor: int) -> bool:
-    """Return whether nobody can read what is written: the terminal was closed, or the reader of a pipe has ended."""
+    """Return whether nobody can read the output: the terminal was closed, or the reader of a pipe has ended."""
     if not hasattr(select, "poll"):
         return False
     asked = select.poll()

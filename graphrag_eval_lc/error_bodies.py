@@ -1,4 +1,4 @@
-"""What a server says in the body of an error, whatever the shape of the body."""
+"""Extracts what a server says in the body of an error response, whatever the shape of the body."""
 
 import json
 from collections.abc import Iterator, Mapping
@@ -6,9 +6,9 @@ from typing import Any
 
 _LONGEST = 10_000  # characters of a body that are read
 _SHOWN = 500
-# What repeats the request or the answer: its words are not the server's.
+# Keys whose values repeat the request or the answer: these are not the server's words.
 _ECHOES = frozenset({"input", "inputs", "prompt", "request", "ctx", "messages", "failed_generation"})
-# Keys that name the part of the request that a text is about.
+# Keys that name a part of the request.
 _PARAMETERS = frozenset({"response_format", "tools", "tool_choice", "temperature", "max_tokens", "n"})
 _LEAST_MESSAGE = 4  # characters
 
@@ -16,7 +16,7 @@ _LEAST_MESSAGE = 4  # characters
 def body_of(error: BaseException) -> str:
     """Return the text of the response that an exception carries; empty if there is none.
 
-    httpx and requests have read it already: this must not wait for it. Other clients keep the read body.
+    It never waits for a body: httpx and requests have already read it, and other clients keep the body that they read.
     """
     try:
         content = getattr(getattr(error, "response", None), "_content", None)
@@ -24,7 +24,7 @@ def body_of(error: BaseException) -> str:
         if isinstance(content, bytes):
             return content[:_LONGEST].decode("utf-8", "replace").strip()
         return body[:_LONGEST] if isinstance(body, str) else json.dumps(body, default=str) if body else ""
-    except Exception:  # of a property of any client
+    except Exception:  # a property of some client may raise anything
         return ""
 
 
@@ -41,7 +41,7 @@ def words_of(error: BaseException) -> str:
 
 
 def unsaid_body(error: BaseException) -> str:
-    """Return what the body of a response says and the exception's message does not; empty if there is nothing.
+    """Return what the response body says in addition to the exception's message; empty if nothing.
 
     Example:
         >>> error = ValueError("Error code: 401")

@@ -1,4 +1,4 @@
-"""The exceptions of the package; each says what is wrong, where, and how to put it right."""
+"""The exceptions of the package; each says what is wrong, where, and how to fix it."""
 
 import errno
 import os
@@ -33,18 +33,18 @@ __all__ = [
 
 __dir__ = only_public(globals())
 
-# The address where people find the project and report mistakes. It has none yet; whatever would name it uses this.
+# The project's address, for messages. It is empty, as there is none yet.
 PROJECT_ADDRESS = ""
 
-# An environment variable: where it is set, notebooks show whole tracebacks of the errors of this package.
+# If this environment variable is set, notebooks show full tracebacks of this package's errors.
 TRACEBACK_SWITCH = "GRAPHRAG_EVAL_LC_TRACEBACK"
 
 
 class GraphRAGEvalError(Exception):
-    """Base of all errors that this package raises on bad input.
+    """Base class of all errors that this package raises on bad input.
 
-    Its text is for people: control characters in it are visible, as no terminal or notebook may obey them. The
-    attributes stay as they are given.
+    In its text, control characters are made visible, so that no terminal or notebook obeys them. The attributes are
+    unchanged.
 
     Args:
         what: One sentence on what is wrong.
@@ -52,7 +52,7 @@ class GraphRAGEvalError(Exception):
         line: The line of that file, from 1.
         question_id: The question that it concerns.
         key: The key that it concerns, such as ``reference_steps[0][1].output``.
-        hint: One sentence on how to put it right.
+        hint: One sentence on how to fix it.
 
     Example:
         >>> print(DatasetError("no question text", path="qa.yaml", line=7, hint="Add question_text."))
@@ -87,7 +87,7 @@ class GraphRAGEvalError(Exception):
 
     def _render_traceback_(self) -> list[str]:
         """Return the error as one line for IPython and notebooks; ``%tb`` and the switch show the traceback."""
-        # While it is handled, it was raised just now; later somebody asks for the traceback.
+        # While it is being handled, it was just raised. Later, the user asks for the traceback.
         if sys.exc_info()[1] is self and not os.environ.get(TRACEBACK_SWITCH):
             return [f"{type(self).__name__}: {self} (%tb shows the traceback.)"]
         shell = sys.modules["IPython"].get_ipython()
@@ -96,15 +96,15 @@ class GraphRAGEvalError(Exception):
 
 
 class GraphRAGEvalWarning(UserWarning):
-    """Something to know before a score is trusted."""
+    """Something to know before you trust a score."""
 
 
 def warn(text: str, *, stacklevel: int = 1) -> None:
-    """Give a warning of this package, in which nothing hides.
+    """Issue a warning of this package, with control characters made visible.
 
     Args:
-        text: What is to be known.
-        stacklevel: Whose line it names, as for ``warnings.warn``: 1 is the caller's.
+        text: The message.
+        stacklevel: Which caller's line it names, as for ``warnings.warn``; 1 is the direct caller.
     """
     warnings.warn(visible(text), GraphRAGEvalWarning, stacklevel=stacklevel + 1)
 
@@ -284,6 +284,6 @@ def _in_the_way(path: str | PathLike[str]) -> str:
 
 
 def _never_there(path: str | PathLike[str]) -> str:
-    """Name the folder in which nothing can be created, such as /proc or a working directory that was removed."""
+    """Return a message for a folder in which nothing can be created, such as /proc or a removed working directory."""
     there = next((str(each) for each in Path(path).parents if each.is_dir()), ".")
     return f"Nothing can be created in {there}: choose a folder on a disk."

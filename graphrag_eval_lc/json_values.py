@@ -1,4 +1,4 @@
-"""Values as JSON that every reader takes, and back."""
+"""Writes values as JSON that every parser accepts, and reads them back."""
 
 import json
 import math
@@ -16,12 +16,12 @@ _MOST_BITS = 14_000  # Python neither writes nor reads integers of more than 4,3
 def json_text(
     value: Any, *, indent: int | None = None, is_compact: bool = False, to_plain: Callable[[Any], Any] | None = None
 ) -> str:
-    """Write a value as JSON that every reader takes.
+    """Write a value as JSON that every parser accepts.
 
-    Letters stay readable; lone surrogates are escaped. NaN and infinities, which JSON does not have, become the
-    strings "NaN", "Infinity" and "-Infinity", which ``float`` reads back. A value that holds itself, or is nested too
-    deeply, is replaced by a text that says so. ``to_plain`` returns what is written for a value that JSON has no type
-    for; None: its text.
+    Non-ASCII letters are not escaped; lone surrogates are. NaN and infinities, which JSON does not have, become the
+    strings "NaN", "Infinity" and "-Infinity", which ``float`` reads back. A value that contains itself, or is nested
+    too deeply, is replaced by a text that says so. ``to_plain`` converts values of types that JSON does not have; by
+    default their text is written.
 
     Example:
         >>> json_text({"ratio": float("nan"), "name": "Ålesund"})
@@ -30,7 +30,7 @@ def json_text(
     options: dict[str, Any] = {"indent": indent, "separators": (",", ":") if is_compact else None}
     try:
         text = _encoder(indent, is_compact, to_plain or _text_of).encode(value)
-    except Exception:  # NaN, a key that is no text, a value without an end, or one that changes meanwhile
+    except Exception:  # NaN, a key that is not a text, a cycle, or a value that another thread changes
         value = _plain(value if to_plain is None else to_plain(value))
         text = json.dumps(value, ensure_ascii=False, default=_text_of, **options)
     try:
@@ -47,7 +47,7 @@ def _encoder(indent: int | None, is_compact: bool, default: Callable[[Any], Any]
 
 
 def json_bytes(value: Any) -> bytes:
-    """Write plain values as compact JSON, several times as fast as ``json_text``, which writes what is not plain.
+    """Write values as compact JSON; several times as fast as ``json_text``, which is the fallback for unusual values.
 
     Example:
         >>> json_bytes({"ratio": float("nan"), "rows": [1, 2]})
@@ -55,14 +55,14 @@ def json_bytes(value: Any) -> bytes:
     """
     try:
         return to_json(value, inf_nan_mode="strings")
-    except Exception:  # a lone surrogate, a value that JSON has no type for or that holds itself
+    except Exception:  # a lone surrogate, a type that JSON does not have, or a cycle
         return json_text(value, is_compact=True).encode("utf-8")
 
 
 def parse_json(text: str | bytes, *, allow_nan: bool = True) -> Any:
-    """Parse JSON with pydantic's fast parser, and what it refuses with Python's, which says what is wrong.
+    """Parse JSON with pydantic's fast parser; if it fails, use Python's, which accepts more and has better errors.
 
-    What is not JSON is a ValueError, and what is nested too deeply a RecursionError.
+    Raises a ValueError for invalid JSON, and a RecursionError if it is nested too deeply.
 
     Example:
         >>> parse_json('{"rows": [1, 2]}')
@@ -75,7 +75,7 @@ def parse_json(text: str | bytes, *, allow_nan: bool = True) -> Any:
 
 
 def json_number(value: float) -> float | str:
-    """Return a number as it is, or as a text where JSON or its readers cannot hold it.
+    """Return a number, or its text if JSON or its parsers cannot hold the number.
 
     Example:
         >>> json_number(1.5), json_number(float("-inf")), json_number(True)
@@ -93,7 +93,7 @@ def _refuse_constant(name: str) -> NoReturn:
 
 
 def _plain(value: Any, above: tuple[int, ...] = ()) -> Any:
-    """Return a value with texts for what JSON refuses; ``above`` holds the ids of the containers around it."""
+    """Return a value with texts in place of what JSON cannot hold; ``above`` has the ids of the outer containers."""
     if isinstance(value, (int, float)):
         return json_number(value)
     if isinstance(value, Mapping | list | tuple):
@@ -112,14 +112,14 @@ def _plain(value: Any, above: tuple[int, ...] = ()) -> Any:
 def _text_of(value: object) -> str:
     try:
         return str(value)
-    except Exception:  # an object of an agent: one that fails here must not cost the record around it
+    except Exception:  # an agent's object that fails here must not lose the record around it
         return f"<{type(value).__name__} without a text>"
 
 
 def document_text(document: object) -> str | None:
-    """Return the text of a document in a tool's output: ``text``, else ``page_content``; None for one without.
+    """Return the text of a document in a tool's output: ``text``, else ``page_content``; None if it has neither.
 
-    A Document that LangChain serialised has them under ``kwargs``.
+    A Document serialised by LangChain has these keys under ``kwargs``.
 
     Example:
         >>> document_text({"page_content": "Oslo is in NO1.", "metadata": {}})

@@ -1,4 +1,4 @@
-"""The cost of model calls in USD: by the prices of the config, else by those of genai-prices."""
+"""Computes the cost of model calls in USD, with the prices of the config, else those of genai-prices."""
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -14,7 +14,7 @@ from graphrag_eval_lc.registry.metrics import AGENT_COST, COST, INPUT_TOKENS, JU
 __all__ = ["Pricing", "dollars", "failed_without_tokens", "lacks_costs", "priced_response", "unpriced_warning"]
 
 
-# (tokens, USD): prompts of more than so many tokens pay so much per million tokens. The first is for all prompts.
+# (tokens, USD): the price per million tokens for prompts with more than so many tokens. The first has 0 tokens.
 Rate = Sequence[tuple[int, float]]
 
 
@@ -25,10 +25,10 @@ def flat_rate(usd: float) -> Rate:
 
 @dataclass(frozen=True, slots=True)
 class Rates:
-    """The rates of a model: for tokens of the prompt and the answer (None: it has none, as one of embeddings).
+    """The rates of a model for input and output tokens (``output`` is None for models such as embeddings).
 
-    Tokens of the prompt may be read from the provider's cache, or written to it, perhaps for an hour; without own rates
-    they cost as the others. ``request`` is USD for the request itself.
+    Input tokens that are read from the provider's cache, or written to it (possibly for an hour), may have separate
+    rates; otherwise they cost as much as other input tokens. ``request`` is the USD per request.
 
     Example:
         >>> Rates(input=flat_rate(2.0), output=flat_rate(8.0), cached_input=flat_rate(0.5)).cost(500_000, 100_000, 0)
@@ -52,7 +52,7 @@ class Rates:
     ) -> float | None:
         """Return the USD of one request; None if a rate is unknown.
 
-        Tokens of the prompt are all of them; the cached ones and the written ones are parts of these.
+        ``input_tokens`` includes the tokens that were read from or written to a cache.
         """
         of_write = self.cache_write_input or self.input
         parts = (
@@ -69,9 +69,9 @@ class Rates:
         return self.request + micro_usd / 1e6
 
     def most(self, input_tokens: int, output_tokens: int) -> float | None:
-        """Return the most USD that a request can cost with at most so many tokens; None if a rate is unknown.
+        """Return the most that a request with at most so many tokens can cost, in USD; None if a rate is unknown.
 
-        Tokens of the prompt may be new, read from a cache or written to one, whichever is most expensive.
+        For input tokens, the most expensive rate is used: new, read from a cache or written to one.
         """
         if output_tokens and self.output is None:
             return None
@@ -82,7 +82,7 @@ class Rates:
 
 
 def _highest(rate: Rate, input_tokens: int) -> float:
-    """Return the highest USD of a rate for prompts of up to so many tokens."""
+    """Return the highest price in USD for prompts of up to so many tokens."""
     return max(usd for above, usd in rate if input_tokens > above)
 
 
@@ -91,17 +91,17 @@ def _usd(rate: Rate, input_tokens: int) -> float:
 
 
 _DATE = re.compile(r"-\d{4}-?\d{2}-?\d{2}$")
-_MOST_TOKENS = 10**15  # of a call; a larger number is not a count, and may not fit a float
+_MOST_TOKENS = 10**15  # of a call; a larger number cannot be a count and may not fit into a float
 _UNNAMED = "a model without a name"
 _CACHE_TOKENS = ("cached_input_tokens", "cache_write_input_tokens", "cache_write_1h_input_tokens")
 
 
 class Pricing:
-    """Prices model calls, with the data of ``genai-prices`` if it is installed; nothing is downloaded.
+    """Computes the cost of model calls, with the data of ``genai-prices`` if it is installed; nothing is downloaded.
 
-    The price of a model is looked up once. Those of the config (``overrides``) come first: by the name that a provider
-    reports, or without the provider before it (``openai:gpt-4o``) or the date behind it. ``unpriced`` are the models
-    that spent tokens and have no price.
+    The price of a model is looked up once. Prices in the config (``overrides``) take precedence. They are found by the
+    name that a provider reports, also without a provider before it (``openai:gpt-4o``) or a date after it. ``unpriced``
+    has the models that used tokens and have no price.
 
     Example:
         >>> pricing = Pricing({"gpt-x": PriceConfig(input=0.5, output=2.0)})
@@ -132,10 +132,10 @@ class Pricing:
         cache_write_1h_input_tokens: int | None = None,
         provider: str | None = None,
     ) -> float | None:
-        """Return the USD of one call to a model, by the name that the provider reports.
+        """Return the cost in USD of one call to a model, by the name that the provider reports.
 
-        All tokens of the prompt count as input, those read from a cache or written to one too. None: the model has no
-        known price, or the tokens are unknown, contradict each other or are too many.
+        ``input_tokens`` includes tokens that were read from a cache or written to one. Returns None if the model has no
+        known price, or if the tokens are unknown, contradictory or too many.
         """
         cached, written = cached_input_tokens or 0, cache_write_input_tokens or 0
         hourly = cache_write_1h_input_tokens or 0
@@ -163,7 +163,7 @@ class Pricing:
     def most_cost(
         self, model: str, *, input_tokens: int, output_tokens: int, provider: str | None = None
     ) -> float | None:
-        """Return the most USD that a call with at most so many tokens can cost; None without a known price.
+        """Return the most that a call with at most so many tokens can cost, in USD; None without a known price.
 
         Example:
             >>> pricing = Pricing({"m": PriceConfig(input=1.0, output=4.0, cache_write_input=2.0)})
@@ -174,11 +174,11 @@ class Pricing:
         return None if rates is None else rates.most(input_tokens, output_tokens)
 
     def load(self, model: str, provider: str | None = None) -> None:
-        """Look up a model's price now, as the first look-up reads the data of genai-prices."""
+        """Look up a model's price now; the first lookup is slow, as it reads the data of genai-prices."""
         self._rates_of(model, provider)
 
     def is_overridden(self, model: str) -> bool:
-        """Return whether the config has the model's price."""
+        """Return whether the config has a price for the model."""
         return self._override(model) is not None
 
     def _rates_of(self, model: str, provider: str | None) -> Rates | None:
@@ -199,7 +199,7 @@ def lacks_costs(totals: Mapping[str, object], *, has_judges: bool) -> bool:
 
 
 def unpriced_warning(models: Iterable[str]) -> str:
-    """Return the warning about models without a known price, with what to do."""
+    """Return the warning about models without a known price, and what to do about it."""
     names = ", ".join(sorted(models))
     install = "" if find_spec("genai_prices") else "install graphrag-eval-lc[judges], or "
     return (
@@ -209,11 +209,11 @@ def unpriced_warning(models: Iterable[str]) -> str:
 
 
 def priced_response(response: Mapping[str, Any], pricing: Pricing) -> dict[str, Any]:
-    """Return a copy of a response with the USD of its model calls.
+    """Return a copy of a response with the costs of its model calls in USD.
 
-    Each of ``llm_calls`` gets ``cost``, and the response their sum as ``agent_cost``; likewise in each of
-    ``failed_attempts``. A cost that is there already stays if the model has no known price. A call that failed
-    without tokens does not count. ``agent_cost`` is absent if the cost of a call that counts is unknown.
+    Each of ``llm_calls`` gets ``cost``, and the response gets their sum as ``agent_cost``; each of ``failed_attempts``
+    likewise. An existing cost is kept if the model has no known price. A call that failed without tokens is ignored.
+    ``agent_cost`` is absent if the cost of any other call is unknown.
 
     Example:
         >>> from graphrag_eval_lc.config import PriceConfig
@@ -253,11 +253,11 @@ def _priced(record: Mapping[str, Any], pricing: Pricing) -> dict[str, Any]:
 
 
 def failed_without_tokens(call: object) -> bool:
-    """Return whether a model call failed and states no tokens, so that it counts as nothing."""
+    """Return whether a model call failed without reporting tokens, so that it counts as free."""
     return isinstance(call, Mapping) and "error" in call and not any(key in call for key in TOKENS)
 
 
-# LangChain's names of providers, and those of genai-prices.
+# Provider names: LangChain's, and the corresponding one of genai-prices.
 _PROVIDERS = {"azure_openai": "azure", "azure_ai": "azure"}
 # Names that any OpenAI-compatible endpoint may have.
 _ANY_PROVIDER = {None, "openai", "litellm"}
@@ -269,9 +269,9 @@ _BEDROCK = re.compile(r"(?:arn:.*/)?((?:[a-z-]+\.)?[a-z0-9]+\.[a-z].*)")
 def known_rates(model: str, provider: str | None = None) -> Rates | None:
     """Return today's price of a model; None if it is unknown, or ``genai-prices`` is not installed.
 
-    Its name is as a provider reports it or as LangChain and LiteLLM write it: ``gpt-4o-mini-2024-07-18``,
+    The name may be as a provider reports it, or as LangChain and LiteLLM write it: ``gpt-4o-mini-2024-07-18``,
     ``openai:gpt-4o-mini``, ``azure/gpt-4o``, ``us.anthropic.claude-3-haiku-20240307-v1:0``. The provider ``openai`` may
-    be any compatible endpoint: if OpenAI has no such model, the name alone decides.
+    be any compatible endpoint: if OpenAI has no such model, only the name is used.
     """
     if _LOCAL.fullmatch(model):
         return None
@@ -287,7 +287,7 @@ def known_rates(model: str, provider: str | None = None) -> Rates | None:
         price: Any = found.model_price
         of_tokens = {kind: getattr(price, key, None) for kind, key in _GENAI_NAMES.items()}  # older data lacks some
         rates: dict[str, Any] = {kind: _rate(each) for kind, each in of_tokens.items() if each is not None}
-        if "input" not in rates:  # as for models paid by the minute
+        if "input" not in rates:  # for example models that are billed by the minute
             return None
         per_request = float(price.requests_kcount or 0) / 1000
         return Rates(**{"output": None, "cached_input": rates["input"], **rates, "request": per_request})
@@ -295,7 +295,7 @@ def known_rates(model: str, provider: str | None = None) -> Rates | None:
 
 
 def _candidates(model: str, provider: str | None) -> Iterator[tuple[str, str | None]]:
-    """Yield the names and providers under which a model may be found, the likeliest first."""
+    """Yield the names and providers under which a model may be found, the most likely first."""
     if provider is not None:
         yield model, _PROVIDERS.get(provider, provider)
     if provider not in _ANY_PROVIDER:

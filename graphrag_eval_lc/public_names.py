@@ -1,4 +1,4 @@
-"""What ``dir()`` and tab completion show of a package: its public names, and none that it only imports."""
+"""Limits what ``dir()`` and tab completion show of a package to its public names, without imported ones."""
 
 from collections.abc import Callable, Collection, Mapping
 from typing import Any

@@ -1,4 +1,4 @@
-"""The records of datasets, responses and results, and the pydantic models that check them."""
+"""The types of the records in datasets, responses and results, and the pydantic models that check them."""
 
 import math
 from collections.abc import Collection, Mapping
@@ -13,10 +13,10 @@ RelevantIds = list[Id] | list[list[Id]] | dict[Id, float]
 
 
 class ReferenceStep(TypedDict):
-    """A step that a good agent makes, with the output that it should see.
+    """A step that a good agent takes, with the output that it should see.
 
     ``output`` is a string if the step's media type is a text type; recorded datasets also have lists and null.
-    ``relevant_ids`` are what a retrieval step should find: ids, ``{id: gain}``, or groups of which one id will do.
+    ``relevant_ids`` are what a retrieval step should find: ids, ``{id: gain}``, or groups in which one id is enough.
     ``tolerance`` is the share by which numbers of SPARQL results may differ, in all columns.
     ``matches``, in results only, is the id of the actual step that fulfils this one.
     """
@@ -39,8 +39,8 @@ class ActualStep(TypedDict):
 
     It has ``output`` if the call succeeded, and ``error`` if it failed. ``execution_timestamp`` is ISO 8601 in UTC,
     ``elapsed_sec`` in seconds. ``parent_id`` is the id of the step inside which this one ran. ``artifact`` is what the
-    tool returned next to its text. ``full_length`` is the number of characters before an output was cut.
-    ``output`` or ``error`` is what the model saw. If the agent changed the tool's own result, that one is in
+    tool returned in addition to its text. ``full_length`` is the number of characters before an output was cut.
+    ``output`` or ``error`` is what the model saw. If the agent changed the tool's result, the original is in
     ``tool_output`` or ``tool_error``. ``cached`` is true if LangGraph's node cache answered and no tool ran.
     In results, retrieval steps also have metrics: ``retrieval_ids_…`` and ``retrieval_text_…``; ``comparison_error``
     says why an output cannot be compared, and ``output_cut`` at which place an output was cut off.
@@ -113,7 +113,7 @@ class KeptToolCall(TypedDict):
 
 
 class KeptMessage(TypedDict):
-    """A message to or from a model, in the form that LangChain's ``convert_to_messages`` takes.
+    """A message to or from a model, in the form that LangChain's ``convert_to_messages`` accepts.
 
     ``role`` is system, user, assistant, tool or a model's own. ``content`` is a text or a list of content blocks.
     ``full_length`` is the number of characters of its texts before they were cut.
@@ -134,12 +134,12 @@ class KeptMessage(TypedDict):
 class Response(TypedDict):
     """What an agent did and said for one question.
 
-    It has ``error`` if the agent failed; the steps, tokens and time up to then stay. ``question_text`` is what the
-    agent was asked, if the response was captured without a dataset. ``elapsed_sec`` is wall time.
+    It has ``error`` if the agent failed; the steps, tokens and time up to the failure are kept. ``question_text`` is
+    what the agent was asked, if the response was captured without a dataset. ``elapsed_sec`` is wall time.
 
-    ``started_at`` is ISO 8601 in UTC. ``run_id`` is LangChain's id of the run, by which LangSmith finds its trace; of
-    several runs, such as a paused one and the one that resumed it, it is the first one's, and ``run_ids`` has all.
-    ``trace_ids`` has the ids by which other tracers that ran know it: ``langsmith``, ``opentelemetry`` with
+    ``started_at`` is ISO 8601 in UTC. ``run_id`` is LangChain's id of the run, by which LangSmith finds its trace. If
+    there were several runs, such as a paused one and the one that resumed it, it is the id of the first, and
+    ``run_ids`` has all. ``trace_ids`` has the ids of the run in other tracers: ``langsmith``, ``opentelemetry`` with
     ``opentelemetry_span``, ``langfuse`` and ``mlflow``.
     ``tags`` and ``metadata`` are those of its config, with secrets masked. ``llm_messages`` and ``llm_tools`` are the
     messages and tools of the model calls, each once, if they were kept.
@@ -207,8 +207,8 @@ class Result(TypedDict):
 
     ``retrieval_missing`` is the number of scored reference steps of retrieval that no actual step fulfilled, and
     ``retrieval_text_missing`` the number of those with texts; absent if the question has no such steps.
-    ``steps_score_upper`` is what ``steps_score`` would be if all undecided steps fitted; absent if none is.
-    ``steps_recall``, ``steps_precision``, ``steps_f1`` and ``steps_order`` are of all groups of reference steps.
+    ``steps_score_upper`` is what ``steps_score`` would be if all undecided steps matched; absent if none is undecided.
+    ``steps_recall``, ``steps_precision``, ``steps_f1`` and ``steps_order`` cover all groups of reference steps.
     Other keys of the question and of the response are kept.
     """
 
@@ -235,7 +235,7 @@ class Result(TypedDict):
     steps_order: NotRequired[float]
 
 
-# The error of a question of which there is no response.
+# The error of a question without a response.
 NO_RESPONSE = "there is no response to this question"
 
 
@@ -264,7 +264,7 @@ class StepsSummary(TypedDict, total=False):
 
 
 def _text_from_number(value: object) -> object:
-    """Return the digits of an id that YAML reads as a number, because it has no quotes."""
+    """Return the text of an id that YAML reads as a number because it has no quotes."""
     return str(value) if isinstance(value, int) and not isinstance(value, bool) else value
 
 
@@ -299,7 +299,7 @@ _GainsOrIds = Annotated[
 
 
 def relative_tolerance(value: object) -> float:
-    """Return a relative tolerance as a number, also from a text, as YAML 1.1 reads 1e-6 as one."""
+    """Return a relative tolerance as a number, also from a text: YAML 1.1 reads 1e-6 as a text."""
     try:
         tolerance = math.nan if isinstance(value, bool) else float(value)  # type: ignore[arg-type]  # it raises
     except (TypeError, ValueError, OverflowError):
@@ -369,7 +369,7 @@ class ReferenceNumberModel(_Checked):
     """The share by which the answer may differ: 0.01 is one per cent. Rounding is always allowed."""
 
 
-# One form each, so that errors name the key and not the forms that were tried.
+# One form for each type of input, so that errors name the key and not all the forms that were tried.
 _ReferenceNumber = Annotated[
     ReferenceNumberModel,
     BeforeValidator(

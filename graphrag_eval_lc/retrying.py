@@ -1,4 +1,4 @@
-"""Whether an exception of an agent or a model is worth a retry, and after which wait."""
+"""Decides whether an exception of an agent or a model is worth a retry, and how long to wait first."""
 
 import asyncio
 import email.utils
@@ -26,7 +26,7 @@ RetryOn = type[BaseException] | tuple[type[BaseException], ...] | Callable[[Base
 
 
 class ForwardedError(Exception):
-    """An exception of another process, with what that process made of it."""
+    """An exception from another process, as that process classified it."""
 
     is_rate_limit = False
     asked_wait: float | None = None
@@ -47,7 +47,7 @@ def is_rate_limit(error: BaseException) -> bool:
 
 
 def retry_after_of(error: BaseException) -> float | None:
-    """Return the seconds that a server asks to wait, the longest of an exception and those behind it.
+    """Return the seconds that a server asks to wait; the longest wait of an exception and its causes.
 
     They are read from the attribute ``retry_after`` (a number, a timedelta or text), the response's headers
     ``retry-after-ms`` and ``Retry-After`` (seconds or an HTTP date, RFC 9110 section 10.2.3), and Google's
@@ -68,12 +68,12 @@ def is_worth_a_retry(error: BaseException) -> bool:
     Worth a retry are rate limits, the HTTP statuses 408, 409, 425, 500, 502, 503, 504 and 529, and connection errors
     and timeouts: Python's own, and those of httpx, requests, urllib3, aiohttp, botocore, openai and anthropic.
     Not worth one are a used up quota, other HTTP errors, addresses and certificates that are wrong, the recursion
-    limit, an interrupt, and the timeout of the question itself. A connection of another event loop is worth one only
-    if nothing was sent, as the answer to what was sent is lost, and paid for.
+    limit, an interrupt, and the timeout of the question itself. An error because a connection belongs to another event
+    loop is worth a retry only if nothing was sent; otherwise the answer is lost but paid for.
 
-    An exception that says little, such as RuntimeError or ValueError, is judged by the one that led to it
-    (``__cause__``, else ``__context__`` unless suppressed); without one it is not worth a retry. A group of exceptions
-    is worth one if each of its exceptions is.
+    An unspecific exception, such as RuntimeError or ValueError, is judged by its cause (``__cause__``, else
+    ``__context__`` unless suppressed); without a cause it is not worth a retry. A group of exceptions is worth one if
+    each of its exceptions is.
 
     Example:
         >>> is_worth_a_retry(ConnectionResetError()), is_worth_a_retry(ValueError("no such class"))
@@ -103,7 +103,7 @@ def refuses_everything(error: BaseException) -> bool:
         status = status_of(found)
         if isinstance(found, RefusedRedirectError) or status in _REFUSING_STATUSES or _says_quota_used_up(found):
             return True
-        if status in {400, 422}:  # whether it names a model or a key that the server does not know
+        if status in {400, 422}:  # does it name a model or a key that the server does not know?
             text = words_of(found)
             is_unknown = _UNKNOWN_TO_SERVER.search(text) is not None and _PART_OF_REQUEST.search(text) is None
             if is_unknown or not _UNKNOWN_CODES.isdisjoint(_codes_of(found)):
@@ -112,7 +112,7 @@ def refuses_everything(error: BaseException) -> bool:
 
 
 def is_too_long(error: BaseException) -> bool:
-    """Return whether a model refused a request because its texts, with the room for the answer, are too long."""
+    """Return whether a model refused a request because its texts and the limit for the answer are too long together."""
     status = status_of(error)
     if status == 413:
         return True
@@ -122,7 +122,7 @@ def is_too_long(error: BaseException) -> bool:
 
 
 def was_never_sent(error: BaseException) -> bool:
-    """Return whether a request reached no server, or one that only redirects, so that it cannot have cost anything."""
+    """Return whether a request cannot have cost anything, as it reached no server, or only one that redirects."""
     found = _errors_in(error)
     return any(is_before_sending(each) or not _NEVER_SENT.isdisjoint(_class_names_of(each)) for each in found)
 
@@ -199,7 +199,7 @@ class RetryPolicy:
             return wait
         if asked > self.longest_retry_after:
             return None
-        return max(wait, asked + chance * self.first_wait)  # not all come back at the same moment
+        return max(wait, asked + chance * self.first_wait)  # jitter, so that requests do not all retry together
 
     def _is_worth_a_retry(self, error: BaseException) -> bool:
         if isinstance(error, ForwardedError):
@@ -229,7 +229,7 @@ _OTHER_LOOP = (
 
 
 def masked_error_text(error: BaseException) -> str:
-    """Return ``Type: message`` with secrets masked, for a group with the messages of its exceptions.
+    """Return ``Type: message`` with secrets masked; a group includes the messages of its exceptions.
 
     It is never empty; beyond 10,000 characters it is cut, and says so.
 
@@ -285,7 +285,7 @@ def _leaves_of(group: BaseExceptionGroup[BaseException]) -> Iterator[BaseExcepti
 # --- what one exception says -----------------------------------------------------------------------------------------
 
 _RETRIED_STATUSES = frozenset({408, 409, 425, 429, 500, 502, 503, 504, 529})
-# By name, since these packages may not be installed, and none is imported for the sake of its exceptions.
+# By name, since these packages may not be installed and are not imported only for their exceptions.
 _TRANSIENT = frozenset(
     {
         "ConnectionError",  # Python, requests, botocore
@@ -310,19 +310,19 @@ _RATE_LIMIT = re.compile(
     r"(_?error|_?exception)?",
     re.IGNORECASE,
 )
-# Not "exceeded your current quota": some providers say so of the quota of a minute.
+# Not "exceeded your current quota": some providers also use it for the quota per minute.
 _QUOTA_USED_UP = re.compile(r"insufficient[_ ](?:quota|balance|funds|credits?)|billing_|credit balance", re.IGNORECASE)
 
 
 _REFUSING_STATUSES = frozenset({401, 402, 403, 404})
-# What some servers say with 400.
+# The words of some servers with status 400.
 _UNKNOWN_TO_SERVER = re.compile(
     r"(?:invalid|unknown|no such|unsupported) model|model\b.{0,80}?(?:not found|not exist|not supported|is invalid)"
     r"|(?:invalid|incorrect|expired) api[ _-]?key|api[ _-]?key.{0,20}?(?:not valid|invalid|incorrect|expired)",
     re.IGNORECASE | re.DOTALL,
 )
 _UNKNOWN_CODES = frozenset({"model_not_found", "invalid_api_key"})
-# What can be left out of a request, where a server says that the model does not take it.
+# Parts that can be left out of a request if a server says that the model does not accept them.
 _PART_OF_REQUEST = re.compile(
     r"response.?format|json.?(?:schema|object)|structured.?output|tool|function|temperature|max_(?:completion_)?tokens",
     re.IGNORECASE,
@@ -339,13 +339,13 @@ _NEVER_SENT = frozenset({"ConnectError", "ConnectTimeout", "PoolTimeout", "Conne
 
 
 def _is_transient(error: BaseException, groups: dict[int, bool]) -> bool:
-    """Return the judgement of the first exception in a chain that has one.
+    """Return the judgement of the first exception in a chain of causes that has one.
 
-    ``groups`` has the judgements of groups by id; one that is being judged counts as not worth a retry.
+    ``groups`` has the judgements of groups by id; a group that is still being judged counts as not worth a retry.
     """
     seen: set[int] = set()
     link: BaseException | None = error
-    while link is not None and id(link) not in seen:  # the exception, the one that led to it, and so on
+    while link is not None and id(link) not in seen:  # the exception, its cause, and so on
         seen.add(id(link))
         if isinstance(link, BaseExceptionGroup):
             if id(link) not in groups:
@@ -360,7 +360,7 @@ def _is_transient(error: BaseException, groups: dict[int, bool]) -> bool:
 
 
 def _judgement_of(error: BaseException) -> bool | None:
-    """Return whether an exception by itself is worth a retry; None if it does not say."""
+    """Return whether an exception alone, without its causes, is worth a retry; None if it does not say."""
     if not isinstance(error, Exception) or isinstance(error, RecursionError) or _says_quota_used_up(error):
         return False
     if getattr(error, "is_question_timeout", False) is True:
@@ -390,7 +390,7 @@ def _class_names_of(error: BaseException) -> list[str]:
     return [kind.__name__ for kind in type(error).__mro__]
 
 
-# --- reading the attributes that the clients give their exceptions ---------------------------------------------------
+# --- reading the attributes that clients set on their exceptions -----------------------------------------------------
 
 _STATUS_PLACES = (
     ("status_code",),
@@ -441,7 +441,7 @@ def _retry_after(error: BaseException) -> float | None:
         if (milliseconds := _seconds(headers.get("retry-after-ms"))) is not None:
             return milliseconds / 1000
         value = headers.get("retry-after")
-        # A date is compared with that of the answer, as clocks differ.
+        # A date is relative to the date of the response, as clocks differ.
         until, now = (
             _date_in(text.strip()) if isinstance(text, str) else None for text in (value, headers.get("date"))
         )

@@ -1,4 +1,4 @@
-"""Words for people: numbers with their nouns, lists of names, shortened texts, texts in which nothing hides."""
+"""Formats texts for messages: plurals, lists of names, shortened texts, and texts with hidden characters shown."""
 
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -35,7 +35,7 @@ def counted(number: int, one: str, many: str | None = None) -> str:
 
 
 def listed(names: Sequence[str], most: int = 5) -> str:
-    """Return the first names, and how many more there are; on one line, whatever the names are.
+    """Return the first names and how many more there are, on one line.
 
     Args:
         names: All names.
@@ -54,9 +54,9 @@ def shortened(text: str, length: int, *, keeps_lines: bool = False, tells: bool 
 
     Args:
         text: The text.
-        length: The largest number of characters to keep, at least 1; ``…`` and what follows it come on top.
-        keeps_lines: Whether white space stays, line breaks too; else each run of it becomes one space.
-        tells: Whether to add how many characters are left out.
+        length: The largest number of characters to keep, at least 1; ``…`` and what follows it are not counted.
+        keeps_lines: Whether to keep white space, including line breaks; otherwise each run of it becomes one space.
+        tells: Whether to add how many characters were left out.
 
     Example:
         >>> shortened("two\n  lines", 20), shortened("two\n  lines", 5)
@@ -65,7 +65,7 @@ def shortened(text: str, length: int, *, keeps_lines: bool = False, tells: bool 
         'two… (6 characters left out)'
     """
     if not keeps_lines:
-        # As many words as characters to keep are enough, so that a long text is not split to its end.
+        # ``length`` words are enough, so a long text need not be split to its end.
         text = " ".join(text.split(None, length))
     if len(text) <= length:
         return text
@@ -86,11 +86,11 @@ _SEEN_ASCII = bytes(range(0x20, 0x7F)) + b"\t\n"
 def visible(text: object, *, keeps_lines: bool = True) -> str:
     r"""Return a text in which nothing hides: control characters as pictures, other unseen ones as their codes.
 
-    No terminal obeys it, and no bidirectional mark turns it round.
+    No terminal obeys the result, and no bidirectional mark reorders it.
 
     Args:
-        text: The text, or what ``str`` makes a text of.
-        keeps_lines: Whether line breaks and tabs stay; else they are pictures too, for texts of one line.
+        text: The text, or a value that ``str`` converts.
+        keeps_lines: Whether to keep line breaks and tabs; otherwise they are shown as pictures too.
 
     Example:
         >>> visible("a\x00b\u202ec\n"), visible("a\nb", keeps_lines=False)
@@ -105,7 +105,7 @@ def visible(text: object, *, keeps_lines: bool = True) -> str:
     return shown if keeps_lines else shown.replace("\n", "␊").replace("\t", "␉")
 
 
-# What continuous integration obeys in the output of a step: ::error:: at the start of a line, ##[error], ##vso[…] and
+# Commands that CI services obey in the output of a step: ::error:: at the start of a line; ##[error], ##vso[…] and
 # ##teamcity[…] anywhere.
 _COMMAND = re.compile(r"^([^\S\n]*)(:)(?=:[A-Za-z])|()(#)(?=#(?:\[|vso\[|teamcity\[))", re.MULTILINE)
 
@@ -127,7 +127,7 @@ def one_line(text: object, length: int) -> str:
 
 
 def shown_name(name: object) -> str:
-    """Return the id or name of a question, template, tool or metric as it is shown everywhere."""
+    """Return the id or name of a question, template, tool or metric in the form for all messages and reports."""
     if isinstance(name, str) and len(name) <= _LONGEST_NAME and name.isprintable() and " " not in name:
         return name  # as most are
     return one_line(name, _LONGEST_NAME)
@@ -146,7 +146,7 @@ def without_commands(text: str) -> str:
 
 
 def on_one_line(text_of: Callable[[T], str]) -> Callable[[T], str]:
-    """Make a method that returns a text with data in it, such as ``__str__``, return it visibly and on one line."""
+    """Decorate a method that returns a text, such as ``__str__``, so that the text is visible and on one line."""
 
     @wraps(text_of)
     def text(self: T) -> str:
@@ -196,7 +196,7 @@ def _escaped_character(match: re.Match[str]) -> str:
 
 
 def edit_distance(one: str, other: str) -> int:
-    """Return how many letters must be changed, added, left out or swapped with their neighbour between two words.
+    """Return how many letters must be changed, added, removed or swapped with their neighbour between two words.
 
     Each part of a word is edited once (optimal string alignment).
 
@@ -226,7 +226,7 @@ def text_of(value: object) -> str:
 
 
 def error_text(error: object) -> str:
-    """Return ``ExceptionType: message``; only the type without a message, so it is never empty.
+    """Return ``ExceptionType: message``, or only the type if there is no message, so that it is never empty.
 
     Example:
         >>> error_text(KeyError("x")), error_text(TimeoutError())
@@ -239,7 +239,7 @@ def error_text(error: object) -> str:
 
 
 def _remote_error(error: BaseException) -> str | None:
-    """Return the text of an error that a LangGraph server reported, which it sends as a dict."""
+    """Return the text of an error that a LangGraph server reported as a dict; None for other errors."""
     body = error.args[0] if type(error).__name__ == "RemoteException" and error.args else None
     if not isinstance(body, Mapping) or not body.get("error"):
         return None

@@ -1,1 +1,1 @@
-"""Answers held against the rows that they came from, and against what a reference says that they must have."""
+"""Answers: compares them with the rows that they came from, and with what the reference says that they must have."""

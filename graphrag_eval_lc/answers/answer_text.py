@@ -1,4 +1,4 @@
-"""Reads an answer: its lines and records, and the values in them that can be looked up."""
+"""Reads an answer into lines and records, and finds the values in them that can be looked up."""
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
@@ -15,7 +15,7 @@ ValueKind = Literal["iri", "number", "date", "name"]
 
 
 def answer_text(answer: Any) -> str:
-    """Return the text of an answer: of content blocks their texts, of other values their JSON.
+    """Return the text of an answer: the texts of content blocks, or the JSON of other values.
 
     Example:
         >>> answer_text([{"type": "text", "text": "Oslo, "}, {"type": "text", "text": "Bergen"}]), answer_text(5)
@@ -27,7 +27,7 @@ def answer_text(answer: Any) -> str:
 
 
 def plain(text: str) -> str:
-    """Return a text in lower case with single spaces, as names and IRIs are looked up.
+    """Return a text in lower case with single spaces, the form in which names and IRIs are looked up.
 
     Example:
         >>> plain("HALDEN   420 LSC1")
@@ -41,21 +41,21 @@ class AnswerValue:
     """A value in an answer.
 
     Attributes:
-        text: As it is written there.
-        kind: What it is.
+        text: The value as it is written.
+        kind: The kind of value.
         line: The index of its line.
-        start: Its place in the line.
-        end: The place after it.
-        keys: What it is looked up by, the most specific first: plain texts of an IRI or a name.
-        readings: What a number may be: 1,500 is 1500 or 1.5.
+        start: The index of its first character in the line.
+        end: The index after its last character.
+        keys: The plain texts by which an IRI or name is looked up, the most specific first.
+        readings: The possible values of a number: 1,500 is 1500 or 1.5.
         decimals: How many decimals a number has.
-        unit: What is written behind a number, as far as it is a known unit or a per cent sign.
+        unit: The known unit or per cent sign after a number.
         when: The point in time of a date, without a zone in UTC; None for other kinds.
         has_time: Whether a date has a time of day.
         is_quoted: Whether a name is in quotation marks or marked as code.
         is_doubtful: Whether it is in a sentence that denies, offers or estimates something.
-        has_weight: Whether finding it says something: a number of one or two digits is in most results by chance, and
-            a class is in those of most questions.
+        has_weight: Whether finding it means something. A number of one or two digits is in most results by chance, and
+            a class is in the results of most questions.
     """
 
     text: str
@@ -80,12 +80,12 @@ class AnswerLine:
 
     Attributes:
         text: The line, without its line break.
-        record: The number of the record that it belongs to: a table row, or a list item with what is indented beneath.
+        record: The number of its record: a table row, or a list item with the lines indented under it.
         is_row: Whether it is a row of a table or of CSV.
-        is_item: Whether it is a list item, or beneath one.
+        is_item: Whether it is a list item, or indented under one.
         is_denied: Whether the sentence that introduces its list denies something.
-        is_offer: Whether it offers what the agent could do next, or asks back.
-        taken: The parts of the line that are values already.
+        is_offer: Whether it offers what the agent could do next, or asks the user something.
+        taken: The parts of the line in which values were already found.
     """
 
     text: str
@@ -97,7 +97,7 @@ class AnswerLine:
     taken: list[tuple[int, int]] = field(default_factory=list)
 
     def is_free(self, start: int, end: int) -> bool:
-        """Return whether no value has a part of these characters."""
+        """Return whether no value overlaps these characters."""
         return all(end <= before or start >= after for before, after in self.taken)
 
 
@@ -124,12 +124,12 @@ _ESTIMATE: Final = re.compile(
 
 
 def is_offered(sentence: str) -> bool:
-    """Return whether a sentence offers what the agent could do next, or asks back."""
+    """Return whether a sentence offers what the agent could do next, or asks the user something."""
     return _OFFER.search(sentence) is not None
 
 
 def said_in(text: str) -> str:
-    """Return what an answer says as a plain text, without what it offers.
+    """Return an answer as a plain text, without sentences that offer something.
 
     Example:
         >>> said_in("It is T3.  If you want, I can also show T4.")
@@ -142,7 +142,7 @@ def said_in(text: str) -> str:
 def lines_of(text: str) -> list[AnswerLine]:
     """Return the lines of an answer with their records.
 
-    A Markdown table, rows in a code fence, and list items with what is indented beneath them are records.
+    Rows of Markdown tables, rows in a code fence, and list items with the lines indented under them are records.
     """
     lines: list[AnswerLine] = []
     in_fence = denied_list = is_offer = False
@@ -185,7 +185,7 @@ _PATTERN: Final = rf"""(?P<iri>(?:https?://|urn:)[^\s<>"'`{{}}|\\^,;()\[\]*]+)
     """
 _GROUPED: Final = r"(?:\d{1,3}(?:[,'\u00a0\u202f]\d{3})+(?!\d)(?:\.\d+)?|\d{1,3}(?:\.\d{3})+,\d+|\d+(?:[.,]\d+)?)"
 _VALUE: Final = re.compile(_PATTERN.replace("NUMBER", _GROUPED), re.VERBOSE | re.IGNORECASE)
-# Commas are between the cells.
+# In CSV, commas separate cells, so a number has none.
 _VALUE_OF_CSV: Final = re.compile(_PATTERN.replace("NUMBER", r"\d+(?:\.\d+)?"), re.VERBOSE | re.IGNORECASE)
 _QUOTED: Final = re.compile(
     r"`([^`\n]{2,120})`|\"([^\"\n]{2,120})\"|“([^”\n]{2,120})”|«([^»\n]{2,120})»|\*\*([^*\n]{2,120})\*\*"
@@ -201,7 +201,7 @@ def values_in(text: str, labels: Iterable[str] = ()) -> tuple[list[AnswerValue],
 
     Args:
         text: The answer.
-        labels: Plain texts that are names; they are found without quotation marks too.
+        labels: Known names as plain texts; these are also found without quotation marks.
 
     Example:
         >>> [(value.text, value.kind) for value in values_in("`Fu16` is rated 1,250.5 kV since 2 May 2024.")[0]]
@@ -218,7 +218,7 @@ def values_in(text: str, labels: Iterable[str] = ()) -> tuple[list[AnswerValue],
 
 
 def quoted_texts(text: str) -> set[str]:
-    """Return what is in quotation marks, marked as code or in bold, as plain texts."""
+    """Return the quoted, code-marked and bold parts of a text, as plain texts."""
     return {plain(match[match.lastindex or 0]) for match in _QUOTED.finditer(text)}
 
 
@@ -279,7 +279,7 @@ def _plain_values(line: AnswerLine, at: int) -> Iterator[AnswerValue]:
 
 
 def _quoted_names(line: AnswerLine, at: int) -> Iterator[AnswerValue]:
-    """Yield what is in quotation marks, marked as code or in bold, and has no other value in it but perhaps numbers."""
+    """Yield the quoted, code-marked and bold parts of a line that contain no values other than numbers."""
     for match in _QUOTED.finditer(line.text):
         start, end = match.span(match.lastindex or 0)
         text = line.text[start:end]
@@ -303,7 +303,7 @@ def _value(line: AnswerLine, at: int, start: int, end: int, kind: ValueKind, **m
 
 
 def _iri_keys(text: str) -> tuple[str, ...]:
-    """Return the keys of an IRI or id: the whole, and of ``urn:uuid:`` the id alone."""
+    """Return the keys of an IRI or id: the whole text and, for ``urn:uuid:``, only the id."""
     whole = plain(text)
     return (whole, whole.removeprefix("urn:uuid:")) if whole.startswith("urn:uuid:") else (whole,)
 
@@ -360,7 +360,7 @@ _DATE_PARTS: Final = re.compile(
 
 
 def date_of(text: str) -> datetime | None:
-    """Return the point in time that a text writes, in UTC without a zone; None if there is no such day.
+    """Return the point in time in a text, in UTC without a zone; None for an impossible date.
 
     Example:
         >>> date_of("2 May 2024, 14:30").isoformat(), date_of("2024-05-02T14:30:00+02:00").isoformat()

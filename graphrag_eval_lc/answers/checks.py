@@ -1,4 +1,4 @@
-"""Whether an answer says what the reference says that it must: entities, numbers, dates, yes or no, order, none."""
+"""Checks that an answer says what it must: entities, numbers, dates, yes or no, an order, or that there is none."""
 
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -16,7 +16,7 @@ from graphrag_eval_lc.matching.rows.results import SparqlResults
 from graphrag_eval_lc.registry.answer_metrics import ANSWER_EXACT, CHECKED_KINDS
 from graphrag_eval_lc.registry.metric_spec import reason_key
 
-_MOST_INFERRED: Final = 100  # rows, of which an answer is not expected to list more
+_MOST_INFERRED: Final = 100  # rows; an answer is not expected to list more
 
 
 @dataclass(slots=True)
@@ -25,8 +25,8 @@ class ExpectedNumber:
 
     Attributes:
         value: The number.
-        unit: Its unit; empty: any.
-        tolerance: The share by which the answer's number may differ; rounding as it is written is always allowed.
+        unit: Its unit; empty if any will do.
+        tolerance: The share by which the answer's number may differ; rounding to the written digits is always allowed.
     """
 
     value: float
@@ -42,10 +42,10 @@ class Expected:
     """What an answer must say.
 
     Attributes:
-        entities: For each entity the texts that name it.
+        entities: For each entity, the texts that name it.
         numbers: The numbers.
-        dates: The dates as they are written.
-        boolean: The truth value; None: nothing is expected.
+        dates: The dates as texts.
+        boolean: The truth value; None if none is expected.
         order: The entities that must come in this order, each with the texts that name it.
         is_none: Whether it must say that there is none.
     """
@@ -64,7 +64,7 @@ class Expected:
 
 
 def expected_of_question(question: Mapping[str, Any]) -> Expected:
-    """Return what the keys ``reference_entities``, ``reference_numbers`` and so on of a question say.
+    """Return what an answer must say according to a question's keys ``reference_entities``, ``reference_numbers`` etc.
 
     Example:
         >>> expected = expected_of_question({"reference_numbers": [{"value": 420, "unit": "kV"}, 3]})
@@ -92,7 +92,7 @@ def _names(entity: Any) -> list[str]:
 
 
 def expected_of_rows(reference: SparqlResults, required: Sequence[str] | None) -> Expected:
-    """Return what the required columns of a reference result hold; nothing if it has more than 100 rows."""
+    """Return the values in the required columns of a reference result; nothing if it has more than 100 rows."""
     if reference.boolean is not None:
         return Expected(boolean=reference.boolean)
     if not reference.row_count:
@@ -114,15 +114,15 @@ def expected_of_rows(reference: SparqlResults, required: Sequence[str] | None) -
 
 
 class AnswerChecks:
-    """An answer held against what it must say.
+    """Checks an answer against what it must say.
 
     Args:
         answer: The answer.
-        question: The question; entities in it are left out.
-        evidence: What the agent's steps returned, which knows the names of entities.
+        question: The question; entities in it are not required in the answer.
+        evidence: What the agent's steps returned, also used to find the names of entities.
         expected: What the answer must say.
-        reference: The rows of the reference, which know names too.
-        matched: The indices of the steps that fulfil what it is inferred from: other steps have no extra values.
+        reference: The rows of the reference, also used to find names.
+        matched: The indices of the steps that match the reference; only values from these can be extra values.
     """
 
     def __init__(
@@ -192,9 +192,9 @@ class AnswerChecks:
                 yield "the names are in another order"
 
     def _all_names(self, names: Sequence[str], shortest: int = 3) -> list[str]:
-        """Return the plain texts that name an entity: those given, and the labels that rows have of it alone.
+        """Return the plain texts that name an entity: the given ones, and labels that only it has in the rows.
 
-        Shorter labels, such as T1, are in the next answer too.
+        Labels shorter than ``shortest``, such as T1, occur in too many answers.
         """
         names = list(map(plain, names))
         found = dict.fromkeys(names)
@@ -211,7 +211,7 @@ class AnswerChecks:
         return list(dict.fromkeys([*found, *short, *filter(None, last)]))
 
     def _is_asked(self, names: Sequence[str]) -> bool:
-        """Return whether an entity is in the question, whole or by the first part of its UUID."""
+        """Return whether the question names an entity, in full or by the first part of its UUID."""
         short = [name[:8] for name in names if name[8:9] == "-" and len(name) == _UUID]
         return has_term(self._question, names) or has_term(self._question, short)
 
@@ -219,9 +219,9 @@ class AnswerChecks:
         return has_term(self._said, names) or self._has_value_of(names)
 
     def _has_value_of(self, names: Sequence[str]) -> bool:
-        """Return whether the answer has the number, with a unit, by which rows know an entity: a voltage by 300 kV.
+        """Return whether the answer names an entity by its number in the rows, with a unit: a voltage as 300 kV.
 
-        Its column must be called like the entity's.
+        The column of the number must have a name like the entity's column.
         """
         places = {place for table in self._tables for name in names for place in table.texts.get(name, ())}
         stated = [each for each in self._values if each.value.unit and not each.value.is_doubtful]
@@ -242,7 +242,7 @@ class AnswerChecks:
         return any(_is_date(each.value, expected) for each in self._values if each.value.kind == "date")
 
     def _extra(self, kind: str, wanted: Sequence[Any]) -> list[str]:
-        """Return the answer's values that are in the same columns as what is wanted, and are not wanted."""
+        """Return the answer's values that come from the same columns as the wanted ones but are not wanted."""
         places = [place for each in wanted for place in self._places(kind, each)]
         columns = {(place.step, place.column) for place in places if not self._matched or place.step in self._matched}
         kinds = {"entities": ("iri", "name"), "numbers": ("number",), "dates": ("date",)}[kind]
@@ -294,7 +294,7 @@ _MOST_SHOWN: Final = 10
 
 
 def is_number(value: AnswerValue, expected: ExpectedNumber) -> bool:
-    """Return whether a number of an answer is the expected one, in its unit, in another unit, or rounded."""
+    """Return whether a number in an answer is the expected one, in the same or another unit, possibly rounded."""
     factor = 1.0
     if expected.unit and value.unit and value.unit != expected.unit:
         converted = unit_factor(value.unit, expected.unit)
@@ -311,9 +311,9 @@ def is_number(value: AnswerValue, expected: ExpectedNumber) -> bool:
 
 @cache
 def unit_factor(unit: str, other: str) -> float | None:
-    """Return by what a number in a unit is multiplied to be in another one; None if it cannot be.
+    """Return the factor that converts a number from one unit to another; None if that is impossible.
 
-    SI units and those of time are known; others if pint is installed (the extra ``units``).
+    SI units and units of time are known; others need pint (the extra ``units``).
 
     Example:
         >>> unit_factor("MW", "kW"), unit_factor("V", "A")
@@ -350,7 +350,7 @@ _DENIAL: Final = re.compile(r"\b(?:not|no|never)\b|n['’]t\b")
 
 
 def truth_value(text: str) -> bool | None:
-    """Return whether an answer says yes or no; None if it says neither at its beginning or its end.
+    """Return whether an answer says yes or no; None if neither is at its beginning or end.
 
     Example:
         >>> truth_value("**Yes**, it is."), truth_value("It is not, so the answer is: no."), truth_value("Perhaps.")
@@ -374,15 +374,15 @@ def checks_record(
     references: Sequence[tuple[SparqlResults, Sequence[str] | None]] = (),
     matched: Collection[int] = (),
 ) -> dict[str, Any]:
-    """Return the keys of a result that say whether its answer has what it must have.
+    """Return the keys of a result that say whether its answer contains what it must.
 
     Args:
         answer: The answer.
         question: The question with its keys ``reference_…``.
         evidence: What the agent's steps returned.
-        references: The results of reference steps with their required columns, if what they hold must be in the
-            answer; keys of the question take precedence.
-        matched: The indices of the actual steps that fulfil these.
+        references: The results of reference steps with their required columns, if the answer must contain these
+            values; keys of the question take precedence.
+        matched: The indices of the actual steps that fulfil these reference steps.
 
     Returns:
         ``answer_exact`` and its reason; for entities, numbers and dates ``…_precision``, ``…_recall``, ``…_f1``,

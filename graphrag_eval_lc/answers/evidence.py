@@ -1,4 +1,4 @@
-"""The results of an agent's successful steps, in which the values of its answer are looked up."""
+"""Indexes the results of an agent's successful steps, so that the values of its answer can be looked up in them."""
 
 import re
 from bisect import bisect_left, bisect_right
@@ -38,7 +38,7 @@ _UUID_LENGTH: Final = 36
 
 
 class StepRows:
-    """The rows of one step, with what finds values in them; each index is made when it is needed.
+    """The rows of one step, with indexes of their values that are built on demand.
 
     Attributes:
         step: The index of the step.
@@ -50,13 +50,13 @@ class StepRows:
 
     @cached_property
     def numbers(self) -> dict[str, list[tuple[float, int]]]:
-        """The numbers of each column that has some, sorted, each with its row."""
+        """By column: its numbers, sorted, each with its row; columns without numbers are absent."""
         found = {name: _numbers_of(column) for name, column in self.results.columns.items()}
         return {name: numbers for name, numbers in found.items() if numbers}
 
     @cached_property
     def _textual(self) -> list[str]:
-        """The columns that have other cells than numbers and points in time."""
+        """The columns with cells that are neither numbers nor points in time."""
         found: list[str] = []
         for name, column in self.results.columns.items():
             are_times = all(map(_may_be_time, column.texts[:1] + column.texts[-1:]))
@@ -66,9 +66,9 @@ class StepRows:
 
     @cached_property
     def texts(self) -> dict[str, list[Place]]:
-        """The places of texts by what they are looked up by: IRIs also by their last part, UUIDs by their first.
+        """The places of texts by lookup key; IRIs are also found by their last part, UUIDs by their first.
 
-        A cell that is the text comes before one that has it as a part.
+        A cell that equals the key comes before a cell that contains it.
         """
         found: dict[str, list[Place]] = {}
         with_part: dict[str, list[Place]] = {}
@@ -85,18 +85,18 @@ class StepRows:
 
     @cached_property
     def labels(self) -> set[str]:
-        """The plain texts that are names: literals that are written like one, with a capital or a digit."""
+        """The plain texts of literals that look like names, with a capital letter or a digit."""
         columns = [self.results.columns[name] for name in self._textual]
         return {plain(text) for column in columns for text in set(column.texts) if is_label(text)}
 
     @cached_property
     def times(self) -> dict[str, list[tuple[datetime, int]]]:
-        """The points in time of each column that has some, in UTC without a zone, sorted, each with its row."""
+        """By column: its points in time in UTC without a zone, sorted, each with its row."""
         found = {name: sorted(_times_of(column)) for name, column in self.results.columns.items()}
         return {name: times for name, times in found.items() if times}
 
     def times_at(self, value: AnswerValue) -> Iterator[Place]:
-        """Yield the cells with a point in time: in the minute if no second is written, on the day without a time."""
+        """Yield the cells with a point in time; without seconds, any in the minute; without a time, any on the day."""
         if value.when is None:
             return
         colons = value.text.count(":")
@@ -117,19 +117,19 @@ class StepRows:
                 yield Place(self.step, row, name), number
 
     def has_one(self, label: str, text: str, column: str) -> bool:
-        """Return whether all rows with a text in one column have the same value in another one."""
+        """Return whether all rows with ``text`` in ``column`` have the same value in the column ``label``."""
         labels, entities = self.results.columns[label].texts, self.results.columns[column].texts
         return len({entity for each, entity in zip(labels, entities, strict=True) if plain(each) == text}) == 1
 
     @cached_property
     def counts(self) -> dict[int, str]:
-        """What counts: the number of rows, and of different values in each column."""
+        """What a number may count: the rows, and the different values in each column."""
         found = {len(set(column.texts) - {""}): f"different {name}" for name, column in self.results.columns.items()}
         return {**found, self.results.row_count: "rows"}
 
     @cached_property
     def aggregates(self) -> list[tuple[float, str]]:
-        """The sum, mean, median, least and greatest number of each column of numbers."""
+        """The sum, mean, median, minimum and maximum of each column of numbers."""
         found: list[tuple[float, str]] = []
         for name, numbers in self.numbers.items():
             values = [number for number, _ in numbers if isfinite(number)]
@@ -145,10 +145,10 @@ class Evidence:
     """What the agent's successful steps returned.
 
     Args:
-        steps: The steps, as the configuration says to read them.
+        steps: The steps, as the config says to read them.
 
     Attributes:
-        is_cut: Whether some output is cut, so that it may have had more; known once ``tables`` are read.
+        is_cut: Whether an output is cut, so that it may have contained more; set when ``tables`` is read.
     """
 
     def __init__(self, steps: Sequence[StepView]) -> None:
@@ -175,7 +175,7 @@ class Evidence:
 
     @cached_property
     def labels(self) -> set[str]:
-        """The names that the rows have."""
+        """The names in all rows."""
         return set().union(*(table.labels for table in self.tables))
 
     @cached_property
@@ -204,15 +204,15 @@ class Evidence:
         return plain(readable_text("\n".join(json_text(step.get("args")) for _, step in self._steps)))
 
     def address(self, place: Place) -> str:
-        """Return the address of a cell for people: the step's id, its row from 1, and its column."""
+        """Return the address of a cell for messages: the step's id, the row from 1, and the column."""
         return f"{self._ids[place.step]}/row {place.row + 1}/{place.column}"
 
     def address_in(self, step: int, what: str) -> str:
-        """Return the address of what a step returned as a whole."""
+        """Return the address of the whole output of a step."""
         return f"{self._ids[step]}/{what}"
 
     def texts_at(self, keys: Sequence[str]) -> list[Place]:
-        """Return the cells that one of the keys names; the first key that names any counts."""
+        """Return the cells for the first of the keys that is found."""
         for key in keys:
             found = list(chain.from_iterable(table.texts.get(key, ()) for table in self.tables))
             if found:
@@ -225,9 +225,9 @@ class Evidence:
 
 
 def label_columns(results: SparqlResults, column: str) -> list[str]:
-    """Return the columns that name what another one holds: those of literals whose names begin like it.
+    """Return the columns with the labels of another column: literals in columns whose names begin with its name.
 
-    If its name says nothing, they are called name or label, and it is the first column of IRIs.
+    Columns called name or label belong to the first column of IRIs.
 
     Example:
         >>> names = ["line", "lineName", "bay", "name"]
@@ -334,7 +334,7 @@ def _keys_of(text: str) -> Iterator[str]:
 
 
 def is_label(text: str) -> bool:
-    """Return whether a text is written like a name: short, with a capital letter or a digit, and no IRI or id."""
+    """Return whether a text looks like a name: short, with a capital letter or a digit, and not an IRI or id."""
     if not 1 < len(text) <= 120 or "\n" in text or "://" in text or text.startswith("urn:"):
         return False
     if not any(sign.isupper() or sign.isdigit() for sign in text) or not any(map(str.isalpha, text)):

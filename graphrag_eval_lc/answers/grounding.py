@@ -1,4 +1,4 @@
-"""Whether an answer follows from what the agent found: each of its values, and the row that it comes from."""
+"""Checks whether an answer follows from what the agent found: finds the row that each of its values comes from."""
 
 import re
 from collections import Counter
@@ -26,12 +26,12 @@ _MOST_PLACES: Final = 2_000
 
 @dataclass(slots=True)
 class GroundedValue:
-    """A value of an answer with where it comes from.
+    """A value of an answer and where it comes from.
 
     Attributes:
         value: The value.
-        verdict: What was found.
-        at: The address of what it comes from; empty without one.
+        verdict: In what kind of source it was found, if any.
+        at: The address of its source; empty if it has none.
         places: All cells that have it.
     """
 
@@ -41,7 +41,7 @@ class GroundedValue:
     places: list[Place] = field(default_factory=list)
 
     def record(self) -> dict[str, str]:
-        """Return the value as results have it."""
+        """Return the value in the format of results."""
         found = {"text": self.value.text, "kind": self.value.kind, "verdict": self.verdict}
         return {**found, "at": self.at} if self.at else found
 
@@ -56,7 +56,7 @@ class Grounding:
 
     Args:
         answer: The answer: a text, content blocks, or any other value as its JSON.
-        question: The question, whose values prove nothing.
+        question: The question; finding its values proves nothing.
         evidence: What the steps returned.
     """
 
@@ -77,12 +77,12 @@ class Grounding:
             each.at = evidence.address(each.places[0]) if each.verdict in ("row", "rounded") else each.at
 
     def _grounded(self, value: AnswerValue) -> GroundedValue | None:
-        """Return a value with its verdict; None for words that are marked and are no name."""
+        """Return a value with its verdict; None for emphasised words that are not names."""
         of_kind = {"iri": self._text_value, "name": self._text_value, "date": self._date, "number": self._number}
         grounded = of_kind[value.kind](value)
         if grounded is None or grounded.verdict != "none":
             return grounded
-        is_id = value.kind == "iri" and _ID.search(value.text) is not None  # nobody makes one up to deny it
+        is_id = value.kind == "iri" and _ID.search(value.text) is not None  # counts even if the sentence denies it
         is_doubtful = (value.is_doubtful and not is_id) or not value.has_weight or self.evidence.is_cut
         if is_doubtful or has_term(self.evidence.arguments, value.keys or (plain(value.text),)):
             grounded.verdict = "undecided"
@@ -154,12 +154,12 @@ class Grounding:
         return [each for each in self.values if each.counts and each.verdict == "none"]
 
     def share(self) -> float | None:
-        """Return the share of the values that count which were found; None if no value counts."""
+        """Return the share of found values among those that count; None if no value counts."""
         counted = [each for each in self.values if each.counts]
         return sum(each.verdict != "none" for each in counted) / len(counted) if counted else None
 
     def _by_record(self) -> list[list[GroundedValue]]:
-        """Return the values that have places, by the list item, table row or part of an enumeration they are in."""
+        """Return the values with places, grouped by list item, table row or part of an enumeration."""
         found: dict[tuple[int, int], list[GroundedValue]] = {}
         of_line: dict[int, list[GroundedValue]] = {}
         for each in self.values:
@@ -180,7 +180,7 @@ class Grounding:
         return sum(outcomes) / len(outcomes) if outcomes else None
 
     def _is_one_row(self, values: Sequence[GroundedValue]) -> bool | None:
-        """Return whether the values of a record are in one row; None if that cannot be said."""
+        """Return whether the values of a record are in one row; None if that is unknown."""
         outcome: bool | None = None
         for one, other in combinations(values, 2):
             line = self._lines[one.value.line]
@@ -198,9 +198,9 @@ class Grounding:
     def row_coverage(self, rows: StepRows) -> float | None:
         """Return the share of a step's rows that the answer mentions; 1 if it says that there are more.
 
-        Rows with the same value in the column that has the most different ones count once. A value mentions them if it
-        is in this column, or in one with at least half as many different values. None without rows, or if nothing but
-        short numbers, which fit by chance, could mention one.
+        Rows are identified by the column with the most different values: rows with the same value there count once. A
+        value mentions a row if it is in this column, or in a column with at least half as many different values. None
+        without rows, or if only short numbers could mention a row, as they match by chance.
         """
         texts = {name: column.texts for name, column in rows.results.columns.items()}
         different = {name: len(set(of_column)) for name, of_column in texts.items()}
@@ -284,8 +284,8 @@ _FLOAT: Final = 2.3e-16  # what a float has of its size
 def _enumerated(text: str, values: Sequence[GroundedValue]) -> list[list[GroundedValue]]:
     """Return the values of each part of an enumeration in a sentence, such as "HASLE (420 kV), NEA (300 kV)".
 
-    Two or more parts in a row belong to one if they have values of the same kinds, at least two each. The first one may
-    have others before these.
+    Two or more successive parts are an enumeration if they have values of the same kinds, at least two each. The first
+    part may have other values before these.
     """
     parts: list[list[GroundedValue]] = [[]]
     end = depth = 0
@@ -307,13 +307,13 @@ def _enumerated(text: str, values: Sequence[GroundedValue]) -> list[list[Grounde
 
 
 def _in_common_rows(values: Sequence[GroundedValue]) -> Sequence[GroundedValue]:
-    """Return the values of a record, the places of each in the order of how many values of the record the row has."""
+    """Return the values of a record, with the places of each sorted by how many of these values their row has."""
     if len(values) > 1:
         number = Counter(row for each in values for row in {(place.step, place.row) for place in each.places})
         for each in values:
             each.places.sort(
                 key=lambda place: -number[place.step, place.row]
-            )  # stable: else the first of the last step
+            )  # a stable sort: for equal counts, the first row of the last step stays first
     return values
 
 

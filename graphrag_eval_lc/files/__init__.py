@@ -1,1 +1,1 @@
-"""Files: read with errors that name the line, and written so that nothing is lost."""
+"""Files: reads them with errors that name the line, and writes them so that nothing is lost."""

@@ -1,4 +1,4 @@
-"""Cells of any length for Python's csv module, whose own limit is 128 KiB."""
+"""Lifts the limit of Python's csv module, which is 128 KiB per cell."""
 
 import csv
 import sys
@@ -11,7 +11,7 @@ _LONGEST_CELL = min(sys.maxsize, 2**31 - 1)
 
 @contextmanager
 def cells_of_any_length() -> Iterator[None]:
-    """Let csv read cells of any length, such as the results of a query; its own limit is set again at the end."""
+    """Let csv read cells of any length, such as query results; restore the previous limit at the end."""
     earlier = csv.field_size_limit(_LONGEST_CELL)
     try:
         yield

@@ -1,4 +1,4 @@
-"""The lock of a run's folder: one process at a time works in it."""
+"""The lock of a run's folder, which ensures that only one process works in it."""
 
 import contextlib
 import errno
@@ -10,16 +10,16 @@ from graphrag_eval_lc.errors import RunFolderError, cannot_write
 
 LOCK_FILE = ".lock"
 SOFT_LOCK_FILE = ".lock.held"
-"""The file whose existence is the lock on file systems without locks, such as some network file systems."""
+"""On file systems without locks (some network file systems), the existence of this file is the lock."""
 
 _BY_UMASK = -1
 _UNSUPPORTED = {errno.ENOLCK, errno.ENOTSUP, errno.EOPNOTSUPP, errno.EINVAL}
 
 
 class FolderLock:
-    """The lock of a folder, held from construction to ``release``; a RunFolderError if another run holds it.
+    """The lock of a folder, held from construction to ``release``; raises a RunFolderError if another run holds it.
 
-    The system frees it when the process ends, however it ends; a forked child does not hold it.
+    The system releases it when the process ends, however it ends. A forked child does not hold it.
     """
 
     def __init__(self, folder: Path, *, is_private: bool = True) -> None:
@@ -49,5 +49,5 @@ class FolderLock:
         self.release()
 
     def release(self) -> None:
-        """Free the lock; a second time does nothing."""
+        """Release the lock; a second call does nothing."""
         self._lock.release()

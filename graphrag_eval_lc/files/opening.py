@@ -1,4 +1,4 @@
-"""Opening files where others may have planted something: no link is followed, nothing hangs, and modes are our own."""
+"""Opens files safely in folders that others can write to: follows no links, never blocks, and sets the file modes."""
 
 import contextlib
 import os
@@ -13,13 +13,13 @@ if sys.platform != "win32":
     import fcntl
 
 RUN_FILE: Final = "run.json"
-"""The file that makes a folder that of a run."""
+"""A folder with this file is the folder of a run."""
 
 _PRIVATE_FILE = 0o600
 _PRIVATE_FOLDER = 0o700
-_OPEN_FILE = 0o666  # less what the umask takes away
+_OPEN_FILE = 0o666  # minus the umask
 _OTHERS = 0o077
-# A named pipe without a partner would block the opening; on a file this does nothing.
+# O_NONBLOCK: opening a named pipe without a partner would block. It has no effect on files.
 _SAFE_FLAGS = sum(getattr(os, name, 0) for name in ("O_NOFOLLOW", "O_NONBLOCK", "O_NOCTTY", "O_BINARY", "O_CLOEXEC"))
 _LEAVES_LINKS = hasattr(os, "O_NOFOLLOW")
 _STANDARD = (0, 1, 2)
@@ -36,12 +36,13 @@ _KINDS = (
 def open_descriptor(path: Path, flags: int, *, is_private: bool = True) -> int:
     """Open a file of a run's folder with the flags of ``os.open``, and return its descriptor.
 
-    Links above it are followed, as the folder is the user's own choice. One that is made or written while
-    ``is_private`` is for its owner alone (0600), whatever the umask; else a new one has the mode that the umask leaves.
+    Links in the path above the file are followed, as the user chose the folder. If ``is_private``, a file that is
+    created or written can only be read by its owner (0600), whatever the umask; otherwise a new file's mode follows the
+    umask.
 
     Raises:
-        RunFolderError: A link, a named pipe, a socket or a device is there; or it is to be written in place and
-            has other names (hard links), which the writing would change too.
+        RunFolderError: The path is a link, a named pipe, a socket or a device; or the file is to be written in place
+            and has hard links, whose content would change too.
         OSError: It cannot be opened.
     """
     if not _LEAVES_LINKS:
@@ -61,7 +62,7 @@ def open_descriptor(path: Path, flags: int, *, is_private: bool = True) -> int:
         _check_opened(path, opened, is_written=bool(flags & (os.O_WRONLY | os.O_RDWR)))
         is_open = is_private and flags & os.O_CREAT and stat.S_IMODE(opened.st_mode) != _PRIVATE_FILE
         if is_open and sys.platform != "win32":
-            with contextlib.suppress(OSError):  # what is another user's own stays as it is
+            with contextlib.suppress(OSError):  # the mode of another user's file cannot be changed
                 os.fchmod(descriptor, _PRIVATE_FILE)
     except BaseException:
         os.close(descriptor)
@@ -75,7 +76,7 @@ def open_to_read(path: Path) -> BinaryIO:
 
 
 def absolute_path(path: str | os.PathLike[str]) -> Path:
-    """Return a path from the root, which means the same when an agent has changed the current folder."""
+    """Return an absolute path, which stays valid if an agent changes the current folder."""
     try:
         return Path(path).absolute()
     except OSError as problem:
@@ -85,7 +86,7 @@ def absolute_path(path: str | os.PathLike[str]) -> Path:
 
 
 def open_to_write(path: Path) -> BinaryIO:
-    """Open a file that the user named, and empty it; one in a run's folder as ``open_descriptor`` does."""
+    """Open a file that the user named, and empty it; in a run's folder, use ``open_descriptor``."""
     if not is_of_run(path):
         return path.open("wb")
     descriptor = open_descriptor(path, os.O_WRONLY | os.O_CREAT, is_private=is_private_beside(path))
@@ -94,9 +95,9 @@ def open_to_write(path: Path) -> BinaryIO:
 
 
 def make_folder(path: Path, *, is_private: bool = True) -> None:
-    """Make a folder if it is missing: for its owner alone (0700), or with the mode that the umask leaves.
+    """Create a folder if it is missing: only for its owner (0700), or with a mode that follows the umask.
 
-    The mode of one that is there stays; folders above it are made as the umask says.
+    The mode of an existing folder is kept; missing parent folders are created with a mode that follows the umask.
     """
     try:
         try:
@@ -118,11 +119,11 @@ def _make_folder(path: Path, *, is_private: bool) -> None:
             raise
     else:
         if is_private:
-            path.chmod(_PRIVATE_FOLDER)  # an odd umask takes away the owner's own rights
+            path.chmod(_PRIVATE_FOLDER)  # an unusual umask may remove the owner's rights
 
 
 def refuse_odd(path: Path) -> None:
-    """Refuse a link, and what is not a file or folder."""
+    """Raise if a path is a link, or neither a file nor a folder."""
     try:
         mode = path.lstat().st_mode
     except (OSError, ValueError):  # it is missing, or the next step says what is wrong
@@ -133,23 +134,23 @@ def refuse_odd(path: Path) -> None:
 
 
 def special_file(path: str | os.PathLike[str]) -> str:
-    """Return what is at a path if reading it might wait for ever or never end, as "a named pipe"; else ""."""
+    """Return what a path is, such as "a named pipe", if reading it might block or never end; else ""."""
     try:
         mode = os.stat(path).st_mode  # noqa: PTH116 - a path that is too long is no error here
     except (OSError, ValueError):
         return ""
-    if os.path.realpath(path).startswith(("/proc/", "/sys/")):  # such as /proc/kmsg, whose reading waits
+    if os.path.realpath(path).startswith(("/proc/", "/sys/")):  # reading /proc/kmsg, for example, blocks
         return "a file of the system"
     return next((name for is_kind, name in _KINDS if is_kind(mode)), "")
 
 
 def is_of_run(path: Path) -> bool:
-    """Return whether a path is in the folder of a run, or in a folder there."""
+    """Return whether a path is in the folder of a run, or in a direct subfolder."""
     return _run_file_near(path) is not None
 
 
 def is_private_beside(path: Path) -> bool:
-    """Return whether a file is to be for its owner alone, as the run.json of its run is; outside of runs it is not."""
+    """Return whether a file must be private because the run.json of its run is; False outside of runs."""
     near = None if os.name == "nt" else _run_file_near(path)
     try:
         return near is not None and not near.lstat().st_mode & _OTHERS
@@ -171,13 +172,13 @@ def _odd(path: Path, kind: str) -> RunFolderError:
 
 
 def _check_opened(path: Path, opened: os.stat_result, *, is_written: bool) -> None:
-    """Refuse what was opened although it is a link or not a file."""
+    """Raise if an opened file is a link or not a regular file, or has hard links and is to be written."""
     if not stat.S_ISREG(opened.st_mode):
         for is_kind, name in _KINDS:
             if is_kind(opened.st_mode):
                 raise _odd(path, name)
     if not _LEAVES_LINKS:
-        refuse_odd(path)  # planted since the first look
+        refuse_odd(path)  # it may have been replaced since the first check
     if is_written and opened.st_nlink > 1:
         raise RunFolderError(
             f"this file has {opened.st_nlink} names (hard links), and what is written would be in all of them",
@@ -187,7 +188,7 @@ def _check_opened(path: Path, opened: os.stat_result, *, is_written: bool) -> No
 
 
 def _beyond_standard(descriptor: int) -> int:
-    """Keep clear of 0 to 2: if an agent has closed its standard output, what it prints would go into the file."""
+    """Return a descriptor above 2: if an agent closed its standard output, its prints would go into the file."""
     if sys.platform == "win32":
         return descriptor
     try:

@@ -1,4 +1,4 @@
-"""Reads RDF graphs in any syntax, with pyoxigraph or rdflib, whichever is installed, and single terms in Turtle."""
+"""Reads RDF graphs in any syntax, with pyoxigraph or rdflib (whichever is installed), and single terms in Turtle."""
 
 import re
 from collections.abc import Iterator
@@ -20,22 +20,22 @@ GRAPHS: Final = {
     "application/trig": "TriG",
     "application/n-quads": "N-Quads",
 }
-"""What graphs are called by their media type."""
+"""The name of each media type of graphs."""
 
 RdfTerm: TypeAlias = tuple[str, tuple[str, str | None, str | None]]
 """The text of a term, and its type (uri, literal, bnode; empty for the default graph), datatype and language tag."""
 
 _RDF: Final = "http://www.w3.org/1999/02/22-rdf-syntax-ns#"
 _XSD: Final = "http://www.w3.org/2001/XMLSchema#"
-_ELSEWHERE: Final = re.compile(r'"@(?:context|import)"\s*:\s*\[?\s*"|<!ENTITY')  # which nothing is loaded from
-# What a graph without a triple has; else it is JSON, or a comment.
+_ELSEWHERE: Final = re.compile(r'"@(?:context|import)"\s*:\s*\[?\s*"|<!ENTITY')  # nothing is loaded from there
+# The text of a graph without triples; any other text without triples is JSON, or a comment.
 _EMPTY: Final = re.compile(
     r"\A\s*(?:\[\s*\]|\{\s*\})\s*\Z|^\s*@?(?:prefix|base)\b|<rdf:RDF\b", re.IGNORECASE | re.MULTILINE
 )
 _BASE: Final = "urn:base:"
 _BRACKET: Final = re.compile(r"<<|>>|[\[({\])}]")
-_DEEPEST: Final = 200  # the stack of pyoxigraph ends at some thousands, and the process with it
-# As pyoxigraph and rdflib call them. Turtle and N-Triples are TriG too.
+_DEEPEST: Final = 200  # at some thousands, pyoxigraph's stack overflows and the process ends
+# The names in pyoxigraph and in rdflib. Turtle and N-Triples are subsets of TriG.
 _SYNTAXES: Final = {
     "JSON-LD": ("JSON_LD", "json-ld"),
     "RDF/XML": ("RDF_XML", "xml"),
@@ -50,9 +50,9 @@ class BrokenOffError(ValueError):
 
 
 def read_quads(text: str) -> tuple[str, list[tuple[RdfTerm, ...]]]:
-    """Return the syntax of an RDF graph, and its quads, sorted and each once; what is none is a ValueError.
+    """Return the syntax of an RDF graph, and its quads, sorted and without duplicates.
 
-    Of a graph up to its last statement it is a BrokenOffError.
+    Raises a ValueError if the text is not a graph, and a BrokenOffError if it breaks off in its last statement.
 
     Example:
         >>> read_quads("<urn:a> <urn:b> 5 .")[1][0][2]
@@ -128,7 +128,7 @@ _ESCAPES: Final = {"t": "\t", "n": "\n", "r": "\r", "b": "\b", "f": "\f"}
 
 
 def rdf_term(text: str) -> RdfTerm | None:
-    """Return the term that a text is in Turtle, without prefixes; None if it is none.
+    """Return the term in a text in Turtle's syntax, without prefixes; None if it is not a term.
 
     Example:
         >>> rdf_term('"Oslo"@no'), rdf_term("Oslo")

@@ -1,4 +1,4 @@
-"""Reading YAML, JSON and JSON Lines, also untrusted files, with errors that name the line."""
+"""Reads YAML, JSON and JSON Lines, including untrusted files, with errors that name the line."""
 
 import errno
 import json
@@ -22,7 +22,7 @@ Source = str | PathLike[str] | IO[str] | IO[bytes]
 
 
 class TextFile(NamedTuple):
-    """A file's text, its path for messages, its format (yaml, json or jsonl), and its bytes where known."""
+    """A file's text, its path for messages, its format (yaml, json or jsonl), and its bytes if known."""
 
     text: str
     path: str | None
@@ -33,8 +33,8 @@ class TextFile(NamedTuple):
 def read_text(source: Source, error: type[GraphRAGEvalError], *, what: str) -> TextFile:
     """Read a whole file as UTF-8, and detect its format by its name or its first character.
 
-    What the file holds, such as "reference dataset", is for the message of the ``error`` that is raised if it cannot be
-    read, is not UTF-8 or is empty.
+    ``what`` says what the file holds, such as "reference dataset", for messages. ``error`` is raised if the file cannot
+    be read, is not UTF-8 or is empty.
     """
     name = str(source) if isinstance(source, str | PathLike) else getattr(source, "name", None)
     path = name if isinstance(name, str) else None
@@ -118,15 +118,15 @@ def parse_json_at(text: str, error: type[GraphRAGEvalError], *, what: str, path:
         ) from problem
 
 
-# libyaml recurses in C and ends the process when the stack is full; records have under 20 levels.
+# libyaml recurses in C and crashes the process when the stack is full; records have fewer than 20 levels.
 MAX_DEPTH = 200
-# A dataset of 100,000 questions has some ten million values; aliases of aliases soon reach billions.
+# A dataset of 100,000 questions has about ten million values; nested aliases quickly reach billions.
 MAX_EXPANDED_VALUES = 50_000_000
 MAX_MERGED_KEYS = 100_000
 _LONGEST_KEY = 40
 
 _NO_BRACKETS = bytes(byte for byte in range(256) if byte not in b"[]{}")
-# A block level takes a column, so only a line that begins with as many blanks and indicators can be too deep.
+# Each block level needs a column, so only a line that begins with that many blanks and indicators can be too deep.
 _INDENTS = bytes.maketrans(b"\t?:-", b"    ")
 
 _MERGE_TAG = "tag:yaml.org,2002:merge"
@@ -134,27 +134,27 @@ _YAML_BASE: type[yaml.SafeLoader] = getattr(yaml, "CSafeLoader", yaml.SafeLoader
 
 
 class _RecordLoader(_YAML_BASE):  # type: ignore[misc, valid-type]
-    """PyYAML's safe loader (in C if it is built), which leaves times as texts, as in JSON."""
+    """PyYAML's safe loader (in C if available), which keeps times as texts, as in JSON."""
 
     yaml_implicit_resolvers = {  # noqa: RUF012 - PyYAML's own class attribute
         first: [(tag, pattern) for tag, pattern in resolvers if tag != "tag:yaml.org,2002:timestamp"]
         for first, resolvers in _YAML_BASE.yaml_implicit_resolvers.items()
     }
 
-    repeats_keys = False  # of a subclass for one file
+    repeats_keys = False  # set on a subclass that is made for one file
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
-        """Construct a mapping; note on the class if some of its keys are the same, or are merged ones."""
+        """Construct a mapping; record on the class if it has repeated or merged keys."""
         mapping: dict[Any, Any] = super().construct_mapping(node, deep=deep)
         if len(mapping) < len(node.value):
             type(self).repeats_keys = True
         return mapping
 
     def flatten_mapping(self, node: yaml.MappingNode) -> None:
-        """Resolve ``<<`` keys up to a bound, as they may double a mapping at each level.
+        """Resolve ``<<`` keys, up to a limit, as they may double a mapping at each level.
 
-        A mapping's own keys override those of mappings that it merges, and of these the first overrides the others
-        (https://yaml.org/type/merge.html). PyYAML 6.0.4 lets the last one win.
+        A mapping's own keys override merged ones, and the first merged mapping overrides later ones
+        (https://yaml.org/type/merge.html). In PyYAML 6.0.4 the last one wins.
         """
         merged = [value for key, value in node.value if key.tag == _MERGE_TAG]
         if not merged:
@@ -174,7 +174,7 @@ class _RecordLoader(_YAML_BASE):  # type: ignore[misc, valid-type]
 
 
 def _mappings_of(value: yaml.Node) -> Sequence[yaml.MappingNode]:
-    """Return the mappings that a ``<<`` key names: one, or those of a list."""
+    """Return the mappings that a ``<<`` key merges: one, or those in a list."""
     named: list[Any] = value.value if isinstance(value, yaml.SequenceNode) else [value]
     for each in named:
         if not isinstance(each, yaml.MappingNode):
@@ -184,13 +184,13 @@ def _mappings_of(value: yaml.Node) -> Sequence[yaml.MappingNode]:
 
 
 def _text(loader: _RecordLoader, node: yaml.ScalarNode) -> str:
-    """Return a text; one that is short, such as a key, is kept once for all places."""
+    """Return a text; short texts, such as keys, are interned to save memory."""
     value = str(loader.construct_scalar(node))
     return sys.intern(value) if len(value) <= _LONGEST_KEY else value
 
 
 def _reading(kind: str) -> Callable[[_RecordLoader, yaml.ScalarNode], Any]:
-    """Return what reads numbers or truth values as the safe loader does, and names the line of what it cannot read."""
+    """Return a function that reads numbers or booleans as the safe loader does; its errors name the line."""
     construct = getattr(_YAML_BASE, f"construct_yaml_{kind}")
 
     def read(loader: _RecordLoader, node: yaml.ScalarNode) -> Any:
@@ -204,7 +204,7 @@ def _reading(kind: str) -> Callable[[_RecordLoader, yaml.ScalarNode], Any]:
 
 
 def _refused(_: _RecordLoader, node: yaml.Node) -> None:
-    """Refuse what JSON has not, such as bytes."""
+    """Raise for types that JSON does not have, such as bytes."""
     kind = node.tag.rpartition(":")[2]
     what = f"the tag !!{kind} is not supported; write a text, number, list or mapping without it"
     raise yaml.constructor.ConstructorError(None, None, what, node.start_mark)
@@ -221,13 +221,13 @@ for _tag in ("binary", "set", "omap", "pairs"):
 def parse_yaml(file: TextFile, error: type[GraphRAGEvalError], *, what: str) -> Any:
     """Parse YAML into dicts, lists, strings, numbers, booleans and None; an error names the line.
 
-    It is one, too, if the text is nested too deeply, or its aliases expand to more than memory holds.
+    It is also an error if the text is nested too deeply, or if its aliases expand to more than fits into memory.
     """
     return parse_yaml_noting_keys(file, error, what=what)[0]
 
 
 def parse_yaml_noting_keys(file: TextFile, error: type[GraphRAGEvalError], *, what: str) -> tuple[Any, bool]:
-    """Parse YAML as ``parse_yaml`` does; also return whether a mapping may repeat a key, which costs nothing here."""
+    """Parse YAML as ``parse_yaml`` does; also return whether a mapping may repeat a key."""
     loader: type[_RecordLoader] = type("_Loader", (_RecordLoader,), {})
     try:
         check_yaml_depth(file, error, what)
@@ -238,20 +238,20 @@ def parse_yaml_noting_keys(file: TextFile, error: type[GraphRAGEvalError], *, wh
         raise
     except yaml.YAMLError as problem:
         raise _syntax_error(problem, file, error, what) from problem
-    except Exception as problem:  # PyYAML raises anything for a value that does not fit its tag
+    except Exception as problem:  # PyYAML may raise any exception for a value that does not fit its tag
         raise error(f"the {what} cannot be read: {problem!s:.200}", path=file.path, hint="Check the YAML.") from problem
     if "*" in file.text and "&" in file.text:
         _check_aliases(value, file, error, what)
     return value, loader.repeats_keys
 
 
-# What YAML reads as a text, and the marks of scalars that are texts whatever they look like.
+# The tag of texts, and the styles of scalars that are texts whatever they look like.
 _TEXT_TAG = "tag:yaml.org,2002:str"
 _QUOTES = ("'", '"', "|", ">")
 
 
 class LineIndex:
-    """The lines on which the values of a YAML or JSON file begin; for messages only, as the text is parsed again."""
+    """Finds the line on which a value of a YAML or JSON file begins; only for messages, as it parses the text again."""
 
     def __init__(self, file: TextFile) -> None:
         try:
@@ -283,9 +283,9 @@ class LineIndex:
         return str(node.value) if is_plain and node is not None and node.tag != _TEXT_TAG else None
 
     def list_by_key(self, name: str, length: int) -> None:
-        """Let a mapping of ids to records be a list of records that have their id under ``name``.
+        """Treat a mapping of ids to records as a list of records with their ids under ``name``.
 
-        A mapping of another length, such as one that repeats keys, stays one.
+        A mapping whose length differs from ``length``, for example because it repeats keys, is not changed.
         """
         root = self._root
         if not isinstance(root, yaml.MappingNode) or len(root.value) != length:
@@ -302,7 +302,7 @@ class LineIndex:
         self._root = yaml.SequenceNode("tag:yaml.org,2002:seq", records, start_mark=root.start_mark)
 
     def repeated_keys(self) -> Iterator[tuple[str, int]]:
-        """Yield each key that a mapping repeats, with its second line; YAML keeps only the last value."""
+        """Yield each repeated key of a mapping, with its second line; YAML keeps only the last value."""
         nodes = [self._root] if self._root is not None else []
         seen_nodes: set[int] = set()
         while nodes:
@@ -351,7 +351,7 @@ def _syntax_error(
 
 
 def check_yaml_depth(file: TextFile, error: type[GraphRAGEvalError], what: str) -> None:
-    """Refuse YAML that is nested so deeply that libyaml may crash the process; the error names the line."""
+    """Raise if YAML is nested so deeply that libyaml may crash the process; the error names the line."""
     text = file.text.encode("utf-8", "replace") if file.raw is None else file.raw
     if b" " * MAX_DEPTH not in text.translate(_INDENTS) and _bracket_depth(text) <= MAX_DEPTH:
         return
@@ -364,7 +364,7 @@ def check_yaml_depth(file: TextFile, error: type[GraphRAGEvalError], what: str) 
                 is_too_deep, mark = True, event.start_mark
                 break
     except yaml.YAMLError as problem:
-        if "nesting depth" not in str(problem):  # a bound of newer versions of libyaml
+        if "nesting depth" not in str(problem):  # newer versions of libyaml have a limit
             raise
         is_too_deep, mark = True, getattr(problem, "problem_mark", None)
     if is_too_deep:
@@ -377,9 +377,9 @@ def check_yaml_depth(file: TextFile, error: type[GraphRAGEvalError], what: str) 
 
 
 def _bracket_depth(text: bytes) -> int:
-    """Return an upper bound of the depth of brackets, those inside of strings included.
+    """Return an upper bound of the depth of brackets, including those inside strings.
 
-    Innermost pairs are removed level by level; brackets without a partner may all be open at once.
+    Innermost pairs are removed level by level. The remaining brackets, which have no partner, may all be nested.
     """
     brackets = text.translate(None, _NO_BRACKETS)
     depth = 0
@@ -393,7 +393,7 @@ def _bracket_depth(text: bytes) -> int:
 
 
 def _check_aliases(value: Any, file: TextFile, error: type[GraphRAGEvalError], what: str) -> None:
-    """Refuse aliases that contain themselves, or would fill the memory when they are written out."""
+    """Raise if aliases contain themselves, or would fill the memory when they are expanded."""
     sizes: dict[int, int | None] = {}
     stack: list[tuple[Any, bool]] = [(value, False)]
     while stack:

@@ -1,4 +1,4 @@
-"""Records in memory, with the line of each value, and what breaks their format."""
+"""Reads files of records, checks their format, and reports each mistake with its line and key."""
 
 import json
 import re
@@ -22,7 +22,7 @@ from graphrag_eval_lc.files.reading import (
 from graphrag_eval_lc.texts import counted, shortened
 
 _NO_TEXT = " is not a text"
-# What keys are called elsewhere.
+# Names that other tools use for these keys.
 _OTHER_NAMES: Mapping[str, Sequence[str]] = {
     "question_text": ("question", "text", "query", "input"),
     "template_id": ("template", "id"),
@@ -35,10 +35,10 @@ Severity = Literal["error", "warning"]
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """A mistake in a record: what is wrong, how to put it right, and the keys and indices that lead to it.
+    """A mistake in a record: what is wrong, how to fix it, and its location as keys and indices.
 
-    ``line`` is set if it is known more exactly than by the location; it is a ``warning`` if what is meant can be
-    evaluated.
+    ``line`` is set if it is known more precisely than by the location. It is a ``warning`` if the record can be
+    evaluated nevertheless.
     """
 
     what: str
@@ -49,7 +49,7 @@ class Finding:
 
 
 class RecordFile:
-    """Records, a list if the format is kept, and their file; None for records that were made in Python."""
+    """Records (a list, unless the format is broken) and their file; ``file`` is None for records made in Python."""
 
     def __init__(
         self,
@@ -74,22 +74,22 @@ class RecordFile:
         return index
 
     def list_by_key(self, name: str, values: list[Any]) -> None:
-        """Take a mapping of ids to records as a list of records, in its order, with their ids under a name."""
+        """Replace a mapping of ids to records by a list of records in its order, with their ids under ``name``."""
         self.values = values
         self._id_key = name
 
     @property
     def has_records_by_id(self) -> bool:
-        """Whether the file is a mapping of ids to records, whose keys are texts now whatever they were."""
+        """Whether the file is a mapping of ids to records; its keys were converted to texts."""
         return self._id_key is not None
 
     def written(self, location: Location) -> str | None:
-        """Return how a value without quotes is written in YAML, if that is not read as text; else None."""
+        """Return the YAML source of an unquoted value that is not read as a text; else None."""
         is_yaml = self.file is not None and self.file.format == "yaml"
         return self.line_index.written(location) if is_yaml and self.line_index is not None else None
 
     def repeated_keys(self) -> Iterator[tuple[str, int]]:
-        """Yield each key that a mapping of the file repeats, with its second line; only the last value is kept."""
+        """Yield each repeated key of a mapping in the file, with its second line; only the last value is kept."""
         if self.file is None or not self._may_repeat_keys:
             return
         if self.file.format == "yaml":
@@ -100,9 +100,9 @@ class RecordFile:
             yield from repeated_json_keys(_numbered_lines(self.file.text))
 
     def format_findings(self, records: TypeAdapter[Any], mistaken: Finding | None = None) -> Iterator[Finding]:
-        """Yield all mistakes of the format, in the order of the records, with what YAML made of a text.
+        """Yield all format mistakes in the order of the records, with a note if YAML did not read a value as a text.
 
-        ``mistaken`` is what is wrong with the records as a whole, which is reported in place of all else.
+        ``mistaken`` is a mistake of the records as a whole; if there is one, only it is reported.
         """
         if mistaken is not None:
             yield mistaken
@@ -122,7 +122,7 @@ class RecordFile:
         return self.line_index.line_of(location) if self.line_index else None
 
     def place_of(self, finding: Finding) -> dict[str, Any]:
-        """Return the place of a finding, as arguments of an exception of this package."""
+        """Return the place of a finding, as keyword arguments for an exception of this package."""
         return {
             "path": self.file.path if self.file else None,
             "line": finding.line if finding.line is not None else self.line_of(finding.location),
@@ -131,7 +131,7 @@ class RecordFile:
         }
 
     def check(self, records: TypeAdapter[Any], error: type[GraphRAGEvalError], mistaken: Finding | None = None) -> None:
-        """Raise the first mistake of the format, and say how many more there are."""
+        """Raise the first format mistake, and say how many more there are."""
         findings = list(self.format_findings(records, mistaken))
         if not findings:
             return
@@ -141,7 +141,7 @@ class RecordFile:
         raise error(findings[0].what, hint=hint, **self.place_of(findings[0]))
 
     def _question_id_at(self, location: Location) -> str | None:
-        """Return the id of the question that holds a location."""
+        """Return the id of the question at a location."""
         found: str | None = None
         value = self.values
         before: str | int | None = None
@@ -175,7 +175,7 @@ def read_records(source: Source, error: type[GraphRAGEvalError], *, what: str) -
 
 
 def _numbered_lines(text: str) -> Iterator[tuple[int, str]]:
-    """Yield the lines of JSON Lines that are not blank, with their numbers from 1, one at a time."""
+    """Yield the non-blank lines of JSON Lines with their numbers from 1."""
     start, line = 0, 1
     while start < len(text):
         end = text.find("\n", start)
@@ -187,7 +187,7 @@ def _numbered_lines(text: str) -> Iterator[tuple[int, str]]:
 
 
 def quoted(text: str) -> str:
-    """Return a text in single quotes, as YAML takes it for a text.
+    """Return a text in single quotes, so that YAML reads it as a text.
 
     Example:
         >>> print(quoted("0123"), quoted("it's"))
@@ -202,7 +202,7 @@ def format_findings(records: TypeAdapter[Any], values: Any) -> Iterator[Finding]
     if not isinstance(values, list):
         yield from _findings_in(records, values, 0)
         return
-    for index, value in enumerate(values):  # one at a time, as pydantic makes an object of each
+    for index, value in enumerate(values):  # one at a time, as pydantic creates an object for each
         yield from _findings_in(records, [value], index)
 
 
@@ -241,7 +241,7 @@ def _described(mistake: Mapping[str, Any], location: Location) -> Finding:
 
 
 def _other_name(name: str, record: Any) -> str | None:
-    """Return the key of a record that is most likely meant for one that it lacks."""
+    """Return the key in a record that was most likely meant for a missing key."""
     keys = [key for key in record if isinstance(key, str)] if isinstance(record, Mapping) else []
     known = next((other for other in _OTHER_NAMES.get(name, ()) if other in keys), None)
     return known or next(iter(get_close_matches(name, keys, n=1, cutoff=0.8)), None)
@@ -265,9 +265,9 @@ _TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|[{}\[\],:\n]', re.DOTALL)
 
 
 def repeated_json_keys(texts: Iterable[tuple[int, str]]) -> Iterator[tuple[str, int]]:
-    r"""Yield each key that an object repeats, with its line; each text comes with the line on which it begins.
+    r"""Yield each repeated key of an object, with its line. Each text is given with the line on which it begins.
 
-    A text without such keys, as nearly all are, is only parsed once more.
+    A text without such keys (nearly all of them) is only parsed one more time.
 
     Example:
         >>> list(repeated_json_keys([(1, '{"id": 1,\n "id": 2}')]))
@@ -293,7 +293,7 @@ def _has_repeated_keys(text: str) -> bool:
 
 
 def _repeated_keys_in(text: str, line: int) -> Iterator[tuple[str, int]]:
-    """Go through the tokens of a sound JSON text; a string before a colon is a key of the innermost object."""
+    """Scan the tokens of a valid JSON text; a string before a colon is a key of the innermost object."""
     open_objects: list[set[str]] = []
     last, last_line = "", line
     for token in _TOKEN.findall(text):

@@ -1,4 +1,4 @@
-"""Writing files so that nothing is lost: lines are appended whole, files replaced whole."""
+"""Writes files so that nothing is lost: appends whole lines, and replaces whole files."""
 
 import contextlib
 import errno
@@ -17,9 +17,9 @@ _APPEND_FLAGS = os.O_RDWR | os.O_CREAT | os.O_APPEND
 
 
 class AppendFile:
-    """A file open for appending, made if it is missing; not safe for several threads at once.
+    """A file opened for appending, created if it is missing; not thread-safe.
 
-    What is wrong with the file is a RunFolderError, here and in each method. ``descriptor`` is -1 once it is closed.
+    All methods raise a RunFolderError if something is wrong with the file. ``descriptor`` is -1 after closing.
     """
 
     def __init__(self, path: Path, *, empty: bool = False, is_private: bool = True) -> None:
@@ -35,7 +35,7 @@ class AppendFile:
             raise cannot_write(path, problem) from problem
 
     def append(self, line: bytes) -> int:
-        """Write one line, and return its offset in bytes; if it cannot be written, nothing of it stays."""
+        """Write one line, and return its offset in bytes; if writing fails, no part of the line remains."""
         start = self.length
         try:
             if os.fstat(self.descriptor).st_nlink == 0 and not self._is_in_place():
@@ -57,7 +57,7 @@ class AppendFile:
         return start
 
     def cut_off(self, length: int) -> None:
-        """Remove what follows some bytes, such as a line that a kill has cut."""
+        """Truncate the file to a length in bytes, for example to remove a line that a kill cut off."""
         try:
             os.ftruncate(self.descriptor, length)
         except OSError as problem:
@@ -65,7 +65,7 @@ class AppendFile:
         self.length = length
 
     def close(self) -> None:
-        """Close the file; a second time does nothing."""
+        """Close the file; a second call does nothing."""
         descriptor, self.descriptor = self.descriptor, -1
         if descriptor >= 0:
             try:
@@ -74,34 +74,34 @@ class AppendFile:
                 raise cannot_write(self._path, problem) from problem
 
     def _cut_off(self) -> None:
-        """Cut off the rest of a failed write; if that fails too, the next write does it first."""
+        """Remove the remains of a failed write; if that fails too, the next write removes them first."""
         os.ftruncate(self.descriptor, self.length)
         self._torn = False
 
     def _is_in_place(self) -> bool:
-        """Return whether the path still leads to the file; asked as some file systems count no links."""
+        """Return whether the path still leads to the file; needed on file systems that do not count links."""
         try:
             return os.path.samestat(os.fstat(self.descriptor), self._path.lstat())
         except FileNotFoundError:
             return False
 
 
-# Of file systems without a sync, such as a mounted bucket.
+# Errors of file systems that cannot sync, such as a mounted bucket.
 _CANNOT_SYNC = {errno.EINVAL, errno.ENOSYS, errno.ENOTSUP, errno.EOPNOTSUPP}
 
 _sync_data = getattr(os, "fdatasync", os.fsync)
 
 
 def unfinished(target: Path) -> Path:
-    """Return the path next to ``target`` at which its new content is written first."""
+    """Return the temporary path, next to ``target``, for its new content."""
     return target.with_name(f"{target.name}.new")
 
 
 def replace_file(target: Path, parts: Iterable[bytes], *, is_private: bool | None = None) -> None:
-    """Write a file next to its place, sync it, and move it there; if that fails, the old content stays.
+    """Replace a file atomically: write a temporary file, sync it, and rename it; on failure the old content stays.
 
-    It is for its owner alone (0600) if it ``is_private``; None: in the folder of a run as its run.json, elsewhere as
-    the umask says.
+    If ``is_private``, only its owner can read it (0600). If None, it is as private as the run.json of its run; outside
+    of runs, the mode follows the umask.
     """
     if is_private is not None or is_of_run(target):
         refuse_odd(target)
@@ -119,7 +119,7 @@ def replace_file(target: Path, parts: Iterable[bytes], *, is_private: bool | Non
 
 def _replace(target: Path, parts: Iterable[bytes], is_private: bool) -> None:
     new_file = unfinished(target)
-    new_file.unlink(missing_ok=True)  # of a run that was killed; it may have another mode
+    new_file.unlink(missing_ok=True)  # left by a killed run; it may have another mode
     try:
         descriptor = open_descriptor(new_file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, is_private=is_private)
         with os.fdopen(descriptor, "wb") as file:
@@ -134,7 +134,7 @@ def _replace(target: Path, parts: Iterable[bytes], is_private: bool) -> None:
 
 
 def sync(descriptor: int) -> None:
-    """Wait until what was written to an open file is on the disk."""
+    """Wait until everything written to an open file is on the disk."""
     try:
         _sync_data(descriptor)
     except OSError as problem:
@@ -143,7 +143,7 @@ def sync(descriptor: int) -> None:
 
 
 def sync_folder(folder: Path) -> None:
-    """Sync the names of new files to the disk, if the system can (Windows cannot)."""
+    """Sync the names of new files to the disk, if the system supports it (Windows does not)."""
     with contextlib.suppress(OSError):
         descriptor = os.open(folder, os.O_RDONLY)
         try:
@@ -153,14 +153,14 @@ def sync_folder(folder: Path) -> None:
 
 
 def write_data(path: Path, value: Any, *, overwrite: bool = False) -> None:
-    """Write a file as a whole: JSON where its name ends in ``.json``, else YAML."""
+    """Write a file as a whole: JSON if its name ends in ``.json``, else YAML."""
     refuse_existing(path, overwrite=overwrite)
     text = json_text(value, indent=2) + "\n" if path.suffix == ".json" else yaml_text(value)
     replace_file(path, [text.encode("utf-8", "surrogatepass")])
 
 
 def refuse_existing(path: Path, *, overwrite: bool) -> None:
-    """Refuse an existing file, unless it may be replaced; before slow work whose result is written at the end."""
+    """Raise if a file exists and may not be replaced. Call this before slow work whose result is written at the end."""
     if path.exists() and not overwrite:
         raise RunFolderError("the file exists already", path=path, hint="Give another one, or pass --overwrite.")
 
@@ -171,21 +171,21 @@ def json_line(value: Any) -> bytes:
 
 
 class _Dumper(getattr(yaml, "CSafeDumper", yaml.SafeDumper)):  # type: ignore[misc]
-    """PyYAML's safe dumper, without aliases for repeated parts."""
+    """PyYAML's safe dumper (in C if available), without aliases for repeated parts."""
 
     def ignore_aliases(self, data: object) -> bool:
         return True
 
 
 class _PlainDumper(yaml.SafeDumper):
-    """The same in Python, which also writes lone surrogates."""
+    """The same dumper in Python, which can also write lone surrogates."""
 
     def ignore_aliases(self, data: object) -> bool:
         return True
 
 
 def _represent_text(dumper: yaml.SafeDumper, text: str) -> yaml.ScalarNode:
-    """Write texts of several lines, such as queries, as blocks, which people can read."""
+    """Write texts of several lines, such as queries, as readable blocks."""
     return dumper.represent_scalar("tag:yaml.org,2002:str", text, style="|" if "\n" in text else None)
 
 
@@ -197,18 +197,18 @@ def yaml_text(value: Any) -> str:
     """Write a value as YAML, in the order of its keys; lone surrogates are escaped."""
     try:
         return str(yaml.dump(value, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=120))
-    except UnicodeEncodeError:  # libyaml takes UTF-8 only
+    except UnicodeEncodeError:  # libyaml accepts only UTF-8
         return str(yaml.dump(value, Dumper=_PlainDumper, sort_keys=False, allow_unicode=False, width=120))
 
 
-_AT_ONCE = 100  # items of a mapping of mappings
+_AT_ONCE = 100  # how many items of a mapping are dumped together
 _DOCUMENT_ENDS = tuple(f"{line_break}...\n" for line_break in "\n\x85\u2028\u2029")
 
 
 def yaml_pieces(value: Mapping[str, Any]) -> Iterator[str]:
-    r"""Write a mapping of mappings as ``yaml_text`` does, a large one piece by piece.
+    r"""Write a mapping of mappings as ``yaml_text`` does, but a large one piece by piece.
 
-    PyYAML makes nodes of all that it is given, which take many times the text.
+    PyYAML builds nodes for everything that it is given, which need many times the memory of the text.
 
     Example:
         >>> "".join(yaml_pieces({"a": {"b": 1, "c": 2}, "d": 3}))
@@ -224,5 +224,5 @@ def yaml_pieces(value: Mapping[str, Any]) -> Iterator[str]:
             parts: Iterable[str] = (yaml_text({key: {name: each}}).removeprefix(heading) for name, each in item.items())
         else:
             parts = [yaml_text({key: item})]
-        for part in parts:  # a text that ends in line breaks ends the document, but more follows
+        for part in parts:  # after a text that ends in line breaks PyYAML ends the document, but more follows
             yield part.removesuffix("...\n") if part.endswith(_DOCUMENT_ENDS) else part

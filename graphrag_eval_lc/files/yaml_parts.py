@@ -1,4 +1,4 @@
-"""A long list in YAML is read a part at a time: PyYAML's nodes take many times the memory of what they describe."""
+"""Reads a long YAML list in parts, because PyYAML's nodes need many times the memory of the values."""
 
 import re
 from typing import Any
@@ -15,9 +15,9 @@ _ITEM = "\n- "
 def list_in_parts(text: str, loader: type[yaml.SafeLoader]) -> list[Any] | None:
     r"""Read a YAML list whose items begin at the start of a line, a part at a time.
 
-    Each part is some items of the list. A part breaks the format if an item continues over what looks like the next,
-    as a text in quotes can, or names an anchor of an earlier part. None: the text is short or no such list, or a part
-    breaks the format, so that it must be read as a whole.
+    A part has some items of the list. Returns None if the text must be read as a whole: it is short or not such a
+    list, or a part is not valid YAML alone. That happens if an item has a line that looks like the next item, as a
+    quoted text can, or refers to an anchor in an earlier part.
 
     Example:
         >>> len(list_in_parts(f"- {'a' * 1_000}\n" * 250, yaml.SafeLoader))
@@ -36,7 +36,7 @@ def list_in_parts(text: str, loader: type[yaml.SafeLoader]) -> list[Any] | None:
             start = end
             if read is not None and not isinstance(read, list):
                 return None
-            items += read or ()  # there are only comments in it
-    except Exception:  # PyYAML raises anything; whoever reads the whole text is told it with its line
+            items += read or ()  # None if the part has only comments
+    except Exception:  # PyYAML may raise any exception; reading the whole text reports it with its line
         return None
     return items or None
