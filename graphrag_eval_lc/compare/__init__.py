@@ -1,4 +1,4 @@
-"""Comparing runs: which agent is better, by how much, and where."""
+"""Compares runs (which agent is better, by how much, and in which questions), and checks gates."""
 
 from graphrag_eval_lc.compare.compare_runs import compare_runs
 from graphrag_eval_lc.compare.comparison_view import ComparedQuestion, PairComparison, RunSummary

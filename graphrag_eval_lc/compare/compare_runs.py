@@ -1,4 +1,4 @@
-"""Comparing runs: each with the first one, question by question."""
+"""compare_runs: compares each run with the first one, question by question."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from statistics import fmean
@@ -31,40 +31,38 @@ def compare_runs(
 ) -> RunComparison:
     """Compare runs with the first one, question by question.
 
-    Questions are paired by their ids; of one that was asked several times the mean is taken. A metric declares which
-    way is better; by default higher is. A failed sample's scores count as 0, or as the greatest possible value if
-    lower is better; what it spent counts as it is. A question that has a metric in one of the
-    runs only is left out of that metric and counted. Intervals and p-values take templates as wholes, as their
-    questions succeed and fail together; if one template alone has a metric, and the runs have more, there is no
-    verdict on it.
+    Questions are paired by their ids. If a question was asked several times, its mean counts. Each metric declares
+    which direction is better; by default higher is. A failed sample's scores count as 0, or as the greatest possible
+    value if lower is better; what it spent counts as it is. If only one of the runs has a metric for a question, the
+    question is left out of that metric, and counted. Intervals and p-values treat templates as clusters, because
+    their questions succeed and fail together. If only one of several templates has a metric, it gets no verdict.
 
-    The main metric is chosen beforehand: its verdict is by its own p-value. The verdicts of all others are by
-    p-values that Holm's method adjusts for all metrics of a run that can be tested, scores and what was spent
-    together. If fewer than 6 templates differ, no p-value is below 0.05, so the test cannot decide; gates
-    (``RunComparison.gate_results``) then go by the effect. Intervals come from the same test: one holds 0 if, and
-    only if, there is no evidence of a difference; that of the main metric is at 95 %, others may be at more.
+    The main metric is chosen beforehand, so its own p-value decides. For all other metrics the p-value is adjusted by
+    Holm's method for all metrics of a run that can be tested, scores and what was spent together. If fewer than 6
+    templates differ, no p-value is below 0.05, so the test cannot decide; gates (``RunComparison.gate_results``) then
+    use the size of the effect. Intervals come from the same test: an interval contains 0 if, and only if, there is no
+    evidence of a difference. That of the main metric is at 95 %, others may be at more.
 
     Args:
         a: The baseline: the folder of a run, a BenchmarkRun, or a list of results. If it is the best of several runs
             (``chosen_from`` of a ``Baseline``), all p-values are multiplied by their number, as the best of many looks
             better than it is.
-        b: A run that is compared with it.
-        *more: More of them, each compared with the baseline.
-        metrics: The metrics to compare, any numbers of the results. The first score among them is the main metric,
-            which says which questions flipped; without a score it is the first metric. None takes all scores that
-            both runs have, with steps_score as the main one where A has it, and what the agent spent: tokens, time
-            and cost.
-        config: The configuration of runs without a folder, which have no run.json that has it.
-        labels: A name for each run; None takes those in run.json, else those of the folders.
+        b: The run to compare with it.
+        *more: Further runs, each compared with the baseline.
+        metrics: The metrics to compare: any numbers in the results. The first score among them is the main metric,
+            which decides which questions flipped; without a score it is the first metric. None: all scores that both
+            runs have, with steps_score as the main one if A has it, and what the agent spent: tokens, time and cost.
+        config: The configuration of runs without a folder, which have no run.json.
+        labels: A name for each run. None: the names in run.json, otherwise those of the folders.
 
     Returns:
-        The comparison. Of the results in a folder it keeps only what is shown of the questions that flipped.
+        The comparison. It keeps only what is shown of the flipped questions, not all results of the runs.
 
     Raises:
         ComparisonError: The runs have no question or no metric in common, or an argument is neither a run nor a result.
         RunFolderError: A folder cannot be read.
         MissingExtraError: scipy is not installed.
-        OptionError: There are not as many labels as runs, or no metric is named.
+        OptionError: The number of labels is not that of the runs, or the list of metrics is empty.
 
     Example:
         >>> def results(*scores):
@@ -86,7 +84,7 @@ def compare_runs(
     wanted = None if metrics is None else [metrics] if isinstance(metrics, str) else list(dict.fromkeys(metrics))
     if wanted is not None and not wanted:
         raise OptionError("no metric is named", key="metrics", hint="Name one, or leave metrics out to compare all.")
-    # All are opened before any is read: how they are read depends on what all their records declare.
+    # All runs are opened before any is read, because reading depends on the metrics that all of them declare.
     opened = zip(_LETTERS, [run_results(source, config) for source in given], strict=False)
     runs = [NamedRun(letter, results, results.numbers(wanted or ())) for letter, results in opened]
     pairings = [_checked(Pairing.of(runs[0], run), wanted) for run in runs[1:]]
@@ -176,11 +174,11 @@ def _run_warnings(run: NamedRun) -> Iterable[str]:
 
 
 def _metric_warnings(pairing: Pairing, wanted: Sequence[str] | None, pair: PairComparison) -> Iterable[str]:
-    """Name the metrics that only one run has, and those that only one of several templates has, without a verdict."""
+    """Warn about metrics that only one run has, and about those without a verdict, as only one template has them."""
     for run, other in ((pairing.a, pairing.b), (pairing.b, pairing.a)):
         measured = run.numbers.measured()
         own = (each for each in wanted or measured if each in measured and not pairing.can_compare(each))
-        # What judges cost says nothing of an agent.
+        # The cost of judges says nothing about an agent.
         if alone := [metric for metric in own if metric_spec(metric).spent_by != "judges"]:
             yield f"Only {run.letter} has {', '.join(alone)}; {other.letter} has not, so that is not compared."
     alone = [metric.metric for metric in pair.metrics if metric.number_of_templates == 1 < pair.number_of_templates]

@@ -1,4 +1,4 @@
-"""Runs compared, and that as people read it: terminal, notebook, Markdown, JSON and HTML show what is computed here."""
+"""What people read of a comparison: terminal, notebook, Markdown, JSON and HTML all show what is computed here."""
 
 from collections import Counter
 from collections.abc import Mapping
@@ -69,13 +69,13 @@ class PairComparison:
         number_of_questions: How many questions both have; no others are compared.
         number_of_templates: How many templates these have.
         errors_a: How many samples of these questions failed in A.
-        errors_b: How many in the other run. A failed sample's scores count as 0, or if less is better as the greatest
-            value that there can be.
+        errors_b: How many in the other run. A failed sample's scores count as 0, or as the greatest possible value if
+            lower is better.
         left_out_a: How many questions only A has.
         left_out_b: How many only the other run has.
         metrics: The metrics that both runs have, scores before what was spent.
-        flips: The questions of which the comparison's ``metric`` changed: first those that are wrong now, then those
-            that are right now, then the others, the largest change first. Empty if it says what was spent.
+        flips: The questions whose value in the comparison's ``metric`` changed: first those that are wrong now, then
+            those that are right now, then the others, the largest change first. Empty if the metric is what was spent.
         questions: The common questions with their values.
     """
 
@@ -92,12 +92,12 @@ class PairComparison:
 
     @property
     def fixed(self) -> tuple[Flip, ...]:
-        """The flips that are right now and were wrong in A."""
+        """The questions that are right now and were wrong in A."""
         return tuple(flip for flip in self.flips if flip.direction == "now right")
 
     @property
     def broken(self) -> tuple[Flip, ...]:
-        """The flips that are wrong now and were right in A."""
+        """The questions that are wrong now and were right in A."""
         return tuple(flip for flip in self.flips if flip.direction == "now wrong")
 
     @property
@@ -134,7 +134,7 @@ class TemplateDifference:
     difference: float
     lost: int  # right in A, and wrong now
     fixed: int
-    worse: int  # of the others
+    worse: int  # not right in A, and worse now
     better: int
 
 
@@ -143,15 +143,15 @@ class MetricRow:
     """A metric of two runs as texts for a table."""
 
     metric: MetricComparison
-    name: str  # with how many questions are left out, and which way is better if that is unusual
+    name: str  # with the number of questions left out, and the better direction if that is unusual
     a: str
     b: str
     change: str
     interval: str
-    p: str  # that decides
+    p: str  # the p-value that decides
     counts: str  # how many questions are better, the same and worse
     verdict: str  # a word of ``verdict_word``; empty if ``PairView.doubt`` says that no metric has a verdict
-    reason: str  # the same in words, with what is missing
+    reason: str  # the verdict in a sentence; if there is no evidence, what is missing
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -161,7 +161,7 @@ class PairView:
     pair: PairComparison
     main: MetricComparison | None  # in the main metric
     headline: str  # the verdict, both means, and how many questions are broken and fixed
-    doubt: str  # why no test can find anything, as there are too few templates
+    doubt: str  # why no test can find a difference: too few templates; otherwise empty
     rows: tuple[MetricRow, ...]
     templates: tuple[TemplateDifference, ...]
 
@@ -172,7 +172,7 @@ class PairView:
 
     @property
     def has_flips(self) -> bool:
-        """Whether flips are shown: not of what was spent, which differs in nearly every question."""
+        """Whether flips are shown. They are not for what was spent, which differs in nearly every question."""
         return self.main is not None and not self.main.is_spent
 
     @property
@@ -197,11 +197,11 @@ class ComparisonView:
     gates: tuple[GateResult, ...]
     warnings: tuple[str, ...]  # what may make the runs hard to compare
     note: str  # which p-values decide, and what the intervals are of
-    sources: tuple[RunResults, ...]  # to be read again
+    sources: tuple[RunResults, ...]  # the results, which the HTML page reads again
 
 
 def pair_view(pair: PairComparison, metric: str | None) -> PairView:
-    """Return what is shown of a run that is compared with A in a main metric."""
+    """Return what is shown of a run that is compared with A; ``metric`` is the main one."""
     main = None if metric is None else pair.metric(metric)
     number, doubt = pair.number_of_templates, ""
     if 1 < number < FEWEST_FOR_A_VERDICT:
@@ -254,9 +254,9 @@ def _row(metric: MetricComparison, letter: str, *, is_doubtful: bool) -> MetricR
 
 
 def template_differences(pair: PairComparison, metric: MetricComparison) -> list[TemplateDifference]:
-    """Return the templates in the comparison's main metric, of which the flips are: that with the largest drop first.
+    """Return the templates in the comparison's main metric, which also decides flips; the largest drop comes first.
 
-    Equal ones are in the dataset's order.
+    Templates with equal drops are in the dataset's order.
     """
     directions = {flip.question_id: flip.direction for flip in pair.flips}
     groups: dict[str, dict[str, Pair]] = {}

@@ -1,4 +1,4 @@
-"""Flips: the questions of which a metric changed from one run to another, and what each run did, step by step."""
+"""Finds flips: the questions whose value in a metric changed between runs, with the steps of both side by side."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -20,9 +20,9 @@ from graphrag_eval_lc.view.samples import repeat_of
 
 Direction = Literal["now wrong", "now right", "worse", "better"]
 
-# A score of 1 is right, whatever rounding makes of it.
+# A score of 1 counts as right despite rounding errors.
 _ROUNDING = 1e-9
-# Of so many questions for each run the steps are kept.
+# Steps are kept for at most this many questions of each run.
 _MOST_SIDE_BY_SIDE = 500
 _MOST_STEPS = 50
 _SHOWN_TEXT = 2000
@@ -30,7 +30,7 @@ _SHOWN_TEXT = 2000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ShownStep:
-    """A tool call as it is shown.
+    """A tool call as comparisons show it.
 
     Attributes:
         name: The tool.
@@ -74,7 +74,7 @@ class QuestionSide:
         status: ``success`` or ``error``.
         reason: Why it did not score in full; empty if it did.
         answer: Its answer; None if there is none.
-        is_undecided: Whether the metric is of its steps, and some of these are undecided, which counts 0.
+        is_undecided: Whether the metric is about steps, and some of these are undecided, which count as 0.
     """
 
     repeat: int
@@ -87,15 +87,15 @@ class QuestionSide:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Flip:
-    """A question of which a metric changed.
+    """A question whose value in a metric changed.
 
     Attributes:
         question_id: Its id.
         template_id: Its template.
         question_text: The question.
         reference_answer: Its reference answer; None if there is none.
-        direction: ``now wrong`` or ``now right`` if it is right in only one of the runs (right: it has the best value
-            of the metric, such as 1.0); otherwise ``worse`` or ``better``.
+        direction: ``now wrong`` or ``now right`` if it is right in only one of the runs; otherwise ``worse`` or
+            ``better``. A question is right if it has the best value of the metric, such as 1.0.
         score_a: The metric in A, the mean over repeats.
         score_b: The metric in the other run.
         a: The question in A.
@@ -127,7 +127,7 @@ def flips_between(
     template_ids: Mapping[str, str],
     metric: MetricSpec,
 ) -> tuple[Flip, ...]:
-    """Return the flips in a metric, of which ``pairs`` has both values, by direction and the largest change first."""
+    """Return the flips in a metric, sorted by direction, then the largest change first; ``pairs`` has its values."""
     sizes = {identifier: abs(difference_of(pair)) for identifier, pair in pairs.items()}
     directions = {identifier: direction_of(*pairs[identifier], metric) for identifier, size in sizes.items() if size}
     if not directions:
@@ -157,7 +157,7 @@ def flips_between(
 
 
 def direction_of(score_a: float, score_b: float, metric: MetricSpec) -> Direction:
-    """Return which way a question flipped.
+    """Return in which direction a question flipped.
 
     Example:
         >>> f1 = MetricSpec(key="answer_f1")
@@ -175,7 +175,10 @@ def direction_of(score_a: float, score_b: float, metric: MetricSpec) -> Directio
 def _seen_questions(
     results: Iterable[Mapping[str, Any]], has_steps: Mapping[str, bool], metric: MetricSpec
 ) -> dict[str, tuple[QuestionSide, str, str | None, tuple[ShownStep, ...]]]:
-    """Return some questions of a run by id, each in its first sample with the worst score, with its steps or not."""
+    """Return the questions in ``has_steps`` by id, each in its first sample with the worst score.
+
+    Steps are included only if ``has_steps`` says so.
+    """
     seen: dict[str, tuple[QuestionSide, str, str | None, tuple[ShownStep, ...]]] = {}
     ranks: dict[str, float] = {}
     for result in results:
@@ -208,21 +211,21 @@ def _seen_questions(
 
 
 def _side_by_side(a: Sequence[ShownStep], b: Sequence[ShownStep]) -> tuple[StepPair, ...]:
-    """Set the steps of two runs side by side: equal calls on one line, and between them the others in order."""
+    """Pair the steps of two runs: equal calls form a pair, and the calls between them are paired in order."""
     pairs: list[StepPair] = []
     calls_a, calls_b = ([(step.name, step.args) for step in steps] for steps in (a, b))
     matcher = SequenceMatcher(None, calls_a, calls_b, autojunk=False)
     for kind, first_a, last_a, first_b, last_b in matcher.get_opcodes():
-        beside = zip_longest(a[first_a:last_a], b[first_b:last_b])
-        pairs += (StepPair(step_a, step_b, kind == "equal") for step_a, step_b in beside)
+        in_order = zip_longest(a[first_a:last_a], b[first_b:last_b])
+        pairs += (StepPair(step_a, step_b, kind == "equal") for step_a, step_b in in_order)
     return tuple(pairs)
 
 
 def _score(result: Mapping[str, Any], metric: str) -> float | None:
-    """Return the score of a sample; of a metric of steps its mean over the steps that have it."""
+    """Return the score of a sample; for a metric of steps, the mean over the steps that have it."""
     if is_error(result):
         return None
-    for key in (metric, UPPER_BOUNDS.get(metric, metric)):  # a score that nothing bounds is its own bound
+    for key in (metric, UPPER_BOUNDS.get(metric, metric)):  # a score without an upper bound is its own bound
         own = number(result.get(key))
         if own is not None:
             return own
@@ -232,7 +235,7 @@ def _score(result: Mapping[str, Any], metric: str) -> float | None:
 
 
 def is_right(score: float, metric: MetricSpec) -> bool:
-    """Return whether a score is as good as it can be: 1 for a metric that nobody declared, as for all scores."""
+    """Return whether a score has the best value. For an undeclared metric that is 1, as for all scores."""
     best = best_value(metric)
     if best is None:
         return False
@@ -240,7 +243,7 @@ def is_right(score: float, metric: MetricSpec) -> bool:
 
 
 def best_value(metric: MetricSpec) -> float | None:
-    """Return the value of a question that is right in a score; None if it has no bound on that side."""
+    """Return the best value of a score; None if its range has no bound on that side."""
     least, greatest = metric.range
     if metric.lower_is_better:
         return least

@@ -1,4 +1,4 @@
-"""What each condition of a gate decides, and how it says so: one table of conditions for all gates."""
+"""Checks gates: a table at the end has the function for each condition, which decides and words the result."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -30,26 +30,26 @@ from graphrag_eval_lc.texts import counted, listed, visible
 Gate = GateConfig
 State = Literal["passed", "failed", "not checked"]
 
-# A mean of 0.9 is 0.9, and a drop of 0.05 is 0.05, whatever rounding makes of it.
+# Tolerance for rounding errors, so that a mean of 0.9 passes 0.9, and a drop of 0.05 passes 0.05.
 ROUNDING: Final = 1e-9
-# The test decides if it would find a drop of 0.05 at least so often: what Cohen 1988, "Statistical Power Analysis for
-# the Behavioral Sciences", proposes as enough.
+# The test decides if its power for a drop of 0.05 is at least this, which Cohen 1988, "Statistical Power Analysis for
+# the Behavioral Sciences", proposes as sufficient.
 _ENOUGH_POWER: Final = 0.8
-_NAMED: Final = 5  # so many questions or templates are named
+_NAMED: Final = 5  # at most this many questions or templates are named
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GateResult:
-    """What came of a gate; as text its sentence.
+    """The result of checking a gate; ``str`` returns its sentence.
 
     Attributes:
         gate: The condition with its numbers.
         state: ``passed``, ``failed``, or ``not checked`` if the runs have nothing to check it on.
-        value: What the bound is compared with: the statistic itself, the drop (points of a score from 0 to 1, else a
-            share of the baseline's mean), the increase, or the number of lost questions; with ``…_per_template`` the
-            largest of a template. None if nothing was measured.
-        bound: The greatest value that passes; of ``under`` the least.
-        sentence: All that for people, on one line and without a full stop.
+        value: What is compared with the bound: the statistic itself, the drop (points of a score from 0 to 1,
+            otherwise a share of the baseline's mean), the increase, or the number of lost questions; with
+            ``…_per_template`` the largest of any template. None if nothing was measured.
+        bound: The greatest value that passes; for ``under`` the lowest.
+        sentence: The result in words, on one line and without a full stop.
         metric: The metric.
         statistic: Its statistic.
         letter: The run's letter in a comparison; empty for a run alone.
@@ -68,7 +68,7 @@ class GateResult:
 
     @property
     def has_passed(self) -> bool:
-        """Whether it is passed."""
+        """Whether the run passes the gate."""
         return self.state == "passed"
 
     @property
@@ -78,7 +78,7 @@ class GateResult:
 
     @property
     def title(self) -> str:
-        """The name and the condition, such as ``steps_score ≥ 0.9``, which stay the same from run to run."""
+        """The name and the condition, such as ``steps_score ≥ 0.9``; it is the same from run to run."""
         gate = self.gate
         if gate.needs_baseline:
             return f"{self.name} {gate.over or f'{gate.condition} {self.bound:g}'}"
@@ -89,13 +89,13 @@ class GateResult:
 
 
 class _Drop(NamedTuple):
-    """How much worse a mean is than that of A: in points of a proportion, else as a share of A's mean."""
+    """How much worse a mean is than A's: in points for a proportion, otherwise as a share of A's mean."""
 
     template: str | None
     size: float
     means: str
     sentence: str
-    doubt: str  # why nothing is certain, if only that counts
+    doubt: str  # with ``confident``: why no drop is certain; otherwise empty
     has_passed: bool
 
 
@@ -120,7 +120,7 @@ class _Pair:
         metric: The gate's metric; None if the runs have no score in common.
         pairs: The metric in A and in the run by question id, in the gate's template.
         template_ids: The templates of the common questions by question id, as A has them.
-        limit: The drop, the increase, or the number of lost questions, that is allowed.
+        limit: The allowed drop, increase, or number of lost questions.
         are_proportions: Whether all values of the metric are between 0 and 1, in all templates.
     """
 
@@ -143,7 +143,7 @@ class _Pair:
         self.result = partial(_result, gate, self.letter, bound=self.limit, metric=self.metric or "")
 
     def nothing(self, metric: str | None, statistic: str = MEAN) -> GateResult:
-        """Return the result if nothing can be compared, which says why."""
+        """Return the result ``not checked``, with the reason why nothing can be compared."""
         letter, template = self.letter, self.gate.template
         in_a, in_b = (metric is not None and side.numbers.has(metric) for side in (self.baseline, self.values))
         if metric is None:
@@ -158,7 +158,7 @@ class _Pair:
         return self.result(sentence, "not checked", None, metric=metric or "", statistic=statistic)
 
     def compared(self, template: str | None, pairs: Mapping[str, Pair]) -> MetricComparison:
-        """Return the comparison in the metric alone, with its interval at 95 %; in a template by its questions."""
+        """Compare the metric alone, with its interval at 95 %; within one template, questions are the clusters."""
         metric, known = self.spec.key, self.values.compared
         if template is None and known is not None and known.metric == metric and known.is_main:
             return known
@@ -168,7 +168,7 @@ class _Pair:
         return compared_metrics([values], main=metric, number_of_templates=number, letter=self.letter)[0]
 
     def drop(self, template: str | None, pairs: Mapping[str, Pair]) -> _Drop:
-        """Return how much worse the mean of the pairs is; if only what is certain counts, how much of it is."""
+        """Return how much worse the mean of the pairs is; with ``confident``, how much of that is certain."""
         spec, limit, is_proportion = self.spec, self.limit, self.are_proportions
         mean_a, mean_b = (fsum(pair[side] for pair in pairs.values()) / len(pairs) for side in (0, 1))
 
@@ -194,7 +194,7 @@ class _Pair:
 
 
 def _absolute(gate: Gate, values: GateValues) -> GateResult:
-    """Check a statistic of the run alone."""
+    """Check a statistic of one run, without a baseline."""
     given = gate.metric or MAIN_METRIC
     metric, statistic = (given, MEAN) if values.numbers.has(given) else metric_and_statistic(given)
     spec, bounded, is_under = metric_spec(metric), values.of(metric, statistic, gate.template), gate.under is not None
@@ -218,7 +218,7 @@ def _absolute(gate: Gate, values: GateValues) -> GateResult:
     if bounded.upper is not None and statistic == MEAN:
         notes.append(f"{bounded.upper:.3f} if all undecided steps matched")
     text = value_text(value, spec.unit)
-    if text == value_text(bound, spec.unit) and value != bound:  # rounded they look alike
+    if text == value_text(bound, spec.unit) and value != bound:  # rounded, they would look the same
         text = f"{value:,.10g}"
     sign = ("≥" if has_passed else "<") if is_under else ("≤" if has_passed else ">")
     sentence = f"{name} {text} {sign} {limit}" + (f" ({', '.join(notes)})" if notes else "")
@@ -252,11 +252,11 @@ def _drop_per_template(checked: _Pair) -> GateResult:
 
 
 def _regression(checked: _Pair) -> GateResult:
-    """Check whether the run is worse: by the p-value if the test is strong, or shows what the effect does not.
+    """Check whether the run is worse, by the p-value if the test is strong enough, otherwise by the effect.
 
     If the test would find a drop of 0.05 in at least 80 % of such comparisons, its p-value decides: the run is worse if
-    that is below 0.05. Else the effect decides: the run is worse if the drop is above the limit. A run that the test
-    calls worse is worse in any case, so the gate never contradicts the table.
+    it is below 0.05. Otherwise the effect decides: the run is worse if the drop is above the limit. A run that the test
+    calls worse fails in any case, so the gate never contradicts the table.
     """
     drop = checked.drop(checked.gate.template, checked.pairs)
     compared = checked.compared(checked.gate.template, checked.pairs)
@@ -274,7 +274,7 @@ def _regression(checked: _Pair) -> GateResult:
 
 
 def _lost(checked: _Pair) -> GateResult:
-    """Check how many questions were right in A, which is to have the metric's best value, and are wrong now."""
+    """Check how many questions were right in A (they had the metric's best value) and are not right now."""
     gate, limit, spec = checked.gate, checked.limit, checked.spec
     if not can_be_right(spec):
         sentence = f"{checked.name} cannot be compared: it has no best value, so no question is right in it"
@@ -310,7 +310,7 @@ def _increase(checked: _Pair) -> GateResult:
     given, allowed = gate.metric or MAIN_METRIC, str(gate.over)
     metric, statistic = (given, MEAN) if any(side.has(given) for side in numbers) else metric_and_statistic(given)
     spec, is_share, limit = metric_spec(metric), allowed.endswith("%"), checked.limit
-    if statistic == MEAN and spec.kind == "score":  # of which failed samples count as the worst value
+    if statistic == MEAN and spec.kind == "score":  # failed samples count as the worst value
         found = [[pair[side] for pair in checked.pairs.values()] for side in (0, 1)]
     else:
         ids = [
@@ -347,7 +347,7 @@ _CONDITIONS: Final[Mapping[str, Callable[[_Pair], GateResult]]] = {
 
 
 def check(gate: Gate, values: GateValues, baseline: GateValues | None = None) -> GateResult:
-    """Return what comes of a gate on the values of a run, and of its baseline if ``gate.needs_baseline``."""
+    """Check a gate on the values of a run, compared with its baseline if ``gate.needs_baseline``."""
     if not gate.needs_baseline or baseline is None:
         return _absolute(gate, values)
     pair = _Pair(gate, values, baseline)
@@ -375,7 +375,7 @@ def _against(drop: float, limit: float, allowed: str, is_proportion: bool) -> st
 
 
 def _change(value_a: float, value_b: float, unit: Unit) -> str:
-    """Return two values as text, with more digits if they differ and look alike."""
+    """Return two values as text, with more digits if they differ but would look the same."""
     before, after = value_text(value_a, unit), value_text(value_b, unit)
     if before == after and value_a != value_b:
         more = next((each for each in (4, 6) if f"{value_a:.{each}g}" != f"{value_b:.{each}g}"), None)

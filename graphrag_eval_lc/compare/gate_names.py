@@ -1,4 +1,4 @@
-"""Checks the names and bounds in gates before anything runs: metrics that a run will have, templates, directions."""
+"""Checks the names and bounds in gates before anything runs: unknown metrics and templates, impossible bounds."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
@@ -35,7 +35,7 @@ _ADD_LLM: Final = "Add llm: {} for OpenAI's default models, or name yours in llm
 
 
 def metric_and_statistic(name: str) -> tuple[str, Statistic]:
-    """Split a name such as ``elapsed_sec.p95``; a metric that is declared under the whole name is that.
+    """Split a name such as ``elapsed_sec.p95`` into metric and statistic, unless a metric has the whole name.
 
     Example:
         >>> metric_and_statistic("elapsed_sec.p95"), metric_and_statistic("steps_score")
@@ -48,12 +48,12 @@ def metric_and_statistic(name: str) -> tuple[str, Statistic]:
 
 @dataclass(frozen=True, slots=True)
 class KnownMetrics:
-    """The metrics that a run will have, as far as that is known before it begins.
+    """The metrics that a run may have, as far as that is known before it begins.
 
     Attributes:
-        measured: Those that it may have.
-        unmeasured: Why it cannot have others, and a hint, by metric.
-        open_functions: The evaluators whose keys are not known.
+        measured: The metrics that it may have.
+        unmeasured: For metrics that it cannot have, the reason and a hint, by metric.
+        open_functions: The evaluators whose metrics are not known beforehand.
     """
 
     measured: Sequence[str]
@@ -69,7 +69,10 @@ class KnownMetrics:
         has_llm: bool = False,
         has_embeddings: bool = False,
     ) -> "KnownMetrics":
-        """Return those of a run with a configuration, whose plugins are loaded, and models passed in Python."""
+        """Return the metrics of a run with this configuration, whose plugins must be loaded.
+
+        ``has_llm`` and ``has_embeddings`` say whether models are passed in Python.
+        """
         functions, custom = all_functions(evaluators), config.custom_evaluations or ()
         off = _judges_that_are_off(config, has_llm=has_llm, has_embeddings=has_embeddings)
         specs = [spec for spec in BUILT_IN if spec.judge in off]
@@ -87,7 +90,7 @@ class KnownMetrics:
 
     @classmethod
     def of_runs(cls, configs: Iterable[EvaluationConfig], measured: Iterable[str]) -> "KnownMetrics":
-        """Return those of finished runs: what they measured, and what their configurations let them measure."""
+        """Return the metrics of finished runs: those they measured, and those their configurations enable."""
         known = [metric for config in configs for metric in cls.of(config, has_llm=True, has_embeddings=True).measured]
         return cls(tuple(dict.fromkeys([*measured, *known])), {})
 
@@ -109,7 +112,7 @@ class KnownMetrics:
             return f"unknown metric {metric}", nearest(metric, members)
         stem, _, ending = metric.rpartition(".")
         if stem in self.measured:
-            if ending in STATISTICS:  # and the name has one more
+            if ending in STATISTICS:  # the name has one statistic too many
                 return f"{name} names two statistics of {stem}", f"Name one of them, such as {metric}."
             return f"unknown statistic {ending or '(empty)'} of {stem}", nearest(ending, STATISTICS)
         if self.open_functions:
@@ -122,7 +125,7 @@ class KnownMetrics:
         return f"unknown metric {metric}", hint + more
 
     def doubt(self, name: str) -> str | None:
-        """Return a warning about a metric that an evaluator may return; None if it is known."""
+        """Return a warning if only an evaluator may return this metric; None if the metric is known."""
         metric, _ = metric_and_statistic(name)
         if metric in self.measured or not self.open_functions:
             return None
@@ -132,7 +135,7 @@ class KnownMetrics:
 
 
 def nearest(name: str, known: Sequence[str]) -> str:
-    """Return a hint that names the nearest name, or some of those that there are.
+    """Return a hint with the nearest name, or with some of the known names if none is near.
 
     Example:
         >>> nearest("step_score", ["steps_score", "answer_f1"])
@@ -151,9 +154,10 @@ def check_gates(
     of_config: bool,
     where: str = "the dataset has",
 ) -> list[str]:
-    """Check the names in gates, whether each bound is on the right side, and whether a run can pass and fail it.
+    """Check the names and bounds in gates, and return warnings about names that only evaluators can return.
 
-    ``where`` says in messages what has the templates. Returns warnings about names that only evaluators can return.
+    A bound must be on the right side, and a run must be able to pass and to fail it. ``where`` begins the list of
+    known templates in messages.
 
     Raises:
         ConfigError: A gate of the config (``of_config``) has an unknown metric or template, or such a bound.
@@ -177,7 +181,7 @@ def check_gates(
 
 
 def check_direction(gate: GateConfig, index: int | None = None, *, only_declared: bool = False) -> None:
-    """Refuse a least mean of a metric of which less is better, and a greatest one of a metric of which more is better.
+    """Refuse ``under`` for a metric for which lower is better, and ``over`` for one for which higher is better.
 
     Raises:
         ConfigError: It is such a gate, and ``index`` is its place in the section ``gates`` of the config.
@@ -226,26 +230,26 @@ def check_condition(gate: GateConfig, index: int | None) -> None:
         return
     if (least is not None and bound < least) or (greatest is not None and bound > greatest):
         hint = "Give a bound that it can pass and fail."
-        if spec.range == (0.0, 1.0) and 2 <= bound <= 100:  # as 1.01 is no slip for 0.0101
+        if spec.range == (0.0, 1.0) and 2 <= bound <= 100:  # 1.01 is hardly meant as 1.01 %
             hint = f"Write {bound:g} % as {bound / 100:g}."
         what = f"{name} goes {range_text(*spec.range)}, and {bound:g} lies outside"
         raise _error(what, hint, index, gate.condition)
 
 
 def can_be_right(spec: MetricSpec) -> bool:
-    """Return whether a question can be right in a metric, so that it can be lost."""
+    """Return whether questions can be right in a metric, so that ``max_lost`` can count them."""
     return not spec.is_spent and best_value(spec) is not None
 
 
 def _error(what: str, hint: str, index: int | None, key: str) -> GraphRAGEvalError:
-    """Return the error of a gate, with its key if it is in the config."""
+    """Return the error about a gate: a ConfigError with its key if the gate is in the config."""
     return OptionError(what, hint=hint) if index is None else ConfigError(what, key=f"gates.{index}.{key}", hint=hint)
 
 
 def _judges_that_are_off(
     config: EvaluationConfig, *, has_llm: bool, has_embeddings: bool
 ) -> dict[str | None, tuple[str, str]]:
-    """Return why judges do not judge, and a hint, by judge."""
+    """Return for each judge that is off the reason and a hint."""
     if not has_llm and config.llm is None:
         return dict.fromkeys(
             (judge.key for judge in JUDGES), ("is judged by a model, and the config has no llm section", _ADD_LLM)
@@ -268,7 +272,7 @@ def _judges_that_are_off(
 
 
 def _is_known(function: CustomFunction) -> bool:
-    """Return whether an evaluator returns its own name alone: a metric, or a function that is annotated so."""
+    """Return whether an evaluator's only metric has its own name: a declared metric, or a function annotated so."""
     try:
         given = "float" if function.spec is not None else signature_of(function.function).return_annotation
     except (TypeError, ValueError):

@@ -1,4 +1,4 @@
-"""The values that gates bound: of each question for a mean, of each sample for another statistic."""
+"""Collects the values that gates check: one for each question for a mean, for each sample for other statistics."""
 
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
@@ -37,9 +37,9 @@ STATISTIC_OF: Final[Mapping[Statistic, Callable[[Sequence[float]], float]]] = {
 
 
 class BoundedValues(NamedTuple):
-    """The values of a metric that a gate bounds, of so many questions that have it, with failed samples."""
+    """The values of a metric that a gate checks, including failed samples."""
 
-    values: Sequence[float]  # of questions for a mean, else of samples; failed ones as the worst score, or as spent
+    values: Sequence[float]  # for each question or sample; a failed one has the worst score, or what it spent
     questions: int
     errors: int
     left_out: int  # questions without it
@@ -47,10 +47,10 @@ class BoundedValues(NamedTuple):
 
 
 class GateValues:
-    """The values of metrics in the results of a run, as gates need them; ``names`` are as in ``elapsed_sec.p95``.
+    """The values of metrics in the results of a run, as gates need them; ``names`` are such as ``elapsed_sec.p95``.
 
-    In a comparison it has the run's letter, the main metric, what ``compared`` the run with the baseline in it, and the
-    ids of the questions of which undecided steps count as 0 in it.
+    The other arguments are for a comparison: the run's letter, the main metric, its comparison with the baseline, and
+    the ids of the questions with undecided steps, which count as 0 in it.
     """
 
     def __init__(
@@ -64,13 +64,13 @@ class GateValues:
         undecided: Collection[str] = (),
     ) -> None:
         self.letter, self.main, self.compared, self.undecided = letter, main, compared, undecided
-        # A number of the results may have the name of a metric and a statistic.
+        # A number in the results may have a name that looks like a metric with a statistic.
         wanted = [each for name in names for each in (metric_and_statistic(name), (name, MEAN))]
         metrics = list(dict.fromkeys(metric for metric, _ in wanted))
         config = results.config()
         judge_costs = JudgeCosts(config)
         self.numbers, samples = RunValues(config, metrics), RunValues(config, metrics)
-        # What each sample spent with its failed attempts, by metric and question.
+        # What each sample spent, including its failed attempts, by metric and question.
         spent = {metric for metric, statistic in wanted if statistic == _SUM and metric_spec(metric).is_spent}
         self._in_all: dict[str, defaultdict[str, list[float]]] = {metric: defaultdict(list) for metric in spent}
         for position, result in enumerate(results):
@@ -89,7 +89,7 @@ class GateValues:
     def of(
         self, metric: str, statistic: Statistic, template: str | None = None, only: Collection[str] | None = None
     ) -> BoundedValues:
-        """Return the values of a metric that is wanted, of the questions of a template and of some ids only."""
+        """Return the values of one of the ``names``, optionally only for a template or for some question ids."""
         every = self.numbers.questions
         questions = [
             question
@@ -104,7 +104,7 @@ class GateValues:
             bounds = [bound for question in questions if (bound := question.score(key)) is not None]
             upper = STATISTIC_OF[MEAN](bounds) if bounds else None
             if len(questions) < len(every) and values and upper == STATISTIC_OF[MEAN](values):
-                upper = None  # in this part of the questions nothing is undecided
+                upper = None  # nothing is undecided in these questions
         if statistic == _SUM and metric in self._in_all:
             values = [value for identifier in scored for value in self._in_all[metric][identifier]]
         elif statistic != MEAN:
@@ -115,7 +115,7 @@ class GateValues:
 
 
 def _with_derived(result: Mapping[str, Any], metrics: Collection[str], judge_costs: JudgeCosts) -> Mapping[str, Any]:
-    """Return a result with what it has only in parts under the metrics' keys: costs of judges, counts."""
+    """Add the metrics that a result has only in parts: the judges' costs, and counts."""
     added: dict[str, Any] = {}
     if JUDGES_COST in metrics or COST in metrics:
         judged = list(judge_costs.of(result))
@@ -132,7 +132,7 @@ def _with_derived(result: Mapping[str, Any], metrics: Collection[str], judge_cos
 
 
 def _with_failed_attempts(metric: str, result: Mapping[str, Any]) -> float | None:
-    """Return what a sample and the failed attempts before it spent; None if nothing of it is known."""
+    """Return what a sample and its failed attempts spent; None if nothing is known."""
     of_attempts = AGENT_COST if metric == COST else metric
     spent = [number(result.get(metric)), *(number(each.get(of_attempts)) for each in failed_attempts_of(result))]
     known = [value for value in spent if value is not None]

@@ -1,4 +1,4 @@
-"""Gates in any form (options, texts, mappings, a config) are read here and checked on a run."""
+"""Reads gates in any form (options, texts, mappings, a config), and checks them on a run."""
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
@@ -47,10 +47,10 @@ _NO_NAME: Final = re.compile(r"[<>\s]")
 def gates_of_option(
     option: GateOption, texts: Iterable[str], *, confident: bool = False, has_baseline: bool = False
 ) -> list[GateConfig]:
-    """Read the values of an option of the command line, in the form ``[TEMPLATE/]METRIC[.STATISTIC]=VALUE``.
+    """Read the values of a command-line option, in the form ``[TEMPLATE/]METRIC[.STATISTIC]=VALUE``.
 
-    A drop may leave out the metric, and ``max-lost`` takes ``NUMBER[/TEMPLATE]``. With ``confident`` only certain drops
-    fail; with ``has_baseline`` an increase such as ``total_tokens=+10%`` can be checked.
+    A drop may leave out the metric, and ``max-lost`` has the form ``NUMBER[/TEMPLATE]``. With ``confident`` only
+    certain drops fail. With ``has_baseline`` an increase such as ``total_tokens=+10%`` is allowed.
 
     Raises:
         OptionError: A text has another form, sets the same bound twice, or needs a baseline that is missing.
@@ -105,7 +105,7 @@ def _parts(option: GateOption, text: str) -> tuple[str | None, str, str]:
     name, _, value = text.rpartition("=")
     template, slash, metric = name.rpartition("/")
     metric, value = metric.strip(), value.strip()
-    # Else steps_score>=0.9 would be about a metric "steps_score>".
+    # Otherwise steps_score>=0.9 would be about a metric "steps_score>".
     if not metric or not value or _NO_NAME.search(metric) or (slash and not template):
         raise _wrong(option, text)
     return template if slash else None, metric, value
@@ -119,9 +119,9 @@ def read_gates(given: Gates, *, has_baseline: bool = False) -> list[GateConfig]:
     """Read gates in any of their forms.
 
     Args:
-        given: Texts such as ``steps_score=0.9`` (the least mean; if less is better, the greatest), options of the
-            command line such as ``--max-lost 2``, mappings as in the config's section ``gates``, or ``GateConfig``;
-            the least mean by metric; or a configuration. None: no gates.
+        given: A list of texts such as ``steps_score=0.9`` (the lowest mean that passes; the highest if lower is
+            better), command-line options such as ``--max-lost 2``, mappings as in the config's section ``gates``, or
+            ``GateConfig``; or a mapping of metrics to the lowest mean; or a configuration. None: no gates.
         has_baseline: Whether gates that compare with a baseline can be checked.
 
     Raises:
@@ -180,18 +180,18 @@ def _gate_of_text(text: str, has_baseline: bool) -> GateConfig:
 
 @recorded_only_here()
 def gate_results(run: RunSource, gates: Gates = None, config: ConfigSource = None) -> list[GateResult]:
-    """Return for each gate whether a run passes it.
+    """Check gates on a run, and return the result of each.
 
-    Each question counts once, with the mean of its repeats; failed samples count as 0, what was spent as it was.
-    Statistics other than the mean are over samples (a question asked three times has three): ``median``, ``p95``
-    (interpolated), ``min``, ``max``, and ``sum``, which counts what failed attempts spent too. A metric that no
-    question has fails its gate.
+    Each question counts once, with the mean of its repeats. The scores of failed samples count as 0; what they spent
+    counts as it is. Statistics other than the mean are over samples (a question asked three times has three):
+    ``median``, ``p95`` (interpolated), ``min``, ``max``, and ``sum``, which includes what failed attempts spent. A
+    metric that no question has fails its gate.
 
     Args:
         run: The folder of a run, a BenchmarkRun, or results.
-        gates: Texts such as ``steps_score=0.9``, ``notes/steps_score=0.8`` and ``elapsed_sec.p95=30`` (the least mean;
-            if less is better the greatest), mappings as in the config's section ``gates``, or the least mean by metric.
-            None: the gates of the run's configuration that need no baseline.
+        gates: Texts such as ``steps_score=0.9``, ``notes/steps_score=0.8`` and ``elapsed_sec.p95=30`` (the lowest value
+            that passes; the highest if lower is better), mappings as in the config's section ``gates``, or a mapping
+            of metrics to the lowest mean. None: the gates of the run's configuration that need no baseline.
         config: The configuration of a run without a folder, which has no run.json.
 
     Raises:
@@ -217,7 +217,7 @@ def gate_results(run: RunSource, gates: Gates = None, config: ConfigSource = Non
     if not wanted:
         return []
     values = GateValues(results, [gate.metric or MAIN_METRIC for gate in wanted])
-    for gate in wanted:  # again, as the run's record may declare some
+    for gate in wanted:  # checked again, because run.json may declare metrics
         metric, _ = metric_and_statistic(gate.metric or MAIN_METRIC)
         check_direction(gate, only_declared=not values.numbers.has(metric))
     return [check(gate, values) for gate in wanted]
@@ -227,8 +227,8 @@ def gates_in(results: RunResults, *, checks_bounds: bool = False) -> list[Gate]:
     """Return the gates in the configuration of a run.
 
     Raises:
-        RunFolderError: Those in run.json are not gates; or with ``checks_bounds`` one is on the wrong side, or passes
-            or fails whatever the run does.
+        RunFolderError: run.json has broken gates; or with ``checks_bounds`` a bound is on the wrong side, or every run
+            would pass or fail it.
     """
     if not (listed := (results.section("config") or {}).get("gates")):
         return []
@@ -244,7 +244,7 @@ def gates_in(results: RunResults, *, checks_bounds: bool = False) -> list[Gate]:
 
 
 def check_names(gates: Sequence[Gate], baseline: GateValues, runs: Sequence[GateValues], *, of_config: bool) -> None:
-    """Check the names and bounds of gates against what runs and their baseline have.
+    """Check the names and bounds of gates against the metrics and templates of runs and their baseline.
 
     Raises:
         ConfigError: A gate of a configuration (``of_config``) names a metric or a template that the runs do not have.

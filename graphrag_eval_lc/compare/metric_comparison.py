@@ -1,4 +1,4 @@
-"""One metric of two runs: the outcome of the comparison, and its words."""
+"""The comparison of two runs in one metric: its numbers, and the texts about them."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -12,12 +12,12 @@ from graphrag_eval_lc.registry.metrics import MAIN_METRIC, metric_spec
 from graphrag_eval_lc.texts import counted, listed
 
 _FORMATS = {"tokens": ",.0f", "seconds": ",.2f", "score": ",.3f", "count": ",.3f"}
-# How many digits a number of a user's own unit has at least, and how many of them stand behind the point at most.
+# For units that users declare: the fewest significant digits, and the most digits after the decimal point.
 _DIGITS, _MOST_DECIMALS = 3, 6
 
 
 def value_text(value: float, unit: Unit) -> str:
-    """Return a mean as text; a unit that a user declared follows the number.
+    """Return a mean as text. A unit that a user declared follows the number.
 
     Example:
         >>> value_text(0.71254, "score"), value_text(5297.4, "tokens"), value_text(0.0036, "usd")
@@ -30,7 +30,7 @@ def value_text(value: float, unit: Unit) -> str:
     known = _FORMATS.get(unit)
     decimals = min(_MOST_DECIMALS, max(0, _DIGITS - 1 - floor(log10(abs(value))))) if value else 0
     text = format(value, known or f",.{decimals}f")
-    # What rounds to nothing has no sign.
+    # A value that rounds to 0 has no sign.
     shown = text.replace("-", "−") if _is_something(text) else text.lstrip("-")
     return shown if known else f"{shown} {unit}"
 
@@ -56,9 +56,9 @@ def _is_something(text: str) -> bool:
 
 
 SIGNIFICANT = 0.05
-# With G clusters that differ sign flips give no p-value below 2 / 2^G, which with fewer than 6 is not below 0.05.
+# With G clusters that differ, sign flips return no p-value below 2 / 2^G; with fewer than 6 that is not below 0.05.
 FEWEST_FOR_A_VERDICT = 6
-# With fewer templates a skewed difference, of which the rare large changes are not seen, is found too often.
+# With fewer templates, skewed differences are called significant too often, because rare large changes are not seen.
 FEW_FOR_SKEWED = 30
 
 Verdict = Literal["better", "worse", "no evidence"]
@@ -72,51 +72,54 @@ class MetricComparison:
     Attributes:
         metric: Its name.
         is_main: Whether it is the comparison's ``metric``, which was chosen beforehand.
-        is_spent: Whether it says what was spent: tokens, time or money.
-        lower_is_better: Whether less is better, as of what was spent and of scores that are declared so.
-        unit: ``score``, ``tokens``, ``seconds``, ``usd`` or ``count``, or the text of a user's own.
-        is_proportion: Whether it is a score with all values between 0 and 1, and none could be above 1.
+        is_spent: Whether it is what was spent: tokens, time or money.
+        lower_is_better: Whether lower is better, as for what was spent and for scores that declare it.
+        unit: ``score``, ``tokens``, ``seconds``, ``usd`` or ``count``, or a unit that a user declared.
+        is_proportion: Whether it is a score whose values are all between 0 and 1, and cannot be above 1.
         number_of_questions: How many questions are compared.
         number_of_templates: How many templates these have. If it is one, but the two runs have more in common,
             there is neither an interval nor a verdict.
-        left_out: How many common questions have the metric in one of the runs only.
-        mean_a: The mean of A. Each question counts once, with the mean of its repeats; a failed sample's score as 0.
+        left_out: How many common questions have the metric in only one of the runs.
+        mean_a: The mean of A. Each question counts once, with the mean of its repeats; failed samples score 0.
         mean_b: The mean of the other run.
         difference: The other run's mean minus that of A.
-        interval: The interval of the difference, by the test of ``p_value``: it holds 0 if, and only if, the verdict
-            is ``no evidence``. None with one question, and if nothing differs in what has no greatest value.
-        confidence: The level of the interval: 0.95 for the main metric, for others as much more as the adjustment of
-            their p-values asks.
-        p_value: That of the difference, by a t test and sign flips of whole templates, whichever p is larger
+        interval: The confidence interval of the difference, from the test of ``p_value``: it contains 0 if, and only
+            if, the verdict is ``no evidence``. None with one question, and if nothing differs in a metric without a
+            greatest value.
+        confidence: The level of the interval: 0.95 for the main metric; higher for others, to match their adjusted
+            p-values.
+        p_value: The p-value of the difference: the larger one of a t test and of sign flips of whole templates
             (``metrics.MeanDifference``).
-        adjusted_p_value: The same adjusted by Holm's method for all metrics that can be tested, scores and what was
+        adjusted_p_value: The p-value adjusted by Holm's method for all metrics that can be tested, scores and what was
             spent together.
         can_tell: Whether ``p_value`` could have fallen below 0.05, however large the differences are. It could not
             if fewer than 6 templates differ, or if fewer than 6 go the way of the difference and the others do
             not together make up for even the smallest of these.
-        is_tested: Whether it can be tested, and so counts in the adjustment: some question differs, and not all are
-            of one template while the runs have more.
+        is_tested: Whether it can be tested, and so counts in the adjustment: at least one question differs, and the
+            questions are not all of one template of several.
         effect_size: Cohen's d_z; None if all questions differ alike.
         wins: How many questions are better in the other run.
-        ties: How many are the same.
-        losses: How many are better in A.
-        templates_better: How many templates have the better mean in the other run; questions, if all are of one.
-        templates_worse: How many have it in A.
+        ties: How many questions are the same.
+        losses: How many questions are better in A.
+        templates_better: How many templates have a better mean in the other run. If there is only one template, how
+            many questions.
+        templates_worse: How many have a better mean in A.
         verdict: Whether the other run is ``better`` or ``worse`` if the deciding p-value is below 0.05; otherwise
             ``no evidence``, which says little if the test cannot decide (``can_tell``).
-        questions_needed: How many questions it takes to see a difference of this size, at a level of 0.05 for the
-            main metric and of 0.05 / m for each other of m that are tested; None without a difference, and with
-            fewer than 6 templates. It is as unsure as the difference is small: messages show the range.
-        questions_needed_low: The lower end of a range that holds the number for the true difference in some 80 of 100
-            comparisons, rounded down to one digit; None if ``questions_needed`` is.
-        questions_needed_high: The upper end, rounded up; None, too, if the true difference may as well be 0.
-        power: The chance that the test finds a drop of 0.05 (of a score between 0 and 1; of all else of 5 % of A's
-            mean) at the 0.05 level, 0 to 1, given the measured standard error; 0 with fewer than 6 templates. None if
-            it cannot be said: with one question, one template of several, a mean of 0 to take 5 % of, and if nothing
-            differs in what has no greatest value.
-        sentence: All that for people.
-        chosen_from: From how many runs A was chosen as the best, else 1; ``p_value`` and what follows from it, such as
-            ``interval`` and ``power``, take it into account (Bonferroni).
+        questions_needed: How many questions are needed to detect a difference of this size, at a level of 0.05 for the
+            main metric, and of 0.05 / m for each of m others that are tested. None without a difference, and with
+            fewer than 6 templates. The smaller the difference, the less certain the number, so messages show the
+            range.
+        questions_needed_low: The lower end of a range that contains the number for the true difference in about 80 of
+            100 comparisons, rounded down to one digit. None if ``questions_needed`` is None.
+        questions_needed_high: The upper end, rounded up. None also if the true difference may be 0.
+        power: The probability, 0 to 1, that the test detects a drop at the 0.05 level, given the measured standard
+            error. The drop is 0.05 for a score between 0 and 1, otherwise 5 % of A's mean. 0 with fewer than 6
+            templates. None if it is undefined: with one question, with one template of several, if A's mean of
+            such a metric is 0, and if nothing differs in a metric without a greatest value.
+        sentence: The comparison in words.
+        chosen_from: The number of runs of which A was chosen as the best, otherwise 1. ``p_value`` and what follows
+            from it, such as ``interval`` and ``power``, are corrected for it (Bonferroni).
     """
 
     metric: str
@@ -153,25 +156,25 @@ class MetricComparison:
 
     @property
     def deciding_p_value(self) -> float:
-        """The p-value behind the verdict: of the main metric its own, of all others the adjusted one."""
+        """The p-value that decides the verdict: for the main metric its own, for all others the adjusted one."""
         return self.p_value if self.is_main else self.adjusted_p_value
 
     @property
     def direction_note(self) -> str:
-        """Which way is better, if it differs from other scores or from what else is spent; otherwise empty."""
+        """Which direction is better, if that is unusual for a score or for what is spent; otherwise empty."""
         if self.lower_is_better is self.is_spent:
             return ""
         return "less is better" if self.lower_is_better else "more is better"
 
 
 def difference_of(pair: Pair) -> float:
-    """Return B − A; 0 if they differ by rounding only."""
+    """Return B − A; 0 if they differ only by rounding errors."""
     a, b = pair
     return 0.0 if isclose(a, b, rel_tol=1e-12, abs_tol=1e-12) else b - a
 
 
 def better_or_worse(metric: MetricComparison) -> Literal["better", "worse"]:
-    """Return the way that the difference goes, be it chance or not."""
+    """Return the direction of the difference, even if it may be chance."""
     return "better" if (metric.difference < 0) is metric.lower_is_better else "worse"
 
 
@@ -181,7 +184,7 @@ def is_same(metric: MetricComparison) -> bool:
 
 
 def failures_text(metrics: Iterable[MetricComparison]) -> str:
-    """Say what scores of failed samples count as in these metrics."""
+    """Return a text about what the scores of failed samples count as in these metrics."""
     scores = [metric for metric in metrics if not metric.is_spent]
     text = "count as 0"
     if any((metric_spec(metric.metric).value_of_failure or 0.0) < 0 for metric in scores):
@@ -204,7 +207,7 @@ def interval_text(metric: MetricComparison) -> str:
 
 
 def p_values_note(main: str | None, metrics: Iterable[MetricComparison]) -> str:
-    """Say which p-values decide, and what the intervals are of; ``metrics`` are those that are shown."""
+    """Return a note on which p-values decide and on the intervals; ``metrics`` are those that are shown."""
     shown = list(metrics)
     parts = [each.metric for each in shown if each.is_tested and each.metric != main and is_part_of_main(each.metric)]
     apart = f", but {listed(parts)} {'among themselves' if len(parts) > 1 else 'by itself'}" if parts else ""
@@ -222,7 +225,7 @@ def p_values_note(main: str | None, metrics: Iterable[MetricComparison]) -> str:
 
 
 def verdict_text(metric: MetricComparison, letter: str) -> str:
-    """Return the verdict in words; ``letter`` is that of the run that is compared with A."""
+    """Return the verdict in words; ``letter`` names the run that is compared with A."""
     if is_same(metric):
         return "the same"
     if metric.verdict != "no evidence":
@@ -232,7 +235,7 @@ def verdict_text(metric: MetricComparison, letter: str) -> str:
 
 
 def sentence_text(metric: MetricComparison, letter: str) -> str:
-    """Return means, difference and verdict as a sentence; ``letter`` is that of the run that is compared with A."""
+    """Return means, difference and verdict as a sentence; ``letter`` names the run that is compared with A."""
     questions = counted(metric.number_of_questions, "question")
     if is_same(metric):
         which = "each question"
@@ -259,27 +262,27 @@ def _undecided(metric: MetricComparison, letter: str) -> str:
 
 
 def _what_is_missing(metric: MetricComparison, needed: str) -> str:
-    """Say why there is no evidence; ``needed`` is the text around how many questions it takes."""
+    """Return why there is no evidence; ``needed`` is the text about how many questions are needed."""
     reasons = [] if metric.can_tell else [too_few_text(metric)]
     low, high, number = metric.questions_needed_low, metric.questions_needed_high, metric.number_of_questions
     if low is not None and high is None:
-        # With next to no degrees of freedom nothing can be said but that.
+        # With almost no degrees of freedom nothing else can be said.
         many = f"at least {low:,} questions" if low > number else "more questions, nobody can say how many,"
         reasons.append(needed.format(many))
     elif low is not None and high is not None and high > number:
         few = f"some {low:,} questions" if low == high else f"some {low:,} to {high:,} questions"
         reasons.append(needed.format(few if low > number else f"up to {high:,} questions"))
     elif metric.questions_needed is not None and metric.can_tell:
-        # A large difference can be without evidence, where few templates differ.
+        # Even a large difference may be without evidence if few templates differ.
         reasons.append(f"more templates{'' if metric.is_main else ', or fewer metrics,'} would tell")
     return "; ".join(reasons)
 
 
 def too_few_text(metric: MetricComparison) -> str:
-    """Say why the test cannot find a difference, if ``can_tell`` is false."""
-    # So many templates must differ, more next to the best of several runs.
+    """Return why the test cannot find a difference, if ``can_tell`` is false."""
+    # How many templates must differ: more if the baseline is the best of several runs.
     fewest = max(FEWEST_FOR_A_VERDICT, ceil(log2(2 * metric.chosen_from / SIGNIFICANT)))
-    # The questions of the only template count each for itself, but not where the runs have more templates.
+    # If the runs have only one template, each question is a cluster; if they have more, the template is.
     unit = "question" if metric.number_of_templates == 1 else "template"
     differ, which = metric.templates_better + metric.templates_worse, better_or_worse(metric)
     if metric.number_of_templates == 1 and not metric.is_tested:
@@ -300,6 +303,6 @@ def _level(chosen_from: int) -> str:
 
 
 def is_part_of_main(metric: str) -> bool:
-    """Return whether a metric only takes the main one of this package apart."""
+    """Return whether a metric is only a part of steps_score."""
     whole = metric_spec(metric).part_of
     return whole is not None and (whole == MAIN_METRIC or is_part_of_main(whole))

@@ -1,4 +1,4 @@
-"""Tests what two runs have in each metric: differences, intervals, p-values adjusted together, and verdicts."""
+"""Tests the difference of two runs in each metric: intervals, p-values that are adjusted together, and verdicts."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -20,15 +20,15 @@ from graphrag_eval_lc.metrics.intervals import Interval
 from graphrag_eval_lc.metrics.significance import cohens_dz, differing_sums, holm, lowest_p_value
 from graphrag_eval_lc.registry import MetricSpec
 
-# The drop that ``power`` is the chance to find.
+# The drop for which ``power`` is computed.
 _DROP: Final = 0.05
-# So that rounding does not have an interval at the adjusted level contradict the adjusted p-value.
+# A tolerance, so that rounding does not let an interval at the adjusted level contradict the adjusted p-value.
 _ROUNDING: Final = 1e-9
 
 
 @dataclass(frozen=True, slots=True)
 class MetricValues:
-    """The values of a metric in A and in another run by template, and how many questions have it in one run only."""
+    """The values of a metric in A and in another run by template, and how many questions only one run has it for."""
 
     spec: MetricSpec
     pairs_by_template: Mapping[str, Sequence[Pair]]
@@ -39,9 +39,9 @@ class MetricValues:
         return {template_id: [*map(difference_of, pairs)] for template_id, pairs in self.pairs_by_template.items()}
 
     def are_proportions(self) -> bool:
-        """Return whether values are shares of 1, so that a difference in points says how large it is.
+        """Return whether the values are proportions, so that differences are in points and not in percent.
 
-        If the range does not show it, as for a metric that nobody declared, the values do.
+        The metric's range decides. If it has none, as an undeclared metric, the values decide.
         """
         spec, greatest = self.spec, self.spec.range[1]
         may_be = spec.unit == "score" and (spec.range == (None, None) if greatest is None else greatest <= 1)
@@ -49,9 +49,9 @@ class MetricValues:
         return may_be and all(0 <= value <= 1 for value in values)
 
     def mean_difference(self, number_of_templates: int) -> MeanDifference | None:
-        """Return the mean difference as it is tested; None if one of several templates has the metric alone."""
+        """Return the tested mean difference; None if only one of several templates has the metric."""
         by_template = self.differences()
-        # One cluster's values would be taken as separate clusters, which these are not where the runs have more.
+        # The values of a single cluster would be tested as separate clusters, which is wrong if the runs have more.
         if len(by_template) == 1 < number_of_templates:
             return None
         low, high = self.spec.range
@@ -62,12 +62,12 @@ class MetricValues:
 def compared_metrics(
     metrics: Sequence[MetricValues], *, main: str | None, number_of_templates: int, letter: str, chosen_from: int = 1
 ) -> tuple[MetricComparison, ...]:
-    """Compare two runs in metrics that are tested together; ``letter`` is that of the run that is compared with A.
+    """Compare two runs in metrics that are tested together; ``letter`` names the run that is compared with A.
 
-    Those that only take ``steps_score`` apart are adjusted among themselves: they repeat what it says, so they
-    do not make the others less certain. The verdict of the main metric, chosen beforehand, is by its own p-value, all
-    others' by the adjusted ones. If A was chosen as the best of several runs (``chosen_from``), all p-values are
-    multiplied by their number (Bonferroni), since the best of many looks better than it is.
+    Metrics that are parts of ``steps_score`` are adjusted as a separate group: they repeat what it says, so they do not
+    make the others less certain. The main metric, chosen beforehand, is judged by its own p-value, all others by
+    adjusted ones. If A was chosen as the best of several runs (``chosen_from``), all p-values are multiplied by their
+    number (Bonferroni), because the best of many looks better than it is.
     """
     found = [(values, values.mean_difference(number_of_templates)) for values in metrics]
     tested = [
@@ -113,7 +113,7 @@ def _compared(
     if mean_difference is not None:
         p_value = min(1.0, chosen_from * mean_difference.p_value)
         deciding = p_value if is_main else 1.0 if adjusted is None else adjusted
-        # The interval is at the level at which the verdict is.
+        # The interval has the same level as the verdict.
         significance = SIGNIFICANT / chosen_from * p_value / deciding
         if deciding < SIGNIFICANT:
             verdict = "better" if (difference < 0) is spec.lower_is_better else "worse"

@@ -1,4 +1,4 @@
-"""A comparison as a notebook shows it: the verdict and flips first, then the metrics, then how sure that is."""
+"""Shows a comparison in a notebook: first the verdict and flips, then the metrics, then how certain they are."""
 
 from collections.abc import Iterator, Sequence
 from itertools import islice
@@ -16,7 +16,7 @@ from graphrag_eval_lc.tables.notebook_html import (
 )
 from graphrag_eval_lc.texts import counted, listed
 
-# More of them make no small table.
+# With more rows the tables would not be small.
 _MOST_ROWS: Final = 40
 _MANY_ROWS: Final = 12
 _MOST_RUNS: Final = 8
@@ -50,7 +50,7 @@ def notebook_comparison(view: ComparisonView) -> str:
 
 
 def _metrics_html(rows: Sequence[tuple[PairView, MetricRow]], pairs: Sequence[PairView]) -> str:
-    """Return a row for each metric; of many, those that are the same everywhere are only named."""
+    """Return a row for each metric. If there are many, those that are the same in all runs are only named."""
     other = pairs[0].letter if len(pairs) == 1 else "other"
     shown = [each for each in rows if not is_same(each[1].metric)] if len(rows) > _MANY_ROWS else rows
     same = dict.fromkeys(row.metric.metric for _, row in rows if is_same(row.metric)) if shown is not rows else {}
@@ -84,7 +84,7 @@ def _first(texts: Sequence[str], most: int, noun: str) -> Iterator[str]:
 
 
 def _flips_html(pair: PairView) -> str:
-    """Return the questions that flipped, those that are wrong now first, as flips are sorted."""
+    """Return a table of the questions that flipped, those that are wrong now first."""
     flips, cells = pair.pair.flips, []
     for flip in flips[:_MOST_FLIPS]:
         reason = flip.b.reason or (f"before {flip.a.reason}" if flip.a.reason else "")

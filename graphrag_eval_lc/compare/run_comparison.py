@@ -1,4 +1,4 @@
-"""The outcome of a comparison: a baseline, the runs that are compared with it, and their differences."""
+"""RunComparison, the result of a comparison: the baseline, the other runs, their differences, gates, rows and plots."""
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field, replace
@@ -49,8 +49,8 @@ class RunComparison:
     Attributes:
         baseline: The first run, A.
         pairs: Each other run, compared with it.
-        metric: The main metric, chosen beforehand: it says whether there is a regression and, if it is a score,
-            which questions flipped. None if none is named and no runs have a score in common.
+        metric: The main metric, chosen beforehand: it decides whether there is a regression and, if it is a score,
+            which questions flipped. None if none is named and the runs have no score in common.
         warnings: What may make the runs hard to compare.
         sources: The results of the runs, read again for gates; the tables do not contain them.
     """
@@ -85,17 +85,17 @@ class RunComparison:
 
     @recorded_only_here()
     def gate_results(self, gates: Gates = None) -> list[GateResult]:
-        """Return for each run but the first whether it passes each gate: those of one run, and those compared with A.
+        """Check gates on each run except the first: gates on one run, and gates that compare it with A.
 
-        All are over the questions that both runs have, but ``under`` and ``over`` a number, which are of the run
-        alone. A question is lost if it was right in A, which is to have the best value of the metric (with repeats
-        in each), and is not in the run.
+        Gates that compare use the questions that both runs have; ``under`` and ``over`` with a number use all questions
+        of the run. A question is lost if it was right in A and is not right in the run. It is right if it has the best
+        value of the metric, with repeats in each of them.
 
         Args:
             gates: Texts as options of the command (``--max-drop steps_score=0.05``, ``--max-drop-per-template 0.2``,
                 ``--max-lost 2/template``, ``--fail-over total_tokens=+10%``, ``--fail-on-regression``) or as
                 ``gate_results`` accepts them (``steps_score=0.9``), mappings as in the config's section ``gates``, or
-                a configuration that has it. None: for each run the gates of its configuration.
+                a configuration with this section. None: for each run the gates of its configuration.
 
         Returns:
             The gates, run by run.
@@ -153,7 +153,7 @@ class RunComparison:
         """Return the comparison as rows.
 
         Args:
-            kind: ``metrics``: one for each run and metric, its verdict that of ``verdict_word``. ``questions``: one
+            kind: ``metrics``: a row for each run and metric, with the verdict as tables show it. ``questions``: a row
                 for each run, question and metric.
 
         Raises:
@@ -183,7 +183,7 @@ class RunComparison:
         return plain
 
     def to_pandas(self, kind: Kind = "metrics") -> "pd.DataFrame":
-        """Return the rows of a kind as a tidy frame.
+        """Return the rows of a kind as a DataFrame.
 
         Raises:
             MissingExtraError: pandas is not installed.
@@ -202,7 +202,7 @@ class RunComparison:
         """Draw the difference of each metric with its interval.
 
         Args:
-            spent: Whether to draw what was spent, in percent of the baseline, in place of the scores.
+            spent: Whether to draw what was spent, in percent of the baseline, instead of the scores.
             ax: The axes to draw on; new ones by default.
 
         Raises:

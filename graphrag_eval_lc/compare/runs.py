@@ -1,4 +1,4 @@
-"""The runs of a comparison: the sources of their results, and which of their questions pair."""
+"""Reads the results of the runs in a comparison, and pairs their questions."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -19,7 +19,7 @@ from graphrag_eval_lc.run_folder import RESULTS_FILE, iter_results, read_run
 from graphrag_eval_lc.run_folder.journal import wrong_steps
 from graphrag_eval_lc.texts import counted
 
-# The sections of a configuration that say which metrics results have, and how they are read.
+# The sections of a configuration that decide which metrics results have, and how these are read.
 _OF_METRICS = ("steps", "custom_evaluations", "retrieval")
 
 
@@ -51,7 +51,7 @@ class RunResults:
         for result in self._read():
             if not isinstance(result, Mapping) or result.get("question_id") is None:
                 raise self._problem("a result without question_id")
-            if self.path is None and (key := wrong_steps(result)):  # a file was checked when it was read
+            if self.path is None and (key := wrong_steps(result)):  # results in a file are checked when they are read
                 raise self._problem("a result with steps of the wrong type", str(result["question_id"]), key)
             yield result
 
@@ -61,8 +61,8 @@ class RunResults:
 
     def declarations(self) -> dict[str, Mapping[str, Any]]:
         """Return the declarations of plugins' metrics in run.json, by metric."""
-        told = ((each.get("name"), each.get("declares")) for each in self.mappings_in("evaluators") or ())
-        return {key: each for key, each in told if isinstance(key, str) and isinstance(each, Mapping)}
+        declared = ((each.get("name"), each.get("declares")) for each in self.mappings_in("evaluators") or ())
+        return {key: each for key, each in declared if isinstance(key, str) and isinstance(each, Mapping)}
 
     def section(self, name: str) -> Mapping[str, Any] | None:
         """Return a section of run.json; None if it has none."""
@@ -75,24 +75,24 @@ class RunResults:
         return [each for each in listed if isinstance(each, Mapping)] if isinstance(listed, list) else None
 
     def config(self) -> EvaluationConfig:
-        """Return the sections of the run's configuration that say which metrics its results have, and what passes.
+        """Return the parts of the run's configuration on which metrics its results have, and when a sample passes.
 
         Raises:
-            ConfigError: That in run.json cannot be read.
+            ConfigError: The configuration in run.json cannot be read.
         """
         known = self.section("config") or {}
         sections = {key: known[key] for key in _OF_METRICS if known.get(key) is not None}
         if isinstance(steps := sections.get("steps"), Mapping):
-            # Nothing is matched here, and a kind may be of a plugin that is not given now.
+            # Step kinds are not needed here, and the plugin that registers one may not be loaded.
             sections["steps"] = {key: value for key, value in steps.items() if key != "kinds"}
         config = load_config(sections, has_llm=True, has_embeddings=True)
         if (repeats := known.get("repeats")) is None:
             return config
-        # Which samples pass: the score may be one of a plugin that is not given now.
+        # The section repeats says which samples pass; the plugin that declares its score may not be loaded.
         return config.model_copy(update={"repeats": RepeatsConfig.model_validate(repeats)})
 
     def numbers(self, metrics: Iterable[str] = (), *, only: bool = False) -> RunValues:
-        """Return the values of the questions in the configuration's metrics and in ``metrics``, or in these only."""
+        """Return the questions' values in the configuration's metrics and in ``metrics``; with ``only``, in these."""
         numbers = RunValues(self.config(), metrics, only=only)
         for result in self:
             numbers.add(result)
@@ -102,13 +102,13 @@ class RunResults:
 def run_results(source: RunSource, config: ConfigSource = None) -> RunResults:
     """Return the results of a run; ``config`` is the configuration of results without a folder.
 
-    Declarations of plugins' metrics in run.json hold from then on in the ``recorded_only_here`` around the call, so
-    that the metrics are compared and shown right if the plugin is not installed.
+    Metrics that run.json declares are registered until the surrounding ``recorded_only_here`` block ends, so that they
+    are compared and shown correctly even if their plugin is not installed.
 
     Raises:
         ConfigError: The configuration cannot be used.
         RunFolderError: The folder holds no results, or its run.json cannot be read.
-        ComparisonError: It is none of these.
+        ComparisonError: The source is not a folder, a run or results.
     """
     results = _results_of(source, config)
     note_recorded(results.declarations().items())
@@ -126,7 +126,7 @@ def _results_of(source: RunSource, config: ConfigSource) -> RunResults:
             raise RunFolderError(f"the folder holds no {RESULTS_FILE}", path=folder, hint=hint)
         return RunResults(folder, read_run(folder) or {}, partial(iter_results, results))
     record: dict[str, Any] = {}
-    if config is not None:  # as run.json would have it, as far as it is of use here
+    if config is not None:  # in the form of run.json, with the sections that are needed here
         known = load_config(config, has_llm=True, has_embeddings=True)
         record = {"config": known.model_dump(include={*_OF_METRICS, "repeats", "gates"})}
     if hasattr(source, "iter_results"):
@@ -142,7 +142,7 @@ def _results_of(source: RunSource, config: ConfigSource) -> RunResults:
 
 @dataclass(frozen=True, slots=True)
 class NamedRun:
-    """A run of a comparison: what it is called there, its results, and the values of its questions' metrics."""
+    """A run in a comparison: its name there, its results, and the values of its questions."""
 
     letter: str
     results: RunResults
@@ -171,24 +171,24 @@ class Pairing:
         return {a.question_id: a.template_id for a, _ in self.questions()}
 
     def metrics(self) -> list[str]:
-        """Return what is compared if no metrics are named: scores, the main one first, then what was spent.
+        """Return the metrics that are compared by default: scores, the main one first, then what was spent.
 
         The upper bound of a score is compared only if it is named.
         """
         known = [metric for metric in self._in_both() if metric not in UPPER_BOUNDS]
         scores = [metric for metric in known if not metric_spec(metric).is_spent]
-        # What judges spend is not the agent's doing, and is compared only if a metric is named.
+        # The judges' costs do not depend on the agent, so they are compared only if they are named.
         built_in = [spec.key for spec in BUILT_IN if spec.spent_by == "agent" and spec.key in known]
         own = {metric: metric_spec(metric) for metric in known if not is_built_in(metric)}
         of_users = [metric for metric, spec in own.items() if spec.is_spent and spec.spent_by != "judges"]
         return sorted(scores, key=lambda metric: metric != MAIN_METRIC) + built_in + of_users
 
     def can_compare(self, metric: str) -> bool:
-        """Return whether both runs have a metric; a run in which all questions failed has all scores of the other."""
+        """Return whether both runs have a metric. A run in which all questions failed has each score of the other."""
         return metric in self._in_both()
 
     def values(self, metric: str) -> Mapping[str, Pair]:
-        """Return a metric's values in A and in the other run, by id of the questions that have it in both."""
+        """Return a metric's values in A and in the other run by question id, for questions that have it in both."""
         return {identifier: (a, b) for identifier, a, b in self._sides(metric) if a is not None and b is not None}
 
     def left_out(self, metric: str) -> int:
@@ -222,12 +222,12 @@ class Pairing:
         known_a = {*in_a, *(in_b if _all_failed(self.a.numbers) else ())}
         known_b = {*in_b, *(in_a if _all_failed(self.b.numbers) else ())}
         known = [metric for metric in dict.fromkeys([*in_a, *in_b]) if metric in known_a & known_b]
-        # Where nothing is undecided a score bounds itself.
+        # If nothing is undecided, a score is its own upper bound.
         one_sided = [metric for metric in (known_a ^ known_b) & UPPER_BOUNDS.keys() if UPPER_BOUNDS[metric] in known]
         return [*known, *one_sided]
 
     def warnings(self) -> Iterable[str]:
-        """Say what may make the two runs hard to compare."""
+        """Yield warnings about what makes the two runs hard to compare."""
         a, b = self.a, self.b
         only_a = len(a.numbers.questions) - len(self.common)
         only_b = len(b.numbers.questions) - len(self.common)
@@ -254,7 +254,7 @@ class Pairing:
                 "All questions are of one template, so that each counts for itself: intervals are too narrow and "
                 "p-values too small where the questions resemble each other."
             )
-        elif FEWEST_FOR_A_VERDICT <= number < FEWEST_CLUSTERS:  # of fewer the comparison's view says more
+        elif FEWEST_FOR_A_VERDICT <= number < FEWEST_CLUSTERS:  # with fewer, the view has a longer text
             yield f"There are {number} templates; with fewer than {FEWEST_CLUSTERS} intervals and p-values say little."
 
 

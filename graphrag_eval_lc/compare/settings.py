@@ -1,4 +1,4 @@
-"""The settings of two runs that differ, and the metrics whose values may not be comparable for it."""
+"""Finds settings that differ between two runs, and the metrics that may therefore not be comparable."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from typing import Any
@@ -11,7 +11,7 @@ from graphrag_eval_lc.registry.custom_metrics import changed_since
 from graphrag_eval_lc.registry.metrics import JUDGES
 
 _CUSTOM, _EMBEDDING = "custom_evaluations", "llm.embedding"
-# Sections that are compared part by part, as some of their parts touch other metrics.
+# Sections that are compared part by part, because their parts affect different metrics.
 _BY_PARTS = ("steps", "llm")
 _OTHERS = (_CUSTOM, "retrieval", "prices", ANSWER_GROUNDING, ANSWER_CHECKS)
 _SECTIONS = ("steps", "sparql", "llm", "judges", *(judge.key for judge in JUDGES), *_OTHERS)
@@ -20,9 +20,9 @@ _MOST_NAMED = 4
 
 
 def setting_warnings(a: NamedRun, b: NamedRun, metrics: Sequence[str]) -> Iterator[str]:
-    """Say which settings of two runs differ, and which of the compared metrics may not be comparable for it.
+    """Warn about settings that differ between two runs, with the compared metrics that they affect.
 
-    Settings that affect none of them are left out. Metrics of users depend on no section of the config.
+    Settings that affect none of these metrics are left out. Metrics that users add depend on no section of the config.
     """
     for touched, what in _differences(a, b, metrics):
         if touched:
@@ -37,7 +37,7 @@ def setting_warnings(a: NamedRun, b: NamedRun, metrics: Sequence[str]) -> Iterat
 
 
 def _differences(a: NamedRun, b: NamedRun, metrics: Sequence[str]) -> Iterator[tuple[Sequence[str], str]]:
-    """Yield the metrics that a difference touches, and what differs; settings that touch the same are together."""
+    """Yield the metrics that a difference affects, and what differs; settings that affect the same are joined."""
     before, after = (run.results.section("config") for run in (a, b))
     if before is not None and after is not None:
         custom = {*_custom_metrics(before), *_custom_metrics(after)}
@@ -47,7 +47,7 @@ def _differences(a: NamedRun, b: NamedRun, metrics: Sequence[str]) -> Iterator[t
             settings.setdefault(touched, []).append(name)
         for touched, names in settings.items():
             yield touched, f"A and {b.letter} were scored with other settings ({', '.join(names)})"
-    # What is recorded otherwise changes what is made of steps and of the documents that they retrieved.
+    # Different capture settings change the recorded steps and retrieved documents.
     before, after = (run.results.section("capture") or {} for run in (a, b))
     if before and after and (names := [key for key in _RECORDED_BY if before.get(key) != after.get(key)]):
         of_recorded = [metric for metric in metrics if {"steps", "retrieval"} & {*metric_spec(metric).depends_on}]
@@ -59,7 +59,7 @@ def _differences(a: NamedRun, b: NamedRun, metrics: Sequence[str]) -> Iterator[t
 
 
 def changed_settings(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[str]:
-    """Return the settings that score otherwise, such as ``steps.grading``, between the configs of two run.json."""
+    """Return the settings, such as ``steps.grading``, that change scores and differ between two configs in run.json."""
     names: list[str] = []
     for key in _SECTIONS:
         one, other = _setting(before, key), _setting(after, key)
@@ -71,9 +71,9 @@ def changed_settings(before: Mapping[str, Any], after: Mapping[str, Any]) -> lis
 
 
 def _setting(section: Mapping[str, Any], key: str) -> Any:
-    """Return a setting as it changes scores."""
+    """Return the part of a setting that changes scores."""
     value = section.get(key)
-    if key == "judges":  # how many are asked at once, and how often, changes nothing
+    if key == "judges":  # concurrency and retries change no score
         return {"engine": JudgesConfig().engine, **(value if isinstance(value, Mapping) else {})}["engine"]
     return value or None if key == "prices" else value
 

@@ -1,4 +1,4 @@
-"""Reference datasets and recorded responses: files in; checked records, findings, drafts and imported datasets out."""
+"""Loads, checks, drafts and imports reference datasets, and loads recorded responses."""
 
 from graphrag_eval_lc.dataset.loading import (
     RESPONSES,

@@ -1,4 +1,4 @@
-"""What an agent did goes in; a draft of a reference dataset comes out: questions, reference answers and steps."""
+"""Drafts a reference dataset (questions, reference answers and steps) from what an agent did."""
 
 import os
 import shlex
@@ -42,7 +42,7 @@ DRAFT_TEMPLATE_ID = "draft"
 _REFERENCES = ("reference_answer", "reference_steps")
 # The sections of a run's config that name the steps.
 _OF_NAMES = ("steps", "retrieval")
-_STEP_KIND = "step kind "  # the beginning of the step kinds' names among all that is registered
+_STEP_KIND = "step kind "  # the prefix of step kinds in the list of everything that plugins register
 _Templates = Sequence[Mapping[str, Any]]
 
 
@@ -161,7 +161,10 @@ def _records(
 
 
 def _one_for_each(records: Iterable[Mapping[str, Any]]) -> dict[str, Mapping[str, Any]]:
-    """Return each question's first repeat that did not fail, else its last; the last record of a key counts."""
+    """Return one record for each question: its first repeat that did not fail, otherwise its last one.
+
+    If a repeat was recorded several times, its last record counts.
+    """
     by_key = {response_key(record): record for record in records}
     chosen: dict[str, Mapping[str, Any]] = {}
     for (identifier, _), record in sorted(by_key.items(), key=lambda each: each[0][1]):
@@ -171,7 +174,7 @@ def _one_for_each(records: Iterable[Mapping[str, Any]]) -> dict[str, Mapping[str
 
 
 def _missing_step_kinds(run: Mapping[str, Any]) -> Iterator[str]:
-    """Name the plugins that the run had and that are missing now, if their step kinds would draft steps."""
+    """Yield a sentence about plugins that the run had and that are missing now, if their step kinds draft steps."""
     registered, plugins = registered_now(), run.get("plugins")
     for plugin in plugins if isinstance(plugins, list) else ():
         if isinstance(plugin, Mapping) and isinstance(plugin.get("gives"), list):
@@ -184,7 +187,7 @@ def _missing_step_kinds(run: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _dataset_of(folder: Path, run: Mapping[str, Any]) -> tuple[_Templates | None, list[str]]:
-    """Return a run's dataset: its file, else the templates and the order of its results."""
+    """Return a run's dataset, and notes. If its file is gone, the dataset is rebuilt from the run's results."""
     path = recorded_dataset(run, folder)
     if path is not None and os.path.exists(path):  # noqa: PTH110 - a path that no system accepts is missing
         loaded = read_dataset(path)
@@ -197,7 +200,7 @@ def _dataset_of(folder: Path, run: Mapping[str, Any]) -> tuple[_Templates | None
 
 
 def _templates_in(results: Iterable[Mapping[str, Any]]) -> _Templates:
-    """Return the questions of results, with their references as they were before the scoring."""
+    """Return the templates and questions that results contain, with the references as they were before scoring."""
     templates: dict[str, dict[str, Any]] = {}
     for result in results:
         identifier = str(result.get("question_id"))
@@ -293,7 +296,7 @@ def _asked_text(response: Mapping[str, Any]) -> str | None:
 
 
 def drafted_references(response: Mapping[str, Any], config: EvaluationConfig) -> dict[str, Any]:
-    """Return the ``reference_answer`` and ``reference_steps`` that are drafted from a response, as far as any."""
+    """Draft the ``reference_answer`` and ``reference_steps`` from a response; what cannot be drafted is left out."""
     references: dict[str, Any] = {}
     if response.get("actual_answer"):
         references["reference_answer"] = response["actual_answer"]
@@ -321,7 +324,7 @@ def _groups(steps: list[dict[str, Any]], config: EvaluationConfig) -> list[list[
         if kind is None or reference is None:
             continue
         if kind is ROWS and views.own_kind_of(views.reference_view(reference)) is not ROWS:
-            reference["output_media_type"] = SPARQL_RESULTS  # no media type is that of its form
+            reference["output_media_type"] = SPARQL_RESULTS  # its name alone does not say that it returns rows
         key = (name, str(reference.get("output")) if kind.drafts_each else "")
         if not kind.drafts_each:
             drafted.pop(key, None)
@@ -346,7 +349,7 @@ def _kind_of(step: Mapping[str, Any], document_names: frozenset[str], views: Ste
 
 
 def _has_rows_in_any_form(step: Mapping[str, Any]) -> bool:
-    """Return whether scoring reads the output of a query, which is then drafted as it is."""
+    """Return whether scoring can read a query's output as rows; if so, the draft keeps the output unchanged."""
     try:
         return isinstance(step.get("output"), str) and bool(read_sparql_results(step["output"]).row_count)
     except UnreadableOutput:

@@ -1,4 +1,4 @@
-"""A dataset and responses go in; the mistakes of each record come out, found in one pass by the table of rules."""
+"""Finds the mistakes in the records of a dataset and of responses, in one pass; ``rules.py`` has their texts."""
 
 from collections.abc import Iterator, Mapping
 from functools import lru_cache
@@ -18,7 +18,7 @@ from graphrag_eval_lc.registry.metrics import BUILT_IN
 from graphrag_eval_lc.texts import edit_distance, shortened
 
 _SPENT: Final = tuple(spec.key for spec in BUILT_IN if spec.spent_by == "agent" and spec.unit != "usd")
-# The keys that are read of each record; any other key is copied to the results.
+# The known keys of each kind of record. Any other key is copied to the results.
 KEYS: Final[Mapping[str, tuple[str, ...]]] = {
     "template": ("template_id", "questions"),
     "question": ("id", "question_text", "reference_answer", "reference_steps", *CHECK_KEYS),
@@ -31,7 +31,7 @@ KEYS: Final[Mapping[str, tuple[str, ...]]] = {
     "actual_step": ("name", "args", "id", "status", "output", "execution_timestamp"),
 }  # fmt: skip
 _SWITCHES: Final = ("ordered", "ignore_duplicates", "strict")
-# In keys up to this length one letter may be wrong, in longer ones two.
+# A key up to this length may have one wrong letter to count as a misspelling; a longer one may have two.
 _SHORT_KEY: Final = 7
 _LONGEST_KEY: Final = 40
 _BOOLEAN: Final = TypeAdapter(bool)
@@ -46,13 +46,13 @@ def questions_in(dataset: RecordFile) -> Iterator[tuple[Location, Mapping[str, A
 
 
 def changed_id_findings(changed: list[ChangedId]) -> Iterator[Finding]:
-    """Yield the ids that YAML changed."""
+    """Yield a finding for each id that YAML changed."""
     for each in changed:
         yield found("changed_id", each.location, what=each.what, hint=each.hint)
 
 
 def dataset_findings(dataset: RecordFile, views: StepViews, *, keeps_format: bool = True) -> Iterator[Finding]:
-    """Yield what is wrong with a dataset, besides mistakes of its format and ids that YAML changed."""
+    """Yield the mistakes in a dataset, except those of its format and ids that YAML changed."""
     yield from repeated_keys(dataset)
     if keeps_format and not any(questions_in(dataset)):
         yield found("no_question")
@@ -86,7 +86,7 @@ def _repeated_id(kind: str, location: Location, identifier: Any, seen: dict[str,
 
 
 def _same_question(location: Location, text: Any, first: dict[str, Location]) -> Iterator[Finding]:
-    """Find a question of another template with the same text; in one template their parameters may differ."""
+    """Find a question of another template with the same text; within a template, other keys may tell them apart."""
     if isinstance(text, str):
         earlier = first.setdefault(" ".join(text.split()).casefold(), location)
         if earlier[0] != location[0]:
@@ -103,14 +103,14 @@ def _reference_steps(location: Location, groups: Any, views: StepViews) -> Itera
             yield from _near_keys(place, step, KEYS["reference_step"])
             for key in _SWITCHES:
                 value = step.get(key)
-                # What can be read as neither is a mistake of the format.
+                # Anything else is reported as a mistake of the format.
                 if value is not None and not isinstance(value, bool) and (meant := _read(_BOOLEAN, value)) is not None:
                     yield found("switch", (*place, key), key=key, value=shown(value), meant=json_text(meant))
             yield from step_findings(place, step, views)
 
 
 def response_findings(responses: RecordFile, dataset: RecordFile) -> Iterator[Finding]:
-    """Yield what is wrong with responses to the questions of a dataset, besides mistakes of their format."""
+    """Yield the mistakes in responses to the questions of a dataset, except those of their format."""
     changed = changed_ids(responses)
     yield from changed_id_findings(changed)
     known = {str(question.get("id")): None for _, _, question in questions_in(dataset)}
@@ -159,13 +159,13 @@ def _response(index: int, response: Mapping[str, Any]) -> Iterator[Finding]:
 
 
 def key_text_of(response: Mapping[str, Any]) -> str:
-    """Return the question's id and the repeat of a response, for people."""
+    """Return the question id and the repeat of a response as a text for messages."""
     repeat = response.get("repeat")
     return f"{response['question_id']}" + (f" (repeat {repeat})" if repeat not in (None, 1) else "")
 
 
 def _near_keys(location: Location, record: Mapping[str, Any], known: tuple[str, ...]) -> Iterator[Finding]:
-    """Find keys that are nearly a known key which the record lacks."""
+    """Find misspelt keys: those that are close to a known key that the record lacks."""
     for key in record:
         if isinstance(key, str) and key not in known and (meant := near_key(key, known)) and meant not in record:
             yield found("near_key", (*location, key), key=key, meant=meant)
@@ -173,7 +173,7 @@ def _near_keys(location: Location, record: Mapping[str, Any], known: tuple[str, 
 
 @lru_cache(maxsize=4096)
 def near_key(key: str, known: tuple[str, ...]) -> str | None:
-    """Return the known key that another one is a misspelling of; None if it is another key.
+    """Return the known key that a key is a misspelling of; None if it is not a misspelling.
 
     Example:
         >>> near_key("ouput", ("output",)), near_key("requiredColumns", ("required_columns",))
@@ -196,7 +196,7 @@ def _plain(key: str) -> str:
 
 
 def _read(adapter: TypeAdapter[Any], value: object) -> Any:
-    """Return what the format reads a value as; None if it cannot."""
+    """Return a value as the format reads it; None if the format rejects it."""
     try:
         return adapter.validate_python(value)
     except ValidationError:
@@ -204,7 +204,7 @@ def _read(adapter: TypeAdapter[Any], value: object) -> Any:
 
 
 def _answer_number(location: Location, record: Mapping[str, Any], key: str) -> Iterator[Finding]:
-    """Find an answer that is a number, not a text; judges are given texts."""
+    """Find an answer that is a number and not a text; judges need texts."""
     value = record.get(key)
     if isinstance(value, Number):
         yield found("answer_number", (*location, key), key=key, value=shown(value), in_quotes=in_quotes(value))

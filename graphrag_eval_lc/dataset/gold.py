@@ -1,4 +1,4 @@
-"""Gold results of a question, as the reference output of a step: SPARQL JSON made whole, or rows as they are."""
+"""Turns the gold results of a published dataset into the reference output of a step."""
 
 import re
 from collections.abc import Iterable, Mapping
@@ -33,9 +33,9 @@ class Gold:
 
     output: str
     media_type: str | None  # its media type; None if the output is compared as a text
-    columns: tuple[str, ...] | None  # the columns that an answer needs; None if it needs none, as of ASK or a text
+    columns: tuple[str, ...] | None  # the columns that an answer needs; None if it needs none (ASK, or a text)
     is_empty: bool = False  # whether it has no rows, or none that binds anything
-    answer_type: str | None = None  # boolean, number, date, resource, string or table, as QALD has them
+    answer_type: str | None = None  # QALD's answer types: boolean, number, date, resource, string or table
     notes: tuple[str, ...] = ()  # what was corrected
 
     def as_step_keys(self) -> dict[str, Any]:
@@ -77,7 +77,7 @@ def gold_of_value(value: Any) -> Gold | None:
 
 
 def _joined(tables: list[Any]) -> dict[str, Any]:
-    """Return several SPARQL results with the same columns as one."""
+    """Join several SPARQL results that have the same columns."""
     parts = [gold for each in tables if not (gold := gold_of_sparql(each)).is_empty]
     if not parts or any(part.columns is None or part.columns != parts[0].columns for part in parts):
         raise BrokenGoldError(f"there are {len(tables)} results, which do not have the same columns")
@@ -86,12 +86,12 @@ def _joined(tables: list[Any]) -> dict[str, Any]:
 
 
 def is_sparql_results(value: Any) -> bool:
-    """Return whether a value is meant as SPARQL results in JSON."""
+    """Return whether a value looks like SPARQL JSON results, even if they are broken."""
     return isinstance(value, Mapping) and ("head" in value or "results" in value or "boolean" in value)
 
 
 def _with_names(value: Any) -> Any:
-    """Return a list of values, or of rows without names, as rows that have names; anything else as it is."""
+    """Name the columns of a list of values or of rows without names; anything else is returned unchanged."""
     cells = [row if isinstance(row, list) else [row] for row in value] if isinstance(value, list) else []
     widths = {len(row) for row in cells}
     if len(widths) != 1 or widths == {0} or any(isinstance(cell, list | dict) for row in cells for cell in row):
@@ -101,7 +101,7 @@ def _with_names(value: Any) -> Any:
 
 
 def _require_whole(text: str) -> None:
-    """Raise BrokenGoldError if a text begins as rows and breaks off; any other text may be gold."""
+    """Raise BrokenGoldError if a text is JSON rows that were cut off; any other text may be gold."""
     try:
         read_sparql_results(text)
     except CutOutput as problem:
@@ -116,7 +116,7 @@ def is_ask_query(query: str) -> bool:
 
 
 def with_truth(query: str, value: Any) -> Any:
-    """Return what a store answers to a query, as a boolean if it answers an ASK with rows, as Virtuoso does."""
+    """Return a store's answer, converted to a boolean if the store answers ASK with rows, as Virtuoso does."""
     if not is_ask_query(query) or not isinstance(value, Mapping) or value.get("boolean") is not None:
         return value
     if "results" not in value:
@@ -129,10 +129,10 @@ def _cells(rows: list[Mapping[str, Any]]) -> list[dict[str, Any]]:
 
 
 def gold_of_sparql(value: Any) -> Gold:
-    """Return the gold of SPARQL results in JSON, in few letters and with the columns that any row binds.
+    """Return SPARQL JSON results as gold: compact JSON, and the columns that at least one row binds.
 
-    ``head`` may be incomplete, as in many published datasets: what the rows bind counts as well. Numbers and booleans
-    become texts. Some stores, such as Virtuoso, answer ASK with rows: one with 1 for true, none or 0 for false.
+    Many published datasets have an incomplete ``head``, so columns that only rows have count too. Numbers and booleans
+    become texts. Some stores, such as Virtuoso, answer ASK with rows: a row with 1 is true, no row or 0 is false.
     """
     if not isinstance(value, Mapping):
         raise BrokenGoldError(f"SPARQL results are a JSON object, not {shortened(json_text(value), 60)}")
@@ -159,7 +159,7 @@ def gold_of_sparql(value: Any) -> Gold:
 
 
 def bindings_of(value: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    """Return the rows of SPARQL results in JSON; none if they have no bindings at all."""
+    """Return the rows of SPARQL JSON results; an empty list if the bindings are missing."""
     results = value.get("results")
     rows = (results.get("bindings") if isinstance(results, Mapping) else results) or []
     if not isinstance(rows, list) or not all(isinstance(row, Mapping) for row in rows):
@@ -192,7 +192,7 @@ def _declared(head: Any) -> list[str]:
 
 
 def _cell(name: Any, cell: Any) -> dict[str, Any]:
-    """Return a term with its type and a text as its value."""
+    """Return an RDF term of SPARQL JSON with its type, and with its value as a text."""
     if not isinstance(cell, Mapping) or cell.get("value") is None:
         what = shortened(json_text(cell), 60)
         raise BrokenGoldError(f"a cell of {name} is not an RDF term with a value: {what}")

@@ -1,4 +1,4 @@
-"""Ids that are not what they seem: those that YAML reads otherwise, such as 0123 as 83, and those of no question."""
+"""Finds ids that YAML changed, such as 0123 to 83, and response ids that no question has."""
 
 import difflib
 import re
@@ -12,9 +12,9 @@ from graphrag_eval_lc.texts import counted, listed, plural, shortened
 
 _MOST_NAMED: Final = 3
 _LONGEST_ID: Final = 80
-# Nearest ids are searched among so many, as each is compared letter by letter.
+# The nearest id is searched among at most this many, because each is compared letter by letter.
 _MOST_COMPARED: Final = 2_000
-# Integers of YAML 1.1 that are not written as they are read: octal, binary, hexadecimal, with _ or +, in base 60, -0.
+# YAML 1.1 integers whose text differs from their value: octal, binary, hexadecimal, with _ or +, in base 60, -0.
 _OTHERWISE: Final = re.compile(
     r"(?<![\w.:+-])(?:[-+]?(?:0[0-7_]+|0b[01_]+|0x[0-9a-fA-F_]+|[1-9][0-9_]*(?::[0-5]?[0-9])+|[1-9][0-9]*_[0-9_]*)"
     r"|\+[0-9]+|-0+)(?![\w.:+-])"
@@ -23,7 +23,7 @@ _OTHERWISE: Final = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class ChangedId:
-    """An id that YAML changed: how it is written and read, its location, and its line if that is known."""
+    """An id that YAML changed: its text in the file, its value, its location, and its line if that is known."""
 
     written: str
     read: str
@@ -42,7 +42,7 @@ class ChangedId:
 
 
 def mappings(values: Any) -> Iterator[tuple[int, Mapping[str, Any]]]:
-    """Yield the mappings of a list with their indices; anything else is a mistake of the format."""
+    """Yield the mappings in a list with their indices; other items are skipped, as the format check reports them."""
     for index, value in enumerate(values if isinstance(values, list | tuple) else ()):
         if isinstance(value, Mapping):
             yield index, value
@@ -60,11 +60,11 @@ def ids_in(values: Any) -> Iterator[tuple[Location, Any]]:
 
 
 def changed_ids(records: RecordFile) -> list[ChangedId]:
-    """Return the ids of a file that YAML changed into other ids; what it makes no id of breaks the format."""
+    """Return the ids in a file that YAML changed into other ids; ids that became dates break the format instead."""
     if records.file is None or records.file.format != "yaml":
         return []
     ids = [(place, read) for place, read in ids_in(records.values) if records.has_records_by_id or _is_integer(read)]
-    # The lines of a file take time, and are not searched without need.
+    # Finding the lines of a file takes time, so it is only done if it is needed.
     if not ids or not (records.has_records_by_id or _OTHERWISE.search(records.file.text)):
         return []
     return [
@@ -90,7 +90,7 @@ def refuse_collisions(changed: Sequence[ChangedId], records: RecordFile) -> None
 
 
 def changed_ids_note(changed: Sequence[ChangedId], records: RecordFile) -> str | None:
-    """Say in a sentence or two which ids YAML changed, and how to fix it; None without any."""
+    """Return a message about the ids that YAML changed, with the fix; None if there are none."""
     if not changed:
         return None
     shown = [
@@ -123,7 +123,7 @@ def refuse_ids_as_written(
 
 
 def nearest_id(unknown: str, known: Collection[str]) -> str | None:
-    """Return the id that is most like another one; None if none is."""
+    """Return the known id that is most similar to an unknown one; None if none is similar."""
     plain = unknown.strip().casefold()
     if same := next((each for each in known if each.strip().casefold() == plain), None):
         return same
@@ -133,7 +133,7 @@ def nearest_id(unknown: str, known: Collection[str]) -> str | None:
 
 
 def unknown_questions_warning(answered: Iterable[str], known: Collection[str]) -> str | None:
-    """Say which responses no question has; None if all have one."""
+    """Return a warning about responses whose question does not exist; None if there are none."""
     ids = set(known)
     unknown = list(dict.fromkeys(each for each in answered if each not in ids))
     if not unknown:

@@ -1,4 +1,4 @@
-"""Which columns of a published dataset hold a question, its query and its answers, and the shapes that these have."""
+"""Finds which columns of a published dataset hold the question, query and answers, and reads their many shapes."""
 
 import ast
 import re
@@ -14,7 +14,7 @@ from graphrag_eval_lc.matching.rows.row_steps import CYPHER_QUERY, SPARQL_QUERY
 from graphrag_eval_lc.texts import listed, shortened
 
 DEFAULT_LANGUAGE: Final = "en"
-# Keys that hold the text of an object, the telling ones first. Names of keys are compared without case and signs.
+# Keys that hold the text of an object, the most specific first. Keys are compared without case and punctuation.
 _OF_QUESTIONS: Final = ("string", "text", "question", "content", "value")
 _NO_QUERIES: Final = ("pseudo", "pseudoquery")
 _OF_QUERIES: Final = ("query", "string", "text", "value", *_NO_QUERIES)
@@ -27,7 +27,7 @@ _LANGUAGE_CODE: Final = re.compile(r"[a-z]{2}([-_]\w{2,4})?", re.I)
 _WORD_END: Final = re.compile(r"[ -]|(?<=[a-z])(?=[A-Z])")
 _BLOB: Final = re.compile(r"\s*(\{\s*[\"']|\[\s*[\[{\"'])")
 _ALL: Final = (list, tuple, Mapping)
-# A text of a list, and the blanks between it and the next one, as in ['In NO1.' 'Two.'].
+# One text of a NumPy list such as ['In NO1.' 'Two.'], and the spaces before the next one.
 _LITERAL: Final = re.compile(r"""('(?:[^'\\]|\\.)*+'|"(?:[^"\\]|\\.)*+")(\s+(?=['"]))?""")
 _LONGEST_LITERAL: Final = 100_000
 _DEEPEST: Final = 20
@@ -44,7 +44,7 @@ class UnknownShapeError(ValueError):
 
 @contextmanager
 def reading(role: str, column: str) -> Iterator[None]:
-    """Say in an UnknownShapeError what was read, and from which column."""
+    """Add to an UnknownShapeError what was read, and from which column."""
     try:
         yield
     except UnknownShapeError as problem:
@@ -65,7 +65,7 @@ def plain_name(name: str) -> str:
 
 
 def opened(value: Any) -> Any:
-    """Return the list or object of a text that is JSON or Python's form of it; anything else as it is.
+    """Parse a text that holds a list or an object, as JSON or as a Python literal; return anything else unchanged.
 
     Example:
         >>> opened('{"string": "Who?"}'), opened("['In NO1.']"), opened("[a] Who?")
@@ -86,7 +86,7 @@ def opened(value: Any) -> Any:
 
 
 def _literal(text: str) -> Any:
-    """Return the value of a Python literal, also of NumPy's without commas, whose texts Python would join."""
+    """Return the value of a Python literal. NumPy prints lists without commas; Python alone would join their texts."""
     if len(text) > _LONGEST_LITERAL:
         return None
     return ast.literal_eval(_LITERAL.sub(lambda found: found[1] + ", " * bool(found[2]), text))
@@ -100,7 +100,7 @@ def is_blank(value: Any) -> bool:
 
 
 def question_texts(value: Any) -> list[tuple[str | None, str]]:
-    """Return the texts of a question with their languages, as far as these are named."""
+    """Return the texts of a question, each with its language; None for a language that is not given."""
     said = _messages(value, ("user", "human"))
     words = value if isinstance(value, list | tuple) and all(isinstance(each, str) for each in value) else ()
     if len(words) > 1 or (said is not None and len(said) != 1):
@@ -110,7 +110,7 @@ def question_texts(value: Any) -> list[tuple[str | None, str]]:
 
 
 def in_language(texts: Sequence[tuple[str | None, str]], language: str) -> str | None:
-    """Return the first text in a language, else in a variety of it, such as zh-cn for zh."""
+    """Return the first text in a language, otherwise in a variety of it, such as zh-cn for zh."""
     wanted = plain_name(language)
     named = [(plain_name(name or DEFAULT_LANGUAGE), text) for name, text in texts]
     exact = (text for each, text in named if each == wanted)
@@ -119,7 +119,7 @@ def in_language(texts: Sequence[tuple[str | None, str]], language: str) -> str |
 
 
 def query_of(value: Any, name: str, *, depth: int = 0) -> Query | None:
-    """Return a query; None if there is none, or it is out of the scope of the dataset's graph.
+    """Return a query; None if there is none, or if the dataset's graph cannot answer the question.
 
     The name of its column or key may name the language.
     """
@@ -143,7 +143,7 @@ def query_of(value: Any, name: str, *, depth: int = 0) -> Query | None:
 
 
 def is_out_of_scope(value: Any) -> bool:
-    """Return whether a value says that no query answers the question, as QALD has it."""
+    """Return whether a value is QALD's mark for a question that no query answers."""
     texts = value.values() if isinstance(value, Mapping) else [value]
     return any(isinstance(text, str) and " ".join(text.split()).upper() == _OUT_OF_SCOPE for text in texts)
 
@@ -163,7 +163,10 @@ def answer_text(value: Any, languages: Sequence[str] = (DEFAULT_LANGUAGE,)) -> s
 def _texts(
     value: Any, names: Sequence[str], languages: Sequence[str] = (), depth: int = 0
 ) -> Iterator[tuple[str | None, str]]:
-    """Yield the texts in a value, with their languages; of an object by languages only that in the first one wanted."""
+    """Yield the texts in a value, each with its language.
+
+    If an object has a text for each language, only the text in the first wanted language is yielded.
+    """
     value = opened(value)
     if is_blank(value):
         return
@@ -188,7 +191,7 @@ def _texts(
 
 
 def _part(value: Mapping[str, Any], names: Sequence[str]) -> Any:
-    """Return the first part of an object with one of the names that has something in it; None if none has."""
+    """Return the first value of an object that is not empty, by the order of the names; None if there is none."""
     parts = {"".join(filter(str.isalnum, str(key))).casefold(): part for key, part in value.items()}
     known = [parts[name] for name in names if name in parts]
     if not known:
@@ -197,25 +200,25 @@ def _part(value: Mapping[str, Any], names: Sequence[str]) -> Any:
 
 
 def _is_by_language(value: Mapping[str, Any]) -> bool:
-    """Return whether an object has a text, or texts, for each of several languages."""
+    """Return whether an object maps languages to texts."""
     is_named = all(isinstance(key, str) and _LANGUAGE_CODE.fullmatch(key) for key in value)
     return is_named and (DEFAULT_LANGUAGE in value or len(value) > 1)
 
 
 def _messages(value: Any, roles: tuple[str, ...]) -> list[Any] | None:
-    """Return what those of some roles say in a conversation; None if a value is none."""
+    """Return the messages of some roles in a conversation; None if the value is not a conversation."""
     parts = opened(value)
     if isinstance(parts, list) and parts and all(isinstance(each, Mapping) and "content" in each for each in parts):
         return [each["content"] for each in parts if each.get("role", each.get("type")) in roles]
     return None
 
 
-# The usual names of each column, plain; of several the first one counts.
+# The usual names of each column, as plain_name returns them. If a dataset has several, the first one counts.
 QUESTIONS: Final = (
     "question", "corrected_question", "question_text", "natural_language_question", "nl_question", "user_input",
     "input", "prompt", "utterance", "nl", "text", "messages", "inputs",
 )  # fmt: skip
-# A question that is blank has one of these in its place.
+# If a question is blank, the text in one of these columns is used instead.
 _PARAPHRASES: Final = ("paraphrased_question", "nnqt_question")
 QUERIES: Final = (
     "query", "sparql", SPARQL_QUERY, "sparql_wikidata", "sparql_dbpedia18", "cypher", CYPHER_QUERY, "sql", "sql_query",
@@ -224,10 +227,10 @@ QUERIES: Final = (
 _IDS: Final = ("id", "question_id", "_id", "uid", "qid", "instance_id", "questionid")
 _TEMPLATES: Final = ("template_id", "template", "sparql_template_id")
 _RESULTS: Final = ("results", "result", "answer_json")
-# Results if they are rows next to a query, else gold answers.
+# Results if they are rows and the record has a query; otherwise gold answers.
 _GOLD_OR_RESULTS: Final = ("gold", "expected_result", "expected_results", "gold_result", "gold_results")
 _TEXTS: Final = ("answer", "answers", "output", "outputs", "response", "responses")
-# What says most clearly that it is gold comes first: what stands in front, and whether it is a name of its own.
+# Names of gold answers, the clearest first: each prefix, and the full names that use it without a suffix.
 _GOLD: Final = tuple(dict.fromkeys((
     "reference_answer", "reference", *(
         name
@@ -250,9 +253,9 @@ _RESPONSES: Final = (
     ),
 )  # fmt: skip
 _TRUTH: Final = ("true", "false")
-# Gold if nothing else is; next to any name of gold they are answers of a model.
+# Gold only if there is no column of gold answers; otherwise these are answers of a model.
 _GOLD_OR_RESPONSES: Final = ("answer", "answer_text", "output")
-# What a system retrieved, as ragas has it: an answer next to it is that of the system.
+# ragas' names of retrieved texts. If a record has them, its answer is that of the evaluated system.
 _RETRIEVED: Final = ("contexts", "retrieved_contexts")
 ANSWERS: Final = (*_GOLD, "answer", "answers", "output", *_RESPONSES, *_RESULTS, "text", "content", "messages")
 RELEVANT_IDS: Final = ("relevant_ids", "retrieval_gt")
@@ -260,7 +263,7 @@ RELEVANT_IDS: Final = ("relevant_ids", "retrieval_gt")
 
 @dataclass(frozen=True, slots=True)
 class Columns:
-    """The columns that a user names; None: found by their usual names."""
+    """The columns that a user names; None means that the column is found by its usual names."""
 
     question: str | None = None
     query: str | None = None  # the query that answers it
@@ -277,7 +280,7 @@ class Columns:
 
 @dataclass(frozen=True, slots=True)
 class Fields:
-    """The columns of a dataset that hold each field, the one that counts first."""
+    """The columns of a dataset that hold each field. If there are several, the first that is not empty counts."""
 
     questions: Sequence[str]
     query: str | None
@@ -292,9 +295,9 @@ class Fields:
 def found_fields(
     names: Sequence[str], records: Sequence[Mapping[str, Any]], given: Columns, path: str, *, needs_all: bool
 ) -> Fields:
-    """Return the columns of each field, by the given names or the usual ones.
+    """Find the columns of each field by the names that the user gave, or by their usual names.
 
-    With ``needs_all`` there must be a question, and something that a reference is made of.
+    With ``needs_all`` a question is required, and something that a reference can be made of.
     """
     all_names = f"The columns are: {listed([name for name in names if name], 20) or 'none'}."
     taken = [getattr(given, role) for role in given.given]
@@ -348,16 +351,16 @@ def _is_query(value: Any, name: str) -> bool:
 
 
 def _is_text(value: Any) -> bool:
-    """Return whether a value is an answer in words, and no rows or truth value."""
+    """Return whether a value is an answer in words, as opposed to rows or a truth value."""
     return isinstance(value, str) and value.strip()[:1] not in ("", "{", "[") and value.strip().casefold() not in _TRUTH
 
 
 def first_value(record: Mapping[str, Any], names: Sequence[str]) -> tuple[str, Any]:
-    """Return the first of some columns that has something in it, and its value."""
+    """Return the first of some columns that is not empty, and its value."""
     filled = ((name, record[name]) for name in names if not is_blank(record.get(name)))
     return next(filled, (names[0] if names else "", None))
 
 
 def other_values(record: Mapping[str, Any], names: Sequence[str], read: str) -> list[str]:
-    """Return the columns that have something in them other than that of the one which is read."""
+    """Return the columns that are not empty and whose value differs from that of the column which is read."""
     return [name for name in names if not is_blank(record.get(name)) and record[name] != record[read]]

@@ -1,4 +1,4 @@
-"""A published dataset goes in; its questions, each read separately, and what its user should know of them come out."""
+"""Reads the questions of a published dataset one by one, and collects problems and notes for the user."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -29,7 +29,7 @@ from graphrag_eval_lc.dataset.validation import Problem
 from graphrag_eval_lc.errors import OptionError
 from graphrag_eval_lc.texts import counted, listed
 
-# What datasets say of a question next to its text and query, and what may select questions later.
+# Further keys of a question that are copied, because they may be used to select questions later.
 _KEPT: Final = (
     "answertype", "aggregation", "onlydbo", "hybrid", "db_id", "evidence", "difficulty", "level", "query_type",
     "category", "complexityType",
@@ -43,7 +43,7 @@ _SHAPES: Final = {
 
 @dataclass(frozen=True, slots=True)
 class SourceQuestion:
-    """A question."""
+    """A question of a published dataset."""
 
     id: str  # its id, as a text
     text: str
@@ -60,10 +60,10 @@ class SourceQuestion:
 def read_questions(
     path: str | PathLike[str], columns: Columns, languages: Sequence[str] = (), *, is_step_named: bool = False
 ) -> "SourceDataset":
-    """Read the questions of a file; what is wrong with one is reported, and the others are read.
+    """Read the questions of a file. A broken question is reported, and the others are read.
 
-    Without languages a question's text is English, else its first one. Queries of unknown languages are read if the
-    user names the step that runs them.
+    If no languages are named, the English text of a question is used, otherwise its first one. Queries in an unknown
+    language are read only if the user names the step that runs them.
     """
     source = read_source(path)
     if columns.given and source.importer is QALD:
@@ -77,7 +77,7 @@ def read_questions(
 
 
 class SourceDataset:
-    """The questions of a dataset."""
+    """The questions of a published dataset, and what is reported about them."""
 
     def __init__(self, source: Source, columns: Columns, languages: Sequence[str], *, is_step_named: bool) -> None:
         self.template_id = source.title or Path(source.path).stem or "imported"
@@ -97,7 +97,7 @@ class SourceDataset:
             self.add_problem(what, hint, line=row_line)
 
     def read(self, entries: Iterable[tuple[int | None, str, Any]]) -> None:
-        """Add the records of a file as questions, and what is to be reported of them."""
+        """Read the records of a file as questions, and collect their problems."""
         refused: dict[tuple[str, str], list[tuple[str, dict[str, Any]]]] = {}
         for number, (line, key, record) in enumerate(entries, start=1):
             given = first_value(record, self._fields.ids)[1] if isinstance(record, Mapping) else None
@@ -108,7 +108,7 @@ class SourceDataset:
                 place = {"question_id": identifier, "line": line, "key": f"{key}.{problem.column}".rstrip(".")}
                 what = f"no {problem.role} can be read from {problem}"
                 refused.setdefault((problem.role, problem.column), []).append((what, place))
-        for (role, _), problems in refused.items():  # those that are refused for one reason are one problem
+        for (role, _), problems in refused.items():  # questions refused for the same reason are reported together
             ids = [place["question_id"] for _, place in problems]
             hint = f"{_SHAPES[role]} Left out ({counted(len(ids), 'question')}): {listed(ids, 10)}."
             self.add_problem(problems[0][0], hint, **problems[0][1])
@@ -118,22 +118,22 @@ class SourceDataset:
             self.note(what, identifier, f"{seen}; --language names others.")
 
     def add_problem(self, what: str, hint: str, **place: Any) -> None:
-        """Add what is wrong with a question, which is left out or lacks something."""
+        """Report a question that is left out or incomplete."""
         self.problems.append(Problem(what, hint, path=self._path, **place))
 
     def note(self, what: str, identifier: str, hint: str = "") -> None:
-        """Add a question to a sentence for the user."""
+        """Add a question to the note ``what``: each note is one sentence that lists its questions."""
         self._notes.setdefault((what, hint), []).append(identifier)
 
     def sentences(self) -> list[str]:
-        """Return the sentences for the user, each with the questions that it is about."""
+        """Return the notes as sentences for the user, each with the questions that it is about."""
         return [
             f"{what} ({counted(len(ids), 'question')}): {listed(ids, 10)}.{' ' * bool(hint)}{hint}"
             for (what, hint), ids in self._notes.items()
         ]
 
     def _read(self, identifier: str, record: Any, line: int | None) -> None:
-        """Add a record as a question; UnknownShapeError if one of its values has a shape that is not known."""
+        """Read one record as a question; UnknownShapeError if a value has an unknown shape."""
         with reading("question", ""):
             if not isinstance(record, Mapping):
                 raise UnknownShapeError(record)
@@ -172,7 +172,7 @@ class SourceDataset:
         )
 
     def _text(self, identifier: str, record: Mapping[str, Any], line: int | None) -> str | None:
-        """Return the text in the first wanted language; None if the question is left out, which is reported."""
+        """Return the text in the first wanted language; if there is none, report the question and return None."""
         column, value = first_value(record, self._fields.questions)
         with reading("question", column):
             texts = question_texts(value)
@@ -252,7 +252,7 @@ def _is_table(value: Any, *rows: type) -> bool:
 
 
 def unique_ids(questions: Sequence[SourceQuestion]) -> Iterator[tuple[str, SourceQuestion]]:
-    """Yield each question with an id that no other has: the first keeps its own, later ones get a number."""
+    """Yield each question with a unique id: the first question with an id keeps it, later ones get a number."""
     taken = {question.id for question in questions}
     seen: set[str] = set()
     for question in questions:

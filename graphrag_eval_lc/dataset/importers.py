@@ -1,4 +1,4 @@
-"""The table of importers: how each form of a published dataset is recognised, and how its records are made plain."""
+"""The table of importers: how each format of published datasets is recognised, and how its records become plain."""
 
 import csv
 import io
@@ -28,7 +28,7 @@ _PARQUET: Final = (".parquet", ".pq")
 _DELIMITERS: Final = (",", ";", "\t")
 _XML: Final = re.compile(r"\s*<(\?xml\b|!|dataset\b)")
 _DOCTYPE: Final = re.compile(r"<!DOCTYPE", re.IGNORECASE)
-# Of experiments, pandas has the reference in columns such as reference.answer.
+# LangSmith's experiments as DataFrames have the reference in columns such as reference.answer.
 _LANGSMITH: Final = re.compile(r"(input|output|reference_output|reference(?=\.))s?[._](\w+)")
 _LANGSMITH_SIDES: Final = ("inputs", "outputs", "reference_outputs", "expectations")  # the last are MLflow's
 # The values of an answer in XML, and in the JSON of QALD-5.
@@ -37,17 +37,17 @@ _IRIS: Final = ("http://", "https://", "urn:")
 
 
 class Importer(NamedTuple):
-    """A form of published datasets."""
+    """A format of published datasets."""
 
     name: str
-    # whether a file is of it, by the key of its list (empty for a list alone) and its first record
+    # whether a file has this format, by the key of its list ("" if the file is a list) and its first record
     is_of: Callable[[str, Record], bool]
     # returns a record with a column for each of question, query, results and answer
     plain: Callable[[Record], Record] = dict
 
 
 def _of_row(record: Record) -> Record:
-    """Return a row of the dataset viewer; a cell that it cut becomes an object, which is refused if it is needed."""
+    """Return a row of Hugging Face's dataset viewer. A cell that the viewer cut is refused later, if it is needed."""
     row, cut = record.get("row"), record.get("truncated_cells") or ()
     parts = row.items() if isinstance(row, Mapping) else ()
     return {key: {"truncated": value} if key in cut else value for key, value in parts}
@@ -72,7 +72,7 @@ def _is_qald(record: Record) -> bool:
 
 
 def _of_qald(record: Record) -> Record:
-    """Return a question of any of QALD's JSON variants as QALD-9 has it, with ``answers`` as ``results``."""
+    """Convert a question of any QALD version to the form of QALD-9, with ``answers`` renamed to ``results``."""
     plain = dict(record)
     if "body" in plain:  # QALD-5
         plain.setdefault("question", plain.pop("body"))
@@ -100,7 +100,7 @@ def _of_qald(record: Record) -> Record:
 
 
 def _qald_results(answers: list[Record]) -> Record:
-    """Return answers that are single values as results of SPARQL."""
+    """Return answers that are single values as SPARQL JSON results."""
     values = [value for each in answers for value in each.values()]
     if len(values) == 1 and ("boolean" in answers[0] or str(values[0]).strip().casefold() in ("true", "false")):
         return {"head": {}, "boolean": values[0]}
@@ -116,14 +116,14 @@ def _qald_results(answers: list[Record]) -> Record:
 
 
 def _is_langsmith(record: Record) -> bool:
-    """Return whether a record is an example of LangSmith, whose inputs and outputs may be separate columns."""
+    """Return whether a record is a LangSmith example; its inputs and outputs may be spread over columns."""
     names = {plain_name(str(name)) for name in record}
     parts = {found[1]: found[2] for name in names if (found := _LANGSMITH.fullmatch(name))}
     return "inputs" in names or (parts.get("input") in (*QUESTIONS, "query") and len(parts) > 1)
 
 
 def _of_langsmith(record: Record) -> Record:
-    """Return an example with its question and its reference answer; of two outputs one is that of a model."""
+    """Return an example with its question and reference answer. If it has two outputs, one is that of a model."""
     sides: dict[str, Any] = {}
     columns: dict[str, dict[str, Any]] = {}
     plain: dict[str, Any] = {}
@@ -149,7 +149,7 @@ def _of_langsmith(record: Record) -> Record:
 
 
 def _langsmith_side(sides: Record, name: str, names: Sequence[str], role: str) -> dict[str, Any]:
-    """Return the parts of the inputs or outputs, the one that is the question or the answer under that name."""
+    """Return the inputs or outputs as a dict, with the question or the answer under the key ``name``."""
     side = sides.get(name)
     if not isinstance(side, Mapping):
         return {} if side is None else {role: side}
@@ -159,7 +159,7 @@ def _langsmith_side(sides: Record, name: str, names: Sequence[str], role: str) -
     if known is None and len(side) == 1 and (role == "question" or not has_query):
         [known] = side
     if known is None:
-        return dict(side) if has_query else {name: side}  # of which nothing can be read
+        return dict(side) if has_query else {name: side}  # nothing in it can be read
     return {key: value for key, value in side.items() if key != known} | {role: side[known]}
 
 
@@ -170,7 +170,7 @@ IMPORTERS: Final = (
     Importer("Hugging Face rows", lambda key, record: key == "rows" and "row" in record, _of_row),
     Importer("LangSmith", lambda _, record: _is_langsmith(record), _of_langsmith),
     Importer("AutoRAG", lambda _, record: "retrieval_gt" in record, _of_autorag),
-    # ragas, deepeval, Spider, BIRD, LC-QuAD, GrailQA, Mintaka, KQA Pro, Text2Cypher: columns by their names.
+    # Formats that the names of their columns describe: ragas, deepeval, Spider, BIRD, LC-QuAD, GrailQA, Mintaka, …
     Importer("records", lambda *_: True),
 )
 """The first one that recognises a file reads it. CSV, Parquet, JSON Lines and XML are records as JSON is."""
@@ -181,16 +181,16 @@ class Source:
     """The records of a file."""
 
     path: str
-    importer: Importer  # what it is
-    # the line of each record, if it is known, the path of its value, and what it is, made plain
+    importer: Importer  # the format of the file
+    # each record: its line if that is known, the path of its value, and the plain record
     entries: Sequence[tuple[int | None, str, Any]]
     names: Sequence[str]
     title: str | None  # what the dataset calls itself
-    problems: Sequence[tuple[str, str, int]]  # what is wrong with single rows: what, the hint, and the line
+    problems: Sequence[tuple[str, str, int]]  # broken rows: what is wrong, the hint, and the line
 
 
 def read_source(source: str | PathLike[str]) -> Source:
-    """Read a file, recognise what it is, and make its records plain."""
+    """Read a file, recognise its format, and convert its records to plain ones."""
     path, suffix = str(source), Path(source).suffix.lower()
     problems: list[tuple[str, str, int]] = []
     lines: list[int] = []
@@ -245,10 +245,10 @@ def _list_in(value: Any, path: str) -> tuple[str, list[Any]]:
 
 
 def _json(file: TextFile) -> tuple[list[int], Any]:
-    """Return parsed JSON, or the lines and values of JSON Lines."""
+    """Parse JSON, or JSON Lines with the line of each value."""
     first, _, rest = file.text.strip().partition("\n")
     is_lines = False
-    with suppress(ValueError, RecursionError):  # datasets of Hugging Face are written to .json as JSON Lines
+    with suppress(ValueError, RecursionError):  # Hugging Face's to_json writes JSON Lines to .json files
         is_lines = file.format == "json" and bool(rest.strip()) and isinstance(parse_json(first), Mapping)
     if file.format == "jsonl" or is_lines:
         lines = [(number, line) for number, line in enumerate(file.text.split("\n"), start=1) if line.strip()]
@@ -277,7 +277,7 @@ def _parquet(path: str) -> list[dict[str, Any]]:
 
 
 def _xml(text: str, path: str) -> dict[str, Any]:
-    """Return QALD's XML as its JSON; without document types, so that nothing is expanded or fetched."""
+    """Convert QALD's XML to its JSON. Document types are refused, so that nothing is expanded or fetched."""
     if (found := _DOCTYPE.search(text)) is not None:
         what, line = "the XML has a document type, which is not read", text.count("\n", 0, found.start()) + 1
         raise DatasetError(what, path=path, line=line, hint="Remove it.")
@@ -332,7 +332,7 @@ def _csv_rows(file: TextFile) -> Iterator[tuple[int, list[str]]]:
     delimiter = "\t" if (file.path or "").lower().endswith(".tsv") else max(_DELIMITERS, key=head.count)
     line = 1
     with cells_of_any_length():
-        # strict: else a lone quotation mark silently swallows the rows after it.
+        # strict, because otherwise a lone quotation mark silently swallows the rows after it.
         reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
         try:
             for row in reader:

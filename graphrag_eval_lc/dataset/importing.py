@@ -1,4 +1,4 @@
-"""A published dataset of questions, queries and answers goes in; a reference dataset, with notes, comes out."""
+"""Converts a published dataset of questions, queries and answers to a reference dataset."""
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
@@ -30,9 +30,9 @@ from graphrag_eval_lc.records import Response, Template
 from graphrag_eval_lc.texts import counted, listed
 
 DEFAULT_TIMEOUT: Final = 60.0
-# The languages of queries that an endpoint is asked; None if the user names the step.
+# The query languages that are sent to a SPARQL endpoint. None: the language is unknown, but the user named the step.
 _ASKED: Final = frozenset({"SPARQL", None})
-# Texts in these quotes may have several lines, which must stay as they are.
+# Literals in these quotes may have several lines, which must not be changed.
 _LONG_QUOTES: Final = ('"""', "'''")
 _RETRIEVAL_HINT: Final = (
     "--retrieval-step retrieval makes them a reference step, for an agent that searches the same documents."
@@ -43,9 +43,9 @@ Progress = Callable[[int, int], None]
 
 @dataclass(frozen=True, slots=True)
 class ImportOptions:
-    """How a dataset is imported, as ``import_dataset`` describes it; no languages: English, else the first one.
+    """The options of ``import_dataset``. Without languages a question's text is English, otherwise its first one.
 
-    ``state`` is a file to which the results of the endpoint are appended, so that an import that was stopped resumes.
+    ``state`` is a file to which the endpoint's results are appended, so that a stopped import can be resumed.
     """
 
     languages: Sequence[str] = ()
@@ -126,12 +126,12 @@ def import_dataset(
             ``sql_db_query``, by the query's text or the name of its column.
         template_id: The template of all questions. None: one for each answer type of QALD; the template column of a
             table, else one with the file's name.
-        keep_empty: Whether a gold without rows is a reference step too, which any query without rows fits.
+        keep_empty: Whether gold without rows becomes a reference step too, although any query without rows matches it.
         retrieval_step: The name of reference steps with the ids of relevant documents, such as ``retrieval``. None:
             these are not imported.
         responses: The file to which answers of a model are written, for ``score``; it must not exist.
-        endpoint: The URL of a SPARQL endpoint, which is asked for the gold that the dataset lacks, or has without rows.
-        refresh: Whether the endpoint is asked for all gold.
+        endpoint: The URL of a SPARQL endpoint that runs the queries whose gold is missing or has no rows.
+        refresh: Whether the endpoint runs all queries, and replaces all gold.
         timeout: The longest time for a query of the endpoint, in seconds, from the first byte to the last.
         max_bytes: The size of the largest results that the endpoint may send, after decompression.
         follow_redirects: Whether the endpoint may redirect queries to another host.
@@ -146,9 +146,9 @@ def import_dataset(
         The templates of a reference dataset.
 
     Raises:
-        DatasetError: The file cannot be read, has another form, or lacks a column; or nothing answers at the endpoint.
+        DatasetError: The file cannot be read, has an unknown format, or lacks a column; or the endpoint is unreachable.
         MissingExtraError: The file is Parquet, and pyarrow is not installed.
-        OptionError: An option does not go with the file, or has a wrong value.
+        OptionError: An option does not apply to the file, or has a wrong value.
         RunFolderError: The file of responses cannot be written, or exists.
 
     Example:
@@ -165,7 +165,7 @@ def import_dataset(
     """
     languages = (language,) if isinstance(language, str) else tuple(language)
     options = ImportOptions(
-        languages=() if languages == (DEFAULT_LANGUAGE,) else languages,  # the default goes with any file
+        languages=() if languages == (DEFAULT_LANGUAGE,) else languages,  # the default need not exist
         step_name=step_name,
         template_id=template_id,
         keep_empty=keep_empty,
@@ -207,7 +207,7 @@ def imported(source: str | PathLike[str], options: ImportOptions, progress: Prog
     has_steps = any(question.query is not None or question.gold is not None for question in dataset.questions)
     for identifier, question in unique_ids(dataset.questions):
         own = options.template_id or question.template_id or dataset.template_id
-        # A question that is there twice belongs to one template.
+        # The same question twice stays in one template.
         template_id = template_of.setdefault(question.text.casefold(), own)
         if template_id != own:
             dataset.note("The same text as an earlier question, and put into its template", identifier)
@@ -234,7 +234,10 @@ def write_responses(path: Path, found: Import, *, overwrite: bool = False) -> No
 
 
 async def _ask(dataset: SourceDataset, options: ImportOptions, progress: Progress | None) -> int:
-    """Put in the results of the endpoint for the questions that need them, or say why there are none."""
+    """Query the endpoint for the questions that need gold, and report the queries that failed.
+
+    Returns the number of queries that are still without results because the endpoint went away.
+    """
     places = [
         place
         for place, question in enumerate(dataset.questions)
@@ -271,7 +274,7 @@ async def _ask(dataset: SourceDataset, options: ImportOptions, progress: Progres
 def _written(
     identifier: str, question: SourceQuestion, options: ImportOptions, dataset: SourceDataset
 ) -> dict[str, Any]:
-    """Return a question as the dataset has it, and note what it lacks."""
+    """Return a question as it is written to the reference dataset, and note what it lacks."""
     written: dict[str, Any] = {"id": identifier, "question_text": question.text, **question.kept}
     if question.answer is not None:
         written["reference_answer"] = question.answer
@@ -318,7 +321,7 @@ def _note_kind(identifier: str, step: dict[str, Any], dataset: SourceDataset) ->
 
 
 def _tidy(query: str) -> str:
-    """Return a query without blanks at the ends of its lines, which YAML writes as a block then."""
+    """Remove spaces at the ends of a query's lines, so that YAML can write the query as a block."""
     if any(quotes in query for quotes in _LONG_QUOTES):
         return query
     return "\n".join(line.rstrip() for line in query.strip().replace("\r\n", "\n").split("\n"))

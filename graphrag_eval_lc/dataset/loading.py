@@ -1,4 +1,4 @@
-"""Reading reference datasets and recorded responses; their questions, repeats and JSON Schemas."""
+"""Loads reference datasets and recorded responses from files or from Python, and checks their format."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -24,7 +24,7 @@ _RUN_HINT = "It is a run folder: name the dataset first, then the run, as in sco
 _ORDER: Final = "If both are given, the dataset comes first: score DATASET RESPONSES."
 _OF_RESPONSES: Final = ("question_id", "actual_answer", "actual_steps")
 _OF_RESULTS: Final = ("template_id", "status")
-# Keys of older datasets of Talk2PowerSystem, and what they are called now.
+# The keys of older Talk2PowerSystem datasets, and their present names.
 _OLD_KEYS: Final = {
     "nl_question": "question_text",
     "expected_steps": "reference_steps",
@@ -37,17 +37,17 @@ RESPONSES = TypeAdapter(list[ResponseModel])
 
 @dataclass(frozen=True, slots=True)
 class LoadedDataset:
-    """A reference dataset, and what its user should know of it."""
+    """A reference dataset, and notes on it for the user."""
 
     templates: list[Template]
-    changed_ids: tuple[ChangedId, ...] = ()  # the ids that YAML reads otherwise than they are written
+    changed_ids: tuple[ChangedId, ...] = ()  # the ids whose text YAML changed
     notes: tuple[str, ...] = ()  # sentences for the user
     path: str | None = None  # its file; None if it was made in Python
 
 
 @dataclass(frozen=True, slots=True)
 class LoadedResponses:
-    """Recorded responses, with all repeats of a question, and what their user should know, as of LoadedDataset."""
+    """Recorded responses with all repeats of a question, and notes for the user; fields as in LoadedDataset."""
 
     records: list[Response]
     changed_ids: tuple[ChangedId, ...] = ()
@@ -59,13 +59,13 @@ def load_dataset(source: DatasetSource | Source) -> list[Template]:
     r"""Read a reference dataset: a list of templates, each with its questions.
 
     Args:
-        source: A path (.yaml, .yml, .json, .jsonl with one template a line), a file open for reading, or templates that
-            were made in Python, which are checked.
+        source: A path (.yaml, .yml, .json, or .jsonl with one template a line), a file open for reading, or templates
+            made in Python, which are checked.
 
     Returns:
         The templates in the file's order, every key kept. A template may have no questions.
 
-    A ``GraphRAGEvalWarning`` names ids that YAML reads otherwise than they are written, such as 0123 as 83.
+    A ``GraphRAGEvalWarning`` names the ids that YAML changed, such as 0123, which it reads as 83.
 
     Raises:
         DatasetError: The file cannot be read or breaks the format; with file, line, question id and key.
@@ -89,7 +89,7 @@ def load_responses(source: Source) -> dict[str, Response]:
             question ids to responses), or a file open for reading.
 
     Returns:
-        The responses by question id. Of several for one question the last one counts, as in a run's journal.
+        The responses by question id. If there are several for a question, the last one counts, as in a run's journal.
 
     Raises:
         ResponsesError: The file cannot be read or breaks the format; with file, line, question id and key.
@@ -101,7 +101,7 @@ def load_responses(source: Source) -> dict[str, Response]:
 
 
 def read_dataset(dataset: DatasetSource | Source) -> LoadedDataset:
-    """Return a dataset with notes, read from its path or file, or checked.
+    """Load and check a dataset, and return it with notes.
 
     Raises:
         DatasetError: The dataset cannot be read or breaks the format.
@@ -110,7 +110,7 @@ def read_dataset(dataset: DatasetSource | Source) -> LoadedDataset:
 
 
 def loaded_dataset(dataset: RecordFile) -> LoadedDataset:
-    """Return the dataset of records."""
+    """Check records and return them as a dataset."""
     dataset.check(TEMPLATES, DatasetError, mistaken_for_dataset(dataset.values))
     if dataset.file is None:
         return LoadedDataset(dataset.values)
@@ -125,7 +125,7 @@ def loaded_dataset(dataset: RecordFile) -> LoadedDataset:
 
 
 def read_responses(responses: Responses | Source) -> LoadedResponses:
-    """Return responses as a list with notes, read from their path or file; those of Python have question ids.
+    """Load and check responses, and return them as a list with notes. Responses made in Python need question ids.
 
     Raises:
         ResponsesError: The file cannot be read or breaks the format, or they are not a mapping or a list of
@@ -159,12 +159,12 @@ def _given_responses(responses: Any) -> list[Response]:
 
 
 def is_source(records: Any) -> bool:
-    """Return whether records are a path or an open file, and none of Python's."""
+    """Return whether the argument is a path or an open file, as opposed to records made in Python."""
     return isinstance(records, str | PathLike) or hasattr(records, "read")
 
 
 def dataset_records(dataset: DatasetSource | Source) -> RecordFile:
-    """Return a dataset, read from a path or an open file or made in Python, without checking its templates."""
+    """Return a dataset from a path, an open file or Python, without checking its templates."""
     if not is_source(dataset):
         return RecordFile(_listed(dataset))
     _refuse_folder(dataset, DatasetError, "reference dataset")
@@ -172,7 +172,7 @@ def dataset_records(dataset: DatasetSource | Source) -> RecordFile:
 
 
 def response_records(responses: Responses | Source) -> RecordFile:
-    """Return responses as a list without checking them, read from a path or an open file, or as made in Python."""
+    """Return responses from a path, an open file or Python as a list, without checking them."""
     if not is_source(responses):
         return RecordFile(with_question_ids(responses) if isinstance(responses, Mapping) else _listed(responses))
     _refuse_folder(responses, ResponsesError, "file of responses")
@@ -186,7 +186,7 @@ def response_records(responses: Responses | Source) -> RecordFile:
 
 
 def _listed(records: Any) -> Any:
-    """Return a collection of records other than a mapping as a list."""
+    """Convert a collection of records to a list; mappings are returned unchanged."""
     return list(records) if isinstance(records, Iterable) and not isinstance(records, Mapping | bytes) else records
 
 
@@ -201,7 +201,7 @@ def _refuse_folder(source: Any, error: type[GraphRAGEvalError], what: str) -> No
 
 
 def journal_records(folder: Path) -> RecordFile:
-    """Read the responses of a run: the last line of each key, but not a line that was cut off as the run ended."""
+    """Read the responses of a run: for each key the last line. A line that a kill cut off is skipped."""
     path = folder / RESPONSES_FILE
     if not path.is_file():
         hint = "Give the folder of a run, or a file of responses."
@@ -225,14 +225,14 @@ def with_question_ids(by_id: Mapping[Any, Any]) -> list[Any]:
 
 
 def old_keys(values: Any) -> Finding | None:
-    """Return how to convert a dataset whose questions have the keys of older datasets; None if they have not."""
+    """Return the mistake, and how to convert the dataset, if questions have the keys of older datasets; else None."""
     templates = [each for each in (values if isinstance(values, list) else [values]) if isinstance(each, Mapping)]
     inside = [each for template in templates if isinstance(part := template.get("questions"), list) for each in part]
     # Records with nl_question alone can be imported.
     questions = [*inside, *(each for each in templates if "expected_steps" in each)]
     keys = {key for question in questions if isinstance(question, Mapping) for key in question}
     found = {old: new for old, new in _OLD_KEYS.items() if old in keys and new not in keys}
-    if found.keys() <= {"expected_answer"}:  # which may be a key of the user's
+    if found.keys() <= {"expected_answer"}:  # it may be the user's own key
         return None
     renamed = ", ".join(f"{old} to {new}" for old, new in found.items())
     return Finding(f"the questions have older keys: {', '.join(found)}", f"Rename {renamed}, in the whole file.")
@@ -270,7 +270,7 @@ def questions_of(dataset: Iterable[Template]) -> Iterable[tuple[Template, Questi
 
 
 def response_key(response: Mapping[str, Any]) -> Key:
-    """Return the key of a response; without a repeat from 1 it is the first.
+    """Return the key of a response: question id and repeat. Without a repeat of 1 or more, the repeat is 1.
 
     Example:
         >>> response_key({"question_id": "q1", "repeat": 2}), response_key({"question_id": "q1"})

@@ -1,4 +1,4 @@
-"""The language of a query, by its text: SPARQL, SQL or Cypher."""
+"""Recognises the language of a query (SPARQL, SQL or Cypher) by its text."""
 
 import re
 from typing import Final, Literal
@@ -9,7 +9,7 @@ Language = Literal["SPARQL", "SQL", "Cypher"]
 STEP_NAMES: Final[dict[Language, str]] = {"SPARQL": SPARQL_QUERY, "SQL": SQL_DB_QUERY, "Cypher": CYPHER_QUERY}
 """The names of the steps that run queries of each language."""
 
-# Keywords inside IRIs, texts and comments do not count. Two dashes before ( > [ are a relationship of Cypher.
+# Keywords inside IRIs, literals and comments do not count. Two dashes before ( > [ are a Cypher relationship.
 _IRI: Final = r"<[^<>\s\"{}|^`\\]*>"
 _TEXT: Final = (
     r"\"\"\"(?s:.*?)\"\"\"|'''(?s:.*?)'''|"
@@ -23,7 +23,7 @@ _FRONT: Final = re.compile(
     r"[\s(;]*+(?:(?:EXPLAIN(?:\s+(?:ANALYZE|QUERY\s+PLAN))?|PROFILE|CYPHER(?:\s+\d+)?(?:\s+\w+\s*=\s*\w+)*|USE\s+[\w.]+)\b[\s(;]*+)*",
     re.I,
 )
-# The first pattern that matches the beginning decides; what follows a keyword separates languages that share it.
+# The first pattern that matches the beginning decides. If languages share a keyword, the text after it decides.
 _VARIABLE: Final = r"[?$][A-Za-z_]"
 _PATTERNS: Final[tuple[tuple[Language, str], ...]] = (
     ("SPARQL", r"(PREFIX\s*[\w.-]*:|BASE\s*<>|DEFINE\s+\w+:)"),
@@ -65,6 +65,6 @@ def language_of(query: str) -> Language | None:
 
 
 def language_in_name(name: str) -> Language | None:
-    """Return the language that a column is called after."""
+    """Return the language that a column's name mentions."""
     words = re.split(r"[\W_]+", name.casefold())
     return next((language for language in STEP_NAMES if language.casefold() in words), None)

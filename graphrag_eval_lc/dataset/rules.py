@@ -1,4 +1,4 @@
-"""The table of what ``validate`` finds: the name of each rule, its severity, what is wrong, and how to fix it."""
+"""The table of rules of ``validate``: the name of each rule, its severity, what is wrong, and how to fix it."""
 
 from collections.abc import Mapping
 from typing import Any, Final, NamedTuple
@@ -12,7 +12,7 @@ _JSON: Final = JSON.serves[0][1]
 
 
 class Rule(NamedTuple):
-    """A rule: the severity of what it finds, what is wrong and how to fix it, with names of values in braces."""
+    """A rule: its severity, what is wrong, and how to fix it. The two texts have placeholders in braces."""
 
     severity: Severity
     what: str
@@ -121,7 +121,7 @@ RULES: Final[Mapping[str, Rule]] = {
 
 
 def found(rule: str, location: Location = (), *, line: int | None = None, **values: Any) -> Finding:
-    """Return what a rule finds at a location or a line; the values are those of the names in its texts."""
+    """Return a finding of a rule at a location or a line; ``values`` fill the placeholders in the rule's texts."""
     severity, what, hint = RULES[rule]
     return Finding(what.format(**values), hint.format(**values), location, line, severity)
 
@@ -132,7 +132,7 @@ def in_quotes(value: object) -> str:
 
 
 def shown(value: object) -> str:
-    """Return a value for people: a text in quotes, true and false in JSON's way, a number with its kind."""
+    """Return a value as messages show it: a text in quotes, true and false as in JSON, a number with its type."""
     if isinstance(value, bool):
         return json_text(value)
     return f"the number {json_text(value)}" if isinstance(value, int | float) else shortened(repr(value), 60)

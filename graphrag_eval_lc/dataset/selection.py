@@ -1,4 +1,4 @@
-"""Which questions of a dataset are asked, scored, checked or shown: all, or those that pass every filter."""
+"""Selects the questions of a dataset that are asked, scored, checked or shown: those that pass every filter."""
 
 import difflib
 import random
@@ -24,14 +24,13 @@ class Selection:
         ['q1', 'q2', 'q8']
     """
 
-    limit: int | None = None  # at most so many, the first in the dataset's order; at least 1
+    limit: int | None = None  # the first questions in the dataset's order, at most this many; at least 1
     template_ids: Sequence[str] = ()
     question_ids: Sequence[str] = ()
-    sample: int | None = None  # so many at random of those with these ids, or all if there are fewer; at least 1
-    # the seed of the sample; it draws the same questions in whatever order the dataset has them. Without one it is
-    # drawn too, and is here
+    sample: int | None = None  # this many random questions, of those with these ids; all if there are fewer; at least 1
+    # the seed of the sample: it draws the same questions in any order of the dataset. If none is given, one is drawn
     seed: int | None = None
-    answered_only: bool = False  # only questions that have a response; answered sees to it
+    answered_only: bool = False  # only questions that have a response; the method answered applies it
 
     def __post_init__(self) -> None:
         for name in ("limit", "sample"):
@@ -50,7 +49,7 @@ class Selection:
         return not self.as_dict()
 
     def apply(self, templates: Iterable[Template]) -> list[QuestionWithTemplate]:
-        """Return the selected questions with their templates, in the dataset's order, answered or not."""
+        """Return the selected questions with their templates in the dataset's order; ignores ``answered_only``."""
         given = list(templates)
         pairs = list(questions_of(given))
         ids = [str(question["id"]) for _, question in pairs]
@@ -67,7 +66,7 @@ class Selection:
         return selected if self.limit is None else selected[: self.limit]
 
     def answered(self, questions: list[QuestionWithTemplate], answered: Container[str]) -> list[QuestionWithTemplate]:
-        """Return those of the questions that have a response; all of them without ``answered_only``."""
+        """Return the questions that have a response; without ``answered_only``, return all of them."""
         if not self.answered_only:
             return questions
         found = [pair for pair in questions if str(pair[1]["id"]) in answered]
@@ -77,7 +76,7 @@ class Selection:
         return found
 
     def by_id(self) -> Callable[[object, object], bool]:
-        """Return a function of the ids of a template and a question: whether they pass the filters by ids."""
+        """Return a function that checks whether a template id and a question id pass the filters by id."""
         templates, questions = frozenset(self.template_ids), frozenset(self.question_ids)
 
         def names(template_id: object, question_id: object) -> bool:
@@ -109,7 +108,7 @@ class Selection:
                 raise error(f"unknown {kind} {unknown[0]}{others}", hint=hint)
 
     def as_dict(self) -> dict[str, Any]:
-        """Return the filters that were given, as run.json has them; ``{}`` for all questions."""
+        """Return the given filters as run.json stores them; ``{}`` means all questions."""
         values: dict[str, Any] = {
             "limit": self.limit,
             "template_ids": list(self.template_ids) or None,
@@ -122,7 +121,7 @@ class Selection:
 
 
 def answered_note(answered: int, total: int, done: str = "scored") -> str:
-    """Say that only the questions with a response count."""
+    """Return a note that only the questions with a response count."""
     have, these = plural(answered, "has", "have"), plural(answered, "it is", "these are")
     return f"{answered:,} of {counted(total, 'question')} {have} a response; only {these} {done}"
 

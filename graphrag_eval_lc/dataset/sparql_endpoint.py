@@ -1,4 +1,4 @@
-"""Queries of a dataset run on a SPARQL endpoint: several at once, and each result kept, so that a run resumes."""
+"""Runs the queries of a dataset on a SPARQL endpoint, several at once, and keeps each result so that it can resume."""
 
 import asyncio
 import hashlib
@@ -30,7 +30,7 @@ _SHOWN: Final = 200
 _LOCAL: Final = ("localhost", "127.0.0.1", "::1")
 _RETRIES: Final = RetryPolicy(longest_retry_after=60.0)
 _UNREACHED: Final = (httpx.ConnectError, httpx.UnsupportedProtocol, httpx.RemoteProtocolError)
-# Public endpoints, such as Wikidata's, refuse requests that do not say who asks.
+# Public endpoints, such as Wikidata's, refuse requests without a User-Agent.
 _HEADERS: Final = {"Accept": SPARQL_RESULTS, "User-Agent": "graphrag-eval-lc (SPARQL results for a reference dataset)"}
 
 
@@ -64,7 +64,7 @@ class SparqlEndpoint:
         self._client = httpx.AsyncClient(
             timeout=timeout,
             headers=_HEADERS,
-            trust_env=parsed.host not in _LOCAL,  # no proxy for what runs on this machine
+            trust_env=parsed.host not in _LOCAL,  # no proxy for an endpoint on this machine
             follow_redirects=True,
             event_hooks=bounded_http(max_bytes, follows_redirects=follows_redirects),
         )
@@ -84,7 +84,7 @@ class SparqlEndpoint:
         await self._client.aclose()
 
     async def results(self, query: str) -> Any:
-        """Return the results of a query as parsed JSON. What passes with time is tried again."""
+        """Return the results of a query as parsed JSON. Temporary errors are retried."""
         attempt = 1
         while True:
             try:
@@ -148,7 +148,7 @@ DEFAULT_CONCURRENCY = 4
 
 
 class Graph(Protocol):
-    """What answers queries."""
+    """Something that answers SPARQL queries: an endpoint, or a graph in a file."""
 
     @property
     def name(self) -> str:
@@ -166,7 +166,11 @@ async def run_queries(
     max_concurrency: int = DEFAULT_CONCURRENCY,
     on_progress: Callable[[int, int], None] | None = None,
 ) -> dict[str, Any]:
-    """Run queries, each once."""
+    """Run each distinct query once, and return its results or its error by query.
+
+    ``state`` is a file to which results are appended, so that a stopped call can be resumed. ``on_progress`` is called
+    with the number of queries that are done, and of all.
+    """
     outcomes: dict[str, Any] = dict.fromkeys(queries)
     known = {} if state is None else _known_results(state)
     limit = asyncio.Semaphore(max_concurrency)
@@ -207,7 +211,7 @@ async def run_queries(
 
 
 def _journal(state: Path) -> AppendFile:
-    """Open the file of results; a last line that a kill cut off gets an end of its line."""
+    """Open the file of results. If a kill cut off its last line, a line break is added first."""
     journal = AppendFile(state, is_private=False)
     if journal.length and not state.read_bytes().endswith(b"\n"):
         journal.append(b"\n")
@@ -215,7 +219,7 @@ def _journal(state: Path) -> AppendFile:
 
 
 def _known_results(state: Path) -> dict[str, Any]:
-    """Return the results that an earlier run has written; the last line may be cut off."""
+    """Return the results that an earlier run wrote. The last line may be cut off."""
     known = {}
     try:
         lines = state.read_bytes().split(b"\n")

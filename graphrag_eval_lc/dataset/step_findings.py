@@ -1,4 +1,4 @@
-"""The mistakes in a reference step: what nothing could match, and what is not read as it is meant."""
+"""Finds the mistakes in a reference step: what no step could match, and what is not read as intended."""
 
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import replace
@@ -29,14 +29,14 @@ from graphrag_eval_lc.texts import shortened
 
 
 def step_findings(location: Location, step: Mapping[str, Any], views: StepViews) -> Iterator[Finding]:
-    """Yield what is wrong with the output, the media type, the columns and the ids of a reference step."""
+    """Yield the mistakes in the output, the media type, the columns and the ids of a reference step."""
     name, given = str(step.get("name")), step.get("output_media_type")
     given = given if isinstance(given, str) else None
     reference = views.reference_view({**step, "name": name, "output_media_type": given})
     _, media_type = views.compared_by(reference)
     kind = views.kind_of(reference)
     declared = views.declared_kind_of(name)
-    # What is no text is a finding of the format.
+    # A value that is not a text is reported by the format check.
     if declared is None and given == step.get("output_media_type"):
         yield from _media_type_findings(location, given, media_type, kind, reference)
     if step.get("relevant_ids") is not None:
@@ -155,7 +155,7 @@ def _checked(kind: StepKind, check: Check, reference: StepView) -> list[Finding]
 
 def _relevant_ids_findings(location: Location, relevant_ids: Any) -> Iterator[Finding]:
     try:
-        if isinstance(relevant_ids, Collection) and not isinstance(relevant_ids, str | bytes):  # as the format has it
+        if isinstance(relevant_ids, Collection) and not isinstance(relevant_ids, str | bytes):  # as the format requires
             parse_relevant_ids(relevant_ids)
     except UnreadableOutput as problem:
         yield found("relevant_ids", location, problem=problem)

@@ -1,4 +1,4 @@
-"""A dataset, and responses to it, go in; their mistakes come out with place and fix, or the first error is raised."""
+"""Validates a dataset and responses to it: lists all mistakes with place and fix, or raises the first error."""
 
 import shlex
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -42,7 +42,7 @@ from graphrag_eval_lc.registry.step_kinds import step_kind_for, step_kinds_by_ke
 from graphrag_eval_lc.run_folder import RESPONSES_FILE, RUN_FILE, read_run
 from graphrag_eval_lc.texts import counted, plural
 
-# The sections of a run's config that say what its tools are called and how their steps are compared.
+# The sections of a run's config that map the names of tools and say how steps are compared.
 _OF_STEPS = ("steps", "sparql", "retrieval")
 _QUESTION_DEPTH = len(("template", "questions", "question"))
 _OF_OUTPUT = ((), ("output",), ("output_media_type",))
@@ -60,7 +60,7 @@ class Problem:
         line: The line in the file, from 1.
         question_id: The question that it concerns.
         key: The key that it concerns, such as ``[0].questions[2].id``.
-        severity: ``error`` if what is meant cannot be evaluated, ``warning`` if it can.
+        severity: ``error`` if something cannot be evaluated as intended, ``warning`` if it can.
     """
 
     what: str
@@ -93,21 +93,21 @@ def validate_dataset(
     Args:
         dataset: A path, an open file, or a list of templates.
         responses: The folder of a run, a path, an open file, responses by question id, or a list of responses; None to
-            check the dataset alone. Of a run the last line of each question and repeat counts, and only the questions
-            that it asked need a response.
+            check the dataset alone. For a run, the last line of each question and repeat counts, and only the
+            questions that it asked need a response.
         config: A path, a dict or an EvaluationConfig with which the responses are scored: it names the tools, and
-            those that count as retrieval. None for that of the run, where its folder is given.
-        template_ids: Only what is wrong with these templates, and with responses to their questions.
-        question_ids: Only what is wrong with these questions, and with responses to them.
-        answered_only: Only what is wrong with questions that have a response. Responses to questions that the dataset
+            those that count as retrieval. None: the run's config if its folder is given, otherwise the defaults.
+        template_ids: Report only problems of these templates, and of responses to their questions.
+        question_ids: Report only problems of these questions, and of responses to them.
+        answered_only: Report only problems of questions that have a response. Responses to questions that the dataset
             does not have are always reported.
 
     Returns:
         The problems, those of the dataset first: mistakes of the format, then the others in the order of the file. An
-        empty list if there are none. Those with the severity ``warning`` do not change what is evaluated.
+        empty list if there are none. Problems with the severity ``warning`` do not change what is evaluated.
 
     Raises:
-        DatasetError: The dataset cannot be read at all, or lacks an id that was selected.
+        DatasetError: The dataset cannot be read at all, or lacks a selected id.
         OptionError: ``answered_only`` without responses.
         ResponsesError: The responses cannot be read at all.
         RunFolderError: The folder holds no responses, or its run.json cannot be read.
@@ -128,7 +128,7 @@ def validated(
     config: ConfigSource,
     selection: Selection,
 ) -> tuple[list[Problem], str | None]:
-    """Return what ``validate_dataset`` returns, and how many questions count if only answered ones do."""
+    """Return what ``validate_dataset`` returns, and with ``answered_only`` a note on how many questions are checked."""
     if selection.answered_only and responses is None:
         hint = "Give them too: --responses FILE (responses=...)."
         raise OptionError("answered_only needs responses", key="answered_only", hint=hint)
@@ -159,7 +159,7 @@ def validated(
 
 
 class _Selected:
-    """Which findings are of the selected questions, of their templates, or of the file as a whole."""
+    """Decides which findings are reported: those of the selected questions, their templates, and the whole file."""
 
     def __init__(self, selection: Selection, dataset: RecordFile, responses: RecordFile | None) -> None:
         questions = [
@@ -176,7 +176,7 @@ class _Selected:
         answered = {str(response.get("question_id")) for _, response in mappings(self._records)}
         self._ids = self._by_id & answered if selection.answered_only else self._by_id
         self._places = {place for place, _, identifier in questions if identifier in self._ids}
-        named = () if selection.question_ids else selection.template_ids  # which may have no questions
+        named = () if selection.question_ids else selection.template_ids  # a named template may have no questions
         self._templates = {place[0] for place in self._places}
         self._templates |= {index for index, identifier in templates.items() if identifier in named}
 
@@ -196,11 +196,11 @@ class _Selected:
         return identifier is None or str(identifier) in self._ids or str(identifier) not in self._known
 
     def responses(self) -> list[Any]:
-        """Return the responses with None in place of those to questions that are not selected."""
+        """Return the responses, with None for each whose question is not selected."""
         return [each if self._selection.is_all or self._has_response(each) else None for each in self._records]
 
     def note(self) -> str | None:
-        """Say how many of the questions have a response, if only these are checked."""
+        """Return how many of the questions have a response, if only these are checked; otherwise None."""
         return answered_note(len(self._ids), len(self._by_id), "checked") if self._selection.answered_only else None
 
 
@@ -215,9 +215,9 @@ def _run_folder_of(responses: Any) -> Path | None:
 
 
 def _config_of(run: Mapping[str, Any]) -> dict[str, Any] | None:
-    """Return what a run's configuration says of steps; None if its run.json does not say it.
+    """Return the sections of a run's config that are about steps; None if its run.json has none.
 
-    Kinds of steps that are not known here are left out, as the plugin that registers them need not be given.
+    Unknown step kinds are left out, because the plugin that registers them may not be loaded.
     """
     config = run.get("config")
     if not isinstance(config, Mapping):
@@ -244,7 +244,7 @@ def _unanswered(dataset: RecordFile, responses: RecordFile, asked: Any) -> Itera
 
 
 def _unknown_tools(dataset: RecordFile, responses: list[Any], config: EvaluationConfig) -> Iterator[Finding]:
-    """Find tools whose name no reference step has, at their first calls."""
+    """Find tools whose name no reference step has; the finding is at the tool's first call."""
     references = {str(question.get("id")): question.get("reference_steps") for _, _, question in questions_in(dataset)}
     tools, first = UnknownTools(config, reference_names(dataset.values)), dict[str, Location]()
     last = {}
@@ -265,16 +265,15 @@ def _unknown_tools(dataset: RecordFile, responses: list[Any], config: Evaluation
 
 @dataclass(frozen=True, slots=True)
 class CheckedDataset:
-    """A dataset that keeps its format, and the first error in it."""
+    """A dataset whose format is right, and the first error in it, if any."""
 
     loaded: LoadedDataset  # the dataset; its notes say how many warnings there are
-    problem: DatasetError | None = None  # what validate calls an error; None if it finds none
-    # whether all errors are in steps that no known step kind is for: a module that is still to be loaded may
-    # register one
+    problem: DatasetError | None = None  # the first error that validate finds; None if there is none
+    # whether all errors are in steps without a known kind. The agent's module, which is loaded later, may register it
     may_lack_kinds: bool = False
 
     def usable(self, *, lacks_kinds: bool = False) -> LoadedDataset:
-        """Return the dataset."""
+        """Return the dataset, or raise its error; ``lacks_kinds`` ignores errors that another step kind may remove."""
         if self.problem is not None and not (lacks_kinds and self.may_lack_kinds):
             raise self.problem
         return self.loaded
@@ -293,7 +292,7 @@ def check_dataset(dataset: DatasetSource, config: EvaluationConfig, config_sourc
         else:
             warnings += 1
     command = _command(loaded.path, config_source)
-    if warnings:  # beyond the ids that a note names already
+    if warnings:  # not counting the changed ids, which have their own note
         warnings += len(loaded.changed_ids)
         note = f"{counted(warnings, 'warning')} in the dataset: {command} {plural(warnings, 'shows it', 'lists them')}"
         loaded = replace(loaded, notes=(*loaded.notes, note))
@@ -314,7 +313,7 @@ def _command(path: str | None, config_source: object) -> str:
 
 
 def _may_lack_kind(finding: Finding, records: RecordFile, views: StepViews) -> bool:
-    """Return whether a finding is about the output of a reference step that no step kind is for."""
+    """Return whether a finding is about the output of a reference step without a known kind."""
     location = finding.location
     if len(location) < _STEP_DEPTH or location[3] != "reference_steps" or location[_STEP_DEPTH:] not in _OF_OUTPUT:
         return False

@@ -1,4 +1,4 @@
-"""The demo's LangGraph agent, and the chat model with fixed rules that it has in the place of a language model."""
+"""The demo's LangGraph agent, and its chat model: fixed rules instead of a language model."""
 
 import json
 import re
@@ -29,7 +29,7 @@ RECURSION_LIMIT = 30
 
 
 def create_demo_agent(model: str | BaseChatModel | None = None) -> "CompiledStateGraph[Any, Any, Any, Any]":
-    """Return the agent as a compiled graph that takes and returns ``{"messages": […]}``.
+    """Return the agent as a compiled graph that accepts and returns ``{"messages": […]}``.
 
     Args:
         model: A chat model, or its name as ``provider:name`` such as ``openai:gpt-4o-mini``; None for a planner with
@@ -85,10 +85,10 @@ CHARACTERS_PER_TOKEN = 4
 
 
 class RuleBasedPlannerChatModel(BaseChatModel):
-    """Answers the demo's questions by the plans of ``INTENTS``; it is not a language model.
+    """Answers the demo's questions by the plans in ``INTENTS``; it is not a language model.
 
-    It keeps no state: at each call it goes through the plan again with the tool messages so far, and returns the next
-    tool calls or the answer. It errs as language models do where ``slips.SLIPS`` says so. Its token counts are
+    It keeps no state: each call runs the plan again with the tool messages so far, and returns the next tool calls or
+    the answer. For the questions in ``plans.SLIPS`` it makes mistakes as language models do. Its token counts are
     estimated from the length of the text, as ``response_metadata`` says.
     """
 
@@ -111,7 +111,7 @@ class RuleBasedPlannerChatModel(BaseChatModel):
         tool_choice: str | None = None,
         **kwargs: Any,
     ) -> Runnable[LanguageModelInput, AIMessage]:
-        """Hand the tools' descriptions through, as the providers' models do."""
+        """Bind the tools' descriptions, as providers' models do."""
         return self.bind(tools=[convert_to_openai_tool(each) for each in tools], **kwargs)
 
     def _generate(
@@ -150,7 +150,7 @@ class RuleBasedPlannerChatModel(BaseChatModel):
 
 
 def _next_of_plan(messages: list[BaseMessage]) -> list[Call] | str:
-    """Return the tool calls that come next for the last question, or the answer."""
+    """Return the next tool calls for the last question, or its answer."""
     asked_at = max((at for at, each in enumerate(messages) if isinstance(each, HumanMessage)), default=None)
     if asked_at is None:
         return "Please ask a question."
@@ -227,7 +227,7 @@ INTENTS = [
 
 
 def plan_for(question: str) -> Plan:
-    """Return the plan for a question; for one of no known kind a plan that says which kinds there are."""
+    """Return the plan for a question; for an unknown kind of question, a plan that answers with the known kinds."""
     for intent in INTENTS:
         if match := intent.wording.search(question):
             return intent.plan(match)

@@ -1,4 +1,4 @@
-"""What the demo's tools search: read-only SPARQL queries, things by their names, and documents ranked by BM25."""
+"""The demo's search: read-only SPARQL over its graph, lookup of things by name, and documents ranked by BM25."""
 
 import gzip
 import json
@@ -49,8 +49,8 @@ class BM25:
 
     Term weights are those of Robertson and Zaragoza, "The Probabilistic Relevance Framework: BM25 and Beyond"
     (2009), equation 3.15: ``idf(t) · tf / (tf + k1 · (1 - b + b · length / mean length))``. The inverse document
-    frequency is ``ln(1 + (N - n + 0.5) / (n + 0.5))``, theirs with 1 added, so that a term found in most texts never
-    counts against a text.
+    frequency is ``ln(1 + (N - n + 0.5) / (n + 0.5))``: theirs with 1 added, so that a term in most texts never lowers
+    a score.
 
     Example:
         >>> [round(score, 2) for score in BM25([["power", "line"], ["power"]]).scores(["line"])]
@@ -87,14 +87,14 @@ PREFIXES = {
     "rdf": "http://www.w3.org/1999/02/22-rdf-syntax-ns#",
     "xsd": "http://www.w3.org/2001/XMLSchema#",
 }
-_OPAQUE = re.compile(  # strings, IRIs and comments, in which a keyword is none
+_OPAQUE = re.compile(  # strings, IRIs and comments, in which keywords do not count
     r'"""[\s\S]*?"""|\'\'\'[\s\S]*?\'\'\'|"(?:[^"\\\n]|\\.)*"|\'(?:[^\'\\\n]|\\.)*\'|<[^<>"{}|^`\\\s]*>|#[^\n]*'
 )
 _SERVICE = re.compile(r"(?<![\w?$:@-])SERVICE(?![\w:-])", re.IGNORECASE)
 
 
 class QueryError(ToolException):
-    """A query is refused, wrong or too expensive; the message is for the model."""
+    """A query is forbidden, wrong or too expensive; the message is for the model."""
 
 
 class NamedThing(NamedTuple):
@@ -117,7 +117,7 @@ class KnowledgeGraph:
 
     def query(self, query: str) -> str:
         """Return SPARQL 1.1 JSON results for SELECT and ASK, Turtle for DESCRIBE and CONSTRUCT."""
-        _refuse_service(query)  # updates are no queries
+        _refuse_service(query)  # updates are refused by store.query
         return _within(self._time_limit, lambda gave_up: self._run(query, gave_up))
 
     def named_things(self) -> list[NamedThing]:
@@ -165,8 +165,8 @@ class KnowledgeGraph:
 def _within(seconds: float, work: Callable[[threading.Event], str]) -> str:
     """Return the result of ``work``, or raise QueryError after ``seconds``.
 
-    pyoxigraph cannot be interrupted while it looks for the next row. The thread that is left behind is a daemon: it
-    ends with its query or with the process.
+    pyoxigraph cannot be interrupted while it looks for the next row. The abandoned thread is a daemon: it ends with
+    its query or with the process.
     """
     outcome: Future[str] = Future()
     gave_up = threading.Event()
@@ -212,7 +212,7 @@ _CLOSE_ENOUGH = 0.85
 
 
 class NameHit(NamedTuple):
-    """A thing whose name fits a search, and its rank, above 0 and at most 1 (the very name)."""
+    """A thing whose name matches a search, and its rank: above 0, and at most 1 for exactly this name."""
 
     thing: NamedThing
     rank: float

@@ -1,4 +1,4 @@
-"""The rule-based planner's plans, one for each kind of question, and its mistakes, so that a run finds something."""
+"""The rule-based planner's plans, one for each kind of question, and its deliberate mistakes."""
 
 import json
 import re
@@ -15,7 +15,7 @@ from graphrag_eval_lc.texts import counted
 
 
 class Slip(Enum):
-    """A mistake as language models make them."""
+    """A kind of mistake that language models make."""
 
     FORGETS_PREFIX = "sends the query without its prefixes, reads the error and fixes it"
     WRONG_CLASS_CORRECTED = "searches in the wrong class, finds nothing and searches in all classes"
@@ -98,7 +98,7 @@ def found(name: str, class_name: str | None) -> Generator[list[Call], list[Obser
 
 
 def queried(query: str, *, forgets_prefix: bool = False) -> Generator[list[Call], list[Observation], Observation]:
-    """Run a query; one that fails without its prefixes is sent again with them."""
+    """Run a query; with ``forgets_prefix`` it fails first, and is sent again with its prefixes."""
     if forgets_prefix:
         [seen] = yield [Call("sparql_query", {"query": query})]
         if seen.succeeded:
@@ -108,7 +108,7 @@ def queried(query: str, *, forgets_prefix: bool = False) -> Generator[list[Call]
 
 
 def search(name: str, class_name: str | None) -> Call:
-    """Return the call that searches a name, among the things of a class if one is given."""
+    """Return the tool call that searches a name, optionally only among the things of a class."""
     return Call("autocomplete_search", {"query": name} | ({"result_class": class_name} if class_name else {}))
 
 
@@ -292,7 +292,7 @@ def _granularity(question: re.Match[str]) -> str:
 def _data_points(
     iri: str, question: re.Match[str], start: str, end: str, granularity: str, *, gives_iri: bool = False
 ) -> Generator[list[Call], list[Observation], list[tuple[str, str]]]:
-    """Ask for times and values of the first time series of a thing; none if it has no series or no values."""
+    """Get the times and values of a thing's first time series; an empty list if there are none."""
     mrid, series = iri.removeprefix("urn:uuid:"), []
     for each in (iri, mrid) if gives_iri else (mrid,):
         [seen] = yield [Call("retrieve_time_series", {"mrid": each})]

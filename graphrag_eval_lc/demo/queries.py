@@ -1,4 +1,4 @@
-"""The SPARQL queries of the rule-based planner."""
+"""The SPARQL queries that the demo's rule-based planner sends, right ones and wrong ones."""
 
 PROLOGUE = "PREFIX cim: <https://cim.ucaiug.io/ns#>\n"
 
@@ -72,7 +72,7 @@ def capacity(zone: str, kinds: list[str]) -> str:
 
 
 def machine_ratings(zone: str) -> str:
-    """Return the summed apparent power of a zone's machines, which is more than their capacity."""
+    """Return the summed apparent power of a zone's machines: a wrong query for their capacity, which is lower."""
     return f"""SELECT (SUM(?rating) AS ?capacity) WHERE {{
   ?machine a cim:SynchronousMachine ;
     cim:RotatingMachine.ratedS ?rating ;
@@ -113,7 +113,7 @@ def has_voltage(kilovolts: str) -> str:
 
 
 def dc_lines_of_class(class_name: str, count: int) -> str:
-    """Return DC lines by a length that only AC lines have, so that nothing is found."""
+    """Return DC lines by length: a query that finds nothing, because only AC lines have a length."""
     return f"""SELECT ?line ?length WHERE {{
   ?line a cim:{class_name} ;
     cim:Conductor.length ?length .

@@ -1,7 +1,7 @@
-"""A substitute for OpenAI's models, for trying judges out without a key: a server in this process that compares words.
+"""A stub of OpenAI's API, to try the judges without a key: a server in this process that compares words.
 
-It judges by the words that two texts share. It does not judge, but it answers in the forms that judges ask for, at once
-and always the same.
+It counts the words that two texts share, so its scores are not judgements. It answers in the forms that judges ask for,
+immediately, and always the same.
 """
 
 import json
@@ -21,7 +21,7 @@ class StubJudge:
     """The server. It answers until it is closed, or the process ends.
 
     Attributes:
-        environment: The variables by which OpenAI's client finds it: an address, and a key that is none.
+        environment: The environment variables with which OpenAI's client finds it: its address, and a made-up key.
 
     Example:
         >>> stub = StubJudge()
@@ -91,7 +91,7 @@ def _claims(text: str) -> list[str]:
 
 def _states(text: str, claim: str) -> bool:
     """Return whether a text has most of a claim's words, and all of its numbers."""
-    wanted = _words(claim) or _all_words(claim)  # a claim of short words only, such as a name, has these
+    wanted = _words(claim) or _all_words(claim)  # a claim may have only short words, such as a name
     missing = wanted - _all_words(text)
     return len(missing) <= _MOST_MISSING * len(wanted) and not any(map(str.isdigit, missing))
 
@@ -117,7 +117,7 @@ def verdict_on(form: str, texts: Mapping[str, str], outputs: Iterable[str] = ())
         return {"statements": [{"statement": claim, "reason": "", "attributed": int(is_in)} for claim, is_in in found]}
     if form == "GeneratedQuestions":
         return {"questions": [(answer.splitlines() or [""])[0]] * 3, "noncommittal": int("cannot" in answer)}
-    # A user's evaluation: whatever it asks for, the answer is how much has to do with the question.
+    # A user's custom evaluation: whatever it asks for, the answer is how much is about the question.
     claims = _claims(answer or " ".join(text for name, text in texts.items() if name != "question"))
     focused = [claim for claim in claims if _words(claim) & _words(texts.get("question", ""))]
     reason = f"{len(focused)} of {len(claims)} claims share a word with the question."

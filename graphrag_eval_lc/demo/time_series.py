@@ -1,4 +1,4 @@
-"""Time series with made-up values, and their data points, as they are or aggregated."""
+"""The demo's time series with made-up values, and their data points, raw or aggregated."""
 
 import json
 import math
@@ -30,12 +30,12 @@ _WEEK = 7 * _DAY
 
 
 class TimeSeriesError(ToolException):
-    """A time series or its data points cannot be given; the message is for the model."""
+    """A time series or its data points cannot be returned; the message is for the model."""
 
 
 @dataclass(frozen=True, slots=True)
 class TimeSeries:
-    """A time series of a thing of the graph."""
+    """A time series of a thing in the graph."""
 
     external_id: str
     mrid: str  # the mRID of the thing
@@ -96,7 +96,7 @@ _GRANULARITY = re.compile(r"([1-9]\d{0,3})(minute|hour|day|week)")
 def data_points(
     series: TimeSeries, start: str, end: str, aggregates: Sequence[Aggregate] = (), granularity: str | None = None
 ) -> list[dict[str, Any]]:
-    """Return the data points from ``start`` until before ``end``."""
+    """Return the data points from ``start`` (included) to ``end`` (excluded)."""
     first, last = moment("start", start), moment("end", end)
     if first >= last:
         raise TimeSeriesError(f"start {start!r:.40} is not before end {end!r:.40}.")
@@ -114,7 +114,7 @@ def data_points(
 
 
 def moment(key: str, time: str) -> datetime:
-    """Return the time that a text means."""
+    """Parse an absolute or relative time; ``key`` names the argument in errors."""
     offset = relative_offset(time)
     try:
         found = absolute_time(time) if offset is None else NOW + offset
@@ -142,7 +142,7 @@ def _length(granularity: str) -> timedelta:
 
 
 def _times(first: datetime, last: datetime) -> Iterator[datetime]:
-    """Return the times of the values from ``first`` until before ``last``."""
+    """Yield the times of the values from ``first`` (included) to ``last`` (excluded)."""
     begin, end = (-((FIRST - min(max(time, FIRST), NOW)) // STEP) for time in (first, last))
     return (FIRST + step * STEP for step in range(begin, end))
 

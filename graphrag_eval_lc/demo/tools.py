@@ -1,4 +1,4 @@
-"""The tools of the demo agent. A model reads their docstrings, so they say what a model must know."""
+"""The tools of the demo agent. A model reads their docstrings, so these say what a model must know."""
 
 import json
 from typing import Any
@@ -13,7 +13,7 @@ MAX_HITS = 50
 
 
 def create_tools(graph: KnowledgeGraph, documents: DocumentIndex, time_series: TimeSeriesIndex) -> list[BaseTool]:
-    """Return the agent's tools; one that fails answers with a message of status error, and the run continues."""
+    """Return the agent's tools. If a tool fails, it returns a message with status error, and the run continues."""
     tools = [
         _sparql_query(graph),
         _autocomplete_search(NameIndex(graph.named_things())),

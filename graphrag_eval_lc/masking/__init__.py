@@ -1,4 +1,4 @@
-"""Masking secrets in texts and settings, so that none reaches a file, a log or an error message."""
+"""Masks secrets in texts and settings, so that none reaches a file, a log or an error message."""
 
 from graphrag_eval_lc.masking.environment import remember_secret, remember_secrets_of
 from graphrag_eval_lc.masking.masked import masked_and_found, masked_secrets, masked_text, masked_values, without_masked

@@ -1,4 +1,4 @@
-"""Secrets that are known by their value: those of the environment, and those of a config or an option."""
+"""Knows secrets by their value: those in environment variables, and those that a config or an option named."""
 
 import html
 import json
@@ -12,9 +12,9 @@ from urllib.parse import quote
 from graphrag_eval_lc.masking.rules import MASK
 
 _SHORTEST_REMEMBERED = 6
-_SHORTEST = 8  # of a variable
+_SHORTEST = 8  # characters; shorter values of variables are not masked
 _remembered: set[str] = set()
-# Parts of a name in snake case that make it that of a secret, also in front of others: API_KEY_OPENAI, PGPASS_V2.
+# Parts of a variable's name that mark a secret, also if other parts follow: API_KEY_OPENAI, PGPASS_V2.
 _NO_PARTS = "monkey|turkey|donkey|hockey|jockey|whiskey|hotkey|(?:by|com|encom|over|sur|tres|under)pass"
 _PASSWORDS = "password|passwd|passphrase|passcode|secret|credential"
 _SECRET_PART = re.compile(
@@ -23,7 +23,7 @@ _SECRET_PART = re.compile(
 )
 _PASSWORD_PART = re.compile(rf"[a-z0-9]*(?:{_PASSWORDS})s?[0-9]*")
 _VERSION = re.compile("v?[0-9]+")
-# A name that ends so is that of something else: TOKEN_URL, AUTH_METHOD.
+# A name with one of these endings does not hold a secret: TOKEN_URL, AUTH_METHOD.
 _ABOUT_SECRETS = re.compile(
     "algorithm|audience|backend|count|dir|domain|enabled|endpoint|expiry|file|format|host|issuer|length|limit"
     "|method|mode|name|path|port|prefix|provider|realm|scheme|scopes?|server|size|timeout|ttl|type|uri|url"
@@ -41,20 +41,20 @@ _WORDS = frozenset({"password", "passwort", "changeme", "disabled", "required", 
 
 
 def remember_secret(value: str | None) -> None:
-    """Mask a value from now on, whatever it looks like: an endpoint may echo a config's key."""
+    """Mask a value from now on, whatever it looks like, because an endpoint may echo the key of a config."""
     if value is not None and len(value.strip()) >= _SHORTEST_REMEMBERED:
         _remembered.add(value.strip())
 
 
 def remember_secrets_of(variables: Mapping[str, str]) -> None:
-    """Mask the values of variables that are secrets by their names from now on, also once they are unset."""
+    """Mask the values of variables with the names of secrets from now on, even after the variables are unset."""
     for name, value in variables.items():
         for secret in _secrets_in(name, value.strip()):
             remember_secret(secret)
 
 
 class _Known(NamedTuple):
-    """What was found, and in which environment."""
+    """The secrets that were found, and the environment that they were found in."""
 
     environment: dict[Any, Any]
     remembered: frozenset[str]
@@ -65,9 +65,9 @@ _known = _Known({}, frozenset(), ())
 
 
 def known_secrets() -> tuple[str, ...]:
-    """Return the remembered secrets, and those of the environment by their names, the longest first."""
+    """Return the remembered secrets, and the values of environment variables with secret names, the longest first."""
     global _known
-    # Going through os.environ decodes each name; its own dict is compared in a hundredth of the time.
+    # os.environ decodes each name when it is read; comparing its internal dict takes a hundredth of the time.
     environment = getattr(os.environ, "_data", None)
     if environment is None or _known.environment != environment or _known.remembered != _remembered:
         secrets = set(_remembered)
@@ -83,7 +83,7 @@ def known_secrets() -> tuple[str, ...]:
 def pattern_of(secrets: tuple[str, ...]) -> re.Pattern[str]:
     """Return a pattern that finds secrets, also as JSON, Python, URLs and HTML write them.
 
-    A value of letters alone may be a part of a longer word, which is then no secret.
+    A secret of letters only is not masked inside a longer word.
     """
     written = {form: None for secret in secrets for form in _forms(secret)}
     longest_first = sorted(written, key=lambda form: -len(form))
@@ -107,7 +107,7 @@ def _forms(secret: str) -> set[str]:
 
 @lru_cache(maxsize=1024)
 def _secret_part(name: str) -> str:
-    """Return the last part of a variable's name that makes it that of a secret; "" if there is none."""
+    """Return the last part of a variable's name that marks a secret; "" if there is none."""
     parts = [part for part in _HUMP_OF_VARIABLES.sub("_", name).lower().split("_") if not _VERSION.fullmatch(part)]
     if not parts or _ABOUT_SECRETS.fullmatch(parts[-1]):
         return ""
@@ -115,7 +115,7 @@ def _secret_part(name: str) -> str:
 
 
 def _secrets_in(name: str, value: str) -> list[str]:
-    """Return what of a variable's value is secret: the value, the password in ``user/password``, the keys of a list."""
+    """Return the secrets in a variable's value: the whole value, the password in ``user/password``, or listed keys."""
     part = _secret_part(name)
     if not part or not _is_secret_value(part, value):
         return []
@@ -132,7 +132,7 @@ def _is_secret_value(part: str, value: str) -> bool:
         return False
     if _PASSWORD_PART.fullmatch(part):
         return value.lower() not in _WORDS
-    return not all(map(_is_word, _BETWEEN_WORDS.split(value)))  # SORT_KEY=created_at is no secret
+    return not all(map(_is_word, _BETWEEN_WORDS.split(value)))  # SORT_KEY=created_at is not a secret
 
 
 def _is_word(text: str) -> bool:

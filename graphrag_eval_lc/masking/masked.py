@@ -1,4 +1,4 @@
-"""Masking the secrets of texts, of settings, and of what tools were given and returned: one table of rules for all."""
+"""Masks the secrets in texts, in settings, and in the arguments and outputs of tools, all with one table of rules."""
 
 import re
 from collections.abc import Mapping
@@ -9,7 +9,7 @@ from graphrag_eval_lc.masking.environment import known_secrets, pattern_of
 from graphrag_eval_lc.masking.names import NAME_RULES, is_folder, is_no_secret, is_opaque, is_soft_name, looks_random
 from graphrag_eval_lc.masking.rules import FORM_RULES, MASK, TOKEN_RULES, Found, RuleSet, hint_of
 
-# Where several fit at one place, the first one counts.
+# If several rules match at the same position, the first one counts.
 _RULES = RuleSet((*FORM_RULES, *TOKEN_RULES, *NAME_RULES))
 _SECRET_KEY = re.compile(
     r"(?:.*_)?(?:api_?keys?|(?:access|account|secret|private|signing|encryption|subscription)_?keys?|authorization"
@@ -42,13 +42,13 @@ def masked_text(text: str) -> str:
 
 
 def masked_and_found(text: str) -> tuple[str, list[Found]]:
-    """Return a text with its secrets masked, and what they were, by their shape."""
+    """Return a text with its secrets masked, and the shape (kind, first characters, length) of each."""
     found: list[Found] = []
     return masked_with(text, known_secrets(), found), found
 
 
 def masked_with(text: str, secrets: tuple[str, ...], found: list[Found] | None = None) -> str:
-    """Return a text with its secrets masked, and these ones; what is masked is added to ``found``."""
+    """Return a text without these ``secrets`` and those that the rules find; each is added to ``found``."""
     if secrets:
         pattern = pattern_of(secrets)
         if found is not None:
@@ -61,7 +61,7 @@ def masked_with(text: str, secrets: tuple[str, ...], found: list[Found] | None =
 
 
 def without_masked(value: Any) -> Any:
-    """Return a copy of nested dicts and lists without the keys whose values were masked."""
+    """Return a copy of nested dicts and lists without the keys whose values are masked."""
     if isinstance(value, Mapping):
         return {key: without_masked(item) for key, item in value.items() if item != MASK}
     return [without_masked(item) for item in value] if isinstance(value, list) else value
@@ -70,8 +70,8 @@ def without_masked(value: Any) -> Any:
 def masked_values(value: Any) -> Any:
     """Return a copy of nested dicts and lists of settings without secrets.
 
-    The values of keys such as ``api_key``, ``Authorization``, ``password`` or ``access_token`` become ``***``, so do
-    pydantic's SecretStr and SecretBytes; all other strings are masked as texts. None, booleans and references such
+    The values of keys such as ``api_key``, ``Authorization``, ``password`` or ``access_token`` become ``***``. So do
+    pydantic's SecretStr and SecretBytes. All other strings are masked as texts. None, booleans and references such
     as ``${OPENAI_API_KEY}`` stay, and so do numbers under a key about tokens (``price_per_token``).
 
     Example:
@@ -82,10 +82,11 @@ def masked_values(value: Any) -> Any:
 
 
 def masked_secrets(value: Any) -> Any:
-    """Return what a tool took or returned without the secrets in it; all else is equal, and of the same type.
+    """Mask the secrets in a tool's arguments or output; everything else stays equal, and of the same type.
 
-    It is ``redact="secrets"``. Strings are masked as texts, and so are values under the name of a secret
-    (``password``, ``api_key``). RDF terms, IRIs and words under such a name stay, as a query may name a column so.
+    ``redact="secrets"`` uses it. Strings are masked as texts, and so are values under the name of a secret
+    (``password``, ``api_key``). RDF terms, IRIs and words under such a name stay, because a query may use it as the
+    name of a column.
 
     Example:
         >>> masked_secrets({"query": "SELECT ?s { ?s a ex:Line }", "headers": {"Authorization": "Bearer k3jd9fLz0q"}})
@@ -95,7 +96,7 @@ def masked_secrets(value: Any) -> Any:
 
 
 def _masked(value: Any, name: str, secrets: tuple[str, ...], *, is_data: bool, inside: tuple[int, ...] = ()) -> Any:
-    """Return a value under a name, in snake case, without secrets; the items of a list in data are under its name."""
+    """Mask a value that is under a name in snake case; in data, the items of a list count as under the list's name."""
     if hasattr(type(value), "get_secret_value") or (name and _is_secret(name, value, is_data)):
         return MASK
     if isinstance(value, str):
@@ -112,7 +113,7 @@ def _masked(value: Any, name: str, secrets: tuple[str, ...], *, is_data: bool, i
 
 
 def _is_secret(name: str, value: Any, is_data: bool) -> bool:
-    """Return whether the name of a value makes it a secret. In data the value must look like one, or be a password."""
+    """Return whether a value is a secret because of its name. In data it must also look like one, or be a password."""
     is_secret_name = _SECRET_KEY.fullmatch(name) is not None and _MODEL_TOKEN.fullmatch(name) is None
     if value is None or isinstance(value, bool) or not (is_secret_name or is_soft_name(name)):
         return False

@@ -1,4 +1,4 @@
-"""Values after the name of a secret, and telling what was made at random from words, numbers and digests."""
+"""Finds secrets by the name in front of them, and distinguishes random values from words, numbers and digests."""
 
 import math
 import re
@@ -9,7 +9,7 @@ from graphrag_eval_lc.masking.rules import ENDS_TEXT, MASK, Rule, after_prefix, 
 
 _UUID = re.compile(r"[_{]?[0-9a-fA-F]{8}-(?:[0-9a-fA-F]{4}-){3}[0-9a-fA-F]{12}\}?")
 _HEX_NUMBER = re.compile(r"(?:0x)?(?:[0-9a-f]+|[0-9A-F]+)")
-_DIGESTS = frozenset({32, 40, 56, 64, 96, 128})  # characters of MD5, SHA-1 (and git's), SHA-2
+_DIGESTS = frozenset({32, 40, 56, 64, 96, 128})  # lengths in hex: MD5, SHA-1 (also git's), SHA-2
 _WORD = re.compile(r"[A-Z]?[a-z]{4,}|[A-Z]{4,}(?![a-z])")
 _VOWELS = re.compile("[aeiouyAEIOUY]")
 _TOKEN = re.compile(r"[A-Za-z0-9+/_.~-]+={0,3}", re.ASCII)
@@ -18,11 +18,11 @@ _CHANGES = re.compile(r"(?<=[a-z])(?=[A-Z0-9])|(?<=[A-Z])(?=[0-9])|(?<=[A-Z][A-Z
 _LONGEST_MEASURED = 600
 _SHORTEST = 16
 _MOST_ENCODINGS = 3  # a URL in a URL in a URL
-_SHORTEST_OF_TWO = 20  # of two classes of characters, such as lower case and digits
-_LEAST_BITS = 3.0  # a character
+_SHORTEST_OF_TWO = 20  # the shortest random value of two classes of characters, such as lower case and digits
+_LEAST_BITS = 3.0  # entropy for each character
 _LEAST_HEX_BITS = 2.8
-_MOST_IN_WORDS = 0.6  # of the characters
-_CHARACTERS_A_CHANGE = 4.5  # at most; words and numbers change seldom
+_MOST_IN_WORDS = 0.6  # the share of characters that may be in words
+_CHARACTERS_A_CHANGE = 4.5  # at most, between changes of class; in words and numbers the class changes rarely
 
 
 def looks_random(value: str, *, digests_are: bool = True) -> bool:
@@ -61,14 +61,14 @@ def bits_a_character(text: str) -> float:
     return -math.fsum(count / len(text) * math.log2(count / len(text)) for count in counts) + 0.0
 
 
-# --- names that say it: whatever stands there is a secret ------------------------------------------------------------
+# --- sure names: whatever value follows is a secret ------------------------------------------------------------------
 
 _KEY_OWNERS = (
     *("api", "access", "account", "secret", "private", "signing", "encryption", "subscription", "storage", "master"),
     *("fernet", "admin", "license", "webhook", "deploy", "service"),
 )
 _KEY = r"(?<=[A-Za-z_\ -])(?:" + "|".join(rf"(?<={owner})|(?<={owner}[_\ -])" for owner in _KEY_OWNERS) + ")key"
-_ABOUT_TEXTS = "(?i: token | credentials? )"  # words that stand in prose, too
+_ABOUT_TEXTS = "(?i: token | credentials? )"  # words that prose uses, too
 _SURE = rf"(?i: authorization | password | passwd | passphrase | passcode | pwd | secret | {_KEY} )"
 _STRICT = rf"(?: {_ABOUT_TEXTS} | {_SURE} )"
 _SEPARATOR = r"(?: \s{0,3} [:=](?![:=]) \s{0,3} | %(?:25){0,3}3[DdAa] )"
@@ -91,9 +91,9 @@ _QUOTED = rf"""
     )
 """
 _SCHEMES = "(?i:bearer|basic|token|apikey|negotiate|ntlm|bot|gdb|ssws|sharedkey|splunk|key|gitlab)"
-# Schemes with one credential, or with parameters, which have their own rule.
+# Schemes that have either one credential, or parameters, which have their own rule.
 _EITHER = "(?i:oauth|hawk|signature)"
-# What may stand under these two names and is no secret: a scheme with parameters; token = new Token().
+# Under these two names some values are not secrets: a scheme with parameters, or token = new Token().
 _SAYING = ("token", "authorization")
 _NO_SECRET = re.compile(rf"{_EITHER}|(?i:new|digest|aws4-hmac-sha256|goog4-rsa-sha256)")
 _BARE = rf"""
@@ -113,7 +113,7 @@ _CALL = re.compile(r"[A-Za-z_][\w.]*\(", re.ASCII)
 _SCHEME = re.compile(rf"(?:{_SCHEMES}|{_EITHER}) +", re.ASCII)
 _IRI = re.compile(r"https?://[^\s@?]+|urn:[a-z][a-z0-9-]{1,31}:[^\s@?]+")
 _OPAQUE = re.compile(r"(?=.{8,})(?:(?=[^A-Za-z]*[A-Za-z])(?=[^0-9]*[0-9])|(?=.{20,}))[\w./+=~-]+", re.ASCII)
-# With these words messages go on behind a name and a colon: "api_key: environment variable X is not set".
+# Words that continue a message after a name and a colon: "api_key: environment variable X is not set".
 _MESSAGE_WORD = re.compile(
     r"""
     a | all | an | any | are | as | at | be | both | but | by | cannot | can | could | did | do | does |
@@ -127,15 +127,15 @@ _MESSAGE_WORD = re.compile(
     re.VERBOSE | re.IGNORECASE,
 )
 _FOLDER = re.compile(r"[/~]|[A-Za-z]:[/\\]")
-# What precedes a name, or its end, in SPARQL and Cypher: ?token, $token, n.token and {token: …}. A URL has
-# sparql?token=…, and PHP $token=…, which takes a query around it to be another thing.
+# What precedes a name, or its last part, in SPARQL and Cypher: ?token, $token, n.token and {token: …}. In a URL,
+# sparql?token=… is not a variable; PHP has $token=… too, so it counts only inside a query.
 _IN_A_QUERY = re.compile(
     r"(?:(?P<variable>(?:\A|[\s(!,{|&=+*]|\\[nrt])\?\w*)|\$\w*|\w(?<!self)\.\w*|(?P<map>[{,]\s{0,3}\w*))\Z"
 )
-_QUERY = re.compile(  # Python has re.match(…)
+_QUERY = re.compile(  # in lower case with a space before "(", because Python has re.match(…)
     r"(?:MATCH|MERGE|FILTER|BIND)\s*\(|(?:[Mm]atch|[Mm]erge|[Ff]ilter|[Bb]ind)\s+\(|(?:ASK|[Aa]sk|WHERE|[Ww]here)\s*\{"
 )
-_LONGEST_LOOK = 400  # characters back from a name, for the query that it is in
+_LONGEST_LOOK = 400  # how many characters before a name are searched for the query that it is in
 _NEXT_WORD = re.compile(r"\s+[A-Za-z'\"`(]", re.ASCII)
 
 
@@ -154,20 +154,20 @@ def _masked_pair(match: re.Match[str]) -> str | None:
         return None
     scheme = _SCHEME.match(value)
     masked = (scheme[0] if scheme else "") + MASK
-    if group == "bare" and match["key_quote"]:  # a number in JSON; three stars are none
+    if group == "bare" and match["key_quote"]:  # a number in JSON: *** needs quotes to stay JSON
         masked = match["key_quote"] + masked + match["key_quote"]
     return match[0][: len(match[0]) - len(value)] + masked
 
 
 def is_no_secret(value: str) -> bool:
-    """Return whether a text under a secret's name is none: empty, masked, a constant, or a reference."""
-    if not value.strip("*….\\"):  # masked, and perhaps shortened afterwards
+    """Return whether a value under a secret's name is harmless: empty, already masked, a constant, or a reference."""
+    if not value.strip("*….\\"):  # masked, and perhaps shortened later
         return True
     return value.lower() in _NO_SECRETS or _REFERENCE.fullmatch(value) is not None
 
 
 def is_opaque(value: str) -> bool:
-    """Return whether a value may be a key: it is long, of letters and digits or very long, and without spaces."""
+    """Return whether a value may be a key: one word, with letters and digits (8 characters or more) or very long."""
     return _OPAQUE.fullmatch(value) is not None
 
 
@@ -177,12 +177,12 @@ def is_iri(value: str) -> bool:
 
 
 def is_folder(name: str, value: str) -> bool:
-    """Return whether a value under ``pwd`` is the current folder, and no password."""
+    """Return whether a value under ``pwd`` is the current folder and not a password."""
     return name.endswith("pwd") and _FOLDER.match(value) is not None
 
 
 def _is_of_a_query(match: re.Match[str], value: str) -> bool:
-    """Return whether a name is a variable or property in a query, whose value is a secret only if it looks random."""
+    """Return whether a name is a variable or property in a query, with a value that does not look random."""
     start = match.start()
     before = _IN_A_QUERY.search(match.string, max(0, start - 60), start)
     if before is None or looks_random(value):
@@ -206,7 +206,7 @@ def _is_code_or_prose(match: re.Match[str], value: str) -> bool:
 
 
 def _is_about_tokens(match: re.Match[str], value: str) -> bool:
-    """Tell numbers of tokens, and prose such as ``Unexpected token: 'SELECT'``, from a token's value."""
+    """Return whether a value is a number of tokens, or prose such as ``Unexpected token: 'SELECT'``, not a secret."""
     name = match["name"].lower()
     is_api_key_in_prose = name == "key" and match.string[match.start() - 1] == " "
     if not name.startswith(("token", "credential")) and not is_api_key_in_prose:
@@ -236,7 +236,7 @@ def _masked_list(match: re.Match[str]) -> str:
     return match["head"] + _ITEM.sub(masked_item, match["items"])
 
 
-# --- names that say it only where the value looks like one -----------------------------------------------------------
+# --- soft names: the value is a secret only if it looks random -------------------------------------------------------
 
 _SOFT = (
     *("key", "keys", "sig", "signature", "session", "sessid", "sess", "sid", "auth", "pass", "pw", "cred", "creds"),
@@ -253,13 +253,13 @@ _SOFT_PAIR = rf"""
     (?P<value> {_RANDOM}{{16,4096}}+ ={{0,3}} ) (?! [A-Za-z0-9=:@(] )
 """
 _IN_QUERY = re.compile(r"[?&;]\Z|[?&;][A-Za-z0-9_.-]{1,40}\Z")
-_SHORTEST_CODE = 30  # of one that an OAuth server gives; shorter ones are codes of things
+_SHORTEST_CODE = 30  # OAuth codes are longer; shorter values are codes of things
 
 
 def _masked_random(match: re.Match[str]) -> str | None:
     name = match["name"].lower()
     value = match["value"].replace("\\", "")
-    # What is called a key is often the digest of something.
+    # A value that is called a key is often the digest of something.
     is_digest_meant = name in ("key", "keys", "code", "access", "salt") and not _is_in_query(match)
     if not looks_random(value, digests_are=not is_digest_meant):
         return None
@@ -273,11 +273,11 @@ def _is_in_query(match: re.Match[str]) -> bool:
 
 
 def is_soft_name(name: str) -> bool:
-    """Return whether a name, in snake case, is that of a secret where its value looks random."""
+    """Return whether a value under this name, in snake case, is a secret if it looks random."""
     return _SOFT_NAME.fullmatch(name) is not None
 
 
-# --- what a message says of a key ------------------------------------------------------------------------------------
+# --- keys quoted in error messages -----------------------------------------------------------------------------------
 
 _SAID = r"""
     (?P<head> (?i: api[ _-]?key | (?: access | api | auth(?:entication)? )[ ]token | secret[ ]key )

@@ -1,4 +1,4 @@
-"""How secrets are found, by literals where one may begin and a pattern that decides; those known by their form."""
+"""How rules find secrets (a literal shows where one may begin, a pattern decides), and the rules for known forms."""
 
 import base64
 import re
@@ -10,16 +10,16 @@ from typing import Final, NamedTuple
 from graphrag_eval_lc.texts import counted
 
 MASK: Final = "***"
-_MOST_PASSES = 10  # a mask may lay open another secret; hardly ever more than once
+_MOST_PASSES = 10  # masking one secret may reveal another one, but hardly ever more than once
 _MOST_SHOWN = 4
-_SHOWN_SHARE = 6  # of short ones less is shown: a sixth
+_SHOWN_SHARE = 6  # at most a sixth of a secret is shown, so less of short ones
 
-# A token begins after no letter, but for that of an escape such as \n, \u00e9 or %3D.
+# A token does not begin after a letter or digit, unless these end an escape such as \n, \u00e9 or %3D.
 BEGINNING: Final = (
     r"(?:(?<![A-Za-z0-9_-])|(?<=\\[bfnrt])|(?<=%[0-9A-Fa-f]{2})|(?<=\\u[0-9A-Fa-f]{4})|(?<=\\x[0-9A-Fa-f]{2}))"
 )
 
-# A quote behind which JSON goes on has ended a text, and begins none.
+# After a quote: JSON continues here only if the quote ended a text, so such a quote does not begin one.
 ENDS_TEXT: Final = r"(?! (?: \s | \\{1,15}[nrt] )*+ (?: [:,}\]] | \Z ) )"
 
 
@@ -28,8 +28,8 @@ class Found(NamedTuple):
 
     Attributes:
         kind: What it is, such as "API key or token".
-        hint: Its first characters, 4 at most and of short ones fewer, and its length: no more than its shape.
-        at: Its first character in the text; behind a secret that was hidden in another one about there.
+        hint: Its first characters (4 at most, fewer of short secrets) and its length; this shows only its shape.
+        at: The position of its first character in the text; approximate if another secret contained it.
     """
 
     kind: str
@@ -39,15 +39,14 @@ class Found(NamedTuple):
 
 @dataclass(frozen=True)
 class Rule:
-    """One sort of secret."""
+    """How one kind of secret is found and masked."""
 
     kind: str
-    # texts in lower case; the pattern is tried only at these. What follows the first ( is a pattern without width
-    # that must fit there too, such as (?=[0-9])
+    # literals in lower case; the pattern is tried only at these. From the first "(" on, an anchor is a lookaround that
+    # must match there too, such as (?=[0-9])
     anchors: tuple[str, ...]
     source: str  # the pattern, in verbose form; compiled when it is first needed
-    # returns what is put in place of a match; None if it is not a secret. It ends with the match, and keeps what
-    # precedes the secret
+    # returns the replacement of a match, with the text that precedes the secret; None if the match is not a secret
     replacement: Callable[[re.Match[str]], str | None]
     offset: int = 0  # how many characters before the anchor the match begins
 
@@ -58,20 +57,20 @@ class Rule:
 
     @cached_property
     def match(self) -> Callable[[str, int], re.Match[str] | None]:
-        """Its method ``match``; looking that up each time would take a third of the time of hostile texts."""
+        """The pattern's method ``match``, kept because looking it up takes a third of the time in hostile texts."""
         return self.pattern.match
 
 
 @dataclass
 class RuleSet:
-    """Rules that are applied together, in one pass through a text for all of them."""
+    """Rules that are applied together, in one pass through a text."""
 
-    rules: Sequence[Rule]  # the rules; if several match at one place, the first one counts
+    rules: Sequence[Rule]  # if several match at the same position, the first one counts
     _by_anchor: dict[str, list[Rule]] = field(default_factory=dict, init=False)
 
     @cached_property
     def _anchors(self) -> re.Pattern[str]:
-        """A pattern of all anchors: one pass through a text is quicker than a search for each of a hundred."""
+        """A pattern of all anchors, because one pass through a text is faster than a hundred searches."""
         tails: dict[str, str] = {}
         for literal, tail in (_parts_of(anchor) for rule in self.rules for anchor in rule.anchors):
             same = not tails.get(literal, tail) or not tail
@@ -85,7 +84,7 @@ class RuleSet:
         """Return a text with its secrets masked."""
         search = self._anchors.search
         for _ in range(_MOST_PASSES):
-            lowered = text.replace("\u0130", "i").lower()  # of all characters only this one gets longer
+            lowered = text.replace("\u0130", "i").lower()  # the only character whose lower case is longer
             parts: list[str] = []
             end = 0
             hit = search(lowered)
@@ -115,9 +114,9 @@ def _parts_of(anchor: str) -> tuple[str, str]:
 
 
 def _tree(tails: dict[str, str]) -> str:
-    """Return a pattern that finds any of some texts, the longest where several fit.
+    """Return a pattern that finds any of some texts, the longest if several match.
 
-    Texts that begin alike are tried together: the pattern looks at most characters of a text only once.
+    Texts with the same beginning share a branch, so that the pattern looks at most characters of a text only once.
     """
 
     def branches(beginning: str, texts: Sequence[str]) -> str:
@@ -134,7 +133,7 @@ def _tree(tails: dict[str, str]) -> str:
 
 
 def _secret_in(before: str, after: str) -> str:
-    """Return the part of a text that was masked."""
+    """Return the part of ``before`` that is masked in ``after``."""
     start = 0
     while start < min(len(before), len(after)) and before[start] == after[start]:
         start += 1
@@ -145,14 +144,14 @@ def _secret_in(before: str, after: str) -> str:
 
 
 def hint_of(secret: str, token: str = "") -> str:
-    """Return the shape of a secret: a few first characters and its length."""
+    """Return the shape of a secret: its first few characters and its length."""
     shown = token if token.endswith(secret) and re.fullmatch(r"[\w.-]+", token) else secret
     beginning = shown[: min(_MOST_SHOWN, len(shown) // _SHOWN_SHARE)]
     return f"{beginning if beginning.isprintable() else ''}… ({counted(len(shown), 'character')})"
 
 
 def after_prefix(match: re.Match[str]) -> str:
-    """Return the group ``prefix`` of a match, and a mask for the rest."""
+    """Keep the group ``prefix`` of a match, and mask the rest."""
     return f"{match['prefix']}{MASK}"
 
 
@@ -163,11 +162,11 @@ def joined(alternatives: Iterable[str]) -> str:
 
 # --- private keys: PEM in all its forms, OpenPGP and SSH; also on one line, and cut off -------------------------------
 
-_BREAK = r"(?:\s|\\{1,15}[nrt\s]|%(?:0[AaDd9]|20))"  # YAML ends a line with a backslash where a text goes on
+_BREAK = r"(?:\s|\\{1,15}[nrt\s]|%(?:0[AaDd9]|20))"  # YAML ends a line with a backslash if the text continues
 _BASE64 = r"(?:[A-Za-z0-9+/=]|%(?:2[BbFf]|3[Dd])|\\{1,7}/)"
-# Lines such as "DEK-Info: AES-256-CBC,6A0F"; a key may be encrypted, and is still not for others.
+# Lines such as "DEK-Info: AES-256-CBC,6A0F". Encrypted keys are masked too.
 _HEADER = r"(?:(?:Proc-Type|DEK-Info|Version|Comment|Charset|Hash|Subject|MessageID)\s?:[^\\\n\"']{0,200})"
-_CUT = r"(?:…|\.\.\.)"  # where the text was shortened
+_CUT = r"(?:…|\.\.\.)"  # the text was shortened here
 _BLOCK = rf"""
     (?P<begin> -{{4,5}}[ ]?BEGIN (?:[ ]|\+|%20){{1,3}} (?:[A-Z0-9]{{1,20}}(?:[ ]|\+|%20)){{0,4}}
         PRIVATE (?:[ ]|\+|%20) KEY (?:(?:[ ]|\+|%20)BLOCK)? [ ]?-{{4,5}} )
@@ -183,9 +182,9 @@ _HAS_KEY = re.compile(_BASE64, re.ASCII)
 # --- headers of HTTP: Bearer and Basic, Digest and other schemes with parameters, cookies -----------------------------
 
 _CREDENTIAL = r"(?:[A-Za-z0-9._~+/=|-]|\\{1,3}/)"
-# A quote that ends a text in a text, which ends with it.
+# A quote that ends a text, inside of another text that ends with it.
 _ENDS_BOTH = rf"""(?! \\{{0,7}}" {ENDS_TEXT.replace("(?!", "(?=", 1)} )"""
-# Of a quoted text the closing quote has as many backslashes as the first one; it may be cut off.
+# The closing quote of a text has as many backslashes as the opening one; it may be cut off.
 _QUOTED = joined(
     rf"""(?<!\\) {slashes}" {ENDS_TEXT} {_ENDS_BOTH} [^"\\\n]*+ (?: {slashes}" )?"""
     for slashes in ("", *(r"\\" * n for n in (1, 3, 7)))
@@ -307,7 +306,7 @@ _FORMS = (
         "nfp_ shpat_ shpss_ shpca_ shppa_ ATBB lin_api_ lin_oauth_ ntn_ e2b_",
         "[A-Za-z0-9]{20,}",
     ),
-    # The same with other signs; without a digit it may be words.
+    # The same with other characters; these need a digit, because otherwise they may be words.
     _rule(
         "nvapi- tvly- tgp_v1_ jina_ pcsk_ sbp_ pscale_tkn_ pscale_pw_ pscale_oauth_ lsv2_pt_ lsv2_sk_ ls__ "
         "glc_ glsa_ sntrys_ sntryu_ ghs_ github_pat_ gldt- glrt- glrtr- glcbt- glptt- glft- glsoat- glimt- glagent- "
@@ -316,7 +315,7 @@ _FORMS = (
         "figo_ PMAK- NRAK- NRJS- NRII- dt0c01. dt0s01. tfp_",
         r"(?=[A-Za-z_-]*[0-9])[A-Za-z0-9_-]{16,}(?:[A-Za-z0-9_.+/~-]*[A-Za-z0-9])?={0,2}",
     ),
-    # Of these some have no digit: one in a hundred.
+    # One in a hundred of these has no digit.
     _rule("AIza ya29. GOCSPX- 1//0 sb_secret_ dckr_pat_ figd_", "[A-Za-z0-9_.-]{23,}[A-Za-z0-9_-]"),
     _rule("glpat-", "[A-Za-z0-9_.-]{19,}[A-Za-z0-9_-]"),
     _rule("sk_live_ sk_test_ rk_live_ rk_test_ sk_prod_ rk_prod_", "[A-Za-z0-9]{10,}"),
@@ -342,7 +341,7 @@ _RUN = re.compile(r"[A-Za-z0-9]{10,}")
 
 
 def _masked_sk(match: re.Match[str]) -> str | None:
-    """Tell a key from words with hyphens: by a known beginning, or by a run of characters that is not a word."""
+    """Mask a key, but not words with hyphens: a key has a known beginning, or a part that is not a word."""
     is_key = _KNOWN_PREFIX.fullmatch(match["body"]) is not None or any(
         len(run) >= 24 or (any(map(str.isdigit, run)) and (len(run) >= 16 or any(map(str.isupper, run))))
         for run in _RUN.findall(match["body"])
@@ -353,7 +352,7 @@ def _masked_sk(match: re.Match[str]) -> str | None:
 # --- tokens with another form ----------------------------------------------------------------------------------------
 
 _HEX_TAIL = f"[0-9a-f]{{32}}{_END}"
-# A Discord token begins with the account's number in base64: it begins with a digit from 1 to 9.
+# A Discord token begins with the account's number in base64, and the number with a digit from 1 to 9.
 _DISCORD = tuple(f"{two}(?=[a-z0-9_-]{{21,26}}[.])" for two in ("mt", "mj", "mz", "nd", "nt", "nj", "nz", "od", "ot"))
 TOKEN_RULES = (
     *_FORMS,

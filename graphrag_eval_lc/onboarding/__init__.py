@@ -1,1 +1,1 @@
-"""An agent, or graphrag-eval's files, go in; a project with its dataset, and the checks of ``doctor``, come out."""
+"""Starts a project from an agent or from graphrag-eval's files, and checks it as ``doctor``."""

@@ -1,4 +1,4 @@
-"""Checks all that a run needs, and says of each part whether it is good, and if not how to fix it."""
+"""Checks everything that a run needs, and says for each part whether it is good, and otherwise how to fix it."""
 
 import sys
 import tempfile
@@ -45,16 +45,16 @@ _DEBUG: Final = "Run it with --debug for the traceback."
 
 
 class Check(NamedTuple):
-    """What was found of one thing."""
+    """The result of one check."""
 
-    level: Level  # ok; note for what is good to know; warning if scores may suffer; error if a run fails
+    level: Level  # ok; note: good to know; warning: scores may suffer; error: a run would fail
     what: str
     hint: str = ""  # how to fix it; empty if there is nothing to fix
     area: str = ""  # what it concerns, such as versions or agent
 
 
 class TinyAnswer(ClosedAnswer):
-    """The answer to a question that only shows whether the model answers."""
+    """The answer to a tiny question, which only shows that the model answers."""
 
     word: str
 
@@ -76,7 +76,7 @@ class Examination:
     _tools: list[str] = field(default_factory=list, init=False)
 
     def checks(self) -> Iterator[Check]:
-        """Yield what is found, each as soon as it is known; a check that breaks ends no other."""
+        """Yield each result as soon as it is known. If a check breaks, the others still run."""
         for area in _AREAS:
             try:
                 found: Iterator[Check] = getattr(self, f"_check_{area}")()
@@ -184,7 +184,7 @@ class Examination:
             yield Check("note", f"{has} no reference steps, so that no steps are scored", hint)
 
     def _check_steps(self) -> Iterator[Check]:
-        """Yield the reference steps that no tool of the agent can match, as far as its tools are visible."""
+        """Report the reference steps that no tool of the agent can match, if its tools are visible."""
         if not self._templates or not self._tools:
             return
         views = StepViews(self._settings.steps, self._settings.sparql, self._settings.retrieval)
@@ -308,7 +308,10 @@ class Examination:
 
 
 def requirements_by_extra() -> Mapping[str, list[Requirement]]:
-    """Return the packages that each extra needs, those of the core under ``""``; empty if this one is not installed."""
+    """Return the packages that each extra needs, those of the core under ``""``.
+
+    The mapping is empty if this package runs without being installed.
+    """
     found: dict[str, list[Requirement]] = {}
     try:
         texts = requires(_PACKAGE) or []
@@ -331,7 +334,7 @@ def installed_version(name: str) -> str | None:
 
 
 def is_tested(package: Requirement) -> bool:
-    """Return whether the installed version was tested with this package; a missing one was not."""
+    """Return whether the installed version is within the tested bounds; False if the package is not installed."""
     installed = installed_version(package.name)
     return installed is not None and package.specifier.contains(installed, prereleases=True)
 

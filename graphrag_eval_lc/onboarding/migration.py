@@ -1,4 +1,4 @@
-"""migrate: the config of graphrag-eval as ours, with the settings that make its figures, checked on old responses."""
+"""Migrates from graphrag-eval: converts its config, and checks on old responses that its figures are reproduced."""
 
 import math
 import os
@@ -35,18 +35,18 @@ _LONGEST_REASON: Final = 240
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """A published figure that does not come out here."""
+    """A published figure that is not reproduced here."""
 
     question_id: str | None  # the question; None for a figure of the aggregates
     key: str  # the key of the result, or the path in the aggregates, with slashes
     published: Any
-    here: Any  # what comes out here; None if nothing does
-    why: str  # why, in a sentence, as far as it is known
+    here: Any  # the figure here; None if there is none
+    why: str  # the reason in a sentence, or what to check if it is unknown
 
 
 @dataclass(slots=True)
 class Published:
-    """What graphrag-eval published: its figures, and the keys that models judged, which are not compared."""
+    """The figures that graphrag-eval published, and the keys that models judged, which are not compared."""
 
     figures: dict[Place, Any] = field(default_factory=dict)
     judged: set[str] = field(default_factory=set)
@@ -105,7 +105,7 @@ def _figures_in(tree: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[s
 def differences(
     published: Published, results: Sequence[Mapping[str, Any]], aggregates: Mapping[str, Any]
 ) -> Iterator[Difference]:
-    """Yield the published figures that do not come out, in the order in which they were published."""
+    """Yield the published figures that are not reproduced, in their published order."""
     by_id = {str(result["question_id"]): result for result in results}
     here: dict[Place, Any] = {(None, "/".join(place)): figure for place, figure in _figures_in(aggregates)}
     for result in results:
@@ -113,7 +113,7 @@ def differences(
     for place, value in published.figures.items():
         identifier, key = place
         found = here.get(place)
-        # Aggregates of graphrag-eval have 0 for what was not measured.
+        # graphrag-eval's aggregates have 0 for what was not measured.
         if not _is_same(value, found) and not (identifier is found is None and value == 0):
             why = "Check that dataset and responses are those that were scored."
             if identifier is not None:
@@ -159,7 +159,7 @@ class Migration:
         version: The version of graphrag-eval with whose settings the responses were scored, ``6`` or ``5``.
         settings: These settings, as they are written.
         compared: How many published figures were compared.
-        differences: Those that do not come out, in the published order.
+        differences: The figures that are not reproduced, in their published order.
         notes: Sentences on what was converted, left out or not compared.
         files: The files that were written.
     """
@@ -173,7 +173,7 @@ class Migration:
 
     @property
     def verdict(self) -> str:
-        """What was found, in a sentence or two."""
+        """The result in a sentence or two."""
         settings = f"the settings of graphrag-eval {self.version}"
         if not self.compared:
             what = f"Nothing published to compare with: these are {settings}"
@@ -196,11 +196,11 @@ def migrate(
     output_dir: str | PathLike[str] | None = None,
     overwrite: bool = False,
 ) -> Migration:
-    """Convert graphrag-eval's config, and check on its old responses that its figures come out.
+    """Convert graphrag-eval's config, and check on its old responses that its figures are reproduced.
 
-    Two settings make the figures of graphrag-eval 6: ``steps: {scoring: all_groups}`` and ``aggregates: {errors:
-    include}``. They are written, unless the defaults, with which graphrag-eval 5 scores, reproduce more of what was
-    published. No agent and no model is called, so judged metrics are not compared.
+    Two settings reproduce the figures of graphrag-eval 6: ``steps: {scoring: all_groups}`` and ``aggregates: {errors:
+    include}``. They are written, unless the defaults reproduce more of the published figures, because graphrag-eval 5
+    scores like the defaults. No agent and no model is called, so judged metrics are not compared.
 
     Args:
         dataset: graphrag-eval's reference dataset: a path, or the templates.
@@ -212,7 +212,7 @@ def migrate(
         overwrite: Whether these files may be replaced.
 
     Returns:
-        The settings, what remains different and why, and the files.
+        The settings, the remaining differences with their reasons, and the files.
 
     Raises:
         DatasetError: The dataset cannot be read or breaks the format.
@@ -260,7 +260,7 @@ def migrate(
 
 
 def _check_config(sections: Mapping[str, Any], source: Any) -> None:
-    """Refuse a value of the old config that could not be used, before anything is scored."""
+    """Refuse an unusable value of the old config before anything is scored."""
     try:
         load_config(dict(sections))
     except ConfigError as problem:
@@ -272,7 +272,7 @@ def _check_config(sections: Mapping[str, Any], source: Any) -> None:
 def _checked(
     templates: Sequence[Template], records: Mapping[str, Response], expected: Published
 ) -> tuple[str, list[Difference]]:
-    """Return the version whose settings reproduce more of what was published, and what differs."""
+    """Return the version whose settings reproduce more of the published figures, and the differences."""
     found: list[tuple[str, list[Difference]]] = []
     with warnings.catch_warnings():
         for version, settings in VERSIONS.items():
@@ -280,7 +280,7 @@ def _checked(
             found.append((version, list(differences(expected, results, compute_aggregates(results, settings)))))
             if not found[-1][1]:
                 break
-            warnings.simplefilter("ignore", GraphRAGEvalWarning)  # the first version has reported all
+            warnings.simplefilter("ignore", GraphRAGEvalWarning)  # the first version has reported them already
     return min(found, key=lambda each: len(each[1]))
 
 

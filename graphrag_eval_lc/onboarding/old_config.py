@@ -1,4 +1,4 @@
-"""Converts graphrag-eval's config to sections of this package, and names what has no counterpart."""
+"""Converts graphrag-eval's config to the sections of this package, and reports what has no counterpart."""
 
 import re
 from collections.abc import Collection, Iterator, Mapping
@@ -16,7 +16,7 @@ _KEY = "api_key"
 
 
 class Endpoint(NamedTuple):
-    """An endpoint with OpenAI's API: its address or variable, as ``${NAME}``, and the variable of its key, if any."""
+    """An OpenAI-compatible endpoint: its address, or ``${NAME}`` of a variable, and the variable of its key, if any."""
 
     address: str
     key: str | None = None
@@ -78,9 +78,9 @@ _REFERENCE: Final = re.compile(r"\$\{\w+\}|os\.environ/(?P<name>\w+)")
 
 
 def moved_model(old: Mapping[str, Any], place: str) -> tuple[dict[str, Any] | None, list[str]]:
-    """Return a model of graphrag-eval's config as it is written here, None if nothing replaces it, and sentences on it.
+    """Convert a model of graphrag-eval's config; return it, or None if nothing replaces it, and notes for the user.
 
-    Keys are not copied: an environment variable replaces each. ``place`` is the section's name, for the sentences.
+    API keys are not copied: an environment variable replaces each. The notes name the section ``place``.
     """
     provider = str(old.get("provider") or DEFAULT_PROVIDER)
     notes: list[str] = []
@@ -115,7 +115,7 @@ def moved_model(old: Mapping[str, Any], place: str) -> tuple[dict[str, Any] | No
 
 
 def _kept_options(old: Mapping[str, Any], place: str, notes: list[str]) -> Iterator[tuple[str, Any]]:
-    """Yield the options of a model that mean the same here, with the address under one name."""
+    """Yield the options of a model that mean the same here; the address always has the same key."""
     for key, value in old.items():
         if key in _OF_LITELLM:
             notes.append(f"{place}.{key} is not copied: the section judges says what is retried, awaited and cached.")
@@ -130,7 +130,7 @@ def _kept_options(old: Mapping[str, Any], place: str, notes: list[str]) -> Itera
 def _key_of(
     old: Mapping[str, Any], variable: str | None, own_variable: str, place: str, notes: list[str], *, is_needed: bool
 ) -> dict[str, str]:
-    """Return the source of the key: an environment variable, and never the key itself."""
+    """Return the source of the API key: an environment variable, never the key itself."""
     given = old.get(_KEY)
     if given is None:
         return {_KEY: f"${{{variable}}}"} if is_needed and variable else {}
@@ -154,7 +154,7 @@ _NEEDED: Final = {_CUSTOM: _GENERATION, ANSWER_CORRECTNESS: _GENERATION, ANSWER_
 
 
 def moved_config(source: str | PathLike[str] | Mapping[str, Any] | None) -> tuple[dict[str, Any], list[str]]:
-    """Return graphrag-eval's config, a file or its content, as our sections, and sentences on what to know of it."""
+    """Convert graphrag-eval's config, given as a file or as its content, to our sections, with notes for the user."""
     file = None
     values: Any = source
     if source is not None and not isinstance(source, Mapping):

@@ -1,4 +1,4 @@
-"""Begins a project: asks an agent or reads its responses, and writes the config, a first dataset and a workflow."""
+"""Starts a project: asks an agent or reads its responses, and writes the config, a first dataset and a workflow."""
 
 import os
 import re
@@ -45,9 +45,9 @@ def repository_of(folder: Path) -> Path:
 
 
 def workflow(service: Service, folder: Path) -> tuple[Path, str, str]:
-    """Return the file of a workflow, its text, and what the user still has to do.
+    """Return the path of a CI workflow, its text, and what the user still has to do.
 
-    Files in the project's folder say how the agent's packages are installed.
+    The files in the project's folder, such as requirements.txt, decide how the agent's packages are installed.
     """
     root = repository_of(folder)
     below = folder.resolve().relative_to(root).as_posix()
@@ -69,7 +69,7 @@ def workflow(service: Service, folder: Path) -> tuple[Path, str, str]:
 
 
 def _install_line(folder: Path, root: Path, prefix: str) -> str:
-    """Return how the agent's packages and ours are installed, in the project's folder."""
+    """Return the command that installs the agent's packages and ours."""
     ours = "'graphrag-eval-lc[judges,report,stats]'"
     for where, up in ((folder, ""), (root, "../" * prefix.count("/"))):
         if (where / "requirements.txt").is_file():
@@ -100,14 +100,14 @@ gates:
 
 @dataclass(frozen=True, slots=True)
 class Proposal:
-    """The project file of an agent."""
+    """The content of a project file for an agent."""
 
     agent: str  # the spec of the agent, relative to the project's folder
-    findings: Sequence[ToolFinding] = ()  # what is known of its tools
+    findings: Sequence[ToolFinding] = ()  # what is known about its tools
     run: Mapping[str, Any] = field(default_factory=dict)  # further options of run
 
     def sections(self) -> dict[str, Any]:
-        """Return the sections of the config on steps, retrieval and capture, without empty ones."""
+        """Return the config sections on steps, retrieval and capture; empty sections are left out."""
         documents = [each for each in self.findings if each.gives == "documents"]
         named = [each for each in self.findings if each.reference_name and each not in documents]
         steps = {
@@ -138,7 +138,7 @@ class Proposal:
 
 
 def _needs_kind(finding: ToolFinding) -> bool:
-    """Return whether a tool returns rows under a name, or in a form, that does not say so."""
+    """Return whether a tool returns rows, and neither its name nor their form shows it."""
     if finding.gives != "rows":
         return False
     if not finding.has_media_type and SPARQL_QUERY in (finding.tool, finding.reference_name):
@@ -154,7 +154,7 @@ def _yaml_of(key: str, values: Mapping[str, Any], comments: Mapping[str, str] = 
 
 
 def _in_one_line(entry: Mapping[str, Any]) -> str:
-    """Return an entry of a mapping as YAML of one line, whatever its texts are."""
+    """Return an entry of a mapping as one line of YAML, even if its texts have line breaks."""
     for style in (None, '"'):  # in quotes a line break is written as \\n
         flow = yaml.safe_dump(
             entry, default_flow_style=True, default_style=style, allow_unicode=style is None, width=10**6
@@ -196,8 +196,8 @@ class BegunProject:
 
     folder: Path
     files: tuple[Path, ...]  # the files that were written
-    findings: tuple[ToolFinding, ...]  # what is known of the agent's tools
-    questions: int  # how many questions the dataset has that were drafted
+    findings: tuple[ToolFinding, ...]  # what is known about the agent's tools
+    questions: int  # how many drafted questions the dataset has
     notes: tuple[str, ...]  # what the user should know or do
     problems: tuple[str, ...]  # what went wrong with the agent's answers: sentences
 
@@ -230,7 +230,7 @@ def begin_project(
     findings = tool_findings(records, tools)
     run = {} if agent_key_env is None else {"agent_key_env": agent_key_env}
     proposal = Proposal(spec_from(agent, target), findings, run)
-    load_config(proposal.sections())  # refuses what could not be used
+    load_config(proposal.sections())  # raises an error if they cannot be used
     dataset, drafted = _dataset_text(records, proposal)
     config_schema, dataset_schema = CONFIG_SCHEMA_PATH, SCHEMA_PATHS["dataset"]
     files[target / PROJECT_FILE] = _COMPLETED_BY.format(name=config_schema.name) + proposal.text()

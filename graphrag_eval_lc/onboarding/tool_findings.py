@@ -1,4 +1,4 @@
-"""The tools of an agent: those that it has, what each returned, and how its steps would be compared."""
+"""Finds out about an agent's tools: which it has, what each returned, and how its steps would be compared."""
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -68,15 +68,15 @@ _MOST_KEYS = 50
 
 @dataclass(frozen=True, slots=True)
 class ToolFinding:
-    """What is known of a tool."""
+    """What is known about a tool."""
 
     tool: str
-    calls: int = 0  # how many of its calls were seen that did not fail
+    calls: int = 0  # how many of its calls succeeded
     gives: Gives = "unknown"  # what its outputs are; entities are rows with IRIs that a search by name found
     language: Language | None = None  # the query language of its argument, if one was seen
-    reference_name: str | None = None  # the name of the reference steps that it fulfils; None: its own
-    is_known: bool = False  # whether steps of its name have a kind already, so that nothing need be said of it
-    # how its outputs must be declared to be read, as in steps.outputs; None: they need not
+    reference_name: str | None = None  # the name of the reference steps that it fulfils; None: the tool's own name
+    is_known: bool = False  # whether steps of its name have a kind already, so that the config need not mention it
+    # how the config must declare its outputs, as in steps.outputs; None if it need not
     declared: Mapping[str, Any] | None = None
     form: str = ""  # what its outputs were read as, for people; empty if they were not
     note: str = ""  # what the user should know
@@ -84,7 +84,7 @@ class ToolFinding:
 
     @property
     def about(self) -> str:
-        """What was seen of it, in a few words."""
+        """A short description of what its calls returned."""
         if not self.calls:
             return f"not called yet; {self.note}" if self.note else "not called yet"
         gives = "text" if self.gives == "unknown" else self.gives
@@ -93,7 +93,7 @@ class ToolFinding:
 
 
 def tool_findings(responses: Iterable[Mapping[str, Any]], tools: Mapping[str, str] | None = None) -> list[ToolFinding]:
-    """Return what is known of each tool, in the order of their first calls; those that were not called last.
+    """Return what is known about each tool, in the order of the first calls. Tools that were not called are last.
 
     ``tools`` has the descriptions of the tools by name, if they are known.
 
@@ -142,7 +142,7 @@ def _seen(tool: str, steps: Sequence[Mapping[str, Any]]) -> ToolFinding:
 
 
 def _described(tool: str, description: str) -> ToolFinding:
-    """Return what the description of a tool suggests that was not called."""
+    """Guess from its description what a tool does that was not called."""
     if drafting_kinds(tool):
         return ToolFinding(tool, is_known=True)
     for language, name in _REFERENCE_NAMES.items():
@@ -170,9 +170,9 @@ def _is_documents(output: Any) -> bool:
 def _rows(
     outputs: Sequence[Any], *, may_be_single: bool
 ) -> tuple[list[SparqlResults] | None, Mapping[str, Any] | None]:
-    """Return the outputs as rows, and how that must be declared; None for rows if they cannot be read so.
+    """Read outputs as rows; return the rows, or None if they are not rows, and the declaration that this needs.
 
-    A number, a list of names or one object is only taken for rows if a query returned it.
+    A number, a list of names or one object counts as rows only if a query returned it (``may_be_single``).
     """
     for declared in (None, *_declarations(outputs)):
         try:
@@ -187,7 +187,7 @@ def _rows(
 
 
 def _declarations(outputs: Sequence[Any]) -> Iterator[Mapping[str, Any]]:
-    """Yield what could be declared: the paths in JSON that lead to arrays or objects, then the forms."""
+    """Yield declarations to try: the JSON paths that lead to arrays or objects, then the forms of rows."""
     try:
         first = parse_json(outputs[0]) if isinstance(outputs[0], str) else outputs[0]
     except (ValueError, RecursionError):
@@ -206,9 +206,9 @@ def _paths(value: Any, before: str, depth: int) -> Iterator[str]:
 
 
 def _lists_iris(outputs: Sequence[Any]) -> bool:
-    """Return whether half of the outputs or more are IRIs: each item of a JSON array, or each line of a text, has one.
+    """Return whether at least half of the outputs are lists of IRIs: each item of an array or line of a text has one.
 
-    What found nothing says so in a sentence, or is empty.
+    The others may be empty, or a sentence that nothing was found.
     """
     return 2 * sum(map(_is_list_of_iris, outputs)) >= len(outputs)
 

@@ -1,6 +1,6 @@
-"""A marked test goes in; a test of each question comes out, and a run's folder, report and gates at the end.
+"""The pytest plugin: makes a test of each question of a dataset, and at the end a run's folder, report and gates.
 
-pytest loads it by an entry point wherever this package is installed, so it imports nothing heavy until it is used.
+pytest loads it by an entry point if this package is installed, so it imports nothing heavy until it is used.
 """
 
 import pickle
@@ -30,11 +30,11 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Declare the marker, read the options, and prepare to keep what is asked if an option wants it."""
+    """Declare the marker, read the options, and prepare to record responses if an option asks for a run or gates."""
     for line in _MARKERS:
         config.addinivalue_line("markers", line)
     settings = keep_settings(config)
-    if settings.parts is not None:  # one of the processes that run the tests of pytest-xdist
+    if settings.parts is not None:  # a pytest-xdist worker
         from graphrag_eval_lc.pytest_plugin.session import keep_part
 
         keep_part(config, settings.parts)
@@ -46,12 +46,12 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_configure_node(node: Any) -> None:
-    """Hand the options to a process of pytest-xdist, whose current folder may be another one."""
+    """Pass the options to a pytest-xdist worker, whose current folder may differ."""
     node.workerinput[WORKER_KEY] = pickle.dumps(settings_of(node.config))
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """Make a test of each question, if a test is marked with a dataset."""
+    """If a test is marked with a dataset, make a test of each question."""
     marker = metafunc.definition.get_closest_marker(_MARKER)
     if marker is not None or _QUESTION in metafunc.fixturenames:
         from graphrag_eval_lc.pytest_plugin.datasets import parametrize
@@ -63,7 +63,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 def pytest_runtest_makereport(
     item: pytest.Item, call: pytest.CallInfo[None]
 ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-    """Show the scores and their reasons if a test that asked an agent fails."""
+    """Add the scores and their reasons to the output of a failed test that asked an agent."""
     report = yield
     callspec = getattr(item, "callspec", None)
     if report.failed and report.when == "call" and callspec is not None and _QUESTION in callspec.params:
@@ -75,7 +75,7 @@ def pytest_runtest_makereport(
 
 @pytest.fixture
 def graphrag_question(request: pytest.FixtureRequest) -> dict[str, Any]:
-    """The question of this test, of the dataset in @pytest.mark.graphrag_dataset: a dict with its template_id."""
+    """The question of this test from @pytest.mark.graphrag_dataset: a dict, with the template_id added."""
     from graphrag_eval_lc.pytest_plugin.datasets import asked_question
 
     return asked_question(request).as_dict()
@@ -83,10 +83,10 @@ def graphrag_question(request: pytest.FixtureRequest) -> dict[str, Any]:
 
 @pytest.fixture
 def graphrag_ask(request: pytest.FixtureRequest, graphrag_question: dict[str, Any]) -> "Asker":
-    """What asks an agent the question of this test and scores its answer; called with the agent it returns a dict.
+    """Asks an agent the question of this test and scores the answer: call it with the agent; it returns a dict.
 
-    The agent is a graph or another Runnable, a function, or the spec of one, as for run_benchmark; keywords such as
-    timeout=60 are those of run_benchmark. If the agent fails, the result has its error, and its scores are 0.
+    The agent is a graph or another Runnable, a function, or the spec of one. Keywords such as timeout=60 are those of
+    run_benchmark. If the agent fails, the result has its error, and its scores are 0.
     """
     from graphrag_eval_lc.pytest_plugin.asking import asker_of
 
@@ -95,11 +95,11 @@ def graphrag_ask(request: pytest.FixtureRequest, graphrag_question: dict[str, An
 
 @pytest.fixture
 def graphrag_aask(graphrag_ask: "Asker") -> "Callable[..., Awaitable[AskResult]]":
-    """The same as graphrag_ask, to be awaited in async tests."""
+    """The same as graphrag_ask, but awaited in async tests."""
     return graphrag_ask.aask
 
 
 def _runs_tests(config: pytest.Config) -> bool:
-    """Return whether pytest is to run tests, and not only to collect or to show something."""
+    """Return whether pytest runs tests, as opposed to only collecting them or showing something."""
     others = ("collectonly", "setuponly", "setupplan", "showfixtures", "show_fixtures_per_test", "markers")
     return not any(config.getoption(name, False) for name in others)

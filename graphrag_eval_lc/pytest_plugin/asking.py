@@ -1,4 +1,4 @@
-"""An agent goes in; the result of asking it the question of a test comes out, and what a failed test says of it."""
+"""Asks an agent the question of a test, returns the result, and explains it if the test fails."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -24,7 +24,7 @@ from graphrag_eval_lc.registry.metric_spec import error_key, reason_key
 from graphrag_eval_lc.registry.metrics import COST, ELAPSED_SEC, TOTAL_TOKENS, is_declared, metric_spec, own_metrics
 from graphrag_eval_lc.texts import on_one_line, shortened, visible
 
-# The options of run_benchmark that say how one question is asked; the marker says how it is scored.
+# The options of run_benchmark for asking one question. How it is scored is set by the marker.
 ASKING = (
     "input_fn", "answer_fn", "agent_config", "agent_key_env", "timeout", "max_retries", "retry_on", "capture",
 )  # fmt: skip
@@ -32,13 +32,13 @@ _SPENT = (TOTAL_TOKENS, ELAPSED_SEC, COST)
 
 
 class AskResult(dict[str, Any]):
-    """The result of a question, as in a run's ``results.jsonl``; every score of a failed one is 0.
+    """The result of a question, as in a run's ``results.jsonl``. If the question failed, each of its scores is 0.
 
-    A key that it does not have is an error that names the nearest.
+    A missing key raises an error that names the nearest one.
 
     Args:
         result: The result.
-        own: The metrics in it that evaluators returned.
+        own: The names of metrics that your evaluators returned.
 
     Example:
         >>> AskResult({"status": "error", "error": "away"})["steps_score"]
@@ -62,7 +62,7 @@ class AskResult(dict[str, Any]):
         raise KeyError(f"the result has no {key}. {nearest(key, near or list(self.scores_and_spent()) or list(self))}")
 
     def scores_and_spent(self) -> dict[str, float]:
-        """Return the scores, then tokens, seconds and cost, as plain numbers."""
+        """Return the scores, then tokens, seconds and cost, as floats by name."""
         keys = [*(key for key in self if self._is_score(key)), *_SPENT]
         values = {key: number(self.get(key)) for key in keys}
         return {key: value for key, value in values.items() if value is not None}
@@ -98,7 +98,7 @@ class Asker:
 
         Returns:
             The result: a dict with ``status``, ``actual_answer``, ``actual_steps``, the scores, such as
-            ``steps_score``, and their reasons. If the agent failed it has ``error``, and its scores are 0.
+            ``steps_score``, and their reasons. If the agent failed, it has ``error``, and its scores are 0.
 
         Raises:
             OptionError: An option does not exist, or has a wrong value.
@@ -119,18 +119,18 @@ class Asker:
             return self._ended(await self._aask(candidate, given))
 
     def _options(self, asking: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the options of a run of this question: those of the marker, and those of asking."""
+        """Return the options for a run of this one question: those of the marker, and those of this call."""
         __tracebackhide__ = True
         _refuse_unknown(asking)
         dataset = self._question.dataset
-        config = dataset.config.model_copy(update={"gates": []})  # which are of the whole run
+        config = dataset.config.model_copy(update={"gates": []})  # gates are checked on the whole run
         return {**dataset.scoring, "config": config, **asking}
 
     async def _aask(self, candidate: Any, options: Mapping[str, Any]) -> BenchmarkRun:
         return await arun_benchmark(candidate, [self._question.alone()], progress="off", **options)
 
     def _begun(self, agent: Any, options: Mapping[str, Any]) -> Any:
-        """Note that the question is asked, and return the agent."""
+        """Record that the question is being asked, and return the loaded agent."""
         __tracebackhide__ = True
         CheckedOptions(**options)
         candidate = _named(agent, self._item.config)
@@ -142,7 +142,7 @@ class Asker:
 
     @contextmanager
     def _noting_why(self) -> Iterator[None]:
-        """Note why there is no answer, if it is not the agent that failed."""
+        """Record why there is no answer if something other than the agent failed."""
         __tracebackhide__ = True
         try:
             yield
@@ -153,7 +153,7 @@ class Asker:
             raise
 
     def _ended(self, asked: BenchmarkRun) -> AskResult:
-        """Keep what came of it, and note its scores for the reports of pytest."""
+        """Record the result, and add its scores to pytest's reports."""
         if self._part is not None:
             self._part.end(self._run, self._question, asked)
         given = AskResult(asked.results[0], own_metrics(asked.aggregates["micro"]))
@@ -165,11 +165,11 @@ class Asker:
 
 
 def asker_of(request: pytest.FixtureRequest) -> Asker:
-    """Return what asks the question of the test that wants it."""
+    """Return the Asker for the test that requests the fixture."""
     item = cast("pytest.Item", request.node)
     question = question_of(item)
-    assert question is not None  # the fixture of the question has seen to it
-    if _ASKED in item.stash:  # a test that is run again
+    assert question is not None  # because the fixture graphrag_question has run
+    if _ASKED in item.stash:  # the test is re-run
         del item.stash[_ASKED]
     return Asker(item, question, part_of(request.config))
 
@@ -191,7 +191,7 @@ def _refuse_unknown(options: Mapping[str, Any]) -> None:
 
 
 def _named(agent: Any, config: pytest.Config) -> Any:
-    """Return what a spec names, loaded once in a session; anything else, and other specs, as they are."""
+    """Load the agent that ``FILE.py:NAME`` or ``module:NAME`` names, once in a session; return others unchanged."""
     __tracebackhide__ = True
     if not isinstance(agent, str) or "://" in agent or ":" not in agent:
         return agent
@@ -208,7 +208,7 @@ def _named(agent: Any, config: pytest.Config) -> Any:
 
 
 def _shorten(problem: BaseException) -> None:
-    """Leave out the frames of this package if an error explains itself."""
+    """Remove the frames of this package from the traceback of an error that explains itself."""
     if isinstance(problem, GraphRAGEvalError):
         problem.__traceback__ = None
 
@@ -218,7 +218,7 @@ _MOST_STEPS = 10
 
 
 def add_failure_text(item: pytest.Item, report: pytest.TestReport) -> None:
-    """Add to the text of a failed test what its question scored, and why; JUnit files have that text too."""
+    """Add the scores of the question, and their reasons, to the text of a failed test, which JUnit files include."""
     result = result_of(item)
     if result is None:
         return
@@ -231,7 +231,7 @@ def add_failure_text(item: pytest.Item, report: pytest.TestReport) -> None:
 
 
 def failure_lines(result: AskResult) -> Iterator[str]:
-    """Yield the lines of a result: the question, its error and answer, its scores, and the steps that do not fit."""
+    """Yield the lines about a result: the question, its error and answer, its scores, and the unmatched steps."""
     yield f"{_short(result['template_id'])}/{_short(result['question_id'])}: {_short(result['question_text'])}"
     if "error" in result:
         yield f"error: {_short(result['error'])}"

@@ -1,4 +1,4 @@
-"""The datasets of marked tests: what a marker names is read once, and a test is made of each of its questions."""
+"""Reads the datasets that marked tests name, each once, and makes a test of each question."""
 
 import copy
 import hashlib
@@ -37,8 +37,7 @@ class MarkedDataset:
     templates: Sequence[Template]
     selected: Sequence[tuple[Template, Question]]  # the questions that the marker selects, with their templates
     selection: Selection
-    # how responses are scored, by the names of the options of run_benchmark: the config, loaded, and evaluators and
-    # models if the marker has some
+    # how responses are scored, as options of run_benchmark: the loaded config, and the marker's evaluators and models
     scoring: Mapping[str, Any]
     name: str | None  # the name of the run's folder, if the marker has one
 
@@ -63,7 +62,7 @@ class AskedQuestion:
 
     @property
     def id(self) -> str:
-        """The text in brackets behind the test's name: template and question."""
+        """The text in brackets after the test's name: template and question."""
         return f"{self.template['template_id']}/{self.question['id']}"
 
     def as_dict(self) -> dict[str, Any]:
@@ -72,13 +71,13 @@ class AskedQuestion:
         return {"template_id": self.template["template_id"], **own}
 
     def alone(self) -> Template:
-        """Return the template with this question alone."""
+        """Return the template with only this question."""
         return cast("Template", {**self.template, "questions": [self.question]})
 
 
 @dataclass(frozen=True, slots=True)
 class MarkedRun:
-    """What one test asks, with one set of its other parameters."""
+    """The run that a test belongs to: all questions of one test function with one set of its other parameters."""
 
     test: str  # the test's node id, without brackets
     variant: str  # its other parameters, as in the test's brackets; empty if it has none
@@ -86,12 +85,12 @@ class MarkedRun:
 
     @property
     def key(self) -> str:
-        """Unlike that of any other run of the session, and the same in each process."""
+        """A key that is unique in the session, and the same in each process."""
         return hashlib.sha256(f"{self.test}[{self.variant}]".encode("utf-8", "backslashreplace")).hexdigest()[:16]
 
     @property
     def name(self) -> str:
-        """The marker's name, else that of the test, with the variant."""
+        """The name in the marker, otherwise that of the test, with the variant."""
         return "-".join(filter(None, (self.dataset.name or self.test.rpartition("::")[2], self.variant)))
 
 
@@ -104,7 +103,7 @@ def parametrize(metafunc: pytest.Metafunc, marker: pytest.Mark | None) -> None:
     has_question = _QUESTION in metafunc.fixturenames
     own = [each for each in metafunc.definition.own_markers if each.name == "graphrag_dataset"]
     if not has_question and not own:
-        return  # of a marked module or class, and it wants no question
+        return  # the marker is on its module or class, and this test does not use a question
     try:
         if marker is None:
             what = f"the test takes {_QUESTION} or graphrag_ask, and is marked with no dataset"
@@ -139,7 +138,7 @@ def question_of(item: pytest.Item) -> AskedQuestion | None:
 def run_of(item: pytest.Item, question: AskedQuestion) -> MarkedRun:
     """Return the run that a test with a question belongs to."""
     whole = str(item.callspec.id)  # type: ignore[attr-defined]
-    escaped = question.id.encode("unicode_escape").decode("ascii")  # as pytest writes what is not ASCII
+    escaped = question.id.encode("unicode_escape").decode("ascii")  # as pytest escapes other characters
     parts = (part for text in (question.id, escaped) for part in (f"-{text}", f"{text}-") if part in whole)
     part = next(parts, None)
     variant = "" if part is None else whole.replace(part, "", 1)
@@ -200,12 +199,12 @@ def _refuse_unknown(given: Mapping[str, Any]) -> None:
 def _templates(
     source: Any, folder: Path, config: pytest.Config, scored_by: EvaluationConfig, config_source: Any
 ) -> tuple[Path | None, Sequence[Template]]:
-    """Return the file and the templates of a dataset, read and checked once in a session with the same config."""
+    """Return the file and the templates of a dataset; for each config it is read and checked once in a session."""
     path = _found(source, folder, config) if isinstance(source, str | PathLike) else None
     known = config.stash.setdefault(_READ, {})
     if path is not None and path in known and known[path][0] == scored_by:
         return path, known[path][1]
-    # An agent that a test names may register step kinds; then the question is checked once more before it is asked.
+    # The agent may register step kinds when it is loaded; then the question is checked again before it is asked.
     read = check_dataset(source if path is None else path, scored_by, config_source).usable(lacks_kinds=True)
     for note in read.notes:
         config.issue_config_time_warning(pytest.PytestWarning(visible(note)), stacklevel=2)
@@ -215,7 +214,7 @@ def _templates(
 
 
 def _found(source: str | PathLike[str], folder: Path, config: pytest.Config) -> Path:
-    """Return a file that is named relative to the folder of the test, else to the root folder."""
+    """Return a file whose path is relative to the folder of the test, or otherwise to pytest's root folder."""
     places = [folder / source, config.rootpath / source]
     return next((place for place in places if place.exists()), places[0])
 
@@ -225,9 +224,9 @@ def _config_source(source: Any, folder: Path, config: pytest.Config) -> ConfigSo
 
 
 def _check_gates(scoring: Mapping[str, Any], settings: Settings, templates: Sequence[Template]) -> None:
-    """Refuse gates on metrics that there are not, before anything is asked.
+    """Refuse gates on unknown metrics before anything is asked.
 
-    A gate of the options may be about a template of another dataset; that is checked once all are known.
+    A gate in pytest's options may be about a template of another dataset, so templates are checked when all are known.
     """
     ids = {str(template["template_id"]) for template in templates}
     here = [gate for gate in gates_given(settings) if gate.template is None or gate.template in ids]

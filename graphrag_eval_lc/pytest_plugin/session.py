@@ -1,4 +1,4 @@
-"""What the processes of a session ask is kept as it ends; its runs, gates and lines in the terminal come out."""
+"""Records each response of a pytest session when it ends, and at the end makes its runs, gates and summary."""
 
 import shutil
 import tempfile
@@ -42,7 +42,7 @@ _NOT_ASKED = (GraphRAGEvalError, KeyboardInterrupt, SystemExit, pytest.exit.Exce
 
 
 class Part:
-    """What this process asks."""
+    """Records on disk what this process asks."""
 
     def __init__(self, folder: Path, config: pytest.Config) -> None:
         self._is_private = not settings_of(config).open_files
@@ -57,13 +57,13 @@ class Part:
     # --- the hooks of pytest ---
 
     def pytest_itemcollected(self, item: pytest.Item) -> None:
-        """Note a run, whether or not its tests are deselected later."""
+        """Record a run, even if its tests are deselected later."""
         if (question := _asked_of(item)) is not None:
             run = run_of(item, question)
             self._collected.setdefault(run.key, run)
 
     def pytest_collection_finish(self, session: pytest.Session) -> None:
-        """Write which runs there are, and which questions are to be asked."""
+        """Write the plan: the runs, and the questions that will be asked."""
         for item in session.items:
             if (question := _asked_of(item)) is not None:
                 self._select(run_of(item, question), question)
@@ -96,7 +96,7 @@ class Part:
             journal.close()
 
     def _dataset_file(self, run: MarkedRun) -> str:
-        """Return the dataset's file, an absolute path or the name of one in the folder of this process."""
+        """Return the dataset's file: an absolute path, or a file name in this process's folder."""
         if run.dataset.path is not None:
             return str(run.dataset.path.absolute())
         return self._write(f"{run.key}.dataset.json", run.dataset.templates).name
@@ -111,8 +111,8 @@ class Part:
     def begin(
         self, item: pytest.Item, run: MarkedRun, question: AskedQuestion, agent: Any, options: Mapping[str, Any]
     ) -> None:
-        """Note that a question is being asked, which stays so if the process is killed meanwhile."""
-        if _asked_of(item) is None:  # by request.getfixturevalue, which nobody sees beforehand
+        """Record that a question is being asked, so that it is known if the process is killed meanwhile."""
+        if _asked_of(item) is None:  # the test used request.getfixturevalue, so the plan does not have it
             self._select(run, question)
             self._write_plan()
         if run.key not in self._journals:
@@ -125,13 +125,13 @@ class Part:
         self._add(run, question, status="error", begun=True)
 
     def end(self, run: MarkedRun, question: AskedQuestion, asked: BenchmarkRun) -> None:
-        """Keep the response to a question and its result."""
+        """Record the response to a question, and its result."""
         self._add(run, question, status="success", response=asked.responses[0], result=asked.results[0])
         if asked.judges is not None and "judges" not in self._records[run.key]:
             self._write_record(run, {**self._records[run.key], "judges": asked.judges})
 
     def broke_off(self, run: MarkedRun, question: AskedQuestion, problem: BaseException) -> None:
-        """Note why a question was not answered: the test ended first, and it failed; or it was not asked at all."""
+        """Record why a question has no answer: the test ended first, so it failed; or it was not asked at all."""
         if isinstance(problem, _NOT_ASKED):
             self._add(run, question, status="error", left_out=True)
             return
@@ -155,13 +155,13 @@ def _asked_of(item: pytest.Item) -> AskedQuestion | None:
 
 
 def _asked_in_turn(record: dict[str, Any]) -> dict[str, Any]:
-    """Return a run's record without how many are asked at once, which pytest decides."""
+    """Return a run's record without the concurrency, which pytest decides."""
     limits = {name: value for name, value in record.get("limits", {}).items() if name != "max_concurrency"}
     return {**record, "limits": limits}
 
 
 def keep_part(config: pytest.Config, folder: Path) -> None:
-    """Keep what this process asks in a separate folder below that of the session."""
+    """Record what this process asks in its own folder below that of the session."""
     workerinput = getattr(config, "workerinput", {})
     part = Part(folder / str(workerinput.get("workerid", "main")), config)
     config.stash[_PART] = part
@@ -169,7 +169,7 @@ def keep_part(config: pytest.Config, folder: Path) -> None:
 
 
 def part_of(config: pytest.Config) -> Part | None:
-    """Return where this process keeps what it asks; None if no option wants it kept."""
+    """Return the recorder of this process; None if no option needs one."""
     return config.stash.get(_PART, None)
 
 
@@ -177,7 +177,7 @@ _GOOD = (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED)
 
 
 class SessionRuns:
-    """The runs of a session, as a plugin of pytest."""
+    """Makes the runs of a session: a pytest plugin of the process that the user started."""
 
     def __init__(self, config: pytest.Config, settings: Settings) -> None:
         self._config = config
@@ -238,7 +238,7 @@ class SessionRuns:
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_xdist_node_collection_finished(self) -> None:
-        """The same, if the processes of pytest-xdist collect."""
+        """Do the same if pytest-xdist workers collect the tests."""
         self._check_templates()
 
     def _check_templates(self) -> None:
@@ -256,12 +256,12 @@ class SessionRuns:
 
     @pytest.hookimpl(trylast=True)
     def pytest_sessionfinish(self, session: pytest.Session, exitstatus: int) -> None:
-        """Put together what was asked, once; a gate that is not passed fails the session."""
+        """Make the runs from what all processes recorded; a gate that is not passed fails the session."""
         if self._parts is None:
             return
         try:
             self._finish(session, exitstatus)
-        except Exception as problem:  # what pytest has to say of the tests is still to be printed
+        except Exception as problem:  # pytest must still print its own summary
             what = str(problem) if isinstance(problem, GraphRAGEvalError) else f"{type(problem).__name__}: {problem}"
             kept = "" if self._settings.output is None else f" What was asked is in {self._shown(self._parts)}."
             self._problems.append(f"The run could not be put together: {what}{kept}")
@@ -279,7 +279,7 @@ class SessionRuns:
         folders = folders_of(runs, output or self._parts / "runs")
         self._is_unchecked = bool(self._gates) and not any(run.plan["selected"] for run in runs)
         if output is not None and self._settings.overwrite and runs and output not in folders:
-            # Of a session in which this was the only run.
+            # The files are from an earlier session, in which there was only one run.
             RunFolder(output, is_private=not self._settings.open_files).clear()
         for run, folder in zip(runs, folders, strict=True):
             asked = asked_records(run, is_interrupted=is_interrupted)
@@ -303,7 +303,7 @@ class SessionRuns:
             self._finished.append(finished)
 
     def _remove_parts(self) -> None:
-        """Remove what is no longer needed, also a folder that was made for nothing."""
+        """Remove the recorded parts, and the output folder if it is empty."""
         assert self._parts is not None
         shutil.rmtree(self._parts, ignore_errors=True)
         if self._lock is not None:
@@ -311,7 +311,7 @@ class SessionRuns:
         folder = self._settings.output
         while self._made is not None and folder is not None and folder.is_relative_to(self._made):
             try:
-                folder.rmdir()  # which an empty one alone allows
+                folder.rmdir()  # fails unless the folder is empty
             except OSError:
                 return
             folder = folder.parent
@@ -333,7 +333,7 @@ class SessionRuns:
             terminalreporter.write_line(visible(without_commands(masked_text(text))), **markup)
 
     def _shown(self, folder: Path) -> Path:
-        """Return a folder as seen from the current one, if it is below it."""
+        """Return a folder relative to the current one, if it is inside it."""
         here = self._config.invocation_params.dir
         return folder.relative_to(here) if folder.is_relative_to(here) else folder
 
@@ -354,7 +354,7 @@ class SessionRuns:
 
 
 def _stopped(session: pytest.Session, exitstatus: int, left_out: int) -> Mapping[str, Any] | None:
-    """Return why a session ended before its time, as run.json says it; None if it did not."""
+    """Return why a session ended early, in the form of run.json; None if it did not."""
     if exitstatus == pytest.ExitCode.INTERRUPTED:
         why = session.shouldstop or session.shouldfail
         reason = "max_failures" if "failure" in str(why) else "interrupted"

@@ -1,4 +1,4 @@
-"""The options of the plugin, on the command line and in pytest's ini file; this imports nothing but pytest."""
+"""The options of the pytest plugin, on the command line and in pytest's ini file; imports nothing but pytest."""
 
 import pickle
 from dataclasses import dataclass, field
@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 import pytest
 
-# The options by their names, each with its help and the placeholder of its value; the ini file has the same.
+# The options by name, each with its help and the placeholder of its value. The ini file has the same names.
 _OPTIONS = {
     "output": (
         "A folder for the run, as graphrag-eval-lc run writes one, with its report. Several tests: a folder in it "
@@ -40,17 +40,16 @@ _LISTS = ("fail_under", "fail_over")
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """What the options say; paths are absolute."""
+    """The values of the options; paths are absolute."""
 
     output: Path | None = None  # the folder for the runs; None: nothing is written
     fail_under: list[str] = field(default_factory=list)  # gates such as steps_score=0.9
     fail_over: list[str] = field(default_factory=list)  # gates such as elapsed_sec.p95=30
-    config: Path | None = None  # the configuration of datasets whose marker names none
+    config: Path | None = None  # the configuration for markers that name none
     label: str | None = None
     overwrite: bool = False  # whether earlier runs in the folder are replaced
-    open_files: bool = False  # whether the umask decides who may read what is made, and not its owner alone
-    # the folder in which the processes of pytest-xdist keep what they ask; None in the process that the user
-    # started
+    open_files: bool = False  # whether the umask decides who may read new files; otherwise only their owner may
+    # the folder in which a pytest-xdist worker records what it asks; None in the process that the user started
     parts: Path | None = None
 
     @property
@@ -81,7 +80,7 @@ def add_options(parser: pytest.Parser) -> None:
 
 
 def keep_settings(config: pytest.Config) -> Settings:
-    """Read the options, or in a process of pytest-xdist what it was given, and keep them for ``settings_of``."""
+    """Read the options, or in a pytest-xdist worker those that it received, and store them for ``settings_of``."""
     given = getattr(config, "workerinput", {}).get(WORKER_KEY)
     settings = _read(config) if given is None else pickle.loads(given)
     config.stash[_KEY] = settings
@@ -89,17 +88,17 @@ def keep_settings(config: pytest.Config) -> Settings:
 
 
 def change_settings(config: pytest.Config, settings: Settings) -> None:
-    """Replace the settings that are kept."""
+    """Replace the stored settings."""
     config.stash[_KEY] = settings
 
 
 def settings_of(config: pytest.Config) -> Settings:
-    """Return the settings that are kept."""
+    """Return the stored settings."""
     return config.stash[_KEY]
 
 
 def _read(config: pytest.Config) -> Settings:
-    """Read the options: paths are relative to the current folder on the command line, else to that of the ini file."""
+    """Read the options. Paths on the command line are relative to the current folder, others to the ini file's."""
     values: dict[str, Any] = {}
     for key in (name.replace("-", "_") for name in _OPTIONS):
         on_command_line = config.getoption(f"graphrag_{key}")
