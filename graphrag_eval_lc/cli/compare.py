@@ -1,4 +1,4 @@
-"""The command ``compare``: whether a change helped, and where; its tables and gates."""
+"""The command ``compare``, with its tables and gates."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
@@ -34,17 +34,17 @@ from graphrag_eval_lc.run_folder import RESULTS_FILE, RUN_FILE
 from graphrag_eval_lc.run_store import Baseline, baseline_in, latest_run
 from graphrag_eval_lc.texts import counted, listed, shortened
 
-# Its tables are wider than those of other commands.
+# The width of tables if the output is not a terminal; those of other commands are narrower.
 _PLAIN_WIDTH = 150
-# On a terminal that is narrower the tables leave out some columns.
+# On narrower terminals the tables leave out some columns.
 _WIDE = 120
-# So that "no evidence" and "cannot tell" take two lines.
+# The width of the verdict on narrow terminals: "no evidence" and "cannot tell" then have two lines.
 _NARROW_VERDICT = 8
 _SHOWN_REASON = 160
 
 
 def print_comparison(view: ComparisonView, *, show: int) -> None:
-    """Print verdicts, gates, at most ``show`` flipped questions of each run, the metrics, and how sure that is."""
+    """Print verdicts, gates, at most ``show`` flipped questions of each run, the metrics, and how certain they are."""
     console = output_console(_PLAIN_WIDTH)
     for pair in view.pairs:
         console.print(data_text(f"{pair.headline}.", "bold"))
@@ -81,7 +81,7 @@ def _metrics_table(pair: PairView, *, is_wide: bool) -> Table:
         show_edge=False,
         padding=(0, 1) if is_wide else 0,
     )
-    # On narrow terminals the verdict folds before the names do; numbers never do.
+    # On narrow terminals the verdict wraps before the names do; numbers never wrap.
     table.add_column("Metric", overflow="fold", max_width=36)
     of_both = ("A", letter, f"{letter} − A", "Interval", "p")
     headings = ("n", *of_both, "p (Holm)", "d_z", "Won/tied/lost") if is_wide else (*of_both, "W/T/L")
@@ -251,16 +251,16 @@ def compare(
     """
     given_runs: list[RunSource] = [*runs]
     if against is not None:
-        given_runs.insert(0, _chosen_baseline(against, baseline, runs, metrics or (), is_told=not as_json))
+        given_runs.insert(0, _chosen_baseline(against, baseline, runs, metrics or (), on_stdout=not as_json))
     elif baseline is not None:
-        given_runs.insert(0, last_baseline(baseline, runs, is_told=not as_json))
+        given_runs.insert(0, last_baseline(baseline, runs, on_stdout=not as_json))
     if len(given_runs) < 2:
         hint = "Write: compare RUN_A RUN_B. With --baseline RUN_A or --against first one is enough."
         raise OptionError("only one run is given to compare", hint=hint)
     drops = gates_of_option("max-drop", max_drop or (), confident=confident)
     regression: list[GateConfig] = []
     if fail_on_regression:
-        # A number alone is the limit if the effect decides.
+        # A number without a metric is the limit for --fail-on-regression if the effect decides.
         allowed = next((gate.max_drop for gate in drops if gate.metric is None), DEFAULT_MAX_DROP)
         drops = [gate for gate in drops if gate.metric is not None]
         regression = [GateConfig(regression=allowed, confident=confident)]
@@ -271,7 +271,7 @@ def compare(
         *gates_of_option("max-drop-per-template", max_drop_per_template or (), confident=confident),
         *gates_of_option("max-lost", max_lost or ()),
     ]
-    read_gates(given, has_baseline=True)  # names that are declared are checked before a run is read
+    read_gates(given, has_baseline=True)  # declared names are checked before a run is read
     for path in (csv, html):
         check_writable(path)
     files = CiFiles.of(summary)
@@ -280,7 +280,7 @@ def compare(
     # Names are checked before anything is printed.
     gates = comparison.gate_results(given)
     try:
-        gates += comparison.gate_results(configured)  # those of a configuration, else those in each run's record
+        gates += comparison.gate_results(configured)  # the gates of a configuration, otherwise those in each run.json
     except ConfigError as problem:
         if config is not None:
             locate(problem, config)
@@ -310,30 +310,33 @@ def compare(
         raise typer.Exit(code)
 
 
-def last_baseline(folder: Path, others: Sequence[Path], *, is_told: bool) -> Path:
-    """Return the folder of the baseline: that run, or the last run of a folder that is not compared with it."""
+def last_baseline(folder: Path, others: Sequence[Path], *, on_stdout: bool) -> Path:
+    """Return the baseline's folder: ``folder`` if it is a run, otherwise the last completed run in it.
+
+    The ``others``, which are compared with the baseline, are skipped. Without ``on_stdout`` the choice goes to stderr.
+    """
     if (folder / RUN_FILE).is_file() or (folder / RESULTS_FILE).is_file():
         return folder
     found: Path = latest_run(folder, but=others).path
-    say(f"The baseline is {found}, the last completed run in {folder}.", err=not is_told)
+    say(f"The baseline is {found}, the last completed run in {folder}.", err=not on_stdout)
     return found
 
 
 def _chosen_baseline(
-    against: str, folder: Path | None, runs: Sequence[Path], metrics: Sequence[str], *, is_told: bool
+    against: str, folder: Path | None, runs: Sequence[Path], metrics: Sequence[str], *, on_stdout: bool
 ) -> Baseline:
-    """Return the run of a folder, by default of that which the first run is in, that ``--against`` chooses."""
+    """Return the run that ``--against`` chooses from a folder; by default the folder that the first run is in."""
     place = folder or runs[0].absolute().parent
     metric = next((metric for metric in metrics if not metric_spec(metric).is_spent), None)
     found: Baseline = baseline_in(place, runs[0], against, metric=metric, but=runs)
     paths = listed([str(run.path) for run in found.runs], 3)
     pooled = f" ({counted(len(found.runs), 'run')} of one commit, pooled)" if len(found.runs) > 1 else ""
-    say(f"The baseline is {paths}{pooled}.", err=not is_told)
+    say(f"The baseline is {paths}{pooled}.", err=not on_stdout)
     return found
 
 
 def _origins(comparison: RunComparison, path: Path | None, config: EvaluationConfig | None) -> Iterator[str]:
-    """Say which configurations have gates."""
+    """Yield sentences on which configurations have gates."""
     if config is not None:
         yield f"{_checked(len(config.gates), str(path))}, and none of run.json."
         return

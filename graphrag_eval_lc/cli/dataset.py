@@ -1,4 +1,4 @@
-"""The commands on datasets: drafting, importing, validating, notes of readers, and the JSON Schemas of the formats."""
+"""The commands on datasets: ``validate``, and ``dataset draft``, ``import``, ``notes`` and ``schema``."""
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -204,7 +204,7 @@ def import_dataset(
 
 
 def refresh_state(dataset: Path) -> Path:
-    """Return the file of results next to a dataset with which a command resumes, and say that it does."""
+    """Return the file next to a dataset that holds results of a stopped command; if it exists, say that it resumes."""
     state = dataset.with_name(dataset.name + STATE_SUFFIX)
     if state.exists():
         tell(f"Resuming: results of an earlier command are in {state}.")
@@ -213,9 +213,9 @@ def refresh_state(dataset: Path) -> Path:
 
 @contextmanager
 def showing_progress(what: str) -> Iterator[Callable[[int, int], None]]:
-    """Yield a function that shows on standard error how many are done, of how many."""
+    """Show a progress bar on standard error, and yield the function that updates it: done, total."""
     console = DataConsole(stderr=True)
-    if not console.is_terminal:  # where older versions of rich end a bar that shows nothing with an empty line
+    if not console.is_terminal:  # older versions of rich would end an invisible bar with an empty line
         yield lambda done, total: None
         return
     parts = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
@@ -261,7 +261,7 @@ def notes(notes: Path, dataset: Path, write: bool = False, labels: Path | None =
         say(f"Wrote {counted(count, 'label')} to {labels}. Next: graphrag-eval-lc judge agreement {labels} -c CONFIG")
 
 
-# If more questions have no response, only the first are shown.
+# At most this many questions without a response are listed.
 _MOST_UNANSWERED = 10
 _FIRST_UNANSWERED = 3
 

@@ -1,4 +1,4 @@
-"""The command ``doctor``: checks what a run needs, lists plugins, and finds secrets in the files of runs."""
+"""The command ``doctor``: checks what a run needs; or lists plugins, or finds secrets in the files of runs."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -116,7 +116,7 @@ _OWN = "graphrag-eval-lc"
 
 
 def print_plugins(config: Path | None, *, show_all: bool) -> None:
-    """Print the plugins that are loaded, those of the config too, and what each adds."""
+    """Print the loaded plugins, including those of the config, and what each adds."""
     load_config(config, has_llm=True, has_embeddings=True)
     console = output_console()
     sources = {name: plugin_of(name, function) for name, function in registered_now().items()}
@@ -130,7 +130,10 @@ def print_plugins(config: Path | None, *, show_all: bool) -> None:
 
 
 def _tables(sources: Mapping[str, str], show_all: bool) -> Iterator[tuple[str, Sequence[str], Iterable[Sequence[str]]]]:
-    """Yield the title, the columns and the rows of each table, those of plugins first; ``sources`` are by name."""
+    """Yield title, columns and rows of each table, that of plugins first.
+
+    ``sources`` maps the names of everything registered to the plugin that registered it.
+    """
     metrics = [_metric_row(metric.spec, sources[f"metric {key}"]) for key, metric in metrics_of_users.items()]
     metrics += [_metric_row(spec, _OWN) for spec in BUILT_IN if show_all]
     yield "Metrics", ("metric", "title", "unit", "better", "plugin"), metrics

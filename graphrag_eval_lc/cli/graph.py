@@ -28,7 +28,7 @@ from graphrag_eval_lc.texts import counted
 
 
 class SplitBy(StrEnum):
-    """What stays whole in a part; the lowest version of typer knows no Literal."""
+    """What --split keeps together in one part; an enum, because the lowest version of typer does not know Literal."""
 
     template = "template"
     value = "value"
@@ -232,7 +232,7 @@ def proxy(
 
 @contextmanager
 def replayed(calls: Path | None, name: str) -> Iterator[None]:
-    """Replay the agent's calls during a run; the environment variable has the address."""
+    """Replay the agent's SPARQL calls during a run; the variable ``name`` is set to the address of the proxy."""
     if calls is None:
         yield
         return
@@ -255,7 +255,7 @@ def _report(server: ReplayProxy) -> None:
 
 
 def _lint_files() -> Any:
-    """Return the module that lints, which needs rdflib."""
+    """Import the module that lints, which needs rdflib."""
     try:
         from graphrag_eval_lc.graph import lint_files
     except ImportError as problem:
@@ -266,7 +266,7 @@ def _lint_files() -> Any:
 def _graph_config(
     config: Path | None, endpoint: str | None, graph: Path | None, vocabulary: Path | None = None
 ) -> GraphConfig:
-    """Return the section ``graph``, overridden by the command line."""
+    """Return the config's section ``graph``, overridden by the command line."""
     settings = load_config(config, has_llm=True, has_embeddings=True).graph
     if endpoint is not None and graph is not None:
         raise OptionError("--endpoint and --graph exclude each other", hint="Use one of them.")

@@ -1,4 +1,4 @@
-"""The commands that begin a project: ``init``, and ``migrate`` for one of graphrag-eval."""
+"""The commands that start a project: ``init``, and ``migrate`` for a project of graphrag-eval."""
 
 import json
 import shlex
@@ -22,7 +22,7 @@ _LANGGRAPH_FILE = Path("langgraph.json")
 
 
 class Service(StrEnum):
-    """Whose workflow is written."""
+    """The CI services that a workflow can be written for."""
 
     GITHUB = "github"
     GITLAB = "gitlab"
@@ -74,7 +74,7 @@ def init(
         overwrite=overwrite,
         agent_key_env=agent_key_env,
     )
-    for line in _told(begun, asked=bool(questions or responses)):
+    for line in _summary(begun, asked=bool(questions or responses)):
         say(line)
     for problem in begun.problems:
         tell(f"Warning: {problem}.")
@@ -83,7 +83,7 @@ def init(
 
 
 def _agent_here(is_asked: bool) -> str:
-    """Return the agent if none is named: the graph of ``langgraph.json``, otherwise what the user types."""
+    """Return the agent if the user named none: the graph in ``langgraph.json``, otherwise the answer to a prompt."""
     try:
         found = json.loads(_LANGGRAPH_FILE.read_text(encoding="utf-8")).get("graphs")
     except (OSError, ValueError, AttributeError):
@@ -99,7 +99,7 @@ def _agent_here(is_asked: bool) -> str:
     raise OptionError(what, hint=hint)
 
 
-def _told(begun: BegunProject, *, asked: bool) -> Iterator[str]:
+def _summary(begun: BegunProject, *, asked: bool) -> Iterator[str]:
     """Yield what was found and written, and the next steps."""
     if begun.findings:
         yield "The agent's tools:"
@@ -158,12 +158,12 @@ def migrate(
         --output -o DIR: The folder to write graphrag_eval.yaml to.
         --worst (min 0): How many differences to show.
     """
-    with warnings.catch_warnings(record=True) as told:
+    with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", GraphRAGEvalWarning)
         found = convert(
             dataset, responses, config=config, published=tuple(published or ()), output_dir=output, overwrite=overwrite
         )
-    for warning in told:
+    for warning in caught:
         tell(f"Warning: {warning.message}")
     if as_json:
         print_json(found.document())

@@ -1,4 +1,4 @@
-"""The commands of ``judge``: answers in a table judged, the judge compared with people, and its certificate."""
+"""The commands ``judge answers``, ``judge agreement`` (with labels of people) and ``judge certify``."""
 
 from collections.abc import Sequence
 from contextlib import closing
@@ -69,9 +69,9 @@ def certified(
     overwrite: bool,
     is_quiet: bool,
 ) -> tuple[Certifying, AnswerJudge]:
-    """Judge altered answers and show the progress; what was judged is cached next to the output.
+    """Judge altered answers and show the progress; the judge's answers are cached next to the output.
 
-    With a plan nothing is asked or written.
+    With a ``plan`` (``--dry-run``) nothing is sent or written.
     """
     path = output.with_name(f"{output.name}.cache.jsonl")
     if plan is None:
@@ -101,7 +101,7 @@ def certified(
 
 
 def tell_cost(judged: JudgedTable, judge: AnswerJudge) -> None:
-    """Print how many answers were judged now, and what that cost."""
+    """Print how many answers this command judged, and what they cost."""
     if not judged.asked:
         if judged.cells:
             say("All of these answers had been judged before; --overwrite asks again.")
@@ -126,7 +126,7 @@ def tell_errors(judged: JudgedTable) -> None:
 
 
 class _Progress:
-    """Shows the progress of judging as that of a run: an answer is a question of it."""
+    """Shows the progress of judging like that of a run, with an answer in the role of a question."""
 
     def __init__(self, observer: Observer, max_concurrency: int) -> None:
         self._observer = observer
@@ -142,7 +142,6 @@ class _Progress:
         self._observer(RunEvent("response_ended", fields))
 
 
-# The longer names are graphrag-eval's.
 JudgeConfig = Annotated[
     Path | None,
     option(
@@ -176,7 +175,7 @@ def answers(
         --output -o FILE: The file to write.
     """
     table = read_table(input_file)
-    answers_in(table)  # before a model is needed
+    answers_in(table)  # reports mistakes in the table before a model is needed
     judge = answer_judge(config)
     judged = judged_table(table, judge, is_quiet=quiet, output=output, overwrite=overwrite)
     say(f"Wrote {counted(len(judged.cells), 'row')} to {output}.")

@@ -27,7 +27,7 @@ from graphrag_eval_lc.texts import visible
 _SHOWS_ALL: Final = "graphrag_eval_lc.help_all"
 _DEFAULT: Final = "DEFAULT"
 _OF_FILE: Final = "DEFAULT_MAP"  # what click calls the source of a value of the project file
-# What graphrag-eval calls options of ``judge answers``.
+# graphrag-eval's names of the options of ``judge answers``.
 _OPTION_NAMES: Final = {
     "--input-tsv-file-path": "--input",
     "--output-tsv-file-path": "--output",
@@ -37,13 +37,13 @@ _FIRST_SENTENCE = re.compile(r"[.;]\s")
 
 
 class Command(TyperCommand):
-    """A command whose function is loaded when it is called, or its own help is shown.
+    """A command whose function is loaded only when it is called, or when its help is shown.
 
-    ``--help`` shows the options without a panel, with the first sentence of each; ``--help-all`` shows all in full.
+    ``--help`` shows the options without a panel, each with its first sentence. ``--help-all`` shows all in full.
     """
 
     def load(self) -> None:
-        """Load the function, and take over its options and its help."""
+        """Load the function, and use its options and its help."""
         module, _, name = vars(self.callback)["place"].partition(":")
         app = typer.Typer(add_completion=False)
         app.command()(getattr(import_module(f"graphrag_eval_lc.cli.{module}"), name))
@@ -62,11 +62,11 @@ class Command(TyperCommand):
         return super().parse_args(ctx, [f"{_OPTION_NAMES.get(name, name)}{sign}{value}" for name, sign, value in parts])
 
     def invoke(self, ctx: Any) -> Any:
-        """Call the command, unless its options exclude each other or would write the same file."""
+        """Call the command; refuse options that exclude each other or would write the same file."""
         _override_the_file(ctx)
         names = {each.name: max(each.opts, key=len) for each in self.params}
         refuse_conflicts(_given(ctx), ctx.params, command=self.name, called=lambda name: names.get(name, name))
-        # Paths are texts here with older versions of typer.
+        # With older versions of typer, paths are strings here.
         files = {name: Path(ctx.params[name]) for name in WRITTEN if ctx.params.get(name)}
         for one, other in combinations(files, 2):
             if files[one].resolve() == files[other].resolve():
@@ -75,7 +75,7 @@ class Command(TyperCommand):
         return ctx.invoke(self.run, **ctx.params)
 
     def format_help(self, ctx: Any, formatter: Any) -> None:
-        """Show the help: in short, or in full."""
+        """Show the short help, or the full help for ``--help-all``."""
         if any(map(_is_rare, self.params)) and not ctx.meta.get(_SHOWS_ALL):
             params: list[Any] = self.params
             for each in params:
@@ -90,7 +90,7 @@ def _is_rare(option: Any) -> bool:
 
 
 def _help_all(rare: int) -> list[Any]:
-    """Return the option ``--help-all`` of a command with rare options; of another one, none."""
+    """Return the option ``--help-all`` in a list if a command has rare options; otherwise an empty list."""
     shown = f"Show every option in full, including {rare} less common ones."
 
     def command(
@@ -109,13 +109,13 @@ def _show_all(ctx: typer.Context, is_wanted: bool) -> None:
     if is_wanted and not ctx.resilient_parsing:
         ctx.meta[_SHOWS_ALL] = True
         text = ctx.get_help()
-        if text:  # without rich; with it, it is printed by now
+        if text:  # typer without rich returns the text; with rich it was printed already
             say(text)
         raise typer.Exit
 
 
 def _given(ctx: Any) -> dict[str, str]:
-    """Return where each option comes from that is not left at its default, by its name in Python."""
+    """Return the source (command line, project file, …) of each option that is not at its default, by Python name."""
     sources = {name: getattr(ctx.get_parameter_source(name), "name", _DEFAULT) for name in ctx.params}
     empty: tuple[Any, ...] = (None, (), [])
     return {
@@ -126,7 +126,7 @@ def _given(ctx: Any) -> dict[str, str]:
 
 
 def _override_the_file(ctx: Any) -> None:
-    """Drop options of the project file that an option of the command line excludes, or that need a missing one."""
+    """Reset options of the project file that an option on the command line excludes, or that need a missing option."""
     given = _given(ctx)
     for one, other, _ in EXCLUDING:
         of_file = [name for name in (one, other) if given.get(name) == _OF_FILE]
@@ -146,8 +146,8 @@ def _reset(ctx: Any, name: str) -> None:
     ctx.set_parameter_source(name, type(ctx.get_parameter_source(name))[_DEFAULT])
 
 
-# The panels of --help, in the order of work: for each command its module and function, and the first sentence of its
-# help. They are repeated here so that --help does not load the commands.
+# The panels of --help, in the order in which users need them: for each command its module and function, and the first
+# sentence of its help. The sentences are repeated here so that --help does not load the commands.
 _COMMANDS: Final = {
     "Start": {
         "demo": ("run:demo", "Run the built-in agent over a Nordic power grid and show which steps fail."),
@@ -216,15 +216,15 @@ _OTHER_NAMES: Final = {
 
 
 class Commands(TyperGroup):
-    """A group of commands; messages on wrong arguments make visible what they quote."""
+    """A group of commands; messages about wrong arguments escape invisible characters that they quote."""
 
     def list_commands(self, ctx: Any) -> list[str]:
-        """Return the commands in the order of the table above, which typer's groups do not keep."""
+        """Return the commands in the order of the table above; typer's own groups would not keep it."""
         order = {names.partition(" ")[0]: None for found in _COMMANDS.values() for names in found}
         return sorted(self.commands, key=[*order, *self.commands].index)
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
-        """Return the command; an unknown one is refused with the one that was probably meant."""
+        """Return the command; refuse an unknown one with the name that was probably meant."""
         name = args[0] if args else ""
         if name and self.get_command(ctx, name) is None and not name.startswith("-"):
             found = get_close_matches(name.lower(), self.list_commands(ctx), n=1)
@@ -234,12 +234,12 @@ class Commands(TyperGroup):
         return super().resolve_command(ctx, args)
 
     def make_context(self, *args: Any, **options: Any) -> Any:
-        """Read the text before the command."""
+        """Read the options before the command."""
         with _visible_usage_errors():
             return super().make_context(*args, **options)
 
     def invoke(self, ctx: Any) -> Any:
-        """Read the command's arguments, and run it."""
+        """Run the command."""
         with _visible_usage_errors():
             return super().invoke(ctx)
 
@@ -249,7 +249,7 @@ def _visible_usage_errors() -> Iterator[None]:
     try:
         yield
     except Exception as problem:
-        # Newer versions of typer bring their own click, so its classes are not at one place.
+        # Newer versions of typer include their own copy of click, so its classes cannot be imported from one place.
         text_of = getattr(problem, "format_message", None)
         if text_of is not None:
             vars(problem)["format_message"] = lambda: visible(text_of())
@@ -302,7 +302,7 @@ def options(
     debug: bool = typer.Option(False, "--debug", help="Show the traceback of an error."),
     version: bool = typer.Option(False, "--version", callback=_print_version, is_eager=True, help="Show the version."),
 ) -> None:
-    """Accept the options before the command; ``main`` reads ``--debug`` itself."""
+    """Declare the options before the command; ``main`` reads ``--debug`` itself."""
     del debug, version
 
 
@@ -322,7 +322,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         _exit(ending.code)
     except Exception as problem:
         if debug:
-            sys.excepthook = _show_traceback  # now, as typer puts its own there
+            sys.excepthook = _show_traceback  # set here, because typer has set its own
             raise
         if isinstance(problem, GraphRAGEvalError):
             tell(f"Error: {problem}")
@@ -336,13 +336,13 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 def _show_traceback(kind: type[BaseException], problem: BaseException, frames: TracebackType | None) -> None:
-    """Show a traceback as Python does, without control sequences."""
+    """Show a traceback like Python's, without control sequences."""
     tell("".join(traceback.format_exception(kind, problem, frames)).rstrip())
 
 
 def _exit(code: object) -> NoReturn:
     """Exit, even if an agent left a task behind that refuses to end."""
-    # Only commands that ran an agent have loaded it, and --help need not wait for asyncio.
+    # Only commands that ran an agent have loaded asyncio, and --help must not wait for it.
     loop = sys.modules.get("graphrag_eval_lc.event_loop.loop")
     if loop is not None and loop.has_stuck_tasks():
         sys.stdout.flush()

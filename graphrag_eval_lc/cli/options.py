@@ -1,4 +1,4 @@
-"""Options that commands share, each declared once; those of runs and scoring are the fields of their models."""
+"""Declares options: those that commands share, those in a command's docstring, and those from option models."""
 
 import inspect
 import json
@@ -33,20 +33,20 @@ SELECTING: Final = ("template_ids", "question_ids", "answered_only")
 
 
 def option(names: str, text: str, metavar: str | None = None, panel: str | None = None, **more: Any) -> Any:
-    """Declare an option for typer: its names with spaces between them, such as ``--output -o``, and what it does.
+    """Declare an option for typer: its names separated by spaces, such as ``--output -o``, and what it does.
 
-    The short help shows the first sentence. Options in a panel are rare: only ``--help-all`` shows them.
+    The short help shows the first sentence. Options in a panel are rare, so only ``--help-all`` shows them.
     """
     return typer.Option(*names.split(), help=text, metavar=metavar, rich_help_panel=panel, **more)
 
 
 def complete_metric(incomplete: str) -> list[str]:
-    """Complete the name of a metric of questions; those of retrieval and of plugins are unknown before a run."""
+    """Complete the name of a metric; those of retrieval and of plugins are unknown before a run."""
     return [spec.key for spec in aggregated_metrics("questions") if spec.key.startswith(incomplete)]
 
 
 def complete_measure(incomplete: str) -> list[str]:
-    """Complete the last of several measures of retrieved ids, separated by commas."""
+    """Complete the last name in a comma-separated list of measures."""
     closed, comma, last = incomplete.rpartition(",")
     return [f"{closed}{comma}{name}" for name in MEASURES if name.startswith(last)]
 
@@ -99,9 +99,10 @@ def with_options(*models: Any, only: Collection[str] | None = None) -> Callable[
     """Declare the options of a command: those that its docstring lists, and the fields of option models.
 
     A docstring lists them under ``Options:``, the rare ones under the names of their panels: ``--output -o FILE: …``,
-    ``--show (min 0): …``, ``run RUN_DIR: …`` for an argument, and ``reference --dataset: …`` for a parameter of another
-    name. Types and defaults are those of the function's parameters. ``only`` has the fields that are options. The
-    panels come in their order, in each the command's own options first. A parameter of a field's name replaces it.
+    ``--show (min 0): …``, ``run RUN_DIR: …`` for an argument, and ``reference --dataset: …`` if the parameter has
+    another name than the option. Types and defaults are those of the function's parameters. ``only`` limits the fields
+    that become options. In each panel the command's own options come first. A parameter with the name of a field
+    replaces the field.
     """
 
     def declared(function: F) -> F:
@@ -127,7 +128,7 @@ def with_options(*models: Any, only: Collection[str] | None = None) -> Callable[
 
 
 def _listed_options(doc: str) -> tuple[str, dict[str, Any]]:
-    """Return the help of a command without its options, and these by the names of their parameters."""
+    """Split a command's docstring into its help and its options, the latter by the names of their parameters."""
     text, _, rest = doc.partition("\nOptions:\n")
     panel: str | None = None
     entries: list[tuple[str, str | None]] = []
@@ -153,7 +154,7 @@ def _listed_options(doc: str) -> tuple[str, dict[str, Any]]:
 
 
 def _documented(parameter: inspect.Parameter, listed: dict[str, Any]) -> inspect.Parameter:
-    """Return a parameter of a command with what its docstring says; options that are shared are annotated with it."""
+    """Annotate a parameter of a command with the option in its docstring, or with the shared option of its name."""
     if get_origin(parameter.annotation) is Annotated:
         return parameter
     name = parameter.name if parameter.name in listed else parameter.name.removesuffix("s")  # --metric, repeated
@@ -162,7 +163,7 @@ def _documented(parameter: inspect.Parameter, listed: dict[str, Any]) -> inspect
 
 
 def keywords(model: Any, given: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a command's options as keywords of Python for a model, without those that were not given."""
+    """Return a command's options as keyword arguments for a model, without those that were not given."""
     return {
         name: given[name] if cli.converts is None else cli.converts(given[name])
         for name, (_, cli) in cli_options(model).items()
@@ -176,7 +177,7 @@ def option_name(name: str, cli: Cli) -> str:
 
 
 def _parameter(name: str, field: Any, cli: Cli, names: Mapping[str, str], is_common: bool) -> inspect.Parameter:
-    # The description calls other options by their names in Python.
+    # The field's description uses the Python names of other options.
     text = cli.help or _NAME.sub(lambda found: names.get(found[1], found[1]), field.description)
     kind, default = _type_of(field, cli), field.default if cli.default is OF_FIELD else cli.default
     if default == ():
@@ -198,7 +199,7 @@ def _type_of(field: Any, cli: Cli) -> Any:
         return list[str]
     if any(get_origin(kind) is PathLike for kind in kinds):
         return Path
-    return next((kind for kind in kinds if kind in _SCALARS), str)  # a literal is a text
+    return next((kind for kind in kinds if kind in _SCALARS), str)  # a Literal is a string
 
 
 def load_named_plugins(names: Iterable[str] | None) -> None:
@@ -218,5 +219,5 @@ def measure_names(given: Iterable[str] | None) -> list[str] | None:
 
 
 def comma_separated(given: Iterable[str]) -> list[str]:
-    """Return the single values of an option that may be repeated, and list several with commas."""
+    """Return the values of an option that may be repeated, and may have several values separated by commas."""
     return [value.strip() for values in given for value in values.split(",") if value.strip()]

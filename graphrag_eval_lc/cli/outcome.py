@@ -1,4 +1,4 @@
-"""Runs a benchmark with its progress, and prints its results or its plan."""
+"""What ``run``, ``demo`` and ``score`` share: runs a benchmark with its progress, and prints results or the plan."""
 
 import sys
 from collections import Counter
@@ -48,12 +48,12 @@ _MOST_NAMED = 20
 
 
 def measuring_config(config: Path | None, measures: Sequence[str] | None) -> ConfigSource:
-    """Return a command's config with the measures of ``--measures``; None leaves those of the config."""
+    """Return a command's config with the measures of ``--measures``; None keeps those of the config."""
     return config if measures is None else with_measures(load_config(config), measures)
 
 
 def gates_of_a_run(fail_under: Sequence[str] | None, fail_over: Sequence[str] | None) -> list[GateConfig]:
-    """Return the gates of ``--fail-under`` and ``--fail-over``; their names are checked with those of the config."""
+    """Return the gates of ``--fail-under`` and ``--fail-over``; the run checks their names with those of the config."""
     return [*gates_of_option("fail-under", fail_under or ()), *gates_of_option("fail-over", fail_over or ())]
 
 
@@ -66,15 +66,15 @@ class Shown:
     has_report: bool = True  # whether its report is written into its folder
     as_json: bool = False  # whether a JSON document is printed instead of the tables
     files: CiFiles = field(default_factory=CiFiles)  # the files for continuous integration
-    is_quiet: bool = False  # whether the warnings of the run are still to be printed
-    is_scored_again: bool = False  # whether the run was only scored now, so that this command cannot resume it
+    is_quiet: bool = False  # whether the warnings of the run still have to be printed
+    is_scored_again: bool = False  # whether this command only scored the run, so that it cannot resume it
     is_live: bool = False  # whether the report is shown during the run
 
 
 def run_and_show(agent: Any, dataset: Path, shown: Shown, **options: Any) -> None:
     """Run a benchmark and print its results; if it was interrupted, also the command that resumes it."""
     try:
-        # Agents may print anything, and may close or replace the streams.
+        # Agents may print anything, and may close or replace standard output and error.
         with (
             kept_output(),
             redirect_stdout(sys.stderr) if shown.as_json else nullcontext(),
@@ -92,7 +92,7 @@ def run_and_show(agent: Any, dataset: Path, shown: Shown, **options: Any) -> Non
 
 
 def show_run(run: BenchmarkRun, shown: Shown) -> None:
-    """Print the tables of a run and where its files are."""
+    """Print the tables of a run and the paths of its files."""
     gates = run.gate_results()
     if run.regression is not None:
         gates.append(run.regression)
@@ -146,7 +146,7 @@ def _print_run(run: BenchmarkRun, shown: Shown) -> None:
 
 
 def _has_written(run: BenchmarkRun, gates: Sequence[GateResult], shown: Shown) -> bool:
-    """Write the files for continuous integration; a problem does not end the command, because the run is paid for."""
+    """Write the files for CI; return whether that worked. An error does not end the command: the run is paid for."""
     try:
         for warning in shown.files.write(run, gates, most_questions=shown.worst):
             tell(f"Warning: {warning}")
@@ -217,7 +217,7 @@ def show_judging_plan(plan: RequestPlan | None) -> None:
 
 
 def _command(folder: Path | None) -> str:
-    """Return the command that resumes this run: the same without ``--overwrite``, and with the run's folder."""
+    """Return the command that resumes this run: the same command, without ``--overwrite`` and with the run's folder."""
     given = [each for each in sys.argv[1:] if each != "--overwrite"]
     names_folder = any(each.startswith(("-o", "--output")) for each in given)
     output = [] if names_folder or folder is None else ["--output", str(folder)]

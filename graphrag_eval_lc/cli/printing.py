@@ -1,4 +1,4 @@
-"""How commands print: texts without control sequences, messages with secrets masked, JSON; and exit codes."""
+"""How commands print (without control sequences, secrets masked, as JSON), and their exit codes."""
 
 import shlex
 import shutil
@@ -15,11 +15,11 @@ EXIT_FINDINGS = 1
 EXIT_ERROR = 2
 EXIT_NOTHING = 3
 EXIT_INTERRUPTED = 130
-# By the signal that ended the run; without one of these it was Ctrl-C.
+# Exit codes by the signal that ended the run; without one of these signals it was Ctrl-C.
 EXITS_BY_SIGNAL: Final = {"SIGHUP": 129, "SIGTERM": 143}
 
 _PROGRAM: Final = "graphrag-eval-lc"
-# If the output is not a terminal, rich would wrap tables at 80 columns.
+# The width if the output is not a terminal; rich would wrap tables at 80 columns.
 _PLAIN_WIDTH = 140
 
 
@@ -29,9 +29,9 @@ def output_console(plain_width: int = _PLAIN_WIDTH) -> DataConsole:
 
 
 def say(text: str, *, err: bool = False, keeps_lines: bool = True) -> None:
-    """Print a text, which may have data in it, without control sequences and commands of CI systems."""
+    """Print a text that may contain data, without control sequences and without commands of CI systems."""
     stream = sys.stderr if err else sys.stdout
-    if stream is not None:  # a program without a console has none
+    if stream is not None:  # a program without a console has no stream
         stream.write(f"{without_commands(visible(text, keeps_lines=keeps_lines))}\n")
         stream.flush()
 
@@ -50,7 +50,7 @@ def print_json(value: Any) -> None:
 
 
 def command_line(*arguments: str) -> str:
-    """Return a command that users can copy: with the path of the program if no shell finds it by its name."""
+    """Return a command that users can copy, with the program's path if the shell would not find it by name."""
     called = Path(sys.argv[0])
     program = [_PROGRAM]
     if shutil.which(_PROGRAM) is None and called.name == _PROGRAM:

@@ -1,4 +1,4 @@
-"""The project file: ``--config`` finds it, and its section ``run`` has the defaults of a command's options."""
+"""Finds the project file graphrag_eval.yaml, whose section ``run`` has the defaults of a command's options."""
 
 import json
 from collections.abc import Collection, Iterator, Mapping
@@ -15,7 +15,7 @@ from graphrag_eval_lc.config.loading import error_in_run, project_file, run_sect
 from graphrag_eval_lc.errors import OptionError
 
 _OF_DOCTOR = ("agent", "dataset", "output", "agent_key_env", "input_fn")
-# Which options of a command are looked up in the section; None: all of them.
+# Which options of each command are read from the section ``run``; None: all of them.
 _LOOKED_UP: Mapping[str, Collection[str] | None] = {
     "run": None,
     "validate": ("dataset",),
@@ -29,7 +29,7 @@ _HELP = "A YAML or JSON file with the configuration; by default graphrag_eval.ya
 
 
 def _config_or_project_file(ctx: typer.Context, value: Path | None) -> Path | None:
-    if ctx.resilient_parsing:  # a shell completes a line
+    if ctx.resilient_parsing:  # a shell asks for completions
         return value
     path = value or project_file()
     if path is None:
@@ -44,7 +44,7 @@ def _config_or_project_file(ctx: typer.Context, value: Path | None) -> Path | No
 
 Config = Annotated[
     Path | None,
-    # It comes before all other options, as those take their defaults from it.
+    # It is read before all other options, because it has their defaults.
     typer.Option(
         "--config",
         "-c",
@@ -67,7 +67,7 @@ Dataset = Annotated[
 
 
 def needed_for_run(config: Path | None, *, agent: str | None, dataset: Path | None) -> tuple[str, Path]:
-    """Return the agent and the dataset of a run."""
+    """Return the agent and the dataset of a run; raise an OptionError that shows how to name what is missing."""
     if agent is None and dataset is None and config is None:
         hint = (
             "To begin a project here: graphrag-eval-lc init --agent my_agent.py:agent. Or name both: graphrag-eval-lc "
@@ -80,7 +80,7 @@ def needed_for_run(config: Path | None, *, agent: str | None, dataset: Path | No
 
 
 def needed_dataset(config: Path | None, dataset: Path | None) -> Path:
-    """Return the dataset of a command."""
+    """Return the dataset of a command; raise an OptionError that shows how to name it if it is missing."""
     if dataset is None:
         raise _missing("dataset", "its file to the command", "questions.yaml", config)
     return dataset
@@ -94,7 +94,7 @@ def _missing(what: str, option: str, value: str, config: Path | None) -> OptionE
 def new_run_folder(config: Path | None, shard: str | None = None) -> Path:
     """Return a new folder, named by the time, in the folder that ``run.output`` of a config names.
 
-    The name has the shard, such as ``3/16``, too, because others may begin in the same second.
+    The name also has the shard, such as ``3/16``, because other shards may begin in the same second.
     """
     parent = None if config is None else run_section(config).get(_OUTPUT)
     if parent is None:
@@ -108,7 +108,7 @@ def new_run_folder(config: Path | None, shard: str | None = None) -> Path:
 def _defaults(
     ctx: typer.Context, path: Path, section: Mapping[str, Any], only: Collection[str] | None
 ) -> Iterator[tuple[str, Any]]:
-    """Yield the defaults of the command's options, by their names in Python, that the section ``run`` has."""
+    """Yield the Python name and the value of each option of a command that the section ``run`` sets."""
     options: dict[str, Any] = {
         name: option
         for option in ctx.command.get_params(ctx)
@@ -125,14 +125,14 @@ def _defaults(
             raise error_in_run(path, f"unknown option {key!r:.80} of run", hint, str(key))
         if value is None:
             continue
-        given = value  # as the command line would have it
+        given = value  # in the form of the command line
         if isinstance(value, dict):
             given = json.dumps(value)
         elif option.multiple:
             given = [*map(str, value)] if isinstance(value, list) else [str(value)]
         try:
             option.process_value(ctx, given)
-        except Exception as problem:  # newer versions of typer bring their own click, and its classes
+        except Exception as problem:  # newer versions of typer include a copy of click with its own classes
             text = getattr(problem, "message", None)
             if text is None:
                 raise
@@ -142,6 +142,6 @@ def _defaults(
 
 
 def _names_of(option: Any) -> list[str]:
-    """Return the names of an option in the section: as on the command line, without dashes in front."""
+    """Return the keys of an option in the section: its names on the command line, without leading dashes."""
     names = [name[2:].replace("-", "_") for name in option.opts if name.startswith("--")]
     return names or [option.name]

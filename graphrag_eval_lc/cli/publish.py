@@ -1,4 +1,4 @@
-"""The command ``publish``: scores at the traces of another tool."""
+"""The command ``publish``, which sends scores to the traces in another tool."""
 
 from pathlib import Path
 from typing import Annotated

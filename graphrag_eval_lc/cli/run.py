@@ -1,4 +1,4 @@
-"""The commands that ask an agent: run, and demo with the agent of the package."""
+"""The commands that run an agent: ``run``, and ``demo`` with the package's own agent."""
 
 import json
 from functools import partial
@@ -103,7 +103,7 @@ def run(
     load_named_plugins(plugins)
     folder = output if output is not None else new_run_folder(config, options["shard"])
     if options["baseline"] is not None:
-        options["baseline"] = last_baseline(options["baseline"], [folder], is_told=not as_json)
+        options["baseline"] = last_baseline(options["baseline"], [folder], on_stdout=not as_json)
     options["agent_config"] = _agent_config(options["agent_config"], recursion_limit)
     given: dict[str, Any] = {
         **keywords(RunOptions, options),
@@ -126,7 +126,7 @@ def _capture(
     keep_messages: bool,
     redact: str | None,
 ) -> dict[str, Any]:
-    """Return the handler's options of the command line; the config's section has the others."""
+    """Return the capture options that the command line sets; the config's section ``capture`` has the others."""
     tools = None if retrieval_documents is None else comma_separated(retrieval_documents)
     if tools == []:
         raise OptionError("--retrieval-documents names no tool", hint="Write --retrieval-documents docs, or all.")

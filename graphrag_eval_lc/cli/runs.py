@@ -1,4 +1,4 @@
-"""The commands on runs that ended: ``report`` writes one's report, ``runs`` lists a folder of them or its trend."""
+"""The commands on finished runs: ``report`` writes a report, ``runs`` lists the runs in a folder or their trend."""
 
 import contextlib
 import os
@@ -157,7 +157,7 @@ def recovered(folder: Path, *, is_quiet: bool = False) -> None:
 
 @contextlib.contextmanager
 def _silent_stderr() -> Iterator[None]:
-    """Hide what a browser, another process with the same stderr, writes as it starts."""
+    """Hide what a browser writes to our stderr when it starts."""
     kept = os.dup(2)
     try:
         with Path(os.devnull).open("wb") as nothing:

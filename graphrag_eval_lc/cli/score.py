@@ -1,4 +1,4 @@
-"""The commands on responses that exist: ``score``, ``merge`` of the parts of a run, and ``import-traces``."""
+"""The commands on existing responses: ``score``, ``merge`` for the parts of a run, and ``import-traces``."""
 
 import shlex
 from collections import Counter
@@ -97,7 +97,7 @@ def score(
 
 
 def _check_folder(dataset: Path, output: Path | None) -> None:
-    """Refuse what is not the folder of a run, to be scored in place."""
+    """Refuse to score in place what is not the folder of a run."""
     if output is not None and dataset.is_dir():
         hint = "Leave --output out, or copy the folder and score the copy."
         raise OptionError("the folder of a run is scored in place", path=dataset, hint=hint)
@@ -107,7 +107,7 @@ def _check_folder(dataset: Path, output: Path | None) -> None:
 
 
 def _refuse_others(where: str, options: Mapping[str, Any], model: type[ScoreOptions | ScoreRunOptions]) -> None:
-    """Refuse the options that were given and are not those of a model."""
+    """Refuse given options that are not fields of a model."""
     others = {name: cli for each in (ScoreOptions, ScoreRunOptions) for name, (_, cli) in cli_options(each).items()}
     given = [name for name in others if options[name] and name not in model.model_fields]
     _refuse(sorted(option_name(name, others[name]) for name in given), where)
@@ -228,7 +228,7 @@ def import_traces(traces: Path, output: Path, dataset: Path | None = None, overw
             count["warnings"] += bool(response.get("capture_warnings"))
             yield json_line(response)
         if not count["responses"]:
-            raise nothing_read(reading, traces)  # before the file of before is replaced
+            raise nothing_read(reading, traces)  # raised before an earlier file is replaced
 
     replace_file(output, lines())
     for warning in reading.warnings:

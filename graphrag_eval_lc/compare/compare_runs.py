@@ -200,7 +200,7 @@ def _pair(
     a, b, template_ids = pairing.a, pairing.b, pairing.template_ids()
     number_of_templates = len(set(template_ids.values()))
     flips: tuple[Flip, ...] = ()
-    # Of what was spent nearly every question differs.
+    # What was spent differs in nearly every question, so it has no flips.
     if main in values and not metric_spec(main).is_spent:
         flips = flips_between(a.results, b.results, values[main], template_ids, metric_spec(main))
     questions = tuple(

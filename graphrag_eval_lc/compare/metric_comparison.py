@@ -215,7 +215,7 @@ def p_values_note(main: str | None, metrics: Iterable[MetricComparison]) -> str:
     level = _level(max((each.chosen_from for each in shown), default=1))
     levels = f"The interval of {main} is at {level}, others are" if main else f"Intervals are at {level}, or"
     found = [each.number_of_templates for each in shown if each.verdict != "no evidence"]
-    # The questions of the only template count each for itself, which is said elsewhere.
+    # With only one template, each question is a cluster; another text says so.
     few = min((number for number in found if 1 < number < FEW_FOR_SKEWED), default=0)
     rare = f" If others change far more than these {few} templates, p-values are too small." if few else ""
     return (

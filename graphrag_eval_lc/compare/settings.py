@@ -73,7 +73,7 @@ def changed_settings(before: Mapping[str, Any], after: Mapping[str, Any]) -> lis
 def _setting(section: Mapping[str, Any], key: str) -> Any:
     """Return the part of a setting that changes scores."""
     value = section.get(key)
-    if key == "judges":  # concurrency and retries change no score
+    if key == "judges":  # only the engine changes scores, not concurrency or retries
         return {"engine": JudgesConfig().engine, **(value if isinstance(value, Mapping) else {})}["engine"]
     return value or None if key == "prices" else value
 

@@ -225,7 +225,7 @@ def with_question_ids(by_id: Mapping[Any, Any]) -> list[Any]:
 
 
 def old_keys(values: Any) -> Finding | None:
-    """Return the mistake, and how to convert the dataset, if questions have the keys of older datasets; else None."""
+    """Return the mistake, and how to convert the dataset, if questions have the keys of older datasets."""
     templates = [each for each in (values if isinstance(values, list) else [values]) if isinstance(each, Mapping)]
     inside = [each for template in templates if isinstance(part := template.get("questions"), list) for each in part]
     # Records with nl_question alone can be imported.
