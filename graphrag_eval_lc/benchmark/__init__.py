@@ -1,1 +1,1 @@
-"""The benchmark: questions to responses at speed, scored and written to a run's folder."""
+"""The benchmark: runs questions through an agent, scores the responses and writes them to a run's folder."""

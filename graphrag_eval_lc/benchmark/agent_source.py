@@ -1,4 +1,4 @@
-"""Which source an agent was made from: digests of its files, and of the functions that are in no file."""
+"""Digests of an agent's source files, and of its functions without a file, so that a resumed run notices changes."""
 
 import ast
 import contextlib
@@ -34,19 +34,19 @@ _FRAMEWORKS = ("langchain", "langgraph")  # their objects are searched for funct
 _HOLDERS = (partial, MethodType, staticmethod, classmethod, property, CellType, list, tuple, set, frozenset, dict)
 _MOST_OBJECTS = 20_000
 _MOST_ITEMS = 1_000  # of a collection; longer ones are data
-# The digest of each file when its module was first seen, by the module's name, with its spec: the code in memory may be
-# older than the file.
+# By module name: the module's spec and the digest of its file when it was first seen. Code in memory may be older than
+# the file.
 _first_seen: dict[str, tuple[object, str]] = {}
 
 
 class AgentSource(NamedTuple):
     """What an agent was made from.
 
-    Source is the file or module that the agent's spec names, and every file of the project that it imports, also inside
-    of functions. The project is the folder of that file or package, those of ``PYTHONPATH`` and the current one. For an
-    agent made in Python it is the files that define its functions, graph nodes and tools, with what they import; a
-    function without a file (in a notebook, at a prompt) has a digest of its code and of the texts and numbers that it
-    uses. Installed packages do not count.
+    The source is the file or module that the agent's spec names, and every file of the project that it imports, even
+    inside functions. The project is the folder of that file or package, the folders in ``PYTHONPATH`` and the current
+    folder. For an agent made in Python, the source is the files that define its functions, graph nodes and tools, with
+    their imports. A function without a file (in a notebook or at a prompt) has a digest of its code and of the texts
+    and numbers that it uses. Installed packages do not count.
     """
 
     digests: Mapping[str, str]
@@ -54,7 +54,7 @@ class AgentSource(NamedTuple):
 
 
 def source_of(agent: Agent, functions: Iterable[object] = ()) -> AgentSource:
-    """Return the source of an agent, which is the same in each process.
+    """Return the source of an agent, with the same digests in every process.
 
     Example:
         >>> import asyncio
@@ -94,11 +94,11 @@ class _Walk:
         self._names: set[str] = set()  # of modules
 
     def note(self, name: str, content: str | bytes) -> None:
-        """Note what has a name."""
+        """Note the digest of some content under a name."""
         self.found.setdefault(name, set()).add(_sha256(content))
 
     def add_module(self, module: ModuleType | None) -> None:
-        """Add the file of a module, and of the modules of the project that it imports."""
+        """Add the file of a module, and the files of the project's modules that it imports."""
         waiting = [(module.__name__, str(module.__package__ or ""))] if module is not None else []
         while waiting:
             name, package = waiting.pop()
@@ -127,17 +127,17 @@ class _Walk:
                     waiting += [(each, str(getattr(sys.modules.get(each), "__package__", ""))) for each in names]
 
     def add_objects(self, objects: Iterable[object]) -> None:
-        """Add what defines objects, and what they consist of."""
+        """Add the source of objects, and of the objects to which they refer."""
         waiting, seen = list(objects), dict[int, object]()
         while waiting and len(seen) < _MOST_OBJECTS:
             thing = waiting.pop()
             if id(thing) not in seen and not isinstance(thing, str | bytes | int | float | None):
-                seen[id(thing)] = thing  # which keeps it, and its id
+                seen[id(thing)] = thing  # keeps it alive, so that its id stays unique
                 with contextlib.suppress(Exception):  # objects may raise anything when they are looked at
                     waiting += self._parts_of(thing)
 
     def _parts_of(self, thing: Any) -> Iterable[object]:
-        """Add what defines an object, and return the objects that it consists of."""
+        """Add the source of an object, and return the objects to which it refers."""
         kind = thing if isinstance(thing, type) else type(thing)
         if isinstance(thing, FunctionType):
             return self._parts_of_function(thing)
@@ -169,7 +169,9 @@ class _Walk:
             names = [name for each in _codes(code) for name in each.co_names]
             used |= {name: function.__globals__[name] for name in names if name in function.__globals__}
             for name in used.keys() - set(_rebound_names(code)):
-                if isinstance(used[name], str | bytes | int | float | tuple | frozenset):  # others may be its state
+                if isinstance(
+                    used[name], str | bytes | int | float | tuple | frozenset
+                ):  # other values may be changing state
                     self.note(f"{module}:{name}", _plain_text(masked_values({name: used[name]})))
         return [*used.values(), getattr(function, "__wrapped__", None)]
 
@@ -178,7 +180,7 @@ class _Walk:
 
 
 def _imported(tree: ast.Module, package: str) -> Iterator[str]:
-    """Yield the full names of what a file imports, anywhere in it; a last part may be a name inside of a module."""
+    """Yield the dotted name of each import in a file; the last part may be a name inside a module."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             yield from (each.name for each in node.names)
@@ -248,13 +250,13 @@ def _rebound_names(code: CodeType) -> Iterator[str]:
 
 
 def _code_text(code: CodeType) -> str:
-    """Return the code of a function as text: no line numbers, no addresses, no order of sets."""
+    """Return the code of a function as text without line numbers, addresses and the order of sets."""
     constants = [_code_text(each) if isinstance(each, CodeType) else _plain_text(each) for each in code.co_consts]
     return repr((code.co_code.hex(), code.co_names, code.co_varnames, code.co_freevars, constants))
 
 
 def _plain_text(value: Any, depth: int = 10) -> str:
-    """Return a plain value as text that is the same in each process; its type for any other."""
+    """Return a plain value as text that is the same in every process; for any other value, the name of its type."""
     if isinstance(value, str | bytes | int | float | complex | None):
         return repr(value)
     if isinstance(value, Mapping):

@@ -1,4 +1,4 @@
-"""Loads what users pass as an agent, and makes a Runnable of it."""
+"""Loads the agent that a user passes (an object, factory, spec or address), and wraps it as a Runnable."""
 
 import asyncio
 import contextlib
@@ -38,7 +38,7 @@ async def aload_agent(
     agent_config: Mapping[str, Any] | None = None,
     key_variable: str | None = None,
 ) -> Agent:
-    """Return the agent that ``candidate`` is, makes, or names; await its ``aclose`` in the end.
+    """Return the agent that ``candidate`` is, returns or names; the caller awaits its ``aclose`` at the end.
 
     Example:
         >>> import asyncio

@@ -1,4 +1,4 @@
-"""One attempt: asks an agent one question within a time limit, and captures what it did."""
+"""One attempt: runs one question through an agent within a time limit, and captures what the agent did."""
 
 import asyncio
 import contextlib
@@ -27,10 +27,10 @@ from graphrag_eval_lc.retrying import masked_error_text
 _CANCELLING_SEC = 2.0
 _STATE_SEC = 5.0
 GIVING_UP_SEC = _CANCELLING_SEC + 2 * _STATE_SEC
-"""The longest that an attempt takes beyond its timeout: to cancel it, also at a server, and to read its state."""
-_THREADS = uuid.UUID("5d3a2f0e-6a54-5c1e-9d0b-3f5b0c6f4e21")  # the name space of the thread ids
+"""The seconds that an attempt may take beyond its timeout: to cancel it, here or at a server, and to read its state."""
+_THREADS = uuid.UUID("5d3a2f0e-6a54-5c1e-9d0b-3f5b0c6f4e21")  # the namespace of the thread ids
 _NO_EVENTS = "the agent reported no run, so that its steps, tokens and times are not known"
-UNFINISHED = "the process that asked it was lost"  # in place of an error that is known later
+UNFINISHED = "the process that asked it was lost"  # a placeholder, which lost_attempt replaces
 _ONLY_MESSAGES = "the agent reported no run: what is known of it is from the messages that it returned, without times"
 
 
@@ -49,7 +49,7 @@ class WorkerLostError(Exception):
 
 
 class Spent(NamedTuple):
-    """What the budget has counted for an attempt: USD and tokens of its model calls, and whether all have a price."""
+    """What the budget counted for an attempt: USD and tokens of its model calls, and whether every call had a price."""
 
     usd: float = 0.0
     tokens: int = 0
@@ -69,11 +69,11 @@ class Attempt:
 
 
 Follow = Callable[[Callable[[], Attempt]], BaseCallbackHandler]
-"""Makes a handler, given a function that returns what an attempt would be if its process were lost at that moment."""
+"""Makes a handler, given a function that returns the attempt as if its process were lost at that moment."""
 
 
 def unheard_attempt(question: Question, error: BaseException, started_at: float, elapsed_sec: float) -> Attempt:
-    """Return an attempt of which nothing is known but how it ended."""
+    """Return an attempt that captured nothing: only its error and times are known."""
     response = Response(question_id=str(question["id"]), question_text=question["question_text"], status="error")
     response["actual_steps"] = []
     response[ELAPSED_SEC] = elapsed_sec
@@ -83,7 +83,7 @@ def unheard_attempt(question: Question, error: BaseException, started_at: float,
 
 
 def lost_attempt(heard: Attempt, error: BaseException, elapsed_sec: float) -> Attempt:
-    """Return an attempt whose process was lost."""
+    """Return what was last captured of an attempt whose process was lost, with ``error`` for everything unfinished."""
     text = masked_error_text(error)
     response = _failed(heard.response, text)
     response[ELAPSED_SEC] = elapsed_sec
@@ -95,7 +95,7 @@ def lost_attempt(heard: Attempt, error: BaseException, elapsed_sec: float) -> At
 
 @dataclass(slots=True)
 class AgentCall:
-    """How an agent is asked."""
+    """An agent with the options of each attempt: input, answer, config, capture, timeout and budget."""
 
     agent: Agent
     input_fn: Callable[[Question], Any] | None = None
@@ -114,7 +114,7 @@ class AgentCall:
     async def aattempt(
         self, question: Question, attempt_id: str, abandoned: "asyncio.Future[None]", *, follow: Follow | None = None
     ) -> Attempt:
-        """Ask a question once. No exception of the agent leaves this function."""
+        """Run a question once. Exceptions of the agent are returned in the attempt, never raised."""
         in_thread = self.use_threads
         attempt = await self._aattempt(question, attempt_id, abandoned, in_thread, follow)
         if in_thread or self.agent.is_function:
@@ -139,7 +139,7 @@ class AgentCall:
         handler = without_runs(self._handler)
         started_at, began = time.time(), time.perf_counter()
         costs = None if self.costs is None else self.costs()
-        # In this order: what is not sent for its costs is not recorded either.
+        # The costs come first: a model call that the budget refuses must not be recorded.
         handlers: list[BaseCallbackHandler] = [handler] if costs is None else [costs, handler]
         if follow is not None:
 
@@ -167,14 +167,14 @@ class AgentCall:
             has_runs = handler.has_runs
             handler.on_block_end(run_id=block_id, error=error if has_runs else None)
             seconds = time.perf_counter() - began
-            if costs is not None and costs.refusal is not None:  # whatever the agent made of it
+            if costs is not None and costs.refusal is not None:  # even if the agent caught it
                 error = RunInterruptedError(f"a model was not asked: {costs.refusal}")
             if error is not None and not has_runs:
-                output = await self._left_behind(config, error)
+                output = await self._state_left(config, error)
         if has_runs:
-            response = self._heard_response(handler, question, output, error)
+            response = self._captured_response(handler, question, output, error)
         else:
-            response = self._unheard_response(handler, question, config, given, output, error, seconds)
+            response = self._response_from_output(handler, question, config, given, output, error, seconds)
         if error is None and self.answer_fn is not None:
             try:
                 response["actual_answer"] = answer_of(self.answer_fn(output))
@@ -197,9 +197,9 @@ class AgentCall:
         seconds: float,
         costs: AgentCosts | None,
     ) -> Attempt:
-        """Return an attempt with its own times, as the handler began later if the loop was blocked.
+        """Return an attempt with the times measured here, as the handler starts late if the loop is blocked.
 
-        Secrets in errors and warnings are masked, whatever the handler's options are; it has masked all else.
+        Secrets in errors and warnings are always masked. Everything else is masked as the handler's options say.
         """
         response["started_at"] = utc_timestamp(started_at)
         response[ELAPSED_SEC] = seconds
@@ -247,7 +247,7 @@ class AgentCall:
         return None, QuestionTimeoutError(f"no answer within {self.timeout:g} s, the run's timeout")
 
     async def _invoke(self, given: Any, config: RunnableConfig, in_thread: bool) -> tuple[Any, BaseException | None]:
-        """Return the output or the error; a task that raises SystemExit would end the event loop."""
+        """Return the output and the error; nothing is raised, as SystemExit in a task would end the event loop."""
         runnable = self.agent.runnable
         try:
             if in_thread:
@@ -257,20 +257,20 @@ class AgentCall:
             return None, problem
 
     async def _give_up(self, task: "asyncio.Task[Any]") -> None:
-        """Cancel an attempt, and wait a moment for its end."""
+        """Cancel an attempt, and wait up to two seconds for its end."""
         task.cancel()
         await asyncio.wait({task}, timeout=_CANCELLING_SEC)
         if not task.done():
             self._given_up.add(task)
             task.add_done_callback(self._given_up.discard)
 
-    async def _left_behind(self, config: RunnableConfig, error: BaseException) -> Any:
+    async def _state_left(self, config: RunnableConfig, error: BaseException) -> Any:
         """Return the state that a failed graph left in the attempt's thread; None if there is none.
 
-        A deployed graph calls no callbacks, so that only its state shows what it did up to the error.
+        A deployed graph calls no callbacks, so only its state shows what it did before the error.
         """
         is_given_up = isinstance(error, QuestionTimeoutError | RunInterruptedError)
-        if is_given_up and self.agent.acancel is not None:  # else the server goes on with it, and others wait
+        if is_given_up and self.agent.acancel is not None:  # or the server would continue, and others wait
             with contextlib.suppress(Exception):
                 async with asyncio.timeout(_STATE_SEC):
                     await self.agent.acancel(config["configurable"]["thread_id"])
@@ -280,14 +280,14 @@ class AgentCall:
         try:
             async with asyncio.timeout(_STATE_SEC):
                 state = await read_state(config)
-        except Exception:  # the server is gone, or has no such thread; the agent's own error is told
+        except Exception:  # the server is gone, or has no such thread; the agent's error is reported
             return None
         return getattr(state, "values", None) or None
 
-    def _heard_response(
+    def _captured_response(
         self, handler: GraphRAGEvalCallbackHandler, question: Question, output: Any, error: BaseException | None
     ) -> Response:
-        """Return what the handler captured, with the answer in the output if it found none."""
+        """Return the response that the handler captured; if it has no answer, take the answer from the output."""
         response = handler.response(str(question["id"]))
         response["question_text"] = question["question_text"]
         is_unread = response.get("actual_answer") is None or isinstance(output, str)
@@ -300,7 +300,7 @@ class AgentCall:
                 response["actual_answer"] = answer
         return response
 
-    def _unheard_response(
+    def _response_from_output(
         self,
         handler: GraphRAGEvalCallbackHandler,
         question: Question,
@@ -310,9 +310,9 @@ class AgentCall:
         error: BaseException | None,
         elapsed_sec: float,
     ) -> Response:
-        """Return the response of an agent that called no callback, such as a deployed graph, from its output."""
+        """Return a response made from the output of an agent that called no callback, such as a deployed graph."""
         identifier = str(question["id"])
-        if error is not None and output is None:  # perhaps the agent was not asked
+        if error is not None and output is None:  # the agent may not have been called
             response = Response(question_id=identifier, question_text=question["question_text"], status="success")
             response["actual_steps"] = []
             return response
@@ -333,17 +333,17 @@ class AgentCall:
             response["actual_answer"] = answer_of(output)
         response["capture_warnings"] = warnings
         if error is not None:
-            response.pop("actual_answer", None)  # what stands last in the state is a draft
+            response.pop("actual_answer", None)  # the last message of a failed run is a draft
         return response
 
 
 def _waits(response: Response, output: Any) -> bool:
-    """Return whether the agent waits for a human: its output until then is a draft, not an answer."""
+    """Return whether the agent is paused and waits for a human, so that its output is a draft, not an answer."""
     return is_interrupted(output) or PAUSED in response.get("capture_warnings", ())
 
 
 def _no_answer(output: Any) -> str:
-    """Say that no answer was found in an agent's output."""
+    """Return the warning that no answer was found in an agent's output."""
     given = type(output).__name__
     if isinstance(output, Mapping):
         given = f"{given} with {', '.join(map(str, list(output)[:10])) or 'no keys'}"
@@ -351,7 +351,7 @@ def _no_answer(output: Any) -> str:
 
 
 def _failed(response: Response, error: str) -> Response:
-    """Return a response with its error right behind the status, where people look for it."""
+    """Return a failed response; ``status`` and ``error`` come right after the question, so that people see them."""
     failed: dict[str, Any] = {}
     for key, value in response.items():
         if key not in ("status", "error"):
@@ -362,5 +362,5 @@ def _failed(response: Response, error: str) -> Response:
 
 
 def _did_nothing(attempt: Attempt) -> bool:
-    """Return whether an agent took no step and asked no model."""
+    """Return whether an agent took no step and called no model."""
     return not attempt.response.get("actual_steps") and not attempt.response.get("llm_calls")

@@ -1,4 +1,4 @@
-"""The outcome of a run: its aggregates, and its responses and results, which are read from disk on demand; load_run."""
+"""The outcome of a run: its aggregates in memory, its responses and results read from disk on demand; ``load_run``."""
 
 import contextlib
 from collections.abc import Iterator, Mapping, Sequence
@@ -58,7 +58,7 @@ _KINDS: tuple[RunKind, ...] = ("questions", "steps", "aggregates")
 _COUNTS = {"answered": NUMBER_OF_SUCCESS_SAMPLES, "failed": NUMBER_OF_ERROR_SAMPLES}
 _UNCERTAIN = {"undecided steps": UNDECIDED, "outputs that are cut": OUTPUTS_CUT}
 _SPENT = {TOTAL_TOKENS: "tokens", COST: "cost in USD"}
-_GONE_ON = (
+_RESUMED = (
     "the run was gone on with and that did not come to its end; the scores are those of before. "
     "graphrag-eval-lc score RUN_DIR scores what was answered since"
 )
@@ -72,15 +72,14 @@ class BenchmarkRun:
     Attributes:
         aggregates: The statistics over the results.
         output_dir: The run's folder, or None.
-        stopped: Why the run ended before its time (``reason``: interrupted, max_failures, max_tokens, max_time or
-            max_cost; of a merged run missing or not scored; ``message``) and how many samples it left out
-            (``left_out``); None if it asked all.
-        warnings: What the user should know of the run, such as lines of the journal that cannot be read.
+        stopped: Why the run ended early, as a dict; None if it ran all questions. ``reason`` is interrupted,
+            max_failures, max_tokens, max_time or max_cost; for a merged run, missing or not scored. ``message`` is a
+            sentence for people. ``left_out`` is the number of samples without a response.
+        warnings: What the user should know about the run, such as lines of the journal that cannot be read.
         judges: The judges' models, metrics and prompts; None if nothing was judged.
         regression: The gate that says whether the run is worse than its ``baseline``, confirmed with ``confirm``; None
             without a baseline, and for a run that was stopped early or loaded.
-        notes: Which questions were scored, if a selection left some of them out, and that steps are graded, where
-            they are: one sentence each.
+        notes: A sentence each on which questions were scored, if a selection left some out, and on graded steps.
     """
 
     def __init__(
@@ -190,7 +189,7 @@ class BenchmarkRun:
 
     @property
     def gates(self) -> list[GateConfig]:
-        """What the run is held against: the gates of its config, then those that were given.
+        """The gates that the run must pass: those of its config, then those passed in Python.
 
         Raises:
             RunFolderError: The run's record cannot be read.
@@ -371,9 +370,9 @@ class BenchmarkRun:
 
     @property
     def main_score(self) -> str:
-        """The mean of the main metric, as text; empty if it was not measured. It is read once, without all the rest.
+        """The mean of the main metric, as text; empty if it was not measured. It is read once, without the results.
 
-        asyncio asks for the text of a run at the end of its task, so that it must not take long.
+        ``repr`` shows it, and asyncio calls ``repr`` on the result of a task, so it must be fast.
         """
         if self._main_score is None:
             metric, micro = MAIN_METRIC, self.aggregates["micro"]
@@ -388,9 +387,9 @@ class BenchmarkRun:
 
     @recorded_only_here()
     def view(self, *, most_failures: int = MOST_FAILURES) -> RunView:
-        """Return what everyone shows of the run: the headline, gates, failures in groups, scores, templates, costs.
+        """Return what terminal, report and notebook show: headline, gates, grouped failures, scores, templates, costs.
 
-        The results are read once for it, one at a time.
+        The results are read once, one at a time.
 
         Args:
             most_failures: How many of the worst failures are in it.
@@ -454,8 +453,8 @@ def _made(directory: str | PathLike[str]) -> Path:
 def load_run(path: str | PathLike[str]) -> BenchmarkRun:
     """Open a finished run: its aggregates, results, responses, frames, plots and gates.
 
-    Nothing is asked, scored or written, so agent, models and keys are not needed. To score the
-    responses again, such as with another configuration, there is ``score_run``.
+    Nothing is run, scored or written, so you need no agent, models or keys. To score the responses again, for example
+    with another configuration, use ``score_run``.
 
     Args:
         path: The run's folder.
@@ -483,15 +482,13 @@ def load_run(path: str | PathLike[str]) -> BenchmarkRun:
         output_dir=folder,
         stopped=record.get("stopped") or None,
         judges=record.get("judges") or None,
-        warnings=[]
-        if "totals" in record
-        else [_GONE_ON],  # they are written at the end, and taken away at a resumption
+        warnings=[] if "totals" in record else [_RESUMED],  # the end writes them, and resuming removes them
         notes=list(notes_in(record)),
     )
 
 
 def notes_in(record: Mapping[str, Any]) -> Iterator[str]:
-    """Yield which questions were scored, if not all, and which answers are of an agent that changed since."""
+    """Yield a note on which questions were scored, if not all, and one on answers of an agent that changed since."""
     if (shard := Shard.in_record(record)) is not None:
         yield f"this is shard {shard} of a run; all numbers are of its questions alone"
     number = len(record.get("questions") or {})

@@ -1,4 +1,4 @@
-"""A run compared with its baseline: is it worse, and is it still once the questions that changed are asked again."""
+"""The regression gate: compares a run with its baseline, and re-runs the questions that changed before it fails."""
 
 import asyncio
 import itertools
@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from graphrag_eval_lc.benchmark.run_options import CheckedOptions
 
 AskAgain = Callable[["CheckedOptions"], Awaitable[BenchmarkRun]]
-_LEAST: Final = 1e-9  # a budget that is used up lets nothing more be asked
-# Two runs of the same agent differ as much, in one direction or the other, in a quarter of all pairs.
+_LEAST: Final = 1e-9  # a used-up budget: limits must be above 0, and this stops the run at once
+# A drop with a greater p-value may be chance: two runs of the same agent differ as much in a quarter of all pairs.
 MOST_CHANCE: Final = 0.25
 
 
@@ -45,7 +45,7 @@ class _AllAnswers:
 
 
 def check_baseline(baseline: Path, questions: Iterable[tuple[Any, Question]]) -> None:
-    """Refuse a baseline that cannot be read or has none of the questions, before anything is asked."""
+    """Refuse a baseline that cannot be read or has none of the questions, before the agent is called."""
     scipy_stats()
     known = {str(result["question_id"]) for result in run_results(baseline)}
     if not any(str(question["id"]) in known for _, question in questions):
@@ -56,15 +56,15 @@ def check_baseline(baseline: Path, questions: Iterable[tuple[Any, Question]]) ->
 async def aregression_gate(
     run: BenchmarkRun, options: "CheckedOptions", aask_again: AskAgain, *, elapsed_sec: float
 ) -> GateResult | None:
-    """Return whether a run is worse than its baseline; if it seems so, ask what changed again before the gate fails.
+    """Return the gate result for a run and its baseline; if the run seems worse, re-run the changed questions first.
 
-    The gate passes if the run alone does, if two runs of the same agent differ as much in more than a quarter of all
-    pairs (a two-sided test that flips signs, in which each question counts alone), or if the means over all answers do.
-    How often each is right is counted by benchmarks/confirmation.py.
+    The gate passes in three cases: the run alone passes; the drop may be chance, as two runs of the same agent differ
+    as much in more than a quarter of all pairs (a two-sided sign-flip test over questions); or the means over all
+    answers pass. benchmarks/confirmation.py counts how often each case is right.
 
-    The further answers are a separate run in the folder ``confirmation`` of the run's folder, which is resumed like any
-    other. They are not part of the run's results and aggregates, as they are about selected questions. If they stop
-    early, so did the run: ``run.stopped`` says so. The run is paid for, so no error ends it here.
+    The further answers are a separate run in the subfolder ``confirmation``, which is resumed like any other. They are
+    not part of the run's results and aggregates, as their questions were selected. If that run stops early,
+    ``run.stopped`` of this run says so. The run is paid for, so no error ends it here.
     """
     baseline: Any = options.baseline
     if run.stopped is not None:
@@ -116,10 +116,10 @@ def _said(gate: GateResult, sentence: str) -> GateResult:
 
 
 def _changed_questions(pair: PairComparison, gate: GateResult) -> list[str]:
-    """Return the ids of the questions that changed by more than the gate allows the mean to, in either direction.
+    """Return the ids of the questions whose score changed by more than the gate's limit, in either direction.
 
-    No drop of the mean is above that without such a question, and running only those that got worse again would bias
-    the means.
+    If the mean drops by more than the limit, at least one question does. Re-running only the questions that got worse
+    would bias the means.
     """
     metric = pair.metric(gate.metric)
     least = gate.bound * (1.0 if metric is None or metric.is_proportion else abs(metric.mean_a))
@@ -129,7 +129,7 @@ def _changed_questions(pair: PairComparison, gate: GateResult) -> list[str]:
 def _options_again(
     run: BenchmarkRun, options: "CheckedOptions", changed: list[str], elapsed_sec: float
 ) -> "CheckedOptions":
-    """Return the options of the run that asks questions again, with what is left of the budgets."""
+    """Return the options for re-running the changed questions, with the rest of the budgets."""
     totals = run.aggregates["totals"]
     again = options.replaced(
         output_dir=None if options.output_dir is None else options.output_dir / CONFIRMATION,
@@ -143,16 +143,16 @@ def _options_again(
         gates=(),
         baseline=None,
         confirm=0,
-        force=True,  # the questions may be others than in an earlier session, as references were fixed
+        force=True,  # fixed references may have changed which questions are re-run
         max_cost=_left(options.max_cost, totals.get(COST), _LEAST),
         max_tokens=_left(options.max_tokens, totals.get(TOTAL_TOKENS), 1),
         max_time=_left(options.max_time, elapsed_sec, _LEAST),
     )
-    vars(again).pop("selection", None)  # which was made of the run's own questions
+    vars(again).pop("selection", None)  # a cached value, for the run's own questions
     return again
 
 
 def _left(most: Any, spent: object, least: float) -> Any:
-    """Return what is left of a budget."""
+    """Return the rest of a budget, at least ``least``; None if there is no limit."""
     spent = spent.get("sum") if isinstance(spent, Mapping) else spent
     return most if most is None or not isinstance(spent, int | float) else max(most - spent, least)

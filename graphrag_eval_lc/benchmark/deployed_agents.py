@@ -1,4 +1,4 @@
-"""Finds agents on a LangGraph server by their address, such as ``http://127.0.0.1:2024/agent``."""
+"""Connects to an agent on a LangGraph server by its address, such as ``http://127.0.0.1:2024/agent``."""
 
 import asyncio
 import json
@@ -29,7 +29,7 @@ DEFAULT_KEY_VARIABLE = "LANGSMITH_API_KEY"
 _KEY_HEADER = "x-api-key"
 _CHECK_SEC = 20.0
 _CONNECT_SEC = 5.0
-_SILENCE_SEC = 300.0  # what the SDK waits for a server that sends nothing
+_SILENCE_SEC = 300.0  # how long the SDK waits for a silent server
 _MOST_LISTED = 100
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _SHOWN_VARIABLE = re.compile(r"[A-Z_][A-Z0-9_]{0,63}")
@@ -37,7 +37,7 @@ _EXAMPLE = "http://127.0.0.1:2024/agent"
 
 
 def read_address(spec: str) -> tuple[str, str]:
-    """Return the server in an address, which may end in a path, and the name or id of the assistant; "" without one.
+    """Split an address into the server, which may include a path, and the name or id of the assistant ("" if missing).
 
     Example:
         >>> read_address("https://graphs.example/eu/My%20agent")
@@ -66,9 +66,9 @@ def read_address(spec: str) -> tuple[str, str]:
 
 
 def api_key(variable: str | None) -> str | None:
-    """Return the key of a server from the environment; it is masked from now on, and never written anywhere."""
+    """Return the server's key from the environment variable; from now on it is masked in all output."""
     name = DEFAULT_KEY_VARIABLE if variable is None else variable
-    # An unusual name may be the key itself.
+    # A name that is not like a variable's may be the key itself, so it must not be shown.
     shown = name if _SHOWN_VARIABLE.fullmatch(name) else "that agent_key_env names"
     value = os.environ.get(name, "").strip() or None
     problem = None
@@ -89,7 +89,7 @@ async def aconnect(spec: str, key_variable: str | None, stack: AsyncExitStack, *
     (server, wanted), key = read_address(spec), api_key(key_variable)
     address = f"{server}/{quote(wanted, safe='')}" if wanted else server
     headers = {} if key is None else {_KEY_HEADER: key}
-    # As the SDK's client, without the proxies of the environment, and without its retries, which take seconds.
+    # Like the SDK's client, but without proxies from the environment and without retries, which take seconds.
     transport = httpx.AsyncHTTPTransport()
     checking = httpx.AsyncClient(base_url=server, transport=transport, headers=headers, timeout=_CHECK_SEC)
     async with _bounded(checking) as client:
@@ -104,7 +104,7 @@ async def aconnect(spec: str, key_variable: str | None, stack: AsyncExitStack, *
             TimeoutError,
             RecursionError,
         ) as why:
-            raise _useless(why, server, key is not None, key_variable or DEFAULT_KEY_VARIABLE) from None
+            raise _unusable(why, server, key is not None, key_variable or DEFAULT_KEY_VARIABLE) from None
         identifier = str(assistant["assistant_id"])
         takes = "messages" if has_input_fn else taken_by(await _input_schema(assistants, identifier), address)
     timeouts = (_CONNECT_SEC, _SILENCE_SEC, _SILENCE_SEC, None)  # no limit for a slot in the pool
@@ -129,13 +129,13 @@ async def aconnect(spec: str, key_variable: str | None, stack: AsyncExitStack, *
 
 
 def _bounded(client: httpx.AsyncClient) -> httpx.AsyncClient:
-    """Let a client follow redirects on its server, refuse all others, and refuse bodies that are too large."""
+    """Let a client follow redirects only within its server, and refuse bodies that are too large."""
     client.follow_redirects, client.event_hooks = True, bounded_http()
     return client
 
 
 class _ServedGraph(RemoteGraph):
-    """A graph on a server, whose answer without a state is an error; RemoteGraph returns None for it."""
+    """A graph on a server. A stream without a state is an error here; RemoteGraph would return None."""
 
     async def ainvoke(self, *arguments: Any, **options: Any) -> Any:
         state: Any = None
@@ -155,7 +155,7 @@ async def _acancel(remote: LangGraphClient, thread_id: str) -> None:
             await remote.runs.cancel(thread_id, run["run_id"], wait=True)
 
 
-# --- what the server says --------------------------------------------------------------------------------------------
+# --- questions to the server ------------------------------------------------------------------------------------------
 
 
 async def _assistant(assistants: AssistantsClient, server: str, wanted: str) -> Mapping[str, Any]:
@@ -211,8 +211,8 @@ async def _input_schema(assistants: AssistantsClient, identifier: str) -> Mappin
     return schema if isinstance(schema, Mapping) else {}
 
 
-def _useless(problem: Exception, server: str, has_key: bool, variable: str) -> AgentError:
-    """Return why the server is of no use."""
+def _unusable(problem: Exception, server: str, has_key: bool, variable: str) -> AgentError:
+    """Return the error that explains why the server cannot be used."""
     what = f"{server} does not list its assistants, as a LangGraph server does"
     hint = f"Start it (langgraph dev), look at its log, or check the address (http or https), such as {_EXAMPLE}; "
     hint += "if the server has its own certificate, SSL_CERT_FILE names it."
@@ -235,7 +235,7 @@ def _useless(problem: Exception, server: str, has_key: bool, variable: str) -> A
 
 
 def _is_open(server: str) -> bool:
-    """Return whether others can read what is sent to a server: it leaves this machine unencrypted."""
+    """Return whether requests to a server leave this machine unencrypted."""
     parts = urlsplit(server)
     host = parts.hostname or ""
     try:

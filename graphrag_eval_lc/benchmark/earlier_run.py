@@ -1,4 +1,4 @@
-"""What a run's folder says of an earlier session, held against now: what changed, what is missing, what is reused."""
+"""Compares the run.json of an earlier session with this one: what changed, what is missing, what can be reused."""
 
 import os
 import shlex
@@ -34,15 +34,15 @@ _AGENT = {"agent": "the agent", "agent_source": "what it resolves to", "agent_co
 
 
 def changed_questions(earlier: Run, now: Run) -> frozenset[str]:
-    """Return the ids of the questions whose text is another one now."""
+    """Return the ids of the questions whose text changed."""
     before = earlier.get("questions") or {}
     return frozenset(key for key, digest in (now.get("questions") or {}).items() if before.get(key, digest) != digest)
 
 
 def refuse_changes(earlier: Run, now: Run, folder: Path, *, is_other_agent_fine: bool = False) -> None:
-    """Refuse to resume a run of other questions, of another agent, or of which other things are kept.
+    """Refuse to resume a run with other questions, another agent or other capture options.
 
-    A fixed reference and another configuration of the scoring do not matter: all is scored again anyway.
+    Changed references and scoring options are fine, as everything is scored again.
     """
     agent = () if is_other_agent_fine else agent_changes(earlier, now)
     changes = [*agent, *_capture_changes(earlier, now), *_question_changes(earlier, now)]
@@ -56,7 +56,7 @@ def refuse_changes(earlier: Run, now: Run, folder: Path, *, is_other_agent_fine:
 
 
 def refuse_other_part(earlier: Run, now: Run, folder: Path) -> None:
-    """Refuse to resume another shard than the folder holds, or with a shard as with a whole run."""
+    """Refuse to resume if the folder holds another shard, or a shard in place of a whole run, or the reverse."""
     before, after = Shard.in_record(earlier), Shard.in_record(now)
     if before == after:
         return
@@ -70,13 +70,13 @@ def refuse_other_part(earlier: Run, now: Run, folder: Path) -> None:
 
 
 def capture_warnings(earlier: Run, now: Run) -> list[str]:
-    """Say which options of the capture the answers of earlier sessions were recorded with, if they were others."""
+    """Return a warning if the answers of earlier sessions were recorded with other capture options."""
     changes = "; ".join(_capture_changes(earlier, now))
     return [f"answers of earlier sessions are kept as they were recorded: {changes}"] if changes else []
 
 
 def question_warnings(earlier: Run, now: Run) -> Iterator[str]:
-    """Say which questions of a run have another text now, and which the dataset has no more."""
+    """Yield warnings about questions whose text changed, and about questions that the dataset no longer has."""
     if changed := sorted(changed_questions(earlier, now)):
         yield f"{counted(len(changed), 'question')} with another text than was asked: {listed(changed)}"
     if gone := [key for key in earlier.get("questions") or () if key not in (now.get("questions") or ())]:
@@ -84,7 +84,7 @@ def question_warnings(earlier: Run, now: Run) -> Iterator[str]:
 
 
 def agent_changes(earlier: Run, now: Run) -> Iterator[str]:
-    """Yield which of the agent's spec, what it resolves to, and its config changed."""
+    """Yield each change of the agent's spec, of what the spec resolves to, and of the agent's config."""
     for key, name in _AGENT.items():
         before, after = earlier.get(key), now.get(key)
         if before != after:
@@ -92,7 +92,7 @@ def agent_changes(earlier: Run, now: Run) -> Iterator[str]:
 
 
 def _capture_changes(earlier: Run, now: Run) -> Iterator[str]:
-    """Yield what is kept of the agent's runs otherwise; answers of both kinds would be scored next to each other."""
+    """Yield each changed capture option; answers captured in two ways would be scored together."""
     defaults = CaptureConfig().model_dump()
     before, after = ({**defaults, **(run.get("capture") or {})} for run in (earlier, now))
     for key in defaults:
@@ -118,7 +118,7 @@ def _question_changes(earlier: Run, now: Run) -> Iterator[str]:
 
 
 def source_changes(earlier: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
-    """Return which files and functions that an agent was made from changed since or are gone."""
+    """Return the files and functions of an agent's source that changed or disappeared since."""
     before, after = earlier.get(DIGESTS) or {}, now.get(DIGESTS) or {}
     changed = [name for name in before if after.get(name) != before[name]]
     files = [name for name in changed if ":" not in name]  # functions change with their files
@@ -136,7 +136,7 @@ def refuse_other_source(answers: Mapping[str, Any], folder: Path) -> NoReturn:
 
 
 def reuse_text(to_ask: int, reused: int, asked_at: str) -> str:
-    """Return how many answers a run reuses, and from when the newest of them is.
+    """Return how many questions a run still asks, how many answers it reuses, and the time of the newest of these.
 
     Example:
         >>> reuse_text(0, 48, "2026-11-25 03:26"), reuse_text(12, 36, "")
@@ -147,7 +147,7 @@ def reuse_text(to_ask: int, reused: int, asked_at: str) -> str:
 
 
 def local_minute(*times: object) -> str:
-    """Return the first of some times as a person reads it: local, to the minute; empty if none can be read."""
+    """Return the first readable time for people, in local time to the minute; empty if none is readable."""
     for each in times:
         try:
             return f"{datetime.fromisoformat(str(each)).astimezone():%Y-%m-%d %H:%M}"
@@ -160,17 +160,17 @@ def local_minute(*times: object) -> str:
 
 
 def recorded_config(record: Mapping[str, Any]) -> EvaluationConfig:
-    """Return the configuration of a run.json: nothing is compared or judged by it, so that it needs no plugins."""
+    """Return the configuration in a run.json for reading, without plugins and the step kinds that need them."""
     config = config_again(record) or {}
     steps = {key: value for key, value in (config.get("steps") or {}).items() if key != "kinds"}
     return load_config({**config, "steps": steps}, has_llm=True, has_embeddings=True)
 
 
 def config_again(earlier: Mapping[str, Any]) -> dict[str, Any] | None:
-    """Return the config of a run.json for scoring again, without its plugins: nothing is imported as a folder names it.
+    """Return the config in a run.json for scoring again, without its plugins: a folder never causes an import.
 
-    A masked key is left out only where OPENAI_API_KEY would reach OpenAI itself. With any other endpoint it stays
-    masked, and asking a model then says that the config is needed.
+    A masked key is left out only if OPENAI_API_KEY would be sent to OpenAI itself. For any other endpoint it stays
+    masked, and a model call then fails with the hint that the config is needed.
     """
     config: Any = earlier.get("config") or {}
     if config:
@@ -197,7 +197,7 @@ def dataset_of(earlier: Mapping[str, Any], folder: Path) -> str:
             path=folder,
             hint="Pass it: --dataset FILE (dataset=...).",
         )
-    if not os.path.exists(path):  # noqa: PTH110 - a path that no system takes is not there
+    if not os.path.exists(path):  # noqa: PTH110 - unlike Path.exists it accepts any text
         raise RunFolderError(
             f"the dataset {shortened(path, 200)} of this run is not there, seen from the current folder",
             path=folder,
@@ -207,7 +207,7 @@ def dataset_of(earlier: Mapping[str, Any], folder: Path) -> str:
 
 
 def register_recorded(record: Mapping[str, Any]) -> None:
-    """Register the metrics that a run.json declares, in ``registered_only_here``, as their plugin may be missing."""
+    """Register the metrics that a run.json declares, as their plugin may be missing; use ``registered_only_here``."""
     for evaluator in record.get("evaluators") or []:
         key, declares = evaluator.get("name"), evaluator.get("declares")
         if isinstance(key, str) and isinstance(declares, Mapping) and not is_declared(key):
@@ -216,14 +216,14 @@ def register_recorded(record: Mapping[str, Any]) -> None:
 
 
 def _measured_elsewhere(question: Question, response: Response) -> None:
-    """Replace a function that was called during the run."""
+    """Stands for the function of a recorded metric, which was called during the run."""
 
 
-# --- what scored it, then and now -------------------------------------------------------------------------------------
+# --- plugins, functions and models that scored it, then and now -------------------------------------------------------
 
 
 def plugin_warnings(earlier: Run, now: Run) -> list[str]:
-    """Say which plugins of a run have another version or content now."""
+    """Return a warning for each plugin that has another version or content now."""
     before, after = _plugins_by_thing(earlier), _plugins_by_thing(now)
     content = ("distribution", "version", "sha256")
     changes = {
@@ -240,14 +240,14 @@ def _plugins_by_thing(run: Run) -> dict[str, Run]:
 
 
 class Missing(NamedTuple):
-    """Something that scored a run and is not loaded now: what it is, and the option that loads it."""
+    """A plugin, function or model that scored a run and is not loaded now, and the option that loads it (``how``)."""
 
     what: str
     how: str
 
 
 def missing_scorers(earlier: Run, options: "ScoredBy") -> list[Missing]:
-    """Return what scored a run and is not loaded now, so that scores would change or go without a word.
+    """Return the functions and models that scored a run and are not loaded, so that scores would silently change.
 
     What another configuration leaves out is not missing: ``scoring_warnings`` reports that.
     """
@@ -261,7 +261,7 @@ def missing_functions(earlier: Run, evaluators: Iterable[Callable[..., Any]] = (
 
 
 def refuse_missing(missing: Sequence[Missing], folder: Path, otherwise: str) -> None:
-    """Refuse to score a run without what scored it."""
+    """Refuse to score a run if a plugin, function or model that scored it is missing; ``otherwise`` is the way out."""
     if missing:
         them, ways = plural(len(missing), "it", "them"), dict.fromkeys(each.how for each in missing)
         what = f"what scored the run is missing now: {_missing_text(missing)}"
@@ -273,7 +273,7 @@ def refuse_missing(missing: Sequence[Missing], folder: Path, otherwise: str) -> 
 
 
 def scoring_warnings(earlier: Run, now: Run, judges: Run | None, missing: Sequence[Missing]) -> list[str]:
-    """Say what scores a run otherwise than before: what is missing, plugins, the grading, judged metrics and models."""
+    """Return warnings about changed scoring: missing functions, plugins, grading, judged metrics and models."""
     dropped = [f"scored without {_missing_text(missing)}"] if missing else []
     grading = grading_change(earlier.get("config") or {}, now.get("config") or {})
     judged = judging_warnings(earlier, judges, is_told=bool(missing))
@@ -281,7 +281,7 @@ def scoring_warnings(earlier: Run, now: Run, judges: Run | None, missing: Sequen
 
 
 def judging_warnings(earlier: Run, now: Run | None, *, is_told: bool = False) -> list[str]:
-    """Say how a changed config affects judged scores: metrics that are no longer computed, and models that changed."""
+    """Return warnings about judged scores: metrics that are no longer computed, and models that changed."""
     before, after = (earlier.get("judges") or {}), now or {}
     warnings = [
         f"judged by {after[key]} now, and by {before[key]} before"

@@ -1,4 +1,4 @@
-"""Each question in a process of this machine that is asked nothing else meanwhile: what crashes or blocks costs one."""
+"""Workers for ``isolate``: local processes that run one question at a time, so that a crash costs only one answer."""
 
 import asyncio
 import contextlib
@@ -32,9 +32,9 @@ from graphrag_eval_lc.benchmark.worker import Job, Unusable, Worker, Workers
 from graphrag_eval_lc.errors import AgentError
 from graphrag_eval_lc.records import Question
 
-_OVERTIME_SEC = GIVING_UP_SEC + 1.0  # in which a worker itself ends an attempt whose time is over
+_OVERTIME_SEC = GIVING_UP_SEC + 1.0  # the worker should end a timed-out attempt itself within this time
 _CLOSING_SEC = 15.0
-_LEAVING_SEC = 5.0  # for what an agent's own threads still do after it was closed
+_LEAVING_SEC = 5.0  # how long an agent's threads may run after it was closed
 _LOOKING_SEC = 0.5
 _MOST_STARTS = 3
 _STARTS_AT_ONCE = 2  # importing packages takes a processor: the first answer would wait for all processes
@@ -43,10 +43,10 @@ _ENVIRONMENT = {"LOKY_MAX_MEMORY_LEAK_SIZE": "1e18"}
 
 
 class IsolatedWorkers(Workers[ProcessPoolExecutor]):
-    """Makes each attempt in a process.
+    """Runs each attempt in a process.
 
-    Each worker is an executor of loky with one process, so that the end of one is not the end of others. One is started
-    when a question finds none that is free.
+    Each worker is a separate loky executor with one process, as a crash breaks its whole executor. A new worker is
+    started when a question finds none free.
     """
 
     def __init__(self, job: Job, slots: ConcurrencyLimit, warn: Callable[[str], None]) -> None:
@@ -83,7 +83,7 @@ class IsolatedWorkers(Workers[ProcessPoolExecutor]):
         so_far, began = self._so_far / uuid.uuid4().hex, time.perf_counter()
         try:
             asked = asyncio.wrap_future(place.submit(_attempt, question, attempt_id, so_far))
-        except BrokenExecutor:  # its process ended while nothing was asked
+        except BrokenExecutor:  # its process ended while it was idle
             await self._end(place)
             return await self.aattempt(question, attempt_id, abandoned)
         asked.add_done_callback(_forget)
@@ -162,7 +162,7 @@ class IsolatedWorkers(Workers[ProcessPoolExecutor]):
 
 
 def _forget(ended: "asyncio.Future[Any]") -> None:
-    """Read an exception that nobody waits for, as asyncio would print it."""
+    """Retrieve an exception that nobody awaits, so that asyncio does not print it."""
     if not ended.cancelled():
         ended.exception()
 

@@ -1,4 +1,4 @@
-"""Loads the graphs that a langgraph.json names, with the environment variables that they need."""
+"""Loads a graph that a langgraph.json names, and sets the environment variables that it needs."""
 
 import os
 import sys
@@ -93,7 +93,7 @@ async def aopen_graph(
 
 
 def _entry_of(spec: str) -> tuple[Path, str, _Config]:
-    """Return the file that a spec names, the graph's name in it, and what the file says."""
+    """Return the langgraph.json that a spec names, the graph's name in it, and the parsed file."""
     place, name = (spec, "") if spec.lower().endswith(".json") else spec.rpartition(":")[::2]
     if not place and ("/" in spec or not Path(FILE_NAME).is_file()):
         raise AgentError(
@@ -198,7 +198,7 @@ def _loaded(
 
 
 def _hidden_module(folders: Sequence[Path]) -> str | None:
-    """Say which module of these folders would not be loaded, as another graph's of the same name is loaded already."""
+    """Return the problem if a module in these folders has the name of another graph's module, loaded already."""
     for name, module in list(sys.modules.items()):
         loaded = getattr(module, "__file__", None)
         if "." in name or not isinstance(loaded, str) or any(each in loaded for each in _INSTALLED):

@@ -1,4 +1,4 @@
-"""The limits of asking: how many questions at a time, and what the agent's attempts spend of the budget."""
+"""The limits of a run: the concurrency limit, which adapts to rate limits, and the budget of tokens and costs."""
 
 import asyncio
 import time
@@ -23,12 +23,12 @@ _KEPT = (
 
 
 def failed_attempt(response: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what is kept of a failed attempt on the response that follows."""
+    """Return the part of a failed attempt that the next response keeps in ``failed_attempts``."""
     return {key: response[key] for key in _KEPT if key in response}
 
 
 def attempts_in(response: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Return the attempts of an earlier response, itself the last, as they are kept on the response that follows."""
+    """Return the ``failed_attempts`` of the response after an earlier one: the earlier one's, then that one itself."""
     return [*response.get("failed_attempts", ()), failed_attempt(response)]
 
 
@@ -37,7 +37,7 @@ def _all_attempts(response: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
 
 
 def tokens_spent(response: Mapping[str, Any]) -> int | None:
-    """Return the tokens of a response with all its attempts; None where some are not known.
+    """Return the tokens of a response with all its attempts; None if some are unknown.
 
     An attempt without a model call spent none. A failed call whose tokens are not known is not counted.
 
@@ -55,7 +55,7 @@ def tokens_spent(response: Mapping[str, Any]) -> int | None:
 
 
 def cost_spent(response: Mapping[str, Any]) -> float | None:
-    """Return the USD that the agent's model calls of all attempts cost; None where some are not known.
+    """Return the cost in USD of the agent's model calls over all attempts; None if some are unknown.
 
     An attempt that spent no tokens cost nothing.
 
@@ -89,7 +89,7 @@ class AgentCosts(BaseCallbackHandler):
     Calls that no callback reports, such as those of a deployed graph, are counted with the response.
     """
 
-    raise_error = True  # else the call would be sent
+    raise_error = True  # otherwise LangChain would send the call anyway
     run_inline = True
 
     def __init__(self, budget: Budget, pricing: Pricing) -> None:
@@ -126,7 +126,7 @@ class AgentCosts(BaseCallbackHandler):
         self.on_llm_start(*arguments, **options)
 
     def on_llm_end(self, response: LLMResult, *, run_id: UUID, **kwargs: Any) -> None:
-        """Count what a call spent; what is not known is left to the response."""
+        """Count what a call spent; unknown tokens are counted later, with the response."""
         asked = self._models.pop(run_id, "")
         usage: dict[str, Any] = {**model_call(response, has_ended=False)}
         model = usage.pop("model", asked)
@@ -141,11 +141,11 @@ class AgentCosts(BaseCallbackHandler):
 
 
 class ConcurrencyLimit:
-    """How many attempts may be under way at once, in one event loop; it adapts to rate limits.
+    """Limits how many attempts run at once in one event loop, and adapts to rate limits.
 
-    Additive increase, multiplicative decrease, as TCP does. At a rate limit the number of slots is halved, and nothing
-    starts before the time that the server names; attempts that began before the halving halve nothing again. After as
-    many good attempts in a row as there are slots there is one more, up to ``most``.
+    The limit follows additive increase, multiplicative decrease, as in TCP. A rate limit halves the number of slots,
+    and nothing starts before the time that the server names. Rate limits of attempts that began before the halving do
+    not halve it again. After as many good attempts in a row as there are slots, one slot is added, up to ``most``.
     """
 
     def __init__(
@@ -185,9 +185,9 @@ class ConcurrencyLimit:
         return self.epoch
 
     async def wait_for_pace(self, abandoned: "asyncio.Future[None]") -> bool:
-        """Wait until a request may be sent by a process that was not ready at the time of its slot.
+        """Wait for the pace again in a process that became ready only after it had its slot.
 
-        Processes become ready together, and their questions would be sent together, too.
+        Processes become ready together, so their questions would be sent together.
         """
         while (seconds := self._asks_from - self._clock()) > 0 and not abandoned.done():
             await asyncio.wait({abandoned}, timeout=seconds)
@@ -219,7 +219,7 @@ class ConcurrencyLimit:
             self._set(self.limit // 2, "rate limit")
 
     def wake_all(self) -> None:
-        """Wake all that wait for a slot, since the run stops."""
+        """Wake everything that waits for a slot, because the run stops."""
         while self._waiting:
             self._wake()
 

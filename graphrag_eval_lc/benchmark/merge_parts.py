@@ -1,4 +1,4 @@
-"""The parts of a run that are merged: their folders, which are only read, what they differ in, and their answers."""
+"""Reads the parts that a merge combines: opens their folders, checks that they belong together, picks the answers."""
 
 import os
 from collections.abc import Iterator, Mapping, Sequence
@@ -55,10 +55,10 @@ class Part:
 
 
 def open_parts(paths: Sequence[str | PathLike[str]], stack: ExitStack) -> tuple[list[Part], list[str]]:
-    """Return the parts in some folders in a fixed order, each locked until the stack ends.
+    """Return the parts in some folders, in a fixed order and locked until the stack ends, and warnings.
 
-    A folder that is given twice, or by two paths, is one. One in which a run was killed before it wrote anything is
-    left out.
+    A folder that is given twice, or by two paths, counts once. A folder whose run was killed before it wrote anything
+    is left out with a warning.
     """
     if isinstance(paths, str | PathLike):
         raise OptionError(f"the runs cannot be {os.fspath(paths)!r}", hint="Give a list of folders.")
@@ -72,7 +72,7 @@ def open_parts(paths: Sequence[str | PathLike[str]], stack: ExitStack) -> tuple[
             what = "this is a file, not the folder of a run" if path.exists() else "the folder does not exist"
             raise RunFolderError(what, path=path, hint=_HINT)
         has_lock = (path / LOCK_FILE).exists()
-        if has_lock and os.access(path, os.W_OK):  # else this process cannot lock it, and may still read it
+        if has_lock and os.access(path, os.W_OK):  # a folder that cannot be locked may still be read
             stack.enter_context(FolderLock(path, is_private=is_private_beside(path / LOCK_FILE)))
         record = read_run(path)
         if record is None:
@@ -95,9 +95,10 @@ def _place(part: Part) -> tuple[int, str, str]:
 
 
 def refuse_unrelated(parts: Sequence[Part], *, force: bool) -> list[str]:
-    """Refuse parts that are not of one run.
+    """Refuse parts that do not belong to one run; with ``force``, return accepted differences as warnings.
 
-    Runs of other questions of one dataset are parts of one run if all else is the same; shards have one selection.
+    Runs of different questions of one dataset belong together if everything else is the same. Shards must also have
+    the same selection.
     """
     has_shards = any(part.shards for part in parts)
     first = parts[0]
@@ -119,7 +120,7 @@ def refuse_unrelated(parts: Sequence[Part], *, force: bool) -> list[str]:
 
 
 def _differences(first: Part, part: Part, *, has_shards: bool) -> Iterator[tuple[str, str]]:
-    """Yield what differs between two parts: its kind, and a text."""
+    """Yield each difference between two parts, as its kind and a text."""
     before, after = _identity(first.record), _identity(part.record)
     for kind in before:
         if kind != "selection" or has_shards:
@@ -153,7 +154,7 @@ def _value(value: object) -> str:
 
 
 def _identity(record: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what all parts of a run have in common, by its name, from a run.json."""
+    """Return the values of a run.json that all parts of one run must share, by name."""
     limits = record.get("limits") or {}
     return {
         "dataset": (record.get("dataset") or {}).get("sha256"),
@@ -185,11 +186,11 @@ def _different_values(before: Any, after: Any, name: str = "") -> Iterator[tuple
 
 
 class Answers:
-    """The responses of several journals, which are not changed.
+    """The responses of several journals, read without changing them.
 
-    The last record of a key in a journal counts, as in a run. Of two journals the later answer counts if it has the
-    earlier one among its failed attempts, and any answer instead of one that was cut off. Other answers to one sample
-    are a conflict, of which a success counts, else the first.
+    Within a journal the last record of a key counts, as in a run. If two journals answer the same sample, an answer
+    overrides one that was interrupted, and a later answer overrides an earlier one that is among its failed attempts.
+    Any other two answers are a conflict: a success counts, otherwise the first.
     """
 
     def __init__(self, texts_by_path: Mapping[Path, Mapping[str, str]]) -> None:

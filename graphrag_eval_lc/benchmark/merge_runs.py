@@ -1,4 +1,4 @@
-"""merge_runs: parts of one run put together to a run like any other; plan_merge: only what that would return."""
+"""``merge_runs`` combines the parts of a run, such as shards, into one run; ``plan_merge`` only returns the outcome."""
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -46,7 +46,7 @@ NOT_SCORED: Final = "not scored"
 """The reason of a merged run whose responses are still to be scored."""
 _MOST_CONFLICTS = 5
 _MOST_NAMED = 20
-# Those of a part alone, or of its scoring; they are made again.
+# Keys of run.json that are about one part or its scoring; the merge writes new ones.
 _OF_PART = ("format_version", "run_id", "label", "href", "tags", "shard", "merged", "selection", "times", "stopped")
 _AT_END = ("totals", "questions", "judges", "scored", "scored_selection")
 
@@ -145,7 +145,7 @@ def plan_merge(
 def _merge(
     runs: Runs, output_dir: str | PathLike[str], given: DatasetSource | None, *, force: bool
 ) -> Iterator["_Merge"]:
-    """Yield parts that belong together, which are locked meanwhile."""
+    """Yield the checked parts, locked during the context."""
     with ExitStack() as stack:
         parts, left_out = open_parts(runs, stack)
         if Path(output_dir).resolve() in (part.path.resolve() for part in parts):
@@ -176,13 +176,13 @@ def _merge(
 
 
 def _asked_texts(part: Part, texts: Mapping[str, str]) -> dict[str, str]:
-    """Return the texts of questions that a part asked as they are now; of corrected ones, any answer counts."""
+    """Return the texts that a part asked unchanged, by question id; for corrected questions, any answer counts."""
     asked = part.record.get("questions") or {}
     return {key: text for key, text in texts.items() if asked.get(key) == text_digest(text)}
 
 
 def _difference_warnings(parts: Sequence[Part]) -> Iterator[str]:
-    """Say how the code or the packages of the parts differ, which may change answers."""
+    """Yield warnings about different code or packages of the parts, which may change answers."""
     known = ((part.record.get("git") or {}).get("commit") for part in parts)
     commits = list(dict.fromkeys(str(commit)[:12] for commit in known if commit is not None))
     if len(commits) > 1:
@@ -226,7 +226,7 @@ class _Merge:
         self.warnings += chain.from_iterable(journal.unreadable for journal in self.answers.journals)
 
     def refuse_to_lose(self, folder: RunFolder) -> None:
-        """Refuse to replace a merged run that was resumed: its answers are paid for, and no part has them."""
+        """Refuse to replace a merged run that was resumed: no part has its new answers, and they are paid for."""
         existing = Answers({folder.path / RESPONSES_FILE: {}})
         keys = [sample.key for sample in self.samples if existing.is_answered(sample.key)]
         lost = [key[0] for key in keys if not self.answers.is_answered(key)]
@@ -236,7 +236,7 @@ class _Merge:
             raise RunFolderError(what, path=folder.shown, hint=hint)
 
     def write(self, folder: RunFolder, label: str | None, gates: list[Any]) -> BenchmarkRun:
-        """Write the merged run, run.json after the responses: without it nobody resumes half of them."""
+        """Write the merged run, with run.json after the responses, so that a half-written merge cannot be resumed."""
         stopped = self.stopped
         folder.write_responses(self.answers)
         own = folder.path / JUDGE_CACHE_FILE
@@ -312,7 +312,10 @@ class _Merge:
     # --- results ---
 
     def _score(self, folder: RunFolder, recorded: EvaluationConfig) -> tuple[int, dict[str, Any]]:
-        """Take over the parts' results, score the rest if no model or user's function does, and count what is left."""
+        """Take over the parts' results and score the rest, unless that needs a model or a user's function.
+
+        Returns the number of unscored responses and the aggregates.
+        """
         config = self._config_to_score(recorded)
         with registered_only_here(), folder.results() as results:
             for part in self.parts:
@@ -340,7 +343,7 @@ class _Merge:
         return Pipeline(config, self.templates, repeats=self.repeats, pricing=Pricing(config.prices), file=results)
 
     def _config_to_score(self, recorded: EvaluationConfig) -> EvaluationConfig | None:
-        """Return the configuration by which responses are scored here as in a part; None if they cannot be."""
+        """Return the configuration for scoring responses here exactly as in a part; None if that is impossible."""
         is_judged = any(part.record.get("judges") or part.record.get("evaluators") for part in self.parts)
         if recorded.llm is not None or has_registered_functions() or is_judged:
             return None
@@ -348,7 +351,7 @@ class _Merge:
             return None
         try:
             return load_config(config_again(self.parts[0].record))
-        except ConfigError:  # it names what a plugin of theirs declares
+        except ConfigError:  # it names something that a plugin of the parts declares
             return None
 
 
@@ -367,7 +370,7 @@ def _merged_record(
     label: str | None = None,
     stopped: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
-    """Return the run.json of a merged run, without totals."""
+    """Return the run.json of a merged run, without ``totals``."""
     records, first = [part.record for part in parts], parts[0].record
     shared = {
         key: first.get(key) for key in ("label", "href") if all(each.get(key) == first.get(key) for each in records)

@@ -1,6 +1,6 @@
-"""How options are declared: on the command line, in run.json, and which exclude each other.
+"""Marks for the fields of option models: how the command line shows them, what run.json keeps, which exclude others.
 
-Nothing of pydantic is needed here, so that the command line can read it at once.
+This file does not import pydantic, so that the command line starts fast.
 """
 
 from collections.abc import Callable, Collection, Mapping
@@ -25,7 +25,7 @@ PANELS = (None, SELECTION, ASKING, ENGINE, CAPTURE, ENDING, GATES, FOLDER, DISPL
 
 
 class _OfField:
-    """Says that something of an option of the command line is that of its field."""
+    """The type of ``OF_FIELD``: the command line uses the field's own type or default."""
 
 
 OF_FIELD: Any = _OfField()
@@ -33,23 +33,23 @@ OF_FIELD: Any = _OfField()
 
 @dataclass(frozen=True, slots=True)
 class Cli:
-    """An option of the command line. A field without one is an option in Python only."""
+    """Marks a field as an option of the command line. A field without this mark is an option in Python only."""
 
     panel: str | None = None
     metavar: str | None = None
     _: KW_ONLY
-    name: str | None = None  # such as --template; by default made of the field's name
+    name: str | None = None  # such as --template; by default made from the field's name
     short: str | None = None
     help: str | None = None  # by default the field's description
     type: Any = OF_FIELD
     default: Any = OF_FIELD  # if it differs on the command line
     is_common: bool = False  # whether it is in the first panel, which --help shows
-    converts: Callable[[Any], Any] | None = None  # makes the field's value from that of the command line
+    converts: Callable[[Any], Any] | None = None  # turns the value on the command line into the field's
 
 
 @dataclass(frozen=True, slots=True)
 class Recorded:
-    """Says that run.json keeps an option."""
+    """Marks a field as an option that run.json keeps, in the section ``part`` if given, as ``writes`` returns it."""
 
     part: str | None = None
     writes: Callable[[Any], Any] | None = None
@@ -67,7 +67,7 @@ QUIET = Cli(
 
 
 def recorded(options: Any) -> dict[str, Any]:
-    """Return what run.json keeps of options, by their names, in the order of their fields."""
+    """Return the options that run.json keeps, by name, in the order of their fields."""
     record: dict[str, Any] = {}
     for name, mark in _marked(type(options), Recorded):
         value = getattr(options, name)
@@ -77,7 +77,7 @@ def recorded(options: Any) -> dict[str, Any]:
 
 
 def cli_options(model: Any) -> Mapping[str, tuple[Any, Cli]]:
-    """Return the fields of a model that the command line accepts, each with how it does."""
+    """Return the fields of a model that are options of the command line, each with its ``Cli`` mark."""
     return {name: (model.model_fields[name], mark) for name, mark in _marked(model, Cli)}
 
 
@@ -107,14 +107,14 @@ class Needs(NamedTuple):
     waits: bool = False
 
 
-_ANEW: Final = "{one} replaces the run in the folder, and {other} resumes it"
+_REPLACES_OR_RESUMES: Final = "{one} replaces the run in the folder, and {other} resumes it"
 
 _OF_WHOLE: Final = "{one} runs a part, and {other} applies to the whole run; use it with merge"
 
 EXCLUDING: Final = (
-    Excludes("overwrite", "retry_errors", _ANEW),
-    Excludes("overwrite", "force", _ANEW),
-    Excludes("overwrite", "keep_answers", _ANEW),
+    Excludes("overwrite", "retry_errors", _REPLACES_OR_RESUMES),
+    Excludes("overwrite", "force", _REPLACES_OR_RESUMES),
+    Excludes("overwrite", "keep_answers", _REPLACES_OR_RESUMES),
     Excludes("limit", "sample", "{one} selects the first questions, and {other} random ones"),
     Excludes(
         "isolate", "engine", "{one} runs the agent in processes of this machine, and {other} in those of a cluster"

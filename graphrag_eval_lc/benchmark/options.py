@@ -1,4 +1,4 @@
-"""How options are checked, completed and reported, and shown as keywords; and what specs in them name."""
+"""The base of all option models: checks and completes values, imports specs, shows fields as keywords of functions."""
 
 import inspect
 import textwrap
@@ -44,7 +44,7 @@ _REDACT = "capture.redact"
 AS_GIVEN = GetPydanticSchema(lambda kind, handler: core_schema.any_schema())
 
 
-# --- what specs name --------------------------------------------------------------------------------------------------
+# --- specs: package.module:attribute ----------------------------------------------------------------------------------
 
 
 def named_by(spec: str, what: str = "an agent") -> Any:
@@ -61,7 +61,7 @@ def named_by(spec: str, what: str = "an agent") -> Any:
     found: Any = module
     for part in attribute.split("."):
         if not hasattr(found, part):
-            # What has invoke is a Runnable: scoring reads specs too, and loads no LangChain.
+            # An object with invoke is taken for a Runnable: scoring reads specs too, and must not import LangChain.
             public = [
                 name
                 for name, value in vars(module).items()
@@ -74,7 +74,7 @@ def named_by(spec: str, what: str = "an agent") -> Any:
 
 
 def nearest_first(name: str, known: Iterable[str]) -> list[str]:
-    """Return known names, those first that are most like one that is not known."""
+    """Return the known names, sorted by similarity to an unknown one."""
     return sorted(known, key=lambda each: -SequenceMatcher(None, name.lower(), each.lower()).ratio())
 
 
@@ -82,22 +82,22 @@ def nearest_first(name: str, known: Iterable[str]) -> list[str]:
 
 
 def says(description: str, **rules: Any) -> Any:
-    """Describe a field, and bound its value, such as by ``ge=1``."""
+    """Return a field with a description and rules for its value, such as ``ge=1``."""
     return Field(description=description, **rules)
 
 
 def checked_by(check: Callable[[Any], Any]) -> GetPydanticSchema:
-    """Have a field's value checked and completed by a function alone, whatever the field's type."""
+    """Have a function check and complete a field's value, in place of pydantic's check of the type."""
     return GetPydanticSchema(lambda kind, handler: core_schema.no_info_plain_validator_function(check))
 
 
 def completed_by(check: Callable[[Any, ValidationInfo], Any]) -> GetPydanticSchema:
-    """Have a field's value completed by a function that also has the values of the fields before it."""
+    """Have a function complete a field's value; it also receives the values of the fields declared before it."""
     return GetPydanticSchema(lambda kind, handler: core_schema.with_info_plain_validator_function(check))
 
 
 class Options(BaseModel):
-    """Options that are checked when they are made; what is wrong with them is reported as OptionError."""
+    """Options that are checked when they are created; the first wrong value raises an OptionError."""
 
     model_config = ConfigDict(frozen=True, strict=True, arbitrary_types_allowed=True)
 
@@ -117,7 +117,7 @@ class Options(BaseModel):
         numbers = {name: value for name, value in given.items() if isinstance(value, Real)}
         plain = {name: int(each) if isinstance(each, Integral) else float(each) for name, each in numbers.items()}
         given |= {name: each for name, each in plain.items() if not isinstance(given[name], int | float)}
-        # One that is off or has its default was left out; 0 may be a seed.
+        # An option that is off or has its default counts as left out; 0 may be a seed.
         defaults = {name: fields[name].default for name in plain}
         left_out = [name for name, each in given.items() if each is None or each is False]
         left_out += [name for name, each in plain.items() if defaults[name] == each]
@@ -135,7 +135,7 @@ class Options(BaseModel):
 
     @property
     def config_source(self) -> Any:
-        """What was given as the configuration, such as its path."""
+        """The ``config`` as it was passed, such as its path."""
         return self._config_source
 
     def replaced(self, **checked: Any) -> Self:
@@ -146,7 +146,7 @@ class Options(BaseModel):
 
 
 def _option_error(problem: ValidationError) -> OptionError:
-    """Return the first wrong value, with all that pydantic, or a check below, says that it should be."""
+    """Return the error on the first wrong value, with every form that pydantic or a check below allows."""
     errors = problem.errors(include_url=False)
     name = str(errors[0]["loc"][0])
     wanted = [error["msg"].removeprefix("Value error, ") for error in errors if error["loc"][0] == name]
@@ -154,7 +154,7 @@ def _option_error(problem: ValidationError) -> OptionError:
     return OptionError(f"{name} cannot be {errors[0]['input']!r:.80}", key=name, hint=f"It must be {hint}.")
 
 
-# --- checks: each returns the completed value, and raises ValueError with what should be given -----------------------
+# --- checks: each returns the completed value, or raises a ValueError whose text completes "It must be …" ------------
 
 
 def checked_path(value: Any) -> Path | None:
@@ -207,7 +207,7 @@ def checked_progress_mode(value: Any) -> ProgressMode:
 
 
 def checked_gates(value: Any) -> Sequence[GateConfig]:
-    """Return gates, which may be texts."""
+    """Return gates, which may be written as texts such as ``steps_score=0.9``."""
     return tuple(read_gates(value))
 
 
@@ -243,7 +243,7 @@ def checked_capture(value: Any, others: ValidationInfo) -> "CaptureKeywords":
     if isinstance(spec := merged["redact"], str) and spec != "secrets":
         merged["redact"] = _redact(spec)
     if given:
-        # It checks the values. Imported here as it loads LangChain, for which --help need not wait.
+        # It checks the values. It is imported here because it loads LangChain, which would slow down --help.
         from graphrag_eval_lc.capture.handler import GraphRAGEvalCallbackHandler
 
         GraphRAGEvalCallbackHandler(**{name: merged[name] for name in given})
@@ -262,7 +262,7 @@ def _redact(spec: str) -> Callable[[Any], Any]:
     return cast("Callable[[Any], Any]", function)
 
 
-# --- functions that take the options as keywords, which type checkers, editors and help() see -------------------------
+# --- functions whose keywords are the fields of a model, visible to type checkers, editors and help() -----------------
 
 
 class _OfAgent(Protocol[P, R_co]):
@@ -280,17 +280,17 @@ class _OfFolder(Protocol[P, R_co]):
 
 
 def of_agent(options: Callable[P, Options]) -> Callable[[Callable[..., R]], _OfAgent[P, R]]:
-    """Give a function of an agent and a dataset the options of a model."""
+    """Decorate a function of an agent and a dataset: its keywords are the fields of a model."""
     return _with_fields(options)
 
 
 def of_responses(options: Callable[P, Options]) -> Callable[[Callable[..., R]], _OfResponses[P, R]]:
-    """Give a function of a dataset and responses the options of a model."""
+    """Decorate a function of a dataset and responses: its keywords are the fields of a model."""
     return _with_fields(options)
 
 
 def of_folder(options: Callable[P, Options]) -> Callable[[Callable[..., R]], _OfFolder[P, R]]:
-    """Give a function of a run's folder the options of a model."""
+    """Decorate a function of a run's folder: its keywords are the fields of a model."""
     return _with_fields(options)
 
 

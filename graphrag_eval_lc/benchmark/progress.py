@@ -22,14 +22,14 @@ from graphrag_eval_lc.evaluation.events import EventKind, Observer, RunEvent, te
 from graphrag_eval_lc.registry.metrics import MAIN_METRIC, TOTAL_TOKENS
 from graphrag_eval_lc.texts import counted, one_line, visible, without_commands
 
-_RECENT_SEC = 600.0  # the answers of this time say how long the rest takes
+_RECENT_SEC = 600.0  # the remaining time is estimated from the answers of this period
 _MOST_FAILURES = 100
 _LINE = 160
 _MESSAGES = ("run_started", "run_stopping", "workers_starting")
 
 
 class UnfailingStream:
-    """Hands text on to a stream, and drops what cannot be written: the terminal is gone, or the disk is full."""
+    """Passes text on to a stream, and drops it if the terminal is gone or the disk is full."""
 
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream
@@ -40,13 +40,13 @@ class UnfailingStream:
         return getattr(self._stream, "encoding", None) or "utf-8"
 
     def write(self, text: str) -> int:
-        """Write what can be written, and return the number of letters as if all was."""
+        """Write the text if possible, and return its length in any case."""
         with contextlib.suppress(OSError, ValueError):
             self._stream.write(text.encode(self.encoding, "backslashreplace").decode(self.encoding))
         return len(text)
 
     def flush(self) -> None:
-        """Hand on what the stream has kept so far."""
+        """Flush the stream, if possible."""
         with contextlib.suppress(OSError, ValueError):
             self._stream.flush()
 
@@ -62,7 +62,7 @@ class UnfailingStream:
 
 
 class _Display(Progress):
-    """An observer that counts what happens in a task of rich, and prints messages and failures at once."""
+    """An observer that counts events in a task of rich's ``Progress``, and prints messages and failures at once."""
 
     tells_failures = True
 
@@ -82,7 +82,7 @@ class _Display(Progress):
         self._task = self.add_task("", start=False, total=None)
         self._errors = self._retries = self._tokens = 0
         self._in_flight: set[tuple[str, int | None]] = set()
-        self._unscored: set[tuple[str, int | None]] = set()  # of those that were sent in this session
+        self._unscored: set[tuple[str, int | None]] = set()  # sent in this session, but not scored yet
         self._failures = 0
         self._limit: int | None = None
         self._scores: list[float] = [0, 0.0]
@@ -93,7 +93,7 @@ class _Display(Progress):
         """Print a message."""
 
     def __call__(self, event: RunEvent) -> None:
-        """Take up one event, from any thread."""
+        """Count one event; safe from any thread."""
         with self._lock:
             self._count(event.kind, event.fields)
             failure = self._failure(event.kind, event.fields) if self.tells_failures else None
@@ -102,7 +102,7 @@ class _Display(Progress):
             self.tell(visible(f"Warning: {message}" if event.kind == "warning" else message))
 
     def _failure(self, kind: EventKind, fields: Any) -> str | None:
-        """Return a line on a question that was sent in this session and is not right; None for all else."""
+        """Return a line about a question of this session that failed or is wrong; None for every other event."""
         sample = fields.get("question_id"), fields.get("repeat")
         if kind == "attempt_started":
             self._unscored.add(sample)
@@ -156,7 +156,7 @@ class _Display(Progress):
         return f"{task.completed:,.0f} of {task.total or 0:,.0f} done"
 
     def values(self) -> list[str]:
-        """Return what is known apart from that, the most important first."""
+        """Return the other values that are known by now, the most important first."""
         with self._lock:
             limit = "" if self._limit is None else f" (limit {self._limit:,})"
             number, total = self._scores
@@ -171,7 +171,7 @@ class _Display(Progress):
 
 
 class TerminalBar(_Display):
-    """Keeps a bar and a line of values at the foot of a terminal; messages and prints are above it."""
+    """Keeps a bar and a line of values at the bottom of a terminal; messages and printed text scroll above them."""
 
     def tell(self, message: str) -> None:
         """Print a message, unless the run has ended."""
@@ -187,7 +187,7 @@ class TerminalBar(_Display):
 
 
 def line_pauses() -> Iterator[float]:
-    """Return the seconds between lines: the first soon, then half a minute, and the rarer the longer the run takes.
+    """Return the seconds between lines: the first line comes soon, and pauses grow with the length of the run.
 
     Example:
         >>> from itertools import islice
@@ -198,19 +198,19 @@ def line_pauses() -> Iterator[float]:
 
 
 class PlainLines(_Display):
-    """Prints a line now and then, and one at the end if there was any. rich prints nothing to a file before the end."""
+    """Prints a line now and then, and one at the end if there was any. To a file, rich prints nothing until the end."""
 
     pauses: Callable[[], Iterable[float]] = staticmethod(line_pauses)
 
     def start(self) -> None:
-        """Begin to print lines."""
+        """Start printing lines."""
         self._has_shown = False
         self._is_over = threading.Event()
         self._thread = threading.Thread(target=self._show_now_and_then, name="progress", daemon=True)
         self._thread.start()
 
     def stop(self) -> None:
-        """Print no more."""
+        """Stop printing, after a last line if there was any."""
         self._is_over.set()
         self._thread.join()
         if self._has_shown:
@@ -222,7 +222,7 @@ class PlainLines(_Display):
             self._print(message)
 
     def show(self, text: str) -> None:
-        """Show how far the run is."""
+        """Print the progress as a line."""
         self._print(text)
 
     def _print(self, text: str) -> None:
@@ -244,7 +244,7 @@ class PlainLines(_Display):
 
 
 class NotebookLine(PlainLines):
-    """Keeps messages and a line in the cell's output, which is up to date and goes at the end."""
+    """Keeps messages and a progress line in a cell's output; the line is updated, and removed at the end."""
 
     pauses = staticmethod(lambda: repeat(0.5))
     tells_failures = False  # the run's own table is in the next cell
@@ -277,8 +277,8 @@ def progress_display(
 ) -> AbstractContextManager[Observer]:
     """Return a display of a run's progress, as a context manager with an observer of the events.
 
-    Events only change values in memory; a timer repaints them. When the context ends, the bar is gone and nothing
-    more is printed. A terminal that is lost meanwhile does not disturb the run.
+    Events only change values in memory; a timer repaints them. When the context ends, the bar disappears and nothing
+    more is printed. If the terminal is lost, the run continues.
 
     Example:
         >>> with progress_display("off") as observer:

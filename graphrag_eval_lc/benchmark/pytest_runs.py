@@ -1,4 +1,4 @@
-"""The runs of a session of pytest: made of what its processes wrote, at its end or after a kill."""
+"""Builds run folders from the files that the processes of a pytest session wrote, at its end or after a kill."""
 
 import re
 import shutil
@@ -47,7 +47,7 @@ _OF_ITS_OWN = ("format_version", "run_id", "times", "stopped", "totals", "questi
 
 @dataclass(frozen=True, slots=True)
 class CollectedRun:
-    """What is known of a run of the session, from what its processes wrote."""
+    """One run of the session, as its processes wrote it: the plan, the record, and a record for each question."""
 
     plan: Mapping[str, Any]
     record: dict[str, Any] | None = None
@@ -55,9 +55,9 @@ class CollectedRun:
 
 
 def collected_runs(folder: Path) -> list[CollectedRun]:
-    """Read what the processes of a session wrote so far.
+    """Read what the processes of a session have written so far.
 
-    Of several records of a question, as of a test that was run again, the one that was written last counts.
+    If a question has several records, for example after a test was re-run, the last one counts.
     """
     runs: dict[str, CollectedRun] = {}
     parts = sorted(path for path in folder.iterdir() if path.is_dir())
@@ -87,7 +87,7 @@ def _journaled(paths: Iterator[Path]) -> Iterator[dict[str, Any]]:
 
 
 def unanswered(question: Mapping[str, Any], why: str) -> Response:
-    """Return the response of a question that got no answer."""
+    """Return a failed response for a question without an answer; ``why`` is its error."""
     given = {"question_id": str(question["id"]), "question_text": question["question_text"]}
     return cast("Response", {**given, "status": "error", "error": why, "actual_steps": []})
 
@@ -102,7 +102,7 @@ def _read(path: Path) -> dict[str, Any]:
 
 
 def folder_names(runs: Iterable[tuple[str, str]]) -> list[str]:
-    """Return a folder's name for each run, unlike the others.
+    """Return a unique folder name for each run, given its name and test.
 
     Example:
         >>> folder_names([("test_agent", "tests/test_a.py::test_agent"), ("test_agent", "tests/test_b.py::test_agent")])
@@ -110,7 +110,7 @@ def folder_names(runs: Iterable[tuple[str, str]]) -> list[str]:
     """
     given = list(runs)
     plain = [_plain(name) for name, _ in given]
-    names: dict[str, str] = {}  # by what file systems take for the same
+    names: dict[str, str] = {}  # by a key under which file systems treat names as equal
     for (name, test), short in zip(given, plain, strict=True):
         if [each.casefold() for each in plain].count(short.casefold()) > 1:
             module, *classes, _ = test.split("::")
@@ -142,9 +142,9 @@ class FinishedRun:
 
 
 def asked_records(run: CollectedRun, *, is_interrupted: bool) -> dict[str, Mapping[str, Any]]:
-    """Return the records of the questions that count.
+    """Return the records of the questions that count, by question id.
 
-    A question at which a process died counts as failed; if the session was interrupted, it was not asked.
+    A question during which a process died counts as failed; if the session was interrupted, it is left out.
     """
     return {
         question_id: record
@@ -154,14 +154,14 @@ def asked_records(run: CollectedRun, *, is_interrupted: bool) -> dict[str, Mappi
 
 
 def folders_of(runs: Sequence[CollectedRun], folder: Path) -> list[Path]:
-    """Return the folder of each run: the given one, if one test without a name was collected, else one in it."""
+    """Return the folder of each run: ``folder`` itself if there is one unnamed run, otherwise a subfolder for each."""
     if len(runs) == 1 and not runs[0].plan["is_named"]:
         return [folder]
     return [folder / name for name in folder_names((run.plan["name"], run.plan["test"]) for run in runs)]
 
 
 def recover_killed_session(folder: Path, *, is_apart: bool = False, is_private: bool = True) -> list[str]:
-    """Make runs of what a session of pytest that was killed left in its folder."""
+    """Build the runs of a killed pytest session from the files in its folder; return notes for the user."""
     parts = folder / PARTS
     if not parts.is_dir():
         return []
@@ -202,7 +202,7 @@ def recover_killed_session(folder: Path, *, is_apart: bool = False, is_private: 
 
 @contextmanager
 def _readable(parts: Path) -> Iterator[None]:
-    """Report files that another program wrote or cut off, in place of what reading them raises."""
+    """Raise one clear error in place of whatever reading foreign or truncated files raises."""
     try:
         yield
     except (AttributeError, LookupError, TypeError, ValueError) as problem:
@@ -224,7 +224,7 @@ def finish_run(
 ) -> FinishedRun:
     """Write the folder of a run, with its report, and check its gates.
 
-    What was scored when it was asked is not scored again.
+    Questions that were scored during the session are not scored again.
     """
     assert run.record is not None
     load_installed_plugins()
@@ -274,7 +274,7 @@ def finish_run(
 
 
 def _record(run: CollectedRun, asked: Mapping[str, Any]) -> Record:
-    """Return the record of a run, of the questions that were asked alone."""
+    """Return the run.json of a run, with only the questions that were asked."""
     assert run.record is not None
     selection = {**run.plan["selection"]}
     if len(asked) < run.plan["questions"]:
@@ -297,7 +297,7 @@ def _counts_text(micro: Mapping[str, Any], run: BenchmarkRun) -> str:
 
 
 def _notes(run: CollectedRun, asked: Mapping[str, Any], pipeline: Pipeline, problem: str | None) -> list[str]:
-    """Return what the user should know: which questions count, warnings of asking and scoring, a missing report."""
+    """Return notes for the user: questions that were not asked, warnings, and why a report is missing."""
     notes = []
     if len(asked) < run.plan["questions"]:
         notes.append(f"{answered_note(len(asked), run.plan['questions'])}.")

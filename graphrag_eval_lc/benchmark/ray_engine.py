@@ -1,6 +1,6 @@
-"""The engine Ray: its tasks ask questions, each in a process that asks nothing else meanwhile, or compare responses.
+"""The engine ``ray``: runs questions, or compares responses, in tasks on a Ray cluster.
 
-Imported only if the engine is Ray, which is an optional extra. Judges, limits and files stay at the driver.
+It is imported only if the engine is Ray, which is an optional extra. Judges, limits and files stay with the driver.
 """
 
 import asyncio
@@ -39,19 +39,19 @@ from graphrag_eval_lc.texts import listed
 
 Outcome = TypeVar("Outcome")
 
-RETRIES = 2  # of a question or a batch whose process is lost
+RETRIES = 2  # how often a question or batch is retried after its process was lost
 _HINT = "Install it: pip install 'graphrag-eval-lc[ray]'."
-# What a folder with an agent holds in addition to its code; it is not sent to the cluster.
+# Files in an agent's folder that are not code, and are not sent to the cluster.
 _NOT_SENT = [".git", ".venv", "venv", "__pycache__", "node_modules", "runs", "*.jsonl", "*.parquet", "report.html"]
 _ANSWER_SEC = 10.0
 _LOOKING_SEC = 0.5
 _MOST_SAMPLES = 32
 _MOST_BYTES = 1_000_000
-_BATCHES = 4  # for each worker at least, so that all of them have some
+_BATCHES = 4  # at least this many for each worker, so that all stay busy
 
 
 class RayCluster:
-    """The cluster of a run. A cluster that this process is connected to already takes precedence over all others."""
+    """The cluster of a run. If this process is already connected to a cluster, that one is used."""
 
     def __init__(self, *, workers: int | None = None, address: str | None = None) -> None:
         try:
@@ -76,7 +76,7 @@ class RayCluster:
         return max(1, int(self.ray.cluster_resources().get("CPU", 1)))
 
     def close(self) -> None:
-        """Leave the cluster; one that was started here ends."""
+        """Disconnect from the cluster; a cluster that was started here ends."""
         if self._is_ours:
             self.ray.shutdown()
 
@@ -86,7 +86,7 @@ class RayCluster:
             sent = {} if self.folder is None else {"working_dir": self.folder, "excludes": _NOT_SENT}
             self.ray.init(address=self._address, logging_level="error", runtime_env=sent)
             return
-        os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # our users did not agree to it
+        os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # users have not agreed to it
         processors = self._workers or os.cpu_count() or 1
         self.ray.init(address="local", num_cpus=processors, logging_level="error", include_dashboard=False)
 
@@ -104,7 +104,7 @@ class RayCluster:
 
 
 def _require_answer(address: str) -> None:
-    """Refuse an address if nothing answers: Ray would try again for a quarter of an hour."""
+    """Refuse an address if nothing answers there, as Ray would retry for 15 minutes."""
     host, _, port = address.rpartition(":")
     if not host or not port.isdecimal() or "://" in address:
         return
@@ -116,7 +116,7 @@ def _require_answer(address: str) -> None:
 
 @contextlib.contextmanager
 def _signal_handlers_kept() -> Iterator[None]:
-    """Put back the handler of SIGTERM, which Ray replaces in the main thread."""
+    """Restore the handler of SIGTERM, which Ray replaces in the main thread."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -128,12 +128,12 @@ def _signal_handlers_kept() -> Iterator[None]:
 
 
 def places_of_code() -> tuple[str, list[str]]:
-    """Return the current folder, and where modules are found."""
+    """Return the current folder and ``sys.path``, as absolute paths."""
     return str(Path.cwd()), [str(Path(path).absolute()) for path in sys.path if path]
 
 
 def use_code_in(folder: str | None, paths: Iterable[str]) -> None:
-    """Work in the driver's folder, and add its ``sys.path``, on a machine that has these places."""
+    """Change to the driver's folder and add its ``sys.path``, as far as these folders exist on this machine."""
     sys.path.extend(path for path in paths if path not in sys.path and Path(path).exists())
     if folder is not None:
         with contextlib.suppress(OSError):
@@ -141,9 +141,9 @@ def use_code_in(folder: str | None, paths: Iterable[str]) -> None:
 
 
 async def answer_of(reference: Any) -> Any:
-    """Wait for what a task returns.
+    """Wait for the result of a task.
 
-    Whoever is cancelled waits no longer, but the task continues: Ray's client takes a cancelled one for an error.
+    Cancelling stops the waiting but not the task, as Ray's client treats a cancelled task as an error.
     """
     answer = asyncio.wrap_future(reference.future())
     answer.add_done_callback(lambda ended: ended.cancelled() or ended.exception())  # else asyncio may print it
@@ -154,9 +154,9 @@ async def answer_of(reference: Any) -> Any:
 
 
 class RayWorkers(Workers[bool]):
-    """Makes each attempt in a task.
+    """Runs each attempt in a task.
 
-    Ray starts the processes, uses them again, and retries a question whose process or machine is lost.
+    Ray starts and reuses the processes, and retries a question whose process or machine is lost.
     """
 
     def __init__(
@@ -170,10 +170,10 @@ class RayWorkers(Workers[bool]):
         self._opened: Future[int] = Future()
         self._is_over = threading.Event()
         self._preparing: dict[asyncio.Future[None], Any] = {}
-        self._ready = asyncio.Semaphore(0)  # one for each process that has loaded the agent and asks nothing
+        self._ready = asyncio.Semaphore(0)  # one for each idle process that has loaded the agent
 
     async def aopen(self, stop: StopSignal) -> None:
-        """Reach the cluster."""
+        """Connect to the cluster, and have its processes load the agent."""
         self._keeping = threading.Thread(target=self._keep_cluster, daemon=True)
         self._keeping.start()
         processors = await _unless_stopped(asyncio.wrap_future(self._opened), stop)
@@ -191,7 +191,7 @@ class RayWorkers(Workers[bool]):
             self._preparing[preparing] = reference
 
     def _keep_cluster(self) -> None:
-        """Open the cluster, and wait for the end: Ray's processes are killed with the thread that started them."""
+        """Open the cluster and wait for the run's end, as Ray's processes die with the thread that started them."""
         self._opened.set_running_or_notify_cancel()  # it cannot be cancelled from here on
         try:
             self._opened.set_result(self._cluster.open())
@@ -232,7 +232,7 @@ class RayWorkers(Workers[bool]):
         return asking.result() if problem is None else problem
 
     async def aclose(self, *, waits: bool) -> None:
-        """Leave the cluster; one that was started here ends, and processes of a run end with it."""
+        """Disconnect from the cluster; a cluster that was started here ends, with all its processes."""
         for preparing, reference in self._preparing.items():
             if not preparing.done():  # a cluster does not end while a process is prepared
                 preparing.cancel()
@@ -246,7 +246,7 @@ _worker: Worker | None = None
 
 
 def asked(job: bytes, folder: str | None, paths: list[str], question: Question, attempt_id: str) -> Attempt | Unusable:
-    """Ask a question in a process of Ray's, which loads the agent once."""
+    """Run a question in a process of Ray's, which loads the agent once."""
     worker = _worker_of(job, folder, paths)
     return worker.load() or worker.attempt(question, attempt_id)
 
@@ -265,7 +265,7 @@ def _worker_of(job: bytes, folder: str | None, paths: list[str]) -> Worker:
 
 
 async def _unless_stopped(work: Awaitable[Outcome], stop: StopSignal) -> Outcome:
-    """Wait for something, unless the run is stopped meanwhile: nothing else listens to the signal yet."""
+    """Wait for ``work``, or raise KeyboardInterrupt if the run is stopped: nothing else listens to the signal yet."""
     waiting = asyncio.ensure_future(work)
     while not waiting.done():
         await asyncio.wait({waiting}, timeout=_LOOKING_SEC)
@@ -276,7 +276,7 @@ async def _unless_stopped(work: Awaitable[Outcome], stop: StopSignal) -> Outcome
 
 
 def _with_file_by_name(job: Job) -> tuple[Job, str | None]:
-    """Return a job whose agent is a file in the worker's folder, and the file's folder, which is sent there."""
+    """Return a job that names the agent's file relative to the worker's folder, and the folder to send there."""
     place, _, attribute = job.agent.rpartition(":") if isinstance(job.agent, str) else ("", "", "")
     path = Path(place)
     if path.suffix != ".py" or not path.is_file():
@@ -288,7 +288,7 @@ def _with_file_by_name(job: Job) -> tuple[Job, str | None]:
 
 
 class ShippedKinds(NamedTuple):
-    """The step kinds of users, for a process that knows only those of this package."""
+    """The step kinds that users registered, in a form for processes that know only the package's own."""
 
     plugins: dict[str, bytes | None]
     by_value: bytes
@@ -309,7 +309,7 @@ class ShippedKinds(NamedTuple):
         return cls(plugins, _pickled_kinds(by_value))
 
     def register(self) -> None:
-        """Register the kinds in this process; a plugin's file that is missing or different here is written for it."""
+        """Register the kinds in this process; if a plugin's file is missing or different here, it is written first."""
         for name, content in self.plugins.items():
             path = Path(name)
             if content is None or (path.is_file() and path.read_bytes() == content):
@@ -344,7 +344,7 @@ def _pickled_kinds(kinds: Iterable[StepKind]) -> bytes:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """What a task must know to compare."""
+    """What a task needs to compare responses."""
 
     config: EvaluationConfig
     kinds: ShippedKinds
@@ -362,7 +362,7 @@ class Answer(NamedTuple):
 
 @contextlib.contextmanager
 def ray_comparer(config: EvaluationConfig, *, workers: int | None, address: str | None) -> Iterator["RayComparer"]:
-    """Give what compares by tasks of a cluster, which is left or ended with the context."""
+    """Yield a comparer that uses tasks of a cluster; the context's end disconnects from the cluster or ends it."""
     cluster = RayCluster(workers=workers, address=address)
     sent = EvaluationConfig(steps=config.steps, sparql=config.sparql, retrieval=config.retrieval)
     job = pickled(Comparison(sent, ShippedKinds.of_this_process(), *places_of_code()))
@@ -429,7 +429,7 @@ class RayComparer:
 def _batches(
     samples: Iterable[tuple[Sample, Response | None]], most: int, *, has_repeats: bool
 ) -> Iterator[tuple[list[tuple[Sample, Response | None]], list[bytes]]]:
-    """Yield samples with their responses in batches, as they are and pickled."""
+    """Yield batches of samples with their responses, each batch as objects and pickled."""
     asked: list[tuple[Sample, Response | None]] = []
     data: list[bytes] = []
     for sample, response in samples:
@@ -476,7 +476,7 @@ def compared_batch(job: bytes, batch: list[bytes]) -> Answer:
 
 
 def _prepared_for(job: bytes) -> tuple[EvaluationConfig, StepViews]:
-    """Register the step kinds of a scoring, once; those of an earlier one in this process are forgotten."""
+    """Register the step kinds of a scoring once for this process, in place of those of an earlier scoring."""
     global _prepared
     if _prepared is None or _prepared[0] != job:
         _prepared = None

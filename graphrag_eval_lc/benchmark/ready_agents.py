@@ -1,4 +1,4 @@
-"""An agent that is ready to be asked, and is closed; functions are called as agents and as graph factories."""
+"""A loaded agent that can be run and closed, and how functions are called, as agents and as graph factories."""
 
 import asyncio
 import inspect
@@ -36,9 +36,9 @@ CLOSING_SEC = 10.0
 
 
 class FunctionRunnable(Runnable[str, Any]):
-    """A function ``question -> answer or state``, which may take the config too.
+    """A Runnable for a function ``question -> answer or state``, which may also accept the config.
 
-    LangChain's ``RunnableLambda`` would look at the function's signature several times a call.
+    LangChain's ``RunnableLambda`` would inspect the function's signature several times in each call.
     """
 
     def __init__(self, function: Callable[[Any], Any]) -> None:
@@ -60,7 +60,7 @@ class FunctionRunnable(Runnable[str, Any]):
         """Call the function."""
         config = ensure_config(config)
         run = await get_async_callback_manager_for_config(config).on_chain_start(None, input, name=self.name)
-        # What is invoked inside of the function takes its callbacks from here.
+        # Runnables that the function invokes inherit their callbacks from this context.
         token = var_child_runnable_config.set(patch_config(config, callbacks=run.get_child()))
         try:
             given: dict[str, Any] = {}
@@ -92,13 +92,13 @@ class FunctionRunnable(Runnable[str, Any]):
 
 
 def _joined(parts: list[Any]) -> Any:
-    """Join the parts of a streamed text; other parts stay a list."""
+    """Join the parts that a generator yielded, if all are texts; otherwise return them as a list."""
     return "".join(parts) if all(isinstance(part, str) for part in parts) else parts
 
 
 @dataclass(frozen=True, slots=True)
 class Agent:
-    """An agent that is ready to be asked."""
+    """A loaded agent, with what is known about its input, source and resources."""
 
     runnable: Runnable[Any, Any]
     takes: Takes
@@ -114,13 +114,13 @@ class Agent:
     config_file: Path | None = None
 
     def input_for(self, question_text: str) -> Any:
-        """Return the input that it takes by default."""
+        """Return the agent's default input for a question: the text, or a state with one message."""
         if self.takes == "text":
             return question_text
         return {"messages": [{"role": "user", "content": question_text}]}
 
     async def aclose(self) -> str | None:
-        """Close what is open, in the task that loaded the agent; return what went wrong."""
+        """Close the agent's resources; await it in the task that loaded the agent. Returns a warning, or None."""
         try:
             async with asyncio.timeout(CLOSING_SEC):
                 await self.resources.aclose()
@@ -132,16 +132,16 @@ class Agent:
 
 
 def input_of(runnable: Runnable[Any, Any], name: str) -> Takes:
-    """Return what a Runnable takes: a messages state, unless its input schema is a text."""
+    """Return the input that a Runnable expects: a state with messages, unless its input schema is a text."""
     try:
         given = runnable.get_input_jsonschema()
-    except Exception:  # pydantic takes no typing.TypedDict before Python 3.12, or types cannot be looked up from here
+    except Exception:  # unresolvable types, or a typing.TypedDict before Python 3.12
         given = {}
     return taken_by(given, name, runnable)
 
 
 def taken_by(given: Mapping[str, Any], name: str, runnable: Runnable[Any, Any] | None = None) -> Takes:
-    """Return what an agent takes, by the JSON Schema of its input."""
+    """Return the input that an agent expects, from the JSON Schema of its input."""
     schema = _resolved(given, given)
     alternatives = [_resolved(each, given) for each in schema.get("anyOf", ())]
     if schema.get("type") == "string" or any(each.get("type") == "string" for each in alternatives):
@@ -157,7 +157,7 @@ def taken_by(given: Mapping[str, Any], name: str, runnable: Runnable[Any, Any] |
 
 
 def _state_keys(runnable: Runnable[Any, Any] | None) -> list[str]:
-    """Return the keys of a graph's input state as Python knows them; none if they cannot be looked up."""
+    """Return the keys of a graph's input state from its type hints; none if they cannot be resolved."""
     state = getattr(getattr(runnable, "builder", None), "input_schema", None)
     try:
         return list(get_type_hints(state))
@@ -173,7 +173,7 @@ def _resolved(schema: Mapping[str, Any], root: Mapping[str, Any]) -> Mapping[str
     return cast("Mapping[str, Any]", definitions.get(reference.rpartition("/")[2], {}))
 
 
-# --- graph factories, called as LangGraph's server does, and what they return -----------------------------------------
+# --- graph factories, called in the way of LangGraph's server ---------------------------------------------------------
 
 _CONFIG = frozenset({"RunnableConfig"})
 _ANY = frozenset({"Any", "dict", "Dict", "Mapping"})
@@ -206,15 +206,15 @@ def server_arguments(
             "these two, or with nothing.",
         )
     given = ensure_config(cast("RunnableConfig", {**config}))
-    given["configurable"] = {**given.get("configurable", {}), "__is_for_execution__": True}  # as the server says it
+    given["configurable"] = {**given.get("configurable", {}), "__is_for_execution__": True}  # as the server sets it
     return {key: _Runtime(store) if key in runtimes else given for key in annotations}
 
 
 def config_parameter(function: Callable[..., Any]) -> str | None:
     """Return the parameter after a function's first one that is for a RunnableConfig; None if there is none.
 
-    It is called ``config``, as for LangChain's ``RunnableLambda``, or annotated with ``RunnableConfig``. One with a
-    default other than None is something else, and so is ``config: MyConfig | None = None``.
+    Such a parameter is named ``config``, as for LangChain's ``RunnableLambda``, or annotated with ``RunnableConfig``. A
+    parameter with a default other than None does not count. ``config: MyConfig | None = None`` does not count either.
 
     Example:
         >>> config_parameter(lambda question, config: "")
@@ -239,7 +239,7 @@ def config_parameter(function: Callable[..., Any]) -> str | None:
 
 
 async def opened(made: Any, stack: AsyncExitStack) -> Any:
-    """Return what a factory made: awaited if it is awaitable, and entered if it is a context manager."""
+    """Return the agent that a factory made: await it if it is awaitable, and enter it if it is a context manager."""
     if inspect.isawaitable(made):
         made = await made
     if not is_context_manager(made):
@@ -248,7 +248,7 @@ async def opened(made: Any, stack: AsyncExitStack) -> Any:
 
 
 def is_context_manager(made: Any) -> bool:
-    """Return whether something is to be entered, sync or async; a Runnable, a callable or a class is not."""
+    """Return whether to enter an object as a (sync or async) context manager; not a Runnable, callable or class."""
     if not isinstance(made, AbstractContextManager | AbstractAsyncContextManager) or isinstance(made, Runnable):
         return False
     return isinstance(made, ContextDecorator | AsyncContextDecorator) or not callable(made)  # contextlib's are callable
@@ -269,7 +269,7 @@ def _annotations(function: Callable[..., Any]) -> dict[str, Any]:
 
 
 def _names(annotation: Any, names: frozenset[str]) -> bool:
-    """Return whether an annotation names one of these types; it may have parameters, be optional or be a text."""
+    """Return whether an annotation names one of some types, also with parameters, as optional, or as a text."""
     text = annotation if isinstance(annotation, str) else f"{annotation!r} {getattr(annotation, '__name__', '')}"
     return not names.isdisjoint(re.findall(r"\w+", text))
 
@@ -285,7 +285,7 @@ class _Runtime:
 
     @property
     def execution_runtime(self) -> "_Runtime":
-        """The runtime itself, as the graph is to run."""
+        """The runtime itself: the graph is to be run, not only inspected."""
         return self
 
     def ensure_user(self) -> NoReturn:

@@ -1,4 +1,4 @@
-"""run_benchmark: the questions of a dataset through an agent, and scored; plan_benchmark: only the plan of it."""
+"""``run_benchmark`` runs a dataset's questions through an agent and scores them; ``plan_benchmark`` only plans it."""
 
 import asyncio
 from contextlib import AsyncExitStack
@@ -42,11 +42,11 @@ _LIKE_THE_REFERENCE = (
 
 @of_agent(RunOptions)
 def run_benchmark(agent: Any, dataset: DatasetSource, **options: Any) -> BenchmarkRun:
-    """Put the questions of a dataset through an agent and score the responses.
+    """Run the questions of a dataset through an agent and score the responses.
 
-    It works inside a running event loop too, as in a notebook. In the main thread the first Ctrl-C or SIGTERM stops
-    asking and returns what is known; a second one raises KeyboardInterrupt at once. SIGHUP, as of a closed terminal,
-    stops asking too. Whatever happens, responses that ended are in the folder, and the same call resumes from there.
+    It also works inside a running event loop, as in a notebook. In the main thread, the first Ctrl-C or SIGTERM stops
+    the run and returns the scores so far; a second one raises KeyboardInterrupt at once. SIGHUP, as from a closed
+    terminal, stops the run too. Finished responses are always in the folder, and the same call resumes from there.
 
     Args:
         agent: A compiled graph or another Runnable; a function, async or not, ``question text -> answer or state``,
@@ -63,11 +63,10 @@ def run_benchmark(agent: Any, dataset: DatasetSource, **options: Any) -> Benchma
         **options: Those of ``RunOptions``; all have a default.
 
     Returns:
-        The run; ``stopped`` says so if it ended before its time.
+        The run; if it ended early, ``stopped`` says why.
 
     Raises:
-        OptionError: An option does not exist or has a value that it cannot have, such as a gate on a metric that there
-            is not.
+        OptionError: An option is unknown or has a wrong value, such as a gate on an unknown metric.
         AgentError: The agent cannot be loaded.
         DatasetError: The dataset cannot be read, breaks the format, or has a question id twice.
         ConfigError: The config has a key or value that does not exist.
@@ -96,8 +95,8 @@ def run_benchmark(agent: Any, dataset: DatasetSource, **options: Any) -> Benchma
 async def arun_benchmark(agent: Any, dataset: DatasetSource, **options: Any) -> BenchmarkRun:
     """Run a benchmark in an event loop; see ``run_benchmark``.
 
-    Signals are left to the caller: cancel the task to stop, and run again to resume. A node that raises SystemExit ends
-    the caller's loop, which ``run_benchmark`` withstands.
+    It handles no signals: cancel the task to stop, and call it again to resume. A node that raises SystemExit ends the
+    caller's event loop; ``run_benchmark`` survives that.
     """
     try:
         return await _arun(agent, dataset, CheckedOptions(**options), StopSignal())
@@ -113,7 +112,7 @@ async def _arun(agent: Any, dataset: DatasetSource, options: CheckedOptions, sto
     read, loaded, doubts = await _aset_up(agent, dataset, options)
     async with AsyncExitStack() as stack:
         stack.push_async_callback(loaded.aclose)
-        if options.has_workers:  # each of which loads it for itself
+        if options.has_workers:  # each worker loads its own
             await loaded.aclose()
         output = stack.enter_context(RunOutput(options.output_dir, at=folder, open_files=options.open_files))
         log = stack.enter_context(EventLog(log_file)) if log_file is not None else None
@@ -151,7 +150,7 @@ async def _arun(agent: Any, dataset: DatasetSource, options: CheckedOptions, sto
 async def _aset_up(
     agent: Any, dataset: DatasetSource, options: CheckedOptions
 ) -> tuple[LoadedDataset, Agent, list[str]]:
-    """Check the dataset, load the agent, and check the gates; return doubts about these too."""
+    """Check the dataset, load the agent, and check the gates; return warnings about unknown names in gates too."""
     checked = check_dataset(dataset, options.config, options.config_source)
     checked.usable(lacks_kinds=isinstance(agent, str))  # whose module may register step kinds
     selected = options.selection.apply(checked.loaded.templates)  # an unknown question is an error before all else
@@ -182,7 +181,7 @@ def _begin(
     *,
     is_dry: bool = False,
 ) -> tuple[CheckedOptions, list[QuestionWithTemplate]]:
-    """Begin the run, or resume that in the folder; return its options, with the seed of that run, and its questions."""
+    """Begin the run, or resume the one in the folder; return the options, with that run's seed, and the questions."""
     options = options.replaced(selection=options.selection_in(output.earlier))
     questions = options.selection.apply(read.templates)
     source = None if options.output_dir is None else source_of(loaded, (options.input_fn, options.answer_fn))
@@ -210,9 +209,9 @@ def _begin(
 
 @of_agent(RunOptions)
 def plan_benchmark(agent: Any, dataset: DatasetSource, **options: Any) -> RunPlan:
-    """Return what ``run_benchmark`` would ask with the same arguments; the agent is loaded and asked nothing.
+    """Return which questions ``run_benchmark`` would run with the same arguments; the agent is loaded, but not called.
 
-    A folder that does not exist is not made.
+    A missing folder is not created.
 
     Raises:
         GraphRAGEvalError: What ``run_benchmark`` would raise before it asks.
@@ -250,7 +249,7 @@ def plan_benchmark(agent: Any, dataset: DatasetSource, **options: Any) -> RunPla
 
 
 def _judging_of(plan: RunPlan, output: RunOutput, options: CheckedOptions) -> RequestPlan | None:
-    """Return what the judges would ask: about what is to be asked, as if the agent did as the references say."""
+    """Return the judges' requests for a plan, as if the agent's new responses were exactly like the references."""
     is_new = {sample.position for sample in plan.to_ask}
 
     def response_of(sample: Sample) -> Response | None:
@@ -263,7 +262,7 @@ def _judging_of(plan: RunPlan, output: RunOutput, options: CheckedOptions) -> Re
 
 
 def _ideal_response(question: Question) -> Response | None:
-    """Return the response of an agent that does as the references say; None if they say nothing."""
+    """Return the response of an agent that does exactly what the references say; None without references."""
     answer, groups = question.get("reference_answer"), question.get("reference_steps") or [[]]
     steps: list[dict[str, Any]] = []
     for step in groups[-1]:

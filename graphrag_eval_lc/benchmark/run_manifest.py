@@ -1,4 +1,4 @@
-"""What run.json says of a run: how it begins, is resumed, is scored again and ends, and with what it was scored."""
+"""The content of run.json: the record of a run as it begins, resumes, ends and is scored again, and what scored it."""
 
 import hashlib
 import json
@@ -35,16 +35,16 @@ if TYPE_CHECKING:
     from graphrag_eval_lc.judges.judging import Judges
 
 Run = Mapping[str, Any]
-"""What run.json holds; one that was changed by hand may lack any key."""
+"""A run.json that was read; if someone edited it, any key may be missing."""
 Record = dict[str, Any]
-"""What is written to run.json. The functions here return new records and change none."""
+"""A run.json to be written. The functions here return new records and never change one."""
 
 DIGESTS = "agent_digests"
 KEPT = "keep_answers"
 _ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")
 _PACKAGES = ("graphrag-eval-lc", "langchain-core", "langgraph", "langchain")
-_GIT_SECONDS = 5  # a network drive may take long, and a run does not wait for it
-_OF_GIT_HOOKS = ("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE")  # of the commit that a hook belongs to
+_GIT_SECONDS = 5  # git may hang on a network drive, and a run must not wait for it
+_OF_GIT_HOOKS = ("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE")  # set inside git hooks, for the hook's repository
 _DIGEST_LENGTH = 12  # as people see it
 
 
@@ -59,9 +59,9 @@ def new_record(
     evaluators: Iterable[Callable[..., Any]] = (),
     **described: Any,
 ) -> Record:
-    """Return the record of a run that begins now, of these questions of a dataset (``source`` is its path or itself).
+    """Return the record of a run that begins now; ``source`` is the dataset's path, or the dataset itself.
 
-    ``described`` are other keys of run.json; secrets in them are masked, and what is None or empty is left out.
+    ``described`` holds other keys of run.json. Secrets in them are masked, and empty values are left out.
     """
     now = datetime.now(UTC)
     known = masked_values({key: value for key, value in described.items() if value not in (None, (), [], {})})
@@ -97,11 +97,11 @@ def begun_record(
     agent_source: str | None = None,
     agent_digests: Mapping[str, str] | None = None,
 ) -> Record:
-    """Return the record of a run of an agent that begins now.
+    """Return the record of a run with an agent that begins now.
 
-    ``agent_source`` is what its spec refers to at present, if that may change: the place of a graph that
-    ``langgraph.json`` names; the graph and the version of a server's assistant. ``agent_digests`` are those of the
-    files and functions that it is made from.
+    ``agent_source`` is what the agent's spec refers to now, if that may change: the file and variable behind a name in
+    ``langgraph.json``, or the graph and version of a server's assistant. ``agent_digests`` has the digests of the
+    agent's source files and functions.
     """
     agent_config = {key: value for key, value in options.agent_config.items() if key != "callbacks"}
     documents, redact = options.capture.get("retrieval_documents", False), options.capture.get("redact")
@@ -111,7 +111,7 @@ def begun_record(
         "repeats": recorded_options.pop("repeats"),
         "agent": agent_name(agent),
         "agent_source": agent_source,
-        # As JSON without addresses, so that each process says the same.
+        # As JSON without memory addresses, so that every process writes the same text.
         "agent_config": parse_json(_ADDRESS.sub("", json_text(agent_config))) if agent_config else None,
         "git": None if options.output_dir is None else git_state(),
         "capture": {
@@ -127,17 +127,17 @@ def begun_record(
     }
     asked = [question for _, question in questions]
     record = new_record(source, templates, asked, options.config, options.evaluators, **described)
-    if agent_digests:  # which are not secrets, whatever their names
+    if agent_digests:  # never masked, as digests are not secrets
         record[DIGESTS] = dict(agent_digests)
-    if options.shard is not None:  # with the questions and the limits of the whole run
+    if options.shard is not None:  # questions and limits stay those of the whole run
         record["shard"] = {"number": options.shard.number, "of": options.shard.of}
     return record
 
 
 def resumed(record: Mapping[str, Any], earlier: Mapping[str, Any]) -> Record:
-    """Return the record of the same run as ``earlier``, a run.json, which continues with this session.
+    """Return the record of a run (``earlier`` is its run.json) that is resumed with this session.
 
-    The earlier sessions have their own commit, capture and source if those of this one differ.
+    If commit, capture options or source changed, each earlier session keeps its own.
     """
     kept = {key: earlier[key] for key in ("label", "href", "tags", "merged", KEPT) if key in earlier}
     others = {
@@ -154,7 +154,7 @@ def resumed(record: Mapping[str, Any], earlier: Mapping[str, Any]) -> Record:
 
 
 def scored_again(record: Mapping[str, Any], earlier: Mapping[str, Any]) -> Record:
-    """Return the record of ``earlier``, a run.json, whose responses are scored again; plugins and judges are gone."""
+    """Return the record of a run (``earlier``) whose responses are scored again, without its old plugins and judges."""
     gone = ("judges", "plugins", "scored_selection")
     taken = ("dataset", "config", "scored_selection", "matchers", "evaluators", "plugins")
     return {
@@ -172,7 +172,7 @@ def ended(
     scorers: Mapping[str, Any] | None = None,
     judges: Mapping[str, Any] | None = None,
 ) -> Record:
-    """Return the record of the same run, whose session, or scoring, ends now."""
+    """Return the record of a run whose session, or scoring, ends now."""
     now = datetime.now(UTC)
     found = {**record, **(scorers or {}), "totals": dict(totals)}
     if judges is not None:
@@ -181,13 +181,13 @@ def ended(
         return {**found, "scored": _time_text(now)}
     *earlier, session = record["times"]["sessions"]
     started = datetime.fromisoformat(session["started"])
-    # The end is not before the start, also if the clock was set back.
+    # The end is never before the start, even if the clock was set back.
     finished = _time_text(max(now, started + timedelta(seconds=elapsed_sec)))
     session = {**session, "finished": finished, ELAPSED_SEC: elapsed_sec}
     if stopped is not None:
         found["stopped"] = session["stopped"] = dict(stopped)
     sessions = [*earlier, session]
-    # Time between sessions is no time of the run; of one that was killed it is not known.
+    # Time between sessions does not count, and the time of a killed session is unknown.
     elapsed = round(sum(each.get(ELAPSED_SEC, 0.0) for each in sessions), 3)
     times = {"started": record["times"]["started"], "finished": finished, ELAPSED_SEC: elapsed, "sessions": sessions}
     return {**found, "times": times}
@@ -199,9 +199,9 @@ def new_run_id(now: datetime) -> str:
 
 
 def agent_name(agent: object) -> str:
-    """Return an agent's spec; of one made in Python its type or function, without addresses, which change.
+    """Return an agent's spec or, for an agent made in Python, its type or function without memory addresses.
 
-    A file in the current folder has one name, however its path is written.
+    A path to a file in the current folder is normalised.
 
     Example:
         >>> agent_name("./agents/../agent.py:graph")
@@ -221,7 +221,7 @@ def agent_name(agent: object) -> str:
         return f"{agent_name(agent.func)}({_ADDRESS.sub('', masked_text(', '.join(arguments)))})"
     named = agent if hasattr(agent, "__qualname__") else type(agent)
     name = getattr(agent, "name", None)
-    module = getattr(named, "__module__", None) or "builtins"  # such as of str.upper
+    module = getattr(named, "__module__", None) or "builtins"  # str.upper, for one, has none
     return f"{module}:{named.__qualname__}" + (f" {name}" if isinstance(name, str) else "")
 
 
@@ -230,12 +230,12 @@ def _time_text(time: datetime) -> str:
 
 
 def text_digest(text: str) -> str:
-    """Return the digest of a question's text, as run.json has it."""
+    """Return the digest of a question's text that run.json records: 12 hexadecimal digits of SHA-256."""
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:12]
 
 
 def dataset_record(source: object, templates: Sequence[Template]) -> dict[str, Any]:
-    """Return what run.json says of a dataset: its path, if it has one, its digest, and what is in it."""
+    """Return the entry of a dataset in run.json: its path, if any, its digest, and the number of its parts."""
     digest = hashlib.sha256()
     number = 0
     # One question at a time, as the text of a whole dataset may be as large as the dataset.
@@ -291,9 +291,9 @@ def scored_with(
 ) -> dict[str, list[dict[str, Any]]]:
     """Return the keys ``matchers``, ``evaluators`` and ``plugins`` of run.json.
 
-    They name what users registered or passed, by its spec (``function``); evaluators with the ``plugin`` that
-    registered them, the metric that they declare, and, at the end, the metrics that they returned to the ``judges``;
-    ``plugins``, if there are any, are those that registered them.
+    Matchers and evaluators that users registered or passed are named by their spec (``function``). An evaluator also
+    has the ``plugin`` that registered it, the metric that it declares and, at the end of the run, the metrics that it
+    returned. ``plugins`` lists the plugins behind both, if there are any.
     """
     matchers, functions = custom_matchers(), all_functions(evaluators)
     metrics = {} if judges is None else judges.metrics_of_functions()
@@ -333,7 +333,7 @@ def plugin_text(plugin: Run) -> str:
 
 
 def kept_notes(run: Run) -> Iterator[str]:
-    """Yield a sentence for each time that answers were kept although the agent changed."""
+    """Yield a sentence for each session that kept answers although the agent had changed."""
     for kept in run.get(KEPT) or []:
         yield f"{kept_answers(kept)} kept although the agent changed since: {kept.get('changes')}"
 

@@ -1,4 +1,4 @@
-"""The options of a run: each is one field, from which Python, the command line and run.json derive."""
+"""The options of ``run_benchmark``: each is one field, which Python, the command line and run.json share."""
 
 import os
 from collections.abc import Callable, Mapping, Sequence
@@ -282,7 +282,7 @@ class RunOptions(FolderOptions):
     ] = None
 
     def model_post_init(self, context: object) -> None:
-        """Refuse values that other rooms refuse, and options that cannot apply to a shard or without a baseline."""
+        """Refuse wrong retry and selection options early, and options that cannot apply to a shard or baseline."""
         _ = self.retry, self.selection  # which check their values
         if self.shard is not None and self.sample is not None and self.seed is None:
             what = "shard with sample needs seed, so that all shards draw the same questions"
@@ -301,7 +301,7 @@ class RunOptions(FolderOptions):
 
     @property
     def has_workers(self) -> bool:
-        """Whether the agent is asked in other processes."""
+        """Whether the agent runs in other processes."""
         return self.isolate or self.engine is not None
 
     @property
@@ -310,7 +310,7 @@ class RunOptions(FolderOptions):
         return cast("FailureLimit | None", self.max_failures)
 
     def selection_in(self, earlier: Mapping[str, Any] | None) -> Selection:
-        """Return the selection; without a seed, with that of an earlier session of the run in its run.json."""
+        """Return the selection; if no seed is set, use the seed that an earlier session wrote to run.json."""
         drawn = (earlier or {}).get("selection") or {}
         is_seed_drawn = self.sample is not None and self.seed is None
         if is_seed_drawn and drawn.get("sample") == self.sample and "seed" in drawn:
@@ -318,9 +318,9 @@ class RunOptions(FolderOptions):
         return self.selection
 
     def in_shard(self) -> Self:
-        """Return the options of this shard: with its part of the rate limit and the budgets.
+        """Return the options of this shard, with its share of the rate limit and the budgets.
 
-        Those of a whole run are returned unchanged. The parts of all shards add up to the whole.
+        The shares of all shards add up to the whole. The options of a whole run are returned unchanged.
         """
         shard = cast("Shard | None", self.shard)
         if shard is None:
@@ -339,7 +339,7 @@ class RunOptions(FolderOptions):
         )
 
     def shard_note(self, questions: Sequence[tuple[Template, Question]]) -> str | None:
-        """Return a sentence about the shard, of the questions that the options select; None for a whole run."""
+        """Return a sentence about the shard and its number of questions; None for a whole run."""
         if (shard := cast("Shard | None", self.shard)) is None:
             return None
         part = self.in_shard()
@@ -359,9 +359,9 @@ class RunOptions(FolderOptions):
         return note + ("; the gates are checked when the shards are merged" if config.gates else "")
 
 
-# The options once they are checked: for type checkers what a field is then.
+# The same options after validation: the annotations below are for type checkers only.
 class CheckedOptions(RunOptions):
-    """The options of ``run_benchmark`` after validation. Tells type checkers the type that each field then has."""
+    """The options of ``run_benchmark`` after validation, with the type that each field then has."""
 
     if TYPE_CHECKING:
         config: EvaluationConfig

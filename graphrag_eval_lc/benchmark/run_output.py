@@ -1,4 +1,4 @@
-"""The output of a run: its folder with lock, journal and results, what an earlier run left there, and its end."""
+"""The output of a run: locks its folder, opens or resumes the journal, reports events, and writes the final files."""
 
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -42,9 +42,9 @@ if TYPE_CHECKING:
 
 
 class RunOutput(ExitStack):
-    """What a run reads and writes of its folder, and what it reports; the folder is locked while the context lasts.
+    """Reads and writes a run's folder and reports events; the folder is locked during the context.
 
-    First ``prepare``; then ``resume`` for a run, or ``replace`` for responses from elsewhere; then ``pipeline`` and
+    Call ``prepare`` first, then ``resume`` for a run or ``replace`` for responses from elsewhere, then ``pipeline`` and
     ``end``.
     """
 
@@ -71,16 +71,16 @@ class RunOutput(ExitStack):
             self.enter_context(self.folder.lock())
         return self
 
-    # --- what is told ---
+    # --- warnings and events ---
 
     def warn(self, *messages: str) -> None:
-        """Note what the user should know of the run, and report it at once."""
+        """Keep warnings for the run's ``warnings``, and report them at once."""
         for message in messages:
             self.warnings.append(message)
             self.event("warning", message=message)
 
     def event(self, kind: EventKind, **fields: Any) -> None:
-        """Tell the observers what happened."""
+        """Pass an event on to the observers."""
         if self.observers:
             self._tell(RunEvent(kind, fields))
 
@@ -102,11 +102,11 @@ class RunOutput(ExitStack):
 
     @property
     def judges_record(self) -> Mapping[str, Any] | None:
-        """What run.json says of the judges; None if nobody judges."""
+        """The entry of the judges in run.json; None if no model judges."""
         return None if self.judges is None else self.judges.describe()
 
     def prepare(self, options: "ScoredBy") -> None:
-        """Make prices and judges; this may fail, so it comes before all that changes an earlier run."""
+        """Create prices and judges. This may fail, so it comes before anything that changes an earlier run."""
         self._options = options
         if (note := grading_note(options.config)) is not None:
             self.notes.append(note)
@@ -132,7 +132,7 @@ class RunOutput(ExitStack):
     def resume(
         self, record: Record, options: "CheckedOptions", texts: Mapping[str, str], *, is_dry: bool = False
     ) -> None:
-        """Resume the run in the folder, or begin it; ``texts`` are those of its questions, by their ids.
+        """Resume the run in the folder, or begin a new one; ``texts`` are the questions' texts by id.
 
         Raises:
             RunFolderError: The run in the folder is another one or of another source of the agent, or was scored with
@@ -144,7 +144,7 @@ class RunOutput(ExitStack):
         if earlier is not None:
             self._take_up(earlier, self.folder.shown, options, texts)
         if not is_dry:
-            self.folder.write_run(self.record)  # responses without a record of what they answer would be of no use
+            self.folder.write_run(self.record)  # before any response, which would be useless without it
         if earlier is None:
             self.open_journal()
         if self._cache is not None and self.budget.max_cost is not None:
@@ -153,7 +153,7 @@ class RunOutput(ExitStack):
     def _take_up(
         self, earlier: Mapping[str, Any], shown: Path, options: "CheckedOptions", texts: Mapping[str, str]
     ) -> None:
-        """Take up the run in the folder, unless it is another one."""
+        """Resume the run in the folder, unless it is a different one."""
         now, missing = self.record, missing_scorers(earlier, options)
         refuse_other_part(earlier, now, shown)
         if not options.force:
@@ -167,7 +167,7 @@ class RunOutput(ExitStack):
             for key in journal
             if (summary := journal.summary(key)) and not summary.is_to_ask(retry_errors=options.retry_errors)
         ]
-        # An agent of another name was refused before this, without one of the two options.
+        # Another agent was already refused, unless one of the two options allows it.
         of_spec = list(agent_changes(earlier, now))
         changes = of_spec or source_changes(earlier, now)
         if changes and reused:
@@ -178,7 +178,7 @@ class RunOutput(ExitStack):
         self.notes += kept_notes(self.record)
 
     def asked_at(self, keys: Iterable[Key]) -> str:
-        """Return when the newest of some answers in the folder was asked, to the minute; empty if that is unknown."""
+        """Return the time of the newest of some answers in the folder, to the minute; empty if it is unknown."""
         newest = None if self.journal is None else self.journal.newest(keys)
         sessions: Any = ((self.earlier or {}).get("times") or {}).get("sessions") or ({},)
         return local_minute((newest or {}).get("started_at"), sessions[-1].get("started"))
@@ -201,16 +201,16 @@ class RunOutput(ExitStack):
         return self.journal
 
     def planned(self, samples: Sequence[Sample], *, retry_errors: bool) -> RunPlan:
-        """Return what is still to be asked of the run that was resumed."""
+        """Return which samples of the resumed run are done, and which are still to run."""
         known = None if self.journal is None else self.journal.summary
         return planned(samples, known, retry_errors=retry_errors)
 
     def planned_judging(
         self, options: "ScoredBy", samples: Iterable[Sample], response_of: Callable[[Sample], Response | None]
     ) -> RequestPlan | None:
-        """Return what the judges would ask about samples; None if no model judges.
+        """Return the requests that the judges would send about samples; None if no model judges.
 
-        Nothing is asked and nothing written. Answers that the folder's cache has are not asked for again.
+        Nothing is sent or written. Answers in the folder's cache need no request.
         """
         plan, config = RequestPlan(self.pricing), options.config
         judges = self._judges_of(options, plan)
@@ -234,7 +234,7 @@ class RunOutput(ExitStack):
     # --- the end ---
 
     def pipeline(self, templates: Sequence[Template], *, repeats: int, comparer: Comparer | None = None) -> Pipeline:
-        """Return what scores the responses into the folder; see ``Pipeline``."""
+        """Return the pipeline that scores responses and writes the results to the folder."""
         assert self._options is not None
         return Pipeline(
             self._options.config,
@@ -273,12 +273,12 @@ class RunOutput(ExitStack):
             output_dir=None if self.folder is None else self.folder.shown,
             responses=responses if self.folder is None else None,
             results=pipeline.kept() if self.folder is None else None,
-            stopped=pipeline.stopped(stopped),  # run.json tells of the asking alone
+            stopped=pipeline.stopped(stopped),  # run.json only says why the agent's run stopped
             warnings=self.warnings,
             judges=judges,
             notes=self.notes,
             config=self._options.config,
-            # A part of a run is not held against the bounds of the whole.
+            # The gates apply to the whole run, not to a part.
             gates=() if "shard" in self.record else (*self._options.config.gates, *self._options.gates),
         )
 

@@ -1,4 +1,4 @@
-"""The middle of a run: what is not answered yet is asked and kept, and what is answered is scored."""
+"""The middle of a run: runs the open questions concurrently, keeps the responses in the journal, and scores them."""
 
 import asyncio
 from collections.abc import Mapping, Sequence
@@ -40,7 +40,7 @@ from graphrag_eval_lc.texts import counted
 if TYPE_CHECKING:
     from graphrag_eval_lc.benchmark.worker import Workers
 
-# Responses that wait for their scores, for each slot: enough that the agents never wait for a single large one.
+# Responses that may wait for scoring, for each slot: enough that the agent never waits for one slow score.
 _ROOM_PER_SLOT = 4
 _UNSEEN_CALLS = "no model call of the agent was seen, so that the budget counts nothing for it"
 
@@ -72,14 +72,14 @@ class Runner:
         self._plan = output.planned(samples, retry_errors=options.retry_errors)
         self._templates = templates
         self._call: AgentCall | Workers[Any]
-        self._begun = 0  # how many of the samples to ask
+        self._begun = 0  # how many samples were started
         self._errors = 0
         self._problem: Exception | None = None  # the first that ends the run
         self._step_names: set[str] = set()
         self._kept: dict[int, Response] = {}  # by position, if there is no folder
 
     async def arun(self, agent: Agent) -> BenchmarkRun:
-        """Ask what is not answered yet, score everything, and write the files."""
+        """Run the open questions, score everything, and write the files."""
         options, output, stop = self._options, self._output, self._stop
         if options.has_workers and self._plan.to_ask:
             await self._ask_by_workers(agent.given)
@@ -106,7 +106,7 @@ class Runner:
         return run
 
     async def _ask_by_workers(self, agent: Any) -> None:
-        """Ask and score as in this process, with workers that load the agent for themselves and end in any case."""
+        """Run and score with workers, which load the agent themselves and are closed in any case."""
         from graphrag_eval_lc.benchmark.worker import Job  # few runs need workers, and the packages for them
 
         options, output = self._options, self._output
@@ -141,7 +141,7 @@ class Runner:
             await workers.aclose(waits=is_whole)
 
     async def _ask_and_score(self) -> None:
-        """Ask what is to be asked while what earlier sessions answered is scored."""
+        """Run the open questions while the answers of earlier sessions are scored."""
         options, output, plan = self._options, self._output, self._plan
         reuse = None
         if plan.done:
@@ -171,13 +171,13 @@ class Runner:
             try:
                 await self._ask_all()
                 await rescoring
-                await self._score_earlier(self._left_out)  # a failed answer of before stays what it was
+                await self._score_earlier(self._left_out)  # earlier failed answers that were not retried
             finally:
                 rescoring.cancel()
                 await self._pipeline.aclose()
 
     async def _score_earlier(self, samples: Sequence[Sample]) -> None:
-        """Score what earlier sessions answered: references and the configuration may have changed."""
+        """Score the answers of earlier sessions again, as references and configuration may have changed."""
         for sample in samples:
             response = self._output.response(sample.key)
             if response is not None:
@@ -189,11 +189,11 @@ class Runner:
 
     @property
     def _left_out(self) -> Sequence[Sample]:
-        """The samples that were not asked since the run was stopped."""
+        """The samples that the stopped run did not start."""
         return self._plan.to_ask[self._begun :]
 
     async def _ask_all(self) -> None:
-        """Ask all samples, several at a time, until the run is stopped."""
+        """Run all open samples concurrently, until the run is stopped."""
         self._stop.bind(self._stopping)
         most = self._options.max_time
         timer = None if most is None else asyncio.create_task(self._end_after(most))
@@ -210,13 +210,13 @@ class Runner:
             raise self._problem
 
     async def _work(self) -> None:
-        """Ask one sample after the other."""
+        """Run one sample after the other; several of these tasks share the queue."""
         to_ask = self._plan.to_ask
         while self._begun < len(to_ask):
             epoch = await self._slots.take_slot(self._stop)
             if epoch is None:
                 return
-            if self._is_over() or self._begun >= len(to_ask):  # another one was quicker
+            if self._is_over() or self._begun >= len(to_ask):  # another task took the last sample
                 self._slots.leave()
                 return
             sample = to_ask[self._begun]
@@ -226,18 +226,18 @@ class Runner:
                 earlier = attempts_in(before)
             try:
                 await self._keep(sample, await self._ask(sample, epoch, earlier), len(earlier))
-            except Exception as problem:  # of a file or a caller's function; the questions in flight are kept
+            except Exception as problem:  # from a file or a user's function; questions in flight are kept
                 self._problem = self._problem or problem
                 return
 
     def _is_over(self) -> bool:
-        """Return whether nothing more is to be asked; stop the run if nothing is left of its budget."""
+        """Return whether to start nothing more; stop the run if its budget is used up."""
         if self._budget.limit is not None:
             self._stop.request(self._budget.limit, self._budget.message)
         return self._stop.reason is not None or self._problem is not None
 
     async def _ask(self, sample: Sample, epoch: int | None, earlier: list[dict[str, Any]]) -> Response:
-        """Ask one sample until it is answered, is not worth another attempt, or the run stops."""
+        """Run one sample, with retries, until it is answered, an error is not worth a retry, or the run stops."""
         is_interrupted = False
         for number in count(1):
             attempt_id = f"{self._attempt_prefix}/{sample.key[0]}/{sample.repeat}/{number}"
@@ -248,7 +248,7 @@ class Runner:
             finally:
                 self._slots.leave()
             if self._stop.is_at_once:
-                raise KeyboardInterrupt(self._stop.message)  # perhaps it hit the agent, which took it for its own
+                raise KeyboardInterrupt(self._stop.message)  # the agent may have swallowed it
             response = self._pipeline.priced(attempt.response)
             if self._is_limited:
                 self._count_spent(response, attempt.counted)
@@ -285,7 +285,7 @@ class Runner:
         return cast("Response", complete)
 
     def _wait_after(self, attempt: Attempt, number: int, epoch: int | None) -> float | None:
-        """Return the seconds to wait before the next attempt; None if there is none."""
+        """Return the seconds to wait before the next attempt; None for no further attempt."""
         error, retry = attempt.error, self._options.retry
         if error is None or isinstance(error, RunInterruptedError):
             return None
@@ -298,7 +298,7 @@ class Runner:
         return retry.wait_before_retry(number, error)
 
     def _count_spent(self, response: Mapping[str, Any], counted: Spent = NOTHING_SPENT) -> None:
-        """Count what a response spent, all its attempts together, beyond what the budget has counted already."""
+        """Add to the budget what all attempts of a response spent, minus what it has ``counted`` already."""
         budget = self._budget
         cost, tokens = cost_spent(response), tokens_spent(response)
         if tokens is None and budget.max_tokens is not None:
@@ -312,7 +312,7 @@ class Runner:
         budget.spend(max(0.0, (cost or 0.0) - counted.usd), max(0, (tokens or 0) - counted.tokens))
 
     async def _keep(self, sample: Sample, response: Response, earlier: int) -> None:
-        """Keep, report and score a response; ``earlier`` of its failed attempts are of earlier sessions."""
+        """Write, report and score a response; its first ``earlier`` failed attempts are from earlier sessions."""
         if self._output.journal is None:
             self._kept[sample.position] = response
         else:
@@ -349,10 +349,10 @@ class Runner:
                 failed = f"{counted(self._errors, 'question')} failed in this session"
                 self._stop.request("max_failures", f"{failed}, and no more than {limit} may")
 
-    # --- the end before its time ---
+    # --- stopping early ---
 
     def _stopping(self) -> None:
-        """Stop the run: nobody waits for a slot any longer, and those in flight have ``grace`` seconds to end."""
+        """Stop the run: nothing more starts, and questions in flight have ``grace`` seconds to end."""
         in_flight = self._slots.in_flight
         message = f"Stopping ({self._stop.message}): {in_flight or 'nothing'} in flight"
         if self._stop.reason == "interrupted" and in_flight:
@@ -369,14 +369,14 @@ class Runner:
         self._stop.request("max_time", f"the time of {seconds:g} s is over")
         self._stop.abandon()
 
-    # --- what is told ---
+    # --- events and warnings ---
 
     def _tell(self, kind: EventKind, sample: Sample, **fields: Any) -> None:
         repeat = sample.repeat if self._options.repeats > 1 else None
         self._output.event(kind, question_id=sample.key[0], repeat=repeat, **fields)
 
     def _warn_of_tools_never_called(self) -> None:
-        """Say which tools' documents were to be kept and which nobody called, such as when a name is misspelt."""
+        """Warn about names in ``retrieval_documents`` that no tool had, for example because of a typing error."""
         capture, called = self._options.capture, self._step_names
         tools, names = capture.get("retrieval_documents", False), capture.get("step_names") or {}
         if isinstance(tools, bool) or not called:

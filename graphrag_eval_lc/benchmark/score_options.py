@@ -1,4 +1,4 @@
-"""The options of scoring: each is one field, from which Python, the command line and run.json derive."""
+"""The options of scoring: each is one field, which Python, the command line and run.json share."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import fields
@@ -51,7 +51,7 @@ _AnsweredOnly = Annotated[
 
 
 class ScoringOptions(Options):
-    """Which responses are scored, and how: the options that a run and both ways of scoring have."""
+    """The options that ``run_benchmark``, ``score_responses`` and ``score_run`` share: what is scored, and how."""
 
     template_ids: Annotated[
         Sequence[str],
@@ -162,12 +162,12 @@ class ScoringOptions(Options):
 
     @cached_property
     def selection(self) -> Selection:
-        """Which questions are asked or scored; a sample without a seed draws a seed."""
+        """The selection of questions; ``sample`` without a seed draws one."""
         names = [each.name for each in fields(Selection) if each.name in type(self).model_fields]
         return Selection(**{name: getattr(self, name) for name in names})
 
     def check_gates(self, templates: Sequence[Template]) -> list[str]:
-        """Check the names in the gates of the config and in those given; return doubts about evaluators' names."""
+        """Check the names in all gates; return warnings about names that only an evaluator may produce."""
         config: Any = self.config
         if not config.gates and not self.gates:
             return []
@@ -209,7 +209,7 @@ class ScoreRunOptions(ScoringOptions):
 
 
 class FolderOptions(ScoringOptions):
-    """The options of what writes a new run."""
+    """The options of every function that writes a new run."""
 
     output_dir: Annotated[
         str | PathLike[str] | None, checked_by(checked_path), says("The run's folder; None writes nothing.")
@@ -244,7 +244,7 @@ class CheckedScoreOptions(ScoreOptions):
 
 
 class CheckedScoreRunOptions(ScoreRunOptions):
-    """The options of ``score_run``, checked; only ``config`` is as it was given, until it is replaced."""
+    """The options of ``score_run``, checked; ``config`` stays as it was passed, until it is replaced."""
 
     if TYPE_CHECKING:
         config: EvaluationConfig

@@ -1,4 +1,4 @@
-"""Scoring without an agent: responses that were recorded elsewhere, or once more those of a run's folder."""
+"""Scoring without an agent: ``score_responses`` for responses from elsewhere, ``score_run`` to score a run again."""
 
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -43,7 +43,7 @@ from graphrag_eval_lc.registry.metrics import NUMBER_OF_ERROR_SAMPLES
 from graphrag_eval_lc.run_folder import RUN_FILE, Journal, Key
 from graphrag_eval_lc.texts import counted, listed
 
-_FEW = 10  # questions without a response, which the table of templates and the worst questions still show well
+_FEW = 10  # up to this many questions without a response, the tables in the output show enough
 _DROP = "--drop-missing (drop_missing=True) to score without"
 
 
@@ -94,7 +94,7 @@ def score_responses(dataset: DatasetSource, responses: str | PathLike[str] | Res
 def plan_scoring(
     dataset: DatasetSource, responses: str | PathLike[str] | Responses, **options: Any
 ) -> RequestPlan | None:
-    """Return what the judges would ask in ``score_responses`` with the same arguments; nothing is asked or written.
+    """Return the requests that judges would send in ``score_responses`` with the same arguments, without sending them.
 
     Returns:
         The number of requests, their tokens and USD; None if no model judges.
@@ -108,7 +108,7 @@ def plan_scoring(
 
 
 class _Scoring(NamedTuple):
-    """What is scored: samples, and where their responses are."""
+    """The input of a scoring: samples, and a function that returns their responses."""
 
     output: RunOutput
     options: ScoredBy
@@ -193,7 +193,7 @@ def score_run(run_dir: str | PathLike[str], **options: Any) -> BenchmarkRun:
             *scoring_warnings(earlier, output.record, scored.judges, missing), *question_warnings(earlier, record)
         )
         if "agent" not in earlier:
-            known = earlier.get("questions") or {}  # those that are gone were told just now
+            known = earlier.get("questions") or {}  # those no longer in the dataset were reported above
             output.warn(*_unknown_questions((key for key in journal if key[0] not in known), scoring.templates))
         output.warn(*scoring.warnings)
     return with_report(scored, scored.output_dir) if given.report else scored
@@ -201,7 +201,7 @@ def score_run(run_dir: str | PathLike[str], **options: Any) -> BenchmarkRun:
 
 @of_folder(ScoreRunOptions)
 def plan_score_run(run_dir: str | PathLike[str], **options: Any) -> RequestPlan | None:
-    """Return what the judges would ask in ``score_run`` with the same arguments; nothing is asked.
+    """Return the requests that judges would send in ``score_run`` with the same arguments, without sending them.
 
     Returns:
         The number of requests, without those whose answers the folder has, their tokens and USD; None if no model
@@ -233,7 +233,7 @@ def _run_to_score(run_dir: str | PathLike[str], given: CheckedScoreRunOptions) -
         checked = check_dataset(source, options.config, given.config_source)
         loaded = checked.usable(lacks_kinds=given.drop_missing)
         templates = loaded.templates
-        # With what is missing its metrics go, and gates of the run's own config may name them.
+        # Without a missing plugin its metrics disappear, and gates of the run's own config may name them.
         doubts = [] if given.drop_missing else options.check_gates(templates)
         questions = Selection().apply(templates)
         if "agent" in earlier or earlier.get("selection"):
@@ -260,13 +260,13 @@ def _run_to_score(run_dir: str | PathLike[str], given: CheckedScoreRunOptions) -
             )
         samples, unasked = _answered(journal, scored, earlier)
         warnings = []
-        if unasked and "stopped" not in earlier:  # it was killed, and could not say so
+        if unasked and "stopped" not in earlier:  # it was killed before it could record that
             warnings.append(f"{unasked:,} of {len(samples) + unasked:,} were not asked yet, and are not counted")
         yield _Scoring(output, options, templates, questions, samples, output.response, notes=notes, warnings=warnings)
 
 
 def _options_again(earlier: Mapping[str, Any], folder: Path, given: CheckedScoreRunOptions) -> ScoredBy:
-    """Return what scores a run again: with the config that is given, else with that in its run.json."""
+    """Return the options for scoring a run again, with the config that was passed, otherwise the one in run.json."""
     try:
         config = load_config(
             config_again(earlier) if given.config_source is None else given.config_source,
@@ -301,7 +301,7 @@ def _selected(
 
 
 def _unanswered(samples: Sequence[Sample], keys: Container[Key]) -> list[str]:
-    """Say it in one sentence where most of the questions, and more than a few, have no response."""
+    """Return one warning if most of the questions, and more than ten, have no response."""
     missing = [sample.key[0] for sample in samples if sample.key not in keys]
     if len(missing) <= _FEW or 2 * len(missing) <= (number := len({sample.key[0] for sample in samples})):
         return []
@@ -311,7 +311,7 @@ def _unanswered(samples: Sequence[Sample], keys: Container[Key]) -> list[str]:
 
 
 def _unknown_questions(keys: Iterable[Key], templates: Sequence[Template]) -> list[str]:
-    """Say which responses no question of the dataset has."""
+    """Return a warning about responses whose question is not in the dataset."""
     known = [str(question["id"]) for _, question in questions_of(templates)]
     warning = unknown_questions_warning((question_id for question_id, _ in keys), known)
     return [] if warning is None else [warning]
@@ -331,7 +331,7 @@ def _answered(
 
 
 def _planned(scoring: _Scoring) -> RequestPlan | None:
-    """Return what the judges would ask."""
+    """Return the requests that the judges would send."""
     return scoring.output.planned_judging(
         scoring.options, scoring.samples, lambda sample: scoring.response_to(sample.key)
     )
@@ -356,7 +356,7 @@ def _scored(scoring: _Scoring, comparer: Comparer | None) -> BenchmarkRun:
 
 @contextmanager
 def _comparer_of(given: ScoredBy, config: EvaluationConfig, output: RunOutput) -> Iterator[Comparer | None]:
-    """Give what compares responses elsewhere, until the end of the context; None if this process does."""
+    """Yield the comparer of a cluster during the context; None if this process compares responses."""
     if given.engine != RAY:
         yield None
         return
@@ -368,7 +368,7 @@ def _comparer_of(given: ScoredBy, config: EvaluationConfig, output: RunOutput) -
 
 
 def _refuse_own_folder(responses: object, output_dir: str | PathLike[str] | None) -> None:
-    """Refuse to replace a run by the scores of its responses: what run.json says of the agent would be lost."""
+    """Refuse to write into the run that the responses come from: its run.json with the agent would be lost."""
     if output_dir is None or not isinstance(responses, str | PathLike):
         return
     if Path(responses).resolve().parent == Path(output_dir).resolve():

@@ -1,7 +1,7 @@
-"""Workers: processes of this machine, or tasks of a cluster, that ask the agent for the driver.
+"""Workers: local processes, or tasks of a cluster, that run the agent for the driver.
 
-The driver, in which the run was started, alone decides what is asked and when, keeps limits and budgets, writes the
-files and has the judges asked. A worker loads the agent, asks it what the driver sends, and sends back what came of it.
+The driver is the process in which the run was started. It alone schedules questions, keeps limits and budgets, writes
+files and calls judges. A worker loads the agent, runs the questions that the driver sends, and returns the attempts.
 """
 
 import asyncio
@@ -48,7 +48,7 @@ _PARTS = {"agent": "the agent", "retry": "retry_on"}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Job:
-    """What a worker needs to know to ask the agent as the driver would."""
+    """Everything that a worker needs to run the agent exactly as the driver would."""
 
     agent: Any
     agent_config: Mapping[str, Any] = field(default_factory=dict)
@@ -61,7 +61,7 @@ class Job:
 
 
 class Workers(ABC, Generic[Place]):
-    """The driver's side of the workers: makes each attempt in one; the runner uses it as it uses ``AgentCall``."""
+    """The driver's side: runs each attempt in a worker. The runner uses it in place of ``AgentCall``."""
 
     def __init__(self, job: Job, slots: ConcurrencyLimit) -> None:
         self._job = packed(job)
@@ -69,10 +69,10 @@ class Workers(ABC, Generic[Place]):
         self._slots = slots
 
     async def aopen(self, stop: StopSignal) -> None:
-        """Reach what runs the workers, unless the run is stopped before."""
+        """Connect to whatever runs the workers, unless the run is stopped first."""
 
     async def aattempt(self, question: Question, attempt_id: str, abandoned: "asyncio.Future[None]") -> Attempt:
-        """Have a worker ask a question once; see ``AgentCall.aattempt``.
+        """Have a worker run a question once; see ``AgentCall.aattempt``.
 
         Raises:
             AgentError: No worker can be started, or none can load the agent.
@@ -97,7 +97,7 @@ class Workers(ABC, Generic[Place]):
 
     @abstractmethod
     async def aclose(self, *, waits: bool) -> None:
-        """End the workers; agents have time to be closed if it ``waits``."""
+        """End the workers; with ``waits``, agents have time to close."""
 
     @abstractmethod
     async def _free(self) -> Place:
@@ -105,20 +105,20 @@ class Workers(ABC, Generic[Place]):
 
     @abstractmethod
     def _leave(self, place: Place) -> None:
-        """Let others have a worker."""
+        """Release a worker for other questions."""
 
     @abstractmethod
     async def _outcome(
         self, place: Place, question: Question, attempt_id: str, abandoned: "asyncio.Future[None]"
     ) -> "Attempt | Unusable | BaseException":
-        """Return what a worker makes of a question, or why it makes nothing of it, and leave the worker or end it."""
+        """Return a worker's attempt at a question, or why there is none; release the worker, or end it."""
 
 
 def packed(job: Job) -> bytes:
     """Return a job as bytes, for ``pickle.loads`` in a process that has the same modules.
 
-    Functions and classes of modules go by their names, and so does an agent that a module has under a name. What only
-    the running program has goes by its value.
+    Functions and classes of modules are sent by name, and so is an agent that is a module's attribute. Everything that
+    exists only in the running program is sent by value.
     """
     if not isinstance(job.agent, str) and not hasattr(job.agent, "__qualname__") and (name := _name_of(job.agent)):
         job = replace(job, agent=":".join(name))
@@ -158,7 +158,7 @@ class _Pickler(cloudpickle.Pickler):  # type: ignore[misc]  # it has no types
 
 
 def _name_of(wanted: object) -> tuple[str, str] | None:
-    """Return the module that has an object, and its name there; None if another process would find it in none."""
+    """Return the module and attribute of an object; None if another process could not import it."""
     running = sys.modules.get("__main__")  # which is __mp_main__ too, once multiprocessing is imported
     for name, module in list(sys.modules.items()):
         if module is None or module is running or getattr(module, "__file__", None) is None:
@@ -184,7 +184,7 @@ class Unusable(NamedTuple):
 
 
 class Worker:
-    """Makes attempts in another process than the driver's, in a loop that lasts: clients of models need one."""
+    """Runs attempts in the worker's process, in one event loop that lasts, as clients of models need one."""
 
     def __init__(self, job: bytes) -> None:
         self.job = job
@@ -196,11 +196,11 @@ class Worker:
         threading.Thread(target=self._run, daemon=True).start()
 
     def load(self) -> Unusable | None:
-        """Load the agent, unless it is loaded; return why it cannot be loaded, and None if it can."""
+        """Load the agent, unless it is loaded; return the reason if it cannot be loaded, or None."""
         return None if self._call is not None else self._in_loop(self._aload())
 
     def attempt(self, question: Question, attempt_id: str, so_far: Path | None = None) -> Attempt:
-        """Ask the agent a question once; see ``AgentCall.aattempt``. The attempt can be pickled."""
+        """Run a question once; see ``AgentCall.aattempt``. The attempt can be pickled."""
         if self._call is None:
             raise RuntimeError("the agent is not loaded")
         follow = None if so_far is None else lambda attempt: _SoFarWriter(attempt, so_far)
@@ -219,7 +219,7 @@ class Worker:
         return None if problem is None else masked_text(problem)
 
     def _run(self) -> None:
-        """Run the loop, also after an agent has raised SystemExit in it."""
+        """Run the loop, and restart it if an agent raised SystemExit in it."""
         while True:
             with contextlib.suppress(BaseException):
                 self._loop.run_forever()
@@ -249,7 +249,7 @@ class Worker:
 
 
 class _SoFarWriter(BaseCallbackHandler):
-    """Writes what an attempt would be if its process were lost, whenever a call of a tool or model begins or ends."""
+    """Saves the attempt so far whenever a tool or model call starts or ends, in case the process is lost."""
 
     run_inline = True
     raise_error = False

@@ -1,4 +1,4 @@
-"""The callback handler for users, which makes responses of recorded runs, and its context manager ``capture_run``."""
+"""The public callback handler, which turns recorded runs into responses, and the context manager ``capture_run``."""
 
 import threading
 from collections.abc import Iterator, Mapping, Sequence
@@ -62,7 +62,7 @@ class GraphRAGEvalCallbackHandler(RunCallbacks):
         super().__init__(values.CaptureOptions(**options))
 
     def __getstate__(self) -> dict[str, Any]:
-        """Return the state for a copy, which has the runs that have ended."""
+        """Return the state for a copy, which keeps only the runs that have ended."""
         with self._lock:
             records = self._records.of_ended_runs()
             parts = {tree: self._part(tree) for tree in records.trees}
@@ -100,11 +100,11 @@ class GraphRAGEvalCallbackHandler(RunCallbacks):
             return response_from([self._part(tree) for tree in runs], self._options)
 
     def response_ended_now(self, question_id: str, error: str) -> Response:
-        """Return the response that a question's runs would have if they ended now; they continue.
+        """Return the response as if a question's runs had ended now; the runs themselves continue.
 
         Args:
             question_id: The question.
-            error: The error with which they would end, and whatever is under way in them.
+            error: The error for the runs and for every call that is still under way in them.
 
         Raises:
             CaptureError: No run matches.
@@ -174,14 +174,14 @@ class GraphRAGEvalCallbackHandler(RunCallbacks):
 
 
 def without_runs(handler: GraphRAGEvalCallbackHandler) -> GraphRAGEvalCallbackHandler:
-    """Return a handler with the same options and no runs; the options need no further check."""
+    """Return a handler with the same options and no runs, without checking the options again."""
     new: GraphRAGEvalCallbackHandler = object.__new__(type(handler))
     RunCallbacks.__init__(new, handler._options)
     return new
 
 
 _current: ContextVar[GraphRAGEvalCallbackHandler | None] = ContextVar("graphrag_eval_lc_capture", default=None)
-register_configure_hook(_current, inheritable=True)  # once: each registration stays for good
+register_configure_hook(_current, inheritable=True)  # at import, as LangChain never drops a registration
 
 
 @contextmanager

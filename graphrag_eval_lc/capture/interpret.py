@@ -1,4 +1,4 @@
-"""What the records of a run mean: its steps, model calls, answer and warnings, found in named passes."""
+"""Interprets the records of a run: reads its events in order, and finds its steps, model calls, answer and warnings."""
 
 from bisect import bisect
 from collections import Counter
@@ -23,10 +23,10 @@ from graphrag_eval_lc.texts import listed
 
 
 def interpreted(tree: Tree, reported_ids: set[str], ends: set[str]) -> Part:
-    """Return what a tree means, which stays as it is. Never raises: what cannot be interpreted is warned of.
+    """Return the interpretation of a tree without changing the tree. Never raises: a pass that fails adds a warning.
 
-    ``reported_ids`` are the ids of all messages in the callbacks of models, of all runs of the handler; ``ends`` those
-    of the last messages of its earlier runs.
+    ``reported_ids`` are the ids of all messages that models' callbacks reported, in any run of the handler. ``ends``
+    are the ids of the last messages of earlier runs.
     """
     part = Part(tree, perf_counter() - tree.started if tree.elapsed_sec is None else tree.elapsed_sec)
     of_error = list[str]()
@@ -58,18 +58,18 @@ class _Interpretation:
         self._tree = part.tree
         self._reported_ids = reported_ids
         self._history = History(part.tree, ends)
-        self._models: list[tuple[ModelRun, Record | None]] = []  # the model calls in their order, and the tools around
-        self._begins: dict[Record, int] = {}  # the number of the event with which each record begins
-        self._branches: dict[Record, Order] = {}  # the place of each record among parallel branches
-        self._tasks: dict[tuple[Record, Any], list[tuple[str, Any]]] = {}  # path and rank of those that run in parallel
-        self._top: Record | None = None  # the one of the root or the runs of a block that is under way
+        self._models: list[tuple[ModelRun, Record | None]] = []  # each model call, and the tool inside which it ran
+        self._begins: dict[Record, int] = {}  # the index of each record's start event
+        self._branches: dict[Record, Order] = {}  # the position of each record among parallel branches
+        self._tasks: dict[tuple[Record, Any], list[tuple[str, Any]]] = {}  # path and rank of parallel tasks
+        self._top: Record | None = None  # the root, or the run that a block called last
         self._event = self._ranks = 0
         self._at = 0.0
-        self._is_state = False  # whether what is read is a state of a graph, and no node's output
-        self._graphs_read: set[Record | None] = set()  # the graphs of which this run has read a state
+        self._is_state = False  # whether the messages being read are a graph's state, not a node's output
+        self._graphs_read: set[Record | None] = set()  # the graphs whose state was read in this run
 
     def take_over_waiting(self) -> None:
-        """Take over the calls that the run which this one resumes has left waiting."""
+        """Take over the unanswered calls of the paused run that this one resumes."""
         if self._tree.resumes is not None and self._tree.events:
             root = self._tree.events[0][0].scope
             for call in self._tree.resumes.waiting:
@@ -93,7 +93,7 @@ class _Interpretation:
                 self._part.warn_of(error)
 
     def _branch_of(self, record: Record, parent: Record | None) -> Order:
-        """Return the place of a record among parallel branches: by langgraph's paths of tasks, else by their start."""
+        """Return a record's position among parallel branches, by langgraph's task path, otherwise by its start."""
         if parent is None or parent.kind == "block":
             return () if parent is None else (self._rank(), "")
         branch = self._branches.get(parent, ())
@@ -156,7 +156,7 @@ class _Interpretation:
         if message is None:
             return
         begin, known = self._begins[record], self._history.known(message)
-        if known.reported_from > begin:  # it hands on the message of another model, as a router does
+        if known.reported_from > begin:  # it only passes on the message of another model, as a router does
             self._models = [each for each in self._models if each[0] is not model]
             return
         known.reported_from = begin
@@ -167,15 +167,15 @@ class _Interpretation:
             self._ask(known, asked, record, is_reported=True, is_expected=not model.is_structured)
 
     def _read_output(self, record: Record) -> None:
-        """Read a node's output, or a root's, for calls without a callback: they never ran, or ran out of sight."""
+        """Read the output of a node or root, which may hold calls and answers that no callback reported."""
         self._is_state = record.is_top and (record.is_graph or record.is_graph_run)
-        readings = [self._history.read(messages) for messages in record.output_messages]
+        readings = [self._history.read(each) for each in record.output_messages]
         for reading in readings:
             self.steps.schemas.update(messages.schema_names(reading.items, record.output))
         self._take_in(readings, record)
 
     def _take_in(self, readings: Iterable[MessageList], record: Record) -> None:
-        """Take calls, answers and model calls from new messages."""
+        """Note the tool calls, tool answers and model calls in new messages."""
         for reading in readings:
             asking = None if reading.before is None else messages.as_message(reading.before)
             calls = self._calls_in(asking, record) if isinstance(asking, AIMessage) else []
@@ -188,9 +188,9 @@ class _Interpretation:
                     self.steps.answer(message, answered, record, len(self._models), self._is_from_cache(record))
 
     def _is_from_cache(self, record: Record) -> bool:
-        """Return whether what is new comes from langgraph's cache: it is in a state, and no node returned it.
+        """Return whether new messages come from langgraph's cache: they are in a state, and no node returned them.
 
-        What is in the first state of a resumed run may also be from before the pause, or from a human.
+        The first state of a resumed run is an exception: its messages may be from before the pause, or from a human.
         """
         is_resumed = self._top is None or not self._top.has_input
         return self._is_state and (not is_resumed or record.scope in self._graphs_read)
@@ -204,7 +204,7 @@ class _Interpretation:
         is_reported: bool = False,
         is_expected: bool = False,
     ) -> list[AskedCall]:
-        """Note and return calls of a message, by their places in it."""
+        """Note and return calls of a message; the keys of ``tool_calls`` are their indices in it."""
         rank, branch = self._rank(), self._branches[record]
         asked: list[AskedCall] = []
         for place, call in tool_calls.items():
@@ -216,9 +216,10 @@ class _Interpretation:
         return asked
 
     def _calls_in(self, message: AIMessage, record: Record, *, is_new: bool = False) -> list[AskedCall]:
-        """Return the calls of a message as it is now: edited ones have the same ids, removed ones need no step.
+        """Return the calls of a message in its present version.
 
-        A new message (``is_new``) has perhaps more, or those of a message of which it is a copy.
+        An edited call keeps its id. A removed call needs no step. A message that is new in its list (``is_new``) may
+        add calls, or may be a copy that repeats the calls of another message.
         """
         source = self._history.known(message)
         here = [call for call in source.calls if call.scope is record.scope and call.parent is record.outer]
@@ -244,7 +245,7 @@ class _Interpretation:
         return found + (self._ask(source, asked, record, is_expected=True) if asked else [])
 
     def _new_from_model(self, message: AIMessage, record: Record) -> list[AskedCall]:
-        """Note a model's message that is new in a list, perhaps one that no callback reported; return its calls."""
+        """Note a model's message that is new in a list and return its calls; a callback may not have reported it."""
         if messages.is_handoff_message(message):
             return []
         if not self._history.is_counted(message, record.node):
@@ -269,10 +270,10 @@ class _Interpretation:
             order = (*self._branches[record], self._rank(), 0)
             self.steps.at_the_provider(event, record, order, self._at)
 
-    # --- the passes over model calls and steps: what was recorded of them, and the steps around ---
+    # --- the passes over model calls and steps: completes each and finds the step around it ---
 
     def finish_model_calls(self) -> None:
-        """Complete the model calls with what was recorded of them; those under way do not count yet."""
+        """Add times, errors, problems and kept messages to the model calls; calls still under way do not count."""
         tree, part = self._tree, self._part
         kept = llm_calls.KeptMessages(tree.options, part.warnings)
         part.messages, part.tools = kept.messages, kept.tools
@@ -296,7 +297,7 @@ class _Interpretation:
                 part.model_calls.append(counted)
 
     def finish_steps(self) -> None:
-        """Put the steps in order, each with the step inside which it ran, and close those that had not ended."""
+        """Order the steps, set the parent of each, and close as errors those that had not ended when the run did."""
         tree, part, step_of = self._tree, self._part, self.steps.step_of
         for each, outer in self.steps.outer_of.items():
             each.parent = None if outer is None else step_of.get(outer)
@@ -306,10 +307,10 @@ class _Interpretation:
                 step.elapsed_sec, step.is_forced = tree.started + part.elapsed_sec - record.tool.started, True
         part.steps = in_order(self.steps.all)
 
-    # --- the passes over the outputs: the answer, and what nobody answered ---
+    # --- the passes over the outputs: the answer, and the calls without an answer ---
 
     def find_answer(self) -> None:
-        """Find the answer in the outputs of the root, or of the runs of a block: the last one counts."""
+        """Find the answer in the root's output; in a block, the last run with an answer counts."""
         for record in (record for record, is_end, _ in self._tree.events if is_end and record.is_top):
             if record.kind == "chain":
                 self._read_answer(record)
@@ -341,7 +342,7 @@ class _Interpretation:
             part.standing = messages.answer_in(output)
 
     def find_what_is_left(self) -> None:
-        """Warn of calls that nobody answered, or leave them to the caller or to the run that resumes this one."""
+        """Warn about calls without an answer, unless the caller or the run that resumes this one may answer them."""
         tree, part, waiting = self._tree, self._part, list(self.steps.waiting)
         last = tree.events[-1][0] if tree.events else None
         output = None if last is None or last.parent is not None else last.output
@@ -367,8 +368,9 @@ class _Interpretation:
             for call in waiting:
                 if loose[call.name] > 0:  # a tool may have run it with other arguments
                     loose[call.name] -= 1
+                # A call of a schema, named like a class, may be read by its node, without a tool.
                 elif call.is_expected and (call.name in ran or not messages.is_class_name(call.name)):
-                    part.unanswered.append((call.name, call.call_id))  # its node may read that of a class itself
+                    part.unanswered.append((call.name, call.call_id))
         if self.steps.at_provider and not tree.is_paused:
             lost = [f"{tree.options.step_name(step.name)} ({step.id})" for step in self.steps.at_provider.values()]
             part.warnings.append(f"requested from the provider's tools, without a result: {listed(lost)}")
@@ -388,7 +390,7 @@ def in_order(steps: Sequence[Step]) -> list[Step]:
 
 @lru_cache(maxsize=1024)
 def task_order(path: object) -> str:
-    """Return langgraph's path of a task as a text that sorts parallel tasks as in the state: 2 before 10."""
+    """Return langgraph's task path as text that sorts parallel tasks as langgraph does: 2 before 10."""
     if isinstance(path, list | tuple):
         return ",".join(map(task_order, path))
     return f"{path:010d}" if isinstance(path, int) else str(path)

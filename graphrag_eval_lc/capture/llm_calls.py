@@ -1,4 +1,4 @@
-"""Model calls: message, tokens, why an answer ended and what is wrong with it, provider's tools, and kept messages."""
+"""Reads model calls: tokens, finish reasons, problems of answers, calls of the provider's tools, and kept messages."""
 
 import json
 import re
@@ -24,7 +24,7 @@ _USUAL_REASONS = frozenset({"stop", "tool_calls", "length", "end_turn", "tool_us
 _REPEATED = re.compile(r"(.+?)\1+")  # joined chunks of a stream: STOPSTOP
 _MODEL_KEYS = dict.fromkeys(("model_name", "model", "model_id", "ls_model_name"))  # in this order
 _METADATA_KEYS = frozenset({*_MODEL_KEYS, *_USAGE_KEYS, *_FINISH_KEYS, "model_provider", "system_fingerprint"})
-# Ids of models' messages by LangChain or a provider.
+# The ids that LangChain and providers assign to models' messages.
 _RUN_ID = re.compile(r"(?:lc_)?run-.|chatcmpl-.|(?:msg|resp)_[0-9A-Za-z]{16}")
 
 _ANTHROPIC_READ, _ANTHROPIC_WRITTEN = "cache_read_input_tokens", "cache_creation_input_tokens"  # as it sends them
@@ -78,13 +78,13 @@ def is_generated(message: AIMessage) -> bool:
 
 
 def is_cache_hit(message: AIMessage | None) -> bool:
-    """Return whether LangChain's cache of model calls answered: such messages have a cost of 0."""
+    """Return whether LangChain's cache answered in place of a model: it sets a cost of 0 in the message."""
     usage: Mapping[str, Any] = (message.usage_metadata if message is not None else None) or {}
     return usage.get("total_cost") == 0
 
 
 def model_call(result: LLMResult | None, *, has_ended: bool = True) -> ModelCall:
-    """Return what a result says of its model call: model, tokens, and if it has ended why; without what is unknown."""
+    """Return the model, tokens and (once it has ended) finish reason of a call, leaving out what is unknown."""
     if result is None:
         return {}
     generation, message = first_generation(result), generated_message(result)
@@ -105,7 +105,7 @@ def model_call(result: LLMResult | None, *, has_ended: bool = True) -> ModelCall
 
 
 def _tokens(usage: Mapping[str, Any]) -> dict[str, int]:
-    """Return the counts of a provider's usage; those of the cache are a part of the prompt's tokens."""
+    """Return the token counts in a provider's usage; cached tokens are counted as part of the prompt's tokens."""
     flat = dict(usage)
     for details in usage.values():
         if isinstance(details, dict):
@@ -121,7 +121,7 @@ def _tokens(usage: Mapping[str, Any]) -> dict[str, int]:
     if not counts.get(_WRITTEN_1H):
         counts.pop(_WRITTEN_1H, None)
     if INPUT_TOKENS in usage and INPUT_TOKENS in counts and (_ANTHROPIC_READ in usage or _ANTHROPIC_WRITTEN in usage):
-        counts[INPUT_TOKENS] += counts.get(_CACHED, 0) + counts.get(_WRITTEN, 0)  # which Anthropic does not count in
+        counts[INPUT_TOKENS] += counts.get(_CACHED, 0) + counts.get(_WRITTEN, 0)  # Anthropic excludes these
     if INPUT_TOKENS in counts and OUTPUT_TOKENS in counts:
         counts.setdefault(TOTAL_TOKENS, counts[INPUT_TOKENS] + counts[OUTPUT_TOKENS])
     return counts
@@ -138,7 +138,7 @@ def model_name(*places: Any) -> str | None:
 
 
 def _finish_reason(sources: Sequence[Mapping[str, Any]]) -> str | None:
-    """Return why an answer ended, in the provider's word; of OpenAI's Responses why it is incomplete, or the status."""
+    """Return the provider's finish reason; OpenAI's Responses API has ``incomplete_details`` or ``status`` instead."""
     for source in sources:
         if _FINISH_PLACES.isdisjoint(source):
             continue
@@ -153,13 +153,13 @@ def _finish_reason(sources: Sequence[Mapping[str, Any]]) -> str | None:
     return None
 
 
-# --- what is wrong with an answer that came without an error ---
+# --- problems of answers that arrived without an error ---
 
 _MOST_SHOWN = 200
 _CUT_OFF = "was cut off at the limit of tokens"
 _FILTERED = "was stopped by the provider's filter"
 _MALFORMED = "asked for a tool in a way that the provider could not read"
-_PROBLEMS = {  # by the reason why an answer ended
+_PROBLEMS = {  # by finish reason
     **dict.fromkeys(("length", "max_tokens", "max_output_tokens", "model_length"), _CUT_OFF),
     "model_context_window_exceeded": _CUT_OFF,
     **dict.fromkeys(("content_filter", "content_filtered", "guardrail_intervened", "safety", "recitation"), _FILTERED),
@@ -173,7 +173,7 @@ _THOUGHTS = frozenset({"text", "reasoning", "thinking", "redacted_thinking", "re
 def answer_problems(
     result: LLMResult, reason: str | None, options: CaptureOptions, warnings: list[str]
 ) -> tuple[str, ...]:
-    """Return the problems of an answer that ended for a reason, each as the end of a sentence about the call."""
+    """Return the problems of an answer, each as the end of a sentence: ``was cut off at the limit of tokens``."""
 
     def shown(text: str, what: str) -> str:
         return shortened(options.kept_text(text, what, warnings), _MOST_SHOWN)
@@ -227,7 +227,7 @@ def _is_empty(message: AIMessage) -> bool:
 
 # --- calls of the provider's own tools ---
 
-# A message with only these blocks is not translated: they are not calls of a provider's tools.
+# Blocks that are not calls of a provider's tools; a message with only these is not translated, which takes time.
 _ORDINARY_BLOCKS = frozenset(
     {"text", "text-plain", "reasoning", "thinking", "redacted_thinking", "tool_use", "tool_call", "function_call"}
     | {"input_json_delta", "image", "image_url", "audio", "video", "file", "refusal"}
@@ -235,7 +235,10 @@ _ORDINARY_BLOCKS = frozenset(
 
 
 class ProviderEvent(NamedTuple):
-    """A call of one of a provider's own tools, or its result: None if a later message has the call and the result."""
+    """A call of one of a provider's own tools, or its result.
+
+    An event with neither ``name`` nor ``outcome`` withdraws a call, as a later message has the call and its result.
+    """
 
     call_id: str | None
     name: str | None = None  # None for a result
@@ -244,7 +247,7 @@ class ProviderEvent(NamedTuple):
 
 
 def provider_events(message: AIMessage) -> Iterator[ProviderEvent]:
-    """Yield the calls of a provider's own tools in a model's message, and results, perhaps of an earlier message."""
+    """Yield the calls of a provider's own tools in a model's message, and results, which may be of an earlier call."""
     content = message.content if isinstance(message.content, list) else ()
     own = [block for block in content if isinstance(block, dict) and block.get("type") not in _ORDINARY_BLOCKS]
     if not own and not message.additional_kwargs.get("executed_tools"):  # Groq's
@@ -272,22 +275,22 @@ def provider_events(message: AIMessage) -> Iterator[ProviderEvent]:
             yield ProviderEvent(block["approval_request_id"])
 
 
-# --- prompts, outputs and tools of model calls: a table of messages and one of tool definitions, each kept once ---
+# --- kept messages: a table of prompts and outputs of model calls, and one of tool definitions, without duplicates ---
 
 _ROLES = {"human": "user", "ai": "assistant", "AIMessageChunk": "assistant"}
 _MORE_OF_MODELS = ("refusal", "reasoning_content")  # texts that providers send next to the content
-_TEXT_KEYS = ("text", "reasoning", "thinking")  # of blocks with text for people
+_TEXT_KEYS = ("text", "reasoning", "thinking")  # the keys of readable text in blocks
 _TEXT_BLOCKS = (*_TEXT_KEYS, "output_text", "input_text")
 _PLAIN_BLOCK = {"type", "text", "id", "index", "cache_control"}  # the keys of a block of plain text
 _LONGEST_BINARY = 256
 _BASE64 = re.compile(r"(?P<head>data:[\w.+-]+/[\w.+-]+(?:;[\w=.-]+)*;base64,)?(?P<body>[A-Za-z0-9+/_=\r\n-]*)")
 _DATA_URL = re.compile(r"(?P<head>data:[\w.+-]+/[\w.+-]+(?:;[\w=.-]+)*;base64,)(?P<body>[A-Za-z0-9+/_=-]{256,})")
 
-Table = dict[bytes, dict[str, Any]]  # entries by the digest of the whole, which an equal one has too
+Table = dict[bytes, dict[str, Any]]  # entries by the digest of their full content, before redaction and cutting
 
 
 class GivenMessage(NamedTuple):
-    """A message as a model call had it; an agent may change the object later."""
+    """A message as it was during a model call; the agent may change the object later."""
 
     message: BaseMessage | str
     content: Any
@@ -336,7 +339,7 @@ class KeptMessages:
         return found
 
     def _kept_message(self, plain: dict[str, Any]) -> dict[str, Any]:
-        """Return a message as it is kept: texts and arguments redacted, the content cut."""
+        """Return a message with texts and arguments redacted and the content cut."""
         options, what, kept = self._options, f"content of a message ({plain['role']})", dict(plain)
         if options.redact is not None:
             kept["content"] = self._kept_content(plain["content"], what)
@@ -374,7 +377,7 @@ def _digest(plain: Any) -> bytes:
 
 
 def ranges(of: Iterable[int]) -> list[list[int]]:
-    """Return indices as ranges, each from its first index to the one after its last: 0, 1, 5 as [0, 2], [5, 6]."""
+    """Return indices as half-open ranges: ``0, 1, 5`` become ``[[0, 2], [5, 6]]``."""
     found: list[list[int]] = []
     for index in of:
         if found and found[-1][1] == index:
@@ -385,7 +388,7 @@ def ranges(of: Iterable[int]) -> list[list[int]]:
 
 
 def _plain_message(given: GivenMessage) -> dict[str, Any]:
-    """Return a message as a plain JSON dict for ``convert_to_messages``, without large binary contents."""
+    """Return a message as a plain JSON dict that ``convert_to_messages`` accepts, without large binary contents."""
     message = given.message
     if isinstance(message, str):
         return {"role": "user", "content": message}
@@ -412,7 +415,10 @@ def _plain_message(given: GivenMessage) -> dict[str, Any]:
 
 
 def _without_binaries(value: Any, *, is_text: bool = False) -> Any:
-    """Return a content as plain JSON, with only the lengths of binary contents; text for people is not itself one."""
+    """Return content as plain JSON, with binary data replaced by its length and hash.
+
+    Readable text (``is_text``) is never taken for base64 as a whole; only data URLs in it are replaced.
+    """
     if isinstance(value, str):
         text = to_plain(value)
         if len(text) < _LONGEST_BINARY:
@@ -431,14 +437,14 @@ def _without_binaries(value: Any, *, is_text: bool = False) -> Any:
 
 
 def _length(match: re.Match[str]) -> str:
-    """Return what is kept of a binary content; the hash distinguishes two of one length."""
+    """Return the length and hash that replace binary data; the hash distinguishes data of the same length."""
     body = match["body"]
     digest = blake2b(body.encode("utf-8", "replace"), digest_size=4).hexdigest()
     return f"{match['head'] or ''}<{len(body):,} characters, blake2b {digest}>"
 
 
 def _cut(content: Any, limit: int) -> tuple[Any, int]:
-    """Return a content with texts of at most ``limit`` characters in all, and their characters before that."""
+    """Return content cut to ``limit`` characters over all its texts, and the number of characters before the cut."""
     if isinstance(content, str):
         return content[:limit], len(content)
     cut: list[Any] = []

@@ -1,4 +1,4 @@
-"""Messages in any form, and the question, the answer and the tool calls in them."""
+"""Reads messages in any form that LangChain accepts, and finds the question, answer and tool calls in them."""
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -20,7 +20,7 @@ from graphrag_eval_lc.json_values import json_text
 from graphrag_eval_lc.texts import text_of
 
 _MAX_DEPTH = 4
-_MAX_BREADTH = 32  # states are small at the top; rows of data need not be searched for messages
+_MAX_BREADTH = 32  # a state has few fields; longer lists are rows of data, which hold no messages
 _TYPES = frozenset({"ai", "tool", "human", "system", "AIMessageChunk"})
 _ROLES = frozenset({"assistant", "tool", "user", "human", "ai", "system", "developer"})
 _USER_ROLES = ("human", "user")
@@ -28,14 +28,14 @@ _QUESTION_KEYS = ("messages", "question", "input", "query")
 _ANSWER_KEYS = ("answer", "final_answer", "output", "result", "response", "generation")
 _NUMBERS = frozenset({int, float, bool})
 _VALUES = (list, tuple, set, frozenset, bytes, bytearray, Decimal, date, Enum, int, float, BaseModel)
-_UNREAD = ("usage_metadata", "response_metadata", "invalid_tool_calls")  # by convert_to_messages, of a dict
+_UNREAD = ("usage_metadata", "response_metadata", "invalid_tool_calls")  # keys that convert_to_messages ignores
 _STRUCTURED_KEY = "structured_response"
 _HANDOFF_KEYS = ("__is_handoff_back", "__handoff_destination")
 _SCALARS = frozenset({str, int, float, bool, bytes, type(None)})
 
 
 def _is_message(value: object) -> bool:
-    """Return whether a value is a message: an object, a dict, or a pair as ``("user", "Hello")``."""
+    """Return whether a value is a message: an object, a dict, or a pair such as ``("user", "Hello")``."""
     if isinstance(value, BaseMessage):
         return True
     if isinstance(value, tuple):
@@ -80,7 +80,7 @@ def message_lists(value: Any, depth: int = _MAX_DEPTH) -> list[Sequence[Any]]:
 
 
 def as_message(value: Any) -> BaseMessage | None:
-    """Return a message, a dict of a remote graph's state or a pair as a message; None for anything else."""
+    """Return a message object for a message, a dict (as in a remote graph's state) or a pair; else None."""
     if isinstance(value, BaseMessage):
         return value
     try:
@@ -113,14 +113,14 @@ def role_and_content(item: Any) -> tuple[Any, Any]:
 
 
 def field_of(value: Any, key: str) -> Any:
-    """Return the value of a key in a mapping, or of a field; None without it."""
+    """Return a value by key from a mapping, or by field name from a model or dataclass; None if it is missing."""
     if isinstance(value, (dict, Mapping)):
         return value.get(key)
     return getattr(value, key, None) if isinstance(value, BaseModel) or is_dataclass(value) else None
 
 
 def loose_calls(value: Any) -> Sequence[ToolCall]:
-    """Return the tool calls in a node's input that are there without their message."""
+    """Return the tool calls that a node's input holds on their own, outside a message."""
     calls: Any = [value.get("tool_call")] if isinstance(value, dict) else value
     if not isinstance(calls, (list, tuple)) or (len(calls) == 1 and calls[0] is None):
         return ()
@@ -134,14 +134,14 @@ def is_interrupted(output: Any) -> bool:
 
 
 def is_handoff_message(message: AIMessage | ToolMessage) -> bool:
-    """Return whether langgraph-supervisor itself wrote a message, about the agent that continues."""
+    """Return whether langgraph-supervisor wrote this message to announce a handoff between agents."""
     return any(key in message.response_metadata for key in _HANDOFF_KEYS)
 
 
 def question_in(inputs: Any) -> str | None:
     """Return a root run's question: its input if that is a text, else the user's last message.
 
-    Without messages it is the value of ``question``, ``input`` or ``query``. Of content blocks the texts count.
+    Without messages it is the value of ``question``, ``input`` or ``query``. Only the texts of content blocks count.
     """
     if inputs is None or isinstance(inputs, str):
         return inputs
@@ -158,7 +158,7 @@ def question_in(inputs: Any) -> str | None:
 
 
 def _content_text(content: Any) -> str | None:
-    """Return a message's content, of blocks the texts, one a line; None if it has no text."""
+    """Return a message's content as text, with each text block on its own line; None if it has no text."""
     if isinstance(content, str):
         return content
     blocks = content if isinstance(content, (list, tuple)) else ()
@@ -171,13 +171,15 @@ def answer_in(
     *,
     is_given: Callable[[str], bool] = lambda field: True,
 ) -> str | None:
-    """Return the answer in a root run's output: the last model message of this run that asks for no tool.
+    """Return the answer in a root run's output: this run's last model message that has no tool calls.
 
-    A plain string is the answer itself, and so is a number or a truth value. If the messages end with tools'
-    outputs, as after a tool with ``return_direct``, these without errors are the answer, joined by line breaks. Without
-    such messages it is ``structured_response`` as JSON, else the value of ``answer`` or a key like it: a text as it is,
-    anything else as JSON. None if there is none of these. ``is_old`` says whether a message is older than the run, and
-    so those before it; ``is_given`` whether this run has set a field, which a thread's state may have from before.
+    A plain string, number or boolean is the answer itself. If the messages end with tool outputs, as after a tool with
+    ``return_direct``, the successful outputs are the answer, joined by line breaks. Otherwise the answer is
+    ``structured_response`` as JSON, otherwise the value of ``answer`` or a similar key: texts unchanged, other values as
+    JSON. Returns None if nothing matches.
+
+    ``is_old`` returns whether a message, and so every message before it, is older than the run. ``is_given`` returns
+    whether this run set a field, as the state of a thread may hold values from earlier runs.
     """
     if isinstance(output, str) or type(output) in _NUMBERS:
         return text_of(output)
@@ -195,7 +197,7 @@ def answer_in(
 
 
 def _last_text(output: Any, is_old: Callable[[Any], bool], *, has_tools: bool) -> str | None:
-    """Return the text of the last model's message without calls; the outputs of tools if they end the messages."""
+    """Return the text of the last model message without tool calls, or the tool outputs that end the messages."""
     for messages in message_lists(output):
         given: list[str] = []
         is_end = has_tools
@@ -229,7 +231,7 @@ def value_text(value: Any) -> str:
 
 
 def whole_answer(output: Any) -> str | None:
-    """Return a whole value as the answer, such as a parser's; None for messages, documents and unknown objects."""
+    """Return a whole output as the answer, such as a parser's; None for messages, documents and unknown objects."""
     first = output[0] if isinstance(output, (list, tuple)) and output else output
     if isinstance(first, (BaseMessage, PromptValue, Document, Command)) or is_interrupted(output):
         return None
@@ -240,18 +242,18 @@ def whole_answer(output: Any) -> str | None:
 
 
 def answer_of(output: Any) -> str | None:
-    """Return the answer in any output: that of a text, state or scalar, else the whole as JSON; None for None."""
+    """Return the answer that ``answer_in`` finds, otherwise the whole output as JSON; None only for None."""
     answer = answer_in(output)
     return value_text(output) if answer is None and output is not None else answer
 
 
 def updates_in(output: Any) -> Iterator[Any]:
-    """Yield what a node's output writes into the state: itself, or the updates of Commands and of a list of these."""
+    """Yield the state updates in a node's output: the output itself, or the update of each Command in it."""
     for item in output[:_MAX_BREADTH] if isinstance(output, (list, tuple)) else (output,):
         yield item.update if isinstance(item, Command) else item
 
 
-# --- schemas for structured output, whose calls no tool answers ---
+# --- schemas for structured output: models call them like tools, but no tool runs ---
 
 _RETURNED = "Returning structured response: "
 _UNPARSED = re.compile(
@@ -262,7 +264,7 @@ _CLASS_NAME = re.compile(r"[A-Z][A-Za-z0-9]*[a-z][A-Za-z0-9]*")
 
 
 def is_class_name(name: str) -> bool:
-    """Return whether a tool has the name of a class, as a schema has."""
+    """Return whether a tool is named like a class, as schemas for structured output are."""
     return _CLASS_NAME.fullmatch(name) is not None
 
 
@@ -272,11 +274,11 @@ def says_unparsed(message: ToolMessage) -> bool:
 
 
 def schema_names(messages: Sequence[AIMessage | ToolMessage], output: Any) -> Iterator[str]:
-    """Yield the names of the schemas whose calls new messages answer in a node's output.
+    """Yield the names of the schemas for structured output whose calls are answered by new messages of a node's output.
 
-    LangChain answers such a call with a tool message, as if a tool had run: to close it, or to have it made again. The
-    node of ``create_agent`` that asks the model returns a list of Commands, which hardly any other node with a model
-    does.
+    LangChain answers such a call with a tool message, as if a tool had run, to close the call or to have the model
+    retry it. The model node of ``create_agent`` is recognised by its output, a list of Commands, which other nodes
+    with a model hardly ever return.
     """
     answers = {message.tool_call_id: message for message in messages if isinstance(message, ToolMessage)}
     asked = [call for message in messages if isinstance(message, AIMessage) for call in message.tool_calls]

@@ -1,7 +1,7 @@
-"""The record of runs: a tree of small records for each root run or block, one for each run inside it.
+"""Records what callbacks report: a tree for each root run or block of code, with a small record for each run inside.
 
-Nothing is interpreted here, except which tree a run belongs to, and which paused run it resumes. Only what others may
-change is copied: arguments, outputs, and the new part of each list of messages.
+Recording decides only which tree a run belongs to and which paused run it resumes; ``interpret`` does the rest. It
+copies only what others may change later: arguments, outputs, and the new part of each list of messages.
 """
 
 import sys
@@ -24,14 +24,14 @@ from graphrag_eval_lc.texts import text_of
 
 _NODE_TAG = "graph:step:"
 _ENTRYPOINT = ("__start__",)  # what triggers the one node of an @entrypoint
-_STATE_UPDATE = "UpdateState"  # the end of the names of runs by graph.update_state
-_FIRST_STEPS = ("graph:step:0", "graph:step:1")  # of the functional API, and of a graph, if its thread is new
+_STATE_UPDATE = "UpdateState"  # graph.update_state makes runs whose names end in this
+_FIRST_STEPS = ("graph:step:0", "graph:step:1")  # the first on a new thread: of the functional API, and of a graph
 
 RunKind = Literal["block", "chain", "tool", "retriever", "model"]
 
 
 class MessageList(NamedTuple):
-    """The new messages of one list; ``before`` is the message before them."""
+    """The new messages of one list; ``before`` is the known message that precedes them, if any."""
 
     items: Sequence[Any]
     before: Any = None
@@ -39,12 +39,12 @@ class MessageList(NamedTuple):
 
 @dataclass(slots=True, eq=False, repr=False)
 class ToolRun:
-    """What is recorded of a tool's or retriever's run."""
+    """What is recorded about the run of a tool or retriever."""
 
     args: dict[str, Any]
     call_id: str | None = None
-    is_retry: bool = False  # whether with_retry runs it again
-    k: int | None = None  # how many documents a retriever is asked for
+    is_retry: bool = False  # whether with_retry retries it
+    k: int | None = None  # the number of documents requested from a retriever
     started: float = field(default_factory=perf_counter)
     started_at: float = field(default_factory=time)
     outcome: Outcome | None = None
@@ -54,7 +54,7 @@ class ToolRun:
     retrievers: "list[ToolRun]" = field(default_factory=list)  # those that this tool runs
 
     def retrieved(self) -> tuple[list[dict[str, Any]] | None, int | None]:
-        """Return the documents of a tool's retrievers, else of its artifact, and how many a lone one was asked for."""
+        """Return the documents of a tool's retrievers, otherwise of its artifact, and the ``k`` of a single retriever."""
         found = [each for each in self.retrievers if each.documents is not None]
         documents = [document for each in found for document in each.documents or ()]
         return documents if found else self.documents, found[0].k if len(found) == 1 else None
@@ -62,43 +62,44 @@ class ToolRun:
 
 @dataclass(slots=True, eq=False, repr=False)
 class ModelRun:
-    """What is recorded of a model call."""
+    """What is recorded about a model call."""
 
-    call: ModelCall  # what the response says of it
-    is_structured: bool = False  # whether it calls a schema for structured output, which nobody answers
+    call: ModelCall  # its entry in the response's llm_calls
+    is_structured: bool = False  # whether its tool calls are structured output, which no tool answers
     prompt: Sequence[BaseMessage] = ()  # the end of its prompt
     started: float = field(default_factory=perf_counter)
     first_token: float | None = None  # the perf_counter at the first token of a stream
     has_ended: bool = False
     result: LLMResult | None = None
     error: str | None = None
-    message: AIMessage | None = None  # its message, and calls the tool calls in it, copied
-    calls: Sequence[ToolCall] = ()
-    given: Sequence[GivenMessage] | None = None  # the prompt, if messages are kept, and the output
-    gave: Sequence[GivenMessage] = ()
+    message: AIMessage | None = None
+    calls: Sequence[ToolCall] = ()  # a copy of the tool calls in its message
+    given: Sequence[GivenMessage] | None = None  # the prompt, if messages are kept
+    gave: Sequence[GivenMessage] = ()  # the output, if messages are kept
     tools: Sequence[Any] = ()  # the definitions of tools, if messages are kept
-    is_from_elsewhere: bool = False  # whether only a message shows it, one with an id, unlike those of a node's code
+    # Whether no callback reported it: only its message shows it, which had an id, unlike one that a node's code made.
+    is_from_elsewhere: bool = False
 
 
 class Record:
-    """One run. What a run does not have is a default of the class, as one is made at each start."""
+    """One run. Defaults are attributes of the class, as a record is made at each start and must be cheap."""
 
-    outer: "Record | None" = None  # the tool or retriever around it that is a step
+    outer: "Record | None" = None  # the nearest tool or retriever around it that is a step
     name: Any = None
     is_node = False
-    is_inside_step = False  # whether a tool or retriever called it, with no graph between
-    is_retriever = False  # whether it is a retriever or works for one
-    path: Any = None  # langgraph's path of the task that begins with it
-    graph_step: Any = None  # langgraph's number of the step of that task
-    has_input = True  # whether it has an input: None and a Command resume a thread
+    is_inside_step = False  # whether a tool or retriever called it, with no graph in between
+    is_retriever = False  # whether it is a retriever, or runs inside one
+    path: Any = None  # langgraph's path of the task in which it runs
+    graph_step: Any = None  # langgraph's step number of that task
+    has_input = True  # False if its input is None or a Command, which resume a thread
     input_messages: Sequence[MessageList] = ()  # the lists of messages in its input
     output_messages: Sequence[MessageList] = ()  # the lists of messages in its output
-    output: Any = None  # the output of a root, of a run that a block calls, or of a node
+    output: Any = None  # kept for roots, runs that a block calls directly, and nodes
     is_graph = False  # whether it is a graph
     continues_thread = False  # whether it is a graph that resumes or continues a thread
     has_nodes: bool | None = None  # whether it is a graph with a state; None while none of its nodes has started
     is_interrupted = False  # whether it is a paused graph
-    is_graph_run = False  # whether its metadata say that it is a graph, or inside of one
+    is_graph_run = False  # whether its metadata say that it is a graph, or inside one
     loose_calls: Sequence[ToolCall] = ()  # the tool calls in its input without their message
     tool: ToolRun | None = None
     model: ModelRun | None = None
@@ -112,7 +113,7 @@ class Record:
         self.node: Record | None = self if parent is None else parent.node
 
     def add_place(self, parent: "Record", tags: Sequence[str], metadata: Mapping[str, Any]) -> None:
-        """Note in which graph, node and step this run is, by its parent, tags and metadata."""
+        """Note the graph, node and step in which this run is, from its parent, tags and metadata."""
         self.outer = parent if parent.tool is not None and not parent.is_inside_step else parent.outer
         self.path, self.graph_step = metadata.get("langgraph_path"), metadata.get("langgraph_step")
         for tag in tags if self.kind == "chain" else ():
@@ -128,7 +129,7 @@ class Record:
         self.is_retriever = parent.is_retriever
 
     def note_graph(self, step: str | None = None) -> None:
-        """Note that this is a graph; ``step`` is the tag of its first node, None if it is resumed."""
+        """Note that this is a graph; ``step`` is the tag of its first node, or None if it is resumed."""
         self.is_graph = True
         self.continues_thread = step not in _FIRST_STEPS or not self.has_input
 
@@ -168,9 +169,9 @@ class Tree:
     """The records of one root run or block, in the order of their events. It does not change after its end."""
 
     root_id: UUID
-    question_id: str | None  # the metadata question_id of the root
+    question_id: str | None  # from the root's metadata, or of the block
     options: CaptureOptions
-    # each record at its start, and once more, with True, at its end
+    # (record, is_end, seconds since 1970): one event for each start, one for each end
     events: list[tuple[Record, bool, float]] = field(default_factory=list)
     warnings: dict[str, None] = field(default_factory=dict)
     question: str | None = None
@@ -179,16 +180,16 @@ class Tree:
     has_ended: bool = False
     thread_ids: frozenset[str] = frozenset()
     resumes: "Tree | None" = None  # the tree of the paused run that it resumes
-    run_ids: list[UUID] = field(default_factory=list)  # the LangChain ids of the root, or of the runs of a block
-    trace_ids: dict[str, str] = field(default_factory=dict)  # those of other tracers
+    run_ids: list[UUID] = field(default_factory=list)  # LangChain's ids of the root, or of the runs that a block calls
+    trace_ids: dict[str, str] = field(default_factory=dict)  # the ids that other tracers have for the run
     tags: list[str] = field(default_factory=list)
     metadata: dict[str, Any] = field(default_factory=dict)
     started: float = field(default_factory=perf_counter)
     started_at: float = field(default_factory=time)
     elapsed_sec: float | None = None
-    waiting: Sequence[Any] = ()  # the calls that it left open, for the run that resumes it
-    known: dict[Any, Any] = field(default_factory=dict)  # the messages that were read, by id and object
-    # id, content and status of each when it was first read: langgraph adds ids later, and an agent may clear texts
+    waiting: Sequence[Any] = ()  # its unanswered calls, which the run that resumes it takes over
+    known: dict[Any, Any] = field(default_factory=dict)  # the messages read so far, by id and by object
+    # Id, content and status of each message when first read: langgraph adds ids later, and an agent may clear texts.
     first_seen: dict[int, tuple[Any, Any, Any]] = field(default_factory=dict)
 
     def ended(self, record: Record) -> None:
@@ -196,7 +197,10 @@ class Tree:
         self.events.append((record, True, time()))
 
     def read(self, value: Any) -> Sequence[MessageList]:
-        """Return what was not read before of the lists of messages in a node's input or output, each from its end."""
+        """Return each list of messages in a node's input or output, without the messages that were read before.
+
+        Each list is read from its end up to the first known message.
+        """
         lists: list[MessageList] = []
         for messages in message_lists(value):
             items: list[Any] = []
@@ -216,7 +220,7 @@ class Tree:
         return lists
 
     def note(self, message: Any) -> str | None:
-        """Note what a message is now, if it is new, and return its id."""
+        """Remember the present id, content and status of a message that is read for the first time; return its id."""
         identifier = id_of(message)
         if id(message) not in self.first_seen:
             now = identifier, getattr(message, "content", None), getattr(message, "status", None)
@@ -235,7 +239,7 @@ class Tree:
         return message.model_copy(update={"content": content, "status": status})
 
     def is_resumed_by(self, other: "Tree") -> bool:
-        """Return whether another run can be the one that resumes this one, by threads and question."""
+        """Return whether another run may resume this one, judging by their threads and question ids."""
         if self.question_id is not None and other.question_id not in (None, self.question_id):
             return False
         if self.thread_ids and other.thread_ids:
@@ -243,14 +247,14 @@ class Tree:
         return self.question_id == other.question_id
 
     def close(self, error: str | None = None) -> None:
-        """End the run, with its error in the form in which it is stored."""
+        """End the run, unless it has ended."""
         if not self.has_ended:
             self.error, self.elapsed_sec, self.has_ended = error, perf_counter() - self.started, True
 
     def drop_records(self) -> None:
         """Drop all records; only their interpretation is kept."""
         for record, _, _ in self.events:
-            record.scope = record.node = None  # perhaps the record itself, a cycle that would wait for the collector
+            record.scope = record.node = None  # breaks cycles, which would wait for garbage collection
         self.events, self.known, self.first_seen = [], {}, {}
 
 
@@ -259,21 +263,23 @@ class Records:
 
     def __init__(self, options: CaptureOptions) -> None:
         self._options = options
-        self.trees: list[Tree] = []  # those of the roots and blocks, in start order. A block without any run has none
+        self.trees: list[Tree] = []  # in start order; a block appears when its first run starts
         self.block_id: UUID | None = None  # the handler's own open block, to which runs without a known parent belong
         self.reported_ids: set[str] = set()  # the ids of all messages in the callbacks of models
-        self.ends: set[str] = set()  # the ids of the last messages of all runs
+        self.ends: set[str] = set()  # the ids of the last messages of all ended runs
         self.open: dict[UUID | None, Record] = {}  # the runs under way
-        # runs that are not recorded (any more): whether that holds after their end too, as for the roots that ended
+        # Runs whose events are ignored. True for ended roots, which are remembered; False for runs that are forgotten
+        # as soon as they end.
         self._closed: dict[UUID | None, bool] = {}
-        self._paused: list[Tree] = []  # the last one on each thread, and each one without a thread
+        self._paused: list[Tree] = []  # the last paused run on each thread, and each paused run without a thread
 
     def started(
         self, kind: RunKind, run_id: UUID, parent_id: UUID | None, name: Any, tags: Any, metadata: Mapping[str, Any]
     ) -> Record | None:
-        """Return the record of a run that starts; None for ``graph.update_state``, which is no run of the agent.
+        """Return the record of a run that starts, or None if it is not to be recorded.
 
-        None, too, if the run is known, as the handler is registered twice, or if its tree has ended.
+        That is the case if the run is known already because the handler is registered twice, if its tree has ended, or
+        if it is a call of ``graph.update_state``, which does not run the agent.
         """
         if run_id in self.open or (self._closed and run_id in self._closed):
             return None
@@ -308,9 +314,10 @@ class Records:
         return record
 
     def _calling(self, question_id: str | None) -> Record | None:
-        """Return the parent of a run without a known one, unless it is of another question: the run whose code calls.
+        """Return the parent of a run that reports none: the run whose code called it, otherwise the open block.
 
-        A handler that is passed once more inside a tool has no parent, and the models of ``with_fallbacks`` have none.
+        A calling run of another question does not count. A run reports no known parent if the handler is passed again
+        inside a tool, or if it is a model of ``with_fallbacks``.
         """
         caller = self.open.get(calling_run_id())
         if caller is not None and question_id in (None, caller.tree.question_id):
@@ -318,7 +325,7 @@ class Records:
         return self.open.get(self.block_id)
 
     def resumed(self, record: Record, *, is_command: bool) -> None:
-        """Note the paused run that a run resumes: one of its thread, else perhaps the last one of its question."""
+        """Find the paused run that a run resumes: one on its thread, otherwise the last one of its question."""
         tree = record.tree
         if record.is_top:
             tree.is_paused = False
@@ -351,7 +358,7 @@ class Records:
         return tree.has_ended and self._closed.get(tree.root_id, False)
 
     def root_ended(self, tree: Tree) -> None:
-        """Record no more of a tree that has ended, and note a paused run as the one to resume on its threads."""
+        """Stop recording a tree that has ended; if it is paused, remember it as the run to resume on its threads."""
         for run_id in [run_id for run_id, record in self.open.items() if record.tree is tree]:
             del self.open[run_id]
             self._closed[run_id] = run_id == tree.root_id
@@ -361,7 +368,7 @@ class Records:
             self._paused.append(tree)
 
     def block_started(self, run_id: UUID, parent_run_id: UUID | None, question_id: str) -> None:
-        """Record a block of code, whose runs make one tree; inside a known run they belong to the tree of that run."""
+        """Record a block of code, whose runs form one tree; inside a known run they belong to that run's tree."""
         parent = self.open.get(parent_run_id) or self._calling(None)
         if parent is None or parent.kind == "block":
             self._new("block", run_id, parent, question_id)
@@ -386,13 +393,16 @@ class Records:
 
 
 def calling_run_id() -> UUID | None:
-    """Return the id of the run whose code this is, by LangChain's context."""
+    """Return the id of the run whose code is being executed, from LangChain's context."""
     config = var_child_runnable_config.get()
     return None if config is None else getattr(config.get("callbacks"), "parent_run_id", None)
 
 
 def is_same_version(known: Any, item: Any) -> bool:
-    """Return whether two messages with one id have the same content and calls; states turn dicts into messages."""
+    """Return whether two messages with one id have the same content and calls.
+
+    A dict and a message object count as the same version, as states turn dicts into messages.
+    """
     if known is item or isinstance(known, BaseMessage) is not isinstance(item, BaseMessage):
         return True
     if isinstance(known, BaseMessage):
@@ -401,16 +411,16 @@ def is_same_version(known: Any, item: Any) -> bool:
     return bool(known == item)
 
 
-# --- by which ids other tracers know a run: only those that the agent's own process has loaded are asked ---
+# --- the ids that other tracers have for a run; only tracers that the process has already imported are queried ---
 
-_MOST_LOOKS = 2  # the first events that are looked at, beside the end: a tracer may be called after this handler
+_MOST_LOOKS = 2  # at the first events, and at the end: a tracer may be called after this handler
 _LANGSMITH, _OPENTELEMETRY, _MLFLOW = "langsmith.utils", "opentelemetry.trace", "mlflow.tracing.fluent"
 
 
 def look_for_traces(tree: Tree) -> None:
-    """Note by which ids other tracers know a run, if they do by now; the first ids that are known count.
+    """Note the ids that other tracers have for a run by now; an id found earlier is kept.
 
-    They are ``langsmith`` (the run), ``opentelemetry`` and ``opentelemetry_span`` (trace and span, in hexadecimal
+    The keys are ``langsmith`` (the run), ``opentelemetry`` and ``opentelemetry_span`` (trace and span, in hexadecimal
     digits), ``langfuse`` and ``mlflow`` (the traces).
     """
     for name, ids_in in _TRACERS.items() if tree.run_ids else ():
@@ -423,7 +433,7 @@ def look_for_traces(tree: Tree) -> None:
 
 def _opentelemetry(run_id: UUID) -> dict[str, str]:
     instrumentor = getattr(sys.modules.get("openinference.instrumentation.langchain"), "LangChainInstrumentor", None)
-    span = None if instrumentor is None else instrumentor().get_span(run_id)  # which is not in the context
+    span = None if instrumentor is None else instrumentor().get_span(run_id)  # not in the context
     span = sys.modules[_OPENTELEMETRY].get_current_span() if span is None else span
     context = span.get_span_context()
     if not context.is_valid:

@@ -1,4 +1,4 @@
-"""The callbacks: each event of LangChain and LangGraph becomes part of a record in the tree of its run."""
+"""The callbacks of the handler, which write each event of LangChain and LangGraph into the record of its run."""
 
 import functools
 import threading
@@ -23,14 +23,14 @@ from graphrag_eval_lc.records import ModelCall
 from graphrag_eval_lc.registry.metrics import ELAPSED_SEC
 from graphrag_eval_lc.texts import error_text
 
-_LAST_OF_PROMPT = 100  # messages, in which calls may be answered
-_RETRY_TAG = "retry:attempt:"  # of what with_retry runs again
+_LAST_OF_PROMPT = 100  # the number of messages at a prompt's end in which answers to tool calls are searched
+_RETRY_TAG = "retry:attempt:"  # with_retry tags its retries
 
 _Callback = TypeVar("_Callback", bound=Callable[..., None])
 
 
 def _harmless(callback: _Callback) -> _Callback:
-    """Turn a callback's own failure into a capture warning; call the enclosing block's handler too."""
+    """Turn a failure of our callback into a capture warning, and pass the event on to the enclosing block's handler."""
     name = callback.__name__
 
     @functools.wraps(callback)
@@ -58,7 +58,7 @@ def _harmless(callback: _Callback) -> _Callback:
 class RunCallbacks(GraphCallbackHandler):
     """Records the runs of agents, in any number of threads. Never raises into the agent.
 
-    Being ``run_inline``, it is called in the agent's own thread, by async agents too.
+    ``run_inline`` has async agents call it in their own thread, too.
     """
 
     run_inline = True
@@ -75,7 +75,7 @@ class RunCallbacks(GraphCallbackHandler):
     def _start(
         self, kind: RunKind, run_id: UUID, event: Mapping[str, Any], name: Any, run: ToolRun | ModelRun | None = None
     ) -> Record | None:
-        """Record the start of a run; ``event`` has its parent's id, metadata and tags."""
+        """Record the start of a run; ``event`` holds the callback's keywords: parent's id, metadata and tags."""
         parent_id, tags, metadata = event.get("parent_run_id"), event.get("tags") or (), event.get("metadata") or {}
         with self._lock:
             record = self._records.started(kind, run_id, parent_id, name, tags, metadata)
@@ -86,7 +86,7 @@ class RunCallbacks(GraphCallbackHandler):
             return record
 
     def _end(self, run_id: UUID, note: Callable[[Record], None], error: str | None = None) -> None:
-        """Record the end of a run: what ``note`` writes into its record, and perhaps the end of its tree."""
+        """Record the end of a run: call ``note`` with its record, and end its tree if the run is a root."""
         record = None
         try:
             with self._lock:
@@ -98,10 +98,10 @@ class RunCallbacks(GraphCallbackHandler):
                 self._end_tree(record, error)
 
     def _end_tree(self, record: Record, error: str | None) -> None:
-        """End the tree of a root. A run that a block calls ends no tree: the block failed if its last run did.
+        """End the tree of a root. A run that a block calls does not end it, but its error becomes the block's.
 
-        A tree is interpreted at once, as an agent may change its messages later. A tool alone has none: it is
-        interpreted when its response is read.
+        A tree is interpreted at once, as an agent may change its messages later. A single tool call has no messages, so
+        it is interpreted when its response is read.
         """
         tree = record.tree
         if tree.has_ended:
@@ -116,7 +116,7 @@ class RunCallbacks(GraphCallbackHandler):
             self._part(tree)  # without the lock, as redact is not ours; the tree changes no more
 
     def _part(self, tree: Tree) -> Part:
-        """Return the interpretation of a tree, which is kept once the tree has ended, in place of its records."""
+        """Return the interpretation of a tree; once the tree has ended, it is kept in place of the records."""
         part = self._parts.get(tree) or interpreted(tree, self._records.reported_ids, self._records.ends)
         with self._lock:
             if tree not in self._parts and self._records.has_ended(tree):
@@ -126,7 +126,7 @@ class RunCallbacks(GraphCallbackHandler):
                 tree.drop_records()
             return self._parts.get(tree, part)
 
-    # --- blocks of code, all runs of which make one response ---
+    # --- blocks of code: all runs in a block form one response ---
 
     def open_block(self, question_id: str) -> UUID:
         """Begin a block, to which runs without a known parent belong, and return its id."""
@@ -138,7 +138,7 @@ class RunCallbacks(GraphCallbackHandler):
 
     @_harmless
     def on_block_start(self, *, run_id: UUID, parent_run_id: UUID | None, question_id: str) -> None:
-        """Note that a block begins, of this handler or of one inside its own."""
+        """Record the start of a block of this handler, or of a handler whose block is inside this one's."""
         with self._lock:
             self._records.block_started(run_id, parent_run_id, question_id)
 
@@ -187,7 +187,7 @@ class RunCallbacks(GraphCallbackHandler):
 
     @_harmless
     def on_interrupt(self, event: Any) -> None:
-        """Note that langgraph pauses a run, perhaps before any node has started."""
+        """Note that langgraph pauses a run; this may happen before any node has started."""
         with self._lock:
             record = self._records.open.get(getattr(event, "run_id", None))
             if record is not None:
@@ -195,7 +195,7 @@ class RunCallbacks(GraphCallbackHandler):
 
     @_harmless
     def on_resume(self, event: Any) -> None:
-        """Note that langgraph resumes a thread, perhaps with no node left to run."""
+        """Note that langgraph resumes a thread; no node may be left to run."""
         with self._lock:
             record = self._records.open.get(getattr(event, "run_id", None))
             if record is not None and not record.is_graph:
@@ -228,7 +228,7 @@ class RunCallbacks(GraphCallbackHandler):
 
     @_harmless
     def on_tool_error(self, error: BaseException, *, run_id: UUID, **kwargs: Any) -> None:
-        """Record the error of a tool, or that it waits for somebody."""
+        """Record the error of a tool, a pause inside it, or a handoff."""
         if isinstance(error, GraphInterrupt):
             self._end_tool(run_id, values.Outcome("pending", ""))
         elif isinstance(error, ParentCommand):
@@ -263,7 +263,7 @@ class RunCallbacks(GraphCallbackHandler):
     def _end_tool(
         self, run_id: UUID, outcome: values.Outcome, *, answer_id: str | None = None, documents: Any = None
     ) -> None:
-        """Record the end of a tool or retriever, with a copy of its artifact, as others may change it."""
+        """Record the end of a tool or retriever, with a copy of its artifact, as the agent may change it later."""
         if (artifact := outcome.artifact) is not None:
             documents = values.documents_in(artifact)
             outcome = outcome._replace(artifact=values.to_plain(artifact) if self._options.keep_artifacts else None)

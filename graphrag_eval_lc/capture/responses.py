@@ -1,4 +1,4 @@
-"""The steps and model calls of runs, and the response that the runs for one question make."""
+"""Builds a question's response from the steps, model calls, answers and warnings of its runs."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -18,7 +18,7 @@ from graphrag_eval_lc.texts import counted, error_text, listed, plural
 _MOST_LISTED = 5
 PAUSED = "the run is paused (interrupted): it waits to be resumed"
 _NOT_ENDED = "Unfinished: the run had not ended when its response was read"
-_UNKNOWN_ERROR = "unknown error"  # if an option leaves nothing of it
+_UNKNOWN_ERROR = "unknown error"  # if redact returns an empty text
 
 
 @dataclass(slots=True, eq=False, repr=False)
@@ -29,10 +29,10 @@ class Step:
     args: dict[str, Any]
     run_id: UUID  # the id of the tool's run, the last one if there were several attempts
     parent: "Step | None"  # the step inside which this one runs
-    order: tuple[Any, ...]  # its place among the steps with the same parent
+    order: tuple[Any, ...]  # sorts it among the steps with the same parent
     call_id: str | None = None
-    has_call: bool = False  # whether a call of a model is known that it carries out, and the message with the call
-    has_message: bool = False
+    has_call: bool = False  # whether a known tool call of a model caused it
+    has_message: bool = False  # whether the message with that call is known too
     # open while it runs, pending while the run is paused inside it
     status: Literal["open", "pending", "success", "error"] = "open"
     text: str = ""  # the output, or the error
@@ -52,7 +52,7 @@ class Step:
         return self.call_id or str(self.run_id)
 
     def end(self, kept: Outcome) -> None:
-        """Take the outcome."""
+        """Set the outcome, as the handler's options keep it."""
         self.status, self.text, self.artifact, self.full_length, k = kept
         if k is not None and self.args.get("k") is None:
             self.args["k"] = k
@@ -60,14 +60,14 @@ class Step:
 
 @dataclass(slots=True, eq=False, repr=False)
 class CountedCall:
-    """A model call as a response has it."""
+    """A model call, completed for the response."""
 
     call: ModelCall
     parent: Step | None = None  # the step inside which it runs
     problems: Sequence[str] = ()
     is_cache_hit: bool = False
-    is_from_elsewhere: bool = False  # whether only a message shows it, one with an id
-    # the digests of its kept messages and tools
+    is_from_elsewhere: bool = False  # whether only a message shows it, one that had an id from the start
+    # the digests of its prompt, output and tools, if messages are kept
     given: Sequence[bytes] | None = None
     gave: Sequence[bytes] = ()
     tools: Sequence[bytes] = ()
@@ -79,40 +79,40 @@ class Part:
 
     tree: Tree
     elapsed_sec: float
-    error: str | None = None  # as it is kept
-    warnings: list[str] = field(default_factory=list)  # those of the interpretation
+    error: str | None = None  # redacted
+    warnings: list[str] = field(default_factory=list)  # from the interpretation, not from recording
     steps: list[Step] = field(default_factory=list)
     model_calls: list[CountedCall] = field(default_factory=list)
     answer: str | None = None  # the answer; None while the run is paused
-    draft: str | None = None  # the answer of a paused run, were it the end
-    standing: str | None = None  # the answer in the state of a thread, perhaps from before the run
-    # name and id of the calls that nobody answered, and of those for structured output that did not parse
+    draft: str | None = None  # what the answer of a paused run would be if it ended here
+    standing: str | None = None  # the answer in a thread's state, which an earlier run may have written
+    # name and id of the calls without an answer, and of structured output that did not parse
     unanswered: list[tuple[str, str | None]] = field(default_factory=list)
     unparsed: list[tuple[str, str | None]] = field(default_factory=list)
     cached_models: int = 0  # how many model calls langgraph's cache of nodes answered
-    waiting: list[Any] = field(default_factory=list)  # the calls that wait, for the run that resumes this one
+    waiting: list[Any] = field(default_factory=list)  # unanswered calls, which the run that resumes this one takes over
     ends: list[str] = field(default_factory=list)  # the ids of the last messages of its outputs
     messages: Table = field(default_factory=dict)  # the messages and tools of its model calls, if they are kept
     tools: Table = field(default_factory=dict)
 
     def warn_of(self, error: Exception) -> None:
-        """Warn of a part of the run that could not be interpreted."""
+        """Add a warning that a part of the run could not be interpreted."""
         text = self.kept_error(error_text(error), list[str]())
         self.warnings.append(f"capture could not interpret a part of the run: {text}")
 
     def kept_error(self, error: str, warnings: list[str] | None = None) -> str:
-        """Return an error as it is kept."""
+        """Return an error after redaction; ``warnings`` receives the warning if redaction fails."""
         warnings = self.warnings if warnings is None else warnings
         return self.tree.options.kept_text(error, "error", warnings) or _UNKNOWN_ERROR
 
 
 def unfinished_text(error: str | None) -> str:
-    """Return the error of a step or model call that had not ended when its run did."""
+    """Return the error for a step or model call that was still open when its run ended; ``error`` is the run's."""
     return error or "Unfinished: the run ended before this call did"
 
 
 def runs_of_responses(trees: Iterable[Tree]) -> list[list[Tree]]:
-    """Return the trees by response, in start order: a paused run is grouped with those that resumed it."""
+    """Group trees into responses, in start order: a paused run belongs with the runs that resumed it."""
     responses: list[list[Tree]] = []
     paused: dict[Tree | None, list[Tree]] = {}
     for tree in trees:
@@ -126,7 +126,7 @@ def runs_of_responses(trees: Iterable[Tree]) -> list[list[Tree]]:
 
 
 def runs_of(trees: Iterable[Tree], question_id: object) -> Sequence[Tree]:
-    """Return the runs of one question's last response; ``CaptureError`` if there is none, or several may be meant."""
+    """Return the runs of a question's last response; ``CaptureError`` if none matches or the choice is unclear."""
     responses = runs_of_responses(trees)
     wanted = None if question_id is None else str(question_id)
     ids = [_question_id(runs) for runs in responses]
@@ -156,7 +156,8 @@ def _question_id(runs: Sequence[Tree]) -> str | None:
 def response_from(parts: Sequence[Part], options: CaptureOptions) -> Response:
     """Return the response of one run, or of a paused run and those that resumed it, in start order.
 
-    Steps, tokens and time add up; the last answer and the last run's status count. Nothing is shared with the parts.
+    Steps, tokens and time are added up. The last answer and the last run's status count. The response shares no
+    objects with the parts.
     """
     trees, last = [part.tree for part in parts], parts[-1]
     error = last.error if last.tree.has_ended else _NOT_ENDED
@@ -167,7 +168,7 @@ def response_from(parts: Sequence[Part], options: CaptureOptions) -> Response:
     calls = [call for part in parts for call in part.model_calls if not call.is_cache_hit]
     tokens, token_warnings = _tokens(parts, calls)
     run_ids = [str(run_id) for tree in trees for run_id in tree.run_ids]
-    tags, metadata = shown_config(trees[0].tags, trees[0].metadata)  # by which LangSmith and others know the run
+    tags, metadata = shown_config(trees[0].tags, trees[0].metadata)
     response: dict[str, Any] = {
         "question_id": _question_id(trees),
         "question_text": next((tree.question for tree in trees if tree.question is not None), None),
@@ -198,7 +199,7 @@ def response_from(parts: Sequence[Part], options: CaptureOptions) -> Response:
 
 
 def _answer(parts: Sequence[Part]) -> str | None:
-    """Return the last answer; a paused run's draft counts if the resumed run left it in the state."""
+    """Return the last answer; a paused run's draft counts if the resumed run left it unchanged in the state."""
     last = parts[-1]
     if last.tree.is_paused:
         return None
@@ -211,7 +212,7 @@ def _answer(parts: Sequence[Part]) -> str | None:
 def _add_model_calls(
     response: dict[str, Any], parts: Sequence[Part], calls: Sequence[CountedCall], options: CaptureOptions
 ) -> None:
-    """Add the model calls, with their messages and tools as places in tables."""
+    """Add the model calls, which refer to kept messages and tools by index."""
     messages: Table = {}
     tools: Table = {}
     for part in parts:
@@ -236,7 +237,7 @@ def _add_model_calls(
 
 
 def _tokens(parts: Sequence[Part], calls: Sequence[CountedCall]) -> tuple[dict[str, int], list[str]]:
-    """Return the sums of tokens, if every model call reported them, and warnings."""
+    """Return the token sums and warnings; a sum is left out unless every model call reported its count."""
     caches = {
         "LangChain's cache": sum(call.is_cache_hit for part in parts for call in part.model_calls),
         "LangGraph's node cache": sum(part.cached_models for part in parts),
@@ -266,7 +267,7 @@ def _tokens(parts: Sequence[Part], calls: Sequence[CountedCall]) -> tuple[dict[s
 
 
 def _step_warnings(parts: Sequence[Part], steps: Sequence[Step], options: CaptureOptions) -> Iterator[str]:
-    """Warn of steps that are not whole, and of calls that nobody answered; a paused run may still get answers."""
+    """Yield warnings about incomplete steps and unanswered calls; calls of a paused run may still be answered."""
     for step in steps:
         if step.full_length is not None:
             kind = "output" if step.status == "success" else "error"
@@ -293,7 +294,7 @@ def _listed(calls: Sequence[tuple[str, str | None]]) -> str:
 
 
 def _answer_warnings(parts: Sequence[Part], calls: Sequence[CountedCall]) -> Iterator[str]:
-    """Warn of problems in models' answers; calls count from 1, as in ``llm_calls``."""
+    """Yield warnings about problems in models' answers; the warnings number the entries of ``llm_calls`` from 1."""
     if unparsed := [call for part in parts for call in part.unparsed]:
         yield f"structured output of a model that did not parse: {_listed(unparsed)}"
     numbers: dict[tuple[str, str], list[int]] = {}
@@ -308,9 +309,10 @@ def _answer_warnings(parts: Sequence[Part], calls: Sequence[CountedCall]) -> Ite
 
 
 def _steps_of(parts: Sequence[Part]) -> list[Step]:
-    """Return the steps of all parts in order; a step that a resumed run continues is listed once, as it ended last.
+    """Return the steps of all parts in order; a step that a resumed run continues is listed once, in its last version.
 
-    It has the same tool and id, of several the same arguments. Two steps with known messages have different calls.
+    Such a step has the same tool and id. If several match, the one with the same arguments is meant. Two steps whose
+    messages are both known belong to different calls.
     """
     merged: list[Step] = []
     for part in parts:
@@ -327,14 +329,14 @@ def _steps_of(parts: Sequence[Part]) -> list[Step]:
                 continue
             same = next((other for other in alike if other.args == step.args), alike[0])
             earlier.remove(same)
-            # If a step had ended before the pause, its callbacks reported more than its message, which is seen again.
+            # After the pause the message of a finished step is seen again, but its callbacks had reported more.
             if not step.is_from_message or same.status == "pending" or same.is_forced:
                 merged[merged.index(same)] = step
     return merged
 
 
 def actual_step(step: Step, unfinished: str, name: str) -> ActualStep:
-    """Return a step that is not pending as the response holds it; ``unfinished`` is the error of an open one."""
+    """Return a step in the response's format, renamed to ``name``; a step still open gets the error ``unfinished``."""
     is_success = step.status == "success"
     error = (step.text if step.status == "error" else unfinished) or _UNKNOWN_ERROR
     own = None if step.own is None else step.own.status

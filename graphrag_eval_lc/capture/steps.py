@@ -1,4 +1,4 @@
-"""What a run's messages and calls are: which messages are older than the run, and which runs and answers calls have."""
+"""Decides which messages of a run are new, and matches each tool call with the tool's run and the answer."""
 
 import re
 from collections.abc import Callable, Iterator, Sequence
@@ -17,41 +17,41 @@ _USER = "human"
 _ROLES = {"user": _USER, "assistant": "ai", "AIMessageChunk": "ai"}
 _EDIT_NOTE = "Note: a human reviewer replaced this tool call"  # LangChain's, before the output of an edited call
 
-# A place in the order of a run, as pairs of a rank and a place in it: of each branch around it, then its own.
+# A sort key for the steps of a run: (rank, position) for each branch around the step, then for the step itself.
 Order = tuple[Any, ...]
 
 
 @dataclass(slots=True, eq=False, repr=False)
 class KnownMessage:
-    """One message of a run in all its forms: objects, dicts, copies with another id, messages made from it."""
+    """One message of a run in all its forms: message objects, dicts, and copies with the same id."""
 
     form: Any  # the form that was read last
     is_read: bool = False  # whether it was read in a list
-    is_old: bool = False  # whether it is older than the run, or is what the run was asked
+    is_old: bool = False  # whether it is older than the run, or is part of the run's input
     calls: "list[AskedCall]" = field(default_factory=list)
-    counted: AIMessage | None = None  # the form whose model call counts
+    counted: AIMessage | None = None  # the form for which a model call was counted
     is_reported: bool = False  # whether a model's callback reported that form
     node: Record | None = None  # the node of the model call, or of the first list with the message
-    reported_from: int = -1  # the number of the event with which the last model call began that reported it
+    reported_from: int = -1  # the index of the start event of the last model call that reported it
 
 
 class History:
-    """The messages of a run, each with one identity; ``ends`` are the ids of the last messages of earlier runs."""
+    """The messages of a run, one ``KnownMessage`` each; ``ends`` are the ids of the last messages of earlier runs."""
 
     def __init__(self, tree: Tree, ends: set[str]) -> None:
         self.has_own = False  # whether any message of the run itself was read
         self._ends = ends
         self._had_id = tree.had_id
         self._question: str | None = None
-        self._may_replace = False  # whether messages of the input may replace others in a state, by their ids
+        self._may_replace = False  # whether input messages have ids, by which they may replace messages in a state
         self._known: dict[Any, KnownMessage] = {}  # by id, else by object
-        self._counted: list[KnownMessage] = []  # the messages whose model calls count
-        # role and content of each message in the lists of those that are older than the run
+        self._counted: list[KnownMessage] = []  # the messages for which a model call was counted
+        # Lists of messages that are older than the run: the role and content of each message.
         self._old: list[list[tuple[Any, Any]]] = []
-        self._old_keys: set[Any] = set()  # their ids, or else objects
+        self._old_keys: set[Any] = set()  # their ids, otherwise those of their objects
 
     def known(self, item: Any) -> KnownMessage:
-        """Return the message of which an item is a form: by its id, which langgraph may add later, or the object."""
+        """Return the message to which a form belongs, found by its id, otherwise by the object."""
         key = id_of(item) or id(item)
         known = self._known.get(key)
         if known is None:
@@ -59,13 +59,13 @@ class History:
         return known
 
     def count(self, message: AIMessage, node: Record | None, *, is_reported: bool = False) -> None:
-        """Note that a message's model call counts, with the node of the call, or of the first list with it."""
+        """Count the model call of a message; ``node`` is that of the call, or of the first list with the message."""
         known = self.known(message)
         known.counted, known.node, known.is_reported = message, node, is_reported
         self._counted.append(known)
 
     def is_counted(self, message: AIMessage, node: Record | None) -> bool:
-        """Return whether a message's model call counts already: that of a copy, perhaps renamed or with another id."""
+        """Return whether a message's model call was counted, possibly for a copy with another name or id."""
         if self.known(message).counted is not None:
             return True
         has_id, usage = has_run_id(message), message.usage_metadata
@@ -74,13 +74,13 @@ class History:
             if other is None or (has_id and has_run_id(other)):
                 continue
             if not (known.is_reported or self._had_id(message) or self._had_id(other)):
-                continue  # a node's own code made both, one for each answer
+                continue  # a node's own code made both, for two different answers
             answer_ids = message.response_metadata.get("id"), other.response_metadata.get("id")  # the provider's
             has_same_tokens = usage is not None and usage == other.usage_metadata
             if all(answer_ids):
                 is_same = answer_ids[0] == answer_ids[1]
             elif has_same_tokens and known.is_reported and known.node is node:
-                is_same = True  # whatever was made of its text
+                is_same = True  # even if the node changed the text
             else:
                 is_alike = message.content == other.content and message.tool_calls == other.tool_calls
                 is_same = is_alike and (has_same_tokens or None in (usage, other.usage_metadata))
@@ -101,10 +101,10 @@ class History:
             self._may_replace = self._may_replace or any(map(self._had_id, messages.items))
 
     def add_history(self, state: Sequence[MessageList], *, is_graph: bool) -> None:
-        """Note as old what a thread's state held before the run, or before a graph in it continued the thread.
+        """Mark as old what a thread's state held before this run, or before a graph in it continued the thread.
 
-        If no message of a graph's state was seen, what follows the run's input is new, as each node's output is read;
-        without a graph it is what follows the end of an earlier run.
+        This applies only to a list of which no message is known. In a graph's state the messages after the run's input
+        are new. Without a graph, those after the end of an earlier run are new.
         """
         for messages, before in state:
             if before is None and not (self.has_own and any(self.known(item).is_read for item in messages)):
@@ -125,9 +125,9 @@ class History:
         self.has_own = self.has_own or not is_old
 
     def read(self, messages: MessageList, *, is_input: bool = False) -> MessageList:
-        """Return the messages of models and tools that are new in a list, and note all.
+        """Return the new messages of models and tools in a list, and remember all of its messages.
 
-        In a node's input a list without any known message is older than the run, or another conversation.
+        A list in a node's input that has no known message is older than the run, or belongs to another conversation.
         """
         items, before = messages
         if is_input and not self.has_own:
@@ -144,7 +144,6 @@ class History:
                 break
         first = 0
         if before is None:
-            first = 0
             while first < len(items) and not ((known := self.known(items[first])).is_read or known.is_reported):
                 first += 1
             first = first if is_input else self._count_old(items[:first]) if first else 0
@@ -155,23 +154,27 @@ class History:
         return MessageList(new, items[first - 1] if first else before)
 
     def _count_old(self, items: Sequence[Any]) -> int:
-        """Return how many of some unknown messages are older: by copies of the input, earlier ends, the question."""
+        """Return how many of some unknown messages are older than the run.
+
+        They end with a copy of the run's input, with the end of an earlier run, or with a user's message that contains
+        the question.
+        """
         if (end := self._end_of_copy(items)) is not None:
             return end
         start = self._end_of_earlier(items)
-        rest = items[start:] or items  # a state that is nothing but an earlier one was kept for this question
+        rest = items[start:] or items  # if all of it is from an earlier run, look for the question in it
         question = rf"(?<!\w){re.escape(self._question)}(?!\w)" if self._question else None
         for asking in map(_shown, rest) if question is not None else ():
             if asking[0] == _USER and isinstance(asking[1], str) and question and re.search(question, asking[1]):
-                return _end_of(list(map(_shown, items)), asking.__eq__) or start  # asked again in each turn
+                return _end_of(list(map(_shown, items)), asking.__eq__) or start  # its last repetition
         return start
 
     def _end_of_earlier(self, messages: Sequence[Any]) -> int:
-        """Return the place behind the end of an earlier run; 0 if there is none."""
+        """Return the index after the end of an earlier run; 0 if there is none."""
         return (_end_of(messages, lambda item: id_of(item) in self._ends) or 0) if self._ends else 0
 
     def _end_of_copy(self, messages: Sequence[Any]) -> int | None:
-        """Return the place behind the last copy of a list of old messages, else of the user's message at its end."""
+        """Return the index after the last copy of a list of old messages, otherwise of the user's message at its end."""
         shown = list(map(_shown, messages)) if messages and self._old else []
         for old in self._old if shown else ():
             for end in range(len(shown), len(old) - 1, -1):
@@ -182,12 +185,12 @@ class History:
 
 
 def _end_of(messages: Sequence[Any], is_last: Callable[[Any], bool]) -> int | None:
-    """Return the place behind the last message of a kind."""
+    """Return the index after the last message for which ``is_last`` is true; None if there is none."""
     return next((end for end in range(len(messages), 0, -1) if is_last(messages[end - 1])), None)
 
 
 def _shown(item: Any) -> tuple[Any, Any]:
-    """Return role and content of a message, in which copies of it are equal."""
+    """Return the role and content of a message, which are the same for all its copies."""
     role, content = role_and_content(item)
     return _ROLES.get(role, role), content
 
@@ -200,22 +203,21 @@ class AskedCall:
     """One tool call of one model's message."""
 
     source: KnownMessage | None  # the message; None if only the call itself was seen
-    # the provider's id of the call. Some providers use the same one in every message, or for all calls
-    call_id: str | None
+    call_id: str | None  # the provider's id of the call; some providers repeat it in every message, or for all calls
     name: str
     args: Any
-    place: int  # its place in the message
+    place: int  # its index in the message
     scope: Record | None  # the graph run in which the message was written or first seen
     parent: Record | None  # the tool around it
-    order: Order  # the order of its step: its branch, the rank of the message, and the place in its list of calls
+    order: Order  # the sort key of its step: its branch, the rank of the message, and its index there
     asked_at: float = 0.0
     is_reported: bool = False  # whether a model's callback reported the message
-    is_expected: bool = False  # whether the run is to answer it
-    is_settled: bool = False  # whether it needs no step: it was withdrawn, or is that of a schema
-    has_kept_args: bool = False
+    is_expected: bool = False  # whether the run should answer it
+    is_settled: bool = False  # whether it needs no step: it was withdrawn, or it is structured output
+    has_kept_args: bool = False  # whether its args are redacted already
     steps: list[Step] = field(default_factory=list)  # the steps that carry it out
     answer: Outcome | None = None  # the answer in messages, if a tool ran for it
-    models: int = 0  # how many model calls had begun before that message
+    models: int = 0  # how many model calls had begun before the message with that answer
     is_answered: bool = False  # whether a message answered it
 
     def is_like(self, call: ToolCall) -> bool:
@@ -233,11 +235,11 @@ class Steps:
 
     def __init__(self, part: Part) -> None:
         self.all: list[Step] = []  # in the order in which they were found
-        self.step_of: dict[Record, Step] = {}  # the step of each run of a tool or retriever that is one
+        self.step_of: dict[Record, Step] = {}  # by run of a tool or retriever, if it is a step
         self.outer_of: dict[Step, Record | None] = {}  # the tool around each step
-        self.calls: list[AskedCall] = []  # all that the models asked for
-        self.waiting: dict[AskedCall, None] = {}  # those that need a step and have none
-        self.schemas: set[str] = set()  # the names of schemas for structured output, whose calls no tool answers
+        self.calls: list[AskedCall] = []  # all calls that models requested
+        self.waiting: dict[AskedCall, None] = {}  # the calls that still need a step
+        self.schemas: set[str] = set()  # the names of schemas for structured output
         self.at_provider: dict[str | None, Step] = {}  # the calls of the provider's tools without a result
         self._part = part
         self._by_id: dict[str | None, list[AskedCall]] = {}
@@ -245,7 +247,7 @@ class Steps:
         self._by_hand: dict[tuple[Record | None, str | None], list[Step]] = {}  # the steps without a call
 
     def add_call(self, call: AskedCall) -> None:
-        """Add a call."""
+        """Add a call, which waits for its step."""
         self.calls.append(call)
         self.waiting[call] = None
         self._by_id.setdefault(call.call_id, []).append(call)
@@ -258,15 +260,16 @@ class Steps:
         self.waiting.pop(call, None)
 
     def copied(self, call: ToolCall) -> AskedCall | None:
-        """Return the call of a callback that a message repeats: a handover and a state may carry copies."""
+        """Return the known call of which a message's call is a copy, as handovers and states repeat calls."""
         alike = [asked for asked in self._by_id.get(call["id"], ()) if asked.is_like(call)]
         return next((asked for asked in reversed(alike) if asked.is_reported or asked.source is None), None)
 
     def with_id(self, call_id: str | None, record: Record) -> list[AskedCall]:
         """Return the calls with an id that a record may run or answer.
 
-        They are the last one in its graph run, else the last of all, with those of the same message. A call without a
-        message counts in its own graph run only: a tool next to or around this one may use the same id.
+        They are the last such call in the record's graph run, otherwise the last of all, and the others with that id in
+        the same message. A call whose message is unknown counts only in its own graph run, as a tool elsewhere may use
+        the same id.
         """
         scope = record.scope
         calls = [each for each in self._by_id.get(call_id, ()) if each.source is not None or each.scope is scope]
@@ -281,10 +284,10 @@ class Steps:
     def answers_in(
         self, prompt: Sequence[BaseMessage], known: Callable[[Any], KnownMessage]
     ) -> Iterator[tuple[AskedCall, ToolMessage]]:
-        """Yield the waiting calls that a prompt's tool messages answer, with the messages.
+        """Yield each waiting call that a tool message in a prompt answers, with that message.
 
-        A tool message answers a call of the model's message before it, which may be a copy of the one that asked. The
-        prompt is read from its end up to a message whose calls are all settled.
+        A tool message answers a call of the model's message before it, which may be a copy of the original. The prompt
+        is read from its end up to a message without waiting calls.
         """
         answers: dict[str | None, list[ToolMessage]] = {}
         left = list(self.waiting)
@@ -307,9 +310,10 @@ class Steps:
                     break
 
     def started(self, record: Record, tool: ToolRun, event: int, branch: Order) -> None:
-        """Note that a tool or retriever starts: a step, or one more attempt at one.
+        """Note that a tool or retriever starts: as a new step, or as another attempt at an existing one.
 
-        It is one of a call's step that waits or has the same arguments; without a call only if ``with_retry`` says so.
+        It is another attempt if a step of the same call is pending or has the same arguments. Without a call, only
+        the tag of ``with_retry`` marks another attempt.
         """
         call = self._call_of(record, tool) if record.kind == "tool" else None
         steps = self._by_hand.setdefault((record.parent, record.name), []) if call is None else call.steps
@@ -346,7 +350,10 @@ class Steps:
             step.elapsed_sec = tool.ended - self._runs[step][0][1].started
 
     def _call_of(self, record: Record, tool: ToolRun) -> AskedCall | None:
-        """Return the call that a tool carries out: by its id, of several the first that is free, else by arguments."""
+        """Return the call that a tool carries out, found by its id, otherwise by name and arguments.
+
+        If several calls match, the first one without a step is meant.
+        """
         if tool.call_id is None:
             alike = [call for call in self.calls if call.name == record.name and call.args == tool.args]
             alike = [call for call in alike if not call.is_settled]
@@ -373,9 +380,10 @@ class Steps:
     def answer(
         self, message: ToolMessage, calls: Sequence[AskedCall], record: Record, models: int = 0, is_cached: bool = False
     ) -> None:
-        """Note that a tool message answers one of some calls with its id, after so many model calls had begun.
+        """Note that a tool message answers one of ``calls``, which all have its id.
 
-        Of several the last one before the next model call counts.
+        If several messages answer a call, the last one before the next model call counts: ``models`` is the number of
+        model calls that had begun.
         """
         if not calls:
             return
@@ -392,7 +400,7 @@ class Steps:
             if call.answer is None or call.models == models:
                 call.answer, call.models = outcome, models
         elif call.steps:
-            self._settle(call.steps[0], outcome)  # of several that answer a call the last counts
+            self._settle(call.steps[0], outcome)  # the last message that answers a call counts
         else:
             step = self._step_by_hand(message, outcome.text, record.outer)
             if step is None:
@@ -403,7 +411,7 @@ class Steps:
             self._link(step, call)
 
     def _answered_call(self, calls: Sequence[AskedCall], text: str, record: Record) -> AskedCall | None:
-        """Return the call that a tool message answers; of several with one id the one whose text it has."""
+        """Return the call that a tool message answers; if several share the id, one whose outcome has the same text."""
         sent = calls if len(calls) == 1 else _sent_to(record, calls)
         if len(sent) == 1:
             return sent[0]
@@ -414,7 +422,7 @@ class Steps:
         return next((call for call in calls if not call.is_answered), None)
 
     def _step_by_hand(self, message: ToolMessage, text: str, outer: Record | None) -> Step | None:
-        """Return the step of a tool that was run by hand, with other arguments than the model asked for."""
+        """Return the step of a tool that a node's code ran itself, with other arguments than the model requested."""
         for steps in self._by_hand.values():
             for step in reversed(steps):
                 record, tool = self._runs[step][-1]
@@ -430,7 +438,7 @@ class Steps:
         return None
 
     def compare_answers(self) -> None:
-        """If a model saw another outcome than the tool's own, the step has what it saw, and the own one too."""
+        """Find steps whose model saw another outcome than the tool returned: the step shows that, and keeps both."""
         for call in self.calls:
             step, outcome = call.steps[0] if len(call.steps) == 1 else None, call.answer
             if step is None or outcome is None or step not in self._runs:
@@ -447,7 +455,7 @@ class Steps:
                 step.artifact = artifact
 
     def at_the_provider(self, event: ProviderEvent, record: Record, order: Order, at: float) -> None:
-        """Note a call of one of the provider's own tools, which is a step when its result is known, or the result."""
+        """Note a call of one of the provider's own tools, or its result; the call becomes a step with its result."""
         if event.name is None:
             step = self.at_provider.pop(event.call_id, None)
             if step is not None and event.outcome is not None:
@@ -458,19 +466,19 @@ class Steps:
             self.at_provider[event.call_id], self.outer_of[step] = step, record.outer
 
     def kept_args(self, call: AskedCall) -> dict[str, Any]:
-        """Return what is kept of a call's arguments."""
+        """Return a call's arguments after redaction, as a dict."""
         if call.has_kept_args:
             return dict(call.args)
         return self._part.tree.options.kept_args(to_plain(call.args), call.name, self._part.warnings)
 
     def _settle(self, step: Step, outcome: Outcome, tool: ToolRun | None = None) -> None:
-        """End a step with what is kept of an outcome; ``tool`` is the run that has it."""
+        """End a step with an outcome, redacted and cut; ``tool`` is the run that returned it, if any."""
         retrieved = (documents_in(outcome.artifact), None) if tool is None else tool.retrieved()
         step.end(self._part.tree.options.kept_outcome(outcome, step.name, self._part.warnings, retrieved))
 
 
 def _sent_to(record: Record, calls: Sequence[AskedCall]) -> list[AskedCall]:
-    """Return those of some calls with one id that are like the only such call which was sent to a record's node."""
+    """Return the calls equal to the one call with their id in the input of a record's node; none if it has several."""
     loose = () if record.node is None else record.node.loose_calls
     sent = [(call["name"], call["args"]) for call in loose if call["id"] == calls[0].call_id]
     return [call for call in calls if [(call.name, call.args)] == sent]

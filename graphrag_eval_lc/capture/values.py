@@ -1,4 +1,4 @@
-"""What is kept of arguments, outputs, tags and metadata: plain JSON values and texts, within the handler's options."""
+"""Turns arguments, outputs, tags and metadata into the plain JSON values and texts that the handler's options keep."""
 
 import base64
 import dataclasses
@@ -20,7 +20,7 @@ from graphrag_eval_lc.masking import masked_secrets, masked_values
 from graphrag_eval_lc.texts import shortened, text_of
 
 SECRETS: Final = "secrets"
-"""In place of a function: masks the secrets that the package knows, see ``masking``."""
+"""The value of ``redact`` that masks the secrets that the package knows (see ``masking``)."""
 
 REDACTION_FAILED = "[redaction failed]"
 
@@ -33,8 +33,8 @@ _CLEAR_TYPES = frozenset({str, bool, type(None)})
 def to_plain(value: Any) -> Any:
     """Return a deep copy of any value as plain JSON values. Never raises.
 
-    Floats without a JSON form become "NaN", "Infinity" and "-Infinity", bytes their UTF-8 text, otherwise base64, sets
-    lists, documents ``{"id", "text"}``, objects with fields dicts, and everything else its text.
+    Floats that JSON lacks become "NaN", "Infinity" or "-Infinity". Bytes become their UTF-8 text, otherwise base64. Sets
+    become lists, documents ``{"id", "text"}``, and objects with fields dicts. Everything else becomes its text.
     """
     return _to_plain(value, ())
 
@@ -90,7 +90,7 @@ def _plain_parts(value: Any) -> Any:
 
 
 def args_snapshot(inputs: Any, input_text: str) -> dict[str, Any]:
-    """Return a deep copy of a tool's arguments; a tool that was called with a bare string has it as ``input``."""
+    """Return a deep copy of a tool's arguments; if it was called with a bare string, ``{"input": ...}``."""
     if not isinstance(inputs, (dict, Mapping)):
         return {"input": input_text}
     args = {key: value for key, value in inputs.items() if type(value).__name__ != "ToolRuntime"}
@@ -104,19 +104,19 @@ def document_value(document: Document) -> dict[str, Any]:
 
 
 def documents_in(artifact: Any) -> list[dict[str, Any]] | None:
-    """Return the documents of an artifact that is a list of some; None for any other artifact."""
+    """Return the documents of an artifact that is a non-empty list of documents; None for any other artifact."""
     if isinstance(artifact, list) and artifact and all(isinstance(item, Document) for item in artifact):
         return list(map(document_value, artifact))
     return None
 
 
 def utc_timestamp(seconds: float) -> str:
-    """Return seconds since 1970 in ISO 8601, as ``2026-01-31T12:00:00.000000Z``."""
+    """Return seconds since 1970 in ISO 8601, such as ``2026-01-31T12:00:00.000000Z``."""
     return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")
 
 
 def block_text(block: Any) -> str | None:
-    """Return the text of a text or a text block; None for other content blocks."""
+    """Return the text of a string or text block; None for other content blocks."""
     if isinstance(block, Mapping):
         block = block.get("text") if block.get("type") == "text" else None
     return block if isinstance(block, str) else None
@@ -129,7 +129,7 @@ def texts_of(content: Iterable[Any]) -> list[str] | None:
 
 
 def message_text(message: BaseMessage) -> str:
-    """Return a message's content as one string: text blocks joined, JSON if there are other blocks."""
+    """Return a message's content as one string: its joined text blocks, or JSON if it has other blocks."""
     content: Any = message.content
     if isinstance(content, str):
         return content
@@ -138,7 +138,7 @@ def message_text(message: BaseMessage) -> str:
 
 
 def _without_invented_ids(value: Any) -> Any:
-    """Return content blocks without the ids that LangChain adds, which differ each time."""
+    """Return content blocks without the random ids that LangChain adds."""
     if isinstance(value, (list, tuple)):
         return [_without_invented_ids(item) for item in value]
     if not isinstance(value, dict) or not isinstance(value.get("type"), str):
@@ -148,9 +148,10 @@ def _without_invented_ids(value: Any) -> Any:
 
 
 def output_text(value: Any) -> str:
-    """Return a tool's return value as a step's ``output``: a string as it is, a message's content, else JSON.
+    """Return a tool's return value as a step's ``output``: a string unchanged, a message's content, otherwise JSON.
 
-    Of a Command it is the update, or if it hands over the target, as the update is then the whole state.
+    For a Command it is the update. If the Command hands over to another agent, it is the target, as the update is then
+    the whole state.
     """
     if isinstance(value, (str, bytes, bytearray, BaseMessage)) and not isinstance(value, Enum):
         return str(to_plain(value))
@@ -175,9 +176,10 @@ _NOT_JSON: Any = object()
 def mcp_text(content: Any, artifact: Any = None) -> str | None:
     """Return the text of a tool's result from ``langchain-mcp-adapters``; None for any other result.
 
-    One block for each element of a list becomes the JSON of the list: from the structured content next to the blocks,
-    else if each block is JSON. A single block stays as it is, unless it is in place of a list of one. Blocks with
-    images or files are another result. FastMCP wraps values that are not objects: ``{"result": value}``.
+    MCP servers send a list as one block for each element. Such blocks become the JSON of the list, which is taken from
+    the structured content next to them, otherwise built from blocks that are all JSON. A single block stays unchanged,
+    unless the structured content shows that it is a list of one. Results with images or files return None. FastMCP
+    wraps values that are not objects: ``{"result": value}``.
     """
     if not isinstance(content, list) or not all(isinstance(block, Mapping) for block in content):
         return None
@@ -201,7 +203,7 @@ def mcp_text(content: Any, artifact: Any = None) -> str | None:
 
 
 def _count_blocks(value: Any) -> int:
-    """Return how many blocks FastMCP makes of a value: lists are flattened, and None has no block."""
+    """Return how many blocks FastMCP makes of a value: it flattens lists and omits None."""
     return sum(map(_count_blocks, value)) if isinstance(value, list) else int(value is not None)
 
 
@@ -219,7 +221,7 @@ class Outcome(NamedTuple):
     text: str  # the output, or the error
     artifact: Any = None
     full_length: int | None = None  # the characters of the text, if the handler's options cut it
-    k: int | None = None  # the number of documents that the tool's retriever was asked for, if it is known
+    k: int | None = None  # the number of documents requested from the tool's retriever, if it is known
 
 
 def message_outcome(message: ToolMessage) -> Outcome:
@@ -231,9 +233,10 @@ def message_outcome(message: ToolMessage) -> Outcome:
 
 
 def tool_message_of(output: Any, call_id: str | None) -> ToolMessage | None:
-    """Return the tool message in a tool's output that answers a call: the last one with its id, or of all for None.
+    """Return the last tool message in a tool's output that has the call's id, or any id if ``call_id`` is None.
 
-    It is the output itself, in the update of a Command, in what it sends to nodes, or in a list of these.
+    The output may be the message itself, a Command with the message in its update or its ``Send`` objects, or a list of
+    these.
     """
     if isinstance(output, ToolMessage):
         return output
@@ -273,7 +276,7 @@ class CaptureKeywords(TypedDict, total=False):
 
 
 class CaptureOptions:
-    """The checked options of one handler, which later changes of the given ones leave as they are."""
+    """The checked options of one handler, copied, so that later changes to the caller's objects have no effect."""
 
     def __init__(self, **given: Unpack[CaptureKeywords]) -> None:
         redact = given.pop("redact", None)
@@ -303,9 +306,10 @@ class CaptureOptions:
         return self.step_names.get(tool_name, tool_name)
 
     def redacted(self, value: Any, what: str, warnings: list[str]) -> Any:
-        """Return what ``redact`` makes of a plain JSON value, as one; a fixed text if it raises.
+        """Return the result of ``redact`` as a plain JSON value, or ``[redaction failed]`` if it raises.
 
-        The warning names only the type of the exception, as its message may have what was to be redacted.
+        ``what`` names the value in the warning. The warning shows only the type of the exception, as its message may
+        contain the value.
         """
         if self.redact is None:
             return value
@@ -316,11 +320,11 @@ class CaptureOptions:
             return REDACTION_FAILED
 
     def kept_text(self, text: str, what: str, warnings: list[str]) -> str:
-        """Return an error or another text as it is kept."""
+        """Return an error or another text after redaction; ``what`` names it in warnings."""
         return text if self.redact is None else output_text(self.redacted(text, what, warnings))
 
     def kept_args(self, args: dict[str, Any], tool_name: str, warnings: list[str]) -> dict[str, Any]:
-        """Return the arguments, a plain JSON dict, as they are kept."""
+        """Return a tool's arguments (a plain JSON dict) after redaction, always as a dict."""
         if self.redact is None:
             return args
         kept = self.redacted(args, f"args of {self.step_name(tool_name)}", warnings)
@@ -333,7 +337,7 @@ class CaptureOptions:
         warnings: list[str],
         retrieved: tuple[list[dict[str, Any]] | None, int | None] = (None, None),
     ) -> Outcome:
-        """Return what is kept of an outcome; ``retrieved`` are the tool's documents, and how many were asked for."""
+        """Return an outcome, redacted and cut; ``retrieved`` is the tool's documents and their requested number."""
         status, text, artifact = outcome[:3]
         if status == "pending":
             return outcome
@@ -356,7 +360,8 @@ class CaptureOptions:
 # --- tags and metadata of a root run ---
 
 _LONGEST_TEXT = 1_000
-_OWN_TAGS = ("graph:step:", "seq:step:")  # LangChain's and langgraph's, as the prefixes and keys below
+# Tags, prefixes of metadata keys, and metadata keys that LangChain and langgraph set.
+_OWN_TAGS = ("graph:step:", "seq:step:")
 _OWN_PREFIXES = ("ls_", "lc_", "langgraph_", "__pregel")
 _OWN_KEYS = frozenset({"question_id", "checkpoint_ns", "checkpoint_id", "checkpoint_map"})
 
@@ -367,9 +372,9 @@ def kept_tags(tags: list[str] | None) -> list[str]:
 
 
 def kept_metadata(metadata: Mapping[str, Any] | None) -> dict[str, Any]:
-    """Return the metadata of a root run, without the question's id and LangChain's and langgraph's own keys.
+    """Return the metadata of a root run, without the question's id and the keys that LangChain and langgraph set.
 
-    It is a deep copy of plain JSON values; values that are longer than 1,000 characters as JSON are cut.
+    The result is a deep copy in plain JSON values. A value whose JSON is longer than 1,000 characters is cut.
     """
     given = {name: value for name, value in (metadata or {}).items() if name not in _OWN_KEYS}
     kept: dict[str, Any] = {}

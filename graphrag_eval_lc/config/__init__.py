@@ -1,4 +1,4 @@
-"""A file, a dict or an object goes in; a checked configuration comes out."""
+"""The configuration: loads a file, dict or object, and returns a checked ``EvaluationConfig``."""
 
 from graphrag_eval_lc.config.base import expanded
 from graphrag_eval_lc.config.evaluation_config import (

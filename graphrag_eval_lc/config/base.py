@@ -1,4 +1,4 @@
-"""The base of all sections of the configuration: known keys only, hidden secrets, environment variables."""
+"""The base class of all configuration sections, the form of their errors, and the expansion of ``${NAME}``."""
 
 import difflib
 import os
@@ -24,7 +24,7 @@ class Section(BaseModel):
     @field_validator("*", mode="before")
     @classmethod
     def _read_exponent(cls, value: Any, info: ValidationInfo) -> Any:
-        """Read 1e-6 as a number if one is needed; in YAML 1.1 it is a text, as it has no point."""
+        """Read 1e-6 as a number if a number is expected; YAML 1.1 reads it as text, as it has no decimal point."""
         annotation = cls.model_fields[info.field_name or ""].annotation
         if isinstance(value, str) and annotation in (float, float | None) and _NUMBER_WITH_EXPONENT.fullmatch(value):
             return float(value)
@@ -36,12 +36,12 @@ class Section(BaseModel):
 
 
 def mistake(what: str, hint: str, *key: str) -> PydanticCustomError:
-    """Return an error beyond pydantic's own rules; ``key`` is its place in the section that is checked."""
+    """Return an error for a rule beyond pydantic's own; ``key`` is the path in the section that is checked."""
     return PydanticCustomError(MISTAKE, "{what}. {hint}", {"what": what, "hint": hint, "key": key})
 
 
 def named(known: Sequence[str], name: str, near: str | None = None) -> str:
-    """Return the hint on an unknown name: the nearest, by default in spelling, and all known names.
+    """Return the hint for an unknown name: the nearest known name (``near``, otherwise by spelling), and all others.
 
     Example:
         >>> named(["recall", "precision"], "recal")
@@ -59,15 +59,15 @@ _VARIABLE = re.compile(r"\$(?P<escape>\$?)\{(?P<name>[A-Za-z_][A-Za-z0-9_]*)\}")
 
 
 def is_reference(text: str) -> bool:
-    """Return whether a text is only a reference, which shows no secret."""
+    """Return whether a text is nothing but a reference such as ``${NAME}``, which is safe to show."""
     return _VARIABLE.fullmatch(text) is not None
 
 
 def expanded(value: Value, key: str) -> Value:
-    """Return a copy of a section, or of dicts and lists, with environment variables put into all its strings.
+    """Return a copy of a section, dict or list in which ``${NAME}`` in strings is replaced by environment variables.
 
-    ``$${NAME}`` becomes the text ``${NAME}``. A ConfigError with the key says that a variable is not set or empty, or
-    that the value was masked when it was written to a run's folder.
+    ``$${NAME}`` becomes the text ``${NAME}``. A ConfigError with the key is raised if a variable is unset or empty, or
+    if the value was masked when it was written to a run's folder.
 
     Example:
         >>> os.environ["MODEL_OF_TODAY"] = "gpt-4o-mini"

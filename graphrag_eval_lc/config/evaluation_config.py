@@ -1,4 +1,4 @@
-"""The whole configuration with its section ``gates``, and the checks of what sections need of one another."""
+"""The whole configuration, its section ``gates``, and the checks between sections."""
 
 import re
 import sys
@@ -75,12 +75,12 @@ class GateConfig(Section):
     @field_validator("over", mode="before")
     @classmethod
     def _is_a_number_or_an_increase(cls, value: Any) -> Any:
-        if isinstance(value, str) and _WITH_EXPONENT.fullmatch(value):  # which YAML 1.1 reads as a text
+        if isinstance(value, str) and _WITH_EXPONENT.fullmatch(value):  # YAML 1.1 reads it as text
             value = float(value)
         change = _CHANGE.fullmatch(value) if isinstance(value, str) else None
         number = float(change["number"]) if change is not None else value
         is_number = isinstance(number, int | float) and not isinstance(number, bool)
-        # No run could be above an infinite bound; whole numbers can exceed the largest float.
+        # No run can exceed an infinite bound; an integer may be larger than the largest float.
         if value is None or (is_number and abs(number) <= sys.float_info.max):
             return value
         what = f"{value!r:.40} is not a number or an increase over the baseline"
@@ -93,14 +93,14 @@ class GateConfig(Section):
 
     @property
     def drop_limit(self) -> float | None:
-        """The drop that is allowed, of all templates or of each; None for another condition."""
+        """The allowed drop, over all questions or for each template; None for other conditions."""
         return next(
             (each for each in (self.max_drop, self.max_drop_per_template, self.regression) if each is not None), None
         )
 
     @property
     def needs_baseline(self) -> bool:
-        """Whether it holds a run against a baseline."""
+        """Whether it compares a run with a baseline."""
         return self.condition != "under" and not isinstance(self.over, int | float)
 
     @model_validator(mode="after")
@@ -191,7 +191,7 @@ class EvaluationConfig(Section):
 
 
 def check_models(config: EvaluationConfig, *, has_llm: bool, has_embeddings: bool) -> None:
-    """Raise a ConfigError if a model is missing that neither the configuration names nor Python passes."""
+    """Raise a ConfigError if a needed model is neither in the configuration nor passed in Python."""
     has_llm = has_llm or config.llm is not None
     has_embeddings = has_embeddings or (config.llm is not None and config.llm.embedding is not None)
     enabled = {judge.key: is_enabled(config, judge) for judge in JUDGES}
@@ -208,16 +208,16 @@ def check_models(config: EvaluationConfig, *, has_llm: bool, has_embeddings: boo
 
 
 def is_enabled(config: EvaluationConfig, judge: JudgeSpec) -> bool | None:
-    """Return whether a judge's own section is on; None without one."""
+    """Return whether a judge is enabled in its section; None if the configuration has no such section."""
     section = getattr(config, judge.key, None)
     return None if section is None else bool(section.enabled)
 
 
 def check_repeats(config: EvaluationConfig) -> None:
-    """Raise a ConfigError if ``repeats`` has an unknown score, or a threshold out of its range.
+    """Raise a ConfigError if ``repeats`` has an unknown score, or a threshold outside its range.
 
-    Checked when a configuration is used, not when it is read: a finished run may have had metrics that are not
-    registered now.
+    This is checked when a configuration is used, not when it is read, because a finished run may have had metrics that
+    are not registered now.
     """
     metric, threshold = config.repeats.metric, config.repeats.threshold
     if config.repeats == RepeatsConfig():
@@ -239,9 +239,9 @@ def check_repeats(config: EvaluationConfig) -> None:
 
 
 def check_step_kinds(kinds: Mapping[str, str], names: Mapping[str, str], retrieval: RetrievalConfig) -> None:
-    """Raise a ConfigError if ``steps.kinds`` has an unknown kind, or one for steps of retrieval.
+    """Raise a ConfigError if ``steps.kinds`` has an unknown kind, or a kind for retrieval steps.
 
-    Checked when a configuration is used, as ``repeats`` is.
+    Like ``repeats``, it is checked when a configuration is used.
     """
     if not kinds:
         return

@@ -1,4 +1,4 @@
-"""The sections on judged metrics, custom evaluations, models and prices."""
+"""The configuration sections on judged metrics, custom evaluations, models and prices."""
 
 from typing import Annotated, Any, Literal, Self
 

@@ -1,4 +1,4 @@
-"""How the configuration is read from a file, a dict or an object, and how mistakes are reported with their place."""
+"""Reads the configuration from a file, a dict or an object, and reports mistakes with file, line and key."""
 
 import difflib
 from collections.abc import Mapping, Sequence
@@ -20,10 +20,10 @@ from graphrag_eval_lc.files.reading import LineIndex, TextFile, line_of, parse_j
 from graphrag_eval_lc.masking import masked_values
 from graphrag_eval_lc.registry.plugins import load_installed_plugins, load_plugins
 
-# The config in the current folder that the command line finds automatically, with a section of options of ``run``.
+# The config file that the command line finds in the current folder; its section ``run`` has options of that command.
 PROJECT_FILE: Final = "graphrag_eval.yaml"
 RUN_SECTION: Final = "run"
-# Its JSON Schema, with which editors complete and check it.
+# The JSON Schema by which editors complete and check the config.
 CONFIG_SCHEMA_PATH: Final = Path(__file__).parent / "config.schema.json"
 
 ConfigSource = str | PathLike[str] | dict[str, Any] | EvaluationConfig | None
@@ -35,11 +35,12 @@ def load_config(
 ) -> EvaluationConfig:
     """Return the configuration from a YAML or JSON file, a dict or an EvaluationConfig, or the defaults for None.
 
-    Plugins of installed packages are loaded first, then those that it names, as it may name their metrics.
+    Plugins of installed packages are loaded first, then the plugins that the configuration names, as it may use their
+    metrics.
 
     Args:
         source: The path, dict or object.
-        has_llm: Whether a chat model is passed in Python, so that it need not name one.
+        has_llm: Whether a chat model is passed in Python, so the configuration need not name one.
         has_embeddings: The same for an embedding model.
 
     Raises:
@@ -80,9 +81,9 @@ def load_config(
 
 
 def with_measures(config: EvaluationConfig, measures: Sequence[str]) -> EvaluationConfig:
-    """Return a copy of a configuration with other measures of retrieval, such as ``nDCG@10``.
+    """Return a copy of a configuration with other retrieval measures, such as ``nDCG@10``.
 
-    A ConfigError says that one is unknown, or that ``repeats.metric`` is no longer measured.
+    A ConfigError is raised if a measure is unknown, or if ``repeats.metric`` would no longer be measured.
     """
     values = {**config.retrieval.model_dump(), "measures": list(measures)}
     config = config.model_copy(update={"retrieval": _validated({"retrieval": values}, None).retrieval})
@@ -91,13 +92,13 @@ def with_measures(config: EvaluationConfig, measures: Sequence[str]) -> Evaluati
 
 
 def project_file() -> Path | None:
-    """Return the project file of the current folder, if there is one; those of other folders are not looked for."""
+    """Return the project file in the current folder, or None; parent folders are not searched."""
     path = Path(PROJECT_FILE)
     return path if path.is_file() else None
 
 
 def run_section(path: Path) -> Mapping[str, Any]:
-    """Return the options of ``run`` that a config has; no other part of it is checked."""
+    """Return the section ``run`` of a config file; the other sections are not checked."""
     values, _ = _parsed(path)
     section = values.get(RUN_SECTION) if isinstance(values, dict) else None
     if section is not None and not isinstance(section, dict):
@@ -106,12 +107,12 @@ def run_section(path: Path) -> Mapping[str, Any]:
 
 
 def error_in_run(path: Path, what: str, hint: str, key: str | None = None) -> ConfigError:
-    """Return the error on the section ``run``, or on one of its keys, with the line."""
+    """Return an error about the section ``run`` or one of its keys, with file and line."""
     return _error_at([RUN_SECTION] if key is None else [RUN_SECTION, key], what, hint, _text_of(path))
 
 
 def locate(problem: ConfigError, source: str | PathLike[str]) -> None:
-    """Note the file and the line of a mistake that was found only after the configuration was loaded."""
+    """Add file and line to an error that was found only after the configuration was loaded."""
     if problem.path is None:
         _place(problem, _text_of(source))
 
@@ -130,7 +131,7 @@ def _parsed(source: str | PathLike[str]) -> tuple[Any, TextFile]:
 
 
 def _keep_plus_signs(values: Any, file: TextFile) -> None:
-    """Let an increase without quotes remain one: YAML reads ``over: +0.05`` as the bound 0.05."""
+    """Restore the plus sign of an unquoted increase: YAML reads ``over: +0.05`` as the bound 0.05."""
     gates = values.get("gates") if isinstance(values, dict) else None
     for index, gate in enumerate(gates if isinstance(gates, list) else ()):
         if isinstance(gate, dict) and isinstance(gate.get("over"), int | float):
@@ -140,7 +141,7 @@ def _keep_plus_signs(values: Any, file: TextFile) -> None:
 
 
 def _load_plugins(names: Any, file: TextFile | None) -> None:
-    """Load the plugins that a configuration names; anything but a list of names is refused later."""
+    """Load the plugins that a configuration names; validation refuses anything but a list of names later."""
     for index, name in enumerate(names if isinstance(names, list) else ()):
         try:
             load_plugins([name] if isinstance(name, str) else (), via="config")
@@ -156,14 +157,14 @@ def _validated(values: Any, file: TextFile | None) -> EvaluationConfig:
 
 
 def _config_error(problem: ValidationError, file: TextFile | None) -> ConfigError:
-    # A misspelt key is also a missing one; the former says more.
+    # A misspelt required key causes two errors, unknown and missing; the first is more helpful.
     first = min(problem.errors(), key=lambda error: error["type"] != "extra_forbidden")
     location: _Location = tuple(part for part in first["loc"] if isinstance(part, str | int))
     if first["type"] == "extra_forbidden":
         known = _known_keys(location[:-1])
         what = f"unknown key {'.'.join(map(str, location))}"
         near = difflib.get_close_matches(str(location[-1]), known, n=1, cutoff=0.5)
-        # The sections that have the key, if it is written one level too high: steps.grading for grading.
+        # The sections that have the key, in case it is one level too high: steps.grading for grading.
         key, inside = str(location[-1]), [(*location[:-1], section) for section in known]
         elsewhere = [".".join(map(str, (*place, key))) for place in inside if key in _known_keys(place)]
         meant = " or ".join(elsewhere or near)
@@ -199,7 +200,7 @@ def _place(problem: ConfigError, file: TextFile) -> None:
 
 
 def _shown(value: Any, location: _Location) -> str:
-    """Return a value for a message, masked if its key or itself is a secret's."""
+    """Return a value for a message, masked if its key or the value looks like a secret."""
     return f"{masked_values({str(location[-1]) if location else '': value}).popitem()[1]!r:.200}"
 
 
@@ -210,7 +211,7 @@ def _known_keys(location: _Location) -> list[str]:
         if section is None:
             return []
         field = section.model_fields.get(str(part))
-        # A place in a list or dict does not change the section.
+        # An index in a list or a key in a dict of sections does not change the section.
         if field is not None:
             section = _section_in(field.annotation)
     return list(section.model_fields) if section is not None else []

@@ -1,4 +1,4 @@
-"""The sections on steps, SPARQL results, retrieval, aggregates, repeats, capture and the knowledge graph."""
+"""The configuration sections on steps, SPARQL results, retrieval, aggregates, repeats, capture and the graph."""
 
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
@@ -106,7 +106,7 @@ class StepsConfig(Section):
 
     @property
     def counted(self) -> Scoring:
-        """Which groups count for ``steps_score``, the last one or all."""
+        """The groups that count for ``steps_score``: ``last_group`` or ``all_groups``."""
         return "all_groups" if self.grading == "graded" else self.scoring
 
 
@@ -341,7 +341,7 @@ class RetrievalConfig(Section):
     def _columns_by_name(self, names: Mapping[str, str]) -> dict[str, str | None]:
         columns: dict[str, str | None] = {step.name: step.column for step in self.steps}
         for step in self.steps:
-            # A step's own entry goes before that of a tool renamed to it.
+            # An entry for the step name itself takes precedence over one for a tool renamed to it.
             name = names.get(step.name, RETRIEVAL)
             if name != RETRIEVAL:
                 columns.setdefault(name, step.column)

@@ -1,1 +1,1 @@
-"""The event loop of all synchronous calls, its threads and connections, and what blocks it."""
+"""The event loop of all synchronous calls, its threads and HTTP connections, and warnings about blocking code."""

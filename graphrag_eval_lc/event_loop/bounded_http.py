@@ -1,7 +1,7 @@
-"""What clients of httpx may send and read: nothing to another host after a redirect, and no endless body.
+"""Event hooks that make httpx clients safe: no redirect to another host, no body that is too large.
 
-Judges, deployed agents and SPARQL endpoints share these event hooks. They work for httpx and for httpx2, whose classes
-have the same attributes, and need no separate transport or client, so that proxies stay as they are.
+Judges, deployed agents and SPARQL endpoints share these hooks. They work for httpx and httpx2, whose classes have the
+same attributes. They need no separate transport or client, so proxies keep working.
 """
 
 import zlib
@@ -11,7 +11,7 @@ from typing import Any, Final
 MOST_BYTES: Final = 64_000_000
 _PART: Final = 1_000_000
 _ENCODINGS: Final = ("gzip", "x-gzip", "deflate")
-_EITHER: Final = 32 + zlib.MAX_WBITS  # gzip or zlib, as the first bytes say
+_EITHER: Final = 32 + zlib.MAX_WBITS  # zlib recognises gzip or zlib by the first bytes
 _ENDS_OF_EVENTS: Final = (b"\n\n", b"\r\r", b"\r\n\r\n")
 _DEFAULT_PORTS: Final = {"http": 80, "https": 443}
 
@@ -19,7 +19,7 @@ _DEFAULT_PORTS: Final = {"http": 80, "https": 443}
 class RefusedResponseError(Exception):
     """A response was refused: a redirect to another host, or a body that is too large or cannot be decompressed.
 
-    It is not an error of httpx, so that no client retries it.
+    It is not a subclass of httpx's errors, so no client retries it.
     """
 
 
@@ -28,7 +28,7 @@ class RefusedRedirectError(RefusedResponseError):
 
 
 class TooLargeResponseError(RefusedResponseError):
-    """A server sends more than a body may have."""
+    """A server sends a body that is larger than allowed."""
 
 
 def bounded_http(
@@ -36,9 +36,9 @@ def bounded_http(
 ) -> dict[str, list[Callable[[Any], Awaitable[None]]]]:
     """Return event hooks for an asynchronous client of httpx or httpx2 that talks to one server.
 
-    The client must follow redirects: these keep method and body, as a query or prompt would be lost otherwise. No
-    request goes to another server than the first one did. A body is decompressed in small parts, and refused once it
-    is too large; of an event stream each event is measured, not the stream.
+    The client must follow redirects. They keep the method and body, because a query or prompt would be lost otherwise.
+    Every request must go to the server of the first one. Bodies are decompressed in small parts and refused once they
+    are too large. In an event stream the limit applies to each event, not to the stream.
 
     Example:
         >>> import httpx
@@ -56,11 +56,11 @@ def bounded_http(
 
     async def bound(response: Any) -> None:
         if response.has_redirect_location and response.status_code < 304:
-            response.status_code = 308  # for which httpx keeps method and body
+            response.status_code = 308  # httpx keeps method and body for this code
         inner = response.stream
         encoding = response.headers.pop("Content-Encoding", "").strip().lower()
         body = _parts(inner, encoding, response, most_bytes)
-        response.stream = type(response)(200, content=body).stream  # of the class that this httpx wants
+        response.stream = type(response)(200, content=body).stream  # the stream class of httpx or httpx2
         response.stream.aclose = inner.aclose
 
     return {"request": [check], "response": [bound]}
@@ -71,14 +71,14 @@ def _server(url: Any) -> str:
 
 
 def _is_same_server(home: Any, url: Any) -> bool:
-    """Return whether a URL has the scheme, host and port of another, or those of its HTTPS."""
+    """Return whether a URL has the same scheme, host and port as another, or upgrades it to HTTPS."""
     old, new = ((each.scheme, each.port or _DEFAULT_PORTS.get(each.scheme)) for each in (home, url))
     is_upgrade = (old, new) == (("http", 80), ("https", 443))
     return bool(home.host == url.host) and (old == new or is_upgrade)
 
 
 async def _parts(stream: Any, encoding: str, response: Any, most_bytes: int) -> AsyncIterator[bytes]:
-    """Yield a body, decompressed, in small parts."""
+    """Yield a body in small decompressed parts, within the limit."""
     size, sender = 0, _server(response.request.url)
     is_events = response.headers.get("Content-Type", "").startswith("text/event-stream")
     if encoding not in (*_ENCODINGS, "identity", ""):
@@ -97,7 +97,7 @@ async def _parts(stream: Any, encoding: str, response: Any, most_bytes: int) -> 
 
 
 def _unpacked(sent: bytes, unpacking: Any) -> Iterator[bytes]:
-    """Yield what a compressed part of a body unpacks to; nothing once the compressed data has ended."""
+    """Yield the decompressed data of a part of a body; nothing after the end of the compressed data."""
     while not unpacking.eof and (part := unpacking.decompress(sent, _PART)):
         yield part
         sent = unpacking.unconsumed_tail

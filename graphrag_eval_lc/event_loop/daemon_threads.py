@@ -1,4 +1,4 @@
-"""A pool of threads for work that may hang: it never makes the process wait."""
+"""A thread pool for work that may hang: its threads never keep the process alive."""
 
 import queue
 import threading
@@ -16,10 +16,10 @@ _Work = tuple[Future[Any], Callable[[], Any]]
 
 
 class DaemonThreadPool(ThreadPoolExecutor):
-    """As many daemon threads as there is work at the same time; idle ones are used again.
+    """Starts as many daemon threads as there is concurrent work, and reuses idle ones.
 
-    The standard library joins its pools' threads when the process ends, so that one that hangs keeps the process
-    alive. It is the base class only because asyncio takes no other default executor.
+    The standard library joins the threads of its pools at exit, so one hanging thread keeps the process alive. It is
+    the base class only because asyncio accepts no other default executor.
     """
 
     def __init__(self, name: str) -> None:
@@ -43,14 +43,14 @@ class DaemonThreadPool(ThreadPoolExecutor):
         return future
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
-        """Let idle threads end now and busy ones after their work; nothing is waited for."""
+        """End idle threads now and busy ones after their work, without waiting."""
         self._is_closed = True
         self.let_hanging_go()
         while self._idle.acquire(blocking=False):
             self._work.put(None)
 
     def let_hanging_go(self) -> None:
-        """Let the process not wait at its end for pools that were made by work which hangs here."""
+        """Keep the process from waiting at exit for thread pools that hanging work has created."""
         if self._busy:
             _let_daemon_threads_go()
 
@@ -61,7 +61,7 @@ class DaemonThreadPool(ThreadPoolExecutor):
             except queue.Empty:
                 if self._idle.acquire(blocking=False):
                     return
-                continue  # somebody counts on this thread
+                continue  # a submitted task counts on this thread
             if work is None:
                 return
             self._busy.add(threading.current_thread())
@@ -85,10 +85,10 @@ def _carry_out(future: Future[Any], work: Callable[[], Any]) -> None:
 
 
 def _let_daemon_threads_go() -> None:
-    """Let no daemon thread be joined when the process ends.
+    """Keep the standard library from joining daemon threads at exit.
 
-    Hanging work may have made a pool, as LangGraph does for parallel nodes. Its threads inherit being daemons, and
-    yet the standard library joins them.
+    Hanging work may have created a pool, as LangGraph does for parallel nodes. Its threads inherit the daemon flag, but
+    the standard library joins them anyway.
     """
     joined = cast("MutableMapping[threading.Thread, Any]", standard_pool._threads_queues)
     for thread in [thread for thread in list(joined) if thread.daemon]:

@@ -1,8 +1,9 @@
-"""Idle connections of HTTP clients: each works only in the event loop that opened it.
+"""Closes idle connections of HTTP clients before they are used in another event loop, which would lose answers.
 
-Clients outlive loops: langchain-openai, for one, has a single client for all models of an endpoint. A request on a
-connection of another loop is sent and paid for, and its answer lost. So idle connections are closed before a client
-changes its loop; the client then opens others. Requests under way are left alone.
+A connection works only in the event loop that opened it, but clients outlive loops: langchain-openai has a single
+client for all models of an endpoint. A request on a connection of another loop is sent and paid for, but its answer is
+lost. So idle connections are closed before a client changes its loop; the client then opens new ones. Requests under
+way are left alone.
 """
 
 import asyncio
@@ -22,7 +23,7 @@ from typing import Any, Protocol, cast
 from graphrag_eval_lc.event_loop.bounded_http import RefusedRedirectError
 
 _CLOSING_SEC = 0.5
-# httpx and httpx2 keep their connections in pools of these packages, which are looked at only where they are loaded.
+# httpx and httpx2 keep their connections in pools of these packages; only imported packages are inspected.
 _POOL_PACKAGES = ("httpcore", "httpcore2")
 # From a connection down to the transport that knows its loop: through tunnels, protocols and TLS.
 _INWARD = ("_loop", "_transport", "transport_stream", "_stream", "_network_stream", "_connection")
@@ -34,7 +35,7 @@ _lock = threading.Lock()
 
 
 class _Connection(Protocol):
-    """The used part of httpcore's connections."""
+    """The part of httpcore's connections that is used here."""
 
     def is_idle(self) -> bool: ...
 
@@ -45,17 +46,17 @@ async def aclose_idle_connections() -> None:
     """Close the idle connections of the running loop."""
     loop = asyncio.get_running_loop()
     for _, connection in _idle_connections(loop):
-        # Not wait_for, which makes a task in Python 3.11: before its first step a request may take the connection.
+        # Not wait_for: in Python 3.11 it creates a task, and a request may take the connection before the task starts.
         with contextlib.suppress(Exception):
             async with asyncio.timeout(_CLOSING_SEC):
                 await connection.aclose()
 
 
 def close_idle_connections_of_others(loop: asyncio.AbstractEventLoop) -> None:
-    """Close the idle connections of all loops but one, whether closed or not.
+    """Close the idle connections of all loops except one, even those of closed loops.
 
-    Loops that run in other threads are asked to do it. A loop that does not do so in a moment is blocked, perhaps by
-    code that waits for this very call, and uses no connection meanwhile.
+    Loops that run in other threads close their own. If a loop does not respond within a second, it is blocked, perhaps
+    by code that waits for this very call. It cannot use its connections meanwhile, so they are closed from here.
     """
     busy: set[asyncio.AbstractEventLoop] = set()
     for owner, connection in _idle_connections():
@@ -79,7 +80,7 @@ def close_idle_connections_of_others(loop: asyncio.AbstractEventLoop) -> None:
 
 
 def close_connections_of_resting_loops() -> None:
-    """Close the idle connections of loops that do not run, whether closed or not."""
+    """Close the idle connections of all loops that are not running, even those of closed loops."""
     for owner, connection in _idle_connections():
         if not owner.is_running():
             _close_now(connection)
@@ -96,7 +97,7 @@ def is_of_another_loop(error: BaseException) -> bool:
 
 
 def is_before_sending(error: BaseException) -> bool:
-    """Return whether a request was refused, or failed as other connections were closed, before it was sent."""
+    """Return whether a request failed before it was sent: it was refused, or its idle connection was being closed."""
     if isinstance(error, RefusedRedirectError):
         return True
     frames = traceback.walk_tb(error.__traceback__)
@@ -113,7 +114,7 @@ def _running_loop() -> asyncio.AbstractEventLoop | None:
 def _idle_connections(
     loop: asyncio.AbstractEventLoop | None = None,
 ) -> Iterator[tuple[asyncio.AbstractEventLoop, _Connection]]:
-    """Yield the idle connections whose loop is known, with their loops; of one loop only if it is given."""
+    """Yield each idle connection whose loop is known, with that loop; with ``loop``, only its connections."""
     for pool in _pools():
         for connection in cast("list[_Connection]", list(pool.connections)):
             owner = _loop_of(connection)
@@ -122,7 +123,7 @@ def _idle_connections(
 
 
 def _pools() -> list[Any]:
-    """Return all connection pools of the process. httpcore keeps no list of them, so their making is watched."""
+    """Return all connection pools of the process. httpcore keeps no list of them, so ``_watch`` does."""
     for name in _POOL_PACKAGES:
         kind = getattr(sys.modules.get(name), "AsyncConnectionPool", None)
         if isinstance(kind, type) and kind not in _watched:
@@ -131,9 +132,9 @@ def _pools() -> list[Any]:
 
 
 def _watch(kind: Any) -> None:
-    """Note the pools of a kind that exist, and those that are made from now on.
+    """Remember the existing pools of a class, and wrap its ``__init__`` to remember new ones.
 
-    Python's garbage collector knows all at any time, but takes up to a second if a process holds much data.
+    The garbage collector could list all pools at any time, but takes up to a second in a process with much data.
     """
     with _lock:
         if kind in _watched:
@@ -150,7 +151,7 @@ def _watch(kind: Any) -> None:
         for found in gc.get_referrers(*kinds):
             if type(found) in kinds:
                 _note(found)
-        _watched.add(kind)  # last, as others look at it without the lock
+        _watched.add(kind)  # last, as other threads read it without the lock
 
 
 def _note(pool: Any) -> None:
@@ -161,7 +162,7 @@ def _note(pool: Any) -> None:
 def _loop_of(connection: object) -> asyncio.AbstractEventLoop | None:
     found: Any = connection
     for _ in range(_DEEPEST):
-        read = getattr(getattr(found, "_protocol", None), "read_event", None)  # a transport of uvloop tells of no loop
+        read = getattr(getattr(found, "_protocol", None), "read_event", None)  # uvloop's hide their loop
         if isinstance(owner := getattr(read, "_loop", None), asyncio.AbstractEventLoop):
             return owner
         found = next((inner for name in _INWARD if (inner := getattr(found, name, None)) is not None), None)
@@ -171,7 +172,7 @@ def _loop_of(connection: object) -> asyncio.AbstractEventLoop | None:
 
 
 def _forget_connections() -> None:
-    """Let a forked child open its own connections. Its parent's are not closed, only let go."""
+    """Make a forked child open its own connections; its parent's are dropped without closing them."""
     global _lock
     _lock = threading.Lock()
     for pool in _pools():
@@ -185,9 +186,10 @@ if hasattr(os, "register_at_fork"):
 
 
 def _close_now(connection: _Connection) -> None:
-    """Close a connection whose loop does not run, or waits for the very code that calls this.
+    """Close a connection whose loop is not running, or waits for the very code that calls this.
 
-    Its pool sees at once that it is closed. The loop's own part of the work fails if the loop is closed.
+    The pool sees at once that the connection is closed. If the loop itself is closed, its part of the work fails, which
+    does not matter.
     """
     closing = connection.aclose()
     with contextlib.suppress(Exception):  # StopIteration at its end

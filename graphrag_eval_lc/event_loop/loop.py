@@ -1,7 +1,7 @@
-"""The event loop of all synchronous calls: one that lasts as long as the process.
+"""The event loop of all synchronous calls, which lasts as long as the process.
 
-Clients of models live as long as their loop: a loop for each call would break the clients that the next call finds. The
-loop runs in its own thread, so that code inside another loop, such as a notebook's cell, can wait for it too.
+Clients of models are bound to a loop, so a new loop for each call would break the clients that the next call finds. The
+loop runs in its own thread, so code inside another loop, such as a notebook's cell, can wait for it too.
 """
 
 import asyncio
@@ -21,7 +21,7 @@ from graphrag_eval_lc.event_loop.http_connections import aclose_idle_connections
 Outcome = TypeVar("Outcome")
 
 _CLOSING_SEC = 1.0
-_SIGNALS_SEC = 0.02  # a signal that another thread got is seen between two waits
+_SIGNALS_SEC = 0.02  # the pause between checks for signals that another thread received
 _BLOCKED_SEC = 2.0
 
 _current: contextvars.ContextVar["_Call[Any] | None"] = contextvars.ContextVar("synchronous_call", default=None)
@@ -38,7 +38,8 @@ def run_sync(
     """Run a coroutine to its end in the lasting loop, and return its result.
 
     Tasks that it leaves behind are cancelled. Threads that hang in synchronous code, and tasks that refuse to be
-    cancelled, do not hold up the end. No connection of an HTTP client is used in two loops.
+    cancelled, do not delay the return. No connection of an HTTP client is used in two loops. ``survives`` returns
+    whether the call continues after an exception that one of its tasks raised out of the loop, such as SystemExit.
 
     Example:
         >>> async def answer() -> int:
@@ -58,21 +59,21 @@ def run_sync(
 
 
 def use_daemon_threads(loop: asyncio.AbstractEventLoop) -> None:
-    """Let a loop run its thread work in as many daemon threads as needed, unless it has its own executor."""
-    if getattr(loop, "_default_executor", loop) is None:  # other loops than asyncio's do not tell
+    """Make a loop use daemon threads, as many as needed, unless it has its own executor."""
+    if getattr(loop, "_default_executor", loop) is None:  # other loops than asyncio's have no such attribute
         loop.set_default_executor(DaemonThreadPool("agent"))
 
 
 def has_stuck_tasks() -> bool:
-    """Return whether a task refused to be cancelled, so that the process may not end by itself."""
+    """Return whether a task refused to be cancelled, so that the process may have to be ended by force."""
     return bool(_stuck)
 
 
 class Gate:
-    """Is closed until it is opened, for good: what a thread waits for while Ctrl-C may come.
+    """Blocks threads until it is opened, once and for all; safe to wait for when Ctrl-C may come.
 
-    ``threading.Event`` waits in Python code. If a signal's handler raises in the midst of that, its lock is in
-    disorder, and ``RuntimeError: release unlocked lock`` takes the place of the KeyboardInterrupt.
+    ``threading.Event`` waits in Python code. If a signal handler raises in the middle of that, the lock is left in a
+    wrong state, and ``RuntimeError: release unlocked lock`` replaces the KeyboardInterrupt.
 
     Example:
         >>> gate = Gate()
@@ -89,13 +90,13 @@ class Gate:
         self._closed.acquire()
 
     def open(self) -> None:
-        """Let all threads pass; a second time does nothing. One thread at a time may call it."""
+        """Let all threads pass; a second call does nothing. Only one thread at a time may call it."""
         if not self.is_open:
             self.is_open = True
             self._closed.release()
 
     def wait(self, seconds: float = -1) -> bool:
-        """Wait until it is open, at most for some seconds; return whether it is."""
+        """Wait until it is open, at most ``seconds`` (negative: without limit); return whether it is."""
         if not self.is_open and self._closed.acquire(timeout=seconds):
             self._closed.release()
         return self.is_open
@@ -122,7 +123,7 @@ class _Call(Generic[Outcome]):
     # --- in the caller's thread ---
 
     def begins_in(self, lasting: "_LastingLoop") -> bool:
-        """Begin in a loop; return whether it did, as the loop may be blocked by code that waits for this call."""
+        """Try to start in a loop; return False if the loop is blocked, perhaps by code that waits for this call."""
         self.lasting = lasting
         close_idle_connections_of_others(lasting.loop)
         lasting.loop.call_soon_threadsafe(self._begin, lasting, contextvars.copy_context())
@@ -177,13 +178,13 @@ class _Call(Generic[Outcome]):
             self._main.add_done_callback(lambda _: self._close())
 
     def fail(self, problem: BaseException) -> None:
-        """End before the coroutine does."""
+        """End the call with an error before its coroutine ends."""
         if not self.has_ended.is_open:
             self._problem = self._problem or problem
             self._close()
 
     def raised(self, problem: BaseException) -> bool:
-        """Return whether one of its tasks raised this out of the loop."""
+        """Return whether one of the call's tasks raised this exception, which ended the loop's run."""
         return any(task.done() and not task.cancelled() and task.exception() is problem for task in list(self.tasks))
 
     def _close(self) -> None:
@@ -207,7 +208,7 @@ class _Call(Generic[Outcome]):
             lasting.ended(self, [task for task in self.tasks if not task.done()])
 
     async def _cancel_tasks(self) -> None:
-        """Cancel the tasks that still run, and wait a moment for them."""
+        """Cancel the tasks that still run, and wait up to a second for them."""
         end = time.monotonic() + _CLOSING_SEC
         told: set[asyncio.Task[Any]] = set()
         while (left := {task for task in self.tasks if not task.done()}) and time.monotonic() < end:
@@ -236,24 +237,24 @@ class _LastingLoop:
     def _run(self) -> None:
         while not self.is_over or self.calls:
             try:
-                self.loop.run_forever()  # it also returns where a task stops the loop
+                self.loop.run_forever()  # it also returns if a task stops the loop
             except BaseException as problem:
                 self._raised(problem)
         if self.is_retired:
-            # Python would run the tasks once more to collect them, and they would refuse again. What the frame of a
-            # daemon thread holds is not collected at the end of the process either.
+            # Garbage collection would run these tasks once more, and they would refuse again. Objects held by the frame
+            # of a daemon thread are not collected, not even at exit.
             threading.Event().wait()
         self.loop.close()
 
     def _raised(self, problem: BaseException) -> None:
-        """End the calls whose task raised this, all calls if none is known; the loop continues."""
+        """End the calls whose task raised this exception, or all calls if no task is known; the loop continues."""
         guilty = [call for call in self.calls if call.raised(problem)] or list(self.calls)
         for call in guilty:
             if not call.is_closing and not call.survives(problem):
                 call.fail(problem)
 
     def ended(self, call: _Call[Any], stuck: list["asyncio.Task[Any]"]) -> None:
-        """Forget a call; if tasks refused to end, the loop stops for good after its last call."""
+        """Forget a call; if ``stuck`` tasks refused to end, the loop stops for good after its last call."""
         self.calls.discard(call)
         self._threads.let_hanging_go()
         for task in stuck:
@@ -266,7 +267,7 @@ class _LastingLoop:
             self.loop.stop()
 
     def close(self) -> None:
-        """End the loop with the process, unless calls still need it."""
+        """End the loop at exit, unless calls still need it."""
         if self.calls or self.is_retired:
             return
         wait([asyncio.run_coroutine_threadsafe(self.loop.shutdown_asyncgens(), self.loop)], timeout=_CLOSING_SEC)
@@ -276,7 +277,7 @@ class _LastingLoop:
 
 
 def _task(loop: asyncio.AbstractEventLoop, coroutine: Any, **options: Any) -> "asyncio.Task[Any]":
-    """Make a task, and add it to the call whose task starts it."""
+    """Create a task, and add it to the call whose task starts it."""
     context: contextvars.Context | None = options.get("context")
     call = _current.get() if context is None else context.get(_current)
     task = asyncio.Task(coroutine, loop=loop, **options)
@@ -299,13 +300,16 @@ def _lasting_loop(depth: int) -> _LastingLoop:
         while len(_loops) <= depth:
             _loops.append(_LastingLoop(len(_loops)))
         known = _loops[depth]
-        if known.is_retired and (known.is_blocked or not known.calls):  # else two loops would share the clients
+        if known.is_retired and (known.is_blocked or not known.calls):  # otherwise two loops would share the clients
             _loops[depth] = _LastingLoop(depth)
         return _loops[depth]
 
 
 def _depth() -> int:
-    """Return the depth of the loop for a call from here: not the loop of this thread, which waits for the call."""
+    """Return the index of the loop for a call from here; a call inside a lasting loop needs the next one.
+
+    The loop of this thread cannot run the call, as it is blocked while the code waits.
+    """
     here = threading.current_thread()
     for lasting in _loops:
         if lasting.thread is here:
@@ -315,9 +319,9 @@ def _depth() -> int:
 
 
 def _forget_loops() -> None:
-    """Start afresh in a forked child, which has its parent's loops without their threads.
+    """Start with no loops in a forked child, which inherits its parent's loops without their threads.
 
-    They are kept, as closing one would close the parent's too.
+    The inherited loops are kept open, as closing one would close the parent's too.
     """
     global _lock
     _lock = threading.Lock()

@@ -1,7 +1,7 @@
 """Warns while code blocks an event loop, and names the code.
 
-Blocking code in async code, such as ``time.sleep`` or a synchronous client, holds up all that shares its loop, and lets
-the timeouts of others pass. A thread looks a few times a second at what the loop's thread is running.
+Blocking calls in async code, such as ``time.sleep`` or a synchronous client, delay everything that shares the loop, and
+make other questions run into their timeouts. A thread samples the loop's thread a few times a second.
 """
 
 import asyncio
@@ -16,18 +16,18 @@ from pathlib import Path
 from types import CodeType, FrameType, TracebackType
 
 BLOCKED_SEC = 0.5
-"""Code that blocks the loop for longer is reported."""
+"""Code that blocks the loop for more seconds than this is reported."""
 
 MOST_REPORTED = 3
-"""The number of functions that one watch reports."""
+"""The largest number of functions that one watch reports."""
 
 _LOOK_SEC = 0.1
-_LATE_SEC = 0.3  # after a longer gap between two looks the process was suspended, or had no processor
+_LATE_SEC = 0.3  # after a longer gap between two samples, the process was suspended or got no CPU time
 _JOIN_SEC = 1.0
 
 _LOOP_MODULE = "asyncio.base_events"
 _DEBUGGERS_AND_IMPORTS = {"bdb", "pdb", "pydevd", "_pydevd_bundle", "_pydevd_sys_monitoring", "importlib"}
-_PACKAGES = ("site-packages", "dist-packages")  # inside of the standard library's folder
+_PACKAGES = ("site-packages", "dist-packages")  # inside the standard library's folder
 _PATHS = sysconfig.get_paths()
 _OURS = f"{Path(__file__).resolve().parents[1]}{os.sep}"
 _NOT_REPORTED = (_OURS, "<frozen ", *(f"{_PATHS[name]}{os.sep}" for name in ("stdlib", "platstdlib")))
@@ -36,9 +36,9 @@ _NOT_REPORTED = (_OURS, "<frozen ", *(f"{_PATHS[name]}{os.sep}" for name in ("st
 class StallWatch:
     """Watches the running event loop while its context lasts.
 
-    What blocks it for half a second is reported while it does, once for each function, at most three functions. Module
-    imports, debuggers, garbage collection and a suspended process are not reported. Neither are compiled code that
-    keeps other threads from running, and other loops than asyncio's.
+    A function that blocks it for half a second is reported at once, each function once, at most three functions. Module
+    imports, debuggers, garbage collection and a suspended process are not reported, and neither is compiled code that
+    keeps other threads from running. Only asyncio's own loops can be watched.
 
     Example:
         >>> async def block(warnings):
@@ -56,7 +56,7 @@ class StallWatch:
         self._problem: Exception | None = None
 
     def __enter__(self) -> "StallWatch":
-        asyncio.get_running_loop()  # else there is nothing to watch
+        asyncio.get_running_loop()  # raises if there is nothing to watch
         self._loop_thread = threading.get_ident()
         self._is_over = threading.Event()
         self._thread = threading.Thread(target=self._watch, name="graphrag-eval-lc-stalls", daemon=True)
@@ -80,14 +80,14 @@ class StallWatch:
             running = frames[-1] if frames and not _is_excused(frames) else None
             if running is None or running is not seen or now - before > _LATE_SEC:
                 since = now
-            elif now - since >= BLOCKED_SEC - _LOOK_SEC:  # it began before the first look
+            elif now - since >= BLOCKED_SEC - _LOOK_SEC:  # it began before the first sample
                 self._report(frames)
             before, seen = now, running
 
     def _frames(self) -> list[FrameType]:
         """Return the frames of the callback that the loop runs, the innermost first; none if the loop is idle.
 
-        The last one is that of ``Handle._run``, which is another for each call of a callback.
+        The last frame is that of ``Handle._run``, a new one for each callback.
         """
         frames = []
         frame = sys._current_frames().get(self._loop_thread)
@@ -122,7 +122,7 @@ def _is_excused(frames: list[FrameType]) -> bool:
 
 
 def _short(path: str) -> str:
-    """Return a path relative to the working directory, else its name alone, so that no home is in a report."""
+    """Return a path relative to the working directory, otherwise only its name, so that reports show no home folder."""
     try:
         return str(Path(path).relative_to(Path.cwd()))
     except (ValueError, OSError):

@@ -1,4 +1,4 @@
-"""Declarations of metrics, judges, step kinds, evaluators, exporters and plugins go in; all else derives from them."""
+"""The registry of metrics, judges, step kinds, evaluators, exporters and plugins, in which all other code looks up."""
 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
@@ -24,7 +24,7 @@ __all__ = [
     "registered_only_here",
 ]
 
-# Loaded when they are used: they need the records and with them pydantic, for which a metric's name need not wait.
+# Loaded on first use: these names need the records, and so pydantic, which would slow down an import of a metric's key.
 _FILE_OF = {
     "StepKind": "step_kinds",
     "register_evaluator": "custom_metrics",

@@ -1,4 +1,4 @@
-"""The metrics that compare an answer with rows: those that the agent's steps returned, and those of the reference."""
+"""Declares the metrics that compare an answer with rows: those that the agent's steps returned, or the reference's."""
 
 from typing import Final
 

@@ -1,4 +1,4 @@
-"""Metrics and evaluators of users: how they are registered, and which keys they may have."""
+"""Registers the metrics and evaluators of users, and checks their keys and declarations."""
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -40,15 +40,15 @@ from graphrag_eval_lc.registry.plugins import declared, registered_now
 Function = TypeVar("Function", bound=Callable[..., Any])
 Range = tuple[float | None, float | None]
 
-# What a run's record says of a metric.
+# The fields of a metric's declaration that run.json records.
 _RECORDED = ("title", "kind", "unit", "lower_is_better", "range")
-# What only metrics of this package declare.
+# The fields that only metrics of this package may set.
 _NOT_OWN = (
     *("needs", "missing_key", "counted_in", "part_of", "upper_of"),
     *("spent_by", "judge", "cost_key", "reason_key", "is_family"),
 )
 _LONGEST_UNIT = 30
-# Line breaks and what else steers a terminal, and halves of characters, which no file takes.
+# Unicode categories: line breaks and other control characters, and lone surrogates, which no file can hold.
 _NOT_ON_A_LINE = ("Cc", "Cs", "Zl", "Zp")
 
 # The evaluators that users registered, by their names.
@@ -93,26 +93,27 @@ def register_metric(
 ) -> Any:
     """Register a metric: a function that measures each response, and the declaration of what it measures.
 
-    Every evaluation has it from then on: the results have its values under its key, and aggregates, comparisons,
-    gates, plots and reports know its title, its unit and which way is better. The same function may be registered
-    again under its key, as when its module is loaded again.
+    Every later evaluation computes it: results have its values under its key, and aggregates, comparisons, gates,
+    plots and reports know its title, its unit and which direction is better. The same function may be registered again
+    under its key, for example when its module is reloaded.
 
-    The function is ``(question, response) -> float | None``, async or not: it takes the dataset's question and the
+    The function is ``(question, response) -> float | None``, async or not. It receives the dataset's question and the
     agent's response, and returns a number, or None if there is nothing to measure. It is called for each response,
-    also of a failed question. If it fails, or returns no number or one outside of its range, the result has the
-    reason in ``{key}_error`` and no value.
+    even for a failed question. If it raises, or does not return a number in its range, the result has the reason in
+    ``{key}_error`` and no value.
 
     Args:
         spec: The declaration, in place of the keywords.
         function: The function; without it a decorator is returned.
         key: Its name in results, aggregates, gates and tables: letters, digits, ``_``, ``.``, ``@`` and ``-``.
-        title: A few words on what it says.
-        kind: ``score`` says how good an answer is, ``spent`` what it took, ``count`` how often something happened.
-        unit: ``score``, ``tokens``, ``seconds``, ``usd`` or ``count``; any other text is written behind the values.
-        lower_is_better: Whether less of it is better; always so of what is ``spent``.
-        range: The least and the greatest value, None if unbounded; by default 0 to 1 for what has no unit,
-            else without bounds. A failed question counts as a score's worst value: 0 or the least below it, or the
-            greatest if less is better, if there is one.
+        title: A few words on what it measures.
+        kind: ``score`` for how good an answer is, ``spent`` for what it cost, ``count`` for how often something
+            happened.
+        unit: ``score``, ``tokens``, ``seconds``, ``usd`` or ``count``; any other text is written after the values.
+        lower_is_better: Whether lower values are better; always true for ``spent``.
+        range: The least and the greatest value, None if unbounded. The default is 0 to 1 without a unit, and unbounded
+            with one. A failed question counts as the worst value of a score: 0, or the least value if that is below 0;
+            if lower is better, the greatest value, if there is one.
         requires: What it needs, in words for people.
         source: Whose definition it follows.
 
@@ -162,7 +163,7 @@ def _register_metric_of(spec: MetricSpec, function: Function) -> Function:
 
 
 def _check_declaration(spec: MetricSpec) -> None:
-    """Refuse a declaration that no metric of a user's own can have."""
+    """Refuse a declaration that is not allowed for a user's metric."""
     is_unit = _is_line(spec.unit) and 0 < len(spec.unit.strip()) <= _LONGEST_UNIT
     not_own = "Leave it out; it is for metrics that this package measures itself."
     bounds = "Give the least and the greatest value, such as (0, 1), or None for no bound."
@@ -193,21 +194,21 @@ def _is_line(text: object) -> bool:
 
 
 def declaration(spec: MetricSpec) -> dict[str, Any]:
-    """Return what a run's record says of a metric."""
+    """Return the declaration of a metric for run.json."""
     return {name: getattr(spec, name) for name in _RECORDED} | {"range": list(spec.range)}
 
 
 def changed_since(key: str, recorded: Mapping[str, Any]) -> list[str]:
-    """Return what a run's record says of a metric, except for the title, that is declared otherwise now."""
+    """Return the fields of a recorded declaration, apart from the title, that are declared differently now."""
     now = declaration(metric_spec(key))
     return [name for name in _RECORDED if name != "title" and name in recorded and recorded[name] != now[name]]
 
 
 @contextmanager
 def recorded_only_here() -> Iterator[None]:
-    """Forget the declarations that ``note_recorded`` took, at the end of a block or of a decorated function.
+    """Forget, at the end of a block or decorated function, the declarations that ``note_recorded`` added inside it.
 
-    Otherwise an evaluation would depend on the folders that were read before. It counts for this thread or task.
+    Otherwise an evaluation would depend on the folders that were read before. It applies to this thread or task only.
     """
     before = metrics_of_records.set({})
     try:
@@ -217,10 +218,10 @@ def recorded_only_here() -> Iterator[None]:
 
 
 def note_recorded(declarations: Iterable[tuple[str, Mapping[str, Any]]]) -> None:
-    """Take the declarations of metrics from a run's record if nothing here declares them.
+    """Use the declarations in a run's record for metrics that nothing declares here.
 
-    So a run is compared and shown right where its plugins are missing. A wrong declaration is left out; outside of
-    ``recorded_only_here`` all are.
+    This way a run is compared and shown correctly even if its plugins are missing. A wrong declaration is ignored;
+    outside ``recorded_only_here`` all are.
     """
     if (known := metrics_of_records.get(None)) is None:
         return
@@ -248,11 +249,11 @@ def register_evaluator(*, name: str) -> Callable[[Function], Function]: ...
 
 
 def register_evaluator(function: Any = None, /, *, name: str | None = None) -> Any:
-    """Register a function that evaluates each response, of the same shape as those of ``evaluators=``.
+    """Register a function that evaluates each response, like the functions in ``evaluators=``.
 
-    That is ``(question, response) -> float | str | bool | dict``, or with keywords ``(inputs, outputs,
-    reference_outputs) -> {key, score, comment}``, async or not; see ``run_evaluation``. A number with a unit or a
-    direction is a metric: see ``register_metric``.
+    Its form is ``(question, response) -> float | str | bool | dict``, or with keywords ``(inputs, outputs,
+    reference_outputs) -> {key, score, comment}``, async or not; see ``run_evaluation``. For a number with a unit or a
+    direction, use ``register_metric``.
 
     Args:
         function: The function; without it a decorator is returned.
@@ -284,7 +285,7 @@ def _register_evaluator_of(function: Function, name: str | None) -> Function:
     return function
 
 
-# Commas, equals signs and blanks stand between keys on the command line.
+# Commas, equals signs and blanks separate keys on the command line.
 _KEY_PATTERN = re.compile(r"[^\W\d][\w.@-]*")
 _ENDINGS = (ERROR_ENDING, REASON_ENDING, COST_ENDING)
 _WITH_ARTICLE: Final = {"metric": "a metric", "evaluator": "an evaluator"}
@@ -303,7 +304,7 @@ def _checked_key(key: object, kind: str, function: Any) -> str:
     registered = registered_now()
     for other in _WITH_ARTICLE:
         owner = registered.get(f"{other} {key}")
-        # The same function comes again where its module is loaded again.
+        # The same function is registered again if its module is reloaded.
         if owner is not None and (other != kind or spec_of(owner) != spec_of(function)):
             hint = "Give one of them another key."
             names = [spec_of(each).partition(":")[0] for each in (owner, function)]
@@ -336,7 +337,7 @@ _RESERVED = frozenset(
 
 
 def is_reserved_key(key: str) -> bool:
-    """Return whether a key is one of results and aggregates themselves, which nothing of users can have.
+    """Return whether results or aggregates use a key themselves, so that users' metrics cannot have it.
 
     Example:
         >>> is_reserved_key("steps_score"), is_reserved_key("retrieval_ids_ndcg@10"), is_reserved_key("politeness")

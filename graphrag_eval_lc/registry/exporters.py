@@ -1,4 +1,4 @@
-"""The exporters of this package and of users, by name: each writes a run in another form, such as its report."""
+"""The exporters of this package and of users, by name: each writes a run in another form, such as an HTML report."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -28,8 +28,9 @@ class Exporter:
         name: Its name.
         title: A few words on what it writes, for people.
         file_name: The file or folder in a run's folder that it writes by default.
-        function: ``(run, path) -> path``, or its ``module:attribute``, loaded when it is used. It writes a run, in
-            memory or its folder, to a path (None for ``file_name`` in the folder), and returns the path that it wrote.
+        function: ``(run, path) -> path``, or its ``module:attribute``, loaded when it is used. It receives a run in
+            memory or a run's folder, and the path to write to (None for ``file_name`` in the folder). It returns the
+            path that it wrote.
 
     Example:
         >>> exporter("report").file_name
@@ -114,10 +115,10 @@ def register_exporter(*, name: str, file_name: str, title: str = "") -> Callable
 
 
 def exporter(name: str) -> Exporter:
-    """Return an exporter; the plugins of installed packages are loaded for one that is not known yet.
+    """Return the exporter with a name; if it is unknown, the plugins of installed packages are loaded first.
 
     Raises:
-        OptionError: There is none of this name.
+        OptionError: No exporter has this name.
         PluginError: A plugin of an installed package fails to load.
     """
     if (known := _BUILT_IN.get(name) or _of_users.get(name) or exporters().get(name)) is None:
@@ -126,13 +127,13 @@ def exporter(name: str) -> Exporter:
 
 
 def exporters() -> Mapping[str, Exporter]:
-    """Return all exporters by name, also those of the plugins of installed packages, which are loaded."""
+    """Load the plugins of installed packages, and return all exporters by name."""
     load_installed_plugins()
     return {**_BUILT_IN, **_of_users}
 
 
 def written_report(folder: Path) -> tuple[Path | None, str | None]:
-    """Write the report into a run's folder; return the file and None, or None and why it could not be written."""
+    """Write the report into a run's folder; return the file and None, or None and the reason for people."""
     try:
         return exporter(REPORT).export(folder), None
     except MissingExtraError as problem:

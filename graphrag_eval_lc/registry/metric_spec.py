@@ -1,4 +1,4 @@
-"""The declaration of a metric, from which validation, aggregates, comparison, gates, tables and reports derive."""
+"""``MetricSpec``, the declaration of a metric, which validation, aggregates, comparison, gates and reports use."""
 
 from collections.abc import Collection
 from dataclasses import dataclass
@@ -9,20 +9,20 @@ Over = Literal["questions", "steps"]
 Unit = str
 Need = Literal["reference_steps", "reference_answer", "retrieval_steps", "relevant_ids", "relevant_texts"]
 
-# Greater numbers are no values: up to here sums and squares stay floats, however many there are.
+# Numbers above this do not count as values, so that sums and squares never exceed the largest float.
 LARGEST: Final = 1e100
 
-# The ends of the further keys of a metric, an evaluation or a function.
+# The suffixes of the further keys of a metric, an evaluation or a function.
 COST_ENDING: Final = "_cost"
 REASON_ENDING: Final = "_reason"
 ERROR_ENDING: Final = "_error"
 
-# The units of undeclared metrics, by the end of their names.
+# The units of undeclared metrics, by the suffix of their names.
 _UNITS_BY_ENDING = {"_tokens": "tokens", "_sec": "seconds"}
 
 
 def cost_key(name: str) -> str:
-    """Return the key of the cost in USD of what is computed under a name."""
+    """Return the key of the cost in USD of the evaluation with a name."""
     return f"{name}{COST_ENDING}"
 
 
@@ -41,15 +41,16 @@ class MetricSpec:
     """The declaration of a metric.
 
     Attributes:
-        key: Its name in results, aggregates, gates and tables; of a family the beginning of the names.
-        title: A few words on what it says, for people; empty: its key.
-        heading: Its heading in tables of what was spent; empty: they leave it out.
-        kind: ``score`` says how good an answer is; ``spent`` what it took; ``count`` how often something happened.
-        unit: ``score``, ``tokens``, ``seconds``, ``usd`` or ``count``; any other text is written behind the values.
-        lower_is_better: Whether less of it is better; always so of what is spent.
+        key: Its name in results, aggregates, gates and tables; for a family, the prefix of the names.
+        title: A few words on what it measures, for people; empty: its key.
+        heading: Its heading in tables of tokens, times and costs; empty: they leave it out.
+        kind: ``score`` for how good an answer is, ``spent`` for what it cost, ``count`` for how often something
+            happened.
+        unit: ``score``, ``tokens``, ``seconds``, ``usd`` or ``count``; any other text is written after the values.
+        lower_is_better: Whether lower values are better; always true for ``spent``.
         range: The least and the greatest value, None if unbounded.
-        usual_range: The range over which its values are shown as long as all lie in it; None: ``range``.
-        over: What its mean is over: ``questions``, or ``steps`` for a metric of single steps.
+        usual_range: The range of axes, as long as all values are in it; None: ``range``.
+        over: The items of its mean: ``questions``, or ``steps`` for a metric of single steps.
         needs: What a question must have to be measured; None: nothing.
         requires: All that it needs, in words for people.
         missing_key: The key of results that counts the reference steps that it lacks, as nothing fulfilled them.
@@ -58,11 +59,11 @@ class MetricSpec:
         upper_of: The metric of which it is the upper bound. A result without it counts with that metric's value, and
             aggregates have it only if some result has it.
         is_family: Whether it declares all metrics whose names begin with its key.
-        members: The ends of its members' names, for a family whose members are always the same.
+        members: The suffixes of its members' names, for a family whose members are always the same.
         family: The key of the family that it belongs to.
-        part_of: The metric that it is a part of, which alone is shown if only one fits.
-        is_summed_up: Whether aggregates have its statistics; else only the totals have it.
-        spent_by: Who spent it, ``agent`` or ``judges``; None for what is not spent.
+        part_of: The metric that it is a part of; if there is room for only one, that metric is shown.
+        is_summed_up: Whether aggregates have its statistics; otherwise only the totals have it.
+        spent_by: Who spent it, ``agent`` or ``judges``; None for other kinds.
         judge: The judge that computes it, if any.
         settings: The sections of the config that change its values, next to those of its judge.
         cost_key: The key of its cost in USD; None if it costs nothing.
@@ -111,26 +112,26 @@ class MetricSpec:
 
     @property
     def keys(self) -> tuple[str, ...]:
-        """Its own key, and the further keys that results have for it."""
+        """Its own key, and its further keys in results: cost, reason, error."""
         keys = (self.key, self.reason_key, self.cost_key, self.error_key, self.missing_key)
         return tuple(key for key in keys if key is not None)
 
     @property
     def is_spent(self) -> bool:
-        """Whether it says what was spent, which counts for a failed question too."""
+        """Whether its kind is ``spent``, which is measured for failed questions too."""
         return self.kind == "spent"
 
     @property
     def is_part(self) -> bool:
-        """Whether it is left out if not all metrics fit.
+        """Whether it is left out if there is no room for all metrics.
 
-        So is a part of another metric, the upper bound of another, or a member of a family.
+        This holds for a part or the upper bound of another metric, and for a member of a family.
         """
         return any(each is not None for each in (self.part_of, self.upper_of, self.family))
 
     @property
     def depends_on(self) -> tuple[str, ...]:
-        """The sections of the config that change its values; those of its judge too.
+        """The sections of the config that change its values, including those of its judge.
 
         Example:
             >>> MetricSpec(key="answer_f1", judge="answer_correctness").depends_on
@@ -139,7 +140,7 @@ class MetricSpec:
         return self.settings if self.judge is None else (*self.settings, "llm", "judges", self.judge)
 
     def shown_range(self, values: Collection[float]) -> tuple[float, float]:
-        """Return the range over which values are shown: the usual or the whole range if all lie in it, else theirs.
+        """Return the range of an axis for some values: the usual or the whole range if it holds all, otherwise their own.
 
         Example:
             >>> metric, stars = MetricSpec(key="f1"), MetricSpec(key="stars", range=(0, None))
@@ -154,9 +155,9 @@ class MetricSpec:
         return least, greatest
 
     def bounds_of(self, values: Collection[float]) -> tuple[float | None, float | None] | None:
-        """Return the least and the greatest value that there can be; None if the declaration does not say.
+        """Return the least and the greatest possible value; None if the declaration has no range.
 
-        A bound that some value crosses is none.
+        A bound that some value crosses is replaced by None.
 
         Example:
             >>> MetricSpec(key="f1").bounds_of([0.2, 0.4]), MetricSpec(key="stars", range=(1, 5)).bounds_of([2, 6])
@@ -170,10 +171,10 @@ class MetricSpec:
 
     @property
     def value_of_failure(self) -> float | None:
-        """The score of a failed question: the worst value; None if there is none, or the metric is not a score.
+        """The score of a failed question: the worst value. None if there is none, or if the metric is not a score.
 
-        If more is better that is 0, as in graphrag-eval, or the least usual value if it is below 0; if less is
-        better the greatest value.
+        If higher is better, that is 0, as in graphrag-eval, or the least usual value if that is below 0. If lower is
+        better, it is the greatest value.
 
         Example:
             >>> MetricSpec(key="gain", range=(-5.0, 5.0)).value_of_failure
@@ -187,9 +188,9 @@ class MetricSpec:
 
 
 def undeclared_spec(key: str) -> MetricSpec:
-    """Return the declaration of an undeclared metric: a cost if its name ends so, else a score.
+    """Return a declaration for an undeclared metric: a cost if its name ends in ``_cost``, otherwise a score.
 
-    The end of the name says the unit and nothing else: of ``saved_sec`` more may be better.
+    The suffix of the name only determines the unit, not the direction: for ``saved_sec``, higher may be better.
 
     Example:
         >>> undeclared_spec("tone_cost").is_spent, undeclared_spec("saved_sec").unit

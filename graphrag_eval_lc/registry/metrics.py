@@ -1,4 +1,4 @@
-"""The metrics of this package, and those that users register."""
+"""Declares the metrics and judges of this package, and looks up any metric by its key, also those of users."""
 
 from collections.abc import Callable, Iterator, Mapping
 from contextvars import ContextVar
@@ -59,7 +59,7 @@ ANSWER_THRESHOLD: Final = 0.5
 TRUE_POSITIVES: Final = "answer_true_positives"
 FALSE_POSITIVES: Final = "answer_false_positives"
 FALSE_NEGATIVES: Final = "answer_false_negatives"
-# The key of the error of answer correctness in earlier versions of graphrag-eval, which results have too.
+# The error key of answer correctness in earlier versions of graphrag-eval; results have it as well.
 OLDER_CORRECTNESS_ERROR: Final = "answer_eval_error"
 TokenKey = Literal["input_tokens", "output_tokens", "total_tokens"]
 TOKENS: Final[tuple[TokenKey, ...]] = (INPUT_TOKENS, OUTPUT_TOKENS, TOTAL_TOKENS)
@@ -79,7 +79,7 @@ class JudgeSpec:
     """The declaration of a judge: the metrics that one request, or a group of requests, computes."""
 
     key: str  # in ``judges: {metrics: […]}`` of the config
-    details: tuple[str, ...] = ()  # the keys of results next to its metrics and their costs, reasons and errors
+    details: tuple[str, ...] = ()  # its keys in results besides metrics, costs, reasons and errors
     needs_embeddings: bool = False
 
     @property
@@ -102,7 +102,7 @@ def _spec(key: str, title: str, requires: str = "", source: str = "this project"
     return MetricSpec(key=key, title=title, requires=requires, source=source, **more)
 
 
-def _beside(name: str) -> dict[str, Any]:
+def _further_keys(name: str) -> dict[str, Any]:
     return {"cost_key": cost_key(name), "reason_key": reason_key(name), "error_key": error_key(name)}
 
 
@@ -111,7 +111,7 @@ def _of_contexts(judge: str, whats: tuple[str, ...], against: str, requires: str
     for what in whats:
         key, title = f"{judge}_{what}", f"{what} of the contexts against {against}"
         part_of = None if what == "f1" else f"{judge}_f1"
-        more = {"cost_key": cost_key(key)} if what == "f1" else _beside(key)
+        more = {"cost_key": cost_key(key)} if what == "f1" else _further_keys(key)
         yield _spec(key, title, requires, source, part_of=part_of, judge=judge, **_OF_RETRIEVAL, **more)
 
 
@@ -125,9 +125,9 @@ def _dollars(key: str, title: str, **more: Any) -> MetricSpec:
     return _spent(key, title, "usd", "models with a known price", source, settings=("prices",), **more)
 
 
-# What metrics share. Kinds of count say what a value is worth, or how sure a judge is, and have no worst value.
-_CORRECTNESS: Final[dict[str, Any]] = {"judge": ANSWER_CORRECTNESS, **_beside(ANSWER_CORRECTNESS)}
-_RELEVANCE: Final[dict[str, Any]] = {"judge": ANSWER_RELEVANCE, **_beside(ANSWER_RELEVANCE)}
+# Fields that several metrics share. Metrics of kind ``count`` describe other values, and so have no worst value.
+_CORRECTNESS: Final[dict[str, Any]] = {"judge": ANSWER_CORRECTNESS, **_further_keys(ANSWER_CORRECTNESS)}
+_RELEVANCE: Final[dict[str, Any]] = {"judge": ANSWER_RELEVANCE, **_further_keys(ANSWER_RELEVANCE)}
 _BY_RELEVANCE: Final[dict[str, Any]] = {"kind": "count", "part_of": ANSWER_RELEVANCE, **_RELEVANCE}
 _OF_STEPS: Final[dict[str, Any]] = {"needs": "reference_steps", "settings": ("steps", "sparql")}
 _OF_RETRIEVAL: Final[dict[str, Any]] = {"over": "steps", "needs": "retrieval_steps", "settings": ("retrieval",)}
@@ -247,7 +247,7 @@ BUILT_IN: Final = (
         "ragas (context utilization)",
         judge=RETRIEVAL_UTILIZATION,
         **_OF_RETRIEVAL,
-        **_beside(RETRIEVAL_UTILIZATION),
+        **_further_keys(RETRIEVAL_UTILIZATION),
     ),
     _spec(
         RETRIEVAL_IDS,
@@ -320,14 +320,14 @@ class RegisteredMetric:
     function: Callable[..., Any]
 
 
-# What users registered, and what the records of the runs that are being read say of metrics.
+# The metrics that users registered, and those declared in the run.json of runs that are being read.
 metrics_of_users: Final[dict[str, RegisteredMetric]] = declared["metric"]
 metrics_of_records: Final[ContextVar[Mapping[str, MetricSpec]]] = ContextVar("metrics_of_records")
 _NONE: Final[Mapping[str, MetricSpec]] = {}
 
 
 def metric_spec(key: str) -> MetricSpec:
-    """Return the declaration of a metric; of an undeclared one as a run's record or its name says.
+    """Return the declaration of a metric. If none exists, it is taken from a run's record, or guessed from the name.
 
     Example:
         >>> metric_spec("answer_f1").needs, metric_spec("retrieval_ids_ndcg@10").over, metric_spec("tone").kind
@@ -347,19 +347,19 @@ def _spec_by_name(key: str) -> MetricSpec:
 
 
 def is_declared(key: str) -> bool:
-    """Return whether a metric is one of this package or a registered one."""
+    """Return whether a metric is built in or registered."""
     return key in metrics_of_users or is_built_in(key)
 
 
 def is_built_in(key: str) -> bool:
-    """Return whether a metric is one of this package."""
+    """Return whether a metric is built in, or a member of a built-in family."""
     return key in _BUILT_IN or key in _COSTS or key.startswith(tuple(FAMILIES))
 
 
 def aggregated_metrics(over: str) -> tuple[MetricSpec, ...]:
-    """Return the metrics of questions, or of steps, whose statistics aggregates have: scores first, then costs.
+    """Return the metrics over ``questions`` or ``steps`` with statistics in aggregates: scores first, then costs.
 
-    Families are left out, as their members depend on the config; registered metrics too, as results name them.
+    Families are left out, as their members depend on the config. Registered metrics are left out, as results name them.
     """
     specs = [spec for spec in BUILT_IN if spec.over == over and spec.is_summed_up and not spec.is_family]
     costs = dict.fromkeys(spec.cost_key for spec in specs if spec.cost_key is not None)
@@ -371,13 +371,13 @@ UPPER_BOUNDS: Final = {spec.key: spec.upper_of for spec in BUILT_IN if spec.uppe
 
 
 def error_keys(over: str) -> tuple[str, ...]:
-    """Return the error keys of the judges of questions, or of steps, each once."""
+    """Return the error keys of the judges of ``questions`` or ``steps``, each once."""
     specs = (spec for spec in BUILT_IN if spec.over == over)
     return tuple(dict.fromkeys(spec.error_key for spec in specs if spec.error_key is not None))
 
 
 def own_metrics(summary: Mapping[str, Any]) -> list[str]:
-    """Return the metrics in a part of aggregates that are not this package's, declared or not, without costs."""
+    """Return the metrics in a part of aggregates that are not built in, declared or not, without costs."""
     return [
         metric
         for metric, statistics in summary.items()

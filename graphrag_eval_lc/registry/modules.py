@@ -1,4 +1,4 @@
-"""A module or a file that a user names goes in, the loaded module comes out; and from functions, what loads them."""
+"""Loads modules by name or file path, and returns the spec by which a function can be loaded again."""
 
 import functools
 import hashlib
@@ -13,7 +13,7 @@ from typing import Any
 
 from graphrag_eval_lc.errors import AgentError, GraphRAGEvalError, where_it_failed
 
-# The files that modules were loaded from, as they were given, by the modules' names.
+# By module name: the file from which it was loaded, as the user wrote it.
 _file_of_module: dict[str, str] = {}
 
 
@@ -22,8 +22,8 @@ def loaded_module(
 ) -> ModuleType:
     """Load a module named as ``package.module`` (also looked up in the current folder) or ``path/to/file.py``.
 
-    A file is loaded again each time. With ``adds_folder`` the current folder, or the file's, is first on ``sys.path``.
-    Raises an AgentError with the hint if it does not exist, or fails to load.
+    A file is reloaded each time. With ``adds_folder``, the current folder or the file's is put first on ``sys.path``.
+    An AgentError with the hint is raised if it does not exist or fails to load.
     """
     is_file = place.endswith(".py")
     folder = str(Path(place).resolve().parent if is_file else Path.cwd())
@@ -45,35 +45,35 @@ def _module_of_file(place: str, hint: str) -> ModuleType:
     path = Path(place).resolve()
     if not path.is_file():
         raise AgentError(f"the file {place} was not found", hint=hint)
-    # Each file has its own module name, as two agents to compare often have files of the same name.
+    # Each file has its own module name, as two agents under comparison often have files of the same name.
     name = f"{path.stem}_{hashlib.sha256(str(path).encode()).hexdigest()[:12]}"
     specification = importlib.util.spec_from_file_location(name, path)
     if specification is None or specification.loader is None:
         raise AgentError(f"{place} cannot be loaded as Python", hint=hint)
     module = importlib.util.module_from_spec(specification)
     sys.modules[name] = module
-    _file_of_module.pop(name, None)  # the last one comes last
+    _file_of_module.pop(name, None)  # so that the newest entry comes last
     _file_of_module[name] = place
     specification.loader.exec_module(module)
     return module
 
 
 def module_from(place: str) -> ModuleType | None:
-    """Return the module that ``loaded_module`` loaded last from a place; None if there is none."""
+    """Return the module that was last loaded from a file or name; None if there is none."""
     names = (name for name, file in reversed(_file_of_module.items()) if file == place)
     return sys.modules.get(next(names, place))
 
 
 def place_of(module: str) -> str:
-    """Return what loads a module again: the file that it was loaded from, as given, else its name."""
+    """Return the argument that loads a module again: its file, as the user wrote it, otherwise its name."""
     return _file_of_module.get(module, module)
 
 
 def spec_of(function: Any) -> str:
-    """Return the spec ``place:name`` of a function, or of another object's type; it is the same in each process.
+    """Return the spec ``module:name`` of a function, or of another object's type; it is the same in every process.
 
-    The place is a module, or the file that it was loaded from. Inner functions have a spec too, but cannot be loaded
-    by it.
+    If the module was loaded from a file, the spec has the file in its place. Inner functions have a spec too, but it
+    cannot load them.
 
     Example:
         >>> spec_of(spec_of), spec_of(functools.partial(int, "3"))
@@ -100,10 +100,11 @@ def _named(function: Any) -> Any:
 
 
 def signature_of(function: Callable[..., Any]) -> inspect.Signature:
-    """Return the signature of a function, also if names in its annotations do not exist.
+    """Return the signature of a function, even if names in its annotations do not exist at run time.
 
-    From Python 3.14 annotations without quotes are evaluated when they are read, so that names that only a type checker
-    imports would be a ``NameError``. A TypeError says that it is not callable, a ValueError that it has none.
+    Since Python 3.14, annotations without quotes are evaluated when they are read, so names that are imported only for
+    type checkers would raise a NameError. A TypeError means that the object is not callable, a ValueError that it has
+    no signature.
     """
     if sys.version_info >= (3, 14):
         from annotationlib import Format

@@ -1,4 +1,4 @@
-"""What users register, the plugins that register it when they are loaded, and how all of it is forgotten."""
+"""Loads plugins, keeps everything that users register, and can restore an earlier state of it."""
 
 import hashlib
 import os
@@ -24,13 +24,13 @@ SWITCH: Final = "GRAPHRAG_EVAL_LC_NO_PLUGINS"
 class Plugin:
     """A module that registered something, or was loaded to do so."""
 
-    name: str  # what loads it again: ``package.module``, or the path of a file as it was given
-    via: Via  # what loaded it; "Python" is an import
+    name: str  # loads it again: ``package.module``, or the path of a file as the user wrote it
+    via: Via  # how it was loaded; "Python" is an import
     module: str  # its name in ``sys.modules``
     entry_point: EntryPoint | None = None  # in an installed package
 
 
-# What users registered: for each kind of thing the declarations by their keys.
+# Everything that users registered: for each kind of object, the declarations by key.
 declared: Final[dict[str, dict[Any, Any]]] = {"evaluator": {}, "exporter": {}, "metric": {}, "step kind": {}}
 
 _lock = threading.RLock()
@@ -42,12 +42,12 @@ _STATE = (*declared.values(), _plugins, _registered_by, _imported, _installed)
 
 
 def registered_name(key: Any, kind: str = "step kind") -> str:
-    """Return the name in ``registered_now`` of what has a key, which for a step kind is a name and a media type."""
+    """Return the name under which ``registered_now`` lists a key; the key of a step kind is a name and a media type."""
     return f"{kind} {key if isinstance(key, str) else ' with '.join(part for part in key if part is not None)}"
 
 
 def registered_now() -> dict[str, Any]:
-    """Return all functions that users registered, by what they are, such as ``metric saved_sec``; sorted by kind."""
+    """Return all functions that users registered, by kind and key (such as ``metric saved_sec``), sorted by kind."""
     return {
         registered_name(key, kind): getattr(each, "matcher", None) or getattr(each, "function", each)
         for kind, known in declared.items()
@@ -56,7 +56,7 @@ def registered_now() -> dict[str, Any]:
 
 
 def saved_registrations() -> Callable[[], None]:
-    """Return a function that restores what is registered now, and forgets modules first imported as plugins later."""
+    """Return a function that restores the present registrations, and forgets plugin modules imported after this."""
     copies = [dict(each) for each in _STATE]
     modules = set(_imported)
 
@@ -72,11 +72,11 @@ def saved_registrations() -> Callable[[], None]:
 
 @contextmanager
 def registered_only_here() -> Iterator[None]:
-    """Forget at the end of a block what is registered in it, plugins included; for tests and notebooks.
+    """Forget, at the end of a block, everything that was registered in it, including plugins; for tests and notebooks.
 
-    What was registered before is there in the block and after it. Modules that were first imported in the block and
-    registered something are forgotten too, so that their next import registers it again. It counts for the whole
-    process, other threads included.
+    Earlier registrations stay available in the block and after it. Modules that were first imported in the block and
+    registered something are forgotten too, so that their next import registers it again. The block affects the whole
+    process, including other threads.
 
     Example:
         >>> from graphrag_eval_lc import register_metric
@@ -90,7 +90,7 @@ def registered_only_here() -> Iterator[None]:
         yield
     finally:
         for name in {module_of(function) for _, function in _new_since(before)}:
-            while name:  # its packages too, which would not import it again otherwise
+            while name:  # its packages too, or they would not import it again
                 if name not in modules:
                     sys.modules.pop(name, None)
                 name = name.rpartition(".")[0]
@@ -105,7 +105,7 @@ def _new_since(before: Mapping[str, Any]) -> list[tuple[str, Any]]:
 
 
 def load_plugins(names: Iterable[str], via: Via = "Python") -> list[Plugin]:
-    """Load plugins that are not loaded: ``package.module`` (also in the current folder) or ``path/to/file.py``.
+    """Load plugins, unless they are loaded: ``package.module`` (also in the current folder) or ``path/to/file.py``.
 
     Raises:
         PluginError: One of them does not exist, fails to load, or registers nothing.
@@ -129,9 +129,9 @@ def _checked_plugin(name: str, via: Via) -> Plugin:
 
 
 def loaded_plugin(name: str, via: Via, entry_point: EntryPoint | None = None) -> Plugin:
-    """Load a module as a plugin, also one that registers nothing; a file is loaded again each time.
+    """Load a module as a plugin, even if it registers nothing; a file is reloaded each time.
 
-    Raises an AgentError if it does not exist or fails to load, and what refuses its registrations.
+    Raises an AgentError if it does not exist or fails to load, and passes on errors of its registrations.
     """
     with _lock:
         before, modules, restore = registered_now(), set(sys.modules), saved_registrations()
@@ -139,7 +139,7 @@ def loaded_plugin(name: str, via: Via, entry_point: EntryPoint | None = None) ->
             if entry_point is not None:
                 entry_point.load()
             module = loaded_module(name).__name__ if entry_point is None else entry_point.module
-        except BaseException:  # half of a plugin is not used
+        except BaseException:  # nothing of a failed plugin is kept
             restore()
             raise
         plugin = Plugin(name=name, via=via, module=module, entry_point=entry_point)
@@ -176,7 +176,7 @@ def load_installed_plugins() -> None:
         _installed[GROUP] = True
 
 
-# --- what is known of them -------------------------------------------------------------------------------------------
+# --- records of plugins ----------------------------------------------------------------------------------------------
 
 
 def known_plugins() -> list[Plugin]:
@@ -186,9 +186,10 @@ def known_plugins() -> list[Plugin]:
 
 
 def plugin_of(name: str, function: Any) -> Plugin:
-    """Return the plugin that registered a function, which has a name in ``registered_now``.
+    """Return the plugin that registered a function; ``name`` is the function's name in ``registered_now``.
 
-    That is the one whose module or package defines it, else the one that was being loaded, else its module.
+    It is the plugin whose module or package defines the function, otherwise the plugin that was being loaded at the time,
+    otherwise the function's module.
     """
     module = module_of(function)
     owners = [plugin for plugin in _plugins.values() if f"{module}.".startswith(f"{plugin.module}.")]
@@ -201,7 +202,7 @@ def plugin_of(name: str, function: Any) -> Plugin:
 
 
 def plugin_records(used: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Return what run.json says of the plugins of functions that a run used, each plugin once."""
+    """Return the entries in run.json for the plugins whose functions a run used, each plugin once."""
     gives: dict[str, list[str]] = {}
     plugins: dict[str, Plugin] = {}
     for name, function in used.items():
@@ -212,7 +213,7 @@ def plugin_records(used: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 
 def plugin_record(plugin: Plugin, gives: Iterable[str]) -> dict[str, Any]:
-    """Return what run.json says of a plugin: its package, if it is one's entry point, and a SHA-256 of its files."""
+    """Return the entry of a plugin in run.json: its installed package, if any, and the SHA-256 of its files."""
     record: dict[str, Any] = {"name": plugin.name, "via": plugin.via}
     if plugin.entry_point is not None:
         record["entry_point"] = plugin.entry_point.name
@@ -223,7 +224,7 @@ def plugin_record(plugin: Plugin, gives: Iterable[str]) -> dict[str, Any]:
 
 
 def _digest(module: str) -> str | None:
-    """Return the SHA-256 of a module's file, or of a package's Python files with their paths in it."""
+    """Return the SHA-256 of a module's file, or of a package's Python files and their relative paths."""
     file = getattr(sys.modules.get(module), "__file__", None)
     if file is None:
         return None

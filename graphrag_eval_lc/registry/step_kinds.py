@@ -1,4 +1,4 @@
-"""The declarations of step kinds, and which kind a step has: by its name, its media type, both, or a further key."""
+"""Declares step kinds, and finds the kind of a step by its name, its media type, both, or a further key."""
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -20,10 +20,10 @@ Parse = Callable[[Any], Any]
 Draft = Callable[[Mapping[str, Any], Sequence[Mapping[str, Any]]], Mapping[str, Any] | None]
 ShownAs = Literal["text", "rows", "iri"]
 
-# How many letters of a media type may be wrong.
+# The number of wrong letters up to which a media type counts as misspelt.
 _MISSPELT = 2
 _LONGEST_MEDIA_TYPE = 80
-# Formats that are spelt nearly like JSON or XML.
+# Formats whose names are similar to JSON or XML, and so never count as misspelt.
 _JSON_LIKE = ("bson", "cson", "hjson", "json5", "jsonl", "ndjson")
 _NO_MISSPELLINGS = frozenset({"text/html", *(f"application/{name}" for name in _JSON_LIKE)})
 _WORD = re.compile("[a-z]+")
@@ -37,13 +37,13 @@ RETRIEVAL: Final = "retrieval"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServedWhere:
-    """Reference steps that have a kind only if their output can be read: by a name, a media type, a key.
+    """Selects reference steps that have a kind only if the kind can read their output.
 
     Attributes:
         name: The name of the steps; None: any steps with ``media_type``.
         media_type: The media type of the steps; None: steps without one that have ``name``.
         key: A key that the step must have, not as null; None: no key.
-        reads: Parses an output, and raises UnreadableOutput if it is of another kind.
+        reads: A function that parses an output, and raises UnreadableOutput if it is of another kind.
 
     Example:
         >>> ServedWhere(media_type="application/json", key="required_columns", reads=str).served
@@ -68,12 +68,12 @@ class ServedWhere:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Form:
-    """What the outputs of a kind are with one of its media types.
+    """The form of a kind's outputs for one of its media types.
 
     Attributes:
         media_type: The media type; None: none.
         title: What the outputs are, for people, such as "CSV".
-        parse: Parses such an output, and raises UnreadableOutput if it is of another form.
+        parse: A function that parses such an output, and raises UnreadableOutput if it is of another form.
 
     Example:
         >>> Form(media_type="text/csv", title="CSV", parse=str.splitlines).title
@@ -93,13 +93,13 @@ class StepKind:
     which parses an output at most once. All but the first three attributes have a default.
 
     Attributes:
-        key: Its name; of several registered kinds with the same key the last one counts.
-        serves: The reference steps that have this kind, as pairs of a step name and a media type, None for all. A kind
-            for name and media type overrides one for the name, and that overrides one for the media type. Steps that
-            no kind serves are compared as texts.
-        serves_where: Further reference steps that have this kind where their output can be read: after kinds for their
-            name, and before those for their media type.
-        forms: What its outputs are with media types for which ``title`` and ``parse`` do not hold.
+        key: Its name; if several registered kinds have the same key, the last one counts.
+        serves: The reference steps that have this kind, as pairs of a step name and a media type, with None for any. A
+            kind for a name and a media type overrides one for the name, which overrides one for the media type. Steps
+            that no kind serves are compared as texts.
+        serves_where: Further reference steps that have this kind if it can read their output. They are tried after
+            kinds for their name, and before kinds for their media type.
+        forms: The forms of its outputs with media types for which ``title`` and ``parse`` do not apply.
         matcher: A function of a reference step and an actual step that returns a score from 0 to 1, or a StepScore.
         title: What its outputs are, for people, such as "SPARQL results"; empty: its key.
         fulfilled_by: The names of the actual steps that may fulfil its reference steps; empty: the same name.
@@ -114,8 +114,8 @@ class StepKind:
             ``parse`` the form of the output decides whether another kind drafts it.
         drafted_from: The names of the actual steps from which it is drafted; empty: the names that it serves.
         drafts_each: Whether all drafted steps with different outputs are kept, not only the last of its tool.
-        shown_as: How reports treat its reference steps: ``rows`` for a query of the graph, ``iri`` for what a query
-            needs and must be found first, else ``text``.
+        shown_as: How reports treat its reference steps: ``rows`` for a query of the graph, ``iri`` for an identifier
+            that must be found before a query, otherwise ``text``.
 
     Example:
         >>> kind = StepKind(key="count", serves=(("count_rows", None),), matcher=lambda reference, actual: 1.0)
@@ -157,7 +157,7 @@ class StepKind:
         return frozenset(name for name, _ in served if name is not None)
 
     def title_for(self, media_type: str | None) -> str:
-        """Return what its outputs with a media type are, for people."""
+        """Return the name for people of its outputs with a media type, such as "CSV"."""
         return next((form.title for form in self.forms if form.media_type == media_type), self.title)
 
     def parse_for(self, media_type: str | None) -> Parse | None:
@@ -185,7 +185,7 @@ def bare_media_type(media_type: str) -> str:
 
 
 class _Served:
-    """The kinds by what they serve, with lookups that are computed once."""
+    """All kinds by (step name, media type), with lookups that are computed once."""
 
     def __init__(self, of_users: Mapping[MatcherKey, StepKind]) -> None:
         self.of_users = dict(of_users)
@@ -210,7 +210,7 @@ class _Served:
         self.names_with_a_meaning = frozenset((*named, *others))
 
     def where_for(self, name: str | None, media_type: str | None) -> list[tuple[ServedWhere, StepKind]]:
-        """Return what serves steps of a name and a media type if their output can be read."""
+        """Return the ``ServedWhere`` entries for a name and a media type, each with its kind."""
         anyone = [] if media_type is None else self.where.get((None, media_type), [])
         return [*self.where.get((name, media_type), ()), *anyone] if name is not None else anyone
 
@@ -218,7 +218,7 @@ class _Served:
 # The kinds of this package, and those of users, by what they serve.
 built_in_step_kinds: Final[dict[MatcherKey, StepKind]] = {}
 _of_users: Final[dict[MatcherKey, StepKind]] = declared["step kind"]
-_computed: list[_Served] = []  # at most one: the lookups for the kinds of users of then
+_computed: list[_Served] = []  # at most one entry, replaced when the kinds change
 
 
 def _served() -> _Served:
@@ -235,9 +235,9 @@ def declare_step_kinds(kinds: Iterable[StepKind]) -> None:
 
 
 def register_step_kind(kind: StepKind) -> StepKind:
-    """Register a kind of steps, in place of the kinds that served its steps so far.
+    """Register a kind of steps, which replaces the kinds that have served these steps so far.
 
-    A kind that was registered under the same key is forgotten, as when a module is loaded again.
+    An earlier kind with the same key is forgotten, for example when a module is reloaded.
 
     Returns:
         The kind.
@@ -260,17 +260,17 @@ def register_step_kind(kind: StepKind) -> StepKind:
 
 
 def custom_step_kinds() -> dict[MatcherKey, StepKind]:
-    """Return the kinds that users registered by what they serve, also those in place of a kind of this package."""
+    """Return the kinds that users registered, by (step name, media type), including replacements of built-in kinds."""
     return dict(_of_users)
 
 
 def has_own_check(kind: StepKind) -> bool:
-    """Return whether a kind has a check of a user's own."""
+    """Return whether a kind has a ``check`` that is not one of this package."""
     return kind.check is not None and all(kind.check is not each.check for each in built_in_step_kinds.values())
 
 
 def step_kind_for(name: str | None, media_type: str | None) -> StepKind:
-    """Return the most specific kind for reference steps of a name and a media type."""
+    """Return the most specific kind for reference steps with a name and a media type."""
     kinds = _served().kinds
     return (
         kinds.get((name, media_type)) or kinds.get((name, None)) or kinds.get((None, media_type)) or kinds[None, None]
@@ -280,9 +280,9 @@ def step_kind_for(name: str | None, media_type: str | None) -> StepKind:
 def step_kind_of(
     name: str | None, media_type: str | None, step: Mapping[str, Any], is_read_by: Callable[[Parse], bool]
 ) -> StepKind:
-    """Return the most specific kind for a reference step, also by its further keys and by what can read its output.
+    """Return the most specific kind for a reference step, also considering ``serves_where``.
 
-    ``is_read_by`` returns whether a function can parse the output.
+    ``is_read_by`` returns whether a parse function can read the step's output.
     """
     kinds = _served().kinds
     kind = kinds.get((name, media_type)) or kinds.get((name, None))
@@ -295,25 +295,25 @@ def step_kind_of(
 
 
 def step_kinds_by_key() -> dict[str, StepKind]:
-    """Return the kinds of this package and of users by their keys; of users' kinds with the same key the last."""
+    """Return the kinds of this package and of users by key; if users' kinds share a key, the last one."""
     if not built_in_step_kinds:
         import_module(_HOME)
     return {kind.key: kind for kind in (*built_in_step_kinds.values(), *_served().kinds.values())}
 
 
 def kind_if_readable(name: str | None, media_type: str | None, step: Mapping[str, Any]) -> StepKind | None:
-    """Return the kind that a reference step would have if its output could be read, by its name or its keys."""
+    """Return the kind that a reference step would have if its output were readable; None if no kind depends on that."""
     where = _served().where_for(name, media_type)
     return next((kind for each, kind in where if each.key is None or step.get(each.key) is not None), None)
 
 
 def meant_media_type(name: str | None, media_type: str | None, is_read_by: Callable[[Parse], bool]) -> str | None:
-    """Return the media type that is meant by the one that a reference step has.
+    """Return the media type that a reference step means by the one it has.
 
-    A media type that some kind serves is meant as it is. Else its case and parameters do not count, and a misspelt one
-    is meant for a kind that can read the output, and any other that ends with ``+json`` is JSON. A step without one
-    whose name goes with a media type of this package
-    (``sparql_query``) has that one, if the output can be read so. All else stays as it is.
+    A media type that some kind serves is returned unchanged. Otherwise, case and parameters are ignored, a misspelt
+    media type is corrected if its kind can read the output, and any other that ends in ``+json`` is JSON. A step
+    without a media type whose name belongs to one in this package (``sparql_query``) has that one, if the output can be
+    read as such. Everything else is returned unchanged.
     """
     kinds, known = _served().kinds, _served().media_types
     if media_type is not None and (found := known.get(media_type) or known.get(bare_media_type(media_type))):
@@ -333,7 +333,7 @@ def meant_media_type(name: str | None, media_type: str | None, is_read_by: Calla
 
 
 def near_media_types(media_type: str) -> list[str]:
-    """Return the media types that a kind serves and that an unknown one may be a misspelling of, the nearest first."""
+    """Return the known media types of which an unknown one may be a misspelling, the nearest first."""
     media_types = _served().media_types
     if bare_media_type(media_type) in media_types:
         return []
@@ -344,7 +344,7 @@ def near_media_types(media_type: str) -> list[str]:
 
 @lru_cache(maxsize=1024)
 def is_misspelt_media_type(given: str, known: str) -> bool:
-    """Return whether a media type is nearly a known one: by two letters, or by two words of its subtype.
+    """Return whether a media type is similar to a known one: up to two wrong letters, or two words in common.
 
     Example:
         >>> is_misspelt_media_type("application/sparql+json", "application/sparql-results+json")
@@ -362,16 +362,16 @@ def is_misspelt_media_type(given: str, known: str) -> bool:
 
 
 def shown_as(name: str, kind: StepKind) -> ShownAs:
-    """Return how reports treat reference steps of a name and a kind; a name with a meaning decides alone."""
+    """Return how reports treat reference steps with a name and a kind; a name that some kind serves decides alone."""
     if name not in _served().names_with_a_meaning or name in kind.names:
         return kind.shown_as
     return next((each.shown_as for each in _served().kinds.values() if name in each.names), "text")
 
 
 def drafting_kinds(name: str) -> list[StepKind]:
-    """Return the kinds that draft from actual steps of a name, those for all media types first.
+    """Return the kinds that draft from actual steps with a name, those for any media type first.
 
-    A kind that only serves steps leaves drafting to the form of the output.
+    If a kind cannot draft, the form of the output decides which kind does.
     """
     ranked = sorted(_served().kinds.items(), key=lambda each: each[0][1] is not None)
     kinds = dict.fromkeys(kind for _, kind in ranked if name in (kind.drafted_from or kind.names))
@@ -379,7 +379,7 @@ def drafting_kinds(name: str) -> list[StepKind]:
 
 
 def drafting_kinds_by_form() -> list[StepKind]:
-    """Return the kinds that serve a media type under any name, those with media types of users first."""
+    """Return the kinds that serve a media type for any name, those with users' media types first."""
     kinds, places = _served().kinds, {key: place for place, key in enumerate(built_in_step_kinds)}
 
     def place(key: MatcherKey) -> int:
@@ -393,12 +393,12 @@ def drafting_kinds_by_form() -> list[StepKind]:
 
 
 def names_that_fulfil(name: str) -> frozenset[str]:
-    """Return the names of the actual steps that may fulfil a reference step of this name."""
+    """Return the names of the actual steps that may fulfil a reference step with this name."""
     return _served().fulfilled_by.get(name) or frozenset({name})
 
 
 def have_other_meanings(name: str, other: str) -> bool:
-    """Return whether two names both have a meaning, and no kind serves both."""
+    """Return whether kinds serve both names, but no single kind serves the two of them."""
     if not {name, other} <= _served().names_with_a_meaning:
         return False
     return not any({name, other} <= kind.names for kind in _served().kinds.values())

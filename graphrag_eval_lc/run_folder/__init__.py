@@ -1,4 +1,4 @@
-"""The files of a run: their names and formats, written so that nothing is lost."""
+"""The folder of a run: the names and formats of its files, written so that a crash loses nothing."""
 
 from graphrag_eval_lc.files.folder_lock import FolderLock
 from graphrag_eval_lc.files.opening import RUN_FILE

@@ -1,4 +1,4 @@
-"""The folder of a run: its files, those that an earlier run left, and the types of what its run.json says."""
+"""The folder of a run: opens, locks, clears and writes its files, and checks the run.json of an earlier run."""
 
 import itertools
 import os
@@ -25,7 +25,7 @@ from graphrag_eval_lc.run_folder.journal import Journal, ResultsFile, collecting
 from graphrag_eval_lc.texts import shortened
 
 _LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-_NO_FLOAT = re.compile("[0-9]{309}")  # digits of a number that no float holds, which runs do not write
+_NO_FLOAT = re.compile("[0-9]{309}")  # a number too large for a float, which runs never write
 _SECTION_START = re.compile(r"^[^ \n]", re.MULTILINE)
 _LAST = ("times", "stopped", "totals", "questions", "scored")
 FORMAT_VERSION = 2
@@ -34,7 +34,7 @@ RESULTS_FILE = "results.jsonl"
 AGGREGATES_FILE = "aggregates.yaml"
 JUDGE_CACHE_FILE = "judge_cache.jsonl"
 PUBLISHED_FILE = "published.jsonl"  # which scores were sent to other tools
-# The folder inside a run's folder with the answers that confirm what a gate says of it.
+# The subfolder with the re-run answers that confirm a regression.
 CONFIRMATION = "confirmation"
 
 # run.json is removed last, so that there are never responses without it.
@@ -50,7 +50,7 @@ class RunFolder:
         self._given = Path(path)
         self.path = absolute_path(path) if at is None else at
         self.is_private = is_private
-        with self._told_as_given():
+        with self._errors_name_given_path():
             make_folder(self.path, is_private=is_private)
             try:
                 with tempfile.TemporaryFile(dir=self.path):
@@ -64,15 +64,15 @@ class RunFolder:
 
     @property
     def shown(self) -> Path:
-        """The folder as it was given; from the root if that would mean another one by now."""
+        """The folder as the user wrote it, or its absolute path if the current folder has changed since."""
         try:
             return self._given if self._given.absolute() == self.path else self.path
         except OSError:  # the current folder was removed
             return self.path
 
     @contextmanager
-    def _told_as_given(self) -> Iterator[None]:
-        """Have errors name the folder as it was given."""
+    def _errors_name_given_path(self) -> Iterator[None]:
+        """Have errors show the path as the user wrote it."""
         try:
             yield
         except RunFolderError as problem:
@@ -82,7 +82,7 @@ class RunFolder:
 
     @cached_property
     def earlier(self) -> dict[str, Any] | None:
-        """The run.json of an earlier run, as it was when this was first read; None without a run."""
+        """The run.json of an earlier run, read once; None if the folder holds no run."""
         run = read_run(self.shown, otherwise=f"use another folder, or {_REPLACE}")
         for name in _FILES if run is None else ():
             path = self.path / name
@@ -117,17 +117,17 @@ class RunFolder:
 
     def lock(self) -> FolderLock:
         """Lock the folder, before anything in it is read or written."""
-        with self._told_as_given():
+        with self._errors_name_given_path():
             return FolderLock(self.path, is_private=self.is_private)
 
     def journal(self, texts: Mapping[str, str] | None = None) -> Journal:
-        """Open responses.jsonl with the responses in it; those to other ``texts`` of questions do not count."""
-        with self._told_as_given():
+        """Open responses.jsonl; responses to questions whose text differs from ``texts`` (by id) do not count."""
+        with self._errors_name_given_path():
             return Journal(self.path / RESPONSES_FILE, texts=texts, is_private=self.is_private)
 
     def results(self) -> ResultsFile:
-        """Begin a new results.jsonl."""
-        with self._told_as_given():
+        """Start a new results.jsonl."""
+        with self._errors_name_given_path():
             return ResultsFile(self.path / RESULTS_FILE, is_private=self.is_private)
 
     @contextmanager
@@ -140,18 +140,18 @@ class RunFolder:
             cache.close()
 
     def write_run(self, run: Mapping[str, Any]) -> None:
-        """Write run.json: what ran, on what, and what it spent; what grows with the run comes last."""
+        """Write run.json; the keys that grow with the run come last."""
         last = {key: run[key] for key in _LAST if key in run}
         first = {key: value for key, value in run.items() if key not in last}
         text = json_text({"format_version": FORMAT_VERSION, **first, **last}, indent=2)
         self._replace(RUN_FILE, [f"{text}\n".encode()])
 
     def write_responses(self, records: Iterable[Mapping[str, Any]]) -> None:
-        """Write responses.jsonl as a whole, one response at a time, from responses that were recorded elsewhere."""
+        """Replace responses.jsonl by responses that were recorded elsewhere; memory holds one at a time."""
         self._replace(RESPONSES_FILE, map(json_line, records))
 
     def write_judge_cache(self, lines: Iterable[bytes]) -> None:
-        """Write the judges' answers as a whole, from those of other folders; without lines nothing is written."""
+        """Replace the cache of the judges' answers by lines from other folders; without lines, write nothing."""
         left = iter(lines)
         if (first := next(left, None)) is not None:
             self._replace(JUDGE_CACHE_FILE, itertools.chain([first], left))
@@ -161,11 +161,11 @@ class RunFolder:
         self._replace(AGGREGATES_FILE, (piece.encode("utf-8") for piece in yaml_pieces(aggregates)))
 
     def _replace(self, name: str, parts: Iterable[bytes]) -> None:
-        with self._told_as_given():
+        with self._errors_name_given_path():
             replace_file(self.path / name, parts, is_private=self.is_private)
 
     def _files(self) -> list[Path]:
-        """Return all files that runs write: what is on its way to them first, run.json last."""
+        """Return all files that runs write: unfinished ones first, run.json last."""
         whole = [self.path / name for name in (exporter(REPORT).file_name, *_FILES)]
         others = [self.path / name for name in (JUDGE_CACHE_FILE, LOCK_FILE, PUBLISHED_FILE)]
         new = [*whole, self.path / JUDGE_CACHE_FILE]
@@ -173,7 +173,7 @@ class RunFolder:
 
 
 def read_run(folder: Path, *, otherwise: str = "give another run") -> dict[str, Any] | None:
-    """Return the run.json of a run's folder; None if there is none."""
+    """Return the run.json of a run's folder, or None if it is missing; ``otherwise`` is the way out in error hints."""
     path = folder / RUN_FILE
     try:
         with open_to_read(path) as file:
@@ -202,7 +202,7 @@ def recorded_dataset(run: Mapping[str, Any], folder: Path) -> str | None:
 
 
 def read_aggregates(folder: Path, section: str | None = None) -> dict[str, Any]:
-    """Return the aggregates in a run's folder; empty if there are none."""
+    """Return the aggregates in a run's folder, or one section of them; empty if they are missing."""
     path = folder / AGGREGATES_FILE
     try:
         with open_to_read(path) as file:
@@ -222,7 +222,7 @@ def read_aggregates(folder: Path, section: str | None = None) -> dict[str, Any]:
 
 
 def _section(text: str, name: str) -> str:
-    """Return a section of aggregates as this package writes them; all of them if they were written otherwise."""
+    """Return the text of one section, which is faster to parse; the whole text if this package did not write it."""
     _, heading, rest = text.partition(f"\n{name}:\n")
     end = _SECTION_START.search(rest)
     return f"{name}:\n{rest[: end.start() if end else None]}" if heading else text
@@ -257,7 +257,7 @@ def _broken(path: Path, otherwise: str) -> RunFolderError:
     return RunFolderError("the record of the run cannot be read", path=path, hint=f"Fix the file, or {otherwise}.")
 
 
-# --- what run.json says -----------------------------------------------------------------------------------------------
+# --- the types of the keys in run.json --------------------------------------------------------------------------------
 
 Object = dict[str, Any]
 
@@ -300,7 +300,7 @@ class _Times(_Session):
 
 
 class _RunRecord(_Part):
-    """What is read of run.json; it has other keys too, and may lack any."""
+    """The keys of run.json that this package reads. There are others too, and any may be missing."""
 
     run_id: str | None = None
     label: str | None = None
@@ -329,7 +329,7 @@ class _RunRecord(_Part):
 
 
 def wrong_key(run: Object) -> tuple[str, str] | None:
-    """Return the first key of a run.json whose value has another type than runs write, and what it must be.
+    """Return the first key of a run.json whose value has a wrong type, and pydantic's message; None if all are right.
 
     Example:
         >>> wrong_key({"run_id": "r", "tags": ["a", 1]})

@@ -1,4 +1,4 @@
-"""The journal and the results of a run: files with a line for each response, of which memory holds only the places."""
+"""The journal (responses.jsonl) and results.jsonl of a run: one JSON line each, with only offsets kept in memory."""
 
 import json
 import threading
@@ -18,7 +18,7 @@ from graphrag_eval_lc.records import Key, is_error
 
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 _ABSENT = -1
-# The keys of results with steps, how deep their lists are nested, and what each step must be.
+# The keys of results that hold steps, how deep their lists are nested, and a check for each step.
 _STEPS: Final[tuple[tuple[str, int, Callable[[Mapping[str, Any]], bool]], ...]] = (
     ("actual_steps", 1, lambda step: isinstance(step.get("name", ""), str)),
     ("reference_steps", 2, lambda step: True),
@@ -37,23 +37,24 @@ class JournalLine(NamedTuple):
 
 
 class Summary(NamedTuple):
-    """What the journal knows of a response without reading it again."""
+    """What the journal keeps in memory about a response."""
 
     is_error: bool
     is_interrupted: bool
 
     def is_to_ask(self, *, retry_errors: bool) -> bool:
-        """Return whether a run that is resumed asks the question again."""
+        """Return whether a resumed run runs the question again."""
         return self.is_interrupted or (retry_errors and self.is_error)
 
 
 class Journal:
     """The responses of a run on disk, by question id and repeat (1 if a record has none).
 
-    Each record is handed to the system as it is added, so that a kill loses none, and all are synced to the disk at the
-    end. The last record of a key counts.
-    Opening the journal reads what an earlier session left. A last line that a kill cut off is removed, other unreadable
-    lines are passed over. Memory holds the records' offsets, not the records.
+    Each record is passed to the operating system when it is added, so a killed process loses none. ``close`` syncs them
+    to the disk. The last record of a key counts.
+
+    Opening the journal reads the records of earlier sessions. If a kill truncated the last line, it is removed. Other
+    unreadable lines are skipped. Memory holds the records' offsets, not the records.
 
     Example:
         >>> import pathlib, tempfile
@@ -102,7 +103,7 @@ class Journal:
             self._places[key] = self._file.append(line), _summary_of(record)
 
     def __iter__(self) -> Iterator[Key]:
-        """Yield the keys, in the order in which they were added first."""
+        """Yield the keys, in the order in which they were first added."""
         with self._lock:
             return iter(list(self._places))
 
@@ -116,7 +117,7 @@ class Journal:
         return next(self.records([key])) if key in self._places else None
 
     def newest(self, keys: Iterable[Key]) -> dict[str, Any] | None:
-        """Read the record of some keys that was added last; None if there is none of them."""
+        """Read the newest record among some keys; None if the journal has none of them."""
         known = [key for key in keys if key in self._places]
         return self.read(max(known, key=lambda key: self._places[key][0])) if known else None
 
@@ -141,7 +142,7 @@ class Journal:
             raise cannot_read(self.path, problem) from problem
 
     def close(self) -> None:
-        """Sync what is left and close the file; a second time does nothing."""
+        """Sync and close the file; a second call does nothing."""
         with self._lock:
             if self._file is None or self._file.descriptor < 0:
                 return
@@ -153,7 +154,7 @@ class Journal:
                 self._file.close()
 
     def _open_earlier(self, texts: Mapping[str, str]) -> None:
-        """Remember the records of earlier sessions, and have a file that is written end in a whole line."""
+        """Index the records of earlier sessions; if the file will be written, remove a truncated last line."""
         line = None
         for line in journal_lines(self.path) if self._file is not None or self.path.exists() else ():
             key = None if line.record is None else key_of(line.record)
@@ -179,7 +180,7 @@ def _summary_of(record: Mapping[str, Any]) -> Summary:
 
 
 def journal_lines(path: Path) -> Iterator[JournalLine]:
-    """Read a journal line by line, without the blank ones."""
+    """Yield the lines of a journal, skipping blank ones."""
     offset = 0
     try:
         with open_to_read(path) as file:
@@ -192,7 +193,7 @@ def journal_lines(path: Path) -> Iterator[JournalLine]:
 
 
 def iter_responses(path: str | PathLike[str]) -> Iterator[dict[str, Any]]:
-    """Read the responses of a run one at a time, without changing the file; the last one of a key counts."""
+    """Read the responses of a run one at a time, without changing the file; only the last one of each key."""
     for line in journal_lines(Path(path)):
         if line.record is not None:
             yield line.record
@@ -209,7 +210,7 @@ def record_in(line: bytes) -> dict[str, Any] | None:
     line = line.removeprefix(_BYTE_ORDER_MARK)
     try:
         value = from_json(line, cache_strings="keys")
-    except ValueError:  # no JSON, or lone surrogates, which only Python's parser takes
+    except ValueError:  # not JSON, or JSON with lone surrogates, which only Python's parser accepts
         try:
             value = json.loads(line.decode("utf-8"))
         except (ValueError, RecursionError):
@@ -218,7 +219,7 @@ def record_in(line: bytes) -> dict[str, Any] | None:
 
 
 def is_to(record: Mapping[str, Any], texts: Mapping[str, str]) -> bool:
-    """Return whether a response is to the text that its question has now; True if either text is not known.
+    """Return whether a response answers the present text of its question; True if either text is unknown.
 
     Example:
         >>> is_to({"question_id": "q1", "question_text": "1 + 1?"}, {"q1": "1 + 2?"})
@@ -229,7 +230,7 @@ def is_to(record: Mapping[str, Any], texts: Mapping[str, str]) -> bool:
 
 
 def key_of(record: Mapping[str, Any]) -> Key | None:
-    """Return the key of a record: its question id as a text, and its repeat, by default 1.
+    """Return the key of a record: its question id as text, and its repeat (1 by default); None if it has none.
 
     Example:
         >>> key_of({"question_id": "q1", "repeat": 2})
@@ -247,15 +248,15 @@ def key_of(record: Mapping[str, Any]) -> Key | None:
 
 
 def collecting_file(results: Path) -> Path:
-    """Return the file that holds results in the order in which they come."""
+    """Return the temporary file that collects results in the order of their arrival."""
     return results.with_name(f"{results.name}.partial")
 
 
 class ResultsFile:
-    """A writer of results.jsonl; for one thread at a time.
+    """Writes results.jsonl; use it in one thread at a time.
 
-    Results are written to ``results.jsonl.partial`` as they are added; ``finish`` puts them in order. Without
-    ``finish`` that file stays until results are collected again.
+    ``add`` appends results to ``results.jsonl.partial``, and ``finish`` writes them in order. Without ``finish`` that
+    file stays until results are collected again.
 
     Example:
         >>> import pathlib, tempfile
@@ -309,7 +310,7 @@ class ResultsFile:
             raise cannot_write(self._collecting, problem) from problem
 
     def close(self) -> None:
-        """Close the file; a second time does nothing."""
+        """Close the file; a second call does nothing."""
         self._file.close()
 
     def _lines(self) -> Iterator[bytes]:
@@ -324,7 +325,11 @@ class ResultsFile:
 
 
 def iter_results(path: str | PathLike[str]) -> Iterator[dict[str, Any]]:
-    """Read a file of results line by line, without the blank ones."""
+    """Yield the results in a file, one line at a time.
+
+    Raises:
+        RunFolderError: The file cannot be read, or a line is not a result; the error names the line.
+    """
     try:
         with open_to_read(Path(path)) as file:
             for number, line in enumerate(file, start=1):
@@ -344,7 +349,7 @@ def iter_results(path: str | PathLike[str]) -> Iterator[dict[str, Any]]:
 
 
 def wrong_steps(result: Mapping[str, Any]) -> str | None:
-    """Return the key of steps that are not what scoring writes, on which readers of results rely; None if all are."""
+    """Return the key of a result whose steps do not have the form that scoring writes; None if all are right."""
     for key, depth, is_right in _STEPS:
         found = result.get(key)
         if found and not _is_nested(found, depth, is_right):
@@ -355,7 +360,7 @@ def wrong_steps(result: Mapping[str, Any]) -> str | None:
 def _is_nested(value: object, depth: int, is_right: Callable[[Mapping[str, Any]], bool]) -> bool:
     """Return whether a value is a list of right mappings, nested ``depth`` deep."""
     if depth == 0:
-        return isinstance(value, dict | Mapping) and is_right(value)  # a dict is known at once
+        return isinstance(value, dict | Mapping) and is_right(value)  # checking for dict first is faster
     return isinstance(value, list | tuple) and all(_is_nested(each, depth - 1, is_right) for each in value)
 
 

@@ -1,4 +1,4 @@
-"""A folder of runs: what is in it, and how scores, costs and tokens changed from run to run."""
+"""A folder of runs: lists the runs, and shows how scores, costs and tokens changed from run to run."""
 
 from graphrag_eval_lc.public_names import only_public
 from graphrag_eval_lc.run_store.baselines import Baseline, baseline_in

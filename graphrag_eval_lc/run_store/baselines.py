@@ -1,4 +1,4 @@
-"""Which run of a folder another one is compared with: the one before, the first, the best, or a named one."""
+"""Chooses the baseline of a run among the runs of a folder: the previous, the first, the best, or a named one."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -21,11 +21,11 @@ Group = tuple[StoredRun, ...]
 
 @dataclass(frozen=True, slots=True)
 class Baseline:
-    """What a run is compared with; ``compare_runs`` accepts it as a run.
+    """The run that another run is compared with; ``compare_runs`` accepts it as a run.
 
     Attributes:
-        runs: The run. If there are several, they are of one commit, and their answers count as repeats.
-        chosen_from: From how many runs (or commits) it was chosen as the best; else 1.
+        runs: The run. Several runs are of one commit, and their answers count as repeats.
+        chosen_from: The number of runs (or commits) from which the best was chosen; otherwise 1.
     """
 
     runs: Group
@@ -50,13 +50,13 @@ def baseline_of(
     metric: str = MAIN_METRIC,
     mean_of: Callable[[StoredRun], float | None] | None = None,
 ) -> Baseline | None:
-    """Return what a run is compared with; None if there is nothing.
+    """Return the baseline of a run; None if there is none. An OptionError is raised if no run has the name ``against``.
 
-    The first and the best are chosen from the earlier runs that were not stopped and have the run's questions in the
-    same dataset. All runs of the same commit belong to them, if nothing else differs that is recorded.
+    ``first`` and ``best`` are chosen among the earlier runs that were not stopped and that have the run's questions
+    from the same dataset. Runs of one commit with the same recorded settings are pooled.
 
-    ``runs`` came to their end, the oldest first. ``mean_of`` returns a run's mean of the score that says which run is
-    the best; by default that in its folder, failed questions as 0. An OptionError is raised if no run has the name.
+    ``runs`` are finished runs, the oldest first. ``mean_of`` returns the mean by which the best run is chosen; by
+    default it is read from the run's folder, with failed questions as 0.
     """
     at = next((index for index, each in enumerate(runs) if each.path.resolve() == run.path.resolve()), len(runs))
     if against == PREVIOUS:
@@ -89,11 +89,11 @@ def baseline_in(
         folder: The folder of runs.
         run: The run, in this folder or elsewhere.
         against: ``previous``, ``first``, ``best``, or a run: its label, the name of its folder, or its path.
-        metric: The score that says which run is the best; None: steps_score, or if no run has it the first score.
-        but: Runs that are not meant.
+        metric: The score by which the best run is chosen; None: steps_score, or if no run has it, the first score.
+        but: Runs to leave out.
 
     Raises:
-        RunFolderError: The folder does not exist, or the run is that of the name.
+        RunFolderError: The folder does not exist, or ``against`` names the run itself.
         NothingToCompareError: No run in the folder can be compared with the run.
         OptionError: No run has that name.
 
@@ -117,13 +117,13 @@ def baseline_in(
 
 
 def main_metric(runs: Sequence[StoredRun]) -> str:
-    """Return the score that is shown first: steps_score, or if no run has it the first one of the last run."""
+    """Return the main score of some runs: steps_score or, if no run has it, the first score of the last run."""
     known = [metric for run in runs for metric in run.metrics()]
     return MAIN_METRIC if MAIN_METRIC in known or not known else next(iter(runs[-1].metrics()), known[-1])
 
 
 def _run_named(name: str, runs: Sequence[StoredRun]) -> StoredRun:
-    """Return the run of a name: a path overrides a label or a folder name; if there are several runs, the last."""
+    """Return the run with a name; a path takes precedence over labels and folder names, then the last run counts."""
     paths = [run for run in runs if Path(name).resolve() == run.path.resolve()]
     found = paths or [run for run in runs if name in (run.label, run.path.name)]
     if not found:
@@ -133,7 +133,7 @@ def _run_named(name: str, runs: Sequence[StoredRun]) -> StoredRun:
 
 
 def is_comparable(earlier: StoredRun, run: StoredRun) -> bool:
-    """Return whether a run has the questions of a later one, on the same dataset, and was not stopped."""
+    """Return whether an earlier run has all questions of a later one, on the same dataset, and was not stopped."""
     datasets = {each.dataset_digest for each in (earlier, run)} - {None}
     asked, needed = (each.record.get("questions") for each in (earlier, run))
     has_all = not isinstance(asked, Mapping) or not isinstance(needed, Mapping) or asked.keys() >= needed.keys()
@@ -142,7 +142,7 @@ def is_comparable(earlier: StoredRun, run: StoredRun) -> bool:
 
 
 def _by_commit(runs: Sequence[StoredRun]) -> list[Group]:
-    """Group the runs of one commit between which nothing changed that is recorded, in the order of their first."""
+    """Group runs of the same commit and with the same recorded settings, in the order of each group's first run."""
     groups: list[list[StoredRun]] = []
     for run in runs:
         for group in groups:

@@ -1,4 +1,4 @@
-"""What changed since the run before: which of its right questions are broken now, and which others are fixed."""
+"""Finds the previous run for the report, to show which questions broke since and which were fixed."""
 
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
@@ -22,11 +22,11 @@ _MOST_READ: Final = 50
 
 
 def earlier_of(folder: Path | None, record: Mapping[str, Any], config: EvaluationConfig) -> Earlier | None:
-    """Return what a view needs of the run that a run is compared with; None if there is none that can be read.
+    """Return the name of the previous run and its right questions; None if there is no readable one.
 
-    That is the run's ``baseline``; without one the last finished run before it, in the same folder of runs, that has
-    all its questions in the same dataset.
-    ``folder`` is None for a run in memory; ``config`` says whether a sample passes.
+    The previous run is the run's ``baseline`` or, without one, the last finished run before it in the same folder of
+    runs that has all its questions from the same dataset. ``folder`` is None for a run in memory. ``config`` decides
+    whether a sample passes.
     """
     try:
         found = _earlier_run(folder, record)
@@ -34,7 +34,7 @@ def earlier_of(folder: Path | None, record: Mapping[str, Any], config: Evaluatio
             return None
         with recorded_only_here():
             right = right_questions(run_results(found.path), config, Metrics(config))
-    except (GraphRAGEvalError, OSError):  # of another run, which is no reason to show nothing of this one
+    except (GraphRAGEvalError, OSError):  # a problem of another run must not hide this one
         return None
     own = record.get("label")
     return Earlier(found.label if found.label != own else found.path.resolve().name, right)
@@ -61,7 +61,7 @@ def _earlier_run(folder: Path | None, record: Mapping[str, Any]) -> StoredRun | 
 
 
 def _next_to(folder: Path) -> Iterator[StoredRun]:
-    """Yield the other runs in the folder that a run is in, those that were written last first."""
+    """Yield the runs next to a run's folder, the most recently written first."""
     this = folder.resolve()
     files = [file for file in this.parent.glob(f"*/{RUN_FILE}") if file.parent != this]
     for file in islice(sorted(files, key=lambda file: -file.stat().st_mtime), _MOST_READ):

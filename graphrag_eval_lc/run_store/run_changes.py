@@ -1,4 +1,4 @@
-"""What changed from one run to the next, according to their records: dataset, settings, judges, agent, capture."""
+"""Compares the run.json of two runs: changes of dataset, settings, judges, agent and capture, as short sentences."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -14,7 +14,7 @@ _VERSION = "graphrag-eval-lc"
 
 
 def changes_between(before: StoredRun, after: StoredRun) -> list[str]:
-    """Return what changed since an earlier run, in short sentences without a full stop; nothing if nothing is known."""
+    """Return what changed since an earlier run, as short sentences without a full stop; empty if nothing is known."""
     return [*_dataset_changes(before, after), *_record_changes(before.record, after.record)]
 
 
@@ -39,7 +39,7 @@ def _record_changes(before: Mapping[str, Any], after: Mapping[str, Any]) -> Iter
         return _mapping(before.get(key)), _mapping(after.get(key))
 
     configs, captures, judges = both("config"), both("capture"), both("judges")
-    # The judges' models stand in a section of their own, by the names that the models themselves have.
+    # The judges' models have their own section in run.json, with the names that the models report.
     if all(configs) and (names := [name for name in changed_settings(*configs) if name != "llm"]):
         yield f"the config: {listed([name for name in names if not name.startswith('llm.')] or names)}"
     repeats = before.get("repeats") or 1, after.get("repeats") or 1
@@ -61,7 +61,7 @@ def _record_changes(before: Mapping[str, Any], after: Mapping[str, Any]) -> Iter
         yield "the agent's config"
     digests = both("agent_digests")
     contents = [{str(digest) for digest in each.values()} for each in digests]
-    if all(contents) and contents[0] != contents[1]:  # a file that was only moved is no change
+    if all(contents) and contents[0] != contents[1]:  # moving the file does not count
         yield f"the agent's source: {listed(_differing(*digests))}"
     was, now = (versions.get(_VERSION) for versions in both("versions"))
     if was and now and was != now:
@@ -80,7 +80,7 @@ def _differing(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[str]
 
 
 def _names(records: object) -> list[str] | None:
-    """Return the names of evaluators or matchers in a run.json; None if it does not have them."""
+    """Return the names of evaluators or matchers in a run.json; None if the key is missing."""
     if not isinstance(records, list):
         return None
     return sorted(str(each.get("name") or each.get("media_type")) for each in map(_mapping, records))

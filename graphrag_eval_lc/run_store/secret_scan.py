@@ -1,4 +1,4 @@
-"""Secrets in the files of runs that are there already: found, part by part, and masked in place."""
+"""Finds secrets in the files of existing runs, reading part by part, and masks them in place."""
 
 import base64
 import gzip
@@ -26,7 +26,7 @@ from graphrag_eval_lc.run_folder.journal import key_of
 _OTHERS: Final = 0o077
 _LOCKS: Final = (LOCK_FILE, SOFT_LOCK_FILE)
 _PARQUET: Final = b"PAR1"
-_LOOKED_AT: Final = 8192  # bytes that tell text from other files
+_LOOKED_AT: Final = 8192  # bytes that show whether a file is text
 _BLOCK_BYTES: Final = 1 << 20
 _MOST_LINES_OF_A_KEY: Final = 300
 _OPEN_KEY: Final = re.compile(rb"-----BEGIN [A-Z0-9 ]*PRIVATE KEY(?: BLOCK)?-----(?!.*-----END )", re.DOTALL)
@@ -39,33 +39,33 @@ class StoredSecret(NamedTuple):
 
     path: Path
     line: int  # from 1
-    question_id: str | None  # that the line is about, in a journal
+    question_id: str | None  # the question of the line, in a journal
     kind: str  # such as "API key or token"
     hint: str  # its shape: 4 characters at most, and its length
 
 
 @dataclass
 class Scan:
-    """What was found in a folder or a file."""
+    """The outcome of a scan of a folder or a file."""
 
     path: Path
-    files: int = 0  # that were looked into
+    files: int = 0  # number of files that were read
     secrets: list[StoredSecret] = field(default_factory=list)
-    masked: list[Path] = field(default_factory=list)  # files that were rewritten without them
-    unread: dict[Path, str] = field(default_factory=dict)  # files that were not looked into, with the reason
+    masked: list[Path] = field(default_factory=list)  # files whose secrets were masked
+    unread: dict[Path, str] = field(default_factory=dict)  # files that were not read, with the reason
 
 
 def scan_secrets(path: str | PathLike[str], *, mask: bool = False) -> Scan:
     """Look for secrets in the files of a run, of a folder of runs, or in one file; links are not followed.
 
-    Memory holds a line of a journal, or a megabyte of another file, at a time. With ``mask`` the files are rewritten
-    with the secrets masked. Each is replaced as a whole, and keeps its mode; the lines of journals stay JSON and keep
-    their question ids, so that the run can be resumed, scored and reported as before.
+    Memory holds one line of a journal, or one megabyte of another file, at a time. With ``mask`` the files are
+    rewritten with the secrets masked. Each file is replaced atomically and keeps its mode. The lines of journals stay
+    JSON and keep their question ids, so the run can still be resumed, scored and reported.
 
     Raises:
         OptionError: The folder or file does not exist.
-        RunFolderError: A file cannot be read or written; or with ``mask`` another process works in a run's folder,
-            of which nothing is changed then.
+        RunFolderError: A file cannot be read or written; or, with ``mask``, another process works in a run's folder,
+            which then stays unchanged.
 
     Example:
         >>> import pathlib, tempfile
@@ -111,7 +111,7 @@ def _scan_file(path: Path, scan: Scan, mask: bool) -> None:
             ]
     except RunFolderError as problem:
         scan.unread[path] = problem.what
-    except FileNotFoundError:  # of a run that goes on
+    except FileNotFoundError:  # the run is still writing
         return
     except OSError as problem:
         raise cannot_read(path, problem) from problem
@@ -122,7 +122,7 @@ def _scan_file(path: Path, scan: Scan, mask: bool) -> None:
 
 
 def _replace(path: Path, scan: Scan) -> None:
-    """Replace a file as a whole with its masked text; it keeps its mode."""
+    """Replace a file atomically by its masked text; it keeps its mode."""
     try:
         before = path.stat()
         mode = stat.S_IMODE(before.st_mode)
@@ -140,8 +140,8 @@ def _replace(path: Path, scan: Scan) -> None:
 def _masked_parts(file: BinaryIO, path: Path) -> Iterator[tuple[bytes, list[tuple[int, Found]], str | None]]:
     """Read a file part by part: a line of a journal, or about a megabyte of another file.
 
-    Yields each part without its secrets, these with their lines, and the question that a journal's line is about.
-    Bytes that are not UTF-8 stay as they are.
+    Yields each part with secrets masked, the secrets with their line numbers, and the question of a journal's line.
+    Bytes that are not UTF-8 stay unchanged.
     """
     is_journal, line = ".jsonl" in path.name, 1
     for part in file if is_journal else _whole_lines(file):
@@ -158,7 +158,7 @@ def _masked_parts(file: BinaryIO, path: Path) -> Iterator[tuple[bytes, list[tupl
 
 
 def _whole_lines(file: BinaryIO) -> Iterator[bytes]:
-    """Yield whole lines, about a megabyte at once; a private key is not cut in two."""
+    """Yield whole lines, about a megabyte at a time, without splitting a private key."""
     while lines := file.readlines(_BLOCK_BYTES):
         part = b"".join(lines)
         for _ in range(_MOST_LINES_OF_A_KEY if _OPEN_KEY.search(part) else 0):
@@ -170,7 +170,7 @@ def _whole_lines(file: BinaryIO) -> Iterator[bytes]:
 
 
 def _repacked(match: re.Match[str], found: list[Found]) -> str:
-    """Mask what is packed; what cannot be unpacked stays."""
+    """Mask secrets inside base64 of a gzip, as reports contain; what cannot be unpacked stays unchanged."""
     try:
         inside = gzip.decompress(base64.b64decode(match[0], validate=True)).decode()
     except (OSError, EOFError, ValueError):
@@ -183,7 +183,7 @@ def _repacked(match: re.Match[str], found: list[Found]) -> str:
 
 
 def _masked_line(line: bytes, masked: str) -> tuple[str, str | None]:
-    """Return a masked line of a journal that is JSON and has its question still, and that question."""
+    """Return a masked journal line that is still JSON and keeps its question id, and that id."""
     record = _record_in(line)
     if record is None:  # torn
         return masked, None
@@ -203,5 +203,5 @@ def _record_in(line: bytes) -> dict[str, Any] | None:
 
 
 def _identity(record: dict[str, Any]) -> dict[str, Any]:
-    """Return by what a record is known, which masking must not change."""
+    """Return the keys that identify a record, which masking must not change."""
     return {key: record[key] for key in _IDENTITY if key in record}

@@ -1,4 +1,4 @@
-"""The runs in a folder, read from their records; no result is read."""
+"""Lists the runs in a folder from their run.json, and reads their means and totals on demand."""
 
 import os
 from collections.abc import Iterable, Iterator, Mapping
@@ -46,7 +46,7 @@ class StoredRun:
 
     @property
     def label(self) -> str:
-        """The run's label, else the name of its folder."""
+        """The run's label, otherwise the name of its folder."""
         return str(self.record.get("label") or self.path.name)
 
     @property
@@ -55,18 +55,18 @@ class StoredRun:
         try:
             time = datetime.fromisoformat(str(_mapping(self.record.get("times")).get("started")))
             return time.astimezone(UTC) if time.tzinfo else time.replace(tzinfo=UTC)
-        except (ValueError, OverflowError):  # the latter of a time that is beside the years 1 to 9999 in UTC
+        except (ValueError, OverflowError):  # the latter for a time outside the years 1 to 9999 in UTC
             return None
 
     @property
     def commit(self) -> str | None:
-        """The commit of git from which the run was started; None if it is not known."""
+        """The git commit at which the run was started; None if it is unknown."""
         commit = _mapping(self.record.get("git")).get("commit")
         return None if commit is None else str(commit)
 
     @property
     def is_clean(self) -> bool | None:
-        """Whether the work tree of that commit had no changes; None if it is not known."""
+        """Whether the work tree had no uncommitted changes; None if it is unknown."""
         clean = _mapping(self.record.get("git")).get("clean")
         return clean if isinstance(clean, bool) else None
 
@@ -78,7 +78,7 @@ class StoredRun:
 
     @property
     def shard(self) -> str | None:
-        """Which part of a run it is, such as ``3/16``; None for a whole one."""
+        """The shard of a run, such as ``3/16``; None for a whole run."""
         shard = Shard.in_record(self.record)
         return None if shard is None else str(shard)
 
@@ -90,7 +90,7 @@ class StoredRun:
 
     @property
     def identity(self) -> dict[str, Any]:
-        """What rows say of the run; what is not known is None."""
+        """The columns that identify the run in tables; unknown values are None."""
         return {
             "path": str(self.path),
             "label": self.label,
@@ -132,10 +132,10 @@ class StoredRun:
         return [key for key in means if metric_spec(key).kind == "score" and key not in UPPER_BOUNDS]
 
     def row(self, metrics: Iterable[str] = (MAIN_METRIC,)) -> dict[str, Any]:
-        """Return what a list of runs shows of the run, as JSON has it; what is not known is None.
+        """Return the run's row in a list of runs, as plain JSON values; unknown values are None.
 
-        ``errors`` counts the samples that failed, in the ``mean`` of ``scores`` failed questions count as 0, and
-        ``cost`` is in USD, of agent and judges.
+        ``errors`` is the number of failed samples. In the ``mean`` of ``scores`` failed questions count as 0. ``cost``
+        is in USD, for agent and judges.
 
         Raises:
             RunFolderError: A file of the run cannot be read.
@@ -162,11 +162,11 @@ class StoredRun:
 
 
 def latest_run(folder: str | PathLike[str], *, but: Iterable[str | PathLike[str]] = ()) -> StoredRun:
-    """Return the run in a folder that began last, of those that came to their end; shards are only parts of runs.
+    """Return the finished run in a folder that began last; shards do not count, as they are parts of runs.
 
     Args:
-        folder: A folder of runs, or that of a single run.
-        but: The folders of runs that are not meant.
+        folder: A folder of runs, or the folder of a single run.
+        but: Folders of runs to leave out.
 
     Raises:
         RunFolderError: There is none.
@@ -204,7 +204,7 @@ def list_runs(folder: str | PathLike[str]) -> list[StoredRun]:
 
 
 def _folders(root: Path) -> Iterator[Path]:
-    """Yield the folders with a run.json, each once even if links lead to it; a run folder contains no others.
+    """Yield the folders with a run.json, each once even if links lead to it; run folders are not searched further.
 
     Raises:
         RunFolderError: A folder cannot be read.
@@ -219,7 +219,7 @@ def _folders(root: Path) -> Iterator[Path]:
         path, place = Path(folder), Path(folder).resolve()
         is_known, is_run = place in seen, RUN_FILE in files
         seen.add(place)
-        # A folder is before a link to it, and links in a circle end.
+        # Real folders come before links to them, and circular links end.
         names[:] = sorted(
             (each for each in names if not (is_known or is_run or each.startswith("."))),
             key=lambda each: ((path / each).is_symlink(), each),
@@ -233,6 +233,6 @@ def _mapping(value: object) -> Mapping[str, Any]:
 
 
 def _number(value: Any) -> Any:
-    """Return a number; None in place of all else, and of one that no float holds."""
+    """Return a number; None for any other value, and for a number too large for a float."""
     is_number = isinstance(value, int | float) and not isinstance(value, bool)
     return value if is_number and abs(value) < LARGEST else None

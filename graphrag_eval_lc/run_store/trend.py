@@ -1,6 +1,6 @@
-"""How scores and costs changed from run to run: each run's means with their intervals, and the difference to the last.
+"""The trend of scores and costs over runs: each run's means with intervals, and its difference from a baseline.
 
-Results are read one run after the other, and of each only the values of the shown metrics are kept.
+Results are read one run at a time, and only the values of the shown metrics are kept.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -40,11 +40,11 @@ SPENT = (TOTAL_TOKENS, AGENT_COST, ELAPSED_SEC)
 class TrendValue:
     """A score in one run, over all questions or those of a template."""
 
-    mean: float  # failed questions as 0, or if lower is better as the greatest value
+    mean: float  # failed questions count as 0, or as the greatest value if lower is better
     answered: float | None  # over the questions that were answered
     low: float | None  # of the 95 % interval of ``mean``
     high: float | None
-    note: str | None  # why the interval is too narrow
+    note: str | None  # the reason if the interval is too narrow
     number_of_questions: int
 
 
@@ -58,10 +58,10 @@ class TrendPoint:
         number_of_errors: How many of its samples failed.
         values: The scores over all questions, by metric; a metric that the run does not have is absent.
         templates: The scores by metric, then by template.
-        spent: The means of tokens, cost in USD and seconds a question, by metric; absent if not known.
+        spent: The mean tokens, USD and seconds per question, by metric; unknown ones are absent.
         changes: What else changed since the run before, as short sentences.
         differences: How the run differs from its baseline, by metric; absent if they cannot be compared.
-        baseline: What it is compared with: the run before, or what ``against`` says. None if there is nothing.
+        baseline: The run that it is compared with: the previous one, or that of ``against``; None if there is none.
     """
 
     run: StoredRun
@@ -80,11 +80,11 @@ class RunTrend:
     """Runs in the order in which they began.
 
     Attributes:
-        folder: The folder that they are in.
+        folder: The folder of the runs.
         metrics: The scores that are shown, the main one first.
         points: The runs.
-        warnings: What is to be known, such as runs that are left out.
-        against: What each run is compared with.
+        warnings: Warnings for the user, such as on runs that are left out.
+        against: The baseline of each run, such as ``previous``.
     """
 
     folder: Path
@@ -173,8 +173,8 @@ def trend(
 ) -> RunTrend:
     """Return how scores and costs changed over the runs in a folder.
 
-    Runs are ordered by when they began; those that did not come to their end are left out. Each is compared with the
-    one before it, or with another one, by the questions that both have, as ``compare_runs`` does.
+    Runs are ordered by their start; unfinished runs are left out. Each run is compared with the one before it, or with
+    the baseline ``against``, on the questions that both have, as ``compare_runs`` does.
 
     Args:
         folder: The folder of the runs.
@@ -237,7 +237,7 @@ def trend(
 
 
 class _ReadRuns:
-    """The values of runs in the metrics of a trend, the main one first; several runs together are repeats."""
+    """Reads and caches the values of runs in the metrics of a trend; pooled runs count as repeats."""
 
     def __init__(self, metrics: Sequence[str], template_ids: frozenset[str]) -> None:
         self.metrics = metrics
@@ -299,7 +299,7 @@ def _of_templates(metric: str, values: ScoreValues) -> Iterator[tuple[str, Trend
 def _value(metric: str, values: ScoreValues, *, of_one: bool = False) -> TrendValue:
     every, mean = values.all_values(), values.mean()
     clusters: Iterable[Any] = (key for key, group in values.every.items() for _ in group)
-    if of_one:  # the questions of one template count each for itself
+    if of_one:  # each question of a single template is its own cluster
         clusters = range(len(every))
     interval = mean_interval(every, list(clusters), bounds=metric_spec(metric).bounds_of(every))
     low, high, _, note = (None, None, None, None) if interval is None else interval
@@ -311,7 +311,7 @@ def _value(metric: str, values: ScoreValues, *, of_one: bool = False) -> TrendVa
 def _differences(
     baseline: Baseline, run: StoredRun, read: _ReadRuns, metrics: Sequence[str]
 ) -> dict[str, MetricComparison]:
-    """Compare a run with its baseline in each metric by itself, as the main one of ``compare_runs``."""
+    """Compare a run with its baseline in each metric separately, each as the main metric of ``compare_runs``."""
     pairing = Pairing.of(read.of(baseline.runs), read.of([run]))
     if not pairing.common or pairing.texts_that_differ() == len(pairing.common):
         return {}
