@@ -266,7 +266,7 @@ def _run_to_score(run_dir: str | PathLike[str], given: CheckedScoreRunOptions) -
 
 
 def _options_again(earlier: Mapping[str, Any], folder: Path, given: CheckedScoreRunOptions) -> ScoredBy:
-    """Return the options for scoring a run again, with the config that was passed, otherwise the one in run.json."""
+    """Return the options for scoring a run again; without a config, the one in run.json is used."""
     try:
         config = load_config(
             config_again(earlier) if given.config_source is None else given.config_source,

@@ -93,7 +93,7 @@ class _Interpretation:
                 self._part.warn_of(error)
 
     def _branch_of(self, record: Record, parent: Record | None) -> Order:
-        """Return a record's position among parallel branches, by langgraph's task path, otherwise by its start."""
+        """Return a record's position among parallel branches, by langgraph's task path or by its start."""
         if parent is None or parent.kind == "block":
             return () if parent is None else (self._rank(), "")
         branch = self._branches.get(parent, ())

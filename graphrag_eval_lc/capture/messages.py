@@ -174,8 +174,8 @@ def answer_in(
     """Return the answer in a root run's output: this run's last model message that has no tool calls.
 
     A plain string, number or boolean is the answer itself. If the messages end with tool outputs, as after a tool with
-    ``return_direct``, the successful outputs are the answer, joined by line breaks. Otherwise the answer is
-    ``structured_response`` as JSON, otherwise the value of ``answer`` or a similar key: texts unchanged, other values as
+    ``return_direct``, the successful outputs are the answer, joined by line breaks. Without such messages the answer is
+    ``structured_response`` as JSON, then the value of ``answer`` or a similar key: texts unchanged, other values as
     JSON. Returns None if nothing matches.
 
     ``is_old`` returns whether a message, and so every message before it, is older than the run. ``is_given`` returns

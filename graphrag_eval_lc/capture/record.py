@@ -54,7 +54,7 @@ class ToolRun:
     retrievers: "list[ToolRun]" = field(default_factory=list)  # those that this tool runs
 
     def retrieved(self) -> tuple[list[dict[str, Any]] | None, int | None]:
-        """Return the documents of a tool's retrievers, otherwise of its artifact, and the ``k`` of a single retriever."""
+        """Return the documents of a tool's retrievers or of its artifact, and the ``k`` of a single retriever."""
         found = [each for each in self.retrievers if each.documents is not None]
         documents = [document for each in found for document in each.documents or ()]
         return documents if found else self.documents, found[0].k if len(found) == 1 else None

@@ -48,10 +48,10 @@ class History:
         self._counted: list[KnownMessage] = []  # the messages for which a model call was counted
         # Lists of messages that are older than the run: the role and content of each message.
         self._old: list[list[tuple[Any, Any]]] = []
-        self._old_keys: set[Any] = set()  # their ids, otherwise those of their objects
+        self._old_keys: set[Any] = set()  # their ids or, without one, those of the objects
 
     def known(self, item: Any) -> KnownMessage:
-        """Return the message to which a form belongs, found by its id, otherwise by the object."""
+        """Return the message to which a form belongs, found by its id or, without one, by the object."""
         key = id_of(item) or id(item)
         known = self._known.get(key)
         if known is None:
@@ -174,7 +174,7 @@ class History:
         return (_end_of(messages, lambda item: id_of(item) in self._ends) or 0) if self._ends else 0
 
     def _end_of_copy(self, messages: Sequence[Any]) -> int | None:
-        """Return the index after the last copy of a list of old messages, otherwise of the user's message at its end."""
+        """Return the index after the last copy of a list of old messages, or of the user's message at its end."""
         shown = list(map(_shown, messages)) if messages and self._old else []
         for old in self._old if shown else ():
             for end in range(len(shown), len(old) - 1, -1):
@@ -267,8 +267,8 @@ class Steps:
     def with_id(self, call_id: str | None, record: Record) -> list[AskedCall]:
         """Return the calls with an id that a record may run or answer.
 
-        They are the last such call in the record's graph run, otherwise the last of all, and the others with that id in
-        the same message. A call whose message is unknown counts only in its own graph run, as a tool elsewhere may use
+        They are the last such call in the record's graph run (or of all, if it has none), and the others with that id
+        in the same message. A call whose message is unknown counts only in its own graph run, as a tool elsewhere may use
         the same id.
         """
         scope = record.scope
@@ -350,7 +350,7 @@ class Steps:
             step.elapsed_sec = tool.ended - self._runs[step][0][1].started
 
     def _call_of(self, record: Record, tool: ToolRun) -> AskedCall | None:
-        """Return the call that a tool carries out, found by its id, otherwise by name and arguments.
+        """Return the call that a tool carries out, found by its id or, without one, by name and arguments.
 
         If several calls match, the first one without a step is meant.
         """

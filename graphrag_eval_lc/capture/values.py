@@ -33,8 +33,8 @@ _CLEAR_TYPES = frozenset({str, bool, type(None)})
 def to_plain(value: Any) -> Any:
     """Return a deep copy of any value as plain JSON values. Never raises.
 
-    Floats that JSON lacks become "NaN", "Infinity" or "-Infinity". Bytes become their UTF-8 text, otherwise base64. Sets
-    become lists, documents ``{"id", "text"}``, and objects with fields dicts. Everything else becomes its text.
+    Floats that JSON lacks become "NaN", "Infinity" or "-Infinity". Bytes become their UTF-8 text, otherwise base64.
+    Sets become lists, documents ``{"id", "text"}``, and objects with fields dicts. Everything else becomes its text.
     """
     return _to_plain(value, ())
 

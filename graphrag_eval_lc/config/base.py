@@ -41,7 +41,7 @@ def mistake(what: str, hint: str, *key: str) -> PydanticCustomError:
 
 
 def named(known: Sequence[str], name: str, near: str | None = None) -> str:
-    """Return the hint for an unknown name: the nearest known name (``near``, otherwise by spelling), and all others.
+    """Return the hint for an unknown name: the nearest known name (``near``, by default by spelling), and all others.
 
     Example:
         >>> named(["recall", "precision"], "recal")

@@ -140,7 +140,7 @@ class MetricSpec:
         return self.settings if self.judge is None else (*self.settings, "llm", "judges", self.judge)
 
     def shown_range(self, values: Collection[float]) -> tuple[float, float]:
-        """Return the range of an axis for some values: the usual or the whole range if it holds all, otherwise their own.
+        """Return the range of an axis for some values: the usual or the whole range if it holds all, or their own.
 
         Example:
             >>> metric, stars = MetricSpec(key="f1"), MetricSpec(key="stars", range=(0, None))

@@ -188,8 +188,8 @@ def known_plugins() -> list[Plugin]:
 def plugin_of(name: str, function: Any) -> Plugin:
     """Return the plugin that registered a function; ``name`` is the function's name in ``registered_now``.
 
-    It is the plugin whose module or package defines the function, otherwise the plugin that was being loaded at the time,
-    otherwise the function's module.
+    It is the plugin whose module or package defines the function, then the plugin that was being loaded at the time,
+    then the function's module.
     """
     module = module_of(function)
     owners = [plugin for plugin in _plugins.values() if f"{module}.".startswith(f"{plugin.module}.")]
