@@ -237,7 +237,7 @@ _ORDINARY_BLOCKS = frozenset(
 class ProviderEvent(NamedTuple):
     """A call of one of a provider's own tools, or its result.
 
-    An event with neither ``name`` nor ``outcome`` withdraws a call, as a later message has the call and its result.
+    An event without ``name`` and ``outcome`` withdraws a call, as a later message has the call and its result.
     """
 
     call_id: str | None

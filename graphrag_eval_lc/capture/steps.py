@@ -268,8 +268,8 @@ class Steps:
         """Return the calls with an id that a record may run or answer.
 
         They are the last such call in the record's graph run (or of all, if it has none), and the others with that id
-        in the same message. A call whose message is unknown counts only in its own graph run, as a tool elsewhere may use
-        the same id.
+        in the same message. A call whose message is unknown counts only in its own graph run, as a tool elsewhere may
+        use the same id.
         """
         scope = record.scope
         calls = [each for each in self._by_id.get(call_id, ()) if each.source is not None or each.scope is scope]

@@ -191,7 +191,7 @@ class EvaluationConfig(Section):
 
 
 def check_models(config: EvaluationConfig, *, has_llm: bool, has_embeddings: bool) -> None:
-    """Raise a ConfigError if a needed model is neither in the configuration nor passed in Python."""
+    """Raise a ConfigError if a needed model is missing from the configuration and not passed in Python."""
     has_llm = has_llm or config.llm is not None
     has_embeddings = has_embeddings or (config.llm is not None and config.llm.embedding is not None)
     enabled = {judge.key: is_enabled(config, judge) for judge in JUDGES}
