@@ -87,7 +87,7 @@ def compare_runs(
     # All runs are opened before any is read, because reading depends on the metrics that all of them declare.
     opened = zip(_LETTERS, [run_results(source, config) for source in given], strict=False)
     runs = [NamedRun(letter, results, results.numbers(wanted or ())) for letter, results in opened]
-    pairings = [_checked(Pairing.of(runs[0], run), wanted) for run in runs[1:]]
+    pairings = [_require_comparable(Pairing.of(runs[0], run), wanted) for run in runs[1:]]
     names: Sequence[str | None] = named or [None] * len(runs)
     summaries = [_summary(run, label) for run, label in zip(runs, names, strict=True)]
     metric = _main_metric(pairings, wanted)
@@ -108,7 +108,8 @@ def compare_runs(
     return RunComparison(summaries[0], tuple(pairs), metric, tuple(dict.fromkeys(warnings)), sources)
 
 
-def _checked(pairing: Pairing, wanted: Sequence[str] | None) -> Pairing:
+def _require_comparable(pairing: Pairing, wanted: Sequence[str] | None) -> Pairing:
+    """Return the pairing; raise a ComparisonError if its runs have no question or no wanted metric in common."""
     a, b = pairing.a, pairing.b
     for run in (a, b):
         if not run.numbers.questions:

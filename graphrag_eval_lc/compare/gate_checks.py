@@ -142,7 +142,7 @@ class _Pair:
         self.pairs = {each: pair for each, pair in found.items() if gate.template in (None, self.template_ids[each])}
         self.result = partial(_result, gate, self.letter, bound=self.limit, metric=self.metric or "")
 
-    def nothing(self, metric: str | None, statistic: str = MEAN) -> GateResult:
+    def not_comparable(self, metric: str | None, statistic: str = MEAN) -> GateResult:
         """Return the result ``not checked``, with the reason why nothing can be compared."""
         letter, template = self.letter, self.gate.template
         in_a, in_b = (metric is not None and side.numbers.has(metric) for side in (self.baseline, self.values))
@@ -321,7 +321,7 @@ def _increase(checked: _Pair) -> GateResult:
         ]
         found = [[*side.of(metric, statistic, only=ids).values] for side in sides]
     if not all(found):
-        return checked.nothing(metric, statistic)
+        return checked.not_comparable(metric, statistic)
     a, b = (STATISTIC_OF[statistic](each) for each in found)
     increase = b - a
     if is_share and increase:
@@ -351,7 +351,7 @@ def check(gate: Gate, values: GateValues, baseline: GateValues | None = None) ->
     if not gate.needs_baseline or baseline is None:
         return _absolute(gate, values)
     pair = _Pair(gate, values, baseline)
-    return _CONDITIONS[gate.condition](pair) if pair.pairs or gate.over else pair.nothing(pair.metric)
+    return _CONDITIONS[gate.condition](pair) if pair.pairs or gate.over else pair.not_comparable(pair.metric)
 
 
 def _name(metric: str, template: str | None, statistic: str = MEAN) -> str:

@@ -41,7 +41,8 @@ class MetricValues:
     def are_proportions(self) -> bool:
         """Return whether the values are proportions, so that differences are in points and not in percent.
 
-        The metric's range decides. If it has none, as an undeclared metric, the values decide.
+        They are if the metric is a score whose declared range, if it has one, does not exceed 1, and if all values are
+        between 0 and 1.
         """
         spec, greatest = self.spec, self.spec.range[1]
         may_be = spec.unit == "score" and (spec.range == (None, None) if greatest is None else greatest <= 1)

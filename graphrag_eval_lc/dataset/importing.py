@@ -200,7 +200,7 @@ def imported(source: str | PathLike[str], options: ImportOptions, progress: Prog
         if languages and not languages & _ASKED:
             what = f"an endpoint answers SPARQL, and the queries are {listed(sorted(map(str, languages)))}"
             raise OptionError(what, hint="Leave --endpoint out, and add a column with the results.")
-        unanswered = run_sync(lambda: _ask(dataset, options, progress))
+        unanswered = run_sync(lambda: _query_endpoint(dataset, options, progress))
     templates: dict[str, list[dict[str, Any]]] = {}
     template_of: dict[str, str] = {}
     responses: list[Response] = []
@@ -213,7 +213,7 @@ def imported(source: str | PathLike[str], options: ImportOptions, progress: Prog
             dataset.note("The same text as an earlier question, and put into its template", identifier)
         if has_steps and question.query is None:
             dataset.note("Without a query", identifier)
-        templates.setdefault(template_id, []).append(_written(identifier, question, options, dataset))
+        templates.setdefault(template_id, []).append(_question_record(identifier, question, options, dataset))
         if question.response is not None:
             responses.append({"question_id": identifier, "actual_answer": question.response})
     notes = [*dataset.sentences(), *_repeated(dataset.questions)]
@@ -233,7 +233,7 @@ def write_responses(path: Path, found: Import, *, overwrite: bool = False) -> No
     replace_file(path, map(json_line, found.responses))
 
 
-async def _ask(dataset: SourceDataset, options: ImportOptions, progress: Progress | None) -> int:
+async def _query_endpoint(dataset: SourceDataset, options: ImportOptions, progress: Progress | None) -> int:
     """Query the endpoint for the questions that need gold, and report the queries that failed.
 
     Returns the number of queries that are still without results because the endpoint went away.
@@ -271,7 +271,7 @@ async def _ask(dataset: SourceDataset, options: ImportOptions, progress: Progres
     return len(gone)
 
 
-def _written(
+def _question_record(
     identifier: str, question: SourceQuestion, options: ImportOptions, dataset: SourceDataset
 ) -> dict[str, Any]:
     """Return a question as it is written to the reference dataset, and note what it lacks."""

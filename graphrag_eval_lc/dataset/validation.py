@@ -139,26 +139,26 @@ def validated(
     records = None
     if responses is not None:
         records = response_records(responses) if folder is None else journal_records(folder)
-    selected = _Selected(selection, templates, records)
+    selected = _FindingFilter(selection, templates, records)
     mistakes = list(templates.format_findings(TEMPLATES, mistaken_for_dataset(templates.values)))
     views = StepViews(settings.steps, settings.sparql, settings.retrieval)
     findings = [*mistakes, *changed_id_findings(changed_ids(templates))]
     findings += dataset_findings(templates, views, keeps_format=not mistakes)
-    problems = _problems(templates, filter(selected.has_of_dataset, findings))
+    problems = _problems(templates, filter(selected.keeps_dataset_finding, findings))
     if records is None:
         return problems, None
     mistaken = mistaken_for_responses(records.values)
     findings = [*repeated_keys(records), *records.format_findings(RESPONSES, mistaken)]
     findings += response_findings(records, templates)
-    problems += _problems(records, filter(selected.has_of_responses, findings))
+    problems += _problems(records, filter(selected.keeps_response_finding, findings))
     if mistaken is None:
         unanswered = _unanswered(templates, records, run.get("questions") or None)
-        problems += _problems(templates, filter(selected.has_of_dataset, unanswered))
+        problems += _problems(templates, filter(selected.keeps_dataset_finding, unanswered))
         problems += _problems(records, _unknown_tools(templates, selected.responses(), settings))
     return problems, selected.note()
 
 
-class _Selected:
+class _FindingFilter:
     """Decides which findings are reported: those of the selected questions, their templates, and the whole file."""
 
     def __init__(self, selection: Selection, dataset: RecordFile, responses: RecordFile | None) -> None:
@@ -180,27 +180,27 @@ class _Selected:
         self._templates = {place[0] for place in self._places}
         self._templates |= {index for index, identifier in templates.items() if identifier in named}
 
-    def has_of_dataset(self, finding: Finding) -> bool:
+    def keeps_dataset_finding(self, finding: Finding) -> bool:
         location = finding.location
         if self._selection.is_all or not location:
             return True
         is_in_question = len(location) >= _QUESTION_DEPTH and location[1] == "questions"
         return location[:_QUESTION_DEPTH] in self._places if is_in_question else location[0] in self._templates
 
-    def has_of_responses(self, finding: Finding) -> bool:
+    def keeps_response_finding(self, finding: Finding) -> bool:
         index = finding.location[0] if finding.location else None
-        return self._selection.is_all or not isinstance(index, int) or self._has_response(self._records[index])
+        return self._selection.is_all or not isinstance(index, int) or self._keeps_response(self._records[index])
 
-    def _has_response(self, response: Any) -> bool:
+    def _keeps_response(self, response: Any) -> bool:
         identifier = response.get("question_id") if isinstance(response, Mapping) else None
         return identifier is None or str(identifier) in self._ids or str(identifier) not in self._known
 
     def responses(self) -> list[Any]:
-        """Return the responses, with None for each whose question is not selected."""
-        return [each if self._selection.is_all or self._has_response(each) else None for each in self._records]
+        """Return the responses, with None for each that is not reported on, so that positions stay the same."""
+        return [each if self._selection.is_all or self._keeps_response(each) else None for each in self._records]
 
     def note(self) -> str | None:
-        """Return how many of the questions have a response, if only these are checked; otherwise None."""
+        """Return a sentence on how many questions have a response, if only these are checked; otherwise None."""
         return answered_note(len(self._ids), len(self._by_id), "checked") if self._selection.answered_only else None
 
 

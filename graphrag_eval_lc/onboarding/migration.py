@@ -247,7 +247,7 @@ def migrate(
         what = f"none of the {counted(len(of_results), 'published question')} is in the dataset"
         hint = "Give the dataset that graphrag-eval was given."
         raise NothingToCompareError(f"{what}, such as {listed(of_results, 1)}", hint=hint)
-    version, differing = _checked(templates, records, expected)
+    version, differing = _best_version(templates, records, expected)
     notes += [*loaded.notes, *_notes(ids, records, expected)]
     found = Migration(version, VERSIONS[version], len(expected.figures), tuple(differing), tuple(notes))
     if target is None:
@@ -269,7 +269,7 @@ def _check_config(sections: Mapping[str, Any], source: Any) -> None:
         raise
 
 
-def _checked(
+def _best_version(
     templates: Sequence[Template], records: Mapping[str, Response], expected: Published
 ) -> tuple[str, list[Difference]]:
     """Return the version whose settings reproduce more of the published figures, and the differences."""

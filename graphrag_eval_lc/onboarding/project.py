@@ -226,7 +226,7 @@ def begin_project(
         refuse_existing(path, overwrite=overwrite)
 
     tools, warnings = _loaded_tools(agent, agent_key_env)
-    records = _asked(agent, ask, agent_key_env) if ask else _recorded(responses)
+    records = _ask_agent(agent, ask, agent_key_env) if ask else _read_responses(responses)
     findings = tool_findings(records, tools)
     run = {} if agent_key_env is None else {"agent_key_env": agent_key_env}
     proposal = Proposal(spec_from(agent, target), findings, run)
@@ -264,7 +264,7 @@ def _loaded_tools(agent: str, agent_key_env: str | None) -> tuple[dict[str, str]
     return run_sync(load)
 
 
-def _asked(agent: str, questions: Sequence[str], agent_key_env: str | None) -> list[Response]:
+def _ask_agent(agent: str, questions: Sequence[str], agent_key_env: str | None) -> list[Response]:
     asked: list[Question] = [
         {"id": question_id, "question_text": text}
         for question_id, text in zip(_question_ids(questions), questions, strict=True)
@@ -279,7 +279,7 @@ def _asked(agent: str, questions: Sequence[str], agent_key_env: str | None) -> l
     return run.responses
 
 
-def _recorded(responses: str | PathLike[str] | None) -> list[Response]:
+def _read_responses(responses: str | PathLike[str] | None) -> list[Response]:
     if responses is None:
         return []
     path = Path(responses)

@@ -109,11 +109,12 @@ def tool_findings(responses: Iterable[Mapping[str, Any]], tools: Mapping[str, st
         for step in () if is_error(response) else response.get("actual_steps") or ():
             if isinstance(step, Mapping) and step_status(step.get("status", "success")) == "success":
                 steps.setdefault(str(step.get("name")), []).append(step)
-    called = [_seen(tool, of_tool) for tool, of_tool in steps.items()]
-    return called + [_described(tool, text) for tool, text in (tools or {}).items() if tool not in steps]
+    called = [_observed(tool, of_tool) for tool, of_tool in steps.items()]
+    return called + [_guessed(tool, text) for tool, text in (tools or {}).items() if tool not in steps]
 
 
-def _seen(tool: str, steps: Sequence[Mapping[str, Any]]) -> ToolFinding:
+def _observed(tool: str, steps: Sequence[Mapping[str, Any]]) -> ToolFinding:
+    """Return what the successful calls of a tool show."""
     language: Language | None = next(filter(None, (_language(step.get("args")) for step in steps)), None)
     outputs = [step.get("output") for step in steps]
     is_known = bool(drafting_kinds(tool))
@@ -141,7 +142,7 @@ def _seen(tool: str, steps: Sequence[Mapping[str, Any]]) -> ToolFinding:
     )
 
 
-def _described(tool: str, description: str) -> ToolFinding:
+def _guessed(tool: str, description: str) -> ToolFinding:
     """Guess from its description what a tool does that was not called."""
     if drafting_kinds(tool):
         return ToolFinding(tool, is_known=True)

@@ -121,7 +121,7 @@ class Part:
             given = CheckedOptions(**{**options, "output_dir": output})
             selected = run.dataset.selected
             record = begun_record(agent, run.dataset.source, run.dataset.templates, selected, given)
-            self._write_record(run, _asked_in_turn(record))
+            self._write_record(run, _without_concurrency(record))
         self._add(run, question, status="error", begun=True)
 
     def end(self, run: MarkedRun, question: AskedQuestion, asked: BenchmarkRun) -> None:
@@ -154,7 +154,7 @@ def _asked_of(item: pytest.Item) -> AskedQuestion | None:
     return question_of(item) if "graphrag_ask" in getattr(item, "fixturenames", ()) else None
 
 
-def _asked_in_turn(record: dict[str, Any]) -> dict[str, Any]:
+def _without_concurrency(record: dict[str, Any]) -> dict[str, Any]:
     """Return a run's record without the concurrency, which pytest decides."""
     limits = {name: value for name, value in record.get("limits", {}).items() if name != "max_concurrency"}
     return {**record, "limits": limits}
@@ -184,7 +184,7 @@ class SessionRuns:
         self._settings = settings
         self._gates: list[GateConfig] = []
         self._parts: Path | None = None
-        self._made: Path | None = None
+        self._made: Path | None = None  # the topmost folder that this session created
         self._lock: FolderLock | None = None
         self._finished: list[FinishedRun] = []
         self._problems: list[str] = []
@@ -198,13 +198,14 @@ class SessionRuns:
         """Check the options and the folder, before anything is asked."""
         try:
             self._gates = gates_given(self._settings)
-            self._parts = self._made_parts()
+            self._parts = self._make_parts_folder()
         except GraphRAGEvalError as problem:
             raise pytest.UsageError(str(problem)) from None
         change_settings(self._config, replace(self._settings, parts=self._parts))
         keep_part(self._config, self._parts)
 
-    def _made_parts(self) -> Path:
+    def _make_parts_folder(self) -> Path:
+        """Create and lock the folder for the records of all processes; recover a killed session in it first."""
         output = self._settings.output
         if output is None:
             return Path(tempfile.mkdtemp(prefix="graphrag-eval-lc-"))
