@@ -3,6 +3,7 @@
 import inspect
 import json
 import re
+import sys
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from os import PathLike
 from pathlib import Path
@@ -106,10 +107,10 @@ def with_options(*models: Any, only: Collection[str] | None = None) -> Callable[
     """
 
     def declared(function: F) -> F:
-        if not function.__doc__:
+        if sys.flags.optimize > 1:
             what = "the command line declares its options in docstrings, which this Python leaves out"
             raise OptionError(what, hint="Start Python without -OO, and without PYTHONOPTIMIZE=2.")
-        function.__doc__, own_options = _listed_options(inspect.cleandoc(function.__doc__))
+        function.__doc__, own_options = _listed_options(inspect.getdoc(function) or "")
         listed = _listed_options(_SHARED)[1] | own_options
         parameters = inspect.signature(function, eval_str=True).parameters.values()
         own = [_documented(each, listed) for each in parameters if each.kind is not each.VAR_KEYWORD]
