@@ -40,7 +40,7 @@ _first_seen: dict[str, tuple[object, str]] = {}
 
 
 class AgentSource(NamedTuple):
-    """What an agent was made from.
+    """The source of an agent, by its digests.
 
     The source is the file or module that the agent's spec names, and every file of the project that it imports, even
     inside functions. The project is the folder of that file or package, the folders in ``PYTHONPATH`` and the current
@@ -242,7 +242,7 @@ def _codes(code: CodeType) -> Iterator[CodeType]:
 
 
 def _rebound_names(code: CodeType) -> Iterator[str]:
-    """Yield the names of outer variables that a function sets, which are its state."""
+    """Yield the names of outer variables that a function assigns: they are its state, not its source."""
     for each in _codes(code):
         for step in dis.get_instructions(each):
             if step.opname in ("STORE_GLOBAL", "STORE_DEREF") and step.argval not in each.co_cellvars:

@@ -82,15 +82,15 @@ def unheard_attempt(question: Question, error: BaseException, started_at: float,
     return Attempt(failed, error)
 
 
-def lost_attempt(heard: Attempt, error: BaseException, elapsed_sec: float) -> Attempt:
+def lost_attempt(captured: Attempt, error: BaseException, elapsed_sec: float) -> Attempt:
     """Return what was last captured of an attempt whose process was lost, with ``error`` for everything unfinished."""
     text = masked_error_text(error)
-    response = _failed(heard.response, text)
+    response = _failed(captured.response, text)
     response[ELAPSED_SEC] = elapsed_sec
     for each in (*response["actual_steps"], *(response.get("llm_calls") or ())):
         if each.get("error") == UNFINISHED:
             each["error"] = text
-    return Attempt(response, error, heard.counted)
+    return Attempt(response, error, captured.counted)
 
 
 @dataclass(slots=True)

@@ -197,7 +197,7 @@ def dataset_of(earlier: Mapping[str, Any], folder: Path) -> str:
             path=folder,
             hint="Pass it: --dataset FILE (dataset=...).",
         )
-    if not os.path.exists(path):  # noqa: PTH110 - unlike Path.exists it accepts any text
+    if not os.path.exists(path):  # noqa: PTH110 - unlike Path.exists it never raises
         raise RunFolderError(
             f"the dataset {shortened(path, 200)} of this run is not there, seen from the current folder",
             path=folder,
@@ -216,7 +216,7 @@ def register_recorded(record: Mapping[str, Any]) -> None:
 
 
 def _measured_elsewhere(question: Question, response: Response) -> None:
-    """Stands for the function of a recorded metric, which was called during the run."""
+    """A placeholder for the function of a recorded metric, which was called during the run."""
 
 
 # --- plugins, functions and models that scored it, then and now -------------------------------------------------------

@@ -38,7 +38,7 @@ _LEAVING_SEC = 5.0  # how long an agent's threads may run after it was closed
 _LOOKING_SEC = 0.5
 _MOST_STARTS = 3
 _STARTS_AT_ONCE = 2  # importing packages takes a processor: the first answer would wait for all processes
-# loky ends a process that has grown, which an agent that loads a model at its first question does.
+# loky restarts processes whose memory grows, as it does if an agent loads a model at its first question.
 _ENVIRONMENT = {"LOKY_MAX_MEMORY_LEAK_SIZE": "1e18"}
 
 
@@ -74,17 +74,17 @@ class IsolatedWorkers(Workers[ProcessPoolExecutor]):
             raise found
         return found
 
-    def _leave(self, place: ProcessPoolExecutor) -> None:
-        self._unused.put_nowait(place)
+    def _leave(self, worker: ProcessPoolExecutor) -> None:
+        self._unused.put_nowait(worker)
 
     async def _outcome(
-        self, place: ProcessPoolExecutor, question: Question, attempt_id: str, abandoned: "asyncio.Future[None]"
+        self, worker: ProcessPoolExecutor, question: Question, attempt_id: str, abandoned: "asyncio.Future[None]"
     ) -> Attempt | BaseException:
         so_far, began = self._so_far / uuid.uuid4().hex, time.perf_counter()
         try:
-            asked = asyncio.wrap_future(place.submit(_attempt, question, attempt_id, so_far))
+            asked = asyncio.wrap_future(worker.submit(_attempt, question, attempt_id, so_far))
         except BrokenExecutor:  # its process ended while it was idle
-            await self._end(place)
+            await self._end(worker)
             return await self.aattempt(question, attempt_id, abandoned)
         asked.add_done_callback(_forget)
         longest = None if self._timeout is None else self._timeout + _OVERTIME_SEC
@@ -99,12 +99,12 @@ class IsolatedWorkers(Workers[ProcessPoolExecutor]):
             text = f"no answer within {self._timeout:g} s, the run's timeout; its process was ended, as it was blocked"
             outcome = QuestionTimeoutError(text)
         if isinstance(outcome, Attempt) and not isinstance(outcome.error, QuestionTimeoutError):
-            self._leave(place)
+            self._leave(worker)
         else:
-            await self._end(place)  # its code may still be at work
+            await self._end(worker)  # its code may still be at work
         if not isinstance(outcome, Attempt) and so_far.is_file():
-            heard = Attempt(pickle.loads(so_far.read_bytes()), None)
-            outcome = lost_attempt(heard, outcome, time.perf_counter() - began)
+            captured = Attempt(pickle.loads(so_far.read_bytes()), None)
+            outcome = lost_attempt(captured, outcome, time.perf_counter() - began)
         so_far.unlink(missing_ok=True)
         return outcome
 
@@ -140,7 +140,7 @@ class IsolatedWorkers(Workers[ProcessPoolExecutor]):
         for _ in range(_MOST_STARTS):
             worker = ProcessPoolExecutor(1, initializer=_begin, initargs=(self._job, os.getpid()), env=_ENVIRONMENT)
             self._all.add(worker)
-            # In a thread, as a large job takes its time on the way to the process.
+            # In a thread, as sending a large job to the process takes time.
             loading = asyncio.wrap_future(await asyncio.to_thread(worker.submit, _load))
             loading.add_done_callback(_forget)
             try:
@@ -196,7 +196,7 @@ _worker: Worker
 
 
 def _begin(job: bytes, driver: int) -> None:
-    """Prepare this process, which ends with the driver, and leaves Ctrl-C and the like to it."""
+    """Prepare this process: it ends when the driver does, and ignores Ctrl-C and similar signals."""
     global _worker
     _worker = Worker(job)
     for name in ("SIGINT", "SIGTERM", "SIGHUP"):

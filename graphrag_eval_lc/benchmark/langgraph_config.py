@@ -40,7 +40,7 @@ class _Entry(BaseModel):
 
 
 class _Config(BaseModel):
-    """What is read of a langgraph.json; the rest is for LangGraph's server."""
+    """The keys of a langgraph.json that are read; the others are for LangGraph's server."""
 
     model_config = ConfigDict(strict=True)
 

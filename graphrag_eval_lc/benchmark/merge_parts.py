@@ -19,11 +19,11 @@ from graphrag_eval_lc.records import Key
 from graphrag_eval_lc.run_folder import RESPONSES_FILE, RUN_FILE, Journal, Summary, read_run
 from graphrag_eval_lc.texts import shortened
 
-_OF_MACHINE = ("max_concurrency",)  # a smaller machine asks fewer at once
+_OF_MACHINE = ("max_concurrency",)  # limits that may differ, as machines do
 _MOST_DIFFERENCES = 4
 _LONGEST_VALUE = 60
 _HINT = "Give the folders of one run: its shards, or runs of parts of its questions."
-# What --force does not merge, each with what can be done.
+# Differences that even --force does not accept, each with what to do instead.
 _NEVER = {
     "dataset": "Score those of the older dataset again: graphrag-eval-lc score RUN_DIR --dataset FILE",
     "config": "Score them with one config: graphrag-eval-lc score RUN_DIR -c FILE",
@@ -42,7 +42,7 @@ class Part:
 
     @property
     def origins(self) -> list[dict[str, Any]]:
-        """What run.json says of the runs that it consists of: itself, or those that were merged before."""
+        """The entries in run.json for the runs in this part: the part itself, or the runs merged into it before."""
         if earlier := self.record.get("merged"):
             return [dict(each) for each in earlier]
         shard = {} if self.shard is None else {"shard": str(self.shard)}
@@ -50,7 +50,7 @@ class Part:
 
     @property
     def shards(self) -> set[Shard]:
-        """The shards that it consists of."""
+        """The shards in this part."""
         return {Shard.read(each["shard"]) for each in self.origins if "shard" in each}
 
 

@@ -53,7 +53,7 @@ _AT_END = ("totals", "questions", "judges", "scored", "scored_selection")
 
 @dataclass(frozen=True, slots=True)
 class MergePlan:
-    """What a merge would return.
+    """The outcome that a merge would have.
 
     Attributes:
         runs: How many folders are merged.
@@ -83,12 +83,12 @@ def merge_runs(
     force: bool = False,
     open_files: bool = False,
 ) -> BenchmarkRun:
-    """Put parts of one run together, such as its shards: to a run that is resumed, scored and compared like any other.
+    """Merge the parts of one run, such as its shards, into a run that you resume, score and compare like any other.
 
-    Dataset, agent, capture, config, repeats and limits of all parts have to be the same, and the selection of shards
-    too; other runs may ask other questions of the dataset. Failed attempts, costs, sessions and the judges' answers
-    are kept, and the parts stay as they are. Results are taken over; what a killed part has not scored is scored now,
-    unless models or your functions score the run: then ``score_run`` does it.
+    All parts must have the same dataset, agent, capture, config, repeats and limits. Shards must also have the same
+    selection; other runs may have different questions of the dataset. Failed attempts, costs, sessions and the judges'
+    answers are kept, and the parts stay unchanged. Results are copied. If a killed part left responses unscored, they
+    are scored now, unless scoring needs a model or your own functions: then call ``score_run``.
 
     Args:
         runs: The folders of the parts, in any order; a merged one may be among them.
@@ -97,8 +97,8 @@ def merge_runs(
         label: The run's label; None for that of the parts, if all have the same.
         gates: Gates in addition to those of the config, such as ``["steps_score=0.9"]``.
         overwrite: Replace an earlier run in the folder.
-        force: Merge parts of another agent, capture or other limits nevertheless, with those of the first in run.json;
-            of two answers to one sample keep the one that succeeded, or the first.
+        force: Merge parts even if agent, capture or limits differ; run.json then has those of the first part. If one
+            sample has two answers, keep the one that succeeded, or the first.
         open_files: Whether the umask decides who may read new files; otherwise only their owner may.
 
     Returns:
@@ -419,7 +419,7 @@ def _scorers(records: Sequence[Mapping[str, Any]], key: str) -> list[Any]:
 
 
 def _times(parts: Sequence[Part]) -> dict[str, Any]:
-    """Return the sessions of all parts in the order in which they began; the seconds are those of all together."""
+    """Return ``times`` for the merged run: the sessions of all parts by start, and the sum of their seconds."""
     unique = {json_text(each): each for part in parts for each in _sessions(part, parts[0].record)}
     ordered = sorted(unique.values(), key=lambda session: str(session.get("started")))
     finished = [str(each["finished"]) for each in ordered if "finished" in each]
@@ -430,7 +430,7 @@ def _times(parts: Sequence[Part]) -> dict[str, Any]:
 
 
 def _sessions(part: Part, first: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-    """Yield the sessions of a part, with its shard, and with the commit and capture of then if those differ."""
+    """Yield the sessions of a part with its shard, and with its commit and capture if they differ from ``first``."""
     record = part.record
     own: dict[str, Any] = {} if part.shard is None else {"shard": str(part.shard)}
     own |= {key: record[key] for key in ("git", "capture") if key in record and record[key] != first.get(key)}

@@ -57,7 +57,7 @@ class UnfailingStream:
         return False
 
     def fileno(self) -> int:
-        """Return the stream's number, which rich asks for on Windows."""
+        """Return the stream's file descriptor, which rich needs on Windows."""
         return self._stream.fileno()
 
 

@@ -209,11 +209,11 @@ class RayWorkers(Workers[bool]):
     async def _free(self) -> bool:
         return await self._ready.acquire()
 
-    def _leave(self, place: bool) -> None:
+    def _leave(self, worker: bool) -> None:
         self._ready.release()
 
     async def _outcome(
-        self, place: bool, question: Question, attempt_id: str, abandoned: "asyncio.Future[None]"
+        self, worker: bool, question: Question, attempt_id: str, abandoned: "asyncio.Future[None]"
     ) -> Attempt | Unusable | BaseException:
         errors = self._cluster.ray.exceptions
         try:
@@ -221,7 +221,7 @@ class RayWorkers(Workers[bool]):
             asking = asyncio.ensure_future(answer_of(reference))
             await asyncio.wait({asking, abandoned}, return_when=asyncio.FIRST_COMPLETED)
         finally:
-            self._leave(place)
+            self._leave(worker)
         if not asking.done():
             asking.cancel()
             self._cluster.ray.cancel(reference, force=True)

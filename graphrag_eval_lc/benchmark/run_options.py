@@ -296,7 +296,7 @@ class RunOptions(FolderOptions):
 
     @cached_property
     def retry(self) -> RetryPolicy:
-        """What is retried, and how often."""
+        """The retry policy: which errors are retried, and how often."""
         return RetryPolicy(max_retries=self.max_retries, retry_on=self.retry_on)
 
     @property
@@ -306,7 +306,7 @@ class RunOptions(FolderOptions):
 
     @property
     def failure_limit(self) -> FailureLimit | None:
-        """How many questions may fail."""
+        """The limit of failed questions; None without one."""
         return cast("FailureLimit | None", self.max_failures)
 
     def selection_in(self, earlier: Mapping[str, Any] | None) -> Selection:

@@ -39,7 +39,7 @@ from graphrag_eval_lc.records import Question
 from graphrag_eval_lc.retrying import ForwardedError, RetryPolicy, is_rate_limit, masked_error_text, retry_after_of
 
 Outcome = TypeVar("Outcome")
-Place = TypeVar("Place")
+Handle = TypeVar("Handle")  # what the driver holds of a worker: an executor, or a slot on a cluster
 
 _FREE_SEC = 0.25
 _LARGEST_SHARE = 0.2  # of the attempt's time, beyond that: with hundreds of steps each writing goes through all of them
@@ -60,7 +60,7 @@ class Job:
     retry: RetryPolicy = field(default_factory=RetryPolicy)
 
 
-class Workers(ABC, Generic[Place]):
+class Workers(ABC, Generic[Handle]):
     """The driver's side: runs each attempt in a worker. The runner uses it in place of ``AgentCall``."""
 
     def __init__(self, job: Job, slots: ConcurrencyLimit) -> None:
@@ -80,15 +80,15 @@ class Workers(ABC, Generic[Place]):
         waiting = asyncio.ensure_future(self._free())
         ends: set[asyncio.Future[Any]] = {waiting, abandoned}
         await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
-        place = None if waiting.cancel() else waiting.result()
-        may_ask = place is not None and await self._slots.wait_for_pace(abandoned)
+        worker = None if waiting.cancel() else waiting.result()
+        may_ask = worker is not None and await self._slots.wait_for_pace(abandoned)
         started_at, began = time(), perf_counter()
-        if place is None or not may_ask:
-            if place is not None:
-                self._leave(place)
+        if worker is None or not may_ask:
+            if worker is not None:
+                self._leave(worker)
             error = RunInterruptedError("the run was stopped before the agent was asked")
             return unheard_attempt(question, error, started_at, 0.0)
-        outcome = await self._outcome(place, question, attempt_id, abandoned)
+        outcome = await self._outcome(worker, question, attempt_id, abandoned)
         if isinstance(outcome, Unusable):
             raise AgentError(outcome.what, hint=outcome.hint)
         if isinstance(outcome, Attempt):
@@ -100,16 +100,16 @@ class Workers(ABC, Generic[Place]):
         """End the workers; with ``waits``, agents have time to close."""
 
     @abstractmethod
-    async def _free(self) -> Place:
+    async def _free(self) -> Handle:
         """Wait for a worker that has loaded the agent."""
 
     @abstractmethod
-    def _leave(self, place: Place) -> None:
+    def _leave(self, worker: Handle) -> None:
         """Release a worker for other questions."""
 
     @abstractmethod
     async def _outcome(
-        self, place: Place, question: Question, attempt_id: str, abandoned: "asyncio.Future[None]"
+        self, worker: Handle, question: Question, attempt_id: str, abandoned: "asyncio.Future[None]"
     ) -> "Attempt | Unusable | BaseException":
         """Return a worker's attempt at a question, or why there is none; release the worker, or end it."""
 

@@ -24,14 +24,14 @@ class GraphRAGEvalCallbackHandler(RunCallbacks):
     what it could not record is listed in the response's ``capture_warnings``.
 
     Args:
-        step_names: The steps' names in ``actual_steps`` by tool name; other tools keep their names.
-        retrieval_documents: Whether a successful step's output is the documents that its tool retrieved, as a JSON
+        step_names: Names for the steps in ``actual_steps``, by tool name; other tools keep their names.
+        retrieval_documents: Whether the output of a successful step is the documents that its tool retrieved, as a JSON
             array of ``{"id", "text"}``, which retrieval matching needs: True for all tools, or the names of some. The
-            documents are those of the retrievers that the tool ran, else its artifact if that is a list of
+            documents come from the retrievers that the tool ran, otherwise from its artifact if that is a list of
             documents. ``args.k`` is taken from a single retriever's metadata (``metadata={"k": 5}``), unless the tool
             has such an argument; an unknown ``k`` is left out. Off by default: the output is what the model read.
         max_output_chars: The number of characters to which outputs and errors of steps are cut, with a warning; the
-            step has the length of the whole as ``full_length``. What was cut scores 0 when rows, documents or JSON are
+            step keeps the full length as ``full_length``. A cut output scores 0 if rows, documents or JSON are
             compared, and counts as undecided.
         redact: A function whose return value is kept in place of each step's args (a dict), output (a string) and
             artifact, of errors (strings), of what warnings show of a model's answer (strings), and of the texts
@@ -190,14 +190,14 @@ def capture_run(
 ) -> Iterator[GraphRAGEvalCallbackHandler]:
     """Record every run that starts inside the ``with`` block, in this thread or task.
 
-    With a question id the whole block is one response: a hand-written loop around ``model.invoke`` and
-    ``tool.invoke``, chains, and agents, whatever ids their metadata has. Its question is that of the first input that
-    has one, its answer that of the last model, chain or agent, its time the block's. An exception that leaves the
-    block is the response's error, and so is that of its last run. Without a question id each root run is a separate
+    With a question id the whole block is one response. It may contain a hand-written loop around ``model.invoke`` and
+    ``tool.invoke``, chains, and agents; ids in their metadata are ignored. The question comes from the first input that
+    has one, the answer from the last model, chain or agent, and the time is the block's. If an exception leaves the
+    block, or its last run failed, that is the response's error. Without a question id each root run is a separate
     response.
 
-    A block inside another one records into both, each with its own options. There too, a block with a question id is
-    one response; inside another block with a question id it is a part of that one.
+    A block inside another one records into both, each with its own options. An inner block with a question id is one
+    response in its own handler, and a part of the outer response if the outer block has a question id too.
 
     A new thread is recorded if it is started with this one's context, as LangChain's own are
     (``contextvars.copy_context().run``), or if the handler is passed on: ``config={"callbacks": [handler]}``.

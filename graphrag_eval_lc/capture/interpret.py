@@ -64,7 +64,7 @@ class _Interpretation:
         self._tasks: dict[tuple[Record, Any], list[tuple[str, Any]]] = {}  # path and rank of parallel tasks
         self._top: Record | None = None  # the root, or the run that a block called last
         self._event = self._ranks = 0
-        self._at = 0.0
+        self._event_time = 0.0
         self._is_state = False  # whether the messages being read are a graph's state, not a node's output
         self._graphs_read: set[Record | None] = set()  # the graphs whose state was read in this run
 
@@ -81,7 +81,7 @@ class _Interpretation:
     def read_events(self) -> None:
         """Read all events in their order."""
         for event, (record, is_end, at) in enumerate(self._tree.events):
-            self._event, self._at, self._ranks = event, at, 0
+            self._event, self._event_time, self._ranks = event, at, 0
             try:
                 if is_end:
                     self._read_end(record)
@@ -210,7 +210,7 @@ class _Interpretation:
         for place, call in tool_calls.items():
             order = (*branch, rank, place)
             made = AskedCall(source, call["id"], call["name"], call["args"], place, record.scope, record.outer, order)
-            made.asked_at, made.is_reported, made.is_expected = self._at, is_reported, is_expected
+            made.asked_at, made.is_reported, made.is_expected = self._event_time, is_reported, is_expected
             self.steps.add_call(made)
             asked.append(made)
         return asked
@@ -268,7 +268,7 @@ class _Interpretation:
         """Note the calls of the provider's own tools in a message, which have no callbacks."""
         for event in llm_calls.provider_events(message):
             order = (*self._branches[record], self._rank(), 0)
-            self.steps.at_the_provider(event, record, order, self._at)
+            self.steps.at_the_provider(event, record, order, self._event_time)
 
     # --- the passes over model calls and steps: completes each and finds the step around it ---
 

@@ -139,7 +139,7 @@ def is_handoff_message(message: AIMessage | ToolMessage) -> bool:
 
 
 def question_in(inputs: Any) -> str | None:
-    """Return a root run's question: its input if that is a text, else the user's last message.
+    """Return a root run's question: its input if that is a text, otherwise the user's last message.
 
     Without messages it is the value of ``question``, ``input`` or ``query``. Only the texts of content blocks count.
     """

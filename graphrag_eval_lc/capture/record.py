@@ -166,7 +166,7 @@ class Record:
 
 @dataclass(slots=True, eq=False, repr=False)
 class Tree:
-    """The records of one root run or block, in the order of their events. It does not change after its end."""
+    """The records of one root run or block, in the order of their events. A tree that has ended does not change."""
 
     root_id: UUID
     question_id: str | None  # from the root's metadata, or of the block
@@ -259,7 +259,7 @@ class Tree:
 
 
 class Records:
-    """The trees of one handler, and which of them a run belongs to. Its methods are called under the handler's lock."""
+    """The trees of one handler; finds the tree of each run. Its methods must be called under the handler's lock."""
 
     def __init__(self, options: CaptureOptions) -> None:
         self._options = options
@@ -291,7 +291,7 @@ class Records:
                 return None
         if question_id is not None and type(question_id) is not str:
             question_id = text_of(question_id)
-        record = self._new(kind, run_id, parent or self._calling(question_id), question_id)
+        record = self._new(kind, run_id, parent or self._calling_record(question_id), question_id)
         record.name, tree, events = name, record.tree, record.tree.events
         if record.is_top:
             if not events:
@@ -313,7 +313,7 @@ class Records:
         record = self.open[run_id] = Record(run_id, kind, tree, parent)
         return record
 
-    def _calling(self, question_id: str | None) -> Record | None:
+    def _calling_record(self, question_id: str | None) -> Record | None:
         """Return the parent of a run that reports none: the run whose code called it, otherwise the open block.
 
         A calling run of another question does not count. A run reports no known parent if the handler is passed again
@@ -369,7 +369,7 @@ class Records:
 
     def block_started(self, run_id: UUID, parent_run_id: UUID | None, question_id: str) -> None:
         """Record a block of code, whose runs form one tree; inside a known run they belong to that run's tree."""
-        parent = self.open.get(parent_run_id) or self._calling(None)
+        parent = self.open.get(parent_run_id) or self._calling_record(None)
         if parent is None or parent.kind == "block":
             self._new("block", run_id, parent, question_id)
         else:

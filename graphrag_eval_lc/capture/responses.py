@@ -48,7 +48,7 @@ class Step:
 
     @property
     def id(self) -> str:
-        """The id of the tool call, else that of the run."""
+        """The id of the tool call or, if it has none, of the run."""
         return self.call_id or str(self.run_id)
 
     def end(self, kept: Outcome) -> None:

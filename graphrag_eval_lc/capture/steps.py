@@ -44,7 +44,7 @@ class History:
         self._had_id = tree.had_id
         self._question: str | None = None
         self._may_replace = False  # whether input messages have ids, by which they may replace messages in a state
-        self._known: dict[Any, KnownMessage] = {}  # by id, else by object
+        self._known: dict[Any, KnownMessage] = {}  # by id or, without one, by object
         self._counted: list[KnownMessage] = []  # the messages for which a model call was counted
         # Lists of messages that are older than the run: the role and content of each message.
         self._old: list[list[tuple[Any, Any]]] = []

@@ -130,7 +130,7 @@ class EvaluationConfig(Section):
     Attributes:
         steps: How steps are scored.
         sparql: How SPARQL results are compared.
-        aggregates: What the statistics are taken over.
+        aggregates: Which responses the statistics include.
         repeats: When a sample passes.
         llm: The models that judges ask; None: judged metrics are off.
         answer_correctness: The comparison with the reference answer; None: on if there is a model.

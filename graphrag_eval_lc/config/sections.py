@@ -27,15 +27,15 @@ def _path_of_keys(path: str) -> str:
 
 
 class OutputConfig(Section):
-    """The place and the form of a tool's results, if these cannot be found out.
+    """Where a tool's results are and what form they have, if this cannot be detected.
 
-    ``path`` and ``artifact`` count if an output is parsed: as SPARQL results, documents or JSON. Steps that are
-    compared as texts are compared by their outputs.
+    ``path`` and ``artifact`` only apply if an output is parsed as SPARQL results, documents or JSON. Steps that are
+    compared as texts are always compared by their outputs.
 
     Attributes:
         format: The form of SPARQL results: ``json`` (SPARQL 1.1 JSON), ``xml``, ``csv``, ``tsv``, a ``markdown``
-            table, ``rows`` (a JSON array of objects) or ``python`` (its repr); None: found out.
-        path: The keys on the way to the results in a JSON output, such as ``result.rows``, with numbers for places in
+            table, ``rows`` (a JSON array of objects) or ``python`` (its repr); None: detected.
+        path: The keys that lead to the results in a JSON output, such as ``result.rows``, with numbers for indices of
             an array; None: the whole output.
         artifact: Whether the step's artifact is read in place of its output.
 
@@ -85,9 +85,9 @@ class StepsConfig(Section):
             follow from their names and media types: ``{read_neo4j_cypher: rows}``. It overrides these; what counts
             as retrieval stays retrieval.
         rows: How rows of a query language are compared.
-        grading: ``binary``: steps fit or do not, and ``steps_score`` is that of ``scoring``. ``graded``: a step is
-            worth what it brings, and ``steps_score`` is ``steps_f1`` of all groups, each for itself, so that
-            ``scoring`` says nothing.
+        grading: ``binary``: a step matches or does not, and ``scoring`` determines ``steps_score``. ``graded``: a step
+            earns partial credit, and ``steps_score`` is ``steps_f1`` over all groups, each matched separately, so
+            ``scoring`` has no effect.
     """
 
     scoring: Scoring = "last_group"
@@ -167,7 +167,7 @@ class SparqlConfig(Section):
 
 
 class AnswerGroundingConfig(Section):
-    """Whether answers are held against the rows that they came from, without a model.
+    """Whether answers are compared with the rows that they came from, without a model.
 
     Attributes:
         enabled: Whether each IRI, number, date and name of an answer is looked up in the outputs of the agent's
@@ -197,7 +197,7 @@ class AnswerChecksConfig(Section):
 
 
 class AggregatesConfig(Section):
-    """What the statistics are taken over.
+    """Which responses the statistics include.
 
     Attributes:
         errors: ``exclude`` leaves failed questions out of the statistics; ``include`` counts their scores as 0, or,

@@ -55,8 +55,8 @@ async def aclose_idle_connections() -> None:
 def close_idle_connections_of_others(loop: asyncio.AbstractEventLoop) -> None:
     """Close the idle connections of all loops except one, even those of closed loops.
 
-    Loops that run in other threads close their own. If a loop does not respond within a second, it is blocked, perhaps
-    by code that waits for this very call. It cannot use its connections meanwhile, so they are closed from here.
+    Loops that run in other threads close their own. If a loop does not respond within half a second, it is blocked,
+    perhaps by code that waits for this very call. It cannot use its connections then, so they are closed from here.
     """
     busy: set[asyncio.AbstractEventLoop] = set()
     for owner, connection in _idle_connections():

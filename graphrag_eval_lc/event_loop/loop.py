@@ -210,11 +210,11 @@ class _Call(Generic[Outcome]):
     async def _cancel_tasks(self) -> None:
         """Cancel the tasks that still run, and wait up to a second for them."""
         end = time.monotonic() + _CLOSING_SEC
-        told: set[asyncio.Task[Any]] = set()
+        cancelled: set[asyncio.Task[Any]] = set()
         while (left := {task for task in self.tasks if not task.done()}) and time.monotonic() < end:
-            for task in left - told:
+            for task in left - cancelled:
                 task.cancel()
-            told |= left
+            cancelled |= left
             await asyncio.wait(left, timeout=end - time.monotonic())
 
 

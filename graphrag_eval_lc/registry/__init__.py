@@ -1,4 +1,4 @@
-"""The registry of metrics, judges, step kinds, evaluators, exporters and plugins, in which all other code looks up."""
+"""The registry: declarations of metrics, judges, step kinds, evaluators, exporters and plugins, for all other code."""
 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any

@@ -188,7 +188,7 @@ def read_run(folder: Path, *, otherwise: str = "give another run") -> dict[str, 
 
 
 def recorded_dataset(run: Mapping[str, Any], folder: Path) -> str | None:
-    """Return the path of the dataset that a run.json names, which need not exist; None if it names none."""
+    """Return the path of the dataset in a run.json, or None; the file may be missing."""
     dataset = run.get("dataset")
     path: str | None = dataset.get("path") if isinstance(dataset, Mapping) else None
     if path is None:

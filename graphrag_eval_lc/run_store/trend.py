@@ -189,8 +189,8 @@ def trend(
 
     Raises:
         RunFolderError: The folder does not exist, or a file of a run cannot be read.
-        OptionError: The folder has no such run that came to its end; or none of the runs has a score or a template that
-            is named; or a metric says what was spent; or no run matches ``against``.
+        OptionError: The folder has no finished run with these tags; or no run has one of the scores or templates; or a
+            metric is not a score; or no run matches ``against``.
         MissingExtraError: scipy is not installed.
 
     Example:
