@@ -48,13 +48,13 @@ class GateConfig(Section):
         under: The gate fails if the mean is below this.
         over: The gate fails if the mean is above this: a number, or an increase over the baseline as ``"+10%"`` or
             ``"+0.05"``.
-        max_drop: How much worse than the baseline the mean may be, at least 0: of a score between 0 and 1 points, of
-            all else a share of the baseline's mean.
+        max_drop: How much worse than the baseline the mean may be, at least 0: in points for a score between 0 and 1,
+            for every other metric as a share of the baseline's mean.
         max_drop_per_template: The same for the mean of each template.
         max_lost: How many questions that were right in the baseline may be wrong, at least 0.
         max_lost_per_template: The same for each template.
-        regression: As ``max_drop``, but if the test is strong enough to find a drop of 0.05, its p-value decides.
-        confident: Whether only a sure drop fails: the lower end of its 95 % interval counts in place of the drop.
+        regression: Like ``max_drop``, but if the test is strong enough to find a drop of 0.05, its p-value decides.
+        confident: Whether only a certain drop fails: the lower end of its 95 % interval is used in place of the drop.
 
     Example:
         >>> GateConfig(metric="steps_score", max_drop=0.05, template="notes").needs_baseline
@@ -132,11 +132,11 @@ class EvaluationConfig(Section):
         sparql: How SPARQL results are compared.
         aggregates: Which responses the statistics include.
         repeats: When a sample passes.
-        llm: The models that judges ask; None: judged metrics are off.
+        llm: The models that judge; None: judged metrics are off.
         answer_correctness: The comparison with the reference answer; None: on if there is a model.
         answer_relevance: Whether the answer answers the question; None: on if there is an embedding model.
-        custom_evaluations: Evaluations in the user's words.
-        judges: How judges ask, and which metrics.
+        custom_evaluations: Your own evaluations, described in words.
+        judges: How judges send requests, and which metrics they compute.
         retrieval: Which steps count as retrieval, and how they are measured without a language model.
         answer_grounding: Whether each value of an answer is looked up in what the agent's steps returned.
         answer_checks: What answers must say, if it follows from reference rows.
@@ -144,12 +144,12 @@ class EvaluationConfig(Section):
         graph: The knowledge graph, which explains failed queries.
         capture: What is kept of the agent's runs while they are recorded.
         plugins: Modules that register metrics, step kinds and evaluators, as ``package.module`` or
-            ``path/to/file.py``, relative to the current folder. They are loaded before the rest is checked; those that
-            a run's folder names are not loaded.
+            ``path/to/file.py``, relative to the current folder. They are loaded before the rest is checked. Plugins
+            named in a run's folder are never loaded.
         gates: What a run must reach, alone or compared with a baseline.
-        run: Options of the command ``run`` by their names, such as ``agent``, ``dataset`` and ``output``, which it
-            reads if the command line does not set them. Functions in Python ignore them, and run.json has
-            them at its own places.
+        run: Options of the command ``run`` by name, such as ``agent``, ``dataset`` and ``output``, used if the command
+            line does not set them. Functions in Python ignore this section, and run.json records the options under
+            other keys.
 
     Example:
         >>> EvaluationConfig(steps=StepsConfig(scoring="all_groups")).sparql.ignore_duplicates

@@ -69,12 +69,12 @@ class CustomEvaluationConfig(Section):
 
     Attributes:
         name: Its name; the results have ``{name}_error`` and ``{name}_cost``.
-        inputs: What the model sees, of ``question``, ``reference_answer``, ``reference_steps``, ``actual_answer``
+        inputs: What the model sees: any of ``question``, ``reference_answer``, ``reference_steps``, ``actual_answer``
             and ``actual_steps``.
         instructions: What the model has to do.
         outputs: The keys of the results, each with a description of its value.
         steps_name: The name of the steps that the model sees; needed with steps in ``inputs``.
-        steps_keys: What it sees of them: ``args``, ``output`` or both; needed with steps in ``inputs``.
+        steps_keys: What it sees of these steps: ``args``, ``output`` or both; needed with steps in ``inputs``.
     """
 
     name: str = Field(min_length=1)
@@ -150,14 +150,14 @@ class GenerationConfig(_ModelConfig):
     """The chat model that judges. Further keys are passed on to it (``model_extra``).
 
     Attributes:
-        provider: ``openai`` for OpenAI and every endpoint that is compatible with it, else a provider that
-            LangChain's ``init_chat_model`` knows.
+        provider: ``openai`` for OpenAI and every compatible endpoint, otherwise a provider that LangChain's
+            ``init_chat_model`` knows.
         model: The model's name at the provider; needed for other providers than ``openai``.
         base_url: The endpoint; None for the provider's own.
         api_key: The key, best as ``${OPENAI_API_KEY}``; None for the provider's usual environment variable.
         temperature: 0 to 2; None sends none, for models that refuse it.
-        max_tokens: The longest answer, in tokens. None: 4,096, for models that think 16,384, and four times that once
-            an answer was cut off; one is always sent, as it bounds what a request can cost.
+        max_tokens: The longest answer, in tokens. None: 4,096, or 16,384 for reasoning models, and four times that
+            after an answer was cut off. A limit is always sent, as it bounds the cost of a request.
     """
 
     model: str = Field(default="gpt-4o-mini", min_length=1)
@@ -166,7 +166,7 @@ class GenerationConfig(_ModelConfig):
 
 
 class JudgesConfig(Section):
-    """How judges ask.
+    """How judges send requests, and which metrics they compute.
 
     Attributes:
         max_concurrency: The most requests at once, over all questions and metrics of a run.
@@ -174,13 +174,13 @@ class JudgesConfig(Section):
         timeout: The longest wait for an answer, in seconds.
         engine: ``native``, or ``ragas`` to let ragas compute the context metrics and answer relevance.
         batch: How many contexts one request judges, for context precision and utilization; 1 as in ragas.
-        metrics: Judges to compute, such as ``answer_correctness``; None: all that can be.
-        cache: Whether answers are kept in the run's folder, so that another scoring asks only what is new.
+        metrics: The judges to run, such as ``answer_correctness``; None: all that are possible.
+        cache: Whether answers are kept in the run's folder, so that scoring again only sends new requests.
         votes: How many times the model decides on each claim of answer correctness. The majority counts.
         voters: More models that decide on each claim, once each.
-        labels: A table of answers with the labels of people, such as ``judge agreement --output`` writes. By it
-            the aggregates correct judged means for the judge's errors.
-        certificate: The file that ``judge certify`` wrote of this judge, which reports show next to judged scores.
+        labels: A table of answers with labels by people, such as ``judge agreement --output`` writes. The aggregates
+            use it to correct judged means for the judge's errors.
+        certificate: The file that ``judge certify`` wrote about this judge; reports show it next to judged scores.
     """
 
     max_concurrency: int = Field(default=16, ge=1)

@@ -76,14 +76,14 @@ class StepsConfig(Section):
     Attributes:
         scoring: ``last_group``: only the last group of reference steps counts. ``all_groups``: the mean over the
             groups, going back from the last and stopping after a group that is not fully matched. graphrag-eval 6.6.1
-            scores by all groups, its version 5 by the last.
+            scores all groups, its version 5 only the last one.
         names: Step names by tool name, for tools with other names than the reference steps:
             ``{search_docs: retrieval}``.
-        outputs: How the results of tools are read, by the name of the tool or, after that, of its steps as ``names``
-            has it: ``{sparql_query: {format: csv}}``.
-        kinds: The kind by which reference steps are compared, by their name or that of the tool, if it does not
-            follow from their names and media types: ``{read_neo4j_cypher: rows}``. It overrides these; what counts
-            as retrieval stays retrieval.
+        outputs: How the results of tools are read, by the name of the tool or of its steps (as in ``names``); the tool
+            name takes precedence: ``{sparql_query: {format: csv}}``.
+        kinds: The kind by which reference steps are compared, by the name of the steps or of the tool:
+            ``{read_neo4j_cypher: rows}``. It overrides the kind that follows from names and media types. Retrieval
+            steps always stay retrieval.
         rows: How rows of a query language are compared.
         grading: ``binary``: a step matches or does not, and ``scoring`` determines ``steps_score``. ``graded``: a step
             earns partial credit, and ``steps_score`` is ``steps_f1`` over all groups, each matched separately, so
@@ -113,7 +113,7 @@ class StepsConfig(Section):
 class ToleranceConfig(Section):
     """The relative difference up to which two numbers are equal, by XSD datatype: a share of the larger, 0 to below 1.
 
-    For two datatypes the larger tolerance counts. Between decimals, and for integers, there is none.
+    If two numbers have different datatypes, the larger tolerance counts. There is no tolerance between decimals, or for integers.
 
     Attributes:
         float: For xsd:float.
@@ -125,16 +125,16 @@ class ToleranceConfig(Section):
 
 
 class ValuesConfig(Section):
-    """Which terms are compared by what they mean and not by how they are written; none if ``strict`` is true.
+    """Which terms are compared by meaning and not by spelling; none of them if ``strict`` is true.
 
     Attributes:
-        times: xsd:dateTime, dateTimeStamp, date and time: with a time zone by instant; one without never equals one
-            with. Likewise texts without a datatype that are points in time, with a zone or without, or times of day
-            with a zone.
+        times: xsd:dateTime, dateTimeStamp, date and time. Values with a time zone are compared by instant, and never
+            equal a value without one. The same applies to texts without a datatype that are points in time (with or
+            without a zone) or times of day with a zone.
         durations: xsd:duration, dayTimeDuration and yearMonthDuration: P1D is PT24H, P1M is not P30D.
-        wkt: geo:wktLiteral: without regard to spacing and case, its numbers as numbers.
-        nfc: Literals and IRIs in the Unicode normal form C.
-        iri_case: IRIs without regard to the case of percent-encoding (RFC 3986, 6.2.2.1).
+        wkt: geo:wktLiteral: spacing and case are ignored, and numbers are compared as numbers.
+        nfc: Literals and IRIs are compared in Unicode normalization form C.
+        iri_case: The case of percent-encoding in IRIs is ignored (RFC 3986, 6.2.2.1).
     """
 
     times: bool = True
@@ -152,7 +152,7 @@ class SparqlConfig(Section):
         ignore_duplicates: Compare unordered rows as a set; false compares them as a bag.
         strict: Compare RDF terms with kind, datatype and language tag; false compares values.
         tolerance: How much numbers may differ where values are compared; 1e-8 is always allowed.
-        values: Which terms are compared by what they mean and not by how they are written.
+        values: Which terms are compared by meaning and not by spelling.
     """
 
     ordered: bool = False
@@ -185,8 +185,8 @@ class AnswerChecksConfig(Section):
     """What answers must say, without a model; see the keys ``reference_entities`` and others of questions.
 
     Attributes:
-        infer: ``required_columns``: what the required columns of the reference rows hold must be in the answer, if the
-            question has none of these keys. Only rows of scored steps count, and only if they are at most 100.
+        infer: ``required_columns``: the answer must contain the values in the required columns of the reference rows,
+            unless the question has one of these keys. Only rows of scored steps count, and only if there are at most 100.
 
     Example:
         >>> AnswerChecksConfig(infer="required_columns").infer
@@ -200,8 +200,8 @@ class AggregatesConfig(Section):
     """Which responses the statistics include.
 
     Attributes:
-        errors: ``exclude`` leaves failed questions out of the statistics; ``include`` counts their scores as 0, or,
-            if less is better, as the greatest value.
+        errors: ``exclude`` leaves failed questions out of the statistics. ``include`` counts their scores as 0, or as
+            the greatest value if lower is better.
     """
 
     errors: Literal["exclude", "include"] = "exclude"
@@ -213,7 +213,7 @@ class RepeatsConfig(Section):
     Attributes:
         metric: The score that decides: one of this package, of a plugin or of a custom evaluation; for a score of
             steps, its mean over the sample's steps.
-        threshold: The least score that passes; if less is better, the greatest. It is in the score's range.
+        threshold: The lowest score that passes or, if lower is better, the highest. It must be in the score's range.
     """
 
     metric: str = MAIN_METRIC
@@ -241,7 +241,7 @@ class RetrievalStepConfig(Section):
     """A tool whose steps count as retrieval; in a file its name alone is enough.
 
     Attributes:
-        name: The name of the tool, or of its steps where ``steps.names`` renames them.
+        name: The name of the tool, or of its steps if ``steps.names`` renames them.
         column: The column of its SPARQL results with the ids, with or without a question mark; None for tools that
             return documents.
 
@@ -260,11 +260,11 @@ class RetrievalStepConfig(Section):
 
 
 class TextSimilarityConfig(Section):
-    """How retrieved texts are compared with those of the reference step, where both have texts.
+    """How retrieved texts are compared with those of the reference step, if both have texts.
 
     Attributes:
         enabled: Whether they are compared.
-        threshold: The least similarity of texts that count as the same, 0 to 1.
+        threshold: The similarity from which two texts count as the same, 0 to 1.
         distance: The distance behind the similarity; see ``metrics.text_context_precision``.
     """
 
