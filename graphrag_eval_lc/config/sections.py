@@ -113,7 +113,8 @@ class StepsConfig(Section):
 class ToleranceConfig(Section):
     """The relative difference up to which two numbers are equal, by XSD datatype: a share of the larger, 0 to below 1.
 
-    If two numbers have different datatypes, the larger tolerance counts. There is no tolerance between decimals, or for integers.
+    If two numbers have different datatypes, the larger tolerance counts. There is no tolerance between decimals, or for
+    integers.
 
     Attributes:
         float: For xsd:float.
@@ -186,7 +187,8 @@ class AnswerChecksConfig(Section):
 
     Attributes:
         infer: ``required_columns``: the answer must contain the values in the required columns of the reference rows,
-            unless the question has one of these keys. Only rows of scored steps count, and only if there are at most 100.
+            unless the question has one of these keys. Only rows of scored steps count, and only if there are at most
+            100.
 
     Example:
         >>> AnswerChecksConfig(infer="required_columns").infer
