@@ -59,7 +59,7 @@ _COUNTS = {"answered": NUMBER_OF_SUCCESS_SAMPLES, "failed": NUMBER_OF_ERROR_SAMP
 _UNCERTAIN = {"undecided steps": UNDECIDED, "outputs that are cut": OUTPUTS_CUT}
 _SPENT = {TOTAL_TOKENS: "tokens", COST: "cost in USD"}
 _RESUMED = (
-    "the run was gone on with and that did not come to its end; the scores are those of before. "
+    "the run was resumed and did not finish; the scores are those from before. "
     "graphrag-eval-lc score RUN_DIR scores what was answered since"
 )
 

@@ -181,7 +181,7 @@ class EvaluationConfig(Section):
         for index, evaluation in enumerate(self.custom_evaluations or ()):
             place = ("custom_evaluations", str(index))
             if evaluation.name in owners.values():
-                raise mistake(f"the name {evaluation.name} stands twice", "Rename one of them.", *place, "name")
+                raise mistake(f"the name {evaluation.name} appears twice", "Rename one of them.", *place, "name")
             for key in evaluation.keys:
                 if key in owners:
                     what = f"the key {key} is given by {owners[key]} and by {evaluation.name}"

@@ -100,7 +100,7 @@ class StepsConfig(Section):
     @model_validator(mode="after")
     def _scored_in_one_way(self) -> Self:
         if self.grading == "graded" and self.scoring != "last_group":
-            what = f"scoring: {self.scoring} says nothing where steps are graded"
+            what = f"scoring: {self.scoring} has no effect if steps are graded"
             raise mistake(what, "Remove it: all groups count, each for itself.", "scoring")
         return self
 
@@ -301,7 +301,7 @@ class RetrievalConfig(Section):
         seen: set[str] = set()
         for index, step in enumerate(self.steps):
             if step.name in seen:
-                raise mistake(f"the name {step.name} stands twice", "Remove one of them.", "steps", str(index), "name")
+                raise mistake(f"the name {step.name} appears twice", "Remove one of them.", "steps", str(index), "name")
             seen.add(step.name)
         return self
 

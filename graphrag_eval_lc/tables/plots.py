@@ -266,7 +266,7 @@ def plot_differences(rows: Iterable[Mapping[str, Any]], *, spent: bool = False, 
     if any(map(_is_direction_shown, drawn)):
         side = f"{side} unless said otherwise"
     ax.set_xlabel(f"difference from A {unit} with interval; {side}")
-    ax.set_title("Spent, beside the baseline" if spent else "Scores, beside the baseline")
+    ax.set_title("Spent, compared with the baseline" if spent else "Scores, compared with the baseline")
     return ax
 
 

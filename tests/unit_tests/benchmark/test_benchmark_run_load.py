@@ -70,7 +70,7 @@ def test_folder_without_a_finished_run_is_refused(folder: Path, tmp_path: Path) 
 
 def test_run_that_was_gone_on_with_and_killed_says_so(folder: Path) -> None:
     change(folder, totals=None)
-    assert "the scores are those of before" in load_run(folder).warnings[0]
+    assert "the scores are those from before" in load_run(folder).warnings[0]
 
 
 def test_part_that_was_scored_again_says_so(folder: Path) -> None:

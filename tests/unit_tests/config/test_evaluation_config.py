@@ -43,7 +43,7 @@ def test_what_is_switched_off_needs_no_model() -> None:
 @pytest.mark.parametrize(
     ("second", "complaint"),
     [
-        ({}, "key custom_evaluations.1.name: the name tone stands twice"),
+        ({}, "key custom_evaluations.1.name: the name tone appears twice"),
         ({"name": "other"}, "key custom_evaluations.1: the key tone_score is given by tone and by other"),
         ({"name": "other", "outputs": {"tone_error": "x"}}, "the key tone_error is given by tone and by other"),
     ],

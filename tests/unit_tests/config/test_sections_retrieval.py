@@ -56,7 +56,7 @@ def test_tools_stand_for_the_steps_that_steps_names_calls_them() -> None:
         ({"measures": [5]}, "retrieval.measures.0"),
         ({"measures": "P@5"}, "retrieval.measures: 'P@5' is not allowed here"),
         ({"steps": [{"nam": "x"}]}, "retrieval.steps.0.nam: unknown key retrieval.steps.0.nam. Did you mean name?"),
-        ({"steps": ["a", {"name": "a", "column": "c"}]}, "retrieval.steps.1.name: the name a stands twice"),
+        ({"steps": ["a", {"name": "a", "column": "c"}]}, "retrieval.steps.1.name: the name a appears twice"),
         ({"steps": [3]}, "retrieval.steps.0: a mapping of keys to values is needed here. Known keys: name, column."),
         ({"steps": [""]}, "retrieval.steps.0.name"),
         ({"steps": [{"name": "a", "column": "?"}]}, "retrieval.steps.0.column"),
