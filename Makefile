@@ -32,13 +32,10 @@ test: $(VENV)/.test  ## Run the tests (about 6 minutes on 2 processors)
 test-full: $(VENV)/.full  ## Run the other tests, which take long or need more packages
 	$(BIN)/python -m pytest -m full -n $(or $(JOBS),auto) --dist worksteal
 
-# Their code calls no other library, or has no result that depends on its version.
-OF_NO_VERSION = answers docs masking matching onboarding registry run_store view
-
 test-lowest:  ## Run the unit tests with the lowest versions of the dependencies, in a separate environment
 	$(MAKE) --no-print-directory VENV=$(VENV)-lowest $(VENV)-lowest/.lowest
 	$(VENV)-lowest/bin/python -m pytest -m "not full" -n $(or $(JOBS),auto) --dist worksteal \
-	  --hypothesis-profile=few tests/unit_tests $(OF_NO_VERSION:%=--ignore=tests/unit_tests/%)
+	  --hypothesis-profile=few tests/unit_tests
 
 test-kills: $(VENV)/.full  ## Kill 50 runs, and the workers and drivers of a Ray cluster 20 times, again and again
 	GRAPHRAG_EVAL_LC_KILLED_RUNS=50 GRAPHRAG_EVAL_LC_KILLED_DRIVERS=5 \
