@@ -360,7 +360,7 @@ def _comparer_of(given: ScoredBy, config: EvaluationConfig, output: RunOutput) -
     if given.engine != RAY:
         yield None
         return
-    from graphrag_eval_lc.benchmark.ray_engine import ray_comparer  # an extra, and scoring loads no agent
+    from graphrag_eval_lc.benchmark.ray_scoring import ray_comparer  # only a cluster needs it
 
     output.tell_of_cluster(given.ray_address)
     with ray_comparer(config, workers=given.workers, address=given.ray_address) as comparer:

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from graphrag_eval_lc.benchmark.ray_engine import ShippedKinds
+from graphrag_eval_lc.benchmark.ray_scoring import ShippedKinds
 from graphrag_eval_lc.errors import OptionError
 from graphrag_eval_lc.matching import register_matcher
 from graphrag_eval_lc.matching.matchers import custom_matchers
