@@ -102,7 +102,7 @@ class _Walk:
         waiting = [(module.__name__, str(module.__package__ or ""))] if module is not None else []
         while waiting:
             name, package = waiting.pop()
-            if name in self._names or name.partition(".")[0] in sys.stdlib_module_names:
+            if name in self._names:
                 continue
             self._names.add(name)
             file = _module_file(sys.modules.get(name)) or _unloaded_file(name)

@@ -108,7 +108,7 @@ def _tokens(usage: Mapping[str, Any]) -> dict[str, int]:
     """Return the token counts in a provider's usage; cached tokens are counted as part of the prompt's tokens."""
     flat = dict(usage)
     for details in usage.values():
-        if isinstance(details, dict):
+        if isinstance(details, (dict, Mapping)):
             flat = {**details, **flat}
     counts: dict[str, int] = {}
     for key in sorted(_NAMES.keys() & flat.keys(), key=_RANKS.__getitem__):  # the first whole number from 0 counts

@@ -52,7 +52,8 @@ def message_lists(value: Any, depth: int = _MAX_DEPTH) -> list[Sequence[Any]]:
     if kind in _SCALARS or depth == 0:
         return []
     if kind is dict and not ("content" in value and _is_message(value)):
-        parts = () if value.get("type") == "tool_call" else value.values()
+        said = value.get("type")  # of any type in a state
+        parts = () if isinstance(said, str) and said == "tool_call" and "args" in value else value.values()
     elif isinstance(value, (list, tuple)):
         first = value[0] if value else None
         if isinstance(first, BaseMessage) or (value and (_is_message(first) or _is_message(value[-1]))):
@@ -121,7 +122,7 @@ def field_of(value: Any, key: str) -> Any:
 
 def loose_calls(value: Any) -> Sequence[ToolCall]:
     """Return the tool calls that a node's input holds on their own, outside a message."""
-    calls: Any = [value.get("tool_call")] if isinstance(value, dict) else value
+    calls: Any = [value.get("tool_call")] if isinstance(value, (dict, Mapping)) else value
     if not isinstance(calls, (list, tuple)) or (len(calls) == 1 and calls[0] is None):
         return ()
     found = (call for call in calls[:_MAX_BREADTH] if isinstance(call, dict) and call.get("type") == "tool_call")
@@ -280,13 +281,14 @@ def schema_names(messages: Sequence[AIMessage | ToolMessage], output: Any) -> It
     retry it. The model node of ``create_agent`` is recognised by its output, a list of Commands, which other nodes
     with a model hardly ever return.
     """
-    answers = {message.tool_call_id: message for message in messages if isinstance(message, ToolMessage)}
+    answers = [message for message in messages if isinstance(message, ToolMessage)]
     asked = [call for message in messages if isinstance(message, AIMessage) for call in message.tool_calls]
     if not asked or not answers:
         return
     if isinstance(output, list) and isinstance(output[0], Command):
-        yield from (call["name"] for call in asked if call["id"] in answers)
-    for answer in answers.values():
+        answered = {answer.tool_call_id for answer in answers}
+        yield from (call["name"] for call in asked if call["id"] in answered)
+    for answer in answers:
         text = message_text(answer)
         if text.startswith(_RETURNED) and answer.name is not None:
             yield answer.name

@@ -258,7 +258,10 @@ class RunCallbacks(GraphCallbackHandler):
         is_step = record is not None and not record.is_inside_step
         self._end_tool(run_id, values.Outcome("success", json_text(found) if is_step else ""), documents=found)
 
-    on_retriever_error = on_tool_error
+    @_harmless
+    def on_retriever_error(self, error: BaseException, *, run_id: UUID, **kwargs: Any) -> None:
+        """Record the error of a retriever."""
+        self._end_tool(run_id, values.Outcome("error", error_text(error)))
 
     def _end_tool(
         self, run_id: UUID, outcome: values.Outcome, *, answer_id: str | None = None, documents: Any = None

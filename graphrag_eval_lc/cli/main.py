@@ -210,6 +210,9 @@ _OTHER_NAMES: Final = {
     "refresh": "dataset refresh",
     "generate": "dataset generate",
     "diff": "compare",
+    "plugins": "doctor --plugins",
+    "scan": "doctor --secrets",
+    "schema": "dataset schema",
     **dict.fromkeys(("upload", "export", "push"), "publish"),
     "import": "import-traces",
 }

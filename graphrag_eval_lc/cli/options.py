@@ -92,8 +92,10 @@ Options:
         as package.module or path/to/file.py; may be repeated. Plugins of installed packages are loaded automatically.
 """
 _COMPLETIONS: Final[Mapping[str, Any]] = {
-    "--measures": complete_measure, "--metric": complete_metric, "--redact": lambda: ["secrets"],
-}  # fmt: skip
+    "--measures NAMES": complete_measure,
+    "--metric METRIC": complete_metric,  # some commands have a closed list instead
+    "--redact secrets|FUNCTION": lambda: ["secrets"],
+}
 
 
 def with_options(*models: Any, only: Collection[str] | None = None) -> Callable[[F], F]:
@@ -148,8 +150,8 @@ def _listed_options(doc: str) -> tuple[str, dict[str, Any]]:
         names = [word for word in (first, *words) if word.startswith("-")]
         metavar = " ".join(word for word in words if word not in names) or None
         more: dict[str, Any] = {"help": said, "metavar": metavar, "rich_help_panel": panel, **bounds}
-        if names and names[0] in _COMPLETIONS:
-            more["autocompletion"] = _COMPLETIONS[names[0]]
+        if names and (completion := _COMPLETIONS.get(f"{names[0]} {metavar}")) is not None:
+            more["autocompletion"] = completion
         listed[first.lstrip("-").replace("-", "_")] = (typer.Option if names else typer.Argument)(*names, **more)
     return text.rstrip(), listed
 

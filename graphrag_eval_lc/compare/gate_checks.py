@@ -134,7 +134,7 @@ class _Pair:
         limit = getattr(gate, gate.condition)
         if isinstance(limit, str):  # an increase
             limit = float(limit.strip("+%")) / (100 if limit.endswith("%") else 1)
-        self.limit: float = limit
+        self.limit = float(limit)
         self.template_ids = self._pairing.template_ids()
         found = self._pairing.values(self.metric) if self.metric and self._pairing.can_compare(self.metric) else {}
         self.are_proportions = MetricValues(self.spec, self._pairing.by_template(found), left_out=0).are_proportions()
@@ -289,7 +289,7 @@ def _lost(checked: _Pair) -> GateResult:
     shown = [each for ids in (over or lost).values() for each in ids]
     named = listed([f"{each} (undecided)" if each in undecided else each for each in shown], _NAMED)
     right = sum(is_right(a, spec) for a, _ in checked.pairs.values())
-    against = f"{'>' if over else '≤'} {limit:,}"
+    against = f"{'>' if over else '≤'} {limit:,g}"
     if gate.max_lost is None:
         others = [template for template in over if template != worst]
         more = f", also too many in {listed(others, _NAMED)}" if others else ""
@@ -299,7 +299,7 @@ def _lost(checked: _Pair) -> GateResult:
     else:
         sentence = f"{checked.name}: {len(most):,} of {right:,} right questions lost {against}"
     return checked.result(
-        f"{sentence}: {named}" if named else sentence, not over, len(most), details=tuple(chain(*lost.values()))
+        f"{sentence}: {named}" if named else sentence, not over, float(len(most)), details=tuple(chain(*lost.values()))
     )
 
 
@@ -348,9 +348,9 @@ _CONDITIONS: Final[Mapping[str, Callable[[_Pair], GateResult]]] = {
 
 def check(gate: Gate, values: GateValues, baseline: GateValues | None = None) -> GateResult:
     """Check a gate on the values of a run, compared with its baseline if ``gate.needs_baseline``."""
-    if not gate.needs_baseline or baseline is None:
+    if not gate.needs_baseline:
         return _absolute(gate, values)
-    pair = _Pair(gate, values, baseline)
+    pair = _Pair(gate, values, baseline or values)
     return _CONDITIONS[gate.condition](pair) if pair.pairs or gate.over else pair.not_comparable(pair.metric)
 
 

@@ -133,10 +133,10 @@ def read_gates(given: Gates, *, has_baseline: bool = False) -> list[GateConfig]:
         >>> [gate.condition for gate in read_gates(["--max-lost 2", "total_tokens=+10%"], has_baseline=True)]
         ['max_lost', 'over']
     """
-    if isinstance(given, EvaluationConfig):
-        return given.gates
     listed: list[Any] = [] if given is None else [given]
-    if isinstance(given, Mapping):
+    if isinstance(given, EvaluationConfig):
+        listed = list(given.gates)
+    elif isinstance(given, Mapping):
         listed = [{"metric": str(metric), "under": required} for metric, required in given.items()]
     elif isinstance(given, Iterable) and not isinstance(given, str):
         listed = list(given)

@@ -220,7 +220,7 @@ def p_values_note(main: str | None, metrics: Iterable[MetricComparison]) -> str:
     rare = f" If others change far more than these {few} templates, p-values are too small." if few else ""
     return (
         f"{own} adjusted together (Holm){apart}. {levels} as much wider as this adjustment asks: an interval holds 0 "
-        f"if, and only if, nothing shows a difference.{rare}"
+        f"exactly if the difference is not significant.{rare}"
     )
 
 

@@ -118,7 +118,7 @@ class StepView(Mapping[str, Any]):
                 self._parsed[key] = error
         outcome = self._parsed[key]
         if isinstance(outcome, UnreadableOutput):
-            raise copy(outcome)
+            raise _copied(outcome)
         return outcome
 
     def is_read_by(self, parse: Callable[[Any], Any]) -> bool:
@@ -139,6 +139,13 @@ class StepView(Mapping[str, Any]):
         if not isinstance(output, str) or not isinstance(full_length, int) or full_length <= len(output):
             return None
         return f"the output is cut at {len(output):,} of {full_length:,} characters"
+
+
+def _copied(error: UnreadableOutput) -> UnreadableOutput:
+    try:
+        return copy(error)
+    except Exception:  # a user's error that cannot be copied
+        return error
 
 
 @dataclass(frozen=True, slots=True)

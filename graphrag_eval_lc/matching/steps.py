@@ -4,8 +4,8 @@ from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain, islice
-from math import fsum, inf
-from typing import Any
+from math import fsum, inf, isclose
+from typing import Any, Final
 
 from graphrag_eval_lc.config import (
     Grading,
@@ -25,6 +25,7 @@ from graphrag_eval_lc.matching.retrieval import RetrievalPair
 from graphrag_eval_lc.matching.step_views import StepViews
 from graphrag_eval_lc.registry.metrics import STEPS_F1, STEPS_ORDER, STEPS_PRECISION, STEPS_RECALL
 
+_EFFORT: Final = 100_000  # of the search for a better order: tries times reference steps
 Group = Sequence[Mapping[str, Any]]
 Place = tuple[int, int]
 """The position of a reference step: the index of its group, and its index in the group."""
@@ -334,14 +335,21 @@ def steps_quality(
     return StepsQuality(
         recall=total / references,
         precision=total / calls if calls else 0.0,
-        order=order_share([(group, actual) for (group, _), actual in actual_of.items()]),
+        order=_order_of(actual_of),
     )
 
 
 def whole_assignment(candidates: Sequence[Sequence[Candidates]]) -> dict[Place, int]:
-    """Assign actual steps, each used once, to the reference steps of all groups, for the highest total worth."""
+    """Assign actual steps, each used once, to the reference steps of all groups, for the highest total worth.
+
+    If each reference step can have its best step in the order of the groups, it has that one. Otherwise the assignment
+    is changed, a step or two at a time, as long as its total stays the same and its order improves.
+    """
     in_order = _assigned_in_order(candidates)
-    return _assigned(_worths(candidates)) if in_order is None else in_order
+    if in_order is not None:
+        return in_order
+    worths = _worths(candidates)
+    return _in_better_order(worths, _assigned(worths))
 
 
 def best_total(candidates: Sequence[Sequence[Candidates]], *, of_undecided: float) -> dict[Place, float]:
@@ -386,3 +394,31 @@ def _assigned_in_order(candidates: Sequence[Sequence[Candidates]]) -> dict[Place
         actual_of |= of_group
         before = min(of_group.values(), default=before)
     return actual_of
+
+
+def _in_better_order(worths: Mapping[Place, Mapping[int, float]], actual_of: dict[Place, int]) -> dict[Place, int]:
+    """Let a step take another actual step, and the one that had it take its own, if that improves the order."""
+    share, tries = _order_of(actual_of), _EFFORT // (len(worths) + 1)
+    options = [(place, index) for place, row in worths.items() for index in row]
+    is_better = True
+    while is_better and share < 1.0:
+        is_better = False
+        for place, index in options:
+            had, holder = actual_of.get(place), next((at for at, actual in actual_of.items() if actual == index), None)
+            changed = {at: actual for at, actual in actual_of.items() if at not in (place, holder)} | {place: index}
+            if holder is not None and had is not None and had in worths[holder]:
+                changed[holder] = had
+            lost = sum(worths[at][actual_of[at]] for at in (place, holder) if at in actual_of)
+            won = sum(worths[at][changed[at]] for at in (place, holder) if at in changed)
+            if index == had or len(changed) < len(actual_of) or not isclose(lost, won, rel_tol=0, abs_tol=1e-12):
+                continue
+            tries -= 1
+            if (changed_share := _order_of(changed)) > share:
+                actual_of, share, is_better = changed, changed_share, True
+            if tries == 0:
+                return actual_of
+    return actual_of
+
+
+def _order_of(actual_of: Mapping[Place, int]) -> float:
+    return order_share([(group, actual) for (group, _), actual in actual_of.items()])

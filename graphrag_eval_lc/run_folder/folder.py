@@ -57,10 +57,8 @@ class RunFolder:
                     pass
             except OSError as problem:
                 raise cannot_make(self.path, problem) from problem
-            present = set(os.listdir(self.path))  # noqa: PTH208 - a link that leads nowhere counts, too
             for file in self._files():
-                if file.name in present:
-                    refuse_odd(file)
+                refuse_odd(file)
 
     @property
     def shown(self) -> Path:

@@ -128,9 +128,10 @@ def with_label(reason: str, step: Mapping[str, Any]) -> str:
     """
     args, iri = step.get("args"), step.get("output")
     texts = [value for value in args.values() if isinstance(value, str)] if isinstance(args, Mapping) else []
-    if len(texts) != 1 or not isinstance(iri, str) or f"{iri} is " not in reason or " in the output" not in reason:
+    is_named = isinstance(iri, str) and iri != "" and f"{iri} is " in reason and " in the output" in reason
+    if len(texts) != 1 or not is_named:
         return reason
-    return reason.replace(iri, f"{one_line(texts[0], _LABEL)} ({iri})", 1)
+    return reason.replace(str(iri), f"{one_line(texts[0], _LABEL)} ({iri})", 1)
 
 
 def kind_of_failure(result: Mapping[str, Any], verdict: Verdict) -> Kind:

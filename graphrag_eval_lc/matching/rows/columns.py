@@ -106,15 +106,18 @@ def _have_same_texts(keys: Keys, columns: Mapping[str, str]) -> bool:
 
 def _columns_of_same_texts(keys: Keys) -> dict[str, str] | None:
     """Return the actual columns with the same texts as the required ones, if their rows are also the same."""
+    by_content: dict[Hashable, list[str]] = {}  # each column is hashed once, however many are required
+    for name, column in keys.actual.columns.items():
+        if column.is_plain:
+            by_content.setdefault((column.shapes, frozenset(column.texts)), []).append(name)
     found: dict[str, str] = {}
     for name in keys.names:
-        column, texts = keys.reference.columns[name], set(keys.reference.columns[name].texts)
-        others = keys.actual.columns.items() if column.is_plain else ()
-        free = ((other, each) for other, each in others if each.is_plain and other not in found.values())
-        alike = [other for other, each in free if each.shapes == column.shapes and texts == set(each.texts)]
+        column = keys.reference.columns[name]
+        alike = by_content.get((column.shapes, frozenset(column.texts)), []) if column.is_plain else []
         if not alike:
             return None
         found[name] = _by_name_first(name, alike)[0]
+        alike.remove(found[name])
     return found if _have_same_texts(keys, found) else None
 
 

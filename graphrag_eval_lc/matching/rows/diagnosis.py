@@ -15,7 +15,6 @@ ShownRow: TypeAlias = tuple[str | None, ...]
 
 _SHOWN_ROWS: Final = 20
 _SHOWN_LENGTH: Final = 60
-_SHOWN_COLUMNS: Final = 5
 _SHOWN_FAULTS: Final = 3
 _NEAR_CELLS: Final = 2
 """A near row differs in at most this many cells."""
@@ -128,7 +127,7 @@ def shown_rows(columns: Sequence[TermColumn | None], rows: Sequence[int]) -> lis
 
 def _labels(aligned: Alignment) -> dict[str, str]:
     """Return unambiguous labels of the compared IRIs, from columns that were not required."""
-    pairs: dict[tuple[str, str], tuple[TermColumn, TermColumn, int]] = {}
+    pairs: dict[tuple[str, str], None] = {}
     for results, compared in ((aligned.reference, list(aligned.columns)), (aligned.actual, [*aligned.found.values()])):
         for name, labels in results.columns.items():
             if name in compared or (named := _LABEL.fullmatch(name)) is None:
@@ -137,13 +136,11 @@ def _labels(aligned: Alignment) -> dict[str, str]:
             of = (results.columns[each] for each in compared if each.casefold() == stem or not stem)
             iris = next((column for column in of if any(map(column.is_iri, range(results.row_count)))), None)
             if iris is not None:
-                rows = zip(iris.texts, labels.texts, strict=True)
-                pairs |= {pair: (iris, labels, at) for at, pair in enumerate(rows) if pair not in pairs}
-    count, found = Counter(label for _, label in pairs), {}
-    for (iri, label), (iris, labels, at) in reversed(pairs.items()):  # the first of several labels
-        if count[label] == 1 and iris.is_iri(at) and (shown := _shown_text(labels, at)):
-            found[iri] = shown
-    return found
+                for at in range(results.row_count):
+                    if iris.is_iri(at) and (label := _shown_text(labels, at)):
+                        pairs[iris.texts[at], label] = None
+    count = Counter(label for _, label in pairs)
+    return {iri: label for iri, label in reversed(pairs) if count[label] == 1}  # the first of several labels
 
 
 def _shown_text(column: TermColumn | None, at: int) -> str | None:

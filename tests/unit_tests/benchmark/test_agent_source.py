@@ -24,6 +24,9 @@ FILES = {
     "pack/tools.py": "import os, json; from . import inner as other\ndef find(question): return other.ANSWER\n",
     "pack/inner.py": 'ANSWER = "1"\n',
     "pack/agent.py": "from .tools import find as agent\n",
+    # A file that has the name of a module of the standard library, which comes second on the path of modules.
+    "profile.py": "A = 1\n",
+    "named.py": "from profile import A\ndef agent(question):\n    return str(A)\n",
     "lazy.py": "A = 1\n",
     "unused.py": "A = 1\n",
     "langgraph.json": '{"graphs": {"g": "./graph.py:graph"}}',
@@ -46,7 +49,7 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def forget_modules() -> None:
     """Have Python load the modules of the project again, as in a new process."""
-    for name in [each for each in sys.modules if each.partition(".")[0] in ("pack", "lazy", "old_helper")]:
+    for name in [each for each in sys.modules if each.partition(".")[0] in ("pack", "lazy", "old_helper", "profile")]:
         del sys.modules[name]
 
 
@@ -63,6 +66,7 @@ def command(*arguments: str) -> subprocess.CompletedProcess[str]:
         ("agent.py:agent", ("agent.py", "pack/tools.py", "pack/inner.py", "pack/__init__.py", "lazy.py")),
         ("agent.py:make", ("pack/inner.py",)),
         ("pack.agent:agent", ("pack/agent.py", "pack/inner.py")),
+        ("named.py:agent", ("named.py", "profile.py")),
         ("g", ("langgraph.json", "graph.py", "pack/inner.py")),
     ],
 )

@@ -31,6 +31,13 @@ def test_langchains_own_texts_name_the_schema() -> None:
     assert set(schema_names(answered, [Command()])) == {"City"}
 
 
+def test_answers_that_share_an_id_all_count() -> None:
+    calls: Any = [{"name": name, "args": {}, "id": ""} for name in ("City", "River")]
+    text = "Returning structured response: name='Bern'"
+    answers = [ToolMessage(text, tool_call_id="", name=call["name"]) for call in calls]
+    assert list(schema_names([AIMessage("", tool_calls=calls), *answers], None)) == ["City", "River"]
+
+
 @pytest.mark.parametrize(
     ("options", "is_warned"), [({"ls_structured_output_format": {"schema": {}}}, False), ({}, True)]
 )

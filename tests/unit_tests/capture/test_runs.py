@@ -7,13 +7,16 @@ import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 from typing import Annotated, Any, TypedDict
+from uuid import uuid4
 
+import numpy as np
 import pytest
 from langchain.agents import create_agent
 from langchain_core.messages import AIMessage
 from langchain_core.runnables import RunnableLambda
 from langchain_core.tools import BaseTool, StructuredTool, tool
 from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.errors import GraphInterrupt
 from langgraph.graph import START, MessagesState, StateGraph
 from langgraph.types import Command, Send, interrupt
 
@@ -218,3 +221,29 @@ def slow_search() -> BaseTool:
         return f"found {query}"
 
     return StructuredTool.from_function(run, arun, name="slow_search", description="Search.")
+
+
+# --- states whose fields have names that messages have, too ---
+
+
+@pytest.mark.parametrize("kind", [np.array([1, 2]), "tool_call"])
+def test_a_field_named_type_is_a_field_like_others(handler, kind: Any) -> None:
+    class State(TypedDict):
+        messages: list[Any]
+        type: Any
+
+    graph = StateGraph(State)
+    graph.add_node("answer", lambda state: {"messages": [AIMessage("done", id="run-1")], "type": kind})
+    graph.add_edge(START, "answer")
+    graph.compile().invoke({"messages": [("user", "hi")], "type": kind}, config(handler))
+    assert handler.response()["actual_answer"] == "done"
+    assert "capture failed" not in str(handler.response()["capture_warnings"])
+
+
+def test_a_retriever_that_raises_any_error_is_a_failed_step(handler) -> None:
+    root, run_id = uuid4(), uuid4()
+    handler.on_chain_start(None, {}, run_id=root)
+    handler.on_retriever_start(None, "Oslo", run_id=run_id, parent_run_id=root, name="find")
+    handler.on_retriever_error(GraphInterrupt(()), run_id=run_id, parent_run_id=root)
+    handler.on_chain_end({}, run_id=root)
+    assert [(step["name"], step["status"]) for step in handler.response()["actual_steps"]] == [("find", "error")]

@@ -153,6 +153,9 @@ def test_same_bound_given_twice_is_refused() -> None:
 def test_gate_that_needs_a_baseline_is_refused_for_one_run(gate: Any, problem: str) -> None:
     with pytest.raises(OptionError, match=problem):
         gate_results(A, [gate])
+    if isinstance(gate, dict):
+        with pytest.raises(OptionError, match=problem):
+            gate_results(A, load_config({"gates": [gate]}))
 
 
 # Results, a gate, its state, its value, its sentence.

@@ -30,6 +30,20 @@ def test_unreadable_output_is_raised_each_time() -> None:
             view.parsed(refuse)
 
 
+def test_error_that_cannot_be_copied_is_raised_each_time() -> None:
+    class BadCellError(UnreadableOutput):
+        def __init__(self, row: int, column: int) -> None:
+            super().__init__(f"cell {row},{column} is no number")
+
+    def refuse(output: object) -> None:
+        raise BadCellError(1, 2)
+
+    view = StepView({"name": "search"})
+    for _ in range(2):
+        with pytest.raises(UnreadableOutput, match="cell 1,2 is no number"):
+            view.parsed(refuse)
+
+
 @pytest.mark.parametrize("score", [-0.1, 1.1, math.nan, math.inf])
 def test_score_outside_0_to_1_is_refused(score: float) -> None:
     with pytest.raises(ValueError, match="from 0 to 1"):

@@ -1,13 +1,17 @@
-"""The assignment over all groups: the best total, each call used once, in order if all can have their best."""
+"""The assignment over all groups: the best total, each call used once, of equal totals the best order."""
 
 from collections.abc import Mapping, Sequence
+from itertools import product
+from math import fsum
 from typing import Any
 
 import pytest
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.graded_steps import graded, looks, match_by_worth, references
 
 from graphrag_eval_lc.matching import StepScore, StepView, match_steps, register_matcher
+from graphrag_eval_lc.matching.assignment import order_share
 
 
 def taken(groups: Sequence[str], *worths: Mapping[str, float] | str) -> list[tuple[str, int]]:
@@ -25,6 +29,7 @@ def taken(groups: Sequence[str], *worths: Mapping[str, float] | str) -> list[tup
         pytest.param(
             ["a", "ab"], ["a", "b"], [("a", 0), ("b", 1)], id="of two that need one call one has it, in order"
         ),
+        pytest.param(["a", "b", "a"], ["a", "b"], [("a", 0), ("b", 1)], id="the first of two that need one call"),
         pytest.param(["a", "b", "a"], ["b", "a"], [("b", 0), ("a", 1)], id="the last of two that need one call"),
         pytest.param(["x", "ab"], ["x", "ab", "ab"], [("x", 0), ("a", 1), ("b", 2)], id="all orders in a group do"),
         pytest.param(["a", "", "b"], ["a", "b"], [("a", 0), ("b", 1)], id="a group without steps"),
@@ -37,13 +42,46 @@ def taken(groups: Sequence[str], *worths: Mapping[str, float] | str) -> list[tup
         pytest.param([], ["a"], [], id="no groups"),
     ],
 )
-def test_best_total_is_chosen_in_order_if_all_can_have_their_best(
+def test_best_total_is_chosen_and_of_equal_ones_the_best_order(
     groups: Any, calls: Any, expected: list[tuple[str, int]]
 ) -> None:
     assert taken(groups, *calls) == expected
 
 
 worths = st.dictionaries(st.sampled_from("abc"), st.sampled_from([0.25, 0.5, 1.0]), max_size=3)
+
+
+@given(st.lists(st.text("abc", min_size=1, max_size=2), max_size=3), st.lists(worths, max_size=5))
+@settings(max_examples=150, deadline=None)
+def test_no_other_assignment_has_a_higher_total_or_with_it_more_matches(
+    groups: list[str], calls: list[dict[str, float]]
+) -> None:
+    match = graded(groups, *calls)
+    best = max(all_assignments(groups, calls), default=(0.0, 0, 1.0))
+    share = order_share([(each.group, each.actual) for each in match.matches])
+    assert fsum(each.score for each in match.matches) == pytest.approx(best[0])
+    assert len({each.actual for each in match.matches}) == len(match.matches) == best[1]
+    assert share <= best[2] + 1e-9
+    letters = [letter for group in groups for letter in group]
+    most = [max((call.get(letter, 0.0) for call in calls), default=0.0) for letter in letters]
+    if best == (pytest.approx(fsum(most)), len(letters), 1.0):  # all can have the best for them, in order
+        assert share == 1.0
+
+
+def all_assignments(groups: list[str], calls: list[dict[str, float]]) -> list[tuple[float, int, float]]:
+    """Return for each assignment its total, how many steps it matches, and its order."""
+    letters = [(at, letter) for at, group in enumerate(groups) for letter in group]
+    options = [
+        [None, *(index for index, call in enumerate(calls) if call.get(letter, 0.0) > 0)] for _, letter in letters
+    ]
+    found = []
+    for chosen in product(*options):
+        used = [index for index in chosen if index is not None]
+        if len(used) == len(set(used)):
+            pairs = [(letter, index) for letter, index in zip(letters, chosen, strict=True) if index is not None]
+            total = round(fsum(calls[index][letter] for (_, letter), index in pairs), 9)
+            found.append((total, len(pairs), round(order_share([(at, index) for (at, _), index in pairs]), 9)))
+    return found
 
 
 def test_calls_before_the_last_one_that_fits_in_full_are_not_compared() -> None:

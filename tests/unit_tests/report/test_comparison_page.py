@@ -80,7 +80,7 @@ def test_it_says_which_p_values_decide_and_of_what_intervals_are() -> None:
     html = page()
     assert "p of steps_score, chosen beforehand, is its own; all others are adjusted together (Holm)." in html
     assert "The interval of steps_score is at 95 %, others are as much wider as this adjustment asks" in html
-    assert "an interval holds 0 if, and only if, nothing shows a difference." in html
+    assert "an interval holds 0 exactly if the difference is not significant." in html
 
 
 def test_what_was_spent_has_no_questions_that_flipped() -> None:

@@ -195,3 +195,4 @@ def test_of_an_error_the_class_or_the_text_without_particulars_is_the_kind() -> 
 )
 def test_an_iri_has_the_label_that_was_searched_for(args: Any, reason: str, shown: str) -> None:
     assert with_label(reason, {"args": args, "output": "urn:x"}) == shown
+    assert with_label(reason, {"args": args, "output": ""}) == reason

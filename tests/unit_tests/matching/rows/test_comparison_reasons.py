@@ -73,6 +73,18 @@ REASONS: dict[str, tuple[Any, Any, dict[str, Any], str]] = {
         {"required_columns": ["t"]},
         "1 of 2 rows is missing: (urn:1); 1 extra row: (urn:3).",
     ),
+    "a text may be the same as a label": (
+        table("t name", ("urn:1", "OSLO"), ("OSLO T1", "OSLO")),
+        table("t name", ("OSLO T1", "OSLO")),
+        {"required_columns": ["t"]},
+        "1 of 2 rows is missing: (OSLO).",
+    ),
+    "labels that look the same are ambiguous": (
+        table("t name", ("urn:1", "OSLO T1"), ("urn:2", "OSLO\nT1")),
+        table("t name", ("urn:2", "OSLO\nT1")),
+        {"required_columns": ["t"]},
+        "1 of 2 rows is missing: (urn:1).",
+    ),
     "the label of another column": (
         table("t zone zoneName", ("urn:1", "urn:z", "NO1"), ("urn:2", "urn:y", "NO2")),
         table("t zone zoneName", ("urn:2", "urn:y", "NO2")),
