@@ -194,7 +194,7 @@ BUILT_IN: Final = (
     ),
     _spec(
         STEPS_SCORE,
-        "the share of the reference steps that the agent took",
+        "the share of the steps in the last reference group that the agent took",
         "`reference_steps`",
         "graphrag-eval, with the best assignment of steps",
         **_OF_STEPS,

@@ -3,6 +3,7 @@
 import base64
 import hashlib
 import os
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from importlib.resources import files
@@ -33,6 +34,7 @@ _REPORT_SCRIPTS = (
 COMPARISON_SCRIPTS = (*_LIST_SCRIPTS, "comparison_details.js", "comparison_list.js", "comparison.js")
 _STYLES = ("page.css", "tables.css", "details.css", "comparison.css", "trend.css", "print.css")
 _PIECES_AT_A_TIME = 100
+_PIECES = re.compile(r"(?<=[_./])(?=\w)")  # where a name may be broken
 _MATRIX_LABELS = {
     "right_right": "Steps right, answer right",
     "right_wrong": "Steps right, answer wrong",
@@ -161,6 +163,7 @@ def _environment() -> "jinja2.Environment":
     environment.filters |= {
         "amount": amount_text,
         "counted": counted,
+        "pieces": _PIECES.split,
         "shown_name": shown_name,
         "unbroken_amount": unbroken_amount_text,
         "visible": visible,

@@ -60,8 +60,8 @@ def write_report(
     Raises:
         RunFolderError: The run cannot be read, or the file cannot be written.
         MissingExtraError: Jinja2 is not installed.
-        OptionError: The path is a folder or its folder does not exist; no path is given although the run has no folder
-        or only some questions are reported; or the run has none of the questions.
+        OptionError: The path is a folder or its folder does not exist; no path is given although the run has no
+            folder or only some questions are reported; or the run has none of the questions.
     """
     selection = Selection(template_ids=template_ids, question_ids=question_ids, answered_only=answered_only)
     if path is not None:

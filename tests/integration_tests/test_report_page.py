@@ -144,6 +144,18 @@ def test_each_group_of_failures_shows_its_questions_and_stays_in_the_address(
         expect(opened.rows.first).to_contain_text(group.title)
 
 
+def test_browsers_way_back_leads_to_the_groups_and_all_that_failed(open_report: Open) -> None:
+    opened = open_report(address="")
+    button = opened.page.locator("#why .show-set").last
+    button.click()
+    expect(opened.rows).to_have_count(1)
+    opened.page.go_back()
+    expect(opened.page.get_by_role("status").first).to_have_text("18 of 48 questions")
+    expect(button).to_be_in_viewport()
+    opened.page.go_forward()
+    expect(opened.rows).to_have_count(1)
+
+
 def test_status_leaves_the_questions_that_are_so(open_report: Open) -> None:
     opened = open_report(address="")
     for status, count in {"right": 30, "partly": 4, "wrong": 13, "error": 1}.items():
@@ -560,6 +572,13 @@ def test_only_what_means_another_thing_is_marked_in_queries(tmp_path: Path, open
     sides = open_report(write_report([result], tmp_path / "report.html")).opened("q").locator(".step .side")
     marked = ["".join(sides.nth(at).locator("mark").all_inner_texts()) for at in (0, 1)]
     assert marked == ["cim:nameFILTER?x!=?y", "7c:length"]
+
+
+def test_searches_for_documents_have_no_colours_of_code(open_report: Open) -> None:
+    search, query = (
+        open_report().opened(key).locator(".code-keyword").count() for key in ("notes_hasle", "longest_lines_no4")
+    )
+    assert search == 0 < query
 
 
 # --- what readers note -----------------------------------------------------------------------------------------------

@@ -56,6 +56,13 @@ function tokenKey(shown, kind, prefixes) {
   return Object.hasOwn(prefixes, prefix) ? `<${prefixes[prefix]}${local}>` : shown;
 }
 
+// What a query begins with, and signs that it has and a sentence hardly ever: searches for documents are sentences.
+const FIRST_WORDS = /^(?:\s|#[^\n]*\n|--[^\n]*\n)*(?:ask|base|call|construct|create|delete|describe|explain|insert|load|match|merge|optional|prefix|profile|select|unwind|update|use|with)\b/iu;
+
+function looksLikeQuery(text) {
+  return FIRST_WORDS.test(text) && /[(){}<>=*]/u.test(text);
+}
+
 // Give a text as code, of a query coloured, in which what another text does not have is marked.
 function coloured(text, other, isQuery) {
   const tokens = tokensOf(text);
@@ -115,7 +122,7 @@ function longestCommon(tokens, others) {
 // is marked.
 function callCode(call, title, other = {}) {
   const block = (text, another, label) => [
-    codeBlock(coloured(text, another, label === "Query"), `${label}, ${title}`),
+    codeBlock(coloured(text, another, label === "Query" && looksLikeQuery(text)), `${label}, ${title}`),
     element("p", { class: "copy-line" }, copyButton(`Copy ${label.toLowerCase()}`, text)),
   ];
   return [

@@ -19,9 +19,16 @@ function followKeys(list) {
   });
 }
 
+// The browser's way back leads to where the button was.
 function showQuestions(list, filters) {
+  try {
+    history.pushState(null, "", location.href);
+  } catch {
+    // there is then no way back
+  }
   list.change({ ...list.noFilters(), ...filters });
-  document.getElementById("questions").scrollIntoView();
+  const isNarrow = matchMedia("(max-width: 44rem)").matches; // the form of the filters would take the screen
+  (isNarrow ? list.count : document.getElementById("questions")).scrollIntoView();
   list.count.focus({ preventScroll: true });
 }
 
@@ -53,6 +60,7 @@ function start() {
     if (q !== undefined) list.openQuestion(q);
     else if (Object.keys(others).length) list.change(filtersFromHash(list.lists), section);
     else if (section) list.keepFilters(section);
+    else list.change(firstFilters(list.lists)); // the way back to the page as it was opened
     // The browser finds only sections that stand in the address alone.
     if (section && Object.keys(others).length) document.getElementById(section).scrollIntoView();
   };

@@ -69,7 +69,8 @@ def test_the_main_score_and_when_a_question_is_right_are_explained(passing: Any,
     lines = lines_of(numbers_of({"steps_score": 1.0, "answer_f1": 0.5}, {"steps_score": 0.5, "answer_f1": 1.0}))
     text = scores.score_note(lines[0], [line.metric for line in lines], RepeatsConfig(**passing))
     assert text.startswith(
-        f"steps_score is the share of the reference steps that the agent took (in brackets: the 95 % interval of its "
+        f"steps_score is the share of the steps in the last reference group that "
+        "the agent took (in brackets: the 95 % interval of its "
         f"mean). {note}"
     )
 
