@@ -241,7 +241,7 @@ def test_requests_per_minute_counts_from_when_a_process_is_ready() -> None:
     asked = sorted(map(float, read("asked.txt").split()))
     assert len(asked) == 6
     assert asked[-1] - asked[0] > 5 * 0.45  # every half second
-    assert min(later - earlier for earlier, later in pairwise(asked)) > 0.2  # after one that came late the next is sooner
+    assert min(later - earlier for earlier, later in pairwise(asked)) > 0.2  # sooner after one that came late
 
 
 def test_processes_are_started_as_they_are_needed() -> None:

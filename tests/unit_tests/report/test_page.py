@@ -152,7 +152,8 @@ class Page(HTMLParser):
         self.close()
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.elements.append((tag, dict(attrs)))
+        if tag != "wbr":  # where a name may be broken, which depends on the name
+            self.elements.append((tag, dict(attrs)))
         if tag not in VOID:
             self.open.append(tag)
         if tag == "script":

@@ -63,7 +63,9 @@ def test_the_page_has_its_title_unit_and_what_a_failure_counts_as() -> None:
     assert '<small class="nowrap">less is better</small>' in html
     assert '<td class="number">7.00\N{NO-BREAK SPACE}km</td>' in html
     assert re.search(
-        r'<th scope="col" class="metric" data-sort="number" title="way for nothing; less is better">', html
+        r'<th scope="col" class="metric" data-sort="number" aria-sort="descending" '
+        r'title="way for nothing; less is better">',
+        html,
     )
     lists = page_data(html, "lists")
     assert (lists["metrics"], lists["ranges"]) == (["detour"], {"detour": [0.0, 20.0]})
