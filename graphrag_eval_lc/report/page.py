@@ -34,6 +34,7 @@ _REPORT_SCRIPTS = (
 COMPARISON_SCRIPTS = (*_LIST_SCRIPTS, "comparison_details.js", "comparison_list.js", "comparison.js")
 _STYLES = ("page.css", "tables.css", "details.css", "comparison.css", "trend.css", "print.css")
 _PIECES_AT_A_TIME = 100
+_MOST_PARTS = 50  # of groups of failures, with a button each
 _PIECES = re.compile(r"(?<=[_./])(?=\w)")  # where a name may be broken
 _MATRIX_LABELS = {
     "right_right": "Steps right, answer right",
@@ -186,6 +187,8 @@ def _sets(report: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
     """Return the sets of questions behind the template's buttons, by the buttons' names."""
     changes, funnel, matrix = report["view"].headline.changes, report["funnel"], report["matrix"]
     sets = [(way, f"{way.capitalize()} since {changes.run}", keys) for way, keys in report["turned"].items()]
+    for number, part in enumerate(report["view"].parts[:_MOST_PARTS]):
+        sets.append((f"part-{number}", part.title, [key for group in part.groups for key in group.keys]))
     for number, stage in enumerate(funnel["stages"] if funnel else ()):
         sets.append((f"funnel-{number}", f"Not passed: {stage['name']}", stage["fell_out"]))
     sets += [(f"matrix-{cell}", label, matrix[cell]) for cell, label in _MATRIX_LABELS.items() if matrix]

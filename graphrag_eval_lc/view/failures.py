@@ -60,13 +60,14 @@ class Failure:
 
 @dataclass(frozen=True, slots=True)
 class FailureGroup:
-    """Failures of one kind: a sentence, how many samples failed so, and of the worst ones the reason and the keys."""
+    """Failures of one kind: a sentence, how many samples failed so, and the worst one's question and reason."""
 
     kind: str
     title: str
     count: int
-    example: str
-    keys: tuple[str, ...]
+    question: str
+    example: str  # the reason
+    keys: tuple[str, ...]  # of all, the worst first
 
 
 @dataclass(frozen=True, slots=True)
@@ -293,7 +294,7 @@ _TEXTS: Final = ("question", "group", "reason", "expected", "received")
 class _Group:
     kind: str
     members: list[tuple[_Rank, str]] = field(default_factory=list)  # with their keys
-    worst: tuple[_Rank, str] | None = None  # with its reason
+    worst: tuple[_Rank, str, str] | None = None  # with its question and reason
 
 
 class Failures:
@@ -335,7 +336,8 @@ class Failures:
         rank = -int(is_not_error), -score, -self._samples
         group = self._groups.setdefault(kind.title, _Group(kind.name))
         group.members.append((rank, sample.key))
-        group.worst = max(group.worst or (rank, failure.reason), (rank, failure.reason))
+        this = rank, failure.question, failure.reason
+        group.worst = max(group.worst or this, this)
         has_no_response = result.get("error") == NO_RESPONSE
         self._unanswered += has_no_response
         worst = self._worst[has_no_response]
@@ -357,7 +359,8 @@ class Failures:
                 kind=group.kind,
                 title=masked_text(title),
                 count=len(group.members),
-                example=masked_text(group.worst[1] if group.worst else ""),
+                question=masked_text(group.worst[1] if group.worst else ""),
+                example=masked_text(group.worst[2] if group.worst else ""),
                 keys=tuple(key for _, key in sorted(group.members, reverse=True)),
             )
             for title, group in sorted(self._groups.items(), key=lambda item: -len(item[1].members))

@@ -144,6 +144,14 @@ def test_each_group_of_failures_shows_its_questions_and_stays_in_the_address(
         expect(opened.rows.first).to_contain_text(group.title)
 
 
+def test_a_part_of_the_work_shows_the_questions_of_all_its_groups(run: BenchmarkRun, open_report: Open) -> None:
+    opened = open_report(address="")
+    part = run.view().parts[0]
+    opened.page.get_by_role("button", name=f"Show {part.count} questions: {part.title}", exact=True).click()
+    expect(opened.rows).to_have_count(part.count)
+    assert sorted(opened.keys()) == sorted(key for group in part.groups for key in group.keys)
+
+
 def test_browsers_way_back_leads_to_the_groups_and_all_that_failed(open_report: Open) -> None:
     opened = open_report(address="")
     button = opened.page.locator("#why .show-set").last

@@ -116,7 +116,7 @@ def view_of(text: str = "text", **changes: Any) -> RunView:
     view = RunView(
         headline=headline,
         gates=(GateLine("failed", text),),
-        groups=(FailureGroup(text, text, 1, text, (text,)),),
+        groups=(FailureGroup(text, text, 1, text, text, (text,)),),
         failures=(),
         scores=(score, replace(score, questions=1)),
         templates=(template,),
