@@ -21,7 +21,7 @@ from graphrag_eval_lc import compute_aggregates, run_benchmark, trend
 from graphrag_eval_lc.demo import DATASET_PATH
 from graphrag_eval_lc.demo.agent import create_demo_agent
 from graphrag_eval_lc.files.writing import yaml_text
-from graphrag_eval_lc.report.trend_page import write_trend
+from graphrag_eval_lc.report.runs import write_trend
 
 _MOST = 3.0
 _TIMES = 3

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from graphrag_eval_lc.dataset.loading import SCHEMA_PATHS
-from graphrag_eval_lc.report.json_documents import DOCUMENT_SCHEMA_PATHS
+from graphrag_eval_lc.report.machine_files import DOCUMENT_SCHEMA_PATHS
 
 _PACKAGE = Path(__file__).parents[2]
 _HEAD = """\

@@ -3,7 +3,7 @@
 from graphrag_eval_lc.aggregation.aggregator import Aggregator, compute_aggregates
 from graphrag_eval_lc.aggregation.question_values import QuestionValues, RunValues
 from graphrag_eval_lc.aggregation.sample_values import reason_of
-from graphrag_eval_lc.aggregation.totals import JudgeCosts
+from graphrag_eval_lc.aggregation.statistics import JudgeCosts
 from graphrag_eval_lc.public_names import only_public
 from graphrag_eval_lc.records import is_error
 

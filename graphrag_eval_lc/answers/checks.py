@@ -13,8 +13,8 @@ from graphrag_eval_lc.answers.evidence import Evidence, Place, StepRows, has_ter
 from graphrag_eval_lc.answers.grounding import GroundedValue, Grounding
 from graphrag_eval_lc.judges.claim_numbers import UNITS
 from graphrag_eval_lc.matching.rows.results import SparqlResults
-from graphrag_eval_lc.registry.answer_metrics import ANSWER_EXACT, CHECKED_KINDS
 from graphrag_eval_lc.registry.metric_spec import reason_key
+from graphrag_eval_lc.registry.metrics import ANSWER_EXACT, CHECKED_KINDS
 
 _MOST_INFERRED: Final = 100  # rows; an answer is not expected to list more
 

@@ -9,14 +9,14 @@ from typing import Any, Final, Literal
 
 from graphrag_eval_lc.answers.answer_text import AnswerValue, answer_text, plain, quoted_texts, said_in, values_in
 from graphrag_eval_lc.answers.evidence import Evidence, Place, StepRows, has_term
-from graphrag_eval_lc.registry.answer_metrics import (
+from graphrag_eval_lc.registry.metric_spec import reason_key
+from graphrag_eval_lc.registry.metrics import (
     ANSWER_COVERAGE,
     ANSWER_GROUNDED,
     ANSWER_LINES,
     ANSWER_UNGROUNDED,
     ANSWER_VALUES,
 )
-from graphrag_eval_lc.registry.metric_spec import reason_key
 from graphrag_eval_lc.texts import listed, plural
 
 Verdict = Literal["row", "rounded", "count", "aggregate", "question", "undecided", "none"]

@@ -25,7 +25,7 @@ from langchain_core.runnables import Runnable
 
 from graphrag_eval_lc.benchmark.ready_agents import Agent
 from graphrag_eval_lc.masking import masked_values
-from graphrag_eval_lc.registry.modules import place_of
+from graphrag_eval_lc.registry.plugins import place_of
 
 _PACKAGES = {"site-packages", "dist-packages"}
 _PATHS = ("stdlib", "platstdlib", "purelib", "platlib")

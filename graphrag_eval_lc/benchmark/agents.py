@@ -23,7 +23,7 @@ from graphrag_eval_lc.benchmark.ready_agents import (
     takes_server_arguments,
 )
 from graphrag_eval_lc.errors import AgentError, GraphRAGEvalError, OptionError, where_it_failed
-from graphrag_eval_lc.registry.modules import module_from, signature_of
+from graphrag_eval_lc.registry.plugins import module_from, signature_of
 from graphrag_eval_lc.retrying import masked_error_text
 
 _KINDS = (

@@ -36,10 +36,9 @@ from graphrag_eval_lc.registry.metrics import (
 from graphrag_eval_lc.retrying import masked_error_text
 from graphrag_eval_lc.run_folder import RESPONSES_FILE, RESULTS_FILE, RUN_FILE, iter_responses, iter_results, read_run
 from graphrag_eval_lc.run_folder.folder import read_aggregates
-from graphrag_eval_lc.run_store.last_run import earlier_of
+from graphrag_eval_lc.run_store.baselines import earlier_of
 from graphrag_eval_lc.tables import Results, Table, aggregates_table, questions_table, steps_table
-from graphrag_eval_lc.tables.notebook_html import facts_html, never_raising, page_html
-from graphrag_eval_lc.tables.notebook_run import run_html
+from graphrag_eval_lc.tables.notebook_html import facts_html, never_raising, page_html, run_html
 from graphrag_eval_lc.tables.plots import plot_scores, plot_templates, plot_times
 from graphrag_eval_lc.tables.shown_question import ShownQuestion
 from graphrag_eval_lc.tables.table import write_parquet

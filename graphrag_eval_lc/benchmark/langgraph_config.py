@@ -19,7 +19,7 @@ from graphrag_eval_lc.benchmark.ready_agents import opened, server_arguments
 from graphrag_eval_lc.errors import AgentError, GraphRAGEvalError, where_it_failed
 from graphrag_eval_lc.files.reading import read_text
 from graphrag_eval_lc.masking import remember_secrets_of
-from graphrag_eval_lc.registry.modules import loaded_module
+from graphrag_eval_lc.registry.plugins import loaded_module
 from graphrag_eval_lc.retrying import masked_error_text
 from graphrag_eval_lc.texts import listed
 

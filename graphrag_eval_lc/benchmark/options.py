@@ -27,7 +27,7 @@ from graphrag_eval_lc.compare.gates import read_gates
 from graphrag_eval_lc.config import CaptureConfig, EvaluationConfig, GateConfig, load_config
 from graphrag_eval_lc.dataset.loading import DatasetSource, Responses
 from graphrag_eval_lc.errors import AgentError, ConfigError, OptionError
-from graphrag_eval_lc.registry.modules import loaded_module
+from graphrag_eval_lc.registry.plugins import loaded_module
 from graphrag_eval_lc.texts import listed
 
 if TYPE_CHECKING:

@@ -28,7 +28,7 @@ from langchain_core.runnables.config import (
 
 from graphrag_eval_lc.errors import AgentError
 from graphrag_eval_lc.event_loop.loop import run_sync
-from graphrag_eval_lc.registry.modules import signature_of
+from graphrag_eval_lc.registry.plugins import signature_of
 from graphrag_eval_lc.retrying import masked_error_text
 
 Takes = Literal["messages", "text"]

@@ -26,8 +26,7 @@ from graphrag_eval_lc.matching.unknown_tools import reference_names
 from graphrag_eval_lc.records import Question, Template
 from graphrag_eval_lc.registry.custom_metrics import declaration
 from graphrag_eval_lc.registry.metrics import ELAPSED_SEC
-from graphrag_eval_lc.registry.modules import spec_of
-from graphrag_eval_lc.registry.plugins import plugin_of, plugin_records, registered_name
+from graphrag_eval_lc.registry.plugins import plugin_of, plugin_records, registered_name, spec_of
 from graphrag_eval_lc.texts import counted
 
 if TYPE_CHECKING:

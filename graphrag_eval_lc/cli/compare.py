@@ -26,9 +26,8 @@ from graphrag_eval_lc.console import data_text
 from graphrag_eval_lc.errors import ConfigError, OptionError
 from graphrag_eval_lc.masking import masked_text
 from graphrag_eval_lc.registry import metric_spec
-from graphrag_eval_lc.report.ci_files import CiFiles, check_writable, make_folder_of
 from graphrag_eval_lc.report.comparison_page import write_comparison
-from graphrag_eval_lc.report.json_documents import comparison_document
+from graphrag_eval_lc.report.machine_files import CiFiles, check_writable, comparison_document, make_folder_of
 from graphrag_eval_lc.report.summary import question_cell
 from graphrag_eval_lc.run_folder import RESULTS_FILE, RUN_FILE
 from graphrag_eval_lc.run_store import Baseline, baseline_in, latest_run

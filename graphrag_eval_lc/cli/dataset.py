@@ -25,7 +25,7 @@ from graphrag_eval_lc.dataset.sparql_endpoint import STATE_SUFFIX
 from graphrag_eval_lc.dataset.validation import Problem, validated
 from graphrag_eval_lc.errors import DatasetError, OptionError, ResponsesError
 from graphrag_eval_lc.files.writing import refuse_existing, replace_file
-from graphrag_eval_lc.report.json_documents import DOCUMENT_SCHEMA_PATHS, validation_document
+from graphrag_eval_lc.report.machine_files import DOCUMENT_SCHEMA_PATHS, validation_document
 from graphrag_eval_lc.report.question_notes import labels_csv, noted_dataset, notes_summary, read_notes
 from graphrag_eval_lc.run_folder import write_data
 from graphrag_eval_lc.texts import counted, listed

@@ -23,7 +23,7 @@ from graphrag_eval_lc.graph.generate import generate_dataset, load_templates
 from graphrag_eval_lc.graph.refresh import refresh_dataset, refresh_summary
 from graphrag_eval_lc.graph.replay import ReplayProxy
 from graphrag_eval_lc.graph.sources import GraphSource
-from graphrag_eval_lc.report.json_documents import validation_document
+from graphrag_eval_lc.report.machine_files import validation_document
 from graphrag_eval_lc.texts import counted
 
 

@@ -37,9 +37,8 @@ from graphrag_eval_lc.metrics import parse_measure
 from graphrag_eval_lc.prices import dollars
 from graphrag_eval_lc.registry.exporters import written_report
 from graphrag_eval_lc.registry.metrics import NUMBER_OF_ERROR_SAMPLES, NUMBER_OF_SUCCESS_SAMPLES
-from graphrag_eval_lc.report.ci_files import CiFiles
-from graphrag_eval_lc.report.json_documents import run_document
 from graphrag_eval_lc.report.live_report import LiveReport
+from graphrag_eval_lc.report.machine_files import CiFiles, run_document
 from graphrag_eval_lc.report.summary import summary_tables
 from graphrag_eval_lc.run_folder import AGGREGATES_FILE, RESPONSES_FILE, RESULTS_FILE, RUN_FILE, read_run
 from graphrag_eval_lc.texts import counted, listed, visible

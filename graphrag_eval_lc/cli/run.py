@@ -11,7 +11,7 @@ from graphrag_eval_lc.cli.project import Config, Dataset, needed_for_run, new_ru
 from graphrag_eval_lc.config import GraphConfig, PriceConfig, load_config
 from graphrag_eval_lc.demo import DATASET_PATH, VOCABULARY_PATH
 from graphrag_eval_lc.errors import OptionError
-from graphrag_eval_lc.report.ci_files import CiFiles
+from graphrag_eval_lc.report.machine_files import CiFiles
 
 _ALL = "all"
 _CONFIG_HINT = 'Write it as \'{"configurable": {"user": "eval"}}\'.'

@@ -16,10 +16,9 @@ from graphrag_eval_lc.config.base import named
 from graphrag_eval_lc.errors import OptionError
 from graphrag_eval_lc.registry.exporters import REPORT, exporter
 from graphrag_eval_lc.registry.metrics import MAIN_METRIC
-from graphrag_eval_lc.report.ci_files import check_writable, make_folder_of
+from graphrag_eval_lc.report.machine_files import check_writable, make_folder_of
 from graphrag_eval_lc.report.run_report import write_report
-from graphrag_eval_lc.report.runs_table import runs_tables, trend_tables
-from graphrag_eval_lc.report.trend_page import write_trend
+from graphrag_eval_lc.report.runs import runs_tables, trend_tables, write_trend
 from graphrag_eval_lc.run_store import RunTrend, list_runs
 from graphrag_eval_lc.run_store import trend as trend_of
 

@@ -17,8 +17,7 @@ from graphrag_eval_lc.cli.runs import recovered
 from graphrag_eval_lc.errors import OptionError
 from graphrag_eval_lc.files.writing import json_line, refuse_existing, replace_file
 from graphrag_eval_lc.records import is_error
-from graphrag_eval_lc.report.ci_files import CiFiles
-from graphrag_eval_lc.report.json_documents import run_document
+from graphrag_eval_lc.report.machine_files import CiFiles, run_document
 from graphrag_eval_lc.run_folder import RESPONSES_FILE
 from graphrag_eval_lc.texts import counted
 from graphrag_eval_lc.traces.reading import TraceReading, nothing_read

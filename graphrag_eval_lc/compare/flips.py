@@ -14,7 +14,7 @@ from graphrag_eval_lc.json_values import json_text
 from graphrag_eval_lc.registry import MetricSpec
 from graphrag_eval_lc.registry.metric_spec import reason_key
 from graphrag_eval_lc.registry.metrics import ELAPSED_SEC, UNDECIDED, UPPER_BOUNDS
-from graphrag_eval_lc.tables.fulfilling_steps import fulfilling_steps
+from graphrag_eval_lc.tables.run_tables import fulfilling_steps
 from graphrag_eval_lc.texts import shortened
 from graphrag_eval_lc.view.samples import repeat_of
 

@@ -22,7 +22,7 @@ from graphrag_eval_lc.registry.metrics import (
     is_declared,
     metric_spec,
 )
-from graphrag_eval_lc.registry.modules import signature_of
+from graphrag_eval_lc.registry.plugins import signature_of
 from graphrag_eval_lc.texts import listed, range_text
 
 Statistic = Literal["mean", "median", "p95", "min", "max", "sum"]

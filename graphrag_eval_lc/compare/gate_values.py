@@ -9,7 +9,7 @@ from typing import Any, Final, NamedTuple
 
 from graphrag_eval_lc.aggregation import JudgeCosts, QuestionValues, RunValues
 from graphrag_eval_lc.aggregation.sample_values import counts_of, number
-from graphrag_eval_lc.aggregation.totals import failed_attempts_of
+from graphrag_eval_lc.aggregation.statistics import failed_attempts_of
 from graphrag_eval_lc.compare.gate_names import MEAN, Statistic, metric_and_statistic
 from graphrag_eval_lc.compare.metric_comparison import MetricComparison
 from graphrag_eval_lc.compare.runs import NamedRun, RunResults

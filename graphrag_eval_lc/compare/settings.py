@@ -6,9 +6,8 @@ from typing import Any
 from graphrag_eval_lc.compare.runs import NamedRun
 from graphrag_eval_lc.config import JudgesConfig
 from graphrag_eval_lc.registry import metric_spec
-from graphrag_eval_lc.registry.answer_metrics import ANSWER_CHECKS, ANSWER_GROUNDING
 from graphrag_eval_lc.registry.custom_metrics import changed_since
-from graphrag_eval_lc.registry.metrics import JUDGES
+from graphrag_eval_lc.registry.metrics import ANSWER_CHECKS, ANSWER_GROUNDING, JUDGES
 
 _CUSTOM, _EMBEDDING = "custom_evaluations", "llm.embedding"
 # Sections that are compared part by part, because their parts affect different metrics.

@@ -7,7 +7,7 @@ from collections.abc import AsyncGenerator, Callable, Iterable, Mapping, Sequenc
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar, cast
 
 from graphrag_eval_lc.aggregation import Aggregator
-from graphrag_eval_lc.aggregation.calibrated import CALIBRATED
+from graphrag_eval_lc.aggregation.aggregator import CALIBRATED
 from graphrag_eval_lc.aggregation.sample_values import Metrics
 from graphrag_eval_lc.budget import Budget
 from graphrag_eval_lc.config import EvaluationConfig

@@ -32,8 +32,10 @@ from graphrag_eval_lc.records import (
     is_error,
     step_status,
 )
-from graphrag_eval_lc.registry.answer_metrics import ANSWER_CHECKS, ANSWER_GROUNDING, ANSWER_VALUES
 from graphrag_eval_lc.registry.metrics import (
+    ANSWER_CHECKS,
+    ANSWER_GROUNDING,
+    ANSWER_VALUES,
     BUILT_IN,
     JUDGES,
     OUTPUTS_CUT,

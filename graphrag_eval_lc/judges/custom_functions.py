@@ -21,7 +21,7 @@ from graphrag_eval_lc.masking import masked_text
 from graphrag_eval_lc.registry.custom_metrics import evaluators_of_users
 from graphrag_eval_lc.registry.metric_spec import LARGEST, MetricSpec, error_key, reason_key
 from graphrag_eval_lc.registry.metrics import metrics_of_users
-from graphrag_eval_lc.registry.modules import signature_of, without_partials
+from graphrag_eval_lc.registry.plugins import signature_of, without_partials
 from graphrag_eval_lc.registry.step_kinds import names_that_fulfil
 
 Evaluator = Callable[..., Any]

@@ -34,8 +34,7 @@ from graphrag_eval_lc.registry.metrics import (
     metrics_of_records,
     metrics_of_users,
 )
-from graphrag_eval_lc.registry.modules import spec_of, without_partials
-from graphrag_eval_lc.registry.plugins import declared, registered_now
+from graphrag_eval_lc.registry.plugins import declared, registered_now, spec_of, without_partials
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 Range = tuple[float | None, float | None]

@@ -8,8 +8,7 @@ from pathlib import Path
 from typing import Any, Final, TypeVar
 
 from graphrag_eval_lc.errors import GraphRAGEvalError, MissingExtraError, OptionError
-from graphrag_eval_lc.registry.modules import spec_of
-from graphrag_eval_lc.registry.plugins import declared, load_installed_plugins
+from graphrag_eval_lc.registry.plugins import declared, load_installed_plugins, spec_of
 
 ExportFunction = Callable[[Any, Path | None], Path]
 _Function = TypeVar("_Function", bound=ExportFunction)

@@ -6,7 +6,6 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any, Final, Literal
 
-from graphrag_eval_lc.registry.answer_metrics import OF_ANSWERS_WITH_ROWS
 from graphrag_eval_lc.registry.metric_spec import (
     MetricSpec,
     Over,
@@ -37,6 +36,14 @@ ANSWER_REFUSAL_RIGHT: Final = "answer_refusal_right"
 ANSWER_RELEVANCE: Final = "answer_relevance"
 ANSWER_RELEVANCE_BASELINE: Final = "answer_relevance_baseline"
 ANSWER_RELEVANCE_RANK: Final = "answer_relevance_rank"
+ANSWER_GROUNDING: Final = "answer_grounding"
+ANSWER_GROUNDED: Final = "answer_grounded"
+ANSWER_LINES: Final = "answer_lines_in_one_row"
+ANSWER_UNGROUNDED: Final = "answer_ungrounded"
+ANSWER_COVERAGE: Final = "answer_row_coverage"
+ANSWER_VALUES: Final = "answer_values"
+ANSWER_CHECKS: Final = "answer_checks"
+ANSWER_EXACT: Final = "answer_exact"
 RETRIEVAL_ANSWER: Final = "retrieval_answer"
 RETRIEVAL_CONTEXT: Final = "retrieval_context"
 RETRIEVAL_UTILIZATION: Final = "retrieval_utilization"
@@ -54,6 +61,9 @@ COST: Final = "cost"
 
 # An answer with at least this answer_f1 counts as right.
 ANSWER_THRESHOLD: Final = 0.5
+
+# The kinds of values that `answer_checks` compares with those of the reference.
+CHECKED_KINDS: Final = ("entities", "numbers", "dates")
 
 # The counts of claims that the judge of answer correctness finds.
 TRUE_POSITIVES: Final = "answer_true_positives"
@@ -133,7 +143,10 @@ _OF_STEPS: Final[dict[str, Any]] = {"needs": "reference_steps", "settings": ("st
 _OF_RETRIEVAL: Final[dict[str, Any]] = {"over": "steps", "needs": "retrieval_steps", "settings": ("retrieval",)}
 _RETRIEVED: Final[dict[str, Any]] = {"over": "steps", "is_family": True, "settings": ("steps", "retrieval")}
 _NUMBER: Final[dict[str, Any]] = {"kind": "count", "unit": "count", "lower_is_better": True}
+_OF_CHECKS: Final[dict[str, Any]] = {"settings": (ANSWER_CHECKS, "steps")}
+_GROUNDED: Final[dict[str, Any]] = {"settings": (ANSWER_GROUNDING, "steps")}
 _COUNT: Final[dict[str, Any]] = {**_NUMBER, "range": (0.0, None), "is_summed_up": False}
+_GROUNDING: Final = "`answer_grounding: {enabled: true}`"
 _CLAIMS, _VOTES = "a model, `reference_answer`", "a model, `reference_answer`, votes"
 _LYNXIUS = "Lynxius and graphrag-eval (TP, FP, FN)"
 _OTHER_QUESTIONS = "a model, embeddings, other questions"
@@ -215,7 +228,51 @@ BUILT_IN: Final = (
             (STEPS_ORDER, "the share of matched steps that are in the reference's order", STEPS_SCORE),
         )
     ),
-    *OF_ANSWERS_WITH_ROWS,
+    _spec(
+        ANSWER_EXACT,
+        "answers with all that the reference has, and nothing else of its columns",
+        "`reference_entities`, or `answer_checks: {infer: required_columns}`",
+        reason_key=reason_key(ANSWER_EXACT),
+        **_OF_CHECKS,
+    ),
+    *(
+        _spec(
+            key,
+            title,
+            _GROUNDING,
+            reason_key=reason_key(key) if part_of is None else None,
+            part_of=part_of,
+            **_GROUNDED,
+        )
+        for key, title, part_of in (
+            (ANSWER_GROUNDED, "the answer's values that the agent's steps returned", None),
+            (
+                ANSWER_LINES,
+                "the answer's items, table rows and parts of lists whose values are in one row",
+                ANSWER_GROUNDED,
+            ),
+            (ANSWER_COVERAGE, "the rows of the last matched query that the answer mentions", ANSWER_GROUNDED),
+        )
+    ),
+    *(
+        _spec(
+            f"answer_{kind}_{measure}",
+            f"{measure} of the {kind} that the reference has",
+            f"`reference_{kind}`, or `answer_checks: {{infer: required_columns}}`",
+            part_of=ANSWER_EXACT,
+            **_OF_CHECKS,
+        )
+        for kind in CHECKED_KINDS
+        for measure in ("precision", "recall", "f1")
+    ),
+    _spec(
+        ANSWER_UNGROUNDED,
+        "values of the answer that no step returned",
+        _GROUNDING,
+        range=(0.0, None),
+        part_of=ANSWER_GROUNDED,
+        **{**_GROUNDED, **_NUMBER},
+    ),
     *(
         _spent(key, title, *_TOKENS, heading=heading, part_of=None if key == TOTAL_TOKENS else TOTAL_TOKENS)
         for key, heading, title in (

@@ -9,16 +9,16 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any, Final, NamedTuple
 
 from graphrag_eval_lc.aggregation.sample_values import Metrics, number
-from graphrag_eval_lc.aggregation.totals import failed_attempts_of
+from graphrag_eval_lc.aggregation.statistics import failed_attempts_of
 from graphrag_eval_lc.answers.answer_text import answer_text
 from graphrag_eval_lc.config import EvaluationConfig
 from graphrag_eval_lc.json_values import json_bytes
 from graphrag_eval_lc.matching.outputs import UnreadableOutput
 from graphrag_eval_lc.matching.rows.row_steps import step_results
-from graphrag_eval_lc.registry.answer_metrics import ANSWER_VALUES
 from graphrag_eval_lc.registry.metric_spec import cost_key, error_key, reason_key
 from graphrag_eval_lc.registry.metrics import (
     ANSWER_F1,
+    ANSWER_VALUES,
     ELAPSED_SEC,
     FALSE_NEGATIVES,
     FALSE_POSITIVES,

@@ -26,11 +26,10 @@ from graphrag_eval_lc.records import NO_RESPONSE
 from graphrag_eval_lc.registry.exporters import exporter
 from graphrag_eval_lc.registry.metrics import ELAPSED_SEC, own_metrics
 from graphrag_eval_lc.run_folder import RUN_FILE
-from graphrag_eval_lc.run_store.last_run import earlier_of
+from graphrag_eval_lc.run_store.baselines import earlier_of
 from graphrag_eval_lc.texts import counted, one_line
 from graphrag_eval_lc.view import RunView, run_view
-from graphrag_eval_lc.view.headline import Earlier
-from graphrag_eval_lc.view.run_view import MOST_FAILURES, GateLine
+from graphrag_eval_lc.view.run_view import MOST_FAILURES, Earlier, GateLine
 
 _ALL: Final = Selection()
 _VALUE: Final = 400

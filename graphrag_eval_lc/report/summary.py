@@ -10,9 +10,10 @@ from rich.text import Text
 from graphrag_eval_lc.console import data_text
 from graphrag_eval_lc.metrics import Measure
 from graphrag_eval_lc.prices import dollars
-from graphrag_eval_lc.registry.answer_metrics import ANSWER_EXACT, ANSWER_GROUNDED
 from graphrag_eval_lc.registry.metrics import (
     AGENT_COST,
+    ANSWER_EXACT,
+    ANSWER_GROUNDED,
     ELAPSED_SEC,
     JUDGES,
     JUDGES_COST,

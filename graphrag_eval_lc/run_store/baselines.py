@@ -1,19 +1,27 @@
-"""Chooses the baseline of a run among the runs of a folder: the previous, the first, the best, or a named one."""
+"""Compares runs of a folder: which earlier run is the baseline or the previous one, and what changed since then."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
+from itertools import islice
 from math import fsum
+from operator import itemgetter
 from os import PathLike
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
+from graphrag_eval_lc.aggregation.sample_values import Metrics
 from graphrag_eval_lc.compare.runs import run_results
+from graphrag_eval_lc.compare.settings import changed_settings
+from graphrag_eval_lc.config import EvaluationConfig
 from graphrag_eval_lc.config.base import named
-from graphrag_eval_lc.errors import NothingToCompareError, OptionError, RunFolderError
+from graphrag_eval_lc.errors import GraphRAGEvalError, NothingToCompareError, OptionError, RunFolderError
+from graphrag_eval_lc.registry.custom_metrics import recorded_only_here
 from graphrag_eval_lc.registry.metrics import MAIN_METRIC, metric_spec
-from graphrag_eval_lc.run_folder import read_run
-from graphrag_eval_lc.run_store.run_changes import changes_between
+from graphrag_eval_lc.run_folder import RUN_FILE, read_run
 from graphrag_eval_lc.run_store.stored_runs import StoredRun, list_runs
+from graphrag_eval_lc.texts import listed
+from graphrag_eval_lc.view.run_view import Earlier, right_questions
 
 PREVIOUS, FIRST, BEST = "previous", "first", "best"
 Group = tuple[StoredRun, ...]
@@ -155,3 +163,138 @@ def _by_commit(runs: Sequence[StoredRun]) -> list[Group]:
         else:
             groups.append([run])
     return [tuple(group) for group in groups]
+
+
+_SHORT = 8  # of a digest, as people see it
+_JUDGES = {"generation": "the judge", "embedding": "the judge's embeddings"}
+_AGENT = {"agent": "the agent", "agent_source": "what the agent resolves to"}
+_VERSION = "graphrag-eval-lc"
+
+
+def changes_between(before: StoredRun, after: StoredRun) -> list[str]:
+    """Return what changed since an earlier run, as short sentences without a full stop; empty if nothing is known."""
+    return [*_dataset_changes(before, after), *_record_changes(before.record, after.record)]
+
+
+def _dataset_changes(before: StoredRun, after: StoredRun) -> Iterator[str]:
+    old, new = before.dataset_digest, after.dataset_digest
+    questions, others = _mapping(before.record.get("questions")), _mapping(after.record.get("questions"))
+    counts = {
+        "new": len(others.keys() - questions.keys()),
+        "gone": len(questions.keys() - others.keys()),
+        "with another text": sum(others[key] != questions[key] for key in questions.keys() & others.keys()),
+    }
+    which = ", ".join(f"{number:,} {what}" for what, number in counts.items() if number)
+    if old is not None and new is not None and old != new:
+        what = f"questions {which}" if which else "its references or other keys"
+        yield f"the dataset: {what} ({old[:_SHORT]} → {new[:_SHORT]})"
+    elif questions and others and which:
+        yield f"which questions of the dataset were asked: {which}"
+
+
+def _record_changes(before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterator[str]:
+    def both(key: str) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
+        return _mapping(before.get(key)), _mapping(after.get(key))
+
+    configs, captures, judges = both("config"), both("capture"), both("judges")
+    # The judges' models have their own section in run.json, with the names that the models report.
+    if all(configs) and (names := [name for name in changed_settings(*configs) if name != "llm"]):
+        yield f"the config: {listed([name for name in names if not name.startswith('llm.')] or names)}"
+    repeats = before.get("repeats") or 1, after.get("repeats") or 1
+    if repeats[0] != repeats[1]:
+        yield f"repeats: {repeats[0]} → {repeats[1]}"
+    if all(captures) and (names := _differing(*captures)):
+        yield f"what is kept of runs: {listed(names)}"
+    yield from _replaced(_JUDGES, *judges)
+    prompts = [_mapping(each.get("prompts")) for each in judges]
+    if names := [name for name in _differing(*prompts) if name in prompts[0] and name in prompts[1]]:
+        yield f"the judges' prompts: {listed(names)}"
+    for key in ("evaluators", "matchers"):
+        old, new = _names(before.get(key)), _names(after.get(key))
+        if old is not None and new is not None and old != new:
+            added = [f"with {each}" for each in new if each not in old]
+            yield f"the {key}: {listed(added + [f'without {each}' for each in old if each not in new])}"
+    yield from _replaced(_AGENT, before, after)
+    if before.get("agent_config") != after.get("agent_config"):
+        yield "the agent's config"
+    digests = both("agent_digests")
+    contents = [{str(digest) for digest in each.values()} for each in digests]
+    if all(contents) and contents[0] != contents[1]:  # moving the file does not count
+        yield f"the agent's source: {listed(_differing(*digests))}"
+    was, now = (versions.get(_VERSION) for versions in both("versions"))
+    if was and now and was != now:
+        yield f"{_VERSION}: {was} → {now}"
+
+
+def _replaced(titles: Mapping[str, str], before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterator[str]:
+    for key, title in titles.items():
+        old, new = ("none" if each.get(key) is None else each[key] for each in (before, after))
+        if old != new:
+            yield f"{title}: {old} → {new}"
+
+
+def _differing(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[str]:
+    return [key for key in dict.fromkeys((*before, *after)) if before.get(key) != after.get(key)]
+
+
+def _names(records: object) -> list[str] | None:
+    """Return the names of evaluators or matchers in a run.json; None if the key is missing."""
+    if not isinstance(records, list):
+        return None
+    return sorted(str(each.get("name") or each.get("media_type")) for each in map(_mapping, records))
+
+
+def _mapping(value: object) -> Mapping[str, Any]:
+    return value if isinstance(value, Mapping) else {}
+
+
+_MOST_READ: Final = 50
+
+
+def earlier_of(folder: Path | None, record: Mapping[str, Any], config: EvaluationConfig) -> Earlier | None:
+    """Return the name of the previous run and its right questions; None if there is no readable one.
+
+    The previous run is the run's ``baseline`` or, without one, the last finished run before it in the same folder of
+    runs that has all its questions from the same dataset. ``folder`` is None for a run in memory. ``config`` decides
+    whether a sample passes.
+    """
+    try:
+        found = _earlier_run(folder, record)
+        if found is None:
+            return None
+        with recorded_only_here():
+            right = right_questions(run_results(found.path), config, Metrics(config))
+    except (GraphRAGEvalError, OSError):  # a problem of another run must not hide this one
+        return None
+    own = record.get("label")
+    return Earlier(found.label if found.label != own else found.path.resolve().name, right)
+
+
+def _earlier_run(folder: Path | None, record: Mapping[str, Any]) -> StoredRun | None:
+    if (baseline := record.get("baseline")) is not None:
+        path = Path(str(baseline))
+        with suppress(GraphRAGEvalError, OSError):
+            if (known := read_run(path)) is not None:
+                return StoredRun(path, known)
+    if folder is None or not record:
+        return None
+    run = StoredRun(folder, record)
+    if run.started is None or run.shard is not None or run.dataset_digest is None:
+        return None
+    before = [
+        (each.started, each)
+        for each in _next_to(folder)
+        if each.started is not None and each.started < run.started and each.shard is None
+        if is_comparable(each, run) and each.is_finished
+    ]
+    return max(before, key=itemgetter(0))[1] if before else None
+
+
+def _next_to(folder: Path) -> Iterator[StoredRun]:
+    """Yield the runs next to a run's folder, the most recently written first."""
+    this = folder.resolve()
+    files = [file for file in this.parent.glob(f"*/{RUN_FILE}") if file.parent != this]
+    for file in islice(sorted(files, key=lambda file: -file.stat().st_mtime), _MOST_READ):
+        with suppress(GraphRAGEvalError, OSError):  # another run's
+            if (record := read_run(file.parent)) is not None:
+                yield StoredRun(file.parent, record)

@@ -21,8 +21,7 @@ from graphrag_eval_lc.errors import OptionError
 from graphrag_eval_lc.metrics.intervals import mean_interval
 from graphrag_eval_lc.registry.custom_metrics import recorded_only_here
 from graphrag_eval_lc.registry.metrics import AGENT_COST, ELAPSED_SEC, TOTAL_TOKENS, metric_spec
-from graphrag_eval_lc.run_store.baselines import PREVIOUS, Baseline, baseline_of, main_metric
-from graphrag_eval_lc.run_store.run_changes import changes_between
+from graphrag_eval_lc.run_store.baselines import PREVIOUS, Baseline, baseline_of, changes_between, main_metric
 from graphrag_eval_lc.run_store.stored_runs import StoredRun, list_runs
 from graphrag_eval_lc.tables import Table
 from graphrag_eval_lc.tables.plots import plot_trend

@@ -9,8 +9,7 @@ from yaml.representer import Representer, SafeRepresenter
 from graphrag_eval_lc.errors import OptionError
 from graphrag_eval_lc.records import Result, is_error
 from graphrag_eval_lc.registry.metrics import MAIN_METRIC
-from graphrag_eval_lc.tables.notebook_html import never_raising
-from graphrag_eval_lc.tables.notebook_run import run_html
+from graphrag_eval_lc.tables.notebook_html import never_raising, run_html
 from graphrag_eval_lc.tables.plots import plot_scores
 from graphrag_eval_lc.tables.run_tables import questions_table, steps_table
 from graphrag_eval_lc.tables.shown_question import ShownQuestion

@@ -8,7 +8,6 @@ from graphrag_eval_lc.json_values import json_text
 from graphrag_eval_lc.masking import masked_text
 from graphrag_eval_lc.records import is_error
 from graphrag_eval_lc.registry import metric_spec
-from graphrag_eval_lc.tables.fulfilling_steps import fulfilling_steps
 from graphrag_eval_lc.tables.notebook_html import (
     LONGEST_TEXT,
     Cell,
@@ -19,7 +18,7 @@ from graphrag_eval_lc.tables.notebook_html import (
     page_html,
     rows_html,
 )
-from graphrag_eval_lc.tables.run_tables import question_row
+from graphrag_eval_lc.tables.run_tables import fulfilling_steps, question_row
 from graphrag_eval_lc.tables.table import Table, scores
 from graphrag_eval_lc.texts import counted, shortened, visible
 from graphrag_eval_lc.view.samples import repeat_of

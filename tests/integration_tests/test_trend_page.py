@@ -15,7 +15,7 @@ from support.demo_runs import demo_run
 from support.hostile_runs import hostile_run
 
 from graphrag_eval_lc import trend, write_report
-from graphrag_eval_lc.report.trend_page import write_trend
+from graphrag_eval_lc.report.runs import write_trend
 
 pytestmark = pytest.mark.full
 

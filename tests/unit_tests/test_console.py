@@ -19,7 +19,7 @@ from support.terminals import PAYLOADS, commands_in, marked, open_terminal, plai
 from graphrag_eval_lc.benchmark.progress import PlainLines, UnfailingStream
 from graphrag_eval_lc.cli.printing import say
 from graphrag_eval_lc.console import DataConsole, data_text
-from graphrag_eval_lc.report.markdown import md_code, md_text
+from graphrag_eval_lc.report.markdown_summary import md_code, md_text
 
 PACKAGE = Path(__file__).parents[2] / "graphrag_eval_lc"
 

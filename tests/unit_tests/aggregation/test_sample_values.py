@@ -13,7 +13,7 @@ from graphrag_eval_lc.aggregation.sample_values import (
     grading_note,
     uncertainty_texts,
 )
-from graphrag_eval_lc.aggregation.totals import JudgeCosts
+from graphrag_eval_lc.aggregation.statistics import JudgeCosts
 from graphrag_eval_lc.config import EvaluationConfig
 
 

@@ -9,7 +9,7 @@ import jsonschema
 import pytest
 
 from graphrag_eval_lc import load_run, run_benchmark
-from graphrag_eval_lc.report.json_documents import DOCUMENT_SCHEMA_PATHS
+from graphrag_eval_lc.report.machine_files import DOCUMENT_SCHEMA_PATHS
 
 Command = Callable[..., int]
 Output = pytest.CaptureFixture[str]

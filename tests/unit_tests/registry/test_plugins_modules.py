@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from graphrag_eval_lc.registry.modules import loaded_module, module_of, place_of, spec_of
+from graphrag_eval_lc.registry.plugins import loaded_module, module_of, place_of, spec_of
 
 FILE = """
 def make():

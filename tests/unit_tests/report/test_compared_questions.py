@@ -9,8 +9,7 @@ from support.page_data import compared_rows, page_data
 
 from graphrag_eval_lc.compare import RunComparison, compare_runs
 from graphrag_eval_lc.json_values import json_text
-from graphrag_eval_lc.report.compared_questions import TURNS
-from graphrag_eval_lc.report.comparison_page import comparison_html, write_comparison
+from graphrag_eval_lc.report.comparison_page import TURNS, comparison_html, write_comparison
 
 HOSTILE = "</script><script>alert(1)</script> \u202e#?&%"
 

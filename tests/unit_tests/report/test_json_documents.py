@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from graphrag_eval_lc.report.json_documents import DOCUMENT_SCHEMA_PATHS
+from graphrag_eval_lc.report.machine_files import DOCUMENT_SCHEMA_PATHS
 
 
 @pytest.mark.parametrize("name", sorted(DOCUMENT_SCHEMA_PATHS))

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support.markdown_rendering import rendered as shown
 
-from graphrag_eval_lc.report.markdown import Block, fitted, md_code, md_table, md_text
+from graphrag_eval_lc.report.markdown_summary import Block, fitted, md_code, md_table, md_text
 from graphrag_eval_lc.texts import one_line
 
 # All of these mean something somewhere, with letters and digits around them.

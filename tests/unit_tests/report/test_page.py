@@ -19,10 +19,8 @@ from graphrag_eval_lc.report.page import _environment, render_report
 from graphrag_eval_lc.texts import shown_name
 from graphrag_eval_lc.view import RunView, run_view
 from graphrag_eval_lc.view.failures import FailureGroup
-from graphrag_eval_lc.view.headline import Changes, Headline
-from graphrag_eval_lc.view.run_view import GateLine, TemplateLine
-from graphrag_eval_lc.view.scores import ScoreLine, TemplateScore
-from graphrag_eval_lc.view.spent import Extreme, SpentLine
+from graphrag_eval_lc.view.run_view import Changes, GateLine, Headline, TemplateLine
+from graphrag_eval_lc.view.scores import Extreme, ScoreLine, SpentLine, TemplateScore
 
 HOSTILE = "</script><script>alert(1)</script><img src=x onerror=alert(1)>\"'&\u202e"
 SOURCES = list(files("graphrag_eval_lc.report").joinpath("templates").iterdir())

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from graphrag_eval_lc.matching.matchers import StepView
-from graphrag_eval_lc.report.row_table import row_table
+from graphrag_eval_lc.report.steps import row_table
 
 Rows = list[dict[str, Any]]
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from graphrag_eval_lc import run_benchmark, trend, write_report
-from graphrag_eval_lc.report.trend_page import write_trend
+from graphrag_eval_lc.report.runs import write_trend
 
 STEPS = [[{"name": "s", "output": "1"}]]
 DATASET: list[Any] = [

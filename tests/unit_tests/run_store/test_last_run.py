@@ -9,8 +9,8 @@ import pytest
 from support.page_data import page_data
 
 from graphrag_eval_lc import load_run, report_html, run_benchmark, score_responses
-from graphrag_eval_lc.report.json_documents import run_document
 from graphrag_eval_lc.report.junit import write_junit
+from graphrag_eval_lc.report.machine_files import run_document
 from graphrag_eval_lc.report.markdown_summary import summary_text
 
 NAMES = ("a", "b", "c", "d")

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from graphrag_eval_lc.tables.fulfilling_steps import fulfilling_steps, has_same_name, named_step
+from graphrag_eval_lc.tables.run_tables import fulfilling_steps, has_same_name, named_step
 
 
 def step(name: str, identifier: Any = "c", status: str = "success") -> dict[str, Any]:

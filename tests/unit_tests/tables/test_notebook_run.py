@@ -8,7 +8,7 @@ import pytest
 
 from graphrag_eval_lc import BenchmarkRun, compute_aggregates
 from graphrag_eval_lc.tables import Results
-from graphrag_eval_lc.tables.notebook_run import run_html
+from graphrag_eval_lc.tables.notebook_html import run_html
 from graphrag_eval_lc.view import run_view
 from graphrag_eval_lc.view.run_view import GateLine
 

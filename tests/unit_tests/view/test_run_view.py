@@ -11,8 +11,7 @@ from graphrag_eval_lc.config import EvaluationConfig, RepeatsConfig
 from graphrag_eval_lc.registry import MetricSpec
 from graphrag_eval_lc.registry.metrics import RegisteredMetric, metrics_of_users
 from graphrag_eval_lc.view import RunView, run_view
-from graphrag_eval_lc.view.headline import Earlier
-from graphrag_eval_lc.view.run_view import GateLine
+from graphrag_eval_lc.view.run_view import Earlier, GateLine
 from graphrag_eval_lc.view.samples import verdict_of
 
 

@@ -5,8 +5,7 @@ from hypothesis import strategies as st
 
 from graphrag_eval_lc.registry import MetricSpec
 from graphrag_eval_lc.registry.metrics import ANSWER_RELEVANCE, metric_spec
-from graphrag_eval_lc.view.scores import bins_of
-from graphrag_eval_lc.view.spent import percentile
+from graphrag_eval_lc.view.scores import bins_of, percentile
 
 SCORE = MetricSpec(key="score")
 numbers = st.lists(st.floats(-1e6, 1e6), min_size=1, max_size=50)

@@ -4,7 +4,7 @@ from graphrag_eval_lc.aggregation.sample_values import Metrics
 from graphrag_eval_lc.config import EvaluationConfig
 from graphrag_eval_lc.registry.custom_metrics import note_recorded, recorded_only_here
 from graphrag_eval_lc.view.samples import Sample, seen_samples
-from graphrag_eval_lc.view.spent import Extremes, Spent
+from graphrag_eval_lc.view.scores import Extremes, Spent
 
 
 def spent_by(*results: Any) -> Spent:
