@@ -70,7 +70,7 @@ class Aggregator:
         self._labels = labels
         self._template_ids = tuple(map(str, template_ids))
         self._metrics = Metrics(settings)
-        self._totals = Totals(JudgeCosts(settings))
+        self._totals, self._judge_costs = Totals(), JudgeCosts(settings)
         # One entry per result: its question, and whether it failed. The values of metrics are in columns.
         self._questions: list[_Question] = []
         self._failures = bytearray()
@@ -94,7 +94,7 @@ class Aggregator:
         repeat = result.get("repeat")
         if isinstance(repeat, int) and repeat > self._repeats:
             self._repeats = repeat
-        self._totals.add(result)
+        self._totals.add(result, self._judge_costs.of(result))
         if self._labels is not None:
             self._labels.add(result)
         if has_failed and self._settings.aggregates.errors == "exclude":

@@ -92,8 +92,7 @@ class QuestionValues:
 class RunValues:
     """The values of a run's questions; results are added one at a time, and only their values are kept.
 
-    ``config`` names its tools and custom evaluations. ``metrics`` are further keys of results that are metrics; with
-    ``only``, no others are kept, which is faster. ``questions`` has the questions by id, in the order of the results.
+    ``metrics`` reads the values of results. ``questions`` has the questions by id, in the order of the results.
 
     Example:
         >>> values = RunValues()
@@ -103,17 +102,15 @@ class RunValues:
         [1.0, 0.0]
     """
 
-    def __init__(
-        self, config: EvaluationConfig | None = None, metrics: Iterable[str] = (), *, only: bool = False
-    ) -> None:
+    def __init__(self, metrics: Metrics | None = None) -> None:
         self.questions: dict[str, QuestionValues] = {}
-        self._metrics = Metrics(config or EvaluationConfig(), metrics, only=only)
+        self._metrics = metrics or Metrics(EvaluationConfig())
         self._measured: dict[str, None] = {}
         self._sums: defaultdict[str, _Sums] = defaultdict(_Sums)
         self._needs_met: dict[frozenset[Need], frozenset[Need]] = {}
 
     def add(self, result: Sample, values: Values | None = None) -> None:
-        """Add a result, and what ``Metrics.values`` of this configuration returned for it, if that is known."""
+        """Add a result, and what ``metrics.values`` returned for it, if that is known."""
         question_id = str(result["question_id"])
         question = self.questions.get(question_id)
         if question is None:

@@ -297,16 +297,15 @@ class Totals:
     unknown tokens or cost makes the sample unmeasured. Judges that were not called are not missing a cost.
     """
 
-    def __init__(self, judge_costs: JudgeCosts) -> None:
-        self._judge_costs = judge_costs
+    def __init__(self) -> None:
         self._number_of_samples = 0
         self._number_of_failed_attempts = 0
         self._spent = {metric: Column() for metric in _METRICS}
         self._measured = dict.fromkeys(_METRICS, 0)
         self._unmeasured = dict.fromkeys(_METRICS, 0)
 
-    def add(self, sample: Sample) -> None:
-        """Add what a result spent."""
+    def add(self, sample: Sample, judge_costs: Iterable[float | None]) -> None:
+        """Add what a result spent, with what ``JudgeCosts`` found in it."""
         attempts: Sequence[Mapping[str, Any]] = failed_attempts_of(sample) if "failed_attempts" in sample else ()
         self._number_of_samples += 1
         self._number_of_failed_attempts += len(attempts)
@@ -324,7 +323,7 @@ class Totals:
                     asked_no_model = record.get("llm_calls") == [] or _asked_no_model(record, is_attempt=index > 0)
                 if metric not in _MODEL_METRICS or not asked_no_model:
                     unmeasured.add(metric)
-        for cost in self._judge_costs.of(sample):
+        for cost in judge_costs:
             if cost is None:
                 unmeasured.add(JUDGES_COST)
             else:

@@ -8,7 +8,7 @@ from statistics import fmean
 from typing import Any, Final, NamedTuple
 
 from graphrag_eval_lc.aggregation import JudgeCosts, QuestionValues, RunValues
-from graphrag_eval_lc.aggregation.sample_values import counts_of, number
+from graphrag_eval_lc.aggregation.sample_values import Metrics, counts_of, number
 from graphrag_eval_lc.aggregation.statistics import failed_attempts_of
 from graphrag_eval_lc.compare.gate_names import MEAN, Statistic, metric_and_statistic
 from graphrag_eval_lc.compare.metric_comparison import MetricComparison
@@ -69,7 +69,7 @@ class GateValues:
         metrics = list(dict.fromkeys(metric for metric, _ in wanted))
         config = results.config()
         judge_costs = JudgeCosts(config)
-        self.numbers, samples = RunValues(config, metrics), RunValues(config, metrics)
+        self.numbers, samples = (RunValues(Metrics(config, metrics)) for _ in range(2))
         # What each sample spent, including its failed attempts, by metric and question.
         spent = {metric for metric, statistic in wanted if statistic == _SUM and metric_spec(metric).is_spent}
         self._in_all: dict[str, defaultdict[str, list[float]]] = {metric: defaultdict(list) for metric in spent}

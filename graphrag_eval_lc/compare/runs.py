@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from graphrag_eval_lc.aggregation import QuestionValues, RunValues
+from graphrag_eval_lc.aggregation.sample_values import Metrics
 from graphrag_eval_lc.compare.metric_comparison import FEWEST_FOR_A_VERDICT, Pair
 from graphrag_eval_lc.config import ConfigSource, EvaluationConfig, RepeatsConfig, load_config
 from graphrag_eval_lc.errors import ComparisonError, RunFolderError
@@ -93,7 +94,7 @@ class RunResults:
 
     def numbers(self, metrics: Iterable[str] = (), *, only: bool = False) -> RunValues:
         """Return the questions' values in the configuration's metrics and in ``metrics``; with ``only``, in these."""
-        numbers = RunValues(self.config(), metrics, only=only)
+        numbers = RunValues(Metrics(self.config(), metrics, only=only))
         for result in self:
             numbers.add(result)
         return numbers

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator, Mapping
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
-from functools import lru_cache
+from functools import cache, lru_cache
 from typing import Any, Final, Literal
 
 from graphrag_eval_lc.registry.metric_spec import (
@@ -413,6 +413,7 @@ def is_built_in(key: str) -> bool:
     return key in _BUILT_IN or key in _COSTS or key.startswith(tuple(FAMILIES))
 
 
+@cache
 def aggregated_metrics(over: str) -> tuple[MetricSpec, ...]:
     """Return the metrics over ``questions`` or ``steps`` with statistics in aggregates: scores first, then costs.
 

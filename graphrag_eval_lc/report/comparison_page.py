@@ -49,11 +49,6 @@ def write_comparison(comparison: RunComparison, path: str | PathLike[str], gates
     return target
 
 
-def comparison_html(comparison: RunComparison, gates: Sequence[GateResult] = ()) -> str:
-    """Return a comparison as the text of an HTML page, without links to the runs' reports; see ``write_comparison``."""
-    return _page(comparison.view(gates), {})
-
-
 def _page(view: ComparisonView, reports: Mapping[str, str]) -> str:
     compared = ComparedQuestions(view)
     metrics = [(pair.pair.run, pair.main) for pair in view.pairs if pair.main is not None]

@@ -26,7 +26,7 @@ from graphrag_eval_lc.report.reported_run import ReportedRun, part_of, reported_
 from graphrag_eval_lc.texts import one_line, shortened, shown_name, visible
 from graphrag_eval_lc.view.failures import kind_of, why
 from graphrag_eval_lc.view.run_view import RunSummary
-from graphrag_eval_lc.view.samples import Sample, Verdict, repeat_of, seen_samples
+from graphrag_eval_lc.view.samples import Sample, Verdict, seen_samples
 from graphrag_eval_lc.view.scores import passing_sign
 
 # The outcomes of a sample or a question, the worst first. A question has the outcome of its worst sample.
@@ -147,7 +147,7 @@ class _Cases:
         self._left = _MOST_BYTES_OF_TEXTS
 
     def add(self, sample: Sample, verdict: Verdict) -> None:
-        result, identifier = sample.result, str(sample.result["question_id"])
+        result, identifier = sample.result, sample.question_id
         case = self.by_id.setdefault(identifier, _Case(sample.template_id, shown_name(identifier)))
         case.seconds += max(0.0, number(result.get(ELAPSED_SEC)) or 0.0)
         is_passing = PASSED if verdict.state == "right" else FAILURE
@@ -157,7 +157,7 @@ class _Cases:
         self._left -= len(text.encode("utf-8"))
         kind = kind_of(result.get("error")) if state == ERROR else self._config.metric
         message = one_line(self._message(state, verdict, reason), _MESSAGE)
-        case.samples.append(_Kept(state, repeat_of(result), message, kind, text if self._left >= 0 else _LEFT_OUT))
+        case.samples.append(_Kept(state, sample.repeat, message, kind, text if self._left >= 0 else _LEFT_OUT))
 
     def _message(self, state: int, verdict: Verdict, reason: str) -> str:
         metric = self._config.metric
@@ -206,8 +206,8 @@ def _gate_case(gate: GateResult) -> _Case:
 
 def _added(cases: _Cases, run: ReportedRun) -> dict[str, str]:
     """Add a run's samples to the cases, and return the properties of the suite."""
-    seen = RunSummary(run.config, run.more_metrics, most_failures=0)
-    for sample in seen_samples(run.results, run.metrics()):
+    seen = RunSummary(run.config, run.metrics(), most_failures=0)
+    for sample in seen_samples(run.results, seen.metrics):
         verdict, _ = seen.add(sample)
         cases.add(sample, verdict)
     view, record = seen.view(earlier=run.earlier()), run.record

@@ -15,7 +15,7 @@ from graphrag_eval_lc.config import EvaluationConfig
 from graphrag_eval_lc.json_values import json_bytes
 from graphrag_eval_lc.matching.outputs import UnreadableOutput
 from graphrag_eval_lc.matching.rows.row_steps import step_results
-from graphrag_eval_lc.registry.metric_spec import cost_key, error_key, reason_key
+from graphrag_eval_lc.registry.metric_spec import MetricSpec, cost_key, error_key, reason_key
 from graphrag_eval_lc.registry.metrics import (
     ANSWER_F1,
     ANSWER_VALUES,
@@ -63,7 +63,7 @@ class IndexRows:
 
     def add(self, sample: Sample, steps: SampleSteps, chunk: int, verdict: Verdict, failure: Failure | None) -> None:
         """Add a sample whose detail is in the chunk with this number, and its failure if it is not right."""
-        self.keys.setdefault(str(sample.result.get("question_id")), []).append(sample.key)
+        self.keys.setdefault(sample.question_id, []).append(sample.key)
         for reference in steps.references if len(self.prefixes) < _MOST_PREFIXES else ():
             args = reference.step.get("args")
             query = args.get("query") if isinstance(args, Mapping) else args
@@ -112,32 +112,32 @@ class MeasuredKeys:
         self.metrics = metrics
         self._evaluations = {key: each.name for each in config.custom_evaluations or () for key in each.outputs}
         self._names: tuple[str, ...] = ()
-        self._keys: list[_Measure] = []
-        self._places: dict[str, list[int]] = {}  # by a key of results, the metrics that it belongs to
+        self._known: dict[str, _Measure] = {}  # of metrics that some result has
+        self._places: dict[str, list[tuple[int, str]]] = {}  # by a key of results, the metrics that it belongs to
 
     def of(self, result: Mapping[str, Any]) -> Iterator[_Measure]:
         """Yield each metric in a result; metrics of spending are left out."""
         if (names := self.metrics.names()) != self._names:
-            self._names = names
-            specs = ((name, metric_spec(name)) for name in dict.fromkeys((STEPS_SCORE, *names)))
-            self._keys = [
-                _Measure(
+            self._names, self._places, self._known = names, {}, {}
+            for place in enumerate(dict.fromkeys((STEPS_SCORE, *names))):
+                if not (spec := metric_spec(place[1])).is_spent:
+                    for key in {spec.key, self._error_key(spec)}:
+                        self._places.setdefault(key, []).append(place)
+        for _, name in sorted({place for key in self._places.keys() & result.keys() for place in self._places[key]}):
+            if name not in self._known:
+                spec, display = metric_spec(name), score_display(name)
+                self._known[name] = _Measure(
                     name,
-                    spec.error_key or error_key(self._evaluations.get(name, name)),
+                    self._error_key(spec),
                     reason_key(name),
                     spec.cost_key or cost_key(self._evaluations.get(name, name)),
                     # As far as the detail's own table cannot know it.
-                    {key: text for key, text in score_display(name).items() if key in ("unit", "note")},
+                    {key: text for key, text in display.items() if key in ("unit", "note")},
                 )
-                for name, spec in specs
-                if not spec.is_spent
-            ]
-            self._places = {}
-            for place, measure in enumerate(self._keys):
-                for key in {measure.metric, measure.error_key}:
-                    self._places.setdefault(key, []).append(place)
-        places = {place for key in self._places.keys() & result.keys() for place in self._places[key]}
-        return map(self._keys.__getitem__, sorted(places))
+            yield self._known[name]
+
+    def _error_key(self, spec: MetricSpec) -> str:
+        return spec.error_key or error_key(self._evaluations.get(spec.key, spec.key))
 
 
 _TEXTS: Final = ("error", "reference_answer", "actual_answer")

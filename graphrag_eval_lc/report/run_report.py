@@ -153,7 +153,7 @@ def report_data(run: ReportedRun) -> dict[str, Any]:
     """
     config, metrics = run.config, run.metrics()
     names = part_of(run.record, "dataset").get("step_names")  # of the whole dataset; the results may have only some
-    seen = RunSummary(config, run.more_metrics, most_failures=0)
+    seen = RunSummary(config, metrics, most_failures=0)
     funnel, matrix, views = Funnel(), Matrix(), step_views(config)
     functions = part_of(run.record, "judges").get("functions") or ()
     problems = Problems(config, functions, map(str, names) if isinstance(names, list) else ())

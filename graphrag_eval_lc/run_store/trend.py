@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from graphrag_eval_lc.aggregation import RunValues
 from graphrag_eval_lc.aggregation.question_values import ScoreValues, score_values
+from graphrag_eval_lc.aggregation.sample_values import Metrics
 from graphrag_eval_lc.compare.comparison_view import verdict_word
 from graphrag_eval_lc.compare.metric_comparison import MetricComparison
 from graphrag_eval_lc.compare.metric_tests import MetricValues, compared_metrics
@@ -249,7 +250,7 @@ class _ReadRuns:
         known = [self._known.get(run.path) or self._read(run) for run in runs]
         if len(known) == 1:
             return known[0]
-        pooled = RunValues(known[0].results.config(), (*self.metrics, *SPENT), only=True)
+        pooled = RunValues(Metrics(known[0].results.config(), (*self.metrics, *SPENT), only=True))
         for each in known:
             pooled.add_all(each.numbers)
         return NamedRun("", known[0].results, pooled)
@@ -261,7 +262,7 @@ class _ReadRuns:
 
     def _read(self, run: StoredRun) -> NamedRun:
         results = run_results(run.path)
-        numbers = RunValues(results.config(), (*self.metrics, *SPENT), only=True)
+        numbers = RunValues(Metrics(results.config(), (*self.metrics, *SPENT), only=True))
         for result in results:
             template_id = str(result.get("template_id"))
             self.templates[template_id] = None

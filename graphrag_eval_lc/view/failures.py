@@ -16,7 +16,7 @@ from graphrag_eval_lc.records import NO_RESPONSE
 from graphrag_eval_lc.registry.metric_spec import reason_key
 from graphrag_eval_lc.registry.metrics import STEPS_SCORE, metric_spec
 from graphrag_eval_lc.texts import one_line
-from graphrag_eval_lc.view.samples import FAILED, Sample, State, Verdict, repeat_of
+from graphrag_eval_lc.view.samples import FAILED, Sample, State, Verdict
 
 QUESTION_LENGTH, REASON_LENGTH = 160, 300
 _KIND: Final = 100
@@ -319,8 +319,8 @@ class Failures:
         )
         failure = Failure(
             key=sample.key,
-            question_id=str(result.get("question_id")),
-            repeat=repeat_of(result),
+            question_id=sample.question_id,
+            repeat=sample.repeat,
             template_id=sample.template_id,
             question=one_line(result.get("question_text", ""), QUESTION_LENGTH),
             state=verdict.state,

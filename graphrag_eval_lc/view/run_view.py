@@ -1,6 +1,6 @@
 """One view of a run: the headline, numbers and reasons that terminal, notebook, Markdown, JUnit, JSON and HTML show."""
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
@@ -8,8 +8,8 @@ from typing import Any, Final
 from graphrag_eval_lc.aggregation import RunValues
 from graphrag_eval_lc.aggregation.aggregator import CALIBRATED, calibrated_note
 from graphrag_eval_lc.aggregation.sample_values import Metrics, counts_of, grading_note, number, uncertainty_texts
-from graphrag_eval_lc.aggregation.statistics import StepCounts
-from graphrag_eval_lc.config import EvaluationConfig
+from graphrag_eval_lc.aggregation.statistics import StepCounts, repeats_summary, shown_chances
+from graphrag_eval_lc.config import EvaluationConfig, RepeatsConfig
 from graphrag_eval_lc.judges.certificates import certificate_note
 from graphrag_eval_lc.prices import dollars
 from graphrag_eval_lc.records import NO_RESPONSE
@@ -18,6 +18,7 @@ from graphrag_eval_lc.registry.metrics import (
     ANSWER_F1,
     ELAPSED_SEC,
     JUDGES_COST,
+    NUMBER_OF_QUESTIONS,
     OUTPUTS_CUT,
     RETRIEVAL_MISSING,
     STEPS_SCORE,
@@ -31,11 +32,11 @@ from graphrag_eval_lc.view.samples import Sample, State, Verdict, seen_samples, 
 from graphrag_eval_lc.view.scores import (
     Extreme,
     Extremes,
-    Repeats,
     ScoreLine,
     Spent,
     SpentLine,
     TemplateScore,
+    passing_sign,
     score_lines,
     score_note,
     shown_scores,
@@ -251,8 +252,9 @@ def run_view(
 
     ``metrics`` are those that the configuration does not name, ``judges`` is what run.json says of the judges.
     """
-    seen = RunSummary(config or EvaluationConfig(), metrics, most_failures=most_failures)
-    for sample in seen_samples(results, Metrics(seen.config, metrics)):
+    config = config or EvaluationConfig()
+    seen = RunSummary(config, Metrics(config, metrics), most_failures=most_failures)
+    for sample in seen_samples(results, seen.metrics):
         seen.add(sample)
     return seen.view(gates, earlier, judges)
 
@@ -269,8 +271,7 @@ def right_questions(
 
 def _note_right(right: dict[str, bool], sample: Sample, verdict: Verdict) -> None:
     if verdict.state != "unscored":
-        key = str(sample.result.get("question_id"))
-        right[key] = right.get(key, True) and verdict.state == "right"
+        right[sample.question_id] = right.get(sample.question_id, True) and verdict.state == "right"
 
 
 @dataclass(slots=True)
@@ -286,29 +287,32 @@ class _Template:
 class RunSummary:
     """Adds up samples, one at a time, to the view of a run; it keeps numbers, not results."""
 
-    def __init__(
-        self, config: EvaluationConfig, metrics: Sequence[str] = (), *, most_failures: int = MOST_FAILURES
-    ) -> None:
-        self.config = config
-        self._numbers = RunValues(config, metrics)
+    def __init__(self, config: EvaluationConfig, metrics: Metrics, *, most_failures: int = MOST_FAILURES) -> None:
+        self.config, self.metrics = config, metrics
+        self._numbers = RunValues(metrics)
         self._failures = Failures(most_failures)
-        self._spent, self._extremes, self._repeats = Spent(config), Extremes(), Repeats(config.repeats)
+        self._spent, self._extremes = Spent(config), Extremes()
+        self._repeats = 1
+        self._outcomes: defaultdict[str, list[bool | None]] = defaultdict(list)  # whether samples passed, by question
         self._states = Counter[State]()
         self._right: dict[str, bool] = {}
         self._uncertain = Counter[str]()
-        self._templates: dict[str, _Template] = {}
+        self._templates: defaultdict[str, _Template] = defaultdict(_Template)
 
     def add(self, sample: Sample) -> tuple[Verdict, Failure | None]:
         """Add a sample; return its verdict, and its failure if it is not right."""
         result = sample.result
         self._numbers.add(result, sample.values)
-        for part in (self._spent, self._extremes, self._repeats):
+        for part in (self._spent, self._extremes):
             part.add(sample)
         verdict = verdict_of(sample, self.config.repeats)
         self._states[verdict.state] += 1
+        self._repeats = max(self._repeats, sample.repeat)
+        is_measured = sample.has_failed or verdict.metric == self.config.repeats.metric
+        self._outcomes[sample.question_id].append(verdict.state == "right" if is_measured else None)
         _note_right(self._right, sample, verdict)
         self._uncertain.update(dict(counts_of(result)))
-        template = self._templates.setdefault(str(result.get("template_id")), _Template())
+        template = self._templates[str(result.get("template_id"))]
         template.samples += 1
         template.errors += sample.has_failed
         template.right += verdict.state == "right"
@@ -332,6 +336,7 @@ class RunSummary:
         steps = next((line for line in scores if line.metric == STEPS_SCORE), None)
         main = next((line for line in scores if not line.is_part), None)
         spent = self._spent.lines()
+        chances, chances_note = _chances(self._outcomes, self._repeats, self.config.repeats)
         notes = (certificate_note(judges), calibrated_note((judges or {}).get(CALIBRATED, {})))
         return RunView(
             headline=self._headline(main, spent, changes),
@@ -343,8 +348,8 @@ class RunSummary:
             spent=spent,
             spent_note=self._spent.note(),
             totals=self._spent.totals(),
-            chances=self._repeats.chances(),
-            chances_note=self._repeats.note(),
+            chances=chances,
+            chances_note=chances_note,
             slowest=self._extremes.slowest(),
             most_expensive=self._extremes.most_expensive(),
             notes=tuple(
@@ -367,7 +372,7 @@ class RunSummary:
         return Headline(
             questions=len(self._numbers.questions),
             samples=self._states.total(),
-            repeats=self._repeats.count,
+            repeats=self._repeats,
             templates=len(self._templates),
             states=dict(self._states),
             main=main,
@@ -406,3 +411,19 @@ class RunSummary:
             return -score.mean if metric_spec(main.metric).lower_is_better else score.mean
 
         return tuple(sorted(lines, key=worth))
+
+
+def _chances(
+    outcomes: Mapping[str, Sequence[bool | None]], count: int, passing: RepeatsConfig
+) -> tuple[tuple[tuple[str, float], ...], str]:
+    """Return pass@1, pass@k and pass^k for the largest k that all questions allow, and a note; empty without repeats.
+
+    The note says what passing means, and how many questions are left out.
+    """
+    if count == 1:
+        return (), ""
+    summary = repeats_summary(outcomes, count, {}, passing)
+    unmeasured = summary["number_of_unmeasured_questions"]
+    without = f"; {unmeasured:,} of {summary[NUMBER_OF_QUESTIONS]:,} questions were not measured" if unmeasured else ""
+    note = f"passed: {passing.metric} {passing_sign(passing.metric)} {passing.threshold:g}{without}"
+    return tuple(shown_chances(summary)), note

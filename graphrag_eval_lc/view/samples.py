@@ -31,6 +31,8 @@ class Sample:
     """A result, and what several parts of a view need of it."""
 
     key: str  # its question's id, with the repeat from the second on; unique in the run
+    question_id: str
+    repeat: int
     template_id: str  # as it is shown
     result: Mapping[str, Any]
     values: Mapping[str, Sequence[float]]  # by metric, several for metrics of steps; what it counts as, if it failed
@@ -60,11 +62,14 @@ def seen_samples(results: Iterable[Mapping[str, Any]], metrics: Metrics) -> Iter
     taken: set[str] = set()
     shown: dict[str, str | None] = {}  # the names of scores
     for result in results:
-        values = metrics.values(result)
+        has_failed = is_error(result)
+        values = metrics.values(result, has_failed=has_failed)
         for metric in values.keys() - shown.keys():
             shown[metric] = None if metric_spec(metric).is_spent else shown_name(metric)
         yield Sample(
             key=sample_key(result, taken),
+            question_id=str(result.get("question_id")),
+            repeat=repeat_of(result),
             template_id=shown_name(result.get("template_id")),
             result=result,
             values=values,
@@ -73,7 +78,7 @@ def seen_samples(results: Iterable[Mapping[str, Any]], metrics: Metrics) -> Iter
                 for metric, of_metric in values.items()
                 if (name := shown[metric]) is not None
             },
-            has_failed=is_error(result),
+            has_failed=has_failed,
         )
 
 

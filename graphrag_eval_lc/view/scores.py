@@ -10,7 +10,7 @@ from typing import Any
 from graphrag_eval_lc.aggregation import JudgeCosts, RunValues
 from graphrag_eval_lc.aggregation.question_values import ScoreMean, ScoreValues, mean_of, score_values
 from graphrag_eval_lc.aggregation.sample_values import number
-from graphrag_eval_lc.aggregation.statistics import Totals, failed_attempts_of, passes, repeats_summary, shown_chances
+from graphrag_eval_lc.aggregation.statistics import Totals, failed_attempts_of
 from graphrag_eval_lc.config import EvaluationConfig, RepeatsConfig
 from graphrag_eval_lc.errors import MissingExtraError
 from graphrag_eval_lc.metrics.intervals import mean_interval, percentile
@@ -21,15 +21,13 @@ from graphrag_eval_lc.registry.metrics import (
     JUDGES,
     JUDGES_COST,
     MAIN_METRIC,
-    NUMBER_OF_QUESTIONS,
-    UPPER_BOUNDS,
     metric_spec,
     metrics_of_records,
     metrics_of_users,
 )
 from graphrag_eval_lc.texts import counted, one_line, shown_name
 from graphrag_eval_lc.view.failures import QUESTION_LENGTH
-from graphrag_eval_lc.view.samples import Sample, deciding_scores, repeat_of
+from graphrag_eval_lc.view.samples import Sample, deciding_scores
 
 _JUDGES = [judge.key for judge in JUDGES]
 NUMBER_OF_BINS = 10
@@ -144,45 +142,6 @@ def bins_of(values: Sequence[float], low: float, high: float) -> list[int]:
     return counts
 
 
-class Repeats:
-    """The chances that repeated questions pass, as the aggregates have them."""
-
-    def __init__(self, config: RepeatsConfig) -> None:
-        self._config = config
-        self.count = 1
-        self._outcomes: dict[str, list[bool | None]] = {}
-
-    def add(self, sample: Sample) -> None:
-        """Add a sample."""
-        self.count = max(self.count, repeat_of(sample.result))
-        metric = self._config.metric
-        values = sample.values.get(metric) or sample.values.get(UPPER_BOUNDS.get(metric) or "")
-        outcome: bool | None = None
-        if sample.has_failed:
-            outcome = False
-        elif values:
-            is_lower_better = metric_spec(metric).lower_is_better
-            outcome = passes(fmean(values), self._config.threshold, lower_is_better=is_lower_better)
-        self._outcomes.setdefault(str(sample.result["question_id"]), []).append(outcome)
-
-    def chances(self) -> tuple[tuple[str, float], ...]:
-        """Return pass@1, and pass@k and pass^k for the largest k that all questions allow; empty without repeats."""
-        return tuple(shown_chances(self._summary()))
-
-    def note(self) -> str:
-        """Say what passing means, and how many questions are left out; empty without repeats."""
-        summary = self._summary()
-        if not summary:
-            return ""
-        unmeasured = summary["number_of_unmeasured_questions"]
-        without = f"; {unmeasured:,} of {summary[NUMBER_OF_QUESTIONS]:,} questions were not measured"
-        passing = f"{self._config.metric} {passing_sign(self._config.metric)} {self._config.threshold:g}"
-        return f"passed: {passing}{without if unmeasured else ''}"
-
-    def _summary(self) -> dict[str, Any]:
-        return {} if self.count == 1 else repeats_summary(self._outcomes, self.count, {}, self._config)
-
-
 def passing_sign(metric: str) -> str:
     """Return how a metric compares with the threshold if a sample passed."""
     return "≤" if metric_spec(metric).lower_is_better else "≥"
@@ -231,19 +190,19 @@ class Spent:
 
     def __init__(self, config: EvaluationConfig) -> None:
         self._judge_costs = JudgeCosts(config)
-        self._totals = Totals(self._judge_costs)
+        self._totals = Totals()
         self._shown = {spec.key: spec for spec in _shown()}
         self._values = {metric: array("d") for metric in self._shown}
         self._of_templates: dict[str, dict[str, array[float]]] = {}
 
     def add(self, sample: Sample) -> None:
         """Add a sample."""
-        result = sample.result
-        self._totals.add(result)
+        result, judge_costs = sample.result, self._judge_costs.of(sample.result)
+        self._totals.add(result, judge_costs)
         of_template = self._of_templates.setdefault(str(result.get("template_id")), {})
         given = ((metric, number(result[metric])) for metric in self._shown.keys() & result.keys())
         values = {metric: value for metric, value in given if value is not None}
-        if judged := [cost for cost in self._judge_costs.of(result) if cost is not None]:
+        if judged := [cost for cost in judge_costs if cost is not None]:
             values[JUDGES_COST] = sum(judged)
         for metric, value in values.items():
             self._values[metric].append(value)
@@ -331,7 +290,7 @@ class Extremes:
         for unit, value in values.items():
             if value is None or value <= self._least[unit]:
                 continue
-            kept, question = self._kept[unit], str(sample.result.get("question_id"))
+            kept, question = self._kept[unit], sample.question_id
             known = kept.get(question)
             if known is None or value > known.value:
                 text = one_line(sample.result.get("question_text", ""), QUESTION_LENGTH)

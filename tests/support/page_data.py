@@ -1,12 +1,24 @@
-"""What the scripts of a page read from it: the JSON in it, unpacked."""
+"""The page of a comparison, and what the scripts of a page read from it: the JSON in it, unpacked."""
 
 import base64
 import gzip
 import json
 import re
+from collections.abc import Sequence
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
+from graphrag_eval_lc.compare import GateResult, RunComparison
+from graphrag_eval_lc.report.comparison_page import write_comparison
+
 _DATA = re.compile(r'<script type="(application/json|text/plain)" id="([^"]+)">(.*?)</script>', re.DOTALL)
+
+
+def comparison_html(comparison: RunComparison, gates: Sequence[GateResult] = ()) -> str:
+    """Return the page that is written of a comparison."""
+    with TemporaryDirectory() as folder:
+        return write_comparison(comparison, Path(folder, "page.html"), gates).read_text(encoding="utf-8")
 
 
 def page_data(html: str) -> dict[str, Any]:

@@ -8,12 +8,13 @@ from hypothesis import strategies as st
 
 from graphrag_eval_lc.aggregation import RunValues
 from graphrag_eval_lc.aggregation.question_values import ScoreMean, ScoreValues, mean_text, score_values
+from graphrag_eval_lc.aggregation.sample_values import Metrics
 from graphrag_eval_lc.config import EvaluationConfig
 from graphrag_eval_lc.registry import MetricSpec, metric_spec
 
 
 def values_of(*results: dict[str, Any], metrics: tuple[str, ...] = ()) -> RunValues:
-    values = RunValues(metrics=metrics)
+    values = RunValues(Metrics(EvaluationConfig(), metrics))
     for result in results:
         values.add({"template_id": "t", "question_id": "q", "status": "success", **result})
     return values
@@ -85,7 +86,7 @@ def test_outputs_of_evaluations_are_metrics_and_other_keys_only_on_demand() -> N
         }
     )
     result = {"template_id": "t", "question_id": "q", "polite": True, "tone_cost": 0.1, "own": 2, "level": 3}
-    values = RunValues(config)
+    values = RunValues(Metrics(config))
     values.add({**result, "custom_metrics": ["own"]})
     assert values.measured() == ["polite", "tone_cost", "own"]
     assert [metric_spec(metric).is_spent for metric in values.measured()] == [False, True, False]
@@ -99,7 +100,7 @@ def test_only_some_metrics_have_the_values_that_they_have_among_all(wanted: tupl
     steps = [{"name": "retrieval", "retrieval_utilization": 0.5, "retrieval_ids_recall": 1.0}]
     result = {"template_id": "t", "question_id": "q", "custom_metrics": ["own"], "own": 2, "answer_f1": 1.0}
     result |= {"actual_steps": steps, "retrieval_missing": 1, "steps_score": 0.5, "elapsed_sec": 3.0}
-    every, some = RunValues(metrics=wanted), RunValues(metrics=wanted, only=True)
+    every, some = (RunValues(Metrics(EvaluationConfig(), wanted, only=only)) for only in (False, True))
     for values in (every, some):
         values.add(result)
         values.add({**result, "repeat": 2, "error": "away"})

@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 from matplotlib.figure import Figure
+from support.page_data import comparison_html
 
 from graphrag_eval_lc import compare_runs, register_metric, run_evaluation
 from graphrag_eval_lc.compare import MetricComparison, RunComparison, read_gates
 from graphrag_eval_lc.errors import OptionError
 from graphrag_eval_lc.registry import MetricSpec, metrics
-from graphrag_eval_lc.report.comparison_page import comparison_html
 from graphrag_eval_lc.tables import Results
 from graphrag_eval_lc.tables.plots import plot_scores, plot_templates
 

@@ -3,7 +3,7 @@
 from typing import Any
 
 import pytest
-from support.page_data import compared_rows
+from support.page_data import compared_rows, comparison_html
 from support.uncertain_steps import results_of
 
 from graphrag_eval_lc import compare_runs
@@ -11,7 +11,6 @@ from graphrag_eval_lc.cli.compare import print_comparison
 from graphrag_eval_lc.compare import gate_results
 from graphrag_eval_lc.compare.run_comparison import RunComparison
 from graphrag_eval_lc.errors import OptionError
-from graphrag_eval_lc.report.comparison_page import comparison_html
 
 
 def compared(metrics: list[str] | None = None, **outputs: tuple[str, str]) -> RunComparison:

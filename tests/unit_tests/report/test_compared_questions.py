@@ -5,11 +5,11 @@ from typing import Any
 from urllib.parse import unquote
 
 import pytest
-from support.page_data import compared_rows, page_data
+from support.page_data import compared_rows, comparison_html, page_data
 
 from graphrag_eval_lc.compare import RunComparison, compare_runs
 from graphrag_eval_lc.json_values import json_text
-from graphrag_eval_lc.report.comparison_page import TURNS, comparison_html, write_comparison
+from graphrag_eval_lc.report.comparison_page import TURNS, write_comparison
 
 HOSTILE = "</script><script>alert(1)</script> \u202e#?&%"
 
@@ -160,11 +160,6 @@ def test_links_do_not_depend_on_the_current_folder(tmp_path: Path, monkeypatch: 
     monkeypatch.chdir(tmp_path / "runs")
     html = write_comparison(compare_runs("a", "b"), "../out/page.html").read_text(encoding="utf-8")
     assert page_data(html)["lists"]["reports"] == {"A": "../runs/a/report.html", "B": "../runs/b/report.html"}
-
-
-def test_the_text_of_a_page_has_no_links_as_it_has_no_place(tmp_path: Path) -> None:
-    runs = [folder_of(tmp_path / name, run(q=score)) for name, score in (("a", 1.0), ("b", 0.0))]
-    assert page_data(comparison_html(compare_runs(*runs)))["lists"]["reports"] == {}
 
 
 def test_a_question_that_a_run_does_not_have_is_not_linked_there() -> None:

@@ -2,10 +2,10 @@ from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
 
-from support.page_data import compared_rows
+from support.page_data import compared_rows, comparison_html
 
 from graphrag_eval_lc.compare import compare_runs
-from graphrag_eval_lc.report.comparison_page import comparison_html, write_comparison
+from graphrag_eval_lc.report.comparison_page import write_comparison
 
 HOSTILE = "</script><script>alert(1)</script><img src=x onerror=alert(1)>\u202e"
 

@@ -1,18 +1,13 @@
 from typing import Any
 
 import pytest
-from support.report_samples import sample
+from support.report_samples import result
 
-from graphrag_eval_lc.config import EvaluationConfig
-from graphrag_eval_lc.view.scores import Repeats
+from graphrag_eval_lc.view import RunView, run_view
 
 
-def repeats_of(*results: dict[str, Any]) -> Repeats:
-    config = EvaluationConfig()
-    repeats = Repeats(config.repeats)
-    for result in results:
-        repeats.add(sample(**result))
-    return repeats
+def repeats_of(*results: dict[str, Any]) -> RunView:
+    return run_view([result(**each) for each in results])
 
 
 def test_pass_at_k_and_pass_hat_k_are_those_of_the_aggregates() -> None:
@@ -23,18 +18,18 @@ def test_pass_at_k_and_pass_hat_k_are_those_of_the_aggregates() -> None:
         for repeat, score in enumerate(of_question, start=1)
     ]
     repeats = repeats_of(*results)
-    assert repeats.chances() == (
+    assert repeats.chances == (
         ("pass@1", 0.75),
         ("pass@2", 1.0),
         ("pass^2", 0.5),
     )
-    assert repeats.note() == "passed: steps_score ≥ 1"
+    assert repeats.chances_note == "passed: steps_score ≥ 1"
 
 
 @pytest.mark.parametrize("count", [1, 2])
 def test_questions_asked_once_have_no_such_numbers(count: int) -> None:
     repeats = repeats_of(*({"question_id": str(at), "steps_score": 1.0} for at in range(count)))
-    assert (repeats.chances(), repeats.note()) == ((), "")
+    assert (repeats.chances, repeats.chances_note) == ((), "")
 
 
 def test_a_failed_sample_did_not_pass_and_an_unmeasured_question_is_left_out() -> None:
@@ -43,9 +38,9 @@ def test_a_failed_sample_did_not_pass_and_an_unmeasured_question_is_left_out() -
         {"question_id": "a", "repeat": 2, "error": "away"},
         {"question_id": "b", "steps_score": None},
     )
-    assert repeats.chances() == (
+    assert repeats.chances == (
         ("pass@1", 0.5),
         ("pass@2", 1.0),
         ("pass^2", 0.0),
     )
-    assert repeats.note() == "passed: steps_score ≥ 1; 1 of 2 questions were not measured"
+    assert repeats.chances_note == "passed: steps_score ≥ 1; 1 of 2 questions were not measured"

@@ -61,7 +61,8 @@ def test_what_users_measured_as_spent_is_shown_by_the_record_alone() -> None:
 def extremes_of(*results: Any) -> Extremes:
     extremes = Extremes()
     for at, result in enumerate(results):
-        extremes.add(Sample(f"k{at}", "t", {"question_id": f"q{at}", **result}, {}, {}, False))
+        known = {"question_id": f"q{at}", **result}
+        extremes.add(Sample(f"k{at}", known["question_id"], 1, "t", known, {}, {}, False))
     return extremes
 
 
