@@ -1,5 +1,6 @@
 """What all tests share: the folder of conformance data, where there is one, and how properties are tried."""
 
+import gc
 import os
 import re
 import signal
@@ -43,8 +44,15 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
     return True if has_none else None
 
 
+def pytest_make_parametrize_id(val: object) -> str | None:
+    """Shorten what long values make of the names of tests."""
+    text = val.decode("latin-1") if isinstance(val, bytes) else str(val) if isinstance(val, str | int) else ""
+    return f"{text[:60]}..." if len(text) > 63 else None
+
+
 def pytest_collection_finish() -> None:
     """Keep the bytecode of libraries alone: tests replace agents within the second by which it is told to be old."""
+    gc.freeze()  # what is imported and collected stays, and looking through it again and again takes long
     sys.dont_write_bytecode = True
     os.environ["PYTHONDONTWRITEBYTECODE"] = "1"
 

@@ -69,16 +69,8 @@ def test_runs_questions_and_comparisons_show_tables(name: str) -> None:
     assert any(output.get("data", {}).get("text/html", "").startswith(OURS) for output in outputs)
 
 
-DAILY_NOTEBOOKS = ("01_capture",)
-
-
-@pytest.mark.parametrize(
-    "path",
-    [
-        pytest.param(path, marks=[] if path.stem in DAILY_NOTEBOOKS else pytest.mark.full, id=path.stem)
-        for path in NOTEBOOKS
-    ],
-)
+@pytest.mark.full
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
 def test_notebook_runs_and_its_committed_outputs_are_fresh(
     path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

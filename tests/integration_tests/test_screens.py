@@ -3,15 +3,27 @@
 GRAPHRAG_EVAL_LC_WRITE_SCREENS=1 writes them again.
 """
 
+import json
 import os
 import re
 from pathlib import Path
 
-import pytest
 from support.terminals import on_terminal, plain
 
 _SCREENS = Path(__file__).parents[1] / "goldens" / "screens"
-_MAIN = "from graphrag_eval_lc.cli import main; main()"
+# One process for all screens: most of the time of each would go into imports.
+_MAIN = """
+import fcntl, json, struct, sys, termios
+from graphrag_eval_lc.cli import main
+for columns, arguments in json.loads(sys.argv[1]):
+    fcntl.ioctl(1, termios.TIOCSWINSZ, struct.pack("HHHH", 50, columns, 0, 0))
+    print("NEXT SCREEN", flush=True)
+    sys.argv = ["graphrag-eval-lc", *arguments]
+    try:
+        main()
+    except SystemExit as ended:
+        assert not ended.code, ended.code
+"""
 _AGENT = """
 from langchain_core.tools import tool
 
@@ -54,27 +66,36 @@ def dataset() -> str:
     return "\n".join(lines)
 
 
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return a folder with an agent and a dataset."""
-    made = tmp_path_factory.mktemp("screens")
-    (made / "my_agent.py").write_text(_AGENT)
-    (made / "questions.yaml").write_text(dataset())
-    return made
-
-
-@pytest.mark.parametrize("columns", [80, 120])
-def test_screens_are_the_golden_ones(folder: Path, columns: int) -> None:
-    run = ("run", "questions.yaml", "-a", "my_agent.py:answer", "--max-retries", "0")
-    commands = {
-        "demo": ("demo", "-o", f"runs{columns}/demo", "--worst", "2"),
-        "run": (*run, "-o", f"runs{columns}/a_run_with_a_name_that_is_longer_than_its_column", "--label", "first"),
-        "runs": ("runs", f"runs{columns}"),
+def commands(columns: int) -> dict[str, list[str]]:
+    """Return the command of each screen."""
+    folder = f"runs{columns}/a_run_with_a_name_that_is_longer_than_its_column"
+    return {
+        "demo": ["demo", "-o", f"runs{columns}/demo", "--worst", "2"],
+        "run": [
+            "run",
+            "questions.yaml",
+            "-a",
+            "my_agent.py:answer",
+            "--max-retries",
+            "0",
+            "--label",
+            "first",
+            "-o",
+            folder,
+        ],
+        "runs": ["runs", f"runs{columns}"],
     }
-    for name, arguments in commands.items():
-        code, written = on_terminal(["-c", _MAIN, *arguments], folder, columns=columns)
-        assert code == 0, written
-        screen = plain(written)
+
+
+def test_screens_are_the_golden_ones(tmp_path: Path) -> None:
+    (tmp_path / "my_agent.py").write_text(_AGENT)
+    (tmp_path / "questions.yaml").write_text(dataset())
+    screens = [(columns, name, arguments) for columns in (80, 120) for name, arguments in commands(columns).items()]
+    asked = json.dumps([(columns, arguments) for columns, _, arguments in screens])
+    code, written = on_terminal(["-c", _MAIN, asked], tmp_path)
+    assert code == 0, written
+    _, *texts = plain(written).split("NEXT SCREEN\n")
+    for (columns, name, _), screen in zip(screens, texts, strict=True):
         screen = screen[_HEADLINE.search(screen).start() :] if name != "runs" else screen  # type: ignore[union-attr]
         screen = "".join(f"{line.rstrip()}\n" for line in screen.splitlines())
         for pattern, text in _CHANGING:
@@ -82,6 +103,6 @@ def test_screens_are_the_golden_ones(folder: Path, columns: int) -> None:
         golden = _SCREENS / f"{name}_{columns}.txt"
         if os.environ.get("GRAPHRAG_EVAL_LC_WRITE_SCREENS"):
             golden.write_text(screen, encoding="utf-8")
-        assert screen == golden.read_text(encoding="utf-8"), name
+        assert screen == golden.read_text(encoding="utf-8"), (name, columns)
         tables = [line for line in screen.splitlines() if "│" in line or "┃" in line]
         assert max(map(len, tables)) <= columns

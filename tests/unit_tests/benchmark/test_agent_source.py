@@ -6,12 +6,15 @@ import subprocess
 import sys
 from contextlib import nullcontext
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import pytest
 
 from graphrag_eval_lc import load_run, merge_runs, run_benchmark, score_run, write_report
+from graphrag_eval_lc.benchmark.benchmark_run import BenchmarkRun
 from graphrag_eval_lc.benchmark.run_benchmark import plan_benchmark
+from graphrag_eval_lc.cli import main
 from graphrag_eval_lc.errors import RunFolderError
 
 DATASET: Any = [{"template_id": "t", "questions": [{"id": f"q{n}", "question_text": f"{n}?"} for n in range(3)]}]
@@ -53,10 +56,10 @@ def forget_modules() -> None:
         del sys.modules[name]
 
 
-def command(*arguments: str) -> subprocess.CompletedProcess[str]:
-    """Run the command in a process of its own, as Python loads a module once."""
-    program = [sys.executable, "-m", "graphrag_eval_lc", "run", "qa.json", "--output", "run", "--no-report"]
-    return subprocess.run([*program, *arguments], capture_output=True, text=True, check=False, timeout=120)
+def ask(spec: str, **options: Any) -> BenchmarkRun:
+    """Run an agent whose modules Python loads as in a new process."""
+    forget_modules()
+    return run_benchmark(spec, DATASET, **{"output_dir": "run", "progress": "off", **options})
 
 
 # The files whose change is refused: the agent's own, what it imports in whatever way, and what it imports then.
@@ -71,7 +74,7 @@ def command(*arguments: str) -> subprocess.CompletedProcess[str]:
     ],
 )
 def test_changed_file_is_refused_by_its_name(project: Path, spec: str, files: tuple[str, ...]) -> None:
-    assert command("--agent", spec).returncode == 0
+    ask(spec)
     (project / "unused.py").write_text("A = 2\n")
     for name in files:
         text = (project / name).read_text()
@@ -92,10 +95,11 @@ def test_project_folder_is_also_that_of_pythonpath(project: Path, monkeypatch: p
     (project / "agents/main.py").write_text("from pack.tools import find as agent\n")
     monkeypatch.setenv("PYTHONPATH", str(project))
     monkeypatch.chdir(project / "evals")
-    (project / "evals/qa.json").write_text(json.dumps(DATASET))
-    assert command("--agent", "../agents/main.py:agent").returncode == 0
+    monkeypatch.syspath_prepend(project)
+    ask("../agents/main.py:agent")
     (project / "pack/inner.py").write_text('ANSWER = "2"\n')
-    assert "pack/inner.py changed. Add --overwrite" in command("--agent", "../agents/main.py:agent").stderr
+    with pytest.raises(RunFolderError, match=r"pack/inner.py changed\. Add --overwrite"):
+        ask("../agents/main.py:agent")
 
 
 @pytest.mark.parametrize("way", ["./{0}", "pack/../{0}", "{1}/{0}", "../{2}/{0}"])
@@ -106,33 +110,43 @@ def test_agent_is_the_same_however_its_path_is_written(project: Path, spec: str,
     assert list(again.to_ask) == []
 
 
-def test_overwrite_and_keep_answers_are_the_two_ways_on(project: Path) -> None:
-    command("--agent", "agent.py:agent", "--isolate")
+def test_overwrite_and_keep_answers_are_the_two_ways_on(
+    project: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def command(*options: str) -> tuple[int, str, str]:
+        forget_modules()
+        monkeypatch.setattr(
+            "sys.argv", ["", "run", "qa.json", "-o", "run", "--no-report", "-a", "agent.py:agent", *options]
+        )
+        with pytest.raises(SystemExit) as ended:
+            main()
+        return int(ended.value.code or 0), *capsys.readouterr()
+
+    assert command("--isolate")[0] == 0
     (project / "pack/inner.py").write_text('ANSWER = "2"\n')
-    refused = command("--agent", "agent.py:agent", "--force")
-    assert refused.returncode == 2
-    assert (
-        "pack/inner.py changed. Add --overwrite (overwrite=True) to ask everything again, or --keep-" in refused.stderr
-    )
-    kept = command("--agent", "agent.py:agent", "--keep-answers")
-    assert (kept.returncode, bool(REUSED.match(kept.stderr))) == (0, True)
+    code, _, errors = command("--force")
+    assert code == 2
+    assert "pack/inner.py changed. Add --overwrite (overwrite=True) to ask everything again, or --keep-" in errors
+    code, kept, errors = command("--keep-answers")
+    assert (code, bool(REUSED.match(errors))) == (0, True)
     note = r"3 answers of \S+ \S+ kept although the agent changed since: pack/inner.py changed"
-    assert re.search(note, kept.stdout)
+    assert re.search(note, kept)
     assert json.loads(Path("run/run.json").read_text())["keep_answers"][0]["answers"] == 3
-    again = command("--agent", "agent.py:agent")  # the same source as of now; what was kept is still said
-    assert again.returncode == 0
-    for text in (again.stdout, score_run("run").notes[0], load_run("run").notes[0]):
+    code, again, _ = command()  # the same source as of now; what was kept is still said
+    assert code == 0
+    for text in (again, score_run("run").notes[0], load_run("run").notes[0]):
         assert re.search(note, text)
     assert re.search(note, write_report("run").read_text())
-    anew = command("--agent", "agent.py:agent", "--overwrite")
-    assert (anew.returncode, "kept" in anew.stdout, "reused" in anew.stderr) == (0, False, False)
+    code, anew, errors = command("--overwrite")
+    assert (code, "kept" in anew, "reused" in errors) == (0, False, False)
     assert '"2"' in Path("run/responses.jsonl").read_text()
 
 
 def test_agent_that_failed_everywhere_is_asked_again_once_it_is_fixed(project: Path) -> None:
     (project / "pack/inner.py").write_text("\n")
-    assert command("--agent", "agent.py:agent").returncode == 1
+    assert {response["status"] for response in ask("agent.py:agent").responses} == {"error"}
     (project / "pack/inner.py").write_text('ANSWER = "2"\n')
+    forget_modules()
     with pytest.raises(RunFolderError, match="since it gave the 3 answers"):  # which are errors
         plan_benchmark("agent.py:agent", DATASET, output_dir="run")
     assert len(plan_benchmark("agent.py:agent", DATASET, output_dir="run", retry_errors=True).to_ask) == 3
@@ -151,17 +165,17 @@ def test_folder_without_digests_is_gone_on_with(project: Path) -> None:
 
 def test_parts_that_were_asked_from_other_folders_are_merged(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PYTHONPATH", str(project))
-    for part, folder in enumerate((project, project.parent), start=1):
-        options = ("--agent", "pack.agent:agent", "--shard", f"{part}/2", "--output", str(project / f"part-{part}"))
-        program = [sys.executable, "-m", "graphrag_eval_lc", "run", str(project / "qa.json"), "--no-report", *options]
-        subprocess.run(program, cwd=folder, check=True, capture_output=True, timeout=120)
+    monkeypatch.syspath_prepend(project)
+    for part, folder in enumerate((project.parent, project), start=1):
+        monkeypatch.chdir(folder)
+        ask("pack.agent:agent", shard=f"{part}/2", output_dir=project / f"part-{part}")
     run = merge_runs(["part-1", "part-2"], output_dir="whole", dataset="qa.json")
     assert len(run.responses) == 3
 
 
 def test_parts_of_other_source_are_not_merged(project: Path) -> None:
     for part in (1, 2):
-        command("--agent", "agent.py:agent", "--shard", f"{part}/2", "--output", f"part-{part}")
+        ask("agent.py:agent", shard=f"{part}/2", output_dir=f"part-{part}")
         (project / "pack/inner.py").write_text('ANSWER = "2"\n')
     with pytest.raises(RunFolderError, match=r"not parts of one run: .*agent_digests\.pack/inner\.py is "):
         merge_runs(["part-1", "part-2"], output_dir="whole")
@@ -231,19 +245,27 @@ found.append(dict(outcomes(agents)))
 ANSWER = "two"
 {second}
 found.append(dict(outcomes(agents)))
-print(json.dumps(found))
 """
 
 
-@pytest.mark.parametrize("has_file", [False, True])
-def test_function_that_was_defined_again_is_refused(project: Path, has_file: bool) -> None:
+def found_by(script: str, monkeypatch: pytest.MonkeyPatch, file: Path | None = None) -> list[dict[str, str]]:
+    """Run a script as the main module: from its file, or as Python runs what it reads from a prompt."""
+    module = ModuleType("__main__")
+    if file is not None:
+        file.write_text(script)
+        module.__file__ = str(file)
+    monkeypatch.setitem(sys.modules, "__main__", module)
+    exec(compile(script, "<stdin>" if file is None else file, "exec"), module.__dict__)
+    return list(module.found)
+
+
+@pytest.mark.parametrize("name", [None, "script.py"])
+def test_function_that_was_defined_again_is_refused(
+    project: Path, monkeypatch: pytest.MonkeyPatch, name: str | None
+) -> None:
     first, second = (AGENTS.format(repr(answer)) for answer in ("one", "two"))
     script = SCRIPT.format(first=first, second=second)
-    (project / "script.py").write_text(script)
-    program = [sys.executable, *(["script.py"] if has_file else ["-"])]
-    ended = subprocess.run(program, input=script, capture_output=True, text=True, check=False, timeout=120)
-    assert ended.returncode == 0, ended.stderr
-    begun, resumed, changed = json.loads(ended.stdout)
+    begun, resumed, changed = found_by(script, monkeypatch, None if name is None else project / name)
     assert begun == resumed == dict.fromkeys(begun, "fine")
     assert changed == dict.fromkeys(begun, "refused")
 
@@ -278,11 +300,9 @@ for value in (1, 1, 2):
 """
 
 
-def test_values_of_a_notebook_count_and_its_state_does_not(project: Path) -> None:
-    start = SCRIPT[: SCRIPT.index("{first}")] + AGENTS.format(repr("one")) + VALUES + "print(json.dumps(found))"
-    ended = subprocess.run([sys.executable, "-"], input=start, capture_output=True, text=True, check=False, timeout=120)
-    assert ended.returncode == 0, ended.stderr
-    *values, first, second, third = json.loads(ended.stdout)
+def test_values_of_a_notebook_count_and_its_state_does_not(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    start = SCRIPT[: SCRIPT.index("{first}")] + AGENTS.format(repr("one"))
+    *values, first, second, third = found_by(start + VALUES, monkeypatch)
     assert values[0] == values[1] == dict.fromkeys(values[0], "fine")
     assert values[2] == dict.fromkeys(values[0], "refused")
     assert first == second == third == {"state": "fine"}
@@ -319,5 +339,5 @@ def test_file_that_is_older_in_memory_is_reported_and_not_taken_for_the_new_one(
     run = run_benchmark("asking.py:agent", DATASET, **options)
     assert run.responses[0]["actual_answer"] == "1"
     assert "old_helper.py changed after Python loaded it" in run.warnings[0]
-    program = [sys.executable, "-m", "graphrag_eval_lc", "run", "qa.json", "-o", "run", "-a", "asking.py:agent"]
-    assert subprocess.run(program, check=False, capture_output=True, timeout=120).returncode == 2
+    with pytest.raises(RunFolderError, match=r"old_helper\.py changed"):
+        ask("asking.py:agent")
