@@ -12,6 +12,7 @@ import pytest
 from hypothesis import settings
 
 from graphrag_eval_lc.registry import registered_only_here
+from graphrag_eval_lc.registry.plugins import load_installed_plugins
 
 # On a busy machine an example may take longer than hypothesis allows by default.
 # `make test` tries fewer; --hypothesis-profile=thorough tries as many as hypothesis does by default. A check of a
@@ -44,10 +45,21 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
     return True if has_none else None
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Let one process begin with all tests of Ray: they exclude each other, and two processes would wait in turn."""
+    items.sort(key=lambda item: "test_ray_" not in item.nodeid)
+
+
 def pytest_make_parametrize_id(val: object) -> str | None:
     """Shorten what long values make of the names of tests."""
     text = val.decode("latin-1") if isinstance(val, bytes) else str(val) if isinstance(val, str | int) else ""
     return f"{text[:60]}..." if len(text) > 63 else None
+
+
+@pytest.fixture(autouse=True, scope="session")
+def installed_plugins() -> None:
+    """Look for the plugins of installed packages once: it reads the metadata of all, which takes longer than a test."""
+    load_installed_plugins()
 
 
 def pytest_collection_finish() -> None:

@@ -7,12 +7,15 @@ lines. ``<!-- not run: why -->`` above a block leaves it out, ``<!-- exit code 1
 
 import os
 import re
+import shlex
 import subprocess
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+from support.forked_commands import run_forked
 
 _BLOCK = re.compile(
     r"(?:^<!-- (?P<mark>[^>]*) -->\n+)?^```(?P<language>[a-z]*)\n(?P<text>.*?)^```$", re.MULTILINE | re.DOTALL
@@ -21,6 +24,9 @@ _FILE = re.compile(r"(?:#|//|<!--) (?P<name>[\w./-]+\.(?:py|yaml|yml|json|jsonl|
 _EXIT_CODE = re.compile(r"exit code (\d+)")
 _SETUP = "pip install", "git clone", "make ", "uv ", "npm "
 _LONGEST_SEC = 120.0
+_COMMANDS = Path(sys.executable).parent
+_SHELL = set("|&;<>$`*?~(){}#")
+_LIBRARIES = ("graphrag_eval_lc.cli.main", "langchain.agents", "langchain_openai", "langgraph.graph", "rdflib")
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +79,7 @@ def write_files(page: Path) -> None:
             _write(block)
 
 
-def run_blocks(page: Path, commands: Path = Path(sys.executable).parent) -> int:
+def run_blocks(page: Path, commands: Path = _COMMANDS) -> int:
     """Run the blocks of a page in the current folder, and return how many were run.
 
     Args:
@@ -124,14 +130,18 @@ def _run_console(block: CodeBlock, page: Path, folder: Path) -> int:
         if command.startswith(_SETUP):
             continue
         environment = {**os.environ, "PATH": f"{folder}:{os.environ['PATH']}", "COLUMNS": "140"}
-        done = subprocess.run(
-            ["bash", "-c", command],
-            capture_output=True,
-            text=True,
-            env=environment,
-            stdin=subprocess.DEVNULL,
-            timeout=_LONGEST_SEC,
-        )
+        if command.startswith("graphrag-eval-lc ") and folder == _COMMANDS and not _SHELL.intersection(command):
+            arguments = shlex.split(command)[1:]
+            done = run_forked("graphrag_eval_lc", arguments, libraries=_LIBRARIES, environment=environment)
+        else:
+            done = subprocess.run(
+                ["bash", "-c", command],
+                capture_output=True,
+                text=True,
+                env=environment,
+                stdin=subprocess.DEVNULL,
+                timeout=_LONGEST_SEC,
+            )
         expected = block.exit_code if number == len(commands) - 1 else 0
         where = f"{page}:{block.line}: $ {command}"
         assert done.returncode == expected, f"{where}\nexit code {done.returncode}\n{done.stdout}{done.stderr}"

@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 
 import graphrag_eval_lc
+from support.forked_commands import run_forked
 
 DATASET = """\
 - template_id: where
@@ -81,14 +82,13 @@ def command(*arguments: str) -> list[str]:
 
 def run_in(folder: Path, *arguments: str, **variables: str) -> "subprocess.CompletedProcess[str]":
     """Run a session of pytest in a folder."""
-    return subprocess.run(
-        command(*arguments),
-        cwd=folder,
-        env=environment(**variables),
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
+    return run_forked(
+        "pytest",
+        command(*arguments)[3:],
+        libraries=("pytest", "langchain.agents", "langgraph.graph"),
+        environment=environment(**variables),
+        folder=folder,
+        path=[str(folder), str(Path(graphrag_eval_lc.__file__).parents[1])],
     )
 
 
