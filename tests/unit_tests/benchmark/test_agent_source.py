@@ -308,23 +308,22 @@ def test_values_of_a_notebook_count_and_its_state_does_not(project: Path, monkey
     assert first == second == third == {"state": "fine"}
 
 
-def test_digests_are_the_same_in_each_process_and_show_no_secret(project: Path) -> None:
+def test_digests_are_the_same_in_each_process_and_show_no_secret(
+    project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     script = (
-        'from graphrag_eval_lc import run_benchmark\nAPI_KEY = "sk-not-for-anyone-123456"\nWORDS = {"b", "a", "c"}\n'
+        "import json\nfrom graphrag_eval_lc import run_benchmark\n"
+        'API_KEY = "sk-not-for-anyone-123456"\nWORDS = {"b", "a", "c"}\n'
         'def agent(question): return "yes" if question in {"x", "y", "z"} or API_KEY in WORDS else "no"\n'
         'run_benchmark(agent, "qa.json", output_dir="run", progress="off", overwrite=True)\n'
-        'print(open("run/run.json").read())\n'
+        'found = [json.load(open("run/run.json"))["agent_digests"]]\n'
     )
-    found = []
-    for seed, key in (("1", "123456"), ("2", "654321")):
-        program = [sys.executable, "-"]
-        text = script.replace("123456", key)
-        ended = subprocess.run(
-            program, input=text, capture_output=True, text=True, check=True, env={"PYTHONHASHSEED": seed}
-        )
-        found.append(json.loads(ended.stdout)["agent_digests"])
-    assert found[0] == found[1]
-    assert list(found[0]) == ["__main__:API_KEY", "__main__:agent"]
+    here = found_by(script.replace("123456", "654321"), monkeypatch)
+    program, environment = [sys.executable, "-"], {"PYTHONHASHSEED": "1"}
+    text = f"{script}print(json.dumps(found))"
+    ended = subprocess.run(program, input=text, capture_output=True, text=True, check=True, env=environment)
+    assert here == json.loads(ended.stdout)
+    assert list(here[0]) == ["__main__:API_KEY", "__main__:agent"]
 
 
 def test_file_that_is_older_in_memory_is_reported_and_not_taken_for_the_new_one(
