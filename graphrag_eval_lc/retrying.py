@@ -15,8 +15,7 @@ from typing import Any
 
 from graphrag_eval_lc.error_bodies import body_of, words_of
 from graphrag_eval_lc.errors import OptionError
-from graphrag_eval_lc.event_loop.bounded_http import RefusedRedirectError
-from graphrag_eval_lc.event_loop.http_connections import is_before_sending, is_of_another_loop
+from graphrag_eval_lc.event_loop.http_connections import RefusedRedirectError, is_before_sending, is_of_another_loop
 from graphrag_eval_lc.masking import masked_text
 from graphrag_eval_lc.texts import error_text, visible
 

@@ -21,7 +21,7 @@ from langgraph_sdk.client import AssistantsClient, LangGraphClient
 from graphrag_eval_lc.benchmark.options import MOST_NAMED, nearest_first
 from graphrag_eval_lc.benchmark.ready_agents import Agent, taken_by
 from graphrag_eval_lc.errors import AgentError, OptionError
-from graphrag_eval_lc.event_loop.bounded_http import RefusedResponseError, bounded_http
+from graphrag_eval_lc.event_loop.http_connections import RefusedResponseError, bounded_http
 from graphrag_eval_lc.masking import masked_text, remember_secret
 from graphrag_eval_lc.texts import listed
 

@@ -12,11 +12,11 @@ from graphrag_eval_lc.benchmark.run_manifest import DIGESTS
 from graphrag_eval_lc.config import CaptureConfig
 from graphrag_eval_lc.errors import OptionError, RunFolderError
 from graphrag_eval_lc.evaluation.samples import Shard
-from graphrag_eval_lc.files.folder_lock import LOCK_FILE, FolderLock
 from graphrag_eval_lc.files.opening import is_private_beside
 from graphrag_eval_lc.json_values import json_text
 from graphrag_eval_lc.records import Key
 from graphrag_eval_lc.run_folder import RESPONSES_FILE, RUN_FILE, Journal, Summary, read_run
+from graphrag_eval_lc.run_folder.folder import LOCK_FILE, FolderLock
 from graphrag_eval_lc.texts import shortened
 
 _OF_MACHINE = ("max_concurrency",)  # limits that may differ, as machines do

@@ -15,8 +15,7 @@ from graphrag_eval_lc.dataset.gold import is_sparql_results
 from graphrag_eval_lc.dataset.import_fields import ANSWERS, QUERIES, QUESTIONS, UnknownShapeError, opened, plain_name
 from graphrag_eval_lc.dataset.loading import old_keys
 from graphrag_eval_lc.errors import DatasetError, MissingExtraError
-from graphrag_eval_lc.files.csv_cells import cells_of_any_length
-from graphrag_eval_lc.files.reading import TextFile, parse_json_at, parse_yaml, read_text
+from graphrag_eval_lc.files.reading import TextFile, cells_of_any_length, parse_json_at, parse_yaml, read_text
 from graphrag_eval_lc.json_values import parse_json
 from graphrag_eval_lc.texts import counted, listed
 

@@ -12,7 +12,7 @@ import httpx
 
 from graphrag_eval_lc.dataset.gold import BrokenGoldError, with_truth
 from graphrag_eval_lc.errors import DatasetError, GraphRAGEvalError, OptionError
-from graphrag_eval_lc.event_loop.bounded_http import (
+from graphrag_eval_lc.event_loop.http_connections import (
     RefusedRedirectError,
     RefusedResponseError,
     TooLargeResponseError,

@@ -11,7 +11,7 @@ from typing import Any, Final
 from graphrag_eval_lc.errors import DatasetError, NothingToCompareError, OptionError
 from graphrag_eval_lc.evaluation.judge_agreement import Share
 from graphrag_eval_lc.evaluation.judged_tables import AnswerJudge, Progress
-from graphrag_eval_lc.evaluation.workers import Workers
+from graphrag_eval_lc.evaluation.pipeline import Workers
 from graphrag_eval_lc.event_loop.loop import run_sync
 from graphrag_eval_lc.files.writing import replace_file
 from graphrag_eval_lc.judges.altered_answers import KINDS, AlteredAnswer, Reference, pairs_of

@@ -11,7 +11,7 @@ from typing import Protocol, Unpack
 
 from graphrag_eval_lc.config import ConfigSource, load_config
 from graphrag_eval_lc.errors import ConfigError, JudgeError, OptionError, ResponsesError, RunFolderError, cannot_write
-from graphrag_eval_lc.evaluation.workers import Workers
+from graphrag_eval_lc.evaluation.pipeline import Workers
 from graphrag_eval_lc.event_loop.loop import run_sync
 from graphrag_eval_lc.files.writing import replace_file
 from graphrag_eval_lc.judges.answer_correctness import AnswerCorrectness

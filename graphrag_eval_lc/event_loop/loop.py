@@ -1,4 +1,4 @@
-"""The event loop of all synchronous calls, which lasts as long as the process.
+"""The event loop of all synchronous calls, which lasts as long as the process, and its threads.
 
 Clients of models are bound to a loop, so a new loop for each call would break the clients that the next call finds. The
 loop runs in its own thread, so code inside another loop, such as a notebook's cell, can wait for it too.
@@ -8,21 +8,26 @@ import asyncio
 import atexit
 import contextvars
 import os
+import queue
 import threading
 import time
 import weakref
-from collections.abc import Callable, Coroutine
-from concurrent.futures import wait
-from typing import Any, Generic, TypeVar
+from collections.abc import Callable, Coroutine, MutableMapping
+from concurrent.futures import Future, ThreadPoolExecutor, wait
+from concurrent.futures import thread as standard_pool
+from typing import Any, Generic, ParamSpec, TypeVar, cast
 
-from graphrag_eval_lc.event_loop.daemon_threads import DaemonThreadPool
 from graphrag_eval_lc.event_loop.http_connections import aclose_idle_connections, close_idle_connections_of_others
 
+Parameters = ParamSpec("Parameters")
 Outcome = TypeVar("Outcome")
 
 _CLOSING_SEC = 1.0
 _SIGNALS_SEC = 0.02  # the pause between checks for signals that another thread received
 _BLOCKED_SEC = 2.0
+_IDLE_SEC = 10.0
+
+_Work = tuple[Future[Any], Callable[[], Any]]
 
 _current: contextvars.ContextVar["_Call[Any] | None"] = contextvars.ContextVar("synchronous_call", default=None)
 _stuck: list["asyncio.Task[Any]"] = []
@@ -288,7 +293,84 @@ def _task(loop: asyncio.AbstractEventLoop, coroutine: Any, **options: Any) -> "a
     return task
 
 
-# --- the loops of the process ---------------------------------------------------------------------------------------
+# --- the threads of the loops: work in them may hang, and they never keep the process alive ---------------------------
+
+
+class DaemonThreadPool(ThreadPoolExecutor):
+    """Starts as many daemon threads as there is concurrent work, and reuses idle ones.
+
+    The standard library joins the threads of its pools at exit, so one hanging thread keeps the process alive. It is
+    the base class only because asyncio accepts no other default executor.
+    """
+
+    def __init__(self, name: str) -> None:
+        super().__init__(max_workers=1)  # never starts a thread, since ``submit`` is replaced
+        self._name = name
+        self._work: queue.SimpleQueue[_Work | None] = queue.SimpleQueue()
+        self._idle = threading.Semaphore(0)
+        self._is_closed = False
+        self._busy: set[threading.Thread] = set()
+
+    def submit(
+        self, fn: Callable[Parameters, Outcome], /, *args: Parameters.args, **kwargs: Parameters.kwargs
+    ) -> Future[Outcome]:
+        """Run a function in a thread."""
+        if self._is_closed:
+            raise RuntimeError("the threads are closed")
+        future: Future[Outcome] = Future()
+        self._work.put((future, lambda: fn(*args, **kwargs)))
+        if not self._idle.acquire(blocking=False):
+            threading.Thread(target=self._run, name=f"graphrag-eval-lc-{self._name}", daemon=True).start()
+        return future
+
+    def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
+        """End idle threads now and busy ones after their work, without waiting."""
+        self._is_closed = True
+        self.let_hanging_go()
+        while self._idle.acquire(blocking=False):
+            self._work.put(None)
+
+    def let_hanging_go(self) -> None:
+        """Keep the process from waiting at exit for thread pools that hanging work has created.
+
+        LangGraph creates one for parallel nodes. Its threads inherit the daemon flag, but the standard library joins
+        them anyway.
+        """
+        joined = cast("MutableMapping[threading.Thread, Any]", standard_pool._threads_queues)
+        for thread in [thread for thread in list(joined) if thread.daemon] if self._busy else ():
+            joined.pop(thread, None)
+
+    def _run(self) -> None:
+        while True:
+            try:
+                work = self._work.get(timeout=_IDLE_SEC)
+            except queue.Empty:
+                if self._idle.acquire(blocking=False):
+                    return
+                continue  # a submitted task counts on this thread
+            if work is None:
+                return
+            self._busy.add(threading.current_thread())
+            _carry_out(*work)
+            self._busy.discard(threading.current_thread())
+            del work
+            if self._is_closed:
+                return
+            self._idle.release()
+
+
+def _carry_out(future: Future[Any], work: Callable[[], Any]) -> None:
+    if not future.set_running_or_notify_cancel():
+        return
+    try:
+        outcome = work()
+    except BaseException as problem:
+        future.set_exception(problem)
+    else:
+        future.set_result(outcome)
+
+
+# --- the loops of the process -----------------------------------------------------------------------------------------
 
 _lock = threading.Lock()
 _loops: list[_LastingLoop] = []

@@ -1,11 +1,14 @@
-"""Reads YAML, JSON and JSON Lines, including untrusted files, with errors that name the line."""
+"""Reads YAML, JSON and JSON Lines, including untrusted files, with errors that name the line; and long cells of CSV."""
 
+import csv
 import errno
 import json
 import os
+import re
 import stat
 import sys
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from os import PathLike
 from pathlib import Path
 from typing import IO, Any, NamedTuple
@@ -14,11 +17,15 @@ import yaml
 
 from graphrag_eval_lc.errors import GraphRAGEvalError, no_path
 from graphrag_eval_lc.files.opening import is_of_run, open_to_read
-from graphrag_eval_lc.files.yaml_parts import list_in_parts
 from graphrag_eval_lc.json_values import parse_json
 from graphrag_eval_lc.texts import shortened
 
 Source = str | PathLike[str] | IO[str] | IO[bytes]
+PART_CHARACTERS = 200_000
+# Marks of documents and directives. The first line may begin the only document.
+_MARK = re.compile(r"^(?:---|\.\.\.|%)", re.MULTILINE)
+_ITEM = "\n- "
+_LONGEST_CELL = min(sys.maxsize, 2**31 - 1)  # a C long, which has 32 bits on Windows
 
 
 class TextFile(NamedTuple):
@@ -416,3 +423,43 @@ def _check_aliases(value: Any, file: TextFile, error: type[GraphRAGEvalError], w
                 hint="Write the values out, or use fewer aliases of aliases.",
             )
         sizes[id(item)] = size
+
+
+def list_in_parts(text: str, loader: type[yaml.SafeLoader]) -> list[Any] | None:
+    r"""Read a YAML list whose items begin at the start of a line, a part at a time.
+
+    PyYAML's nodes need many times the memory of the values, so a part has only some items of the list. Returns None if
+    the text must be read as a whole: it is short or not such a list, or a part is not valid YAML alone. That happens if
+    an item has a line that looks like the next item, as a quoted text can, or refers to an anchor in an earlier part.
+
+    Example:
+        >>> len(list_in_parts(f"- {'a' * 1_000}\n" * 250, yaml.SafeLoader))
+        250
+        >>> list_in_parts("- a", yaml.SafeLoader) is None
+        True
+    """
+    if len(text) <= PART_CHARACTERS or _MARK.search(text, 1) is not None:
+        return None
+    items: list[Any] = []
+    start = 0
+    try:
+        while start < len(text):
+            end = text.find(_ITEM, start + PART_CHARACTERS) + 1 or len(text)
+            read = yaml.load(text[start:end], Loader=loader)
+            start = end
+            if read is not None and not isinstance(read, list):
+                return None
+            items += read or ()  # None if the part has only comments
+    except Exception:  # PyYAML may raise any exception; reading the whole text reports it with its line
+        return None
+    return items or None
+
+
+@contextmanager
+def cells_of_any_length() -> Iterator[None]:
+    """Let csv read cells beyond its 128 KiB, such as query results; restore the previous limit at the end."""
+    earlier = csv.field_size_limit(_LONGEST_CELL)
+    try:
+        yield
+    finally:
+        csv.field_size_limit(earlier)

@@ -10,8 +10,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from graphrag_eval_lc.errors import ConfigError, GraphRAGEvalError, ResponsesError
-from graphrag_eval_lc.files.csv_cells import cells_of_any_length
-from graphrag_eval_lc.files.reading import read_text
+from graphrag_eval_lc.files.reading import cells_of_any_length, read_text
 from graphrag_eval_lc.json_values import json_text
 from graphrag_eval_lc.registry.metric_spec import error_key, reason_key
 from graphrag_eval_lc.registry.metrics import ANSWER_CORRECTNESS, ANSWER_F1

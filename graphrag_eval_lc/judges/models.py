@@ -15,8 +15,7 @@ from pydantic import BaseModel, ValidationError
 
 from graphrag_eval_lc.config import EmbeddingConfig, EvaluationConfig, GenerationConfig, expanded
 from graphrag_eval_lc.errors import ConfigError, MissingExtraError, OptionError
-from graphrag_eval_lc.event_loop.bounded_http import bounded_http
-from graphrag_eval_lc.event_loop.http_connections import close_connections_of_resting_loops
+from graphrag_eval_lc.event_loop.http_connections import bounded_http, close_connections_of_resting_loops
 from graphrag_eval_lc.judges.answer_forms import closed_schema, form_name, message_text
 from graphrag_eval_lc.judges.chat_model import (
     ChatJudgeModel,

@@ -12,7 +12,7 @@ from pydantic import BaseModel
 
 from graphrag_eval_lc.config import EmbeddingConfig, GenerationConfig
 from graphrag_eval_lc.errors import ConfigError, MissingExtraError
-from graphrag_eval_lc.event_loop.bounded_http import RefusedResponseError, bounded_http
+from graphrag_eval_lc.event_loop.http_connections import RefusedResponseError, bounded_http
 from graphrag_eval_lc.judges.answer_forms import message_text
 from graphrag_eval_lc.judges.chat_model import (
     ChatJudgeModel,

@@ -21,7 +21,6 @@ from graphrag_eval_lc.dataset import load_dataset
 from graphrag_eval_lc.dataset.validation import validate_dataset
 from graphrag_eval_lc.errors import GraphRAGEvalError
 from graphrag_eval_lc.event_loop.loop import run_sync
-from graphrag_eval_lc.files.folder_lock import FolderLock
 from graphrag_eval_lc.judges.judging import wanted_judges
 from graphrag_eval_lc.judges.model_interface import ClosedAnswer
 from graphrag_eval_lc.judges.models import run_models
@@ -33,6 +32,7 @@ from graphrag_eval_lc.prices import dollars
 from graphrag_eval_lc.records import Question, Template, is_error
 from graphrag_eval_lc.registry.metrics import ELAPSED_SEC, TOTAL_TOKENS
 from graphrag_eval_lc.registry.step_kinds import RETRIEVAL, names_that_fulfil
+from graphrag_eval_lc.run_folder.folder import FolderLock
 from graphrag_eval_lc.texts import counted, listed, shortened
 
 Level = Literal["ok", "note", "warning", "error"]

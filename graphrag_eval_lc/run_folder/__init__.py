@@ -1,6 +1,5 @@
 """The folder of a run: the names and formats of its files, written so that a crash loses nothing."""
 
-from graphrag_eval_lc.files.folder_lock import FolderLock
 from graphrag_eval_lc.files.opening import RUN_FILE
 from graphrag_eval_lc.files.writing import write_data, yaml_text
 from graphrag_eval_lc.public_names import only_public
@@ -11,6 +10,7 @@ from graphrag_eval_lc.run_folder.folder import (
     FORMAT_VERSION,
     RESPONSES_FILE,
     RESULTS_FILE,
+    FolderLock,
     RunFolder,
     read_run,
     recorded_dataset,

@@ -1,5 +1,7 @@
 """The folder of a run: opens, locks, clears and writes its files, and checks the run.json of an earlier run."""
 
+import contextlib
+import errno
 import itertools
 import os
 import re
@@ -11,10 +13,10 @@ from pathlib import Path
 from typing import Any
 
 import yaml
+from filelock import FileLock, SoftFileLock, Timeout
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from graphrag_eval_lc.errors import RunFolderError, cannot_make, cannot_read, cannot_write
-from graphrag_eval_lc.files.folder_lock import LOCK_FILE, FolderLock
 from graphrag_eval_lc.files.opening import RUN_FILE, absolute_path, make_folder, open_to_read, refuse_odd, special_file
 from graphrag_eval_lc.files.reading import TextFile, check_yaml_depth
 from graphrag_eval_lc.files.writing import json_line, replace_file, unfinished, yaml_pieces
@@ -34,13 +36,56 @@ RESULTS_FILE = "results.jsonl"
 AGGREGATES_FILE = "aggregates.yaml"
 JUDGE_CACHE_FILE = "judge_cache.jsonl"
 PUBLISHED_FILE = "published.jsonl"  # which scores were sent to other tools
+LOCK_FILE = ".lock"
+SOFT_LOCK_FILE = ".lock.held"
+"""On file systems without locks (some network file systems), the existence of this file is the lock."""
+
 # The subfolder with the re-run answers that confirm a regression.
 CONFIRMATION = "confirmation"
 
 # run.json is removed last, so that there are never responses without it.
 _FILES = (RESPONSES_FILE, RESULTS_FILE, AGGREGATES_FILE, RUN_FILE)
 
+_BY_UMASK = -1
+_UNSUPPORTED = {errno.ENOLCK, errno.ENOTSUP, errno.EOPNOTSUPP, errno.EINVAL}
 _REPLACE = "pass --overwrite (overwrite=True) to replace that run"
+
+
+class FolderLock:
+    """The lock of a folder, held from construction to ``release``; raises a RunFolderError if another run holds it.
+
+    The system releases it when the process ends, however it ends. A forked child does not hold it.
+    """
+
+    def __init__(self, folder: Path, *, is_private: bool = True) -> None:
+        mode = 0o600 if is_private else _BY_UMASK
+        self._lock = FileLock(folder / LOCK_FILE, timeout=0, thread_local=False, mode=mode)
+        try:
+            try:
+                self._lock.acquire()
+            except OSError as problem:
+                if isinstance(problem, Timeout) or problem.errno not in _UNSUPPORTED:
+                    raise
+                self._lock = SoftFileLock(folder / SOFT_LOCK_FILE, timeout=0, thread_local=False, mode=mode)
+                self._lock.acquire()
+        except Timeout as problem:
+            hint = "Wait for it to end, or use another folder."
+            raise RunFolderError("another run or command works in this folder", path=folder, hint=hint) from problem
+        except OSError as problem:
+            raise cannot_write(folder / LOCK_FILE, problem) from problem
+        if is_private:
+            with contextlib.suppress(OSError):  # of an earlier run that was not; perhaps another user's
+                Path(self._lock.lock_file).chmod(mode)
+
+    def __enter__(self) -> "FolderLock":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.release()
+
+    def release(self) -> None:
+        """Release the lock; a second call does nothing."""
+        self._lock.release()
 
 
 class RunFolder:

@@ -15,12 +15,12 @@ from pathlib import Path
 from typing import Any, BinaryIO, Final, NamedTuple
 
 from graphrag_eval_lc.errors import OptionError, RunFolderError, cannot_read, cannot_write
-from graphrag_eval_lc.files.folder_lock import LOCK_FILE, SOFT_LOCK_FILE, FolderLock
 from graphrag_eval_lc.files.opening import is_private_beside, open_to_read, refuse_odd
 from graphrag_eval_lc.files.writing import replace_file
 from graphrag_eval_lc.json_values import json_text
 from graphrag_eval_lc.masking import Found, masked_and_found, masked_values
 from graphrag_eval_lc.run_folder import RESPONSES_FILE, RUN_FILE
+from graphrag_eval_lc.run_folder.folder import LOCK_FILE, SOFT_LOCK_FILE, FolderLock
 from graphrag_eval_lc.run_folder.journal import key_of
 
 _OTHERS: Final = 0o077

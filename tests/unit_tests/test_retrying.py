@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from langgraph.errors import GraphRecursionError
 
 from graphrag_eval_lc.errors import OptionError
-from graphrag_eval_lc.event_loop.bounded_http import TooLargeResponseError
+from graphrag_eval_lc.event_loop.http_connections import TooLargeResponseError
 from graphrag_eval_lc.retrying import (
     RetryPolicy,
     is_rate_limit,

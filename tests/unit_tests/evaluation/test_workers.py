@@ -5,8 +5,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from graphrag_eval_lc.evaluation import workers as module
-from graphrag_eval_lc.evaluation.workers import Workers
+from graphrag_eval_lc.evaluation import pipeline as module
+from graphrag_eval_lc.evaluation.pipeline import Workers
 
 
 class Counting:

@@ -10,7 +10,7 @@ import httpx
 import pytest
 from support.unruly_server import response, unruly
 
-from graphrag_eval_lc.event_loop.bounded_http import RefusedResponseError, _is_same_server, bounded_http
+from graphrag_eval_lc.event_loop.http_connections import RefusedResponseError, _is_same_server, bounded_http
 from graphrag_eval_lc.retrying import is_worth_a_retry
 
 MOST = 1000

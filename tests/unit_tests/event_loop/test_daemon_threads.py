@@ -6,7 +6,7 @@ import threading
 
 import pytest
 
-from graphrag_eval_lc.event_loop.daemon_threads import DaemonThreadPool
+from graphrag_eval_lc.event_loop.loop import DaemonThreadPool
 
 
 @pytest.fixture
@@ -54,7 +54,7 @@ def test_work_that_was_cancelled_before_its_start_is_not_done(pool: DaemonThread
 def test_hanging_thread_does_not_hold_up_the_end_of_the_process() -> None:
     code = (
         "import threading\n"
-        "from graphrag_eval_lc.event_loop.daemon_threads import DaemonThreadPool\n"
+        "from graphrag_eval_lc.event_loop.loop import DaemonThreadPool\n"
         "started = threading.Event()\n"
         "DaemonThreadPool('test').submit(lambda: (started.set(), threading.Event().wait()))\n"
         "started.wait()\n"

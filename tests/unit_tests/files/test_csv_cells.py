@@ -5,7 +5,7 @@ import io
 
 import pytest
 
-from graphrag_eval_lc.files.csv_cells import cells_of_any_length
+from graphrag_eval_lc.files.reading import cells_of_any_length
 
 
 def test_long_cells_are_read_inside_and_the_limit_is_set_again_even_after_an_error() -> None:

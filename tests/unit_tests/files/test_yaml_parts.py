@@ -7,8 +7,8 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from graphrag_eval_lc.files import yaml_parts
-from graphrag_eval_lc.files.yaml_parts import list_in_parts
+from graphrag_eval_lc.files import reading
+from graphrag_eval_lc.files.reading import list_in_parts
 
 VALUES = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text(max_size=12) | st.sampled_from(["- a", "x\n- y", "---\n- z"]),
@@ -20,7 +20,7 @@ VALUES = st.recursive(
 @pytest.fixture(autouse=True, scope="module")
 def small_parts() -> Any:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(yaml_parts, "PART_CHARACTERS", 5)
+        patch.setattr(reading, "PART_CHARACTERS", 5)
         yield
 
 

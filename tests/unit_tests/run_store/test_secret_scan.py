@@ -14,8 +14,8 @@ from support.planted_secrets import MORE_SECRETS, SECRETS, leaks
 
 from graphrag_eval_lc import run_benchmark, score_run
 from graphrag_eval_lc.errors import OptionError, RunFolderError
-from graphrag_eval_lc.files.folder_lock import FolderLock
 from graphrag_eval_lc.report.run_report import write_report
+from graphrag_eval_lc.run_folder.folder import FolderLock
 from graphrag_eval_lc.run_store.secret_scan import scan_secrets
 
 ALL = (*SECRETS, *MORE_SECRETS)
