@@ -90,9 +90,9 @@ def test_pages_opened_as_files_load_nothing_from_elsewhere_and_are_searched(site
         page.goto((site / name).as_uri())
         page.wait_for_load_state("networkidle")
     assert [url for url in asked if not url.startswith(("file:", "data:", "blob:"))] == []
-    page.keyboard.press("f")
+    page.focus("[data-md-component=search-query]")
     page.keyboard.type("nDCG", delay=30)
-    page.wait_for_function("document.querySelectorAll('.md-search-result__item').length > 0")
+    page.wait_for_selector(FIRST_RESULT, state="attached")
     assert "Metrics" in page.inner_text("[data-md-component=search-result]")
 
 
