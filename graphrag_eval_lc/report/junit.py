@@ -22,7 +22,8 @@ from graphrag_eval_lc.registry.exporters import JUNIT
 from graphrag_eval_lc.registry.metric_spec import REASON_ENDING, reason_key
 from graphrag_eval_lc.registry.metrics import ELAPSED_SEC, metric_spec
 from graphrag_eval_lc.report.formats import amount_text
-from graphrag_eval_lc.report.reported_run import ReportedRun, part_of, reported_run
+from graphrag_eval_lc.report.reported_run import ReportedRun, reported_run
+from graphrag_eval_lc.run_store.stored_runs import part_of
 from graphrag_eval_lc.texts import one_line, shortened, shown_name, visible
 from graphrag_eval_lc.view.failures import kind_of, why
 from graphrag_eval_lc.view.run_view import RunSummary

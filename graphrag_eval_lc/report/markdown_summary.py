@@ -21,7 +21,8 @@ from graphrag_eval_lc.registry.custom_metrics import recorded_only_here
 from graphrag_eval_lc.registry.exporters import REPORT, SUMMARY
 from graphrag_eval_lc.registry.metrics import metric_spec
 from graphrag_eval_lc.report.formats import amount_text
-from graphrag_eval_lc.report.reported_run import ReportedRun, part_of, reported_run
+from graphrag_eval_lc.report.reported_run import ReportedRun, reported_run
+from graphrag_eval_lc.run_store.stored_runs import part_of
 from graphrag_eval_lc.texts import counted, one_line
 from graphrag_eval_lc.view import RunView
 from graphrag_eval_lc.view.failures import lines_of

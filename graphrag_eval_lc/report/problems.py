@@ -1,7 +1,7 @@
 """What went wrong: a funnel of stages, a matrix of steps against answers, and errors and warnings by kind."""
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -49,16 +49,24 @@ class _Stage:
 
 
 class Funnel:
-    """Counts at which stage questions with a reference query fail."""
+    """Counts at which stage questions with a reference query fail, and whether steps and answers are right."""
 
     def __init__(self) -> None:
         self._stages = [_Stage(name) for name in STAGES]
         self._inside = self._outside = 0
         self._is_judged = False
+        words = ("right", "wrong")
+        self._matrix: dict[str, list[str]] = {f"{steps}_{answer}": [] for steps in words for answer in words}
+        self._left_out = 0  # of the matrix
 
     def add(self, sample: Sample, steps: SampleSteps) -> None:
         """Add a sample with its steps."""
         self._is_judged = self._is_judged or sample.is_judged
+        if sample.steps_right is not None and sample.answer_right is not None:
+            words = ("right" if is_right else "wrong" for is_right in (sample.steps_right, sample.answer_right))
+            self._matrix["_".join(words)].append(sample.key)
+        else:
+            self._left_out += 1
         outcomes = _outcomes(sample, steps)
         if outcomes is None:
             self._outside += 1
@@ -103,6 +111,13 @@ class Funnel:
         ]
         return {"stages": stages, "questions": self._inside, "outside": self._outside}
 
+    def matrix(self) -> dict[str, Any] | None:
+        """Return the section ``matrix``, judged questions by steps and answer; None if no answer was judged."""
+        if not self._is_judged:
+            return None
+        right = f"Steps are right where {STEPS_SCORE} is 1, an answer where {ANSWER_F1} is at least"
+        return {**self._matrix, "left_out": self._left_out, "threshold_text": f"{right} {ANSWER_THRESHOLD:g}."}
+
 
 def _outcomes(sample: Sample, steps: SampleSteps) -> Outcomes | None:
     """Return which stages a sample passes; None if it has no reference query."""
@@ -117,11 +132,14 @@ def _outcomes(sample: Sample, steps: SampleSteps) -> Outcomes | None:
     certain = [each for each in counted if each.get("outcome") != "undecided"]
     is_right = all(each["matched"] and each["score"] == 1.0 for each in certain) if certain else None
     is_open = is_right is not False and len(certain) < len(counted)
+
+    def has_iri(iri: Any) -> bool:  # wherever the agent found it
+        texts = (args_text(steps.actual[at].get("args")) for at in asked)
+        return isinstance(iri, str) and any(place_of(text, iri) is not None for text in texts)
+
     # If steps are graded, an IRI that was found far down the list scores less.
     found = [
-        each.diagnosis["score"] > 0 or _is_used(each.step.get("output"), (steps.actual[at] for at in asked))
-        for each in references
-        if each.shown_as == "iri"
+        each.diagnosis["score"] > 0 or has_iri(each.step.get("output")) for each in references if each.shown_as == "iri"
     ]
     has_found = all(found) if found else None
     return (
@@ -132,11 +150,6 @@ def _outcomes(sample: Sample, steps: SampleSteps) -> Outcomes | None:
         None if is_open else is_right,
         sample.answer_right,
     )
-
-
-def _is_used(iri: Any, queries: Iterable[Mapping[str, Any]]) -> bool:
-    """Return whether a query contains an IRI, wherever the agent found it."""
-    return isinstance(iri, str) and any(place_of(args_text(query.get("args")), iri) is not None for query in queries)
 
 
 def _is_answered(steps: SampleSteps, queries: Sequence[ReferenceStep], valid: Sequence[int]) -> bool | None:
@@ -164,33 +177,6 @@ def _has_answer(reference: ReferenceStep, steps: SampleSteps | None = None, at: 
         return results.row_count > 0 or results.boolean is not None
     except UnreadableOutput:
         return False
-
-
-class Matrix:
-    """Counts judged questions by whether their steps and their answers are right."""
-
-    def __init__(self) -> None:
-        self._keys: dict[str, list[str]] = {
-            f"{steps}_{answer}": [] for steps in ("right", "wrong") for answer in ("right", "wrong")
-        }
-        self._left_out = 0
-        self._is_judged = False
-
-    def add(self, sample: Sample) -> None:
-        """Add a sample."""
-        self._is_judged = self._is_judged or sample.is_judged
-        steps, answer = sample.steps_right, sample.answer_right
-        if steps is not None and answer is not None:
-            self._keys[f"{'right' if steps else 'wrong'}_{'right' if answer else 'wrong'}"].append(sample.key)
-        else:
-            self._left_out += 1
-
-    def record(self) -> dict[str, Any] | None:
-        """Return the section ``matrix``; None if no answer was judged."""
-        if not self._is_judged:
-            return None
-        right = f"Steps are right where {STEPS_SCORE} is 1, an answer where {ANSWER_F1} is at least"
-        return {**self._keys, "left_out": self._left_out, "threshold_text": f"{right} {ANSWER_THRESHOLD:g}."}
 
 
 _EXAMPLE, _KIND = 600, 100

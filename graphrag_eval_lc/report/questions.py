@@ -15,7 +15,7 @@ from graphrag_eval_lc.config import EvaluationConfig
 from graphrag_eval_lc.json_values import json_bytes
 from graphrag_eval_lc.matching.outputs import UnreadableOutput
 from graphrag_eval_lc.matching.rows.row_steps import step_results
-from graphrag_eval_lc.registry.metric_spec import MetricSpec, cost_key, error_key, reason_key
+from graphrag_eval_lc.registry.metric_spec import ERROR_ENDING, cost_key, error_key, reason_key
 from graphrag_eval_lc.registry.metrics import (
     ANSWER_F1,
     ANSWER_VALUES,
@@ -103,41 +103,38 @@ class _Measure(NamedTuple):
 
 
 class MeasuredKeys:
-    """The keys of results that belong to each metric, such as its error and its reason, looked up once for a report.
-
-    Some metrics are only discovered while results are read; the keys are then looked up again.
-    """
+    """The keys of results that belong to each metric, such as its error and its reason, looked up once for a report."""
 
     def __init__(self, config: EvaluationConfig, metrics: Metrics) -> None:
         self.metrics = metrics
         self._evaluations = {key: each.name for each in config.custom_evaluations or () for key in each.outputs}
-        self._names: tuple[str, ...] = ()
-        self._known: dict[str, _Measure] = {}  # of metrics that some result has
-        self._places: dict[str, list[tuple[int, str]]] = {}  # by a key of results, the metrics that it belongs to
+        self._known: dict[str, _Measure | None] = {}  # None for metrics of spending
 
     def of(self, result: Mapping[str, Any]) -> Iterator[_Measure]:
-        """Yield each metric in a result; metrics of spending are left out."""
-        if (names := self.metrics.names()) != self._names:
-            self._names, self._places, self._known = names, {}, {}
-            for place in enumerate(dict.fromkeys((STEPS_SCORE, *names))):
-                if not (spec := metric_spec(place[1])).is_spent:
-                    for key in {spec.key, self._error_key(spec)}:
-                        self._places.setdefault(key, []).append(place)
-        for _, name in sorted({place for key in self._places.keys() & result.keys() for place in self._places[key]}):
-            if name not in self._known:
-                spec, display = metric_spec(name), score_display(name)
-                self._known[name] = _Measure(
-                    name,
-                    self._error_key(spec),
-                    reason_key(name),
-                    spec.cost_key or cost_key(self._evaluations.get(name, name)),
-                    # As far as the detail's own table cannot know it.
-                    {key: text for key, text in display.items() if key in ("unit", "note")},
-                )
-            yield self._known[name]
+        """Yield each metric in a result, and each whose error it has; metrics of spending are left out."""
+        has_errors = any(key.endswith(ERROR_ENDING) for key in result)
+        # Some metrics are only discovered while results are read.
+        for name in dict.fromkeys((STEPS_SCORE, *self.metrics.names())):
+            if not has_errors and name not in result:
+                continue
+            measure = self._known[name] if name in self._known else self._measure(name)
+            if measure is not None and (name in result or measure.error_key in result):
+                yield measure
 
-    def _error_key(self, spec: MetricSpec) -> str:
-        return spec.error_key or error_key(self._evaluations.get(spec.key, spec.key))
+    def _measure(self, name: str) -> _Measure | None:
+        spec, of_evaluation = metric_spec(name), self._evaluations.get(name, name)
+        measure = None
+        if not spec.is_spent:
+            measure = _Measure(
+                name,
+                spec.error_key or error_key(of_evaluation),
+                reason_key(name),
+                spec.cost_key or cost_key(of_evaluation),
+                # As far as the detail's own table cannot know it.
+                {key: text for key, text in score_display(name).items() if key in ("unit", "note")},
+            )
+        self._known[name] = measure
+        return measure
 
 
 _TEXTS: Final = ("error", "reference_answer", "actual_answer")

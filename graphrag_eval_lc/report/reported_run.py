@@ -27,6 +27,7 @@ from graphrag_eval_lc.registry.exporters import exporter
 from graphrag_eval_lc.registry.metrics import ELAPSED_SEC, own_metrics
 from graphrag_eval_lc.run_folder import RUN_FILE
 from graphrag_eval_lc.run_store.baselines import earlier_of
+from graphrag_eval_lc.run_store.stored_runs import part_of
 from graphrag_eval_lc.texts import counted, one_line
 from graphrag_eval_lc.view import RunView, run_view
 from graphrag_eval_lc.view.run_view import MOST_FAILURES, Earlier, GateLine
@@ -128,12 +129,6 @@ class ReportedRun:
 def gate_lines(gates: Iterable[GateResult]) -> list[GateLine]:
     """Return gates as views have them."""
     return [GateLine(gate.state, masked_text(str(gate))) for gate in gates]
-
-
-def part_of(record: Mapping[str, Any], key: str) -> Mapping[str, Any]:
-    """Return a section of run.json; empty if it has none."""
-    part = record.get(key)
-    return part if isinstance(part, Mapping) else {}
 
 
 def reported_run(source: RunSource, selection: Selection = _ALL) -> ReportedRun:

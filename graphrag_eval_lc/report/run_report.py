@@ -25,10 +25,11 @@ from graphrag_eval_lc.registry.custom_metrics import recorded_only_here
 from graphrag_eval_lc.registry.exporters import CSV, REPORT, exporter
 from graphrag_eval_lc.registry.metrics import AGENT_COST, JUDGES_COST, TOTAL_TOKENS
 from graphrag_eval_lc.report.page import render_report
-from graphrag_eval_lc.report.problems import Funnel, Matrix, Problems
+from graphrag_eval_lc.report.problems import Funnel, Problems
 from graphrag_eval_lc.report.questions import DetailChunks, IndexRows, MeasuredKeys, detail_of
-from graphrag_eval_lc.report.reported_run import ReportedRun, gate_lines, part_of, reported_run
+from graphrag_eval_lc.report.reported_run import ReportedRun, gate_lines, reported_run
 from graphrag_eval_lc.report.steps import SampleSteps, step_views
+from graphrag_eval_lc.run_store.stored_runs import part_of
 from graphrag_eval_lc.texts import counted, listed, one_line, plural
 from graphrag_eval_lc.view import RunView
 from graphrag_eval_lc.view.run_view import RunSummary
@@ -65,7 +66,13 @@ def write_report(
     """
     selection = Selection(template_ids=template_ids, question_ids=question_ids, answered_only=answered_only)
     if path is not None:
-        _check_writable(Path(path))  # before the results are read, which may take long
+        target = Path(path)  # checked before the results are read, which may take long
+        if target.is_dir():
+            example = target / exporter(REPORT).file_name
+            raise OptionError("this is a folder", path=target, hint=f"Give a file, such as {example}.")
+        if not target.parent.is_dir():
+            hint = "Make it first, or give a file elsewhere."
+            raise OptionError("the report's folder is not there", path=target.parent, hint=hint)
     elif not selection.is_all:
         what = "a report of some questions does not take the place of that of the whole run"
         raise OptionError(what, hint="Choose another file: --output FILE (path=...).")
@@ -98,15 +105,6 @@ def report_html(
     """
     selection = Selection(template_ids=template_ids, question_ids=question_ids, answered_only=answered_only)
     return "".join(_page(reported_run(run, selection)))
-
-
-def _check_writable(path: Path) -> None:
-    if path.is_dir():
-        example = path / exporter(REPORT).file_name
-        raise OptionError("this is a folder", path=path, hint=f"Give a file, such as {example}.")
-    if not path.parent.is_dir():
-        hint = "Make it first, or give a file elsewhere."
-        raise OptionError("the report's folder is not there", path=path.parent, hint=hint)
 
 
 def _page(run: ReportedRun) -> Iterator[str]:
@@ -154,7 +152,7 @@ def report_data(run: ReportedRun) -> dict[str, Any]:
     config, metrics = run.config, run.metrics()
     names = part_of(run.record, "dataset").get("step_names")  # of the whole dataset; the results may have only some
     seen = RunSummary(config, metrics, most_failures=0)
-    funnel, matrix, views = Funnel(), Matrix(), step_views(config)
+    funnel, views = Funnel(), step_views(config)
     functions = part_of(run.record, "judges").get("functions") or ()
     problems = Problems(config, functions, map(str, names) if isinstance(names, list) else ())
     index, chunks, measured = IndexRows(), DetailChunks(), MeasuredKeys(config, metrics)
@@ -162,7 +160,6 @@ def report_data(run: ReportedRun) -> dict[str, Any]:
         for sample in seen_samples(run.results, metrics):
             verdict, failure = seen.add(sample)
             steps = SampleSteps(sample.result, config, views)
-            matrix.add(sample)
             problems.add(sample, steps)
             funnel.add(sample, steps)
             index.add(sample, steps, chunks.add(sample.key, detail_of(sample, steps, measured)), verdict, failure)
@@ -179,7 +176,7 @@ def report_data(run: ReportedRun) -> dict[str, Any]:
         "warnings": [one_line(text, _WARNING) for text in (*_warnings(run, problems, view), *view.notes)],
         "view": view,
         "funnel": funnel.record(),
-        "matrix": matrix.record(),
+        "matrix": funnel.matrix(),
         "errors": errors,
         "capture_warnings": problems.capture_warnings(),
         "tools": list(index.tools),

@@ -127,7 +127,7 @@ def _run(number: int, point: TrendPoint, folder: Path) -> dict[str, Any]:
         "path": str(run.path),
         "report": relative_address(report, folder) if report.is_file() else None,
         "started": "–" if run.started is None else f"{run.started.astimezone(UTC):%Y-%m-%d %H:%M}",
-        "commit": "–" if run.commit is None else run.commit[:_SHORT] + ("*" if run.is_clean is False else ""),
+        "commit": "–" if run.commit is None else _commit_text(run.commit, run.is_clean),
         "dataset": (run.dataset_digest or "–")[:_SHORT],
         "questions": f"{point.number_of_questions:,}",
         "errors": f"{point.number_of_errors:,}",
@@ -287,7 +287,7 @@ def _run_cells(row: dict[str, Any], metrics: Sequence[str]) -> Iterator[str]:
     label = "" if row["label"] == Path(row["path"]).name else row["label"]
     yield label if row["shard"] is None else f"{label} shard {row['shard']}".lstrip()
     yield (row["started"] or "").replace("T", " ")[:_DATE]
-    yield (row["commit"] or "")[:_SHORT] + ("*" if row["clean"] is False else "")
+    yield _commit_text(row["commit"], row["clean"])
     yield (row["dataset_sha256"] or "")[:_SHORT]
     yield "" if row["questions"] is None else f"{row['questions']:,}"
     yield f"{row['errors']:,}" if row["errors"] else ""
@@ -295,6 +295,10 @@ def _run_cells(row: dict[str, Any], metrics: Sequence[str]) -> Iterator[str]:
         score = row["scores"].get(metric)
         yield "" if score is None else f"{score['mean']:.3f}"
     yield "" if row[COST] is None else dollars(row[COST])
+
+
+def _commit_text(commit: str | None, is_clean: bool | None) -> str:
+    return (commit or "")[:_SHORT] + ("*" if is_clean is False else "")
 
 
 def trend_tables(found: RunTrend) -> Iterator[RenderableType]:
@@ -320,13 +324,12 @@ def _point_cells(point: TrendPoint, metrics: tuple[str, ...]) -> Iterator[str]:
     run = point.run
     yield run.label
     yield "" if run.started is None else f"{run.started:%Y-%m-%d %H:%M}"
-    yield (run.commit or "")[:_SHORT] + ("*" if run.is_clean is False else "")
+    yield _commit_text(run.commit, run.is_clean)
     for metric in metrics:
         unit, value, difference = metric_spec(metric).unit, point.values.get(metric), point.differences.get(metric)
-        interval = ""
-        if value is not None and value.low is not None and value.high is not None:
-            interval = f" ({amount_text(value.low, unit)} to {amount_text(value.high, unit)})"
-        yield "" if value is None else f"{amount_text(value.mean, unit)}{interval}"
+        interval = _interval(value, unit)
+        mean = "" if value is None else amount_text(value.mean, unit)
+        yield mean if interval == "–" else f"{mean} ({interval})"
         yield "" if difference is None else f"{change_text(difference.difference, unit)} {verdict_word(difference)}"
     yield amount_text(point.spent.get(TOTAL_TOKENS), "tokens")
     yield amount_text(point.spent.get(AGENT_COST), "usd")

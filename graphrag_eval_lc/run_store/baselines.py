@@ -19,7 +19,7 @@ from graphrag_eval_lc.errors import GraphRAGEvalError, NothingToCompareError, Op
 from graphrag_eval_lc.registry.custom_metrics import recorded_only_here
 from graphrag_eval_lc.registry.metrics import MAIN_METRIC, metric_spec
 from graphrag_eval_lc.run_folder import RUN_FILE, read_run
-from graphrag_eval_lc.run_store.stored_runs import StoredRun, list_runs
+from graphrag_eval_lc.run_store.stored_runs import StoredRun, list_runs, part_of
 from graphrag_eval_lc.texts import listed
 from graphrag_eval_lc.view.run_view import Earlier, right_questions
 
@@ -178,7 +178,7 @@ def changes_between(before: StoredRun, after: StoredRun) -> list[str]:
 
 def _dataset_changes(before: StoredRun, after: StoredRun) -> Iterator[str]:
     old, new = before.dataset_digest, after.dataset_digest
-    questions, others = _mapping(before.record.get("questions")), _mapping(after.record.get("questions"))
+    questions, others = part_of(before.record, "questions"), part_of(after.record, "questions")
     counts = {
         "new": len(others.keys() - questions.keys()),
         "gone": len(questions.keys() - others.keys()),
@@ -194,7 +194,7 @@ def _dataset_changes(before: StoredRun, after: StoredRun) -> Iterator[str]:
 
 def _record_changes(before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterator[str]:
     def both(key: str) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
-        return _mapping(before.get(key)), _mapping(after.get(key))
+        return part_of(before, key), part_of(after, key)
 
     configs, captures, judges = both("config"), both("capture"), both("judges")
     # The judges' models have their own section in run.json, with the names that the models report.
@@ -206,7 +206,7 @@ def _record_changes(before: Mapping[str, Any], after: Mapping[str, Any]) -> Iter
     if all(captures) and (names := _differing(*captures)):
         yield f"what is kept of runs: {listed(names)}"
     yield from _replaced(_JUDGES, *judges)
-    prompts = [_mapping(each.get("prompts")) for each in judges]
+    prompts = [part_of(each, "prompts") for each in judges]
     if names := [name for name in _differing(*prompts) if name in prompts[0] and name in prompts[1]]:
         yield f"the judges' prompts: {listed(names)}"
     for key in ("evaluators", "matchers"):
@@ -241,11 +241,8 @@ def _names(records: object) -> list[str] | None:
     """Return the names of evaluators or matchers in a run.json; None if the key is missing."""
     if not isinstance(records, list):
         return None
-    return sorted(str(each.get("name") or each.get("media_type")) for each in map(_mapping, records))
-
-
-def _mapping(value: object) -> Mapping[str, Any]:
-    return value if isinstance(value, Mapping) else {}
+    known = (each if isinstance(each, Mapping) else {} for each in records)
+    return sorted(str(each.get("name") or each.get("media_type")) for each in known)
 
 
 _MOST_READ: Final = 50

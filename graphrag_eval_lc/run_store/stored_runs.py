@@ -53,7 +53,7 @@ class StoredRun:
     def started(self) -> datetime | None:
         """When its first session began; None if run.json does not say."""
         try:
-            time = datetime.fromisoformat(str(_mapping(self.record.get("times")).get("started")))
+            time = datetime.fromisoformat(str(part_of(self.record, "times").get("started")))
             return time.astimezone(UTC) if time.tzinfo else time.replace(tzinfo=UTC)
         except (ValueError, OverflowError):  # the latter for a time outside the years 1 to 9999 in UTC
             return None
@@ -61,19 +61,19 @@ class StoredRun:
     @property
     def commit(self) -> str | None:
         """The git commit at which the run was started; None if it is unknown."""
-        commit = _mapping(self.record.get("git")).get("commit")
+        commit = part_of(self.record, "git").get("commit")
         return None if commit is None else str(commit)
 
     @property
     def is_clean(self) -> bool | None:
         """Whether the work tree had no uncommitted changes; None if it is unknown."""
-        clean = _mapping(self.record.get("git")).get("clean")
+        clean = part_of(self.record, "git").get("clean")
         return clean if isinstance(clean, bool) else None
 
     @property
     def dataset_digest(self) -> str | None:
         """The SHA-256 of the dataset."""
-        digest = _mapping(self.record.get("dataset")).get("sha256")
+        digest = part_of(self.record, "dataset").get("sha256")
         return None if digest is None else str(digest)
 
     @property
@@ -107,7 +107,7 @@ class StoredRun:
 
     @cached_property
     def _micro(self) -> Mapping[str, Any]:
-        return _mapping(read_aggregates(self.path, "micro").get("micro"))
+        return part_of(read_aggregates(self.path, "micro"), "micro")
 
     def means(self, metrics: Iterable[str]) -> dict[str, ScoreMean]:
         """Return the means of scores, as the report shows them: failed questions count as 0 in the first of each.
@@ -119,7 +119,7 @@ class StoredRun:
         """
         micro = self._micro
         if not micro.get(NUMBER_OF_ERROR_SAMPLES):
-            known = ((metric, _number(_mapping(micro.get(metric)).get("mean"))) for metric in metrics)
+            known = ((metric, _number(part_of(micro, metric).get("mean"))) for metric in metrics)
             return {metric: ScoreMean(mean, mean) for metric, mean in known if mean is not None}
         named = list(metrics)
         with recorded_only_here():
@@ -128,7 +128,7 @@ class StoredRun:
 
     def metrics(self) -> list[str]:
         """Return the scores that the run has."""
-        means = (key for key, value in self._micro.items() if "mean" in _mapping(value))
+        means = (key for key in self._micro if "mean" in part_of(self._micro, key))
         return [key for key in means if metric_spec(key).kind == "score" and key not in UPPER_BOUNDS]
 
     def row(self, metrics: Iterable[str] = (MAIN_METRIC,)) -> dict[str, Any]:
@@ -142,7 +142,7 @@ class StoredRun:
         """
         finished = self.is_finished
         micro = self._micro if finished else {}
-        totals, dataset = _mapping(self.record.get("totals")), _mapping(self.record.get("dataset"))
+        totals, dataset = part_of(self.record, "totals"), part_of(self.record, "dataset")
         keys = (NUMBER_OF_SUCCESS_SAMPLES, NUMBER_OF_ERROR_SAMPLES)
         counts = [count for key in keys if isinstance(count := micro.get(key), int)]
         samples = sum(counts) if len(counts) == len(keys) else None
@@ -228,8 +228,10 @@ def _folders(root: Path) -> Iterator[Path]:
             yield path
 
 
-def _mapping(value: object) -> Mapping[str, Any]:
-    return value if isinstance(value, Mapping) else {}
+def part_of(record: Mapping[str, Any], key: str) -> Mapping[str, Any]:
+    """Return a section of run.json; empty if it has none."""
+    part = record.get(key)
+    return part if isinstance(part, Mapping) else {}
 
 
 def _number(value: Any) -> Any:

@@ -3,7 +3,7 @@
 Results are read one run at a time, and only the values of the shown metrics are kept.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from math import fsum
 from os import PathLike
@@ -283,17 +283,17 @@ def _point(before: StoredRun | None, run: StoredRun, baseline: Baseline | None, 
         number_of_questions=len(questions),
         number_of_errors=sum(question.errors for question in questions),
         values=values,
-        templates={metric: dict(_of_templates(metric, scores[metric])) for metric in values},
+        templates={
+            metric: {
+                each: _value(metric, scores[metric].of_template(each), of_one=True) for each in scores[metric].every
+            }
+            for metric in values
+        },
         spent={key: fsum(means) / len(means) for key, means in spent.items() if means},
         changes=() if before is None else changes_between(before, run),
         differences={} if baseline is None else _differences(baseline, run, read, list(values)),
         baseline=baseline,
     )
-
-
-def _of_templates(metric: str, values: ScoreValues) -> Iterator[tuple[str, TrendValue]]:
-    for template_id in values.every:
-        yield template_id, _value(metric, values.of_template(template_id), of_one=True)
 
 
 def _value(metric: str, values: ScoreValues, *, of_one: bool = False) -> TrendValue:

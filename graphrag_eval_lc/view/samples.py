@@ -47,7 +47,9 @@ class Sample:
 
     def __post_init__(self) -> None:
         keys = (ELAPSED_SEC, TOTAL_TOKENS, AGENT_COST, STEPS_SCORE, STEPS_SCORE_UPPER, ANSWER_F1)
-        self.seconds, self.tokens, self.usd, score, upper, answer = (number(self.result.get(key)) for key in keys)
+        self.seconds, self.tokens, self.usd, score, upper, answer = (
+            None if (given := self.result.get(key)) is None else number(given) for key in keys
+        )
         is_open = score is not None and upper is not None and score < 1.0 <= upper
         self.steps_right = None if score is None or is_open else score >= 1.0
         self.is_judged = not self.has_failed and answer is not None

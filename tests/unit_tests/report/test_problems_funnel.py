@@ -7,7 +7,7 @@ from support.report_samples import sample, step, table
 from graphrag_eval_lc import run_evaluation
 from graphrag_eval_lc.aggregation.sample_values import Metrics
 from graphrag_eval_lc.config import load_config
-from graphrag_eval_lc.report.problems import Funnel, Matrix
+from graphrag_eval_lc.report.problems import Funnel
 from graphrag_eval_lc.report.steps import SampleSteps, step_groups
 from graphrag_eval_lc.view.samples import Sample, seen_samples
 
@@ -16,11 +16,15 @@ RESULTS = '{"head": {"vars": ["iri"]}, "results": {"bindings": [{"iri": {"type":
 FOUND = {**SEARCH, "output": RESULTS}
 
 
-def record_of(*samples: Sample, config: Any = None) -> Any:
+def funnel_of(*samples: Sample, config: Any = None) -> Funnel:
     funnel = Funnel()
     for at, each in enumerate(samples):
         funnel.add(replace(each, key=str(at)), SampleSteps(each.result, load_config(config)))
-    return funnel.record()
+    return funnel
+
+
+def record_of(*samples: Sample, config: Any = None) -> Any:
+    return funnel_of(*samples, config=config).record()
 
 
 def fallen(*samples: Sample, config: Any = None) -> dict[str, int]:
@@ -99,24 +103,21 @@ def test_an_answer_of_ask_is_an_answer_and_a_text_is_none(output: str) -> None:
 
 
 def test_the_matrix_sets_steps_against_answers() -> None:
-    matrix = Matrix()
     right, wrong = step("sparql_query", table("T1", "T2")), step("sparql_query", table("T3"))
-    for key, steps, score in (("a", right, 1.0), ("b", right, 0.0), ("c", wrong, 0.9), ("d", wrong, 0.1)):
-        matrix.add(replace(sample(steps, answer_f1=score), key=key))
-    matrix.add(sample(right, answer_correctness_error="away"))
-    matrix.add(sample(reference_steps=[], steps_score=None, answer_f1=1.0))
-    record = matrix.record()
+    record = funnel_of(
+        *(sample(steps, answer_f1=score) for steps, score in ((right, 1.0), (right, 0.0), (wrong, 0.9), (wrong, 0.1))),
+        sample(right, answer_correctness_error="away"),
+        sample(reference_steps=[], steps_score=None, answer_f1=1.0),
+    ).matrix()
     assert record is not None
     text = record.pop("threshold_text")
     assert record.pop("left_out") == 2
-    assert record == {"right_right": ["a"], "right_wrong": ["b"], "wrong_right": ["c"], "wrong_wrong": ["d"]}
+    assert record == {"right_right": ["0"], "right_wrong": ["1"], "wrong_right": ["2"], "wrong_wrong": ["3"]}
     assert "answer_f1 is at least 0.5" in text
 
 
 def test_there_is_no_matrix_where_nothing_is_judged() -> None:
-    matrix = Matrix()
-    matrix.add(sample(error="away"))
-    assert matrix.record() is None
+    assert funnel_of(sample(error="away")).matrix() is None
 
 
 def test_query_of_another_name_is_told_by_the_media_type_of_its_reference() -> None:

@@ -10,7 +10,7 @@ from support.uncertain_steps import results_of, results_of_tool
 from graphrag_eval_lc import BenchmarkRun, compute_aggregates, write_report
 from graphrag_eval_lc.aggregation.sample_values import Metrics
 from graphrag_eval_lc.config import load_config
-from graphrag_eval_lc.report.problems import Funnel, Matrix
+from graphrag_eval_lc.report.problems import Funnel
 from graphrag_eval_lc.report.reported_run import reported_run
 from graphrag_eval_lc.report.run_report import report_data
 from graphrag_eval_lc.report.steps import SampleSteps, extra_steps, step_groups
@@ -85,31 +85,31 @@ def test_page_shows_the_bound(tmp_path: Any) -> None:
     assert "if all undecided fit" not in page
 
 
-def funnel_of(*results: dict[str, Any]) -> dict[str, dict[str, Any]]:
+def funnel_of(*results: dict[str, Any]) -> Funnel:
     funnel = Funnel()
-    metrics = Metrics(load_config(None))
+    for found in seen_samples(results, Metrics(load_config(None))):
+        funnel.add(found, SampleSteps(found.result, load_config(None)))
+    return funnel
+
+
+def stages_of(*results: dict[str, Any]) -> dict[str, dict[str, Any]]:
     for result in results:
         result["reference_steps"][0][0]["output"] = table("T1")  # so that an answer is expected
-    for found in seen_samples(results, metrics):
-        funnel.add(found, SampleSteps(found.result, load_config(None)))
-    record = funnel.record()
+    record = funnel_of(*results).record()
     assert record is not None
     return {stage["name"]: stage for stage in record["stages"]}
 
 
 def test_undecided_query_falls_out_at_no_stage_of_the_funnel() -> None:
-    stages = funnel_of(*results_of_tool("sparql_query", {"q_1": "o<cut>", "q_2": "no", "q_3": "o<cut>"}))
+    stages = stages_of(*results_of_tool("sparql_query", {"q_1": "o<cut>", "q_2": "no", "q_3": "o<cut>"}))
     assert (stages["a query had rows"]["passed"], stages["a query had rows"]["fell_out"]) == (2, ["q_2"])
     rows = stages["rows right"]
     assert (rows["passed"], rows["passed_over"], rows["undecided"], rows["fell_out"]) == (0, 0, 2, [])
 
 
 def test_undecided_steps_are_neither_right_nor_wrong_beside_the_answer() -> None:
-    matrix = Matrix()
     results = [{**result, "answer_f1": 1.0} for result in results_of(q_1="?", q_2="no", q_3="ok")]
-    for found in seen_samples(results, Metrics(load_config(None))):
-        matrix.add(found)
-    record = matrix.record()
+    record = funnel_of(*results).matrix()
     assert record is not None
     assert (record["right_right"], record["wrong_right"], record["left_out"]) == (["q_3"], ["q_2"], 1)
 
