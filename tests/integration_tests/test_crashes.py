@@ -190,7 +190,7 @@ def test_what_does_not_end_within_the_grace_time_is_asked_again_and_what_it_spen
 
 
 def test_ctrl_c_in_a_terminal_lets_isolated_questions_end(run_on_disk) -> None:
-    run = run_on_disk(ANSWERING.replace("asyncio.sleep(0.01)", "asyncio.sleep(0.5)"), 60)
+    run = run_on_disk(ANSWERING.replace("asyncio.sleep(0.01)", "asyncio.sleep(0.5)"), 24)
     process = subprocess.Popen(
         [sys.executable, "-c", "from graphrag_eval_lc.cli import main; main()", *run.command("-j", "4", "--isolate")],
         stdout=subprocess.PIPE,
@@ -207,5 +207,5 @@ def test_ctrl_c_in_a_terminal_lets_isolated_questions_end(run_on_disk) -> None:
     assert set(run.asked()) == run.answered()
     outcome = run.run(run.command("-j", "4", "--isolate"))
     assert outcome.returncode == 0, outcome.stderr
-    run.check_complete(errors=3)
+    run.check_complete(errors=1)
     assert len(run.asked()) == len(set(run.asked()))

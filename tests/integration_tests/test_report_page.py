@@ -235,12 +235,6 @@ def test_search_shows_how_many_right_questions_it_hides(open_report: Open) -> No
     expect(more).to_have_count(0)
 
 
-def test_what_the_main_score_and_partly_right_mean_is_on_the_first_screen(open_report: Open) -> None:
-    note = open_report(address="", size=PHONE).page.locator(".score-note")
-    expect(note).to_be_in_viewport()
-    expect(note).to_contain_text("partly right in between")
-
-
 def test_search_in_a_field(open_report: Open) -> None:
     opened = open_report(address="")
     for words, key in {
@@ -329,7 +323,7 @@ def test_filters_leave_the_questions_that_fit_and_stay_in_the_address(run: Bench
     check(lambda result: any(step["name"] == "now" for step in result["actual_steps"]))
 
 
-def test_search_finds_words_of_texts_and_ids(run: BenchmarkRun, open_report: Open) -> None:
+def test_search_finds_words_of_texts_ids_and_errors(run: BenchmarkRun, open_report: Open) -> None:
     opened = open_report()
     box = opened.page.get_by_role("searchbox")
     box.fill("RATED stavanger")
@@ -337,6 +331,9 @@ def test_search_finds_words_of_texts_and_ids(run: BenchmarkRun, open_report: Ope
     assert opened.keys() == ["transformers_stavanger"]
     box.fill("substations_se3")
     expect(opened.rows).to_have_count(1)
+    failed = next(result for result in run.results if result["status"] == "error")
+    box.fill(failed["error"][:40])
+    expect(opened.rows.locator(".question-id")).to_have_text([failed["question_id"]])
     box.fill("nothing like this")
     expect(opened.rows).to_have_count(0)
     box.fill("")
@@ -378,14 +375,6 @@ def test_failed_question_says_so_and_has_the_score_by_which_it_is_filtered(open_
     expect(failed).to_have_count(1)
     expect(failed.locator(".question-button")).to_contain_text("✗ error")
     expect(failed.locator("td.score").first).to_have_text("✗ 0.000")
-
-
-def test_search_finds_what_went_wrong(run: BenchmarkRun, open_report: Open) -> None:
-    opened = open_report()
-    failed = next(result for result in run.results if result["status"] == "error")
-    opened.page.get_by_role("searchbox").fill(failed["error"][:40])
-    expect(opened.rows).to_have_count(1)
-    assert opened.keys() == [failed["question_id"]]
 
 
 def test_scores_of_another_range_have_no_colour_and_bounds_of_their_own(
@@ -683,8 +672,11 @@ def test_headings_of_the_list_have_room_and_so_have_the_questions(
     assert not opened.is_wider_than_the_window()
 
 
-def test_nothing_is_cut_or_scrolls_within_the_page_on_a_phone(open_report: Open) -> None:
-    opened = open_report(size=PHONE)
+def test_what_the_score_means_is_on_the_first_screen_of_a_phone_and_nothing_is_cut(open_report: Open) -> None:
+    opened = open_report(address="", size=PHONE)
+    note = opened.page.locator(".score-note")
+    expect(note).to_be_in_viewport()
+    expect(note).to_contain_text("partly right in between")
     is_cut = "all => all.filter(each => each.scrollWidth > each.clientWidth + 1).length"
     assert opened.page.locator("#templates .scroll, #errors .scroll").evaluate_all(is_cut) == 0
     opened.opened("transformers_kristiansand")
