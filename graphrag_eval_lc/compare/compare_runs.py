@@ -203,7 +203,7 @@ def _pair(
     flips: tuple[Flip, ...] = ()
     # What was spent differs in nearly every question, so it has no flips.
     if main in values and not metric_spec(main).is_spent:
-        flips = flips_between(a.results, b.results, values[main], template_ids, metric_spec(main))
+        flips = flips_between(a.results, b.results, values[main], template_ids, metric_spec(main), b.letter)
     questions = tuple(
         ComparedQuestion(each, template_id, {metric: pairs[each] for metric, pairs in values.items() if each in pairs})
         for each, template_id in template_ids.items()

@@ -93,12 +93,12 @@ class PairComparison:
     @property
     def fixed(self) -> tuple[Flip, ...]:
         """The questions that are right now and were wrong in A."""
-        return tuple(flip for flip in self.flips if flip.direction == "now right")
+        return tuple(flip for flip in self.flips if flip.direction == "fixed")
 
     @property
     def broken(self) -> tuple[Flip, ...]:
         """The questions that are wrong now and were right in A."""
-        return tuple(flip for flip in self.flips if flip.direction == "now wrong")
+        return tuple(flip for flip in self.flips if flip.direction == "broken")
 
     @property
     def flips_text(self) -> str:
@@ -274,8 +274,8 @@ def template_differences(pair: PairComparison, metric: MetricComparison) -> list
                 mean_a=mean_a,
                 mean_b=mean_b,
                 difference=difference_of((mean_a, mean_b)),
-                lost=turned["now wrong"],
-                fixed=turned["now right"],
+                lost=turned["broken"],
+                fixed=turned["fixed"],
                 worse=turned["worse"],
                 better=turned["better"],
             )

@@ -1,24 +1,25 @@
 """Finds flips: the questions whose value in a metric changed between runs, with the steps of both side by side."""
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+import re
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, replace
 from difflib import SequenceMatcher
 from itertools import zip_longest
 from math import inf
-from typing import Any, Literal, get_args
+from typing import Any, Final, Literal, NamedTuple, get_args
 
 from graphrag_eval_lc.aggregation import is_error, reason_of
-from graphrag_eval_lc.aggregation.sample_values import counts_of, number
+from graphrag_eval_lc.aggregation.sample_values import counts_of, number, unfulfilled_step
 from graphrag_eval_lc.compare.metric_comparison import Pair, difference_of
 from graphrag_eval_lc.json_values import json_text
 from graphrag_eval_lc.registry import MetricSpec
 from graphrag_eval_lc.registry.metric_spec import reason_key
 from graphrag_eval_lc.registry.metrics import ELAPSED_SEC, UNDECIDED, UPPER_BOUNDS
-from graphrag_eval_lc.tables.run_tables import fulfilling_steps
+from graphrag_eval_lc.tables.run_tables import fulfilling_steps, has_same_name, named_step
 from graphrag_eval_lc.texts import shortened
 from graphrag_eval_lc.view.samples import repeat_of
 
-Direction = Literal["now wrong", "now right", "worse", "better"]
+Direction = Literal["broken", "fixed", "worse", "better"]
 
 # A score of 1 counts as right despite rounding errors.
 _ROUNDING = 1e-9
@@ -26,6 +27,9 @@ _ROUNDING = 1e-9
 _MOST_SIDE_BY_SIDE = 500
 _MOST_STEPS = 50
 _SHOWN_TEXT = 2000
+_SHOWN_REASON, _SHOWN_CAUSE = 270, 180
+_WHITE_SPACE: Final = re.compile(r"\\[nrt]")
+_ROWS: Final = re.compile(r"\b(?:rows?|columns?)\b")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,12 +60,14 @@ class StepPair:
     Attributes:
         a: The step of A; None if only the other run has it.
         b: The step of the other run, likewise.
-        is_same: Whether tool and arguments are the same.
+        is_same: Whether tool and arguments are the same, up to white space.
+        has_same_output: Whether both have the same output or error.
     """
 
     a: ShownStep | None
     b: ShownStep | None
     is_same: bool
+    has_same_output: bool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -94,8 +100,8 @@ class Flip:
         template_id: Its template.
         question_text: The question.
         reference_answer: Its reference answer; None if there is none.
-        direction: ``now wrong`` or ``now right`` if it is right in only one of the runs; otherwise ``worse`` or
-            ``better``. A question is right if it has the best value of the metric, such as 1.0.
+        direction: ``broken`` or ``fixed`` if it is right in only one of the runs; otherwise ``worse`` or ``better``.
+            A question is right if it has the best value of the metric, such as 1.0.
         score_a: The metric in A, the mean over repeats.
         score_b: The metric in the other run.
         a: The question in A.
@@ -115,9 +121,45 @@ class Flip:
     steps: tuple[StepPair, ...]
 
     @property
+    def why(self) -> str:
+        """Why it is not right now; if it is, why it was not in A. Empty if nothing is known."""
+        return self.b.reason or (f"before: {self.a.reason}" if self.a.reason else "")
+
+    @property
     def is_undecided(self) -> bool:
         """Whether undecided steps in one of the runs count 0, so that the question may not have flipped at all."""
         return self.a.is_undecided or self.b.is_undecided
+
+
+class _Call(NamedTuple):
+    """Hashes of a tool call: tool and arguments up to white space, and the output or error."""
+
+    request: int
+    output: int
+
+
+class _Failing(NamedTuple):
+    """The reference step that explains a score, and what its diagnosis says apart from the query."""
+
+    place: tuple[int, int]  # its group, and its index in the group
+    score: float
+    name: str
+    at: int | None  # the index of the nearest call
+    error: str  # that of the nearest call
+    reason: str
+    run_error: str
+
+
+class _Seen(NamedTuple):
+    """A question in one run: what is shown of its worst sample, and what a comparison with the other run needs."""
+
+    side: QuestionSide
+    text: str
+    reference_answer: str | None
+    steps: tuple[ShownStep, ...]
+    calls: tuple[_Call, ...]
+    fulfilling: Mapping[tuple[int, int], tuple[int, float]]  # by reference step: the index of its call, and the score
+    failing: _Failing | None
 
 
 def flips_between(
@@ -126,8 +168,12 @@ def flips_between(
     pairs: Mapping[str, Pair],
     template_ids: Mapping[str, str],
     metric: MetricSpec,
+    letter: str = "B",
 ) -> tuple[Flip, ...]:
-    """Return the flips in a metric, sorted by direction, then the largest change first; ``pairs`` has its values."""
+    """Return the flips in a metric, sorted by direction, then the largest change first.
+
+    ``pairs`` has the values of the metric, and ``letter`` names the other run.
+    """
     sizes = {identifier: abs(difference_of(pair)) for identifier, pair in pairs.items()}
     directions = {identifier: direction_of(*pairs[identifier], metric) for identifier, size in sizes.items() if size}
     if not directions:
@@ -138,19 +184,19 @@ def flips_between(
     in_a, in_b = (_seen_questions(results, has_steps, metric) for results in (results_a, results_b))
     flips = []
     for identifier in order:
-        (a, text, answer, steps), (b, _, other_answer, other_steps) = in_a[identifier], in_b[identifier]
+        a, b = in_a[identifier], in_b[identifier]
         flips.append(
             Flip(
                 question_id=identifier,
                 template_id=template_ids[identifier],
-                question_text=text,
-                reference_answer=answer or other_answer,
+                question_text=a.text,
+                reference_answer=a.reference_answer or b.reference_answer,
                 direction=directions[identifier],
                 score_a=pairs[identifier][0],
                 score_b=pairs[identifier][1],
-                a=a,
-                b=b,
-                steps=_side_by_side(steps, other_steps),
+                a=_side_against(a, b, "A", letter),
+                b=_side_against(b, a, letter, "A"),
+                steps=_side_by_side(a, b),
             )
         )
     return tuple(flips)
@@ -162,24 +208,24 @@ def direction_of(score_a: float, score_b: float, metric: MetricSpec) -> Directio
     Example:
         >>> f1 = MetricSpec(key="answer_f1")
         >>> direction_of(1.0, 0.5, f1), direction_of(0.0, 1.0, f1), direction_of(0.0, 0.5, f1)
-        ('now wrong', 'now right', 'better')
+        ('broken', 'fixed', 'better')
         >>> direction_of(1.0, 0.0, MetricSpec(key="made_up", lower_is_better=True))
-        'now right'
+        'fixed'
     """
     was, now = is_right(score_a, metric), is_right(score_b, metric)
     if was is not now:
-        return "now right" if now else "now wrong"
+        return "fixed" if now else "broken"
     return "worse" if (score_b > score_a) is metric.lower_is_better else "better"
 
 
 def _seen_questions(
     results: Iterable[Mapping[str, Any]], has_steps: Mapping[str, bool], metric: MetricSpec
-) -> dict[str, tuple[QuestionSide, str, str | None, tuple[ShownStep, ...]]]:
+) -> dict[str, _Seen]:
     """Return the questions in ``has_steps`` by id, each in its first sample with the worst score.
 
     Steps are included only if ``has_steps`` says so.
     """
-    seen: dict[str, tuple[QuestionSide, str, str | None, tuple[ShownStep, ...]]] = {}
+    seen: dict[str, _Seen] = {}
     ranks: dict[str, float] = {}
     for result in results:
         identifier = str(result["question_id"])
@@ -193,10 +239,12 @@ def _seen_questions(
         answer, reference_answer = (
             None if (text := result.get(key)) is None else _text(text) for key in ("actual_answer", "reference_answer")
         )
-        reason = ""
+        reason, failing = "", None
+        fulfilling = _fulfilling_calls(result)
         if score is None or not is_right(score, metric):
             judged = None if is_error(result) else result.get(metric.reason_key or reason_key(metric.key))
             reason = reason_of(result) if judged is None else _text(judged)
+            failing = _failing_step(result) if judged is None else None
         side = QuestionSide(
             repeat=repeat_of(result),
             score=score,
@@ -205,19 +253,106 @@ def _seen_questions(
             answer=answer,
             is_undecided=metric.needs == "reference_steps" and counts_of(result).get(UNDECIDED, 0) > 0,
         )
-        steps = _steps(result) if has_steps[identifier] else ()
-        seen[identifier] = (side, _text(result.get("question_text", "")), reference_answer, steps)
+        seen[identifier] = _Seen(
+            side=side,
+            text=_text(result.get("question_text", "")),
+            reference_answer=reference_answer,
+            steps=_steps(result, {at for at, _ in fulfilling.values()}) if has_steps[identifier] else (),
+            calls=tuple(map(_call, result.get("actual_steps") or ())),
+            fulfilling=fulfilling,
+            failing=failing,
+        )
     return seen
 
 
-def _side_by_side(a: Sequence[ShownStep], b: Sequence[ShownStep]) -> tuple[StepPair, ...]:
+def _fulfilling_calls(result: Mapping[str, Any]) -> dict[tuple[int, int], tuple[int, float]]:
+    """Return by fulfilled reference step the index of its call, and the step's score, which is 1 if it is not known."""
+    diagnoses = {
+        (group, index): diagnosis
+        for group, of_group in enumerate(result.get("steps_diagnosis") or ())
+        for index, diagnosis in enumerate(of_group)
+    }
+    return {place: (at, diagnoses.get(place, {}).get("score", 1.0)) for place, at in fulfilling_steps(result).items()}
+
+
+def _failing_step(result: Mapping[str, Any]) -> _Failing | None:
+    """Return the step that explains the score; None if there is none, if it is undecided, or if the error explains."""
+    if (found := unfulfilled_step(result)) is None:
+        return None
+    reference, diagnosis = found
+    query = diagnosis.get("query")
+    if diagnosis.get("outcome") == "undecided" or (is_error(result) and query is None):
+        return None
+    place = next(
+        (group, index)
+        for group, steps in enumerate(result["reference_steps"])
+        for index, step in enumerate(steps)
+        if step is reference
+    )
+    calls = result.get("actual_steps") or ()
+    nearest = diagnosis.get("nearest")
+    at = None if nearest is None else named_step(nearest, reference, calls, has_same_name)
+    return _Failing(
+        place=place,
+        score=diagnosis["score"],
+        name=str(reference["name"]),
+        at=at,
+        error="" if at is None else _text(calls[at].get("error")),
+        reason=diagnosis["reason"].removeprefix(query["sentence"] if query else "").strip(),
+        run_error=str(result.get("error") or "") if is_error(result) else "",
+    )
+
+
+def _call(step: Mapping[str, Any]) -> _Call:
+    args = step.get("args")
+    text = args if isinstance(args, str) else json_text(args)
+    # In JSON, white space in texts is escaped.
+    request = hash((str(step.get("name")), " ".join(_WHITE_SPACE.sub(" ", text).split())))
+    output = step.get("output") if (error := step.get("error")) is None else error
+    return _Call(request, hash(output if isinstance(output, str) else json_text(output)))
+
+
+def _side_against(seen: _Seen, other: _Seen, letter: str, other_letter: str) -> QuestionSide:
+    """Return a side whose reason says what differs from the other run, in which the failing reference step matched.
+
+    If the call that matched there was made here too, or is missing here, the difference from the reference's query,
+    which both runs have, did not change the score.
+    """
+    failing, text = seen.failing, ""
+    if failing is None or failing.at is None:
+        return seen.side
+    at, score = other.fulfilling.get(failing.place, (None, 0.0))
+    if at is None or score <= failing.score:
+        return seen.side
+    mine, matched, same = seen.calls[failing.at], other.calls[at], f"the same call as in {other_letter}"
+    if mine.request == matched.request:
+        if mine.output == matched.output:
+            text = f"{same} returned the same output, which matched there: {failing.reason}"
+        elif failing.error:
+            text = f"{same} failed: {failing.error}"
+        else:
+            other_output = "other rows" if _ROWS.search(failing.reason) else "another output"
+            text = f"{same} returned {other_output}: {failing.reason}"
+    elif outputs := [call.output for call in seen.calls if call.request == matched.request]:
+        text = "" if matched.output in outputs else f"{same} returned another output"
+    elif mine.request in {call.request for call in other.calls}:
+        text = f"the call of {failing.name} that matched in {other_letter} is missing in {letter}"
+    if text and failing.run_error:
+        text = f"{shortened(text, _SHOWN_CAUSE)}; the run failed: {failing.run_error}"
+    return replace(seen.side, reason=shortened(text, _SHOWN_REASON)) if text else seen.side
+
+
+def _side_by_side(a: _Seen, b: _Seen) -> tuple[StepPair, ...]:
     """Pair the steps of two runs: equal calls form a pair, and the calls between them are paired in order."""
     pairs: list[StepPair] = []
-    calls_a, calls_b = ([(step.name, step.args) for step in steps] for steps in (a, b))
-    matcher = SequenceMatcher(None, calls_a, calls_b, autojunk=False)
+    in_a, in_b = (list(zip(each.steps, each.calls, strict=False)) for each in (a, b))  # not all steps are shown
+    requests_a, requests_b = ([call.request for _, call in steps] for steps in (in_a, in_b))
+    matcher = SequenceMatcher(None, requests_a, requests_b, autojunk=False)
     for kind, first_a, last_a, first_b, last_b in matcher.get_opcodes():
-        in_order = zip_longest(a[first_a:last_a], b[first_b:last_b])
-        pairs += (StepPair(step_a, step_b, kind == "equal") for step_a, step_b in in_order)
+        for of_a, of_b in zip_longest(in_a[first_a:last_a], in_b[first_b:last_b]):
+            (step_a, call_a), (step_b, call_b) = of_a or (None, None), of_b or (None, None)
+            has_same_output = call_a is not None and call_b is not None and call_a.output == call_b.output
+            pairs.append(StepPair(step_a, step_b, kind == "equal", has_same_output))
     return tuple(pairs)
 
 
@@ -250,8 +385,7 @@ def best_value(metric: MetricSpec) -> float | None:
     return 1.0 if metric.range == (None, None) and metric.unit == "score" else greatest
 
 
-def _steps(result: Mapping[str, Any]) -> tuple[ShownStep, ...]:
-    fulfilling = set(fulfilling_steps(result).values())
+def _steps(result: Mapping[str, Any], fulfilling: Collection[int]) -> tuple[ShownStep, ...]:
     return tuple(
         ShownStep(
             name=str(step.get("name")),

@@ -281,7 +281,7 @@ def _lost(checked: _Pair) -> GateResult:
         return checked.result(sentence, "not checked", None)
     lost: dict[str, list[str]] = {}  # by template, or all together
     for each, (a, b) in checked.pairs.items():
-        if difference_of((a, b)) and direction_of(a, b, spec) == "now wrong":
+        if difference_of((a, b)) and direction_of(a, b, spec) == "broken":
             lost.setdefault(checked.template_ids[each] if gate.max_lost is None else "", []).append(each)
     worst, most = max(lost.items(), key=lambda each: len(each[1]), default=("", []))
     undecided = checked.values.undecided if spec.key == checked.values.main else ()

@@ -84,12 +84,11 @@ def _first(texts: Sequence[str], most: int, noun: str) -> Iterator[str]:
 
 
 def _flips_html(pair: PairView) -> str:
-    """Return a table of the questions that flipped, those that are wrong now first."""
+    """Return a table of the questions that changed, broken ones first."""
     flips, cells = pair.pair.flips, []
     for flip in flips[:_MOST_FLIPS]:
-        reason = flip.b.reason or (f"before {flip.a.reason}" if flip.a.reason else "")
-        verdict = {"now wrong": "worse", "now right": "better"}.get(flip.direction, flip.direction)
-        why = Marked(f"{flip.direction}: {reason}" if reason else flip.direction, verdict)
+        verdict = {"broken": "worse", "fixed": "better"}.get(flip.direction, flip.direction)
+        why = Marked(f"{flip.direction}: {flip.why}" if flip.why else flip.direction, verdict)
         cells.append((flip.question_id, flip.question_text, f"{flip.score_a:.3f}", f"{flip.score_b:.3f}", why))
     more = f"and {len(flips) - _MOST_FLIPS:,} more, in pairs[…].flips" if len(flips) > _MOST_FLIPS else ""
     return rows_html(f"{pair.letter}: {pair.flips_text}", _FLIP_COLUMNS, cells, more)

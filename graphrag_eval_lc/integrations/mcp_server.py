@@ -104,7 +104,7 @@ class _Tools:
         comparison = compare_runs(self._run(a).path, self._run(b).path)
         (pair,) = comparison.view().pairs
         metrics = [f"{row.name}: {row.a} → {row.b} ({row.change}) {row.verdict}".rstrip() for row in pair.rows]
-        flips = (f"{flip.question_id}: {flip.direction}: {flip.b.reason or flip.a.reason}" for flip in pair.pair.flips)
+        flips = (f"{flip.question_id}: {flip.direction}: {flip.why}" for flip in pair.pair.flips)
         shown = metrics if page == 1 else []
         changed = _paged(flips, page, "changed question", "No question changed.")
         return "\n".join([pair.headline, *filter(None, [pair.doubt]), *shown, "", changed])

@@ -118,10 +118,10 @@ def _place(values: Sequence[float], widest: float) -> Place | None:
 
 
 # How a question changed. Rows have an index into this tuple; TURNS in comparison_list.js has the same order.
-TURNS: Final = ("now wrong", "now right", "worse", "better", "not comparable", "same")
+TURNS: Final = ("broken", "fixed", "worse", "better", "not comparable", "same")
 
 _NOT_COMPARABLE, _SAME = TURNS.index("not comparable"), TURNS.index("same")
-_QUESTION, _DIGITS = 160, 6
+_QUESTION, _WHY, _DIGITS = 160, 270, 6
 
 
 @dataclass(slots=True)
@@ -141,7 +141,8 @@ class ComparedQuestions:
     ``pairs`` has the rows of each run by its letter: ``i`` is the index of the question, ``a`` and ``b`` its values,
     and ``w`` is how it changed, as an index into ``TURNS``. Some rows have more keys: ``c`` is the number of the chunk
     in ``chunks`` with the details. ``l`` has by letter the key in that run's report, if it is a different one (None if
-    the report lacks the question). ``u`` says that undecided steps count 0, ``n`` why the question is not comparable.
+    the report lacks the question). ``u`` says that undecided steps count 0, ``n`` why the question is not comparable,
+    ``y`` why it is not right.
     """
 
     def __init__(self, view: ComparisonView) -> None:
@@ -207,6 +208,7 @@ class ComparedQuestions:
                     "c": None if flip is None else first_chunk + details.add(key, _detail(flip, letter)),
                     "l": _other_keys(sides, key, flip) or None,
                     "u": 1 if flip is not None and flip.is_undecided else None,
+                    "y": one_line(flip.why, _WHY) or None if flip is not None else None,
                     "n": notes.get(identifier),
                 }
             )
@@ -265,7 +267,17 @@ def _detail(flip: Flip, letter: str) -> dict[str, Any]:
         )
         for name, side, score in (("A", flip.a, flip.score_a), (letter, flip.b, flip.score_b))
     ]
-    steps = [known_only({"same": pair.is_same or None, "a": _step(pair.a), "b": _step(pair.b)}) for pair in flip.steps]
+    steps = [
+        known_only(
+            {
+                "same": pair.is_same or None,
+                "other": True if pair.is_same and not pair.has_same_output else None,
+                "a": _step(pair.a),
+                "b": _step(pair.b),
+            }
+        )
+        for pair in flip.steps
+    ]
     answer = flip.reference_answer
     return known_only(
         {

@@ -47,7 +47,7 @@ def test_mistakes_of_an_agent_are_a_regression(runs: Runs) -> None:
     assert (metric.mean_a, metric.mean_b) == pytest.approx([sum(each) / len(each) for each in scores])
     assert (metric.verdict, metric.wins) == ("worse", 0)
     assert metric.losses == len(comparison.pairs[0].flips) == sum(a > b for a, b in zip(*scores, strict=True))
-    assert comparison.pairs[0].flips[0].direction == "now wrong"
+    assert comparison.pairs[0].flips[0].direction == "broken"
     assert all(question.b.reason and question.steps for question in comparison.pairs[0].flips)
 
 

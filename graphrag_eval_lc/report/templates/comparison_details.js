@@ -1,4 +1,4 @@
-// What opens beneath a question that flipped: both answers, and the steps side by side.
+// What opens beneath a question that changed: both answers, and the steps side by side.
 
 function comparedSide(side, unit) {
   const notes = [amountText(side.score, unit)];
@@ -28,23 +28,38 @@ function comparedStep(step, letter, other) {
   );
 }
 
-function comparedBadges(step, letter) {
-  if (!step) return badge(`not in ${letter}`);
-  return step.failed ? badge(`✗ error in ${letter}`, "bad") : step.fulfils ? badge(`✓ matched in ${letter}`, "good") : [];
+// What became of a step; that it did not match says something only if the other one did.
+function comparedBadges(step, letter, other) {
+  if (!step) return [];
+  const state = step.failed ? ["✗ error", "bad"] : step.fulfils ? ["✓ matched", "good"] : other?.fulfils ? ["✗ not matched", "bad"] : null;
+  return state ? badge(`${state[0]} in ${letter}`, state[1]) : [];
+}
+
+function isUnchanged(pair) {
+  return pair.same && !pair.other;
+}
+
+// The sign and the words for what differs between the two steps of a pair.
+function differenceOf(pair, b) {
+  if (!pair.b) return ["−", `missing in ${b}`];
+  if (!pair.a) return ["+", `only in ${b}`];
+  if (!pair.same) return ["≠", "another call"];
+  return pair.other ? ["≠", "the same call, another output"] : ["=", "the same call and output"];
 }
 
 function comparedSteps(detail) {
-  const none = "Steps are not shown: none were made, or too many questions flipped to show them all.";
+  const none = "Steps are not shown: none were made, or too many questions changed to show them all.";
   if (!detail.steps.length) return element("p", { class: "muted" }, none);
   const [a, b] = detail.sides.map(({ letter }) => letter);
-  const first = detail.steps.find((pair) => !pair.same);
+  const first = detail.steps.find((pair) => !isUnchanged(pair));
   const items = detail.steps.map((pair) => {
     const names = [...new Set([pair.a, pair.b].filter(Boolean).map(({ name }) => name))];
+    const [sign, words] = differenceOf(pair, b);
     const label = [
-      element("span", { class: "status" }, icon(pair.same ? "=" : "≠"), pair.same ? " the same call" : " another call"),
+      element("span", { class: "status" }, icon(sign), ` ${words}`),
       element("span", { class: "strong" }, names.flatMap((name, index) => [index ? " ↔ " : "", foreign(name)])),
-      comparedBadges(pair.a, a),
-      comparedBadges(pair.b, b),
+      comparedBadges(pair.a, a, pair.b),
+      comparedBadges(pair.b, b, pair.a),
     ];
     const makeBody = () => element("div", { class: "sides" }, comparedStep(pair.a, a, pair.b), comparedStep(pair.b, b, pair.a));
     const { button, body } = disclosure(label, makeBody, { classes: "step-head", isOpen: pair === first });

@@ -2,8 +2,8 @@
 
 // In the order of the numbers that rows have: the name, its sign, whether it is good or bad.
 const TURNS = [
-  ["now wrong", "✗", "bad"],
-  ["now right", "✓", "good"],
+  ["broken", "✗", "bad"],
+  ["fixed", "✓", "good"],
   ["worse", "↓", "bad"],
   ["better", "↑", "good"],
   ["not comparable", "?", "warn"],
@@ -47,7 +47,7 @@ function comparedFilter(filters) {
   return (row) => {
     if (filters.template && row.t !== filters.template) return false;
     if (filters.turn && !(filters.turn === CHANGED ? isChanged(row) : turnName(row) === filters.turn)) return false;
-    const text = words.length ? `${row.k} ${row.q} ${row.t}`.toLowerCase() : "";
+    const text = words.length ? `${row.k} ${row.q} ${row.t} ${row.y ?? ""}`.toLowerCase() : "";
     return words.every((word) => text.includes(word));
   };
 }
@@ -168,7 +168,7 @@ class ComparedList extends FilteredList {
     return element(
       "tr",
       { class: "question" },
-      element("th", { scope: "row" }, head, below),
+      element("th", { scope: "row" }, head, below, row.y ? element("div", { class: "why-lines" }, element("div", { class: "reason" }, element("span", { class: "label" }, "why "), foreign(row.y))) : []),
       element("td", { class: "meta-column template-id" }, breakable(row.t)),
       values.map((value) => element("td", { class: "meta-column number" }, value)),
       element("td", { class: "meta-column number strong" }, change),

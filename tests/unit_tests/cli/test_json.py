@@ -115,7 +115,7 @@ def test_comparison_is_one_document_with_its_gates(exit_code: Command, capsys: O
     assert [each["label"] for each in document["runs"]] == ["a", "b"]
     (pair,) = document["pairs"]
     assert pair["metrics"][0]["metric"] == "steps_score"
-    assert [flip["direction"] for flip in pair["flips"]] == ["now wrong"] * 3
+    assert [flip["direction"] for flip in pair["flips"]] == ["broken"] * 3
     assert [(gate["run"], gate["metric"], gate["state"]) for gate in document["gates"]] == [
         ("B", "steps_score", "passed"),
         ("B", "steps_score", "failed"),

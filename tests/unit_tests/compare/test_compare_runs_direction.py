@@ -151,9 +151,9 @@ def test_number_of_an_evaluator_is_a_score_however_it_is_called(less_is_better: 
 def test_score_of_which_less_is_better_is_right_at_its_least() -> None:
     comparison, metric = compared(MADE_UP, metrics=["made_up"])
     assert (metric.verdict, metric.is_proportion, metric.is_spent) == ("better", True, False)
-    assert {question.direction for question in comparison.pairs[0].flips} == {"now right"}
+    assert {question.direction for question in comparison.pairs[0].flips} == {"fixed"}
     (back,) = compare_runs(*reversed(MADE_UP), metrics=["made_up"]).pairs
-    assert {question.direction for question in back.flips} == {"now wrong"}
+    assert {question.direction for question in back.flips} == {"broken"}
 
 
 @pytest.mark.usefixtures("made_up")

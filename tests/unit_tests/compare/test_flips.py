@@ -6,6 +6,7 @@ import pytest
 from graphrag_eval_lc import compare_runs, run_evaluation
 from graphrag_eval_lc.compare import Flip
 from graphrag_eval_lc.compare.flips import Direction, direction_of
+from graphrag_eval_lc.json_values import json_text
 from graphrag_eval_lc.registry import MetricSpec, metric_spec
 from graphrag_eval_lc.registry.metrics import STEPS_SCORE
 
@@ -41,11 +42,11 @@ def flips(steps_a: list[Any], steps_b: list[Any]) -> Flip:
 @pytest.mark.parametrize(
     ("a", "b", "direction"),
     [
-        (1.0, 0.5, "now wrong"),
-        (0.0, 1.0, "now right"),
+        (1.0, 0.5, "broken"),
+        (0.0, 1.0, "fixed"),
         (0.5, 0.25, "worse"),
         (0.25, 0.5, "better"),
-        (0.999999999999, 0.5, "now wrong"),
+        (0.999999999999, 0.5, "broken"),
     ],
 )
 def test_direction_is_that_from_a_to_b(a: float, b: float, direction: Direction) -> None:
@@ -57,11 +58,11 @@ def test_direction_is_that_from_a_to_b(a: float, b: float, direction: Direction)
     [
         (True, (0.0, None), "seconds", "worse"),
         (True, (None, None), "score", "worse"),
-        (True, (0.5, 2.0), "score", "now wrong"),
+        (True, (0.5, 2.0), "score", "broken"),
         (False, (0.0, None), "seconds", "better"),
         (False, (None, None), "seconds", "better"),
-        (False, (None, None), "score", "now right"),  # as of a number that nobody declared
-        (False, (0.0, 1.5), "km", "now right"),
+        (False, (None, None), "score", "fixed"),  # as of a number that nobody declared
+        (False, (0.0, 1.5), "km", "fixed"),
         (False, (1.0, 5.0), "score", "better"),
     ],
 )
@@ -74,21 +75,24 @@ def test_best_value_of_the_range_is_right(
 
 def test_flips_have_both_scores_reasons_and_answers() -> None:
     question = flips([step("lookup", "urn:oslo")], [step("lookup", "urn:bergen")])
-    assert (question.question_id, question.template_id, question.direction) == ("q", "t", "now wrong")
+    assert (question.question_id, question.template_id, question.direction) == ("q", "t", "broken")
     assert (question.score_a, question.score_b) == (1.0, 0.0)
     assert (question.question_text, question.reference_answer) == ("Where is OSLO?", "In NO1.")
     assert (question.a.reason, question.a.answer) == ("", "Here.")
-    assert question.b.reason == "lookup: another text: urn:bergen instead of urn:oslo"
+    assert question.b.reason == (
+        "the same call as in A returned another output: another text: urn:bergen instead of urn:oslo"
+    )
 
 
 def test_same_calls_stand_side_by_side_and_others_between_them() -> None:
     a = [step("find", "1"), step("lookup", "urn:oslo", of="OSLO")]
     b = [step("find", "2"), step("think", "3"), step("lookup", "urn:no", of="NO")]
     pairs = flips(a, b).steps
-    assert [(pair.a and pair.a.name, pair.b and pair.b.name, pair.is_same) for pair in pairs] == [
-        ("find", "find", True),
-        ("lookup", "think", False),
-        (None, "lookup", False),
+    names = [(pair.a and pair.a.name, pair.b and pair.b.name) for pair in pairs]
+    assert [(*both, pair.is_same, pair.has_same_output) for both, pair in zip(names, pairs, strict=True)] == [
+        ("find", "find", True, False),
+        ("lookup", "think", False, False),
+        (None, "lookup", False, False),
     ]
     matched = pairs[1].a
     assert matched is not None
@@ -98,6 +102,55 @@ def test_same_calls_stand_side_by_side_and_others_between_them() -> None:
         0.5,
         True,
     )
+
+
+def ask(query: str, *values: str, error: str | None = None) -> dict[str, Any]:
+    rows = [{"x": {"type": "literal", "value": value}} for value in values]
+    output = None if error else json_text({"head": {"vars": ["x"]}, "results": {"bindings": rows}})
+    return {"name": "sparql_query", "args": {"query": query}, "output": output, "error": error} | {
+        "status": "error" if error else "success"
+    }
+
+
+RIGHT, LIKE_IT = ask("SELECT ?x { ?x a :A FILTER(?x != 1) }", "1"), ask("SELECT ?x {\n  ?x a :A FILTER(?x != 1) }", "2")
+LOST_ITS_PREFIX = ask("SELECT ?x { ?x a cim:A }", error="no prefix")
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "reason"),
+    [
+        (
+            [RIGHT],
+            [LIKE_IT],
+            "the same call as in {there} returned other rows: The only row is missing: (1); 1 extra row: (2).",
+        ),
+        ([RIGHT], [ask(RIGHT["args"]["query"], error="HTTP 503")], "the same call as in {there} failed: HTTP 503"),
+        (
+            [LOST_ITS_PREFIX, RIGHT],
+            [LOST_ITS_PREFIX],
+            "the call of sparql_query that matched in {there} is missing in {here}",
+        ),
+        (
+            [RIGHT],
+            [ask("SELECT ?x { ?x a :B }", "2")],
+            "sparql_query: The query looks for the class :B instead of :A; lacks the filter",
+        ),
+        ([RIGHT], [], "sparql_query: the agent did not call sparql_query"),
+    ],
+)
+def test_reason_names_what_differs_from_the_call_that_matched_in_the_other_run(
+    a: list[Any], b: list[Any], reason: str
+) -> None:
+    step = {"name": "sparql_query", "args": {"query": "SELECT ?x { ?x a :A FILTER(?x != 2) }"}}
+    step |= {"output": RIGHT["output"], "output_media_type": "application/sparql-results+json"}
+    dataset: list[Any] = [
+        {"template_id": "t", "questions": [{"id": "q", "question_text": "?", "reference_steps": [[step]]}]}
+    ]
+    first, second = (run_evaluation(dataset, [{"question_id": "q", "actual_steps": steps}]) for steps in (a, b))  # type: ignore[typeddict-item]
+    (broken,), (fixed,) = compare_runs(first, second).pairs[0].flips, compare_runs(second, first).pairs[0].flips
+    assert (broken.direction, fixed.direction) == ("broken", "fixed")
+    assert broken.why.startswith(reason.format(there="A", here="B"))
+    assert fixed.why.startswith(f"before: {reason.format(there='B', here='A')}")
 
 
 def test_only_one_of_two_calls_with_the_same_id_fulfils_the_reference_step() -> None:
@@ -123,9 +176,9 @@ def test_wrong_ones_come_first_and_the_largest_change_within_each(scored: Scored
     a, b = scored(0.0, 0.5, 1.0, 1.0, 0.5), scored(1.0, 0.25, 0.5, None, 0.5)
     questions = compare_runs(a, b).pairs[0].flips
     assert [(question.question_id, question.direction) for question in questions] == [
-        ("q3", "now wrong"),
-        ("q2", "now wrong"),
-        ("q0", "now right"),
+        ("q3", "broken"),
+        ("q2", "broken"),
+        ("q0", "fixed"),
         ("q1", "worse"),
     ]
     assert (questions[0].b.status, questions[0].b.reason, questions[0].b.score) == ("error", "away", None)

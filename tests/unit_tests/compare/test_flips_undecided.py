@@ -21,7 +21,7 @@ def compared(metrics: list[str] | None = None, **outputs: tuple[str, str]) -> Ru
 def test_question_with_undecided_steps_flips_by_its_score_and_is_marked() -> None:
     comparison = compared(t_1=("ok", "?"), t_2=("o<cut>", "ok"), t_3=("ok", "no"))
     flips = {flip.question_id: (flip.direction, flip.is_undecided) for flip in comparison.pairs[0].flips}
-    assert flips == {"t_1": ("now wrong", True), "t_2": ("now right", True), "t_3": ("now wrong", False)}
+    assert flips == {"t_1": ("broken", True), "t_2": ("fixed", True), "t_3": ("broken", False)}
     marked = {flip.question_id: (flip.a.is_undecided, flip.b.is_undecided) for flip in comparison.pairs[0].flips}
     assert marked == {"t_1": (False, True), "t_2": (True, False), "t_3": (False, False)}
 

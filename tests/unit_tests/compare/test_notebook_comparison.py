@@ -13,8 +13,8 @@ ATTACK = "</td><script>alert(1)</script>\x1b[2J"
 def test_questions_that_flipped_stand_with_their_reasons(scored: Scored) -> None:
     html = compare_runs(scored(1.0, 0.0, 1.0), scored(1.0, 1.0, None))._repr_html_()
     assert "B: 1 broken, 1 fixed" in html
-    assert "now wrong: away" in html
-    assert "now right" in html
+    assert "broken: away" in html
+    assert "fixed" in html
     assert "What about 2?" in html
 
 

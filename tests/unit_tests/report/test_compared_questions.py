@@ -44,8 +44,8 @@ def test_each_question_has_a_row_that_says_what_became_of_it() -> None:
     b = run(lost=0.5, fixed=1.0, down=0.25, up=0.5, same=0.5, half=None, new=1.0)
     html = comparison_html(compare_runs(a, b))
     assert turns(html) == {
-        "lost": "now wrong",
-        "fixed": "now right",
+        "lost": "broken",
+        "fixed": "fixed",
         "down": "worse",
         "up": "better",
         "same": "same",
@@ -80,15 +80,15 @@ def test_only_questions_that_flipped_have_details_with_both_answers_and_steps() 
 
 def test_the_static_page_counts_what_the_list_has() -> None:
     html = comparison_html(compare_runs(run(a=1.0, b=0.5, c=0.5), run(a=0.0, b=0.5, d=1.0)))
-    for text in ("1 now wrong", "1 same", "2 not comparable"):
+    for text in ("1 broken", "1 same", "2 not comparable"):
         assert f"</span>{text}</span>" in html
 
 
 def test_runs_share_texts_and_keep_details_of_their_own() -> None:
     html = comparison_html(compare_runs(run(q=1.0, r=0.0), run(q=0.0, r=0.0), run(q=0.5, r=1.0)))
     assert len(page_data(html)["index"]["questions"]) == 2
-    assert turns(html, "B") == {"q": "now wrong", "r": "same"}
-    assert turns(html, "C") == {"q": "now wrong", "r": "now right"}
+    assert turns(html, "B") == {"q": "broken", "r": "same"}
+    assert turns(html, "C") == {"q": "broken", "r": "fixed"}
     for letter in "BC":
         letters = [side["letter"] for side in compared_rows(html, letter)[0]["detail"]["sides"]]
         assert letters == ["A", letter]
@@ -115,7 +115,7 @@ def test_of_what_was_spent_less_is_better_and_nothing_is_right_or_wrong() -> Non
 def test_without_the_results_the_compared_questions_are_there() -> None:
     made = compare_runs(run(q=1.0, r=1.0), run(q=0.0, r=1.0))
     html = comparison_html(RunComparison(made.baseline, made.pairs, made.metric, ()))
-    assert turns(html) == {"q": "now wrong", "r": "same"}
+    assert turns(html) == {"q": "broken", "r": "same"}
     assert [row["q"] for row in compared_rows(html)] == ["What is q?", ""]
 
 

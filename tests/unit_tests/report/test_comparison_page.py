@@ -94,8 +94,8 @@ def test_what_was_spent_has_no_questions_that_flipped() -> None:
 
 def test_questions_that_flipped_are_there_with_their_steps() -> None:
     html = page()
-    assert "1 now wrong" in html
-    assert "1 now right" in html
+    assert "1 broken" in html
+    assert "1 fixed" in html
     details = [row["detail"] for row in compared_rows(html) if "detail" in row]
     assert [[step.get("same") for step in detail["steps"]] for detail in details] == [[True], [True]]
 
