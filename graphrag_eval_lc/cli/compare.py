@@ -1,9 +1,11 @@
 """The command ``compare``, with its tables and gates."""
 
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 import typer
+from rich.cells import cell_len
 from rich.table import Table
 from rich.text import Text
 
@@ -31,7 +33,7 @@ from graphrag_eval_lc.report.machine_files import CiFiles, check_writable, compa
 from graphrag_eval_lc.report.summary import question_cell
 from graphrag_eval_lc.run_folder import RESULTS_FILE, RUN_FILE
 from graphrag_eval_lc.run_store import Baseline, baseline_in, latest_run
-from graphrag_eval_lc.texts import counted, listed, shortened
+from graphrag_eval_lc.texts import counted, listed, shortened, visible
 
 # The width of tables if the output is not a terminal; those of other commands are narrower.
 _PLAIN_WIDTH = 150
@@ -39,7 +41,11 @@ _PLAIN_WIDTH = 150
 _WIDE = 120
 # The width of the verdict on narrow terminals: "no evidence" and "cannot tell" then have two lines.
 _NARROW_VERDICT = 8
+_WIDEST_NAME, _NARROWEST_NAME = 36, 12
 _SHOWN_REASON = 160
+_MEANS = (
+    "Means are over questions. Tests treat each template as a unit, because its questions succeed and fail together."
+)
 
 
 def print_comparison(view: ComparisonView, *, show: int) -> None:
@@ -50,14 +56,14 @@ def print_comparison(view: ComparisonView, *, show: int) -> None:
     print_gates(view.gates)
     for run in view.runs:
         questions = counted(run.number_of_questions, "question")
-        path = f", {run.path}" if run.path else ""
+        path = f", {run.path}" if run.path not in (None, run.label) else ""
         console.print(data_text(f"{run.letter}  {run.label}: {questions}{path}"))
     for pair in view.pairs:
         if pair.pair.flips and show and view.metric:
             console.print()
             console.print(_flips_table(pair.pair, view.metric, show))
         console.print()
-        console.print(_metrics_table(pair, is_wide=console.width >= _WIDE))
+        console.print(_metrics_table(pair, console.width))
     console.print()
     console.print(data_text("How sure is this?", "bold"))
     for pair in view.pairs:
@@ -67,11 +73,11 @@ def print_comparison(view: ComparisonView, *, show: int) -> None:
             console.print(data_text(pair.doubt))
         counts = f"{pair.pair.errors_a:,} in A, {pair.pair.errors_b:,} in {pair.letter}"
         console.print(data_text(f"Failed samples, of which scores {failures_text(pair.pair.metrics)}: {counts}."))
-    console.print(data_text(f"Means are over questions; one test takes templates as wholes. {view.note}"))
+    console.print(data_text(f"{_MEANS} {view.note}"))
 
 
-def _metrics_table(pair: PairView, *, is_wide: bool) -> Table:
-    letter = pair.letter
+def _metrics_table(pair: PairView, width: int) -> Table:
+    letter, is_wide = pair.letter, width >= _WIDE
     table = Table(
         title=f"{letter} compared with A ({counted(pair.pair.number_of_questions, 'common question')}, "
         f"{counted(pair.pair.number_of_templates, 'template')})",
@@ -80,40 +86,54 @@ def _metrics_table(pair: PairView, *, is_wide: bool) -> Table:
         show_edge=False,
         padding=(0, 1) if is_wide else 0,
     )
-    # On narrow terminals the verdict wraps before the names do; numbers never wrap.
-    table.add_column("Metric", overflow="fold", max_width=36)
-    of_both = ("A", letter, f"{letter} − A", "Interval", "p")
-    headings = ("n", *of_both, "p (Holm)", "d_z", "Won/tied/lost") if is_wide else (*of_both, "W/T/L")
+    of_both, has_verdicts = ("A", letter, f"{letter} − A", "Interval", "p"), not pair.doubt
+    headings = ("n", *of_both, "p (raw)", "d_z", "Won/tied/lost") if is_wide else (*of_both, "W/T/L")
+    rows = [_cells(row, is_wide=is_wide, has_verdict=has_verdicts) for row in pair.rows]
+    for_names = _WIDEST_NAME
+    if not is_wide:
+        taken = [
+            max(map(cell_len, (heading, *each))) + 1
+            for heading, *each in zip(headings, *(row[1:] for row in rows), strict=False)
+        ]
+        for_names = max(_NARROWEST_NAME, width - sum(taken) - (_NARROW_VERDICT + 1 if has_verdicts else 0))
+    table.add_column("Metric", overflow="fold", max_width=for_names)
     for heading in headings:
         table.add_column(heading, justify="right", no_wrap=True)
-    has_verdicts = not pair.doubt
     if has_verdicts:
         table.add_column("Verdict", overflow="fold", width=None if is_wide else _NARROW_VERDICT)
         if is_wide:
             table.add_column("Needed", justify="right", no_wrap=True)
     was_spent = False
-    for row in pair.rows:
+    for row, (name, *cells) in zip(pair.rows, rows, strict=True):
         if row.metric.is_spent and not was_spent:
             table.add_section()
         was_spent = row.metric.is_spent
-        table.add_row(*_cells(row, is_wide=is_wide, has_verdict=has_verdicts))
+        table.add_row(data_text(_broken_name(name, for_names), keeps_lines=True), *map(data_text, cells))
     if is_wide and any(row.metric.questions_needed is not None for row in pair.rows) and has_verdicts:
-        table.caption = "needed: how many questions a verdict needs; +: it needs more templates"
+        table.caption = "Needed: how many questions a verdict needs; +: it needs more templates"
         table.caption_justify = "left"
     return table
 
 
-def _cells(row: MetricRow, *, is_wide: bool, has_verdict: bool) -> tuple[str | Text, ...]:
-    metric = row.metric
-    name, *values = map(data_text, (row.name, row.a, row.b, row.change, row.interval))
+def _broken_name(name: str, width: int) -> str:
+    """Return a metric's name on lines that end after underscores and spaces, if one line is too short for it."""
+    lines = [""]
+    for part in re.findall(r"[^_ ]*[_ ]?", visible(name, keeps_lines=False)):
+        if lines[-1] and cell_len(f"{lines[-1]}{part}".rstrip()) > width:
+            lines.append("")
+        lines[-1] += part
+    return "\n".join(line.rstrip() for line in lines)
+
+
+def _cells(row: MetricRow, *, is_wide: bool, has_verdict: bool) -> tuple[str, ...]:
+    metric, values = row.metric, (row.a, row.b, row.change, row.interval, row.p)
     if not is_wide:
-        return name, *values, row.p, row.counts, *([row.verdict] if has_verdict else [])
+        return row.name, *values, row.counts, *([row.verdict] if has_verdict else [])
     return (
-        name,
+        row.name,
         f"{metric.number_of_questions:,}",
         *values,
         p_text(metric.p_value),
-        p_text(metric.adjusted_p_value),
         "–" if metric.effect_size is None else format(metric.effect_size, "+.2f").replace("-", "−"),
         row.counts,
         *([row.verdict, _needed(metric)] if has_verdict else []),
@@ -136,7 +156,7 @@ def _needed(metric: MetricComparison) -> str:
 def _flips_table(pair: PairComparison, metric: str, show: int) -> Table:
     flips = pair.flips[:show]
     table = Table(
-        title=data_text(f"Questions that flipped in {metric} ({len(flips):,} of {len(pair.flips):,})"),
+        title=data_text(f"Questions that changed in {metric} ({len(flips):,} of {len(pair.flips):,})"),
         title_justify="left",
         title_style="bold",
         show_edge=False,
@@ -162,7 +182,8 @@ def _side(score: float, side: QuestionSide) -> Text:
 def print_gates(gates: Iterable[GateResult]) -> None:
     """Print gates; those that are not passed go to standard error."""
     for gate in gates:
-        say(masked_text(f"Gate {gate.state}: {gate}."), err=not gate.has_passed, keeps_lines=False)
+        text = f"Gate {gate.state}: {gate}."
+        say(masked_text(text), err=not gate.has_passed, keeps_lines=False, wraps=True)
 
 
 def exit_code_of(gates: Sequence[GateResult]) -> int:
@@ -205,13 +226,15 @@ def compare(
 
     `graphrag-eval-lc compare runs/main runs/branch --fail-on-regression`
 
+    `graphrag-eval-lc compare runs/today --against previous`
+
     Options:
         --metric METRIC: Compare this metric; may be repeated. The first score is the main one (the first metric, if
-            none is a score): it decides which questions flipped, and whether there is a regression. Default: all that
-            both runs have, steps_score as the main one.
+            none is a score): it decides which questions are broken and fixed, and whether there is a regression.
+            Default: all that both runs have, steps_score as the main one.
         as_json --json: Print JSON instead of text.
-        runs RUN_A RUN_B [RUN_C…]: The folders of two or more runs; each is compared with the first. With --baseline one
-            is enough.
+        runs RUN_A RUN_B [RUN_C…]: The folders of two or more runs; each is compared with the first. With --baseline or
+            --against, one is enough.
         --baseline DIR: The run to compare with, or a folder of runs, whose last completed run is used. Default: the
             first run.
         --fail-on-regression: Exit with 1 if a run is worse than RUN_A in the main metric. If the test would detect a
@@ -224,11 +247,12 @@ def compare(
         --html FILE: Write the comparison as an HTML page.
 
     More:
-        --against RUN: Choose the baseline from the folder of --baseline, or from the one that RUN is in: previous,
-            first (the first run on the same dataset), best (the best run before RUN by the main metric; p-values are
-            multiplied by the number of candidates), or a run by its label, folder name or path. Runs of one commit that
-            are otherwise alike are pooled, except with previous.
-        --label: A name for a run, one for each in their order; default: that in run.json.
+        --against RUN: Choose the baseline from the folder of --baseline, or from the one that RUN is in, such as
+            compare today --against previous. RUN is previous, first (the first run on the same dataset), best (the best
+            run before RUN by the main metric; p-values are multiplied by the number of candidates), or a run by its
+            label, folder name or path. Runs of one commit that are otherwise alike are pooled, except with previous.
+        --label: A name for a run, one for each in their order; default: that in run.json, or the folder if runs have
+            the same name.
 
     Gates: when the command exits with 1:
         --config -c FILE: A YAML or JSON file with the configuration, whose gates are checked; default: those in each
@@ -237,7 +261,7 @@ def compare(
             May be repeated.
         --confident: Let only certain drops fail: the lower end of a drop's 95 % interval counts instead of the drop (of
             a template: over its questions). With few questions no drop is certain; the output says so.
-        --max-lost NUMBER[/TEMPLATE]: Exit with 1 if more questions were right in RUN_A and are wrong now, by the main
+        --max-lost NUMBER[/TEMPLATE]: Exit with 1 if more questions are broken: right in RUN_A and not now, by the main
             metric: 2 in all, 2/template in each template, 1/notes in the template notes. May be repeated.
         --fail-over METRIC=NUMBER: Exit with 1 if a lower-is-better metric is above this number, such as
             elapsed_sec.p95=30, or above that of RUN_A by more than this increase, over the questions that both have,
@@ -254,7 +278,7 @@ def compare(
     elif baseline is not None:
         given_runs.insert(0, last_baseline(baseline, runs, on_stdout=not as_json))
     if len(given_runs) < 2:
-        hint = "Write: compare RUN_A RUN_B. With --baseline RUN_A or --against first one is enough."
+        hint = "Write: compare RUN_A RUN_B. With one run: compare RUN_B --against previous."
         raise OptionError("only one run is given to compare", hint=hint)
     drops = gates_of_option("max-drop", max_drop or (), confident=confident)
     regression: list[GateConfig] = []
@@ -288,7 +312,7 @@ def compare(
     if not as_json:
         print_comparison(comparison.view(gates), show=show)
     for warning in comparison.warnings:
-        say(f"Warning: {warning}", err=True)
+        say(f"Warning: {warning}", err=True, wraps=True)
     for path in (csv, html):
         if path is not None:
             make_folder_of(path)
@@ -302,9 +326,10 @@ def compare(
         print_json(comparison_document(comparison, gates))
     else:
         for line in _origins(comparison, config, configured):
-            say(line)
+            say(line, wraps=True)
         for path in written:
-            say(f"Written to {path}.")
+            say(f"Written to {path}.", wraps=True)
+        print_gates(gate for gate in gates if not gate.has_passed)  # the first lines may be out of sight
     if code := exit_code_of(gates):
         raise typer.Exit(code)
 

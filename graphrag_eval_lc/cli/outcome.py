@@ -41,6 +41,7 @@ from graphrag_eval_lc.report.live_report import LiveReport
 from graphrag_eval_lc.report.machine_files import CiFiles, run_document
 from graphrag_eval_lc.report.summary import summary_tables
 from graphrag_eval_lc.run_folder import AGGREGATES_FILE, RESPONSES_FILE, RESULTS_FILE, RUN_FILE, read_run
+from graphrag_eval_lc.run_store.baselines import earlier_run
 from graphrag_eval_lc.texts import counted, listed, visible
 
 _MOST_NAMED = 20
@@ -132,9 +133,13 @@ def _print_run(run: BenchmarkRun, shown: Shown) -> None:
     measures = [parse_measure(name) for name in shown.measures]
     for note in run.notes:
         say(f"{note}.\n")
-    console.print(summary_tables(run.view(most_failures=shown.worst), measures=measures))
+    view = run.view(most_failures=shown.worst)
+    console.print(summary_tables(view, measures=measures))
     if not run.output_dir:
         return
+    changes, record = view.headline.changes, read_run(run.output_dir) or {}
+    if changes and (changes.broken or changes.fixed) and (earlier := earlier_run(run.output_dir, record)):
+        say(f"\nTo see which: {command_line('compare', str(earlier.path), str(run.output_dir))}")
     path, problem = written_report(run.output_dir) if shown.has_report else (None, None)
     files = [RUN_FILE, RESPONSES_FILE, RESULTS_FILE, AGGREGATES_FILE, *([] if path is None else [path.name])]
     say(f"\nWritten to {run.output_dir}: {', '.join(files)}")

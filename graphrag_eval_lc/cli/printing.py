@@ -3,6 +3,7 @@
 import shlex
 import shutil
 import sys
+import textwrap
 from pathlib import Path
 from typing import Any, Final
 
@@ -28,11 +29,18 @@ def output_console(plain_width: int = _PLAIN_WIDTH) -> DataConsole:
     return DataConsole() if sys.stdout.isatty() else DataConsole(width=plain_width)
 
 
-def say(text: str, *, err: bool = False, keeps_lines: bool = True) -> None:
-    """Print a text that may contain data, without control sequences and without commands of CI systems."""
+def say(text: str, *, err: bool = False, keeps_lines: bool = True, wraps: bool = False) -> None:
+    """Print a text that may contain data, without control sequences and without commands of CI systems.
+
+    With ``wraps``, a terminal gets lines that end between words; long words such as paths stay whole.
+    """
     stream = sys.stderr if err else sys.stdout
     if stream is not None:  # a program without a console has no stream
-        stream.write(f"{without_commands(visible(text, keeps_lines=keeps_lines))}\n")
+        shown = visible(text, keeps_lines=keeps_lines)
+        if wraps and stream.isatty():
+            width = shutil.get_terminal_size().columns
+            shown = textwrap.fill(shown, width, break_long_words=False, break_on_hyphens=False)
+        stream.write(f"{without_commands(shown)}\n")
         stream.flush()
 
 

@@ -8,7 +8,7 @@ from graphrag_eval_lc.compare.comparison_view import ComparedQuestion, PairCompa
 from graphrag_eval_lc.compare.flips import Flip, flips_between
 from graphrag_eval_lc.compare.metric_tests import MetricValues, compared_metrics
 from graphrag_eval_lc.compare.run_comparison import RunComparison
-from graphrag_eval_lc.compare.runs import NamedRun, Pairing, RunSource, run_results
+from graphrag_eval_lc.compare.runs import NamedRun, Pairing, RunSource, run_names, run_results
 from graphrag_eval_lc.compare.settings import setting_warnings
 from graphrag_eval_lc.config import ConfigSource
 from graphrag_eval_lc.errors import ComparisonError, NothingToCompareError, OptionError
@@ -50,13 +50,15 @@ def compare_runs(
         b: The run to compare with it.
         *more: Further runs, each compared with the baseline.
         metrics: The metrics to compare: any numbers in the results. The first score among them is the main metric,
-            which decides which questions flipped; without a score it is the first metric. None: all scores that both
-            runs have, with steps_score as the main one if A has it, and what the agent spent: tokens, time and cost.
+            which decides which questions are broken and fixed; without a score it is the first metric. None: all scores
+            that both runs have, with steps_score as the main one if A has it, and what the agent spent: tokens, time
+            and cost.
         config: The configuration of runs without a folder, which have no run.json.
-        labels: A name for each run. None: the names in run.json, otherwise those of the folders.
+        labels: A name for each run. None: the names in run.json, otherwise those of the folders; runs that have the
+            same name are named by their folders.
 
     Returns:
-        The comparison. It keeps only what is shown of the flipped questions, not all results of the runs.
+        The comparison. It keeps only what is shown of the changed questions, not all results of the runs.
 
     Raises:
         ComparisonError: The runs have no question or no metric in common, or an argument is neither a run nor a result.
@@ -88,7 +90,7 @@ def compare_runs(
     opened = zip(_LETTERS, [run_results(source, config) for source in given], strict=False)
     runs = [NamedRun(letter, results, results.numbers(wanted or ())) for letter, results in opened]
     pairings = [_require_comparable(Pairing.of(runs[0], run), wanted) for run in runs[1:]]
-    names: Sequence[str | None] = named or [None] * len(runs)
+    names = named or run_names([(run.results.record.get("label"), run.results.path) for run in runs])
     summaries = [_summary(run, label) for run, label in zip(runs, names, strict=True)]
     metric = _main_metric(pairings, wanted)
     warnings = [text for run in runs for text in _run_warnings(run)]
@@ -96,7 +98,7 @@ def compare_runs(
     if chosen_from > 1:
         warnings.append(
             f"A is the best of {chosen_from} runs, and so partly by chance: p-values are multiplied by {chosen_from}, "
-            "and intervals are as much wider."
+            "and intervals are wider to match."
         )
     pairs = []
     for pairing, summary in zip(pairings, summaries[1:], strict=True):
@@ -143,12 +145,11 @@ def _main_metric(pairings: Sequence[Pairing], wanted: Sequence[str] | None) -> s
     return next(scores, None)
 
 
-def _summary(run: NamedRun, label: str | None) -> RunSummary:
+def _summary(run: NamedRun, label: str) -> RunSummary:
     questions, path = run.numbers.questions.values(), run.results.path
-    name = label or run.results.record.get("label") or (path.resolve().name if path else None)
     return RunSummary(
         letter=run.letter,
-        label=str(name or run.letter),
+        label=label or run.letter,
         path=None if path is None else str(path),
         number_of_questions=len(questions),
         number_of_samples=sum(question.samples for question in questions),
@@ -169,7 +170,7 @@ def _run_warnings(run: NamedRun) -> Iterable[str]:
         between = bounds_text(fmean(score for score in scores if score is not None), upper)
         means = f": its {STEPS_SCORE} is {between}" if between else ""
         yield (
-            f"{run.letter} has undecided steps, which count 0{means}; if a question that has some flipped, that is "
+            f"{run.letter} has undecided steps, which count 0{means}; if a question that has some changed, that is "
             "marked as undecided."
         )
 

@@ -18,6 +18,7 @@ from graphrag_eval_lc.compare.metric_comparison import (
     is_same,
     means_text,
     p_text,
+    undecided_text,
     value_text,
     verdict_text,
 )
@@ -30,7 +31,8 @@ class RunSummary:
 
     Attributes:
         letter: What it is called in the comparison; A is the baseline.
-        label: Its given name, else that of its folder, else its letter.
+        label: Its given name, else that of its folder, else its letter. Runs with the same name have those of their
+            folders.
         path: Its folder; None if the results were given.
         number_of_questions: How many questions it has.
         number_of_samples: How many results it has, which is more with repeats.
@@ -74,8 +76,8 @@ class PairComparison:
         left_out_a: How many questions only A has.
         left_out_b: How many only the other run has.
         metrics: The metrics that both runs have, scores before what was spent.
-        flips: The questions whose value in the comparison's ``metric`` changed: first those that are wrong now, then
-            those that are right now, then the others, the largest change first. Empty if the metric is what was spent.
+        flips: The questions whose value in the comparison's ``metric`` changed: first broken ones,
+            then fixed ones, then the others, the largest change first. Empty if the metric is what was spent.
         questions: The common questions with their values.
     """
 
@@ -92,12 +94,12 @@ class PairComparison:
 
     @property
     def fixed(self) -> tuple[Flip, ...]:
-        """The questions that are right now and were wrong in A."""
+        """The questions that are right now and were not in A."""
         return tuple(flip for flip in self.flips if flip.direction == "fixed")
 
     @property
     def broken(self) -> tuple[Flip, ...]:
-        """The questions that are wrong now and were right in A."""
+        """The questions that were right in A and are not now."""
         return tuple(flip for flip in self.flips if flip.direction == "broken")
 
     @property
@@ -132,7 +134,7 @@ class TemplateDifference:
     mean_a: float
     mean_b: float
     difference: float
-    lost: int  # right in A, and wrong now
+    broken: int  # right in A, and not right now
     fixed: int
     worse: int  # not right in A, and worse now
     better: int
@@ -151,7 +153,7 @@ class MetricRow:
     p: str  # the p-value that decides
     counts: str  # how many questions are better, the same and worse
     verdict: str  # a word of ``verdict_word``; empty if ``PairView.doubt`` says that no metric has a verdict
-    reason: str  # the verdict in a sentence; if there is no evidence, what is missing
+    reason: str  # the verdict in a few words; if there is no evidence, how many questions it needs
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -162,6 +164,7 @@ class PairView:
     main: MetricComparison | None  # in the main metric
     headline: str  # the verdict, both means, and how many questions are broken and fixed
     doubt: str  # why no test can find a difference: too few templates; otherwise empty
+    undecided: str  # for which metrics the test cannot tell, and why; otherwise empty, also if there is a ``doubt``
     rows: tuple[MetricRow, ...]
     templates: tuple[TemplateDifference, ...]
 
@@ -207,13 +210,14 @@ def pair_view(pair: PairComparison, metric: str | None) -> PairView:
     if 1 < number < FEWEST_FOR_A_VERDICT:
         doubt = (
             f"With {number} templates no test can distinguish a difference from chance: with fewer than "
-            f"{FEWEST_FOR_A_VERDICT} no p-value is below 0.05."
+            f"{FEWEST_FOR_A_VERDICT}, no p-value is below 0.05."
         )
     return PairView(
         pair=pair,
         main=main,
         headline=_headline(pair, main),
         doubt=doubt,
+        undecided="" if doubt else undecided_text(pair.metrics),
         rows=tuple(_row(each, pair.run.letter, is_doubtful=bool(doubt)) for each in pair.metrics),
         templates=() if main is None else tuple(template_differences(pair, main)),
     )
@@ -274,7 +278,7 @@ def template_differences(pair: PairComparison, metric: MetricComparison) -> list
                 mean_a=mean_a,
                 mean_b=mean_b,
                 difference=difference_of((mean_a, mean_b)),
-                lost=turned["broken"],
+                broken=turned["broken"],
                 fixed=turned["fixed"],
                 worse=turned["worse"],
                 better=turned["better"],

@@ -46,14 +46,14 @@ class GateResult:
         gate: The condition with its numbers.
         state: ``passed``, ``failed``, or ``not checked`` if the runs have nothing to check it on.
         value: What is compared with the bound: the statistic itself, the drop (points of a score from 0 to 1,
-            otherwise a share of the baseline's mean), the increase, or the number of lost questions; with
+            otherwise a share of the baseline's mean), the increase, or the number of broken questions; with
             ``…_per_template`` the largest of any template. None if nothing was measured.
         bound: The greatest value that passes; for ``under`` the lowest.
         sentence: The result in words, on one line and without a full stop.
         metric: The metric.
         statistic: Its statistic.
         letter: The run's letter in a comparison; empty for a run alone.
-        details: The ids of the lost questions, or of the templates that dropped by more than allowed.
+        details: The ids of the broken questions, or of the templates that dropped by more than allowed.
     """
 
     gate: Gate
@@ -120,7 +120,7 @@ class _Pair:
         metric: The gate's metric; None if the runs have no score in common.
         pairs: The metric in A and in the run by question id, in the gate's template.
         template_ids: The templates of the common questions by question id, as A has them.
-        limit: The allowed drop, increase, or number of lost questions.
+        limit: The allowed drop, increase, or number of broken questions.
         are_proportions: Whether all values of the metric are between 0 and 1, in all templates.
     """
 
@@ -293,11 +293,10 @@ def _lost(checked: _Pair) -> GateResult:
     if gate.max_lost is None:
         others = [template for template in over if template != worst]
         more = f", also too many in {listed(others, _NAMED)}" if others else ""
-        sentence = (
-            f"{checked.name}: {counted(len(most), 'right question')} lost in {worst or 'each template'} {against}{more}"
-        )
+        where = worst or "each template"
+        sentence = f"{checked.name}: {counted(len(most), 'right question')} broken in {where} {against}{more}"
     else:
-        sentence = f"{checked.name}: {len(most):,} of {right:,} right questions lost {against}"
+        sentence = f"{checked.name}: {len(most):,} of {right:,} right questions broken {against}"
     return checked.result(
         f"{sentence}: {named}" if named else sentence, not over, float(len(most)), details=tuple(chain(*lost.values()))
     )

@@ -223,7 +223,7 @@ def check_condition(gate: GateConfig, index: int | None) -> None:
     if drop is not None and drop > 1:
         raise _error(f"{drop:g} is not a drop from 0 to 1", "Give a number from 0 to 1.", index, gate.condition)
     if gate.metric is not None and gate.condition.startswith("max_lost") and not can_be_right(spec):
-        what = f"{metric} has no best value, so no question is right in it, and none can be lost"
+        what = f"{metric} has no best value, so no question is right in it, and none can be broken"
         raise _error(what, f"Name a score such as {MAIN_METRIC}, or limit its drop: max_drop.", index, "metric")
     bound, (least, greatest) = gate.under if gate.under is not None else gate.over, spec.range
     if not isinstance(bound, int | float) or statistic == "sum" or not is_declared(metric):

@@ -60,6 +60,7 @@ SIGNIFICANT = 0.05
 FEWEST_FOR_A_VERDICT = 6
 # With fewer templates, skewed differences are called significant too often, because rare large changes are not seen.
 FEW_FOR_SKEWED = 30
+_NAMED = 5  # how many metrics a text names
 
 Verdict = Literal["better", "worse", "no evidence"]
 Pair = tuple[float, float]
@@ -210,28 +211,53 @@ def p_values_note(main: str | None, metrics: Iterable[MetricComparison]) -> str:
     """Return a note on which p-values decide and on the intervals; ``metrics`` are those that are shown."""
     shown = list(metrics)
     parts = [each.metric for each in shown if each.is_tested and each.metric != main and is_part_of_main(each.metric)]
-    apart = f", but {listed(parts)} {'among themselves' if len(parts) > 1 else 'by itself'}" if parts else ""
-    own = f"p of {main}, chosen beforehand, is its own; all others are" if main is not None else "p-values are"
     level = _level(max((each.chosen_from for each in shown), default=1))
-    levels = f"The interval of {main} is at {level}, others are" if main else f"Intervals are at {level}, or"
+    adjusted = "adjusted for the number of metrics (Holm's method)"
+    if main is not None:
+        notes = [
+            f"{main} is the main metric, so its p-value is not adjusted",
+            f"All other p-values are {adjusted}",
+            f"The interval of {main} is at {level}",
+            "Other intervals are wider, to match the adjusted p-values",
+        ]
+    else:
+        notes = [f"p-values are {adjusted}", f"Intervals are at {level}, or wider to match the adjusted p-values"]
+    if parts:
+        group = f"{listed(parts)} {'are' if len(parts) > 1 else 'is'} adjusted separately"
+        notes.insert(len(notes) // 2, f"{group}, as {'parts' if len(parts) > 1 else 'a part'} of {MAIN_METRIC}")
+    notes.append("An interval contains 0 if, and only if, the difference is not significant")
     found = [each.number_of_templates for each in shown if each.verdict != "no evidence"]
     # With only one template, each question is a cluster; another text says so.
     few = min((number for number in found if 1 < number < FEW_FOR_SKEWED), default=0)
-    rare = f" If others change far more than these {few} templates, p-values are too small." if few else ""
-    return (
-        f"{own} adjusted together (Holm){apart}. {levels} as much wider as this adjustment asks: an interval holds 0 "
-        f"exactly if the difference is not significant.{rare}"
-    )
+    if few:
+        notes.append(
+            f"If rare, large changes are missing from these {few} templates by chance, the p-values are too small"
+        )
+    return f"{'. '.join(notes)}."
 
 
 def verdict_text(metric: MetricComparison, letter: str) -> str:
-    """Return the verdict in words; ``letter`` names the run that is compared with A."""
+    """Return the verdict in words; ``letter`` names the run that is compared with A.
+
+    Why the test cannot tell is the same for most metrics, so ``undecided_text`` says it once.
+    """
     if is_same(metric):
         return "the same"
     if metric.verdict != "no evidence":
         return f"{letter} is {metric.verdict}"
-    what, more = _undecided(metric, letter), _what_is_missing(metric, "{} would tell")
-    return f"{what} ({more})" if more else what
+    return " ".join(["no evidence", *_questions_text(metric)]) if metric.can_tell else "cannot tell"
+
+
+def undecided_text(metrics: Iterable[MetricComparison]) -> str:
+    """Return for which metrics the test cannot tell, and why; empty if there are none."""
+    found = [metric for metric in metrics if metric.is_tested and not metric.can_tell]
+    if not found:
+        return ""
+    names, units = listed([metric.metric for metric in found], _NAMED), f"{_unit(found[0])}s"
+    return (
+        f"The test cannot tell for {names}: too few {units} differ. With fewer than {_fewest(found[0])}, no p-value is "
+        f"below {SIGNIFICANT}."
+    )
 
 
 def sentence_text(metric: MetricComparison, letter: str) -> str:
@@ -251,39 +277,36 @@ def sentence_text(metric: MetricComparison, letter: str) -> str:
     in_numbers = f"in {metric.metric}: {means_text(metric)} ({change}{interval}, {p_value}, {questions})"
     if metric.verdict != "no evidence":
         return f"{letter} is {metric.verdict} {in_numbers}."
-    what, more = _undecided(metric, letter), _what_is_missing(metric, "it would take {} to decide")
-    return f"{what[0].upper()}{what[1:]} {in_numbers}{f'; {more}' if more else ''}."
+    what = "No evidence of a difference"
+    if not metric.can_tell:
+        differs = f"is {better_or_worse(metric)}" if metric.difference else "differs"
+        what = f"Cannot tell whether {letter} {differs}"
+    reasons = [f"{what} {in_numbers}"]
+    if not metric.can_tell:
+        too_few = too_few_text(metric)
+        reasons.append(f"{too_few[0].upper()}{too_few[1:]}")
+    return ". ".join([*reasons, *_questions_text(metric, "To show a difference of this size, use ")]) + "."
 
 
-def _undecided(metric: MetricComparison, letter: str) -> str:
-    if metric.can_tell:
-        return "no evidence of a difference"
-    return f"cannot tell whether {letter} {f'is {better_or_worse(metric)}' if metric.difference else 'differs'}"
-
-
-def _what_is_missing(metric: MetricComparison, needed: str) -> str:
-    """Return why there is no evidence; ``needed`` is the text about how many questions are needed."""
-    reasons = [] if metric.can_tell else [too_few_text(metric)]
+def _questions_text(metric: MetricComparison, start: str = "(it needs ") -> list[str]:
+    """Return a text on how many questions would be evidence, or none if that is not known."""
     low, high, number = metric.questions_needed_low, metric.questions_needed_high, metric.number_of_questions
+    needed = ""
     if low is not None and high is None:
         # With almost no degrees of freedom nothing else can be said.
-        many = f"at least {low:,} questions" if low > number else "more questions, nobody can say how many,"
-        reasons.append(needed.format(many))
+        needed = f"at least {low:,} questions" if low > number else "more questions; how many cannot be estimated"
     elif low is not None and high is not None and high > number:
-        few = f"some {low:,} questions" if low == high else f"some {low:,} to {high:,} questions"
-        reasons.append(needed.format(few if low > number else f"up to {high:,} questions"))
+        about = f"about {low:,} questions" if low == high else f"about {low:,} to {high:,} questions"
+        needed = about if low > number else f"up to {high:,} questions"
     elif metric.questions_needed is not None and metric.can_tell:
         # Even a large difference may be without evidence if few templates differ.
-        reasons.append(f"more templates{'' if metric.is_main else ', or fewer metrics,'} would tell")
-    return "; ".join(reasons)
+        needed = f"more templates{'' if metric.is_main else ', or fewer metrics'}"
+    return [f"{start}{needed}{')' if start.startswith('(') else ''}"] if needed else []
 
 
 def too_few_text(metric: MetricComparison) -> str:
     """Return why the test cannot find a difference, if ``can_tell`` is false."""
-    # How many templates must differ: more if the baseline is the best of several runs.
-    fewest = max(FEWEST_FOR_A_VERDICT, ceil(log2(2 * metric.chosen_from / SIGNIFICANT)))
-    # If the runs have only one template, each question is a cluster; if they have more, the template is.
-    unit = "question" if metric.number_of_templates == 1 else "template"
+    fewest, unit = _fewest(metric), _unit(metric)
     differ, which = metric.templates_better + metric.templates_worse, better_or_worse(metric)
     if metric.number_of_templates == 1 and not metric.is_tested:
         what = "only one template has it"
@@ -294,7 +317,17 @@ def too_few_text(metric: MetricComparison) -> str:
     else:
         number = metric.templates_better if which == "better" else metric.templates_worse
         what = f"only {counted(number, f'{unit} is', f'{unit}s are')} {which}"
-    return f"{what}, and with fewer than {fewest} no p-value is below {SIGNIFICANT}"
+    return f"{what}; with fewer than {fewest}, no p-value is below {SIGNIFICANT}"
+
+
+def _fewest(metric: MetricComparison) -> int:
+    """Return how many templates must differ: more if the baseline is the best of several runs."""
+    return max(FEWEST_FOR_A_VERDICT, ceil(log2(2 * metric.chosen_from / SIGNIFICANT)))
+
+
+def _unit(metric: MetricComparison) -> str:
+    """Return what a cluster is: the template, or if the runs have only one template, the question."""
+    return "question" if metric.number_of_templates == 1 else "template"
 
 
 def _level(chosen_from: int) -> str:

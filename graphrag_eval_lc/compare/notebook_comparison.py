@@ -41,11 +41,14 @@ def notebook_comparison(view: ComparisonView) -> str:
         failed = f" ({run.number_of_errors:,} of {run.number_of_samples:,} failed; their scores {count_as})"
         names.append(f"{run.letter}: {run.label}{failed if run.number_of_errors else ''}")
     doubts = dict.fromkeys(pair.doubt for pair in view.pairs if pair.doubt)
+    undecided = dict.fromkeys(pair.undecided for pair in view.pairs if pair.undecided)
     return page_html(
         paragraphs_html([*_first(headlines, _MOST_RUNS, "run"), *_first(names, _MOST_RUNS, "run")]),
         *(_flips_html(pair) for pair in view.pairs[:_MOST_RUNS] if pair.pair.flips),
         _metrics_html([(pair, row) for pair in view.pairs for row in pair.rows], view.pairs),
-        paragraphs_html(["How sure is this?", *doubts, view.note, *_first(view.warnings, _MOST_WARNINGS, "warning")]),
+        paragraphs_html(
+            ["How sure is this?", *doubts, *undecided, view.note, *_first(view.warnings, _MOST_WARNINGS, "warning")]
+        ),
     )
 
 

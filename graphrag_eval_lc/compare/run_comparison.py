@@ -49,8 +49,8 @@ class RunComparison:
     Attributes:
         baseline: The first run, A.
         pairs: Each other run, compared with it.
-        metric: The main metric, chosen beforehand: it decides whether there is a regression and, if it is a score,
-            which questions flipped. None if none is named and the runs have no score in common.
+        metric: The main metric, chosen before the comparison: it decides whether there is a regression and, if it is a
+            score, which questions are broken and fixed. None if none is named and the runs have no score in common.
         warnings: What may make the runs hard to compare.
         sources: The results of the runs, read again for gates; the tables do not contain them.
     """
@@ -88,8 +88,8 @@ class RunComparison:
         """Check gates on each run except the first: gates on one run, and gates that compare it with A.
 
         Gates that compare use the questions that both runs have; ``under`` and ``over`` with a number use all questions
-        of the run. A question is lost if it was right in A and is not right in the run. It is right if it has the best
-        value of the metric, with repeats in each of them.
+        of the run. A question is broken if it was right in A and is not right in the run. It is right if it has the
+        best value of the metric, with repeats in each of them.
 
         Args:
             gates: Texts as options of the command (``--max-drop steps_score=0.05``, ``--max-drop-per-template 0.2``,
@@ -116,7 +116,7 @@ class RunComparison:
             >>> for gate in comparison.gate_results(["--max-drop steps_score=0.05", {"max_lost": 1}]):
             ...     print(gate.state, "|", gate)
             failed | B: steps_score 1.000 → 0.750, drop 0.250 > 0.05
-            passed | B: steps_score: 1 of 4 right questions lost ≤ 1: q2
+            passed | B: steps_score: 1 of 4 right questions broken ≤ 1: q2
         """
         if not self.sources:
             raise OptionError("the comparison has no results to check gates on", hint="Make it with compare_runs.")

@@ -24,6 +24,25 @@ from graphrag_eval_lc.texts import counted
 _OF_METRICS = ("steps", "custom_evaluations", "retrieval")
 
 
+def run_names(runs: Iterable[tuple[object, Path | None]]) -> list[str]:
+    """Return the names of runs, each given by its label and folder; runs with the same name are named by their folders.
+
+    Without a label, the folder's name is taken. Folders with the same name are named by their paths.
+
+    Example:
+        >>> run_names([("demo", Path("runs/monday")), ("demo", Path("runs/today")), ("first", Path("runs/first"))])
+        ['monday', 'today', 'first']
+    """
+    known = [(str(label or ""), path, path.resolve().name if path else "") for label, path in runs]
+    names = [label or folder for label, _, folder in known]
+
+    def is_ambiguous(name: str) -> bool:
+        return len({path for each, (_, path, _) in zip(names, known, strict=True) if each == name}) > 1
+
+    names = [folder if folder and is_ambiguous(name) else name for name, (*_, folder) in zip(names, known, strict=True)]
+    return [str(path) if path and is_ambiguous(name) else name for name, (_, path, _) in zip(names, known, strict=True)]
+
+
 class HasResults(Protocol):
     """A run that yields its results one at a time, such as a BenchmarkRun."""
 

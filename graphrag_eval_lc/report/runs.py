@@ -17,6 +17,7 @@ from graphrag_eval_lc import __version__
 from graphrag_eval_lc.compare import compare_runs
 from graphrag_eval_lc.compare.comparison_view import verdict_word
 from graphrag_eval_lc.compare.metric_comparison import change_text
+from graphrag_eval_lc.compare.runs import run_names
 from graphrag_eval_lc.console import data_text
 from graphrag_eval_lc.errors import ComparisonError, cannot_write
 from graphrag_eval_lc.files.writing import replace_file
@@ -56,7 +57,11 @@ def write_trend(trend: RunTrend, path: str | PathLike[str], *, comparisons: bool
     target = Path(path)
     folder, pages = target.parent, dict(_comparison_pages(trend, target)) if comparisons else {}
     addresses = {path: relative_address(page, folder) for path, page in pages.items()}
-    runs = [_run(number, point, folder) for number, point in enumerate(trend.points, 1)]
+    names = run_names((point.run.label, point.run.path) for point in trend.points)
+    runs = [
+        _run(number, name, point, folder)
+        for number, (name, point) in enumerate(zip(names, trend.points, strict=True), 1)
+    ]
     html = render_page(
         "trend.html.j2",
         _SCRIPTS,
@@ -118,12 +123,12 @@ def _is_made_of(page: Path, stamp: bytes) -> bool:
         return False
 
 
-def _run(number: int, point: TrendPoint, folder: Path) -> dict[str, Any]:
+def _run(number: int, name: str, point: TrendPoint, folder: Path) -> dict[str, Any]:
     run = point.run
     report = run.path / exporter(REPORT).file_name
     return {
         "number": number,
-        "label": run.label,
+        "label": name,
         "path": str(run.path),
         "report": relative_address(report, folder) if report.is_file() else None,
         "started": "–" if run.started is None else f"{run.started.astimezone(UTC):%Y-%m-%d %H:%M}",
@@ -312,8 +317,9 @@ def trend_tables(found: RunTrend) -> Iterator[RenderableType]:
         table.add_column(data_text(heading), justify="right", overflow="fold")
     for heading in ("Tokens", "Cost"):
         table.add_column(heading, justify="right", overflow="fold")
+    names = run_names((point.run.label, point.run.path) for point in found.points)
     for number, point in enumerate(found.points, 1):
-        table.add_row(*map(data_text, (str(number), *_point_cells(point, found.metrics))))
+        table.add_row(*map(data_text, (str(number), names[number - 1], *_point_cells(point, found.metrics))))
     yield table
     for number, point in enumerate(found.points, 1):
         for change in point.changes:
@@ -322,7 +328,6 @@ def trend_tables(found: RunTrend) -> Iterator[RenderableType]:
 
 def _point_cells(point: TrendPoint, metrics: tuple[str, ...]) -> Iterator[str]:
     run = point.run
-    yield run.label
     yield "" if run.started is None else f"{run.started:%Y-%m-%d %H:%M}"
     yield _commit_text(run.commit, run.is_clean)
     for metric in metrics:

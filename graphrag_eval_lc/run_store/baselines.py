@@ -256,7 +256,7 @@ def earlier_of(folder: Path | None, record: Mapping[str, Any], config: Evaluatio
     whether a sample passes.
     """
     try:
-        found = _earlier_run(folder, record)
+        found = earlier_run(folder, record)
         if found is None:
             return None
         with recorded_only_here():
@@ -267,7 +267,8 @@ def earlier_of(folder: Path | None, record: Mapping[str, Any], config: Evaluatio
     return Earlier(found.label if found.label != own else found.path.resolve().name, right)
 
 
-def _earlier_run(folder: Path | None, record: Mapping[str, Any]) -> StoredRun | None:
+def earlier_run(folder: Path | None, record: Mapping[str, Any]) -> StoredRun | None:
+    """Return the run with which ``earlier_of`` compares; None if there is none."""
     if (baseline := record.get("baseline")) is not None:
         path = Path(str(baseline))
         with suppress(GraphRAGEvalError, OSError):

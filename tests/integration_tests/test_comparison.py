@@ -124,7 +124,7 @@ def test_five_templates_that_are_lost_whole_fail_the_command(
     metric = metric_of(compare_runs(str(runs["good"].output_dir), lost))
     assert (metric.number_of_templates, metric.number_of_questions, metric.losses) == (11, 48, 20)
     assert command("compare", runs["good"].output_dir, lost, "--fail-on-regression") == 1
-    assert "only 5 templates differ, and with fewer than 6 no p-value is below 0.05" in capsys.readouterr().err
+    assert "only 5 templates differ; with fewer than 6, no p-value is below 0.05" in capsys.readouterr().err
 
 
 def test_one_question_that_is_lost_does_not_and_the_command_says_what_decided(

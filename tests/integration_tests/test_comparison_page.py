@@ -226,7 +226,7 @@ def test_buttons_of_changes_and_templates_show_their_questions(comparison: RunCo
 def test_templates_are_sorted_by_their_headings(open_page: Open) -> None:
     table = open_page().page.locator("#templates-B table")
     worst = table.locator("tbody th").first.inner_text()
-    table.get_by_role("button", name="Lost").click()
+    table.get_by_role("button", name="Broken").click()
     lost = [int(text.strip("✗ ")) for text in table.locator("tbody td:nth-child(6)").all_inner_texts()]
     assert lost == sorted(lost, reverse=True)
     assert len(set(lost)) > 1

@@ -63,7 +63,7 @@ def test_small_difference_is_no_evidence_and_says_how_many_questions_it_takes(sc
     assert metric.questions_needed > 12
     assert metric.sentence.startswith("No evidence of a difference in steps_score: 0.500 → ")
     assert (metric.questions_needed_low, metric.questions_needed_high) == (20, None)
-    assert metric.sentence.endswith("; it would take at least 20 questions to decide.")
+    assert metric.sentence.endswith(". To show a difference of this size, use at least 20 questions.")
 
 
 def test_errors_count_as_0_and_are_counted(scored: Scored) -> None:
@@ -192,7 +192,7 @@ def test_metric_that_only_one_template_has_gets_no_verdict(scored: Scored) -> No
     assert (metric.number_of_templates, metric.number_of_questions, metric.difference) == (1, 10, -1.0)
     assert (metric.verdict, metric.p_value, metric.interval, metric.questions_needed) == ("no evidence", 1, None, None)
     assert metric.sentence.endswith(
-        "10 questions); only one template has it, and with fewer than 6 no p-value is below 0.05."
+        "10 questions). Only one template has it; with fewer than 6, no p-value is below 0.05."
     )
     assert comparison.warnings == ("polite is measured in one template only, so no conclusion is possible about it.",)
 
@@ -219,7 +219,7 @@ def test_templates_are_taken_as_wholes(scored: Scored) -> None:
     assert metric_of(comparison).p_value == 0.5
     assert comparison.warnings == ()
     assert [pair.doubt for pair in comparison.view().pairs] == [
-        "With 2 templates no test can distinguish a difference from chance: with fewer than 6 no p-value is below 0.05."
+        "With 2 templates no test can distinguish a difference from chance: with fewer than 6, no p-value is below 0.05."
     ]
 
 
@@ -419,10 +419,12 @@ def test_rows_are_of_a_kind_that_there_is(tmp_path: Path, scored: Scored) -> Non
 def test_it_says_which_metrics_are_adjusted_among_themselves(scored: Scored) -> None:
     a = scored(*WORSE, steps_f1=0.5, steps_recall=0.5, elapsed_sec=2.0)
     b = scored(*BETTER, steps_f1=1.0, steps_recall=1.0, elapsed_sec=1.0)
-    note = "all others are adjusted together (Holm), but {}. The interval of "
-    assert note.format("steps_recall, steps_f1 among themselves") in compare_runs(a, b)._repr_html_()
+    assert (
+        "steps_recall, steps_f1 are adjusted separately, as parts of steps_score. The interval of "
+        in compare_runs(a, b)._repr_html_()
+    )
     by_f1 = compare_runs(a, b, metrics=["steps_f1", "steps_recall"])
-    assert note.format("steps_recall by itself") in by_f1._repr_html_()
+    assert "steps_recall is adjusted separately, as a part of steps_score. The interval of " in by_f1._repr_html_()
 
 
 def test_comparison_is_the_same_each_time(scored: Scored) -> None:
@@ -449,7 +451,7 @@ def test_comparison_can_be_had_as_dict_frame_csv_and_text(tmp_path: Path, scored
     assert "&lt;old&gt;" in html
     assert ">B is better</td>" in html
     assert re.search(r">steps_score</td><td[^>]*>8</td>", html)
-    assert "p of steps_score, chosen beforehand, is its own; all others are adjusted together (Holm)." in html
+    assert "steps_score is the main metric, so its p-value is not adjusted. All other p-values are adjusted" in html
     assert ", 8 questions)." in str(comparison)
 
 
@@ -459,7 +461,7 @@ def test_large_difference_over_few_templates_cannot_be_told_and_says_why(scored:
     assert metric.questions_needed is None
     assert metric.sentence.startswith("Cannot tell whether B is better in steps_score: 0.000 → 0.980 (+0.980")
     assert metric.sentence.endswith(
-        "p = 0.062, 5 questions); only 5 templates differ, and with fewer than 6 no p-value is below 0.05."
+        "p = 0.062, 5 questions). Only 5 templates differ; with fewer than 6, no p-value is below 0.05."
     )
 
 
@@ -480,7 +482,7 @@ def test_large_difference_in_few_of_many_templates_cannot_be_told_either(scored:
     main, tokens = metric_of(comparison), metric_of(comparison, "total_tokens")
     assert (main.templates_better, main.templates_worse, main.can_tell) == (0, 5, False)
     assert main.sentence.startswith("Cannot tell whether B is worse in steps_score: 1.000 → 0.545 (−0.455")
-    assert "; only 5 templates differ, and with fewer than 6 no p-value is below 0.05" in main.sentence
+    assert ". Only 5 templates differ; with fewer than 6, no p-value is below 0.05" in main.sentence
     assert (tokens.templates_better, tokens.templates_worse, tokens.can_tell) == (0, 1, False)
     assert tokens.sentence.startswith("Cannot tell whether B is worse in total_tokens: 10 → 14 (+4")
     assert "; only 1 template differs, and with" in tokens.sentence
@@ -491,14 +493,14 @@ def test_large_difference_in_few_of_many_templates_cannot_be_told_either(scored:
 def test_large_difference_in_few_templates_beside_a_small_one_the_other_way_cannot_be_told(scored: Scored) -> None:
     metric = metric_of(compare_runs(scored(*[1.0] * 5, *[0.5] * 6), scored(*[0.0] * 5, 0.75, *[0.5] * 5)))
     assert (metric.templates_better, metric.templates_worse, metric.p_value) == (1, 5, 2 / 2**5)
-    assert "; only 5 templates are worse, and with fewer than 6 no p-value is below 0.05" in metric.sentence
+    assert ". Only 5 templates are worse; with fewer than 6, no p-value is below 0.05" in metric.sentence
 
 
 def test_differences_that_cancel_out_in_each_template_cannot_be_told(scored: Scored) -> None:
     templates = ["t1", "t1", "t2", "t2"]
     metric = metric_of(compare_runs(*(scored(*each * 2, templates=templates) for each in ((0.0, 1.0), (1.0, 0.0)))))
     assert metric.sentence.startswith("Cannot tell whether B differs in steps_score: 0.500 → 0.500 (0.000")
-    assert "; no template's mean differs, and with fewer than 6 no" in metric.sentence
+    assert ". No template's mean differs; with fewer than 6, no" in metric.sentence
 
 
 def test_difference_that_the_test_could_have_told_says_what_would_tell(scored: Scored) -> None:
@@ -508,7 +510,9 @@ def test_difference_that_the_test_could_have_told_says_what_would_tell(scored: S
     comparison = compare_runs(a, b)
     assert metric_of(comparison).can_tell
     assert metric_of(comparison).sentence.startswith("No evidence of a difference in steps_score: 0.143 → 0.857")
-    assert metric_of(comparison, "answer_f1").sentence.endswith("; it would take up to 20 questions to decide.")
+    assert metric_of(comparison, "answer_f1").sentence.endswith(
+        ". To show a difference of this size, use up to 20 questions."
+    )
 
 
 def test_large_difference_of_many_questions_in_few_templates_says_that_templates_are_missing(scored: Scored) -> None:
@@ -516,7 +520,9 @@ def test_large_difference_of_many_questions_in_few_templates_says_that_templates
     a, b = (scored(*[1.0] * 60, templates=templates, answer_f1=score, total_tokens=score) for score in (0.0, 1.0))
     metric = metric_of(compare_runs(a, b), "answer_f1")
     assert (metric.p_value, metric.adjusted_p_value, metric.can_tell) == (2 / 2**6, 4 / 2**6, True)
-    assert metric.sentence.endswith("adjusted p = 0.062, 60 questions); more templates, or fewer metrics, would tell.")
+    assert metric.sentence.endswith(
+        "adjusted p = 0.062, 60 questions). To show a difference of this size, use more templates, or fewer metrics."
+    )
 
 
 def test_question_that_failed_in_both_runs_counts_and_is_not_left_out(scored: Scored) -> None:

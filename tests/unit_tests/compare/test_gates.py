@@ -267,7 +267,7 @@ def test_without_gates_those_in_the_record_of_each_run_are_checked(tmp_path: Pat
     assert [str(gate) for gate in results] == [
         "B: steps_score 1.000 → 0.667, drop 0.333 > 0.05",
         "B: total_tokens 100 ≤ 200",
-        "C: steps_score: 0 of 3 right questions lost ≤ 0",
+        "C: steps_score: 0 of 3 right questions broken ≤ 0",
     ]
     assert compare_runs(A, B, config={"gates": gates}).gate_results() == results[:2]
     assert compare_runs(A, B).gate_results() == []

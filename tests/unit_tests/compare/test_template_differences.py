@@ -38,14 +38,18 @@ def test_the_largest_drop_comes_first_with_what_was_lost_and_fixed() -> None:
         ]
     )
     assert [row.template_id for row in rows] == ["down", "same", "up"]
-    assert [(row.lost, row.fixed, row.worse, row.better) for row in rows] == [(1, 0, 1, 0), (0, 0, 0, 0), (0, 1, 0, 1)]
+    assert [(row.broken, row.fixed, row.worse, row.better) for row in rows] == [
+        (1, 0, 1, 0),
+        (0, 0, 0, 0),
+        (0, 1, 0, 1),
+    ]
     assert [row.number_of_questions for row in rows] == [3, 1, 2]
     assert [round(row.difference, 3) for row in rows] == [-0.417, 0.0, 0.625]
 
 
 def test_of_what_was_spent_more_is_the_drop_and_nothing_is_lost() -> None:
     _, rows = found([("less", 100, 50), ("more", 100, 200)], "total_tokens")
-    assert [(row.template_id, row.difference, row.lost, row.worse) for row in rows] == [
+    assert [(row.template_id, row.difference, row.broken, row.worse) for row in rows] == [
         ("more", 100, 0, 0),
         ("less", -50, 0, 0),
     ]
@@ -68,7 +72,7 @@ def test_templates_add_up_to_the_whole(scores: Scores) -> None:
     assert isclose(
         sum(row.difference * row.number_of_questions for row in rows) / number, metric.difference, abs_tol=1e-9
     )
-    assert sum(row.lost + row.worse for row in rows) == metric.losses
+    assert sum(row.broken + row.worse for row in rows) == metric.losses
     assert sum(row.fixed + row.better for row in rows) == metric.wins
     differences = [row.difference for row in rows]
     assert differences == sorted(differences)

@@ -109,7 +109,7 @@ def test_of_what_was_spent_less_is_better_and_nothing_is_right_or_wrong() -> Non
     html = comparison_html(compare_runs(*runs, metrics=["total_tokens"]))
     assert list(turns(html).items()) == [("q1", "worse"), ("q3", "worse"), ("q0", "better"), ("q2", "same")]
     assert page_data(html)["lists"]["unit"] == "tokens"
-    assert "Lost" not in html[html.index('id="templates-B"') :]
+    assert ">Broken<" not in html[html.index('id="templates-B"') :]
 
 
 def test_without_the_results_the_compared_questions_are_there() -> None:

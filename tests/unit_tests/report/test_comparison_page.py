@@ -79,9 +79,9 @@ def test_names_of_metrics_in_gates_are_text() -> None:
 
 def test_it_says_which_p_values_decide_and_of_what_intervals_are() -> None:
     html = page()
-    assert "p of steps_score, chosen beforehand, is its own; all others are adjusted together (Holm)." in html
-    assert "The interval of steps_score is at 95 %, others are as much wider as this adjustment asks" in html
-    assert "an interval holds 0 exactly if the difference is not significant." in html
+    assert "steps_score is the main metric, so its p-value is not adjusted. All other p-values are adjusted" in html
+    assert "The interval of steps_score is at 95 %. Other intervals are wider, to match the adjusted p-values." in html
+    assert "An interval contains 0 if, and only if, the difference is not significant." in html
 
 
 def test_what_was_spent_has_no_questions_that_flipped() -> None:
@@ -136,7 +136,7 @@ def test_a_spent_main_metric_has_templates_without_lost_questions() -> None:
     runs = run([1.0, 1.0]), run([1.0, 0.0])
     section = templates(comparison_html(compare_runs(*runs, metrics=["total_tokens"])))
     assert "Mean B" in section
-    assert "Lost" not in section
+    assert ">Broken<" not in section
 
 
 def test_markup_in_texts_stays_text() -> None:
