@@ -31,7 +31,7 @@ def test_each_run_with_undecided_steps_is_warned_of() -> None:
     texts = [text for text in comparison.warnings if "undecided" in text]
     assert texts == [
         "B has undecided steps, which count 0: its steps_score is between 0.000 and 0.500; if a question that has "
-        "some flipped, that is marked as undecided."
+        "some changed, that is marked as undecided."
     ]
     assert not [text for text in compared(t_1=("ok", "no")).warnings if "undecided" in text]
 

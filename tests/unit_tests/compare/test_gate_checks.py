@@ -15,7 +15,7 @@ from graphrag_eval_lc.registry import MetricSpec, metrics
 Results = list[dict[str, Any]]
 Scored = Callable[..., Results]
 FAULTS = MetricSpec(key="faults", lower_is_better=True, range=(0.0, 1.0))
-FEW = "with fewer than 6 no p-value is below 0.05"
+FEW = "with fewer than 6, no p-value is below 0.05"
 # 11 templates with 48 questions, as the demo has them; the questions of five templates are lost.
 DEMO = [index for index, size in enumerate([5, 4, 4, 4, 3, 6, 5, 5, 5, 4, 3]) for _ in range(size)]
 LOST = [float(template > 4) for template in DEMO]
@@ -95,7 +95,7 @@ CASES: dict[str, tuple[Results, Results, Any, str, str]] = {
         run_of([0.0]),
         {"max_drop": 0.1, "confident": True},
         "passed",
-        f"drop 1.000 > 0.1, but not certain: only 1 question differs, and {FEW}",
+        f"drop 1.000 > 0.1, but not certain: only 1 question differs; {FEW}",
     ),
     "certain": (
         run_of([1.0] * 40, templates=10),
@@ -109,7 +109,7 @@ CASES: dict[str, tuple[Results, Results, Any, str, str]] = {
         SLIGHT,
         {"max_drop_per_template": 0.05, "confident": True},
         "passed",
-        f"only 1 question differs, and {FEW}; too few questions to be certain in t0",
+        f"only 1 question differs; {FEW}; too few questions to be certain in t0",
     ),
     "certain template": (
         run_of([1.0] * 36, templates=2),
@@ -190,14 +190,14 @@ CASES: dict[str, tuple[Results, Results, Any, str, str]] = {
         demo(LOST),
         "--fail-on-regression",
         "failed",
-        f"1.000 → 0.583, drop 0.417 > 0.05 (the effect decided: only 5 templates differ, and {FEW})",
+        f"1.000 → 0.583, drop 0.417 > 0.05 (the effect decided: only 5 templates differ; {FEW})",
     ),
     "one question of 48": (
         demo([1.0] * 48),
         demo([0.0, *[1.0] * 47]),
         "--fail-on-regression",
         "passed",
-        f"drop 0.021 ≤ 0.05 (the effect decided: only 1 template differs, and {FEW})",
+        f"drop 0.021 ≤ 0.05 (the effect decided: only 1 template differs; {FEW})",
     ),
     "one question of 48, strict": (
         demo([1.0] * 48),
@@ -431,7 +431,7 @@ def test_questions_of_the_only_template_count_separately() -> None:
         check(*(run_of([score] * number, templates=1) for score in (1.0, after)), "--fail-on-regression")[0]
         for number, after in ((5, 0.0), (200, 0.98))
     )
-    assert f"only 5 questions differ, and {FEW}" in few.sentence
+    assert f"only 5 questions differ; {FEW}" in few.sentence
     assert (few.state, many.state) == ("failed", "failed")
     assert "the p-value decided" in many.sentence
 
@@ -441,7 +441,7 @@ def test_metric_that_only_one_template_has_is_decided_by_the_effect() -> None:
     a[0]["answer_f1"], b[0]["answer_f1"] = 1.0, 0.5
     (gate,) = check(a, b, "--fail-on-regression", metrics=["answer_f1"])
     assert gate.state == "failed"
-    assert f"(the effect decided: only one template has it, and {FEW})" in gate.sentence
+    assert f"(the effect decided: only one template has it; {FEW})" in gate.sentence
 
 
 def test_of_scores_beyond_1_a_share_is_allowed() -> None:
