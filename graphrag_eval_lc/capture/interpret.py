@@ -120,7 +120,7 @@ class _Interpretation:
                 self._history.add_input(record.input_messages, self._tree.question)
             else:
                 lists = [each for each in record.input_messages if each.items]
-                self._take_in([self._history.read(each, is_input=True) for each in lists], record)
+                self._take_in([self._read(each, is_input=True) for each in lists], record)
             if record.is_node and record.input_messages:
                 self._graphs_read.add(record.scope)
         if record.model is not None:
@@ -147,6 +147,9 @@ class _Interpretation:
             self._part.ends += [identifier for last in lasts if (identifier := messages.id_of(last)) is not None]
         elif record.is_node:
             self._read_output(record)
+        elif record.is_graph:
+            self._is_state = True
+            self._take_in(list(map(self._read, record.output_messages)), record)
         else:
             self._is_state = False
             self._take_in(record.output_messages, record)
@@ -169,30 +172,36 @@ class _Interpretation:
     def _read_output(self, record: Record) -> None:
         """Read the output of a node or root, which may hold calls and answers that no callback reported."""
         self._is_state = record.is_top and (record.is_graph or record.is_graph_run)
-        readings = [self._history.read(each) for each in record.output_messages]
+        readings = list(map(self._read, record.output_messages))
         for reading in readings:
             self.steps.schemas.update(messages.schema_names(reading.items, record.output))
         self._take_in(readings, record)
+
+    def _read(self, messages: MessageList, *, is_input: bool = False) -> MessageList:
+        return self._history.read(messages, is_input=is_input, is_state=self._is_state)
 
     def _take_in(self, readings: Iterable[MessageList], record: Record) -> None:
         """Note the tool calls, tool answers and model calls in new messages."""
         for reading in readings:
             asking = None if reading.before is None else messages.as_message(reading.before)
             calls = self._calls_in(asking, record) if isinstance(asking, AIMessage) else []
+            is_cached = self._is_from_cache(record)
             for message in reading.items:
                 if isinstance(message, AIMessage):
                     calls = self._new_from_model(message, record)
                 else:
                     answered = [call for call in calls if call.call_id == message.tool_call_id]
                     answered = answered or self.steps.with_id(message.tool_call_id, record)
-                    self.steps.answer(message, answered, record, len(self._models), self._is_from_cache(record))
+                    self.steps.answer(message, answered, record, len(self._models), is_cached)
 
     def _is_from_cache(self, record: Record) -> bool:
         """Return whether new messages come from langgraph's cache: they are in a state, and no node returned them.
 
         The first state of a resumed run is an exception: its messages may be from before the pause, or from a human.
+        If nobody changed the state during the pause, they are not: those from before it are known.
         """
-        is_resumed = self._top is None or not self._top.has_input
+        top = self._top
+        is_resumed = top is None or not (top.has_input or top.is_unchanged)
         return self._is_state and (not is_resumed or record.scope in self._graphs_read)
 
     def _ask(
@@ -250,6 +259,11 @@ class _Interpretation:
             return []
         if not self._history.is_counted(message, record.node):
             is_cached = self._is_from_cache(record)
+            is_resumed = self._top is None or not self._top.has_input
+            # The cache of a @task leaves only the age of a message in the output of its @entrypoint.
+            if record.is_node and not is_resumed and record.scope is not None and not record.scope.has_nodes:
+                is_old = llm_calls.is_from_before(message, self._tree.started_at)
+                is_cached = is_cached or is_old or message.id in self._reported_ids
             if message.id in self._reported_ids:
                 self._part.cached_models += is_cached
             else:

@@ -23,7 +23,8 @@ _MAX_DEPTH = 4
 _MAX_BREADTH = 32  # a state has few fields; longer lists are rows of data, which hold no messages
 _TYPES = frozenset({"ai", "tool", "human", "system", "AIMessageChunk"})
 _ROLES = frozenset({"assistant", "tool", "user", "human", "ai", "system", "developer"})
-_USER_ROLES = ("human", "user")
+USER = "human"
+_SAME_ROLES = {"user": USER, "assistant": "ai", "AIMessageChunk": "ai"}
 _QUESTION_KEYS = ("messages", "question", "input", "query")
 _ANSWER_KEYS = ("answer", "final_answer", "output", "result", "response", "generation")
 _NUMBERS = frozenset({int, float, bool})
@@ -103,14 +104,21 @@ def id_of(item: Any) -> str | None:
 
 
 def role_and_content(item: Any) -> tuple[Any, Any]:
-    """Return role and content of a message in any form of LangChain: object, dict, pair, bare text."""
-    if isinstance(item, BaseMessage):
-        return item.type, item.content
-    if isinstance(item, Mapping):
-        return item.get("role", item.get("type")), item.get("content")
-    if isinstance(item, (list, tuple)) and len(item) == 2:
-        return item[0], item[1]
-    return ("user", item) if isinstance(item, str) else (None, None)
+    """Return role and content of a message in any form of LangChain: object, dict, pair, bare text.
+
+    They are the same for all copies of a message.
+    """
+    role: Any = None
+    content: Any = None
+    if isinstance(item, str):
+        role, content = USER, item
+    elif isinstance(item, BaseMessage):
+        role, content = item.type, item.content
+    elif isinstance(item, Mapping):
+        role, content = item.get("role", item.get("type")), item.get("content")
+    elif isinstance(item, (list, tuple)) and len(item) == 2:
+        role, content = item
+    return (_SAME_ROLES.get(role, role) if isinstance(role, str) else role), content
 
 
 def field_of(value: Any, key: str) -> Any:
@@ -154,7 +162,7 @@ def question_in(inputs: Any) -> str | None:
     messages = [inputs] if _is_message(inputs) else inputs
     if all(isinstance(item, Mapping) and "type" in item and "content" not in item for item in messages):
         return _content_text(messages)  # content blocks without the message around them
-    contents = (content for role, content in map(role_and_content, reversed(messages)) if role in _USER_ROLES)
+    contents = (content for role, content in map(role_and_content, reversed(messages)) if role == USER)
     return next(map(_content_text, contents), None)
 
 

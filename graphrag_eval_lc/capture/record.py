@@ -7,6 +7,7 @@ copies only what others may change later: arguments, outputs, and the new part o
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from time import perf_counter, time
 from typing import Any, Literal, NamedTuple
 from uuid import UUID
@@ -17,7 +18,14 @@ from langchain_core.runnables.config import var_child_runnable_config
 from langgraph.types import Command
 
 from graphrag_eval_lc.capture.llm_calls import GivenMessage
-from graphrag_eval_lc.capture.messages import id_of, is_interrupted, loose_calls, message_lists, question_in
+from graphrag_eval_lc.capture.messages import (
+    id_of,
+    is_interrupted,
+    loose_calls,
+    message_lists,
+    question_in,
+    role_and_content,
+)
 from graphrag_eval_lc.capture.values import CaptureOptions, Outcome, kept_metadata, kept_tags
 from graphrag_eval_lc.records import ModelCall
 from graphrag_eval_lc.texts import text_of
@@ -99,6 +107,9 @@ class Record:
     continues_thread = False  # whether it is a graph that resumes or continues a thread
     has_nodes: bool | None = None  # whether it is a graph with a state; None while none of its nodes has started
     is_interrupted = False  # whether it is a paused graph
+    is_unchanged = False  # whether it resumes a graph whose state nobody changed during the pause
+    may_be_graph = False  # whether it may be a nested graph none of whose nodes has started
+    input: Any = None  # kept for nested graphs
     is_graph_run = False  # whether its metadata say that it is a graph, or inside one
     loose_calls: Sequence[ToolCall] = ()  # the tool calls in its input without their message
     tool: ToolRun | None = None
@@ -125,6 +136,7 @@ class Record:
                 if not parent.is_graph:
                     parent.note_graph(tag)
                 return
+        parent.may_be_graph = False
         self.is_inside_step = parent.is_inside_step or parent.tool is not None
         self.is_retriever = parent.is_retriever
 
@@ -133,8 +145,8 @@ class Record:
         self.is_graph = True
         self.continues_thread = step not in _FIRST_STEPS or not self.has_input
 
-    def chain_started(self, inputs: Any, metadata: Mapping[str, Any]) -> None:
-        """Record the input of a chain."""
+    def chain_started(self, inputs: Any, metadata: Mapping[str, Any], *, has_type: bool) -> None:
+        """Record the input of a chain; ``has_type`` is whether it reports a type of run, which no graph does."""
         tree = self.tree
         self.has_input = inputs is not None and not isinstance(inputs, Command)
         if self.is_top:
@@ -142,6 +154,8 @@ class Record:
             tree.question = question_in(inputs) if tree.question is None else tree.question
         if self.is_top or self.is_node:
             self.input_messages, self.loose_calls = tree.read(inputs), loose_calls(inputs)
+        elif not has_type:
+            self.input, self.may_be_graph = inputs, True
         if not self.is_node and (thread_id := metadata.get("thread_id")) is not None:
             tree.thread_ids |= {text_of(thread_id)}
 
@@ -152,9 +166,12 @@ class Record:
             tree.is_paused = tree.is_paused or (self.is_top and is_interrupted(outputs))
             self.output, self.output_messages = outputs, tree.read(outputs)
             tree.ended(self)
-        elif self.is_graph:
-            if self.scope is not None and self.scope.parent is None and not self.scope.is_graph:
+        elif self.is_graph or (self.may_be_graph and isinstance(outputs, Mapping)):
+            if self.is_graph and self.scope is not None and self.scope.parent is None and not self.scope.is_graph:
                 tree.is_paused = self.is_interrupted
+            if lists := tree.read(outputs, inputs=self.input):  # with answers from langgraph's cache, if it has any
+                self.output_messages, self.is_graph, self.scope = lists, True, self
+                tree.ended(self)
         else:  # a function that is not a node, such as a @task, may answer calls
             given = outputs if isinstance(outputs, (list, tuple)) else (outputs,)
             if messages := [message for message in given if isinstance(message, ToolMessage)]:
@@ -188,6 +205,8 @@ class Tree:
     started_at: float = field(default_factory=time)
     elapsed_sec: float | None = None
     waiting: Sequence[Any] = ()  # its unanswered calls, which the run that resumes it takes over
+    paused_at: str | None = None  # the id of langgraph's checkpoint at the pause
+    earlier_ids: set[str] = field(default_factory=set)  # the ids of its messages, for the run that resumes it
     known: dict[Any, Any] = field(default_factory=dict)  # the messages read so far, by id and by object
     # Id, content and status of each message when first read: langgraph adds ids later, and an agent may clear texts.
     first_seen: dict[int, tuple[Any, Any, Any]] = field(default_factory=dict)
@@ -196,16 +215,21 @@ class Tree:
         """Note the end of a record."""
         self.events.append((record, True, time()))
 
-    def read(self, value: Any) -> Sequence[MessageList]:
+    def read(self, value: Any, *, inputs: Any = None) -> Sequence[MessageList]:
         """Return each list of messages in a node's input or output, without the messages that were read before.
 
-        Each list is read from its end up to the first known message.
+        Each list is read from its end up to the first known message. With the ``inputs`` of a nested graph, ``value``
+        is its state: only the lists that continue those inputs are read, up to their end.
         """
         lists: list[MessageList] = []
+        own = [given[-1] for given in message_lists(inputs)]
         for messages in message_lists(value):
+            first = end_of(messages, partial(_is_copy_of_any, own)) or 0
+            if inputs is not None and not first:
+                continue
             items: list[Any] = []
-            before = None
-            for item in reversed(messages):
+            before = messages[first - 1] if first else None
+            for item in reversed(messages[first:]):
                 known = item if self.known.get(id(item)) is item else self.known.get(id_of(item))
                 if known is not None and is_same_version(known, item):
                     before = item
@@ -255,6 +279,9 @@ class Tree:
         """Drop all records; only their interpretation is kept."""
         for record, _, _ in self.events:
             record.scope = record.node = None  # breaks cycles, which would wait for garbage collection
+        if self.is_paused:
+            self.earlier_ids = {identifier for each in self.known.values() if (identifier := id_of(each)) is not None}
+            self.earlier_ids |= self.resumes.earlier_ids if self.resumes is not None else set()
         self.events, self.known, self.first_seen = [], {}, {}
 
 
@@ -396,6 +423,17 @@ def calling_run_id() -> UUID | None:
     """Return the id of the run whose code is being executed, from LangChain's context."""
     config = var_child_runnable_config.get()
     return None if config is None else getattr(config.get("callbacks"), "parent_run_id", None)
+
+
+def _is_copy_of_any(messages: Sequence[Any], item: Any) -> bool:
+    """Return whether a message has the id, or the role and content, of one of some messages."""
+    identifier, shown = id_of(item), role_and_content(item)
+    return any(role_and_content(each) == shown or (identifier and id_of(each) == identifier) for each in messages)
+
+
+def end_of(messages: Sequence[Any], is_last: Callable[[Any], Any]) -> int | None:
+    """Return the index after the last message for which ``is_last`` is true; None if there is none."""
+    return next((end for end in range(len(messages), 0, -1) if is_last(messages[end - 1])), None)
 
 
 def is_same_version(known: Any, item: Any) -> bool:

@@ -162,7 +162,7 @@ class RunCallbacks(GraphCallbackHandler):
         with self._lock:
             record = self._start("chain", run_id, kwargs, kwargs.get("name"))
             if record is not None:
-                record.chain_started(inputs, kwargs.get("metadata") or {})
+                record.chain_started(inputs, kwargs.get("metadata") or {}, has_type="run_type" in kwargs)
                 if not record.has_input and not record.is_node:
                     self._records.resumed(record, is_command=inputs is not None)
 
@@ -192,12 +192,18 @@ class RunCallbacks(GraphCallbackHandler):
             record = self._records.open.get(getattr(event, "run_id", None))
             if record is not None:
                 record.is_interrupted = record.tree.is_paused = True
+                if record.is_top:
+                    record.tree.paused_at = getattr(event, "checkpoint_id", None)
 
     @_harmless
     def on_resume(self, event: Any) -> None:
         """Note that langgraph resumes a thread; no node may be left to run."""
         with self._lock:
             record = self._records.open.get(getattr(event, "run_id", None))
+            if record is not None and record.is_top:
+                paused = record.tree.resumes or record.tree
+                checkpoint = getattr(event, "checkpoint_id", None)
+                record.is_unchanged = checkpoint is not None and checkpoint == paused.paused_at
             if record is not None and not record.is_graph:
                 record.note_graph()
 

@@ -8,13 +8,11 @@ from typing import Any
 from langchain_core.messages import AIMessage, BaseMessage, ToolCall, ToolMessage
 
 from graphrag_eval_lc.capture.llm_calls import ProviderEvent, has_run_id
-from graphrag_eval_lc.capture.messages import as_message, id_of, role_and_content, says_unparsed
-from graphrag_eval_lc.capture.record import MessageList, Record, ToolRun, Tree, is_same_version
+from graphrag_eval_lc.capture.messages import USER, as_message, id_of, role_and_content, says_unparsed
+from graphrag_eval_lc.capture.record import MessageList, Record, ToolRun, Tree, end_of, is_same_version
 from graphrag_eval_lc.capture.responses import Part, Step
 from graphrag_eval_lc.capture.values import Outcome, documents_in, message_outcome, to_plain
 
-_USER = "human"
-_ROLES = {"user": _USER, "assistant": "ai", "AIMessageChunk": "ai"}
 _EDIT_NOTE = "Note: a human reviewer replaced this tool call"  # LangChain's, before the output of an edited call
 
 # A sort key for the steps of a run: (rank, position) for each branch around the step, then for the step itself.
@@ -41,6 +39,7 @@ class History:
     def __init__(self, tree: Tree, ends: set[str]) -> None:
         self.has_own = False  # whether any message of the run itself was read
         self._ends = ends
+        self._earlier_ids = tree.resumes.earlier_ids if tree.resumes is not None else set[str]()
         self._had_id = tree.had_id
         self._question: str | None = None
         self._may_replace = False  # whether input messages have ids, by which they may replace messages in a state
@@ -108,14 +107,14 @@ class History:
         """
         for messages, before in state:
             if before is None and not (self.has_own and any(self.known(item).is_read for item in messages)):
-                end = self._end_of_copy(messages)
+                end = self._end_before_pause(messages) or self._end_of_copy(messages)
                 if end is None and not is_graph:
                     end = self._end_of_earlier(messages) or None
                 self._add_old(messages[:end])
 
     def _add_old(self, messages: Sequence[Any]) -> None:
         if messages:
-            self._old.append(list(map(_shown, messages)))
+            self._old.append(list(map(role_and_content, messages)))
             self._old_keys |= {id_of(item) or id(item) for item in messages}
             self._note(messages[-1], is_old=True)
 
@@ -124,13 +123,17 @@ class History:
         known.form, known.is_read, known.is_old = item, True, is_old
         self.has_own = self.has_own or not is_old
 
-    def read(self, messages: MessageList, *, is_input: bool = False) -> MessageList:
+    def read(self, messages: MessageList, *, is_input: bool = False, is_state: bool = False) -> MessageList:
         """Return the new messages of models and tools in a list, and remember all of its messages.
 
         A list in a node's input that has no known message is older than the run, or belongs to another conversation.
+        In a state (``is_state``) the messages from before a pause are old.
         """
         items, before = messages
-        if is_input and not self.has_own:
+        if is_state and (own := self._end_before_pause(items)):
+            self._add_old(items[:own])
+            before, items = items[own - 1], items[own:]
+        elif is_input and not self.has_own:
             # What follows the run's input in its first state comes from langgraph's cache.
             own = None if self._may_replace else 0 if before is not None else self._end_of_copy(items)
             self._add_old(items[:own])
@@ -164,35 +167,28 @@ class History:
         start = self._end_of_earlier(items)
         rest = items[start:] or items  # if all of it is from an earlier run, look for the question in it
         question = rf"(?<!\w){re.escape(self._question)}(?!\w)" if self._question else None
-        for asking in map(_shown, rest) if question is not None else ():
-            if asking[0] == _USER and isinstance(asking[1], str) and question and re.search(question, asking[1]):
-                return _end_of(list(map(_shown, items)), asking.__eq__) or start  # its last repetition
+        for asking in map(role_and_content, rest) if question is not None else ():
+            if asking[0] == USER and isinstance(asking[1], str) and question and re.search(question, asking[1]):
+                return end_of(list(map(role_and_content, items)), asking.__eq__) or start  # its last repetition
         return start
+
+    def _end_before_pause(self, messages: Sequence[Any]) -> int | None:
+        """Return the index after the last message that was known when the run paused; None if there is none."""
+        return end_of(messages, lambda item: id_of(item) in self._earlier_ids) if self._earlier_ids else None
 
     def _end_of_earlier(self, messages: Sequence[Any]) -> int:
         """Return the index after the end of an earlier run; 0 if there is none."""
-        return (_end_of(messages, lambda item: id_of(item) in self._ends) or 0) if self._ends else 0
+        return (end_of(messages, lambda item: id_of(item) in self._ends) or 0) if self._ends else 0
 
     def _end_of_copy(self, messages: Sequence[Any]) -> int | None:
         """Return the index after the last copy of a list of old messages, or of the user's message at its end."""
-        shown = list(map(_shown, messages)) if messages and self._old else []
+        shown = list(map(role_and_content, messages)) if messages and self._old else []
         for old in self._old if shown else ():
             for end in range(len(shown), len(old) - 1, -1):
                 if shown[end - 1] == old[-1] and shown[end - len(old) : end] == old:
                     return end
-        asking = [old[-1] for old in self._old if old[-1][0] == _USER] if shown else ()
-        return _end_of(shown, asking.__contains__) if asking else None
-
-
-def _end_of(messages: Sequence[Any], is_last: Callable[[Any], bool]) -> int | None:
-    """Return the index after the last message for which ``is_last`` is true; None if there is none."""
-    return next((end for end in range(len(messages), 0, -1) if is_last(messages[end - 1])), None)
-
-
-def _shown(item: Any) -> tuple[Any, Any]:
-    """Return the role and content of a message, which are the same for all its copies."""
-    role, content = role_and_content(item)
-    return _ROLES.get(role, role), content
+        asking = [old[-1] for old in self._old if old[-1][0] == USER] if shown else ()
+        return end_of(shown, asking.__contains__) if asking else None
 
 
 # --- calls and their steps ---
