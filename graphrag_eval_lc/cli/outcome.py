@@ -139,7 +139,9 @@ def _print_run(run: BenchmarkRun, shown: Shown) -> None:
         return
     changes, record = view.headline.changes, read_run(run.output_dir) or {}
     if changes and (changes.broken or changes.fixed) and (earlier := earlier_run(run.output_dir, record)):
-        say(f"\nTo see which: {command_line('compare', str(earlier.path), str(run.output_dir))}")
+        before, here = earlier.path, Path.cwd()
+        before = before.relative_to(here) if before.is_relative_to(here) else before
+        say(f"\nTo see what is broken and fixed: {command_line('compare', str(before), str(run.output_dir))}")
     path, problem = written_report(run.output_dir) if shown.has_report else (None, None)
     files = [RUN_FILE, RESPONSES_FILE, RESULTS_FILE, AGGREGATES_FILE, *([] if path is None else [path.name])]
     say(f"\nWritten to {run.output_dir}: {', '.join(files)}")
