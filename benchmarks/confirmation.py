@@ -31,7 +31,7 @@ from scipy import stats
 
 from graphrag_eval_lc.benchmark.confirmation import MOST_CHANCE
 from graphrag_eval_lc.compare import compare_runs
-from graphrag_eval_lc.metrics.significance import permutation_p_value
+from graphrag_eval_lc.metrics.difference import permutation_p_value
 
 DROP: Final = 0.2
 LIMIT: Final = 0.05

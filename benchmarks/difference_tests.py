@@ -31,8 +31,7 @@ import numpy as np
 from interval_coverage import SIZES
 from scipy import stats
 
-from graphrag_eval_lc.metrics.difference import MeanDifference, choices_of_clusters
-from graphrag_eval_lc.metrics.significance import questions_needed
+from graphrag_eval_lc.metrics.difference import MeanDifference, choices_of_clusters, questions_needed
 
 PAIRS, PAIRS_OF_OLD, DRAWS, CHECKED = 4000, 1000, 999, 3
 LEVEL: Final = 0.05

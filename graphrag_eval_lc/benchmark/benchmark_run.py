@@ -40,7 +40,7 @@ from graphrag_eval_lc.run_store.baselines import earlier_of
 from graphrag_eval_lc.tables import Results, Table, aggregates_table, questions_table, steps_table
 from graphrag_eval_lc.tables.notebook_html import facts_html, never_raising, page_html, run_html
 from graphrag_eval_lc.tables.plots import plot_scores, plot_templates, plot_times
-from graphrag_eval_lc.tables.shown_question import ShownQuestion
+from graphrag_eval_lc.tables.results import ShownQuestion
 from graphrag_eval_lc.tables.table import write_parquet
 from graphrag_eval_lc.texts import counted, on_one_line
 from graphrag_eval_lc.traces.export import otlp_requests

@@ -13,8 +13,8 @@ from graphrag_eval_lc.compare.gate_checks import ROUNDING
 from graphrag_eval_lc.compare.runs import run_results
 from graphrag_eval_lc.config import GateConfig
 from graphrag_eval_lc.errors import GraphRAGEvalError, NothingToCompareError
+from graphrag_eval_lc.metrics.difference import permutation_p_value
 from graphrag_eval_lc.metrics.intervals import scipy_stats
-from graphrag_eval_lc.metrics.significance import permutation_p_value
 from graphrag_eval_lc.records import Question
 from graphrag_eval_lc.registry.metrics import COST, MAIN_METRIC, TOTAL_TOKENS
 from graphrag_eval_lc.run_folder import CONFIRMATION

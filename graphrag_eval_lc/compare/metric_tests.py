@@ -15,9 +15,8 @@ from graphrag_eval_lc.compare.metric_comparison import (
     is_part_of_main,
     sentence_text,
 )
-from graphrag_eval_lc.metrics.difference import MeanDifference
+from graphrag_eval_lc.metrics.difference import MeanDifference, cohens_dz, differing_sums, holm, lowest_p_value
 from graphrag_eval_lc.metrics.intervals import Interval
-from graphrag_eval_lc.metrics.significance import cohens_dz, differing_sums, holm, lowest_p_value
 from graphrag_eval_lc.registry import MetricSpec
 
 # The drop for which ``power`` is computed.

@@ -20,8 +20,8 @@ from graphrag_eval_lc.metrics.contexts import (
 from graphrag_eval_lc.metrics.difference import MeanDifference
 from graphrag_eval_lc.metrics.intervals import MeanInterval, clustered_standard_error, mean_interval
 from graphrag_eval_lc.metrics.measures import DEFAULT_MEASURES, Measure, parse_measure, ranking_scores
-from graphrag_eval_lc.metrics.ranked_hits import Relevant
 from graphrag_eval_lc.metrics.ranking import (
+    Relevant,
     average_precision,
     f1,
     hit_rate,

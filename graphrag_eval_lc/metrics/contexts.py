@@ -4,7 +4,7 @@ from collections.abc import Hashable, Iterable
 from numbers import Real
 from typing import Any, Literal, get_args
 
-from graphrag_eval_lc.metrics.ranked_hits import distinct_ids
+from graphrag_eval_lc.metrics.ranking import distinct_ids
 
 Distance = Literal["levenshtein", "hamming", "jaro", "jaro_winkler"]
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import NamedTuple
 
-from graphrag_eval_lc.metrics.ranked_hits import Relevant, checked_cutoff, ranked_hits
+from graphrag_eval_lc.metrics.ranking import Relevant, checked_cutoff, ranked_hits
 
 
 class MeasureDefinition(NamedTuple):

@@ -8,9 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from graphrag_eval_lc.errors import MissingExtraError
-from graphrag_eval_lc.metrics.difference import MeanDifference
+from graphrag_eval_lc.metrics.difference import MeanDifference, lowest_p_value, permutation_p_value
 from graphrag_eval_lc.metrics.intervals import cluster_robust_mean
-from graphrag_eval_lc.metrics.significance import lowest_p_value, permutation_p_value
 
 SCORES = st.integers(-4, 4).map(lambda number: number / 4)
 TOKENS = st.floats(-1e6, 1e6).map(lambda number: round(number, 3))

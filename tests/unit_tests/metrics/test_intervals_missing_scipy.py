@@ -3,8 +3,8 @@ import sys
 import pytest
 
 from graphrag_eval_lc.errors import MissingExtraError
+from graphrag_eval_lc.metrics.difference import permutation_p_value
 from graphrag_eval_lc.metrics.intervals import mean_interval
-from graphrag_eval_lc.metrics.significance import permutation_p_value
 
 
 def test_missing_scipy_is_told_with_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:

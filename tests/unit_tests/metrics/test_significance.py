@@ -5,7 +5,7 @@ import scipy.stats
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from graphrag_eval_lc.metrics.significance import (
+from graphrag_eval_lc.metrics.difference import (
     cohens_dz,
     differing_sums,
     holm,

@@ -8,7 +8,7 @@ import pytest
 from graphrag_eval_lc import run_benchmark, run_evaluation
 from graphrag_eval_lc.errors import OptionError, RunFolderError
 from graphrag_eval_lc.tables import Results
-from graphrag_eval_lc.tables.shown_question import ShownQuestion
+from graphrag_eval_lc.tables.results import ShownQuestion
 
 ATTACK = "</td><script>alert(1)</script>\x1b[2J"
 DATASET: list[Any] = [
