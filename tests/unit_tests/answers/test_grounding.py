@@ -87,8 +87,9 @@ def test_results_have_the_keys_if_the_config_says_so_and_never_those_of_an_earli
     ],
 )
 def test_coverage_counts_the_rows_of_the_last_matched_query(answer: str, coverage: float) -> None:
-    steps = [StepView(step) for step in steps_of({"prices": TABLE["outputs"]["prices"], "note": "nothing"})]
-    assert grounding_record(answer, "", Evidence(steps), [0, 1])["answer_row_coverage"] == pytest.approx(coverage)
+    outputs = {name: TABLE["outputs"][name] for name in ("plants", "prices")} | {"note": "nothing"}
+    steps = [StepView(step) for step in steps_of(outputs)]
+    assert grounding_record(answer, "", Evidence(steps), [0, 1, 2])["answer_row_coverage"] == pytest.approx(coverage)
 
 
 def test_a_short_number_alone_says_nothing_of_the_coverage() -> None:

@@ -102,12 +102,13 @@ def test_budget_is_passed_by_requests_in_flight_alone(stub: OpenAIStub, tmp_path
 def test_question_whose_call_was_not_sent_is_asked_again_with_more_money(stub: OpenAIStub, tmp_path: Path) -> None:
     options: dict[str, Any] = {"config": {"prices": PRICES}, "progress": "off", "output_dir": tmp_path}
     agent, dataset = agent_of(stub, calls=2), dataset_of(3)  # 0.0028 USD a call
-    run = run_benchmark(agent, dataset, max_cost=0.001, max_concurrency=1, **options)
+    run = run_benchmark(agent, dataset, max_cost=0.001, max_failures=0, max_concurrency=1, **options)
     assert len(stub.requests) == 1
     assert run.stopped is not None
     assert run.stopped["reason"] == "max_cost"
     assert run.stopped["message"].startswith("the budget of $0.0010 is spent: $0.0028")
     assert ["interrupted" in response for response in run.responses] == [True]
+    assert len(run.responses[0]["llm_calls"]) == 1  # the one that was not sent is none
     run = run_benchmark(agent, dataset, max_cost=1.0, **options)
     assert run.stopped is None
     assert [response["status"] for response in run.responses] == ["success"] * 3

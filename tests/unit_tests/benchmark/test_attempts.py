@@ -109,6 +109,12 @@ async def test_answer_fn_makes_the_answer_from_the_output() -> None:
     assert kept["actual_answer"] == "2"
 
 
+@pytest.mark.parametrize("options", [{}, {"answer_fn": str}])
+async def test_answers_that_no_run_reports_are_masked_too(options: dict[str, Any]) -> None:
+    kept = await response(lambda question: "password=pa55word", capture={"redact": "secrets"}, **options)
+    assert kept["actual_answer"] == "password=***"
+
+
 async def test_error_of_answer_fn_is_one_of_the_sample_whose_steps_stay() -> None:
     async def agent(question: str) -> str:
         return await lookup.ainvoke({"name": "oslo"})
@@ -370,6 +376,29 @@ async def test_attempt_is_given_up_when_the_run_is() -> None:
     made = await (await call_of(agent)).aattempt(QUESTION, "thread", abandoned)
     assert isinstance(made.error, RunInterruptedError)
     assert len(dict(made.response)["actual_steps"]) == 1
+
+
+class Endless(Runnable[Any, Any]):
+    """A graph that reports no run and never answers, as a deployed one may; it counts how often its state is read."""
+
+    states_read = 0
+
+    def invoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Any:
+        raise NotImplementedError
+
+    async def ainvoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Any:
+        await asyncio.Event().wait()
+
+    async def aget_state(self, config: RunnableConfig) -> Any:
+        self.states_read += 1
+
+
+async def test_attempt_that_is_given_up_waits_for_no_state() -> None:
+    agent, abandoned = Endless(), never()
+    asyncio.get_running_loop().call_later(0.05, abandoned.set_result, None)
+    made = await (await call_of(agent)).aattempt(QUESTION, "thread", abandoned)
+    assert isinstance(made.error, RunInterruptedError)
+    assert agent.states_read == 0
 
 
 # --- agents without an asynchronous path -----------------------------------------------------------------------------

@@ -138,6 +138,19 @@ async def test_nothing_is_asked_before_the_time_that_the_server_names() -> None:
     assert all(start - starts[0] >= 0.45 for start in starts[1:])
 
 
+async def test_a_wait_that_is_too_long_for_a_retry_holds_up_no_other_question() -> None:
+    async def agent(question: str) -> str:
+        if question == "q0":
+            error = RateLimitError()
+            error.retry_after = 3600.0
+            raise error
+        return "yes"
+
+    session = Session(agent, max_concurrency=1)
+    assert await session.run(2) == 0
+    assert [response["status"] for response in session.responses.values()] == ["error", "success"]
+
+
 # --- the end before its time -----------------------------------------------------------------------------------------
 
 

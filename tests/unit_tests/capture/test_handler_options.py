@@ -154,6 +154,14 @@ def test_what_is_captured_can_be_matched_as_retrieval(make_agent, ai, captured) 
     assert match_steps(reference, response["actual_steps"]).steps_score == 0.5
 
 
+@pytest.mark.parametrize("k", [True, 0, -1, "2"])
+def test_a_k_that_is_no_number_of_documents_is_left_out(k: Any) -> None:
+    handler = GraphRAGEvalCallbackHandler()
+    Retriever(metadata={"k": k}).invoke("x", {"callbacks": [handler]})
+    (step,) = handler.response()["actual_steps"]
+    assert step["args"] == {"query": "x"}
+
+
 # --- max_output_chars ---
 
 

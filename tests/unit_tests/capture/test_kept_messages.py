@@ -141,6 +141,16 @@ def test_all_of_it_is_redacted(chat_model, ai) -> None:
     assert redacted.count(f"The key is {SECRET}.") == 1  # each message once
 
 
+def test_words_beside_the_content_are_redacted_too() -> None:
+    beside = {"refusal": SECRET, "reasoning_content": SECRET}
+    [entry] = kept(AIMessage("", additional_kwargs=beside), redact=starred)
+    assert {key: entry[key] for key in beside} == dict.fromkeys(beside, "***")
+
+
+def test_messages_of_just_the_length_stay_whole() -> None:
+    assert [entry.get("full_length") for entry in kept("abc", "abcd", max_output_chars=3)] == [None, 4]
+
+
 def test_what_redact_raises_at_is_left_out_with_a_warning(make_agent, ai) -> None:
     def redact(value: Any) -> Any:
         raise ValueError(SECRET)

@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from langchain_core.language_models.fake_chat_models import GenericFakeChatModel
 from langchain_core.runnables import RunnableLambda
+from langchain_core.tools import tool
 
 from graphrag_eval_lc.capture import GraphRAGEvalCallbackHandler
 from graphrag_eval_lc.capture.record import ToolRun
@@ -105,6 +106,18 @@ def test_nothing_of_a_failed_model_call_is_left_in_a_handler_that_redacts() -> N
         agent.invoke("Why?", config={"callbacks": [handler]})
     assert "password=***" in str(handler.responses())
     assert b"pa55word" not in pickle.dumps(handler)
+
+
+def test_what_a_tool_called_alone_was_given_is_redacted_at_its_end_and_not_when_it_is_read() -> None:
+    @tool
+    def say(text: str) -> str:
+        """Say it."""
+        return text
+
+    redacted: list[Any] = []
+    handler = GraphRAGEvalCallbackHandler(redact=lambda value: redacted.append(value) or value)
+    say.invoke({"text": "a"}, {"callbacks": [handler]})
+    assert redacted == [{"text": "a"}, "a"]
 
 
 # No letter of ASCII: hypothesis tries the words of our own sources too, and "password" is one of them.

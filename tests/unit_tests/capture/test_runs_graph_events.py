@@ -3,8 +3,10 @@ from typing import Any
 import pytest
 from langchain.agents import create_agent
 from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.errors import ParentCommand
 from langgraph.graph import START, MessagesState, StateGraph
 from langgraph.prebuilt import ToolNode, tools_condition
+from langgraph.types import Command
 
 
 @pytest.mark.parametrize(("is_created", "name"), [(True, None), (False, None), (False, "NightlyUpdateState")])
@@ -28,3 +30,10 @@ def test_only_an_update_of_the_state_is_not_a_run(
     agent.update_state(config, {"messages": [("user", "a note")]}, as_node="model")
     (response,) = handler.responses()
     assert [step["output"] for step in response["actual_steps"]] == ["found a"]
+
+
+def test_a_handover_to_a_graph_outside_is_no_error(handler: Any) -> None:
+    graph = StateGraph(MessagesState).add_node("leave", lambda state: Command(graph=Command.PARENT, goto="other"))
+    with pytest.raises(ParentCommand):
+        graph.add_edge(START, "leave").compile().invoke({"messages": [("user", "hi")]}, {"callbacks": [handler]})
+    assert (handler.response()["status"], handler.response().get("error")) == ("success", None)

@@ -8,7 +8,7 @@ import jsonschema
 import pytest
 import yaml
 
-from graphrag_eval_lc.dataset.loading import SCHEMA_PATHS, load_dataset, load_responses, questions_of
+from graphrag_eval_lc.dataset.loading import SCHEMA_PATHS, load_dataset, load_responses, questions_of, read_responses
 from graphrag_eval_lc.demo import DATASET_PATH
 from graphrag_eval_lc.errors import DatasetError, ResponsesError
 from graphrag_eval_lc.matching import BUILT_IN
@@ -129,6 +129,10 @@ def test_responses_by_question_id_from_each_format(tmp_path: Path) -> None:
     }.items():
         (tmp_path / name).write_text(text)
         assert load_responses(tmp_path / name) == {"q1": response}
+
+
+def test_own_id_of_a_response_goes_before_its_key() -> None:
+    assert read_responses({"a": {"question_id": "q1"}}).records == [{"question_id": "q1"}]
 
 
 def test_last_line_of_a_question_wins() -> None:

@@ -47,6 +47,13 @@ def test_results_go_to_the_file_in_their_order_and_are_not_kept(tmp_path: Path) 
     assert pipeline.kept() == []
 
 
+def test_failed_judges_of_results_from_elsewhere_are_warned_of() -> None:
+    pipeline = pipeline_of()
+    result: Any = {"template_id": "t", "question_id": "q0", "status": "success", "tone_error": "no"}
+    pipeline.keep(sample(0), result)
+    assert pipeline.warnings() == ["a judge or a metric failed in 1 of 1 result; the first is q0, tone_error: no"]
+
+
 def test_each_score_is_told() -> None:
     told: list[RunEvent] = []
     pipeline = pipeline_of(repeats=2, tell=told.append)

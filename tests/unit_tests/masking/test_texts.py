@@ -51,6 +51,7 @@ def test_keys_of_providers_keep_only_their_beginning(text: str, masked: str) -> 
         ("Authorization: Bearer abc", "Authorization: Bearer ***"),
         ("{'authorization': 'Bearer abc.def'}", "{'authorization': 'Bearer ***'}"),
         ("sent Bearer abcdef123456, refused", "sent Bearer ***, refused"),
+        (f"sent Bearer {'abcdefgh' * 4}, refused", "sent Bearer ***, refused"),
         ("Basic dXNlcjpwYXNz", "Basic ***"),
         ("proxy-authorization: Basic xyz", "proxy-authorization: Basic ***"),
         ("curl -H 'Authorization: OAuth y0_AgAAAABkT6'", "curl -H 'Authorization: OAuth ***'"),

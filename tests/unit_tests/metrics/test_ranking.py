@@ -47,6 +47,7 @@ VALUES: list[tuple[str, Any, Any, float | None]] = [
     ("AP", R4, FIVE, (1 + 2 / 3 + 3 / 4) / 4),
     ("AP@3", R4, FIVE, (1 + 2 / 3) / 4),
     ("Rprec", [1, 2], [1, 3, 2], 0.5),
+    ("nDCG@1", [["a"], ["b"]], ["a", "b", "c"], 1.0),
     # gains by id, which matter to nDCG alone
     ("nDCG", GAINS, ["c", "b", "a", "d"], (1 / math.log2(3) + 3 / math.log2(4)) / (3 + 1 / math.log2(3))),
     ("nDCG@1", GAINS, ["c", "b"], 0.0),

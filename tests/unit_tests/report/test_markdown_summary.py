@@ -55,6 +55,13 @@ def test_verdict_says_what_came_of_the_gates(gates: list[str], verdict: str) -> 
     assert summary_text(RESULTS, gate_results(RESULTS, gates)).startswith(f"## {verdict}: ")
 
 
+def test_secret_in_a_gate_is_masked() -> None:
+    key = "sk-abcdef1234567890abcdef"
+    text = summary_text(RESULTS, gate_results(RESULTS, [f"{key}/steps_score=0.1"]))
+    assert "Gate not checked: sk-" in text
+    assert key not in text
+
+
 def test_run_that_was_stopped_or_answered_nothing_has_failed() -> None:
     nothing = summary_text([asked("q", None)], [])
     assert nothing.startswith("## ❌ Failed, not one question was answered: ")
