@@ -19,7 +19,7 @@ Example: the reference has (Oslo, 1), (Bergen, 2), and the result (Oslo, 1, x), 
 from collections import Counter, defaultdict, deque
 from collections.abc import Mapping, Sequence
 from functools import cache, cached_property
-from itertools import combinations, product
+from itertools import combinations, compress, count, product
 from math import prod
 from operator import itemgetter
 from typing import Final, NamedTuple
@@ -76,12 +76,17 @@ class Alignment:
         self.actual_rows: list[Row] = list(zip(*found, strict=True))
         sides = self.rows, self.actual_rows
         counts, actual_counts = (dict.fromkeys(rows, 1) if self._rows_as == "set" else Counter(rows) for rows in sides)
-        self.total, self.actual_total = sum(counts.values()), sum(actual_counts.values())
-        common, is_set = counts.keys() & actual_counts.keys(), self._rows_as == "set"
-        self.equal = {row: 1 if is_set else min(counts[row], actual_counts[row]) for row in common}
-        self._distinct = counts.keys()
-        self.unequal = _without(counts, self.equal)
-        self.actual_unequal = _without(actual_counts, self.equal)
+        self._counts, is_set = counts, self._rows_as == "set"
+        self.total, self.actual_total = (len(of) if is_set else sum(of.values()) for of in (counts, actual_counts))
+        self.unequal = _without(counts, actual_counts, is_set=is_set)
+        self.actual_unequal = _without(actual_counts, counts, is_set=is_set)
+        self.equal_total = self.total - sum(self.unequal.values())
+
+    @cached_property
+    def equal(self) -> dict[Row, int]:
+        """The rows that both sides have, and how many times they count."""
+        left = ((row, times - self.unequal.get(row, 0)) for row, times in self._counts.items())
+        return {row: times for row, times in left if times}
 
     @cached_property
     def missing(self) -> list[int]:
@@ -106,12 +111,12 @@ class Alignment:
         common = [{row[at] for row in self.unequal} & {row[at] for row in self.actual_unequal} for at in columns]
         missing = _rows_that_share(common, self.unequal, self.rows, self.terms)
         extra = _rows_that_share(common, self.actual_unequal, self.actual_rows, self.actual_terms) if missing else []
-        return _paired(missing, extra, list(self._distinct)) if missing else []
+        return _paired(missing, extra, list(self._counts)) if missing else []
 
     @cached_property
     def shared(self) -> list[float]:
         """For each column, how many of its cells are shared."""
-        found = [float(sum(self.equal.values()))] * len(self.columns)
+        found = [float(self.equal_total)] * len(self.columns)
         for pair in self.pairs:
             for at in pair.columns:
                 found[at] += pair.share
@@ -148,17 +153,21 @@ class Alignment:
         return min(1.0, 2 * shared / (required + found)) * self.order if shared else 0.0
 
 
-def _without(counts: Mapping[Row, int], equal: Mapping[Row, int]) -> dict[Row, int]:
-    """Return the rows that the other side lacks, or has fewer times."""
-    return {row: times - equal.get(row, 0) for row, times in counts.items() if row not in equal or equal[row] != times}
+def _without(counts: Mapping[Row, int], other: Mapping[Row, int], *, is_set: bool) -> dict[Row, int]:
+    """Return the rows that the other side lacks, or has fewer times, and how many times it lacks each."""
+    if is_set:
+        return dict.fromkeys((row for row in counts if row not in other), 1)
+    return {row: times - other.get(row, 0) for row, times in counts.items() if other.get(row, 0) < times}
 
 
 def _first_positions(rows: Sequence[Row], wanted: Mapping[Row, int]) -> list[int]:
-    left, found = dict(wanted), []
-    for at, row in enumerate(rows) if left else ():
-        if left.get(row):
-            left[row] -= 1
+    left, found, most = dict(wanted), [], sum(wanted.values())
+    for at in compress(count(), map(left.__contains__, rows)) if left else ():
+        if left[rows[at]]:
+            left[rows[at]] -= 1
             found.append(at)
+            if len(found) == most:  # as a rule, few rows are missing
+                break
     return found
 
 
@@ -166,9 +175,11 @@ def _rows_that_share(
     common: Sequence[set[int]], left: Mapping[Row, int], rows: Sequence[Row], columns: Sequence[TermColumn | None]
 ) -> list[Row]:
     """Return the rows with common cells, sorted by their texts, so that the order of the input does not matter."""
-    some = {row for row in left if any(map(set.__contains__, common, row))}
-    row_of = {row: at for at, row in enumerate(rows) if row in some}
-    by_text = sorted(row_of, key=lambda row: [column.texts[row_of[row]] for column in columns if column])
+    some = {row for row in left if any(map(set.__contains__, common, row))} if any(common) else set()
+    by_text = list(some)
+    if len(some) > 1:
+        row_of = {rows[at]: at for at in compress(count(), map(some.__contains__, rows))}
+        by_text = sorted(row_of, key=lambda row: [column.texts[row_of[row]] for column in columns if column])
     return [row for row in by_text for _ in range(left[row])]
 
 
@@ -236,7 +247,7 @@ class Search:
         rows = self._likely()  # not cached, as there may be thousands of comparisons
         columns = rows.columns.values()
         shares = [found[name] for found, name in zip(self._overlaps, columns, strict=True) if name is not None]
-        of_rows = 2 * sum(rows.equal.values()) / (rows.total + rows.actual_total)
+        of_rows = 2 * rows.equal_total / (rows.total + rows.actual_total)
         return (sum(shares) + of_rows) / (len(columns) + 1) * _NEARLY
 
     def _likely(self) -> Alignment:
@@ -300,21 +311,27 @@ class Search:
     def _overlaps(self) -> list[dict[str, float]]:
         """For each required column: the share of cells with equal values in actual columns that have any."""
         keys = self.keys
-        counts = {name: Counter(keys.column(name).keys) for name in keys.actual.columns}
+        counts = {name: dict(Counter(keys.column(name).keys)) for name in keys.actual.columns}
         # Columns without common values usually have different ranges of keys: a quick way to exclude them.
         ranges = {name: (min(count), max(count)) for name, count in counts.items()}
         overlaps: list[dict[str, float]] = []
         for name, column in keys.required.items():
-            count, found = Counter(column.keys), {}
-            least, most = min(count), max(count)
+            own, found = dict(Counter(column.keys)), {}
+            least, most = min(own), max(own)
             for other, (other_least, other_most) in ranges.items():
                 if least <= other_most and other_least <= most and (not keys.are_graphs or other == name):
-                    common = count.keys() & counts[other].keys()
-                    cells = sum(map(min, map(count.__getitem__, common), map(counts[other].__getitem__, common)))
+                    cells = _common_cells(own, counts[other])
                     if cells:
                         found[other] = 2 * cells / (keys.reference.row_count + keys.actual.row_count)
             overlaps.append(found)
         return overlaps
+
+
+def _common_cells(counts: Mapping[int, int], other: Mapping[int, int]) -> int:
+    if counts == other:  # as a rule, if a column matches
+        return sum(counts.values())
+    common = counts.keys() & other.keys()
+    return sum(map(min, map(counts.__getitem__, common), map(other.__getitem__, common)))
 
 
 def _kinds(column: TermColumn) -> set[str]:

@@ -75,7 +75,7 @@ def _about_mismatch(aligned: Alignment, *, is_cut_off: bool) -> Iterator[str]:
             about = f", {'one like it' if len(extra) > 1 else 'like it'} but with {listed(parts)}"
         yield f"{counted(len(extra), 'extra row')}{about}"
     if missing or extra:
-        if aligned.equal and aligned.order < 1.0:
+        if aligned.equal_total and aligned.order < 1.0:
             yield "the rows that both have are in another order"
     elif not aligned.are_equal:
         pairs = enumerate(zip(aligned.rows, aligned.actual_rows, strict=True))

@@ -7,9 +7,10 @@ the reference lacks equals a text of the reference that is written in the same w
 
 import re
 from bisect import bisect_left
+from collections import deque
 from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
-from itertools import chain, count, repeat
+from itertools import chain, count, islice, repeat
 from math import inf
 from operator import itemgetter
 from typing import Any, Final, Literal, NamedTuple, TypeAlias, TypeVar
@@ -138,18 +139,25 @@ class _NumberKeys:
         if not self._sorted:
             self._sorted = {each: [*sorted(set(some) - {"NaN"}), inf] for each, some in self._of_kind.items()}
         near = self._nearest([number for number in unknown if number not in _NOT_FINITE], kind)
+        others = list(map(self._others.setdefault, numbers, self._new_key))
+        of_texts = [*islice(written, len(numbers))]
+        if not near and len(unknown) == len(numbers) and not any(of_texts):  # as a rule, in a column nobody requires
+            return others
         return [
-            keys.get(near.get(number, number)) or key or self._others.setdefault(number, next(self._new_key))
-            for number, key in zip(numbers, written, strict=False)
+            keys.get(near.get(number, number)) or key or other
+            for number, key, other in zip(numbers, of_texts, others, strict=True)
         ]
 
     def _nearest(self, numbers: Sequence[Any], kind: NumberKind) -> dict[Number, Number]:
         """Return the nearest reference number for each number that has one within the tolerance."""
         nearest: dict[Number, Number] = {}
-        least = ABSOLUTE_TOLERANCE * _MARGIN
+        least, lowest, highest = ABSOLUTE_TOLERANCE * _MARGIN, min(numbers, default=inf), max(numbers, default=-inf)
         for other_kind, others in self._sorted.items():
             relative = max(self._tolerances[kind], self._tolerances[other_kind]) if kind and other_kind else 0.0
             share = relative / (1 - relative) * _MARGIN  # of the actual number, which may be the smaller one
+            ends = others[0], others[-min(2, len(others))], lowest, highest
+            if not relative and {*map(type, ends)} == {float} and (highest + 1 < ends[0] or ends[1] + 1 < lowest):
+                continue  # other numbers altogether
             for number in numbers:
                 near, reach = [], max(least, share * abs(number)) if type(number) is float else inf
                 if reach < inf:  # nearly always
@@ -321,14 +329,16 @@ class Keys:
             )
             of.keys.update(zip(numbers, found, strict=True))
         coordinate_keys = self._coordinates.add if adds else self._coordinates.find
-        for text in new:
-            value = None if text in of.keys or not of.read else of.read(text)
+        read = of.read or (lambda _: None)
+        for text in [text for text in new if text not in of.keys] if of.read else ():
+            value = read(text)
             if value is not None:
                 if of.datatype == WKT_LITERAL:
                     value = value[0], *coordinate_keys(value[1], NumberKind.DOUBLE)
                 of.keys[text] = self._values.setdefault(value, by_text.get(text) or next(self._new_key))
-            if adds and text in of.keys:
-                of.keys_by_text.setdefault(text, of.keys[text])
+        if adds:
+            learned = [text for text in new if text in of.keys]
+            deque(map(of.keys_by_text.setdefault, learned, map(of.keys.__getitem__, learned)), maxlen=0)
 
     def _key_column(self, side: _Side, name: str, cells: _Cells) -> KeyColumn:
         structures = side.structures.get(name, {})
@@ -355,7 +365,8 @@ class Keys:
             return [_WITHOUT_TEXTS[of.kind]] * len(texts)
         keys, by_text = of.keys, of.keys_by_text
         if of.has_values:
-            self._learn(of, texts, adds=side.is_reference)
+            if not all(map(keys.__contains__, texts)):
+                self._learn(of, texts, adds=side.is_reference)
             found = [key for key in map(keys.get, texts) if key is not None]
             if len(found) == len(texts):
                 return found
