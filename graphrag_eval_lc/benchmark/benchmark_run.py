@@ -376,8 +376,8 @@ class BenchmarkRun:
         if self._main_score is None:
             metric, micro = MAIN_METRIC, self.aggregates["micro"]
             self._main_score = ""
-            if metric in micro and not micro[NUMBER_OF_ERROR_SAMPLES] and "repeats" not in self.aggregates:
-                self._main_score = f"{metric} {micro[metric]['mean']:.3f}"
+            if not micro[NUMBER_OF_ERROR_SAMPLES] and "repeats" not in self.aggregates:
+                self._main_score = f"{metric} {micro[metric]['mean']:.3f}" if metric in micro else ""
             else:
                 with contextlib.suppress(GraphRAGEvalError):  # such as a folder that is gone
                     scores = score_values(run_results(self, self._config).numbers([metric], only=True))

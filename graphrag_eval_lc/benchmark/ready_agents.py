@@ -61,7 +61,9 @@ class FunctionRunnable(Runnable[str, Any]):
         config = ensure_config(config)
         run = await get_async_callback_manager_for_config(config).on_chain_start(None, input, name=self.name)
         # Runnables that the function invokes inherit their callbacks from this context.
-        token = var_child_runnable_config.set(patch_config(config, callbacks=run.get_child()))
+        child = {key: value for key, value in config.items() if key not in ("run_name", "run_id")}  # of this run alone
+        child["callbacks"] = run.get_child()
+        token = var_child_runnable_config.set(cast("RunnableConfig", child))
         try:
             given: dict[str, Any] = {}
             if self._config_name is not None:
@@ -73,15 +75,8 @@ class FunctionRunnable(Runnable[str, Any]):
                 output = await run_in_executor(None, self._function, input, **given)
             if inspect.isawaitable(output):
                 output = await output
-            if isinstance(output, Runnable) or is_context_manager(output):
-                raise AgentError(
-                    f"{self.name} was asked a question and gave {type(output).__name__}: it makes an agent and is none",
-                    hint="Let it take no argument, or annotate its argument as LangGraph's: config: RunnableConfig.",
-                )
-            if isinstance(output, AsyncIterator):
-                output = _joined([part async for part in output])
-            elif isinstance(output, Iterator):
-                output = _joined(await run_in_executor(None, list, output))
+            if not isinstance(output, str):  # which most answers are
+                output = await self._whole(output)
         except BaseException as problem:
             await run.on_chain_error(problem)
             raise
@@ -89,6 +84,17 @@ class FunctionRunnable(Runnable[str, Any]):
             var_child_runnable_config.reset(token)
         await run.on_chain_end(output)
         return output
+
+    async def _whole(self, output: Any) -> Any:
+        """Return what a function gave, or all that a generator yields; refuse what is to be asked, no answer."""
+        if isinstance(output, Runnable) or is_context_manager(output):
+            raise AgentError(
+                f"{self.name} was asked a question and gave {type(output).__name__}: it makes an agent and is none",
+                hint="Let it take no argument, or annotate its argument as LangGraph's: config: RunnableConfig.",
+            )
+        if isinstance(output, AsyncIterator):
+            return _joined([part async for part in output])
+        return _joined(await run_in_executor(None, list, output)) if isinstance(output, Iterator) else output
 
 
 def _joined(parts: list[Any]) -> Any:

@@ -201,8 +201,14 @@ class _Call(Generic[Outcome]):
             self._closing = self.lasting.loop.create_task(self._aclose(self.lasting), context=contextvars.Context())
 
     async def _aclose(self, lasting: "_LastingLoop") -> None:
+        """Cancel the tasks that still run, wait up to a second for them, and let the caller go on."""
+        end, cancelled = time.monotonic() + _CLOSING_SEC, set[asyncio.Task[Any]]()
         try:
-            await self._cancel_tasks()
+            while (left := {task for task in self.tasks if not task.done()}) and time.monotonic() < end:
+                for task in left - cancelled:
+                    task.cancel()
+                cancelled |= left
+                await asyncio.wait(left, timeout=end - time.monotonic())
             if lasting.calls == {self}:
                 await aclose_idle_connections()
         finally:
@@ -211,16 +217,6 @@ class _Call(Generic[Outcome]):
                 main.exception()  # read, as asyncio would report it as never retrieved
             self.has_ended.open()
             lasting.ended(self, [task for task in self.tasks if not task.done()])
-
-    async def _cancel_tasks(self) -> None:
-        """Cancel the tasks that still run, and wait up to a second for them."""
-        end = time.monotonic() + _CLOSING_SEC
-        cancelled: set[asyncio.Task[Any]] = set()
-        while (left := {task for task in self.tasks if not task.done()}) and time.monotonic() < end:
-            for task in left - cancelled:
-                task.cancel()
-            cancelled |= left
-            await asyncio.wait(left, timeout=end - time.monotonic())
 
 
 class _LastingLoop:

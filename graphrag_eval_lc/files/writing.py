@@ -104,10 +104,23 @@ def replace_file(target: Path, parts: Iterable[bytes], *, is_private: bool | Non
     of runs, the mode follows the umask.
     """
     if is_private is not None or is_of_run(target):
-        refuse_odd(target)
-        refuse_odd(unfinished(target))
+        for path in (target, unfinished(target)):
+            refuse_odd(path)
+    new_file = unfinished(target)
     try:
-        _replace(target, parts, is_private_beside(target) if is_private is None else is_private)
+        is_private_file = is_private_beside(target) if is_private is None else is_private
+        new_file.unlink(missing_ok=True)  # left by a killed run; it may have another mode
+        try:
+            descriptor = open_descriptor(new_file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, is_private=is_private_file)
+            with os.fdopen(descriptor, "wb") as file:
+                file.writelines(parts)
+                file.flush()
+                sync(file.fileno())
+            new_file.replace(target)
+        except BaseException:
+            with contextlib.suppress(OSError):
+                new_file.unlink()
+            raise
     except OSError as problem:
         raise cannot_write(target, problem, is_output=is_private is None) from problem
     except ValueError as problem:
@@ -115,22 +128,6 @@ def replace_file(target: Path, parts: Iterable[bytes], *, is_private: bool | Non
             raise no_path(target) from problem
         raise
     sync_folder(target.parent)
-
-
-def _replace(target: Path, parts: Iterable[bytes], is_private: bool) -> None:
-    new_file = unfinished(target)
-    new_file.unlink(missing_ok=True)  # left by a killed run; it may have another mode
-    try:
-        descriptor = open_descriptor(new_file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, is_private=is_private)
-        with os.fdopen(descriptor, "wb") as file:
-            file.writelines(parts)
-            file.flush()
-            sync(file.fileno())
-        new_file.replace(target)
-    except BaseException:
-        with contextlib.suppress(OSError):
-            new_file.unlink()
-        raise
 
 
 def sync(descriptor: int) -> None:
