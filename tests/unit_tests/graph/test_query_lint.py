@@ -69,3 +69,7 @@ async def test_references_of_the_demo_have_no_findings() -> None:
     assert len(queries) == 29
     assert load_vocabulary(VOCABULARY_PATH).digest == grid.digest
     assert [(query, found) for query in queries if (found := lint_query(query, grid))] == []
+
+
+def test_prefixes_of_the_endpoint_need_no_declaration() -> None:
+    assert lint_query("SELECT ?l { ?l a own:Line }", prefixes={"own": "urn:own#"}) == []
