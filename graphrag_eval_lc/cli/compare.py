@@ -226,8 +226,6 @@ def compare(
 
     `graphrag-eval-lc compare runs/main runs/branch --fail-on-regression`
 
-    `graphrag-eval-lc compare runs/today --against previous`
-
     Options:
         --metric METRIC: Compare this metric; may be repeated. The first score is the main one (the first metric, if
             none is a score): it decides which questions are broken and fixed, and whether there is a regression.

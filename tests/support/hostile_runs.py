@@ -64,7 +64,7 @@ def hostile_run(folder: Path, *, is_better: bool = False) -> BenchmarkRun:
         hostile_responses(is_better=is_better),
         output_dir=folder,
         config={"steps": {"names": {"query": "sparql_query", "search": "iri_discovery"}}},
-        label=hostile("label"),
+        label=hostile("better label" if is_better else "label"),
         href="javascript:window.injected='href'",
         tags=[hostile("tag")],
         evaluators=[hostile_metric],
