@@ -49,19 +49,19 @@ def listed(names: Sequence[str], most: int = 5) -> str:
     return ", ".join(visible(name, keeps_lines=False) for name in names[:most]) + more
 
 
-def shortened(text: str, length: int, *, keeps_lines: bool = False, tells: bool = False) -> str:
+def shortened(text: str, length: int, *, keeps_lines: bool = False, counts_rest: bool = False) -> str:
     r"""Return a text on one line, cut to a length and then followed by ``…``.
 
     Args:
         text: The text.
         length: The largest number of characters to keep, at least 1; ``…`` and what follows it are not counted.
         keeps_lines: Whether to keep white space, including line breaks; otherwise each run of it becomes one space.
-        tells: Whether to add how many characters were left out.
+        counts_rest: Whether to add how many characters were left out.
 
     Example:
         >>> shortened("two\n  lines", 20), shortened("two\n  lines", 5)
         ('two lines', 'two l…')
-        >>> shortened("two\nlines", 3, keeps_lines=True, tells=True)
+        >>> shortened("two\nlines", 3, keeps_lines=True, counts_rest=True)
         'two… (6 characters left out)'
     """
     if not keeps_lines:
@@ -69,7 +69,7 @@ def shortened(text: str, length: int, *, keeps_lines: bool = False, tells: bool 
         text = " ".join(text.split(None, length))
     if len(text) <= length:
         return text
-    said = f" ({counted(len(text) - length, 'character')} left out)" if tells else ""
+    said = f" ({counted(len(text) - length, 'character')} left out)" if counts_rest else ""
     return f"{text[:length]}…{said}"
 
 

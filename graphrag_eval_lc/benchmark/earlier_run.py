@@ -276,11 +276,11 @@ def scoring_warnings(earlier: Run, now: Run, judges: Run | None, missing: Sequen
     """Return warnings about changed scoring: missing functions, plugins, grading, judged metrics and models."""
     dropped = [f"scored without {_missing_text(missing)}"] if missing else []
     grading = grading_change(earlier.get("config") or {}, now.get("config") or {})
-    judged = judging_warnings(earlier, judges, is_told=bool(missing))
+    judged = judging_warnings(earlier, judges, is_reported=bool(missing))
     return [*dropped, *plugin_warnings(earlier, now), *([] if grading is None else [grading]), *judged]
 
 
-def judging_warnings(earlier: Run, now: Run | None, *, is_told: bool = False) -> list[str]:
+def judging_warnings(earlier: Run, now: Run | None, *, is_reported: bool = False) -> list[str]:
     """Return warnings about judged scores: metrics that are no longer computed, and models that changed."""
     before, after = (earlier.get("judges") or {}), now or {}
     warnings = [
@@ -290,7 +290,7 @@ def judging_warnings(earlier: Run, now: Run | None, *, is_told: bool = False) ->
     ]
     kinds = ("metrics", "custom_evaluations")
     gone = [name for key in kinds for name in (before.get(key) or []) if name not in (after.get(key) or [])]
-    if gone and not is_told:
+    if gone and not is_reported:
         warnings.append(f"judged before and not any more, as the config does not ask for it: {', '.join(gone)}")
     return warnings
 

@@ -18,7 +18,7 @@ from rich.text import Text
 
 from graphrag_eval_lc.benchmark.option_fields import ProgressMode
 from graphrag_eval_lc.console import DataConsole
-from graphrag_eval_lc.evaluation.events import EventKind, Observer, RunEvent, tell_nobody
+from graphrag_eval_lc.evaluation.events import EventKind, Observer, RunEvent, ignore_event
 from graphrag_eval_lc.registry.metrics import MAIN_METRIC, TOTAL_TOKENS
 from graphrag_eval_lc.texts import counted, one_line, visible, without_commands
 
@@ -64,7 +64,7 @@ class UnfailingStream:
 class _Display(Progress):
     """An observer that counts events in a task of rich's ``Progress``, and prints messages and failures at once."""
 
-    tells_failures = True
+    shows_failures = True
 
     def __init__(self, stream: UnfailingStream, done_by: EventKind = "response_ended", **options: Any) -> None:
         super().__init__(
@@ -89,17 +89,17 @@ class _Display(Progress):
         self._ending = ""
 
     @abstractmethod
-    def tell(self, message: str) -> None:
+    def report(self, message: str) -> None:
         """Print a message."""
 
     def __call__(self, event: RunEvent) -> None:
         """Count one event; safe from any thread."""
         with self._lock:
             self._count(event.kind, event.fields)
-            failure = self._failure(event.kind, event.fields) if self.tells_failures else None
+            failure = self._failure(event.kind, event.fields) if self.shows_failures else None
         message = event.fields.get("message") if event.kind in ("warning", *_MESSAGES) else failure
         if message is not None:
-            self.tell(visible(f"Warning: {message}" if event.kind == "warning" else message))
+            self.report(visible(f"Warning: {message}" if event.kind == "warning" else message))
 
     def _failure(self, kind: EventKind, fields: Any) -> str | None:
         """Return a line about a question of this session that failed or is wrong; None for every other event."""
@@ -173,7 +173,7 @@ class _Display(Progress):
 class TerminalBar(_Display):
     """Keeps a bar and a line of values at the bottom of a terminal; messages and printed text scroll above them."""
 
-    def tell(self, message: str) -> None:
+    def report(self, message: str) -> None:
         """Print a message, unless the run has ended."""
         if self.live.is_started:
             self.console.print(Text(message), soft_wrap=True)
@@ -216,7 +216,7 @@ class PlainLines(_Display):
         if self._has_shown:
             self.show(self._text())
 
-    def tell(self, message: str) -> None:
+    def report(self, message: str) -> None:
         """Print a message, unless the run has ended."""
         if not self._is_over.is_set():
             self._print(message)
@@ -247,7 +247,7 @@ class NotebookLine(PlainLines):
     """Keeps messages and a progress line in a cell's output; the line is updated, and removed at the end."""
 
     pauses = staticmethod(lambda: repeat(0.5))
-    tells_failures = False  # the run's own table is in the next cell
+    shows_failures = False  # the run's own table is in the next cell
 
     def start(self) -> None:
         """Show an empty line."""
@@ -256,7 +256,7 @@ class NotebookLine(PlainLines):
         self._line = import_module("IPython.display").display({"text/plain": ""}, raw=True, display_id=True)
         super().start()
 
-    def tell(self, message: str) -> None:
+    def report(self, message: str) -> None:
         """Add a message, unless the run has ended."""
         if not self._is_over.is_set():
             self._messages.append(without_commands(message))
@@ -286,7 +286,7 @@ def progress_display(
     """
     stream = sys.stderr if file is None else file
     if mode == "off" or stream is None:  # a program without a console has no standard error
-        return nullcontext(tell_nobody)
+        return nullcontext(ignore_event)
     unfailing = UnfailingStream(stream)
     if mode == "auto" and file is None and DataConsole().is_jupyter:
         return NotebookLine(unfailing, done_by)

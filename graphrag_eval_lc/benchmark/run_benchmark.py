@@ -21,7 +21,7 @@ from graphrag_eval_lc.benchmark.runner import Runner
 from graphrag_eval_lc.dataset.loading import DatasetSource, LoadedDataset
 from graphrag_eval_lc.dataset.validation import check_dataset
 from graphrag_eval_lc.errors import AgentError
-from graphrag_eval_lc.evaluation.events import EventLog, tell_nobody
+from graphrag_eval_lc.evaluation.events import EventLog, ignore_event
 from graphrag_eval_lc.evaluation.samples import RunPlan, Sample, samples_of
 from graphrag_eval_lc.evaluation.stop_signal import StopSignal, stopped_by_signals
 from graphrag_eval_lc.event_loop.http_connections import aclose_idle_connections, close_connections_of_resting_loops
@@ -120,7 +120,7 @@ async def _arun(agent: Any, dataset: DatasetSource, options: CheckedOptions, sto
         if options.overwrite and output.folder is not None:  # which nothing above forbids
             output.folder.clear()
         display = None if options.progress == "off" else stack.enter_context(progress_display(options.progress))
-        observers = (None if display is tell_nobody else display, log, options.on_event)
+        observers = (None if display is ignore_event else display, log, options.on_event)
         output.observers = [observer for observer in observers if observer is not None]
         output.warn(*loaded.warnings, *read.notes, *doubts)
 

@@ -23,7 +23,7 @@ from graphrag_eval_lc.benchmark.earlier_run import (
 )
 from graphrag_eval_lc.benchmark.run_manifest import KEPT, Record, ended, kept_notes, resumed, scored_with
 from graphrag_eval_lc.budget import Budget
-from graphrag_eval_lc.evaluation.events import EventKind, Observer, RunEvent, tell_nobody
+from graphrag_eval_lc.evaluation.events import EventKind, Observer, RunEvent, ignore_event
 from graphrag_eval_lc.evaluation.pipeline import Comparer, Pipeline, judges_of
 from graphrag_eval_lc.evaluation.question_result import evaluate_question
 from graphrag_eval_lc.evaluation.samples import RunPlan, Sample, planned
@@ -82,13 +82,13 @@ class RunOutput(ExitStack):
     def event(self, kind: EventKind, **fields: Any) -> None:
         """Pass an event on to the observers."""
         if self.observers:
-            self._tell(RunEvent(kind, fields))
+            self._notify(RunEvent(kind, fields))
 
-    def _tell(self, event: RunEvent) -> None:
+    def _notify(self, event: RunEvent) -> None:
         for observer in self.observers:
             observer(event)
 
-    def tell_of_cluster(self, address: str | None) -> None:
+    def note_cluster(self, address: str | None) -> None:
         """Report that workers of a cluster are started, which takes some seconds."""
         where = "a Ray cluster" if address is None else f"the Ray cluster {address}"
         self.event("workers_starting", message=f"Starting workers on {where}.")
@@ -243,7 +243,7 @@ class RunOutput(ExitStack):
             pricing=self.pricing,
             judges=self.judges,
             file=None if self.folder is None else self.enter_context(self.folder.results()),
-            tell=self._tell if self.observers else tell_nobody,
+            notify=self._notify if self.observers else ignore_event,
             budget=self.budget,
             comparer=comparer,
         )

@@ -126,7 +126,7 @@ class Runner:
 
             most, places, address = options.workers, options.max_concurrency, options.ray_address
             workers = RayWorkers(job, self._slots, workers=most, address=address, places=places)
-            output.tell_of_cluster(address)
+            output.note_cluster(address)
         else:
             from graphrag_eval_lc.benchmark.isolated_workers import IsolatedWorkers
 
@@ -243,7 +243,7 @@ class Runner:
             attempt_id = f"{self._attempt_prefix}/{sample.key[0]}/{sample.repeat}/{number}"
             try:  # an observer may fail too, and the slot must be free for others
                 if self._output.observers:
-                    self._tell("attempt_started", sample, attempt=number)
+                    self._notify("attempt_started", sample, attempt=number)
                 attempt = await self._call.aattempt(sample.question, attempt_id, self._stop.abandoned)
             finally:
                 self._slots.leave()
@@ -256,7 +256,7 @@ class Runner:
                 self._slots.went_well()
                 break
             wait = self._wait_after(attempt, number, epoch)
-            self._tell(
+            self._notify(
                 "attempt_failed",
                 sample,
                 attempt=number,
@@ -321,7 +321,7 @@ class Runner:
         is_error = record.get("status") == "error"
         if self._output.observers:
             attempts = record.get("failed_attempts", [])
-            self._tell(
+            self._notify(
                 "response_ended",
                 sample,
                 status="error" if is_error else "success",
@@ -371,7 +371,7 @@ class Runner:
 
     # --- events and warnings ---
 
-    def _tell(self, kind: EventKind, sample: Sample, **fields: Any) -> None:
+    def _notify(self, kind: EventKind, sample: Sample, **fields: Any) -> None:
         repeat = sample.repeat if self._options.repeats > 1 else None
         self._output.event(kind, question_id=sample.key[0], repeat=repeat, **fields)
 

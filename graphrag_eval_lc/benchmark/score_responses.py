@@ -362,7 +362,7 @@ def _comparer_of(given: ScoredBy, config: EvaluationConfig, output: RunOutput) -
         return
     from graphrag_eval_lc.benchmark.ray_scoring import ray_comparer  # only a cluster needs it
 
-    output.tell_of_cluster(given.ray_address)
+    output.note_cluster(given.ray_address)
     with ray_comparer(config, workers=given.workers, address=given.ray_address) as comparer:
         yield comparer
 

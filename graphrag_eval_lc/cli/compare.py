@@ -10,7 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from graphrag_eval_lc.cli.options import with_options
-from graphrag_eval_lc.cli.printing import EXIT_FINDINGS, EXIT_NOTHING, output_console, print_json, say, tell
+from graphrag_eval_lc.cli.printing import EXIT_FINDINGS, EXIT_NOTHING, echo_err, output_console, print_json, say
 from graphrag_eval_lc.compare import (
     GateResult,
     MetricComparison,
@@ -318,7 +318,7 @@ def compare(
     if html is not None:
         written.append(write_comparison(comparison, html, gates))
     for warning in files.write(comparison, gates, most_questions=show):
-        tell(f"Warning: {warning}")
+        echo_err(f"Warning: {warning}")
     written += files.given
     if as_json:
         print_json(comparison_document(comparison, gates))

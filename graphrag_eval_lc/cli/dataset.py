@@ -10,7 +10,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 from graphrag_eval_lc.benchmark.score_options import ScoreRunOptions
 from graphrag_eval_lc.cli.options import SELECTING, comma_separated, keywords, load_named_plugins, with_options
-from graphrag_eval_lc.cli.printing import EXIT_FINDINGS, print_json, say, tell
+from graphrag_eval_lc.cli.printing import EXIT_FINDINGS, echo_err, print_json, say
 from graphrag_eval_lc.cli.project import Config, Dataset, needed_dataset
 from graphrag_eval_lc.compare.runs import run_results
 from graphrag_eval_lc.config.loading import CONFIG_SCHEMA_PATH
@@ -178,9 +178,9 @@ def import_dataset(
     with showing_progress("Queries asked") as show:
         found = imported(source, options, show)
     for problem in found.problems:
-        tell(str(problem))
+        echo_err(str(problem))
     for note in found.notes:
-        tell(f"Note: {note}")
+        echo_err(f"Note: {note}")
     count = found.number_of_questions
     if not count:
         raise DatasetError(
@@ -196,9 +196,9 @@ def import_dataset(
         write_responses(responses, found, overwrite=overwrite)
         say(f"Wrote {counted(len(found.responses), 'response')} to {responses}.")
     elif responses is not None:
-        tell(f"Note: The file has no answers of a model, so {responses} is not written.")
+        echo_err(f"Note: The file has no answers of a model, so {responses} is not written.")
     elif found.responses:
-        tell(f"Note: --responses FILE writes the {counted(len(found.responses), 'answer')} of a model.")
+        echo_err(f"Note: --responses FILE writes the {counted(len(found.responses), 'answer')} of a model.")
     if found.problems:
         raise typer.Exit(EXIT_FINDINGS)
 
@@ -207,7 +207,7 @@ def refresh_state(dataset: Path) -> Path:
     """Return the file next to a dataset that holds results of a stopped command; if it exists, say that it resumes."""
     state = dataset.with_name(dataset.name + STATE_SUFFIX)
     if state.exists():
-        tell(f"Resuming: results of an earlier command are in {state}.")
+        echo_err(f"Resuming: results of an earlier command are in {state}.")
     return state
 
 

@@ -12,7 +12,7 @@ import typer
 
 from graphrag_eval_lc.cli.dataset import refresh_state, showing_progress
 from graphrag_eval_lc.cli.options import with_options
-from graphrag_eval_lc.cli.printing import EXIT_FINDINGS, print_json, say, tell
+from graphrag_eval_lc.cli.printing import EXIT_FINDINGS, echo_err, print_json, say
 from graphrag_eval_lc.cli.project import Config
 from graphrag_eval_lc.config import GraphConfig, load_config
 from graphrag_eval_lc.dataset.sparql_endpoint import EndpointError
@@ -249,9 +249,9 @@ def replayed(calls: Path | None, name: str) -> Iterator[None]:
 
 
 def _report(server: ReplayProxy) -> None:
-    tell(f"Proxy: {server.counts}.")
+    echo_err(f"Proxy: {server.counts}.")
     for query, number in server.counts.missing.most_common(3):
-        tell(f"Not recorded ({counted(number, 'time')}): {query[:200]}")
+        echo_err(f"Not recorded ({counted(number, 'time')}): {query[:200]}")
 
 
 def _lint_files() -> Any:

@@ -11,7 +11,7 @@ from pathlib import Path
 import typer
 
 from graphrag_eval_lc.cli.options import with_options
-from graphrag_eval_lc.cli.printing import EXIT_FINDINGS, print_json, say, tell
+from graphrag_eval_lc.cli.printing import EXIT_FINDINGS, echo_err, print_json, say
 from graphrag_eval_lc.errors import GraphRAGEvalWarning, OptionError
 from graphrag_eval_lc.onboarding.migration import Migration
 from graphrag_eval_lc.onboarding.migration import migrate as convert
@@ -77,7 +77,7 @@ def init(
     for line in _summary(begun, asked=bool(questions or responses)):
         say(line)
     for problem in begun.problems:
-        tell(f"Warning: {problem}.")
+        echo_err(f"Warning: {problem}.")
     if begun.problems:
         raise typer.Exit(EXIT_FINDINGS)
 
@@ -164,7 +164,7 @@ def migrate(
             dataset, responses, config=config, published=tuple(published or ()), output_dir=output, overwrite=overwrite
         )
     for warning in caught:
-        tell(f"Warning: {warning.message}")
+        echo_err(f"Warning: {warning.message}")
     if as_json:
         print_json(found.document())
     else:

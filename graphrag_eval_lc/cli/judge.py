@@ -14,7 +14,7 @@ from graphrag_eval_lc.benchmark.progress import progress_display
 from graphrag_eval_lc.budget import Budget
 from graphrag_eval_lc.cli.options import option, with_options
 from graphrag_eval_lc.cli.outcome import show_judging_plan
-from graphrag_eval_lc.cli.printing import EXIT_FINDINGS, EXIT_INTERRUPTED, output_console, say, tell
+from graphrag_eval_lc.cli.printing import EXIT_FINDINGS, EXIT_INTERRUPTED, echo_err, output_console, say
 from graphrag_eval_lc.cli.project import Config, Dataset, needed_dataset
 from graphrag_eval_lc.config import load_config
 from graphrag_eval_lc.dataset.loading import load_dataset
@@ -51,10 +51,12 @@ def judged_table(
             judged = judge_table(table, judge, progress, output=output, overwrite=overwrite, **options)
     except KeyboardInterrupt:
         again = "Run the same command to resume" + (", without --overwrite." if overwrite else ".")
-        tell("Stopped." if output is None else f"Stopped. Judged answers are kept. {again}")
+        echo_err("Stopped." if output is None else f"Stopped. Judged answers are kept. {again}")
         raise typer.Exit(EXIT_INTERRUPTED) from None
     if judged.outdated:
-        tell(f"Warning: judged answers that are no longer in the input were left out of {output}: {judged.outdated:,}.")
+        echo_err(
+            f"Warning: judged answers that are no longer in the input were left out of {output}: {judged.outdated:,}."
+        )
     return judged
 
 
@@ -91,16 +93,16 @@ def certified(
                 certifying = Certifying(judge, references, _Progress(observer, judge.max_concurrency))
                 certifying.run(asks)
         except KeyboardInterrupt:
-            tell("Stopped. Judged answers are kept. Run the same command to resume.")
+            echo_err("Stopped. Judged answers are kept. Run the same command to resume.")
             raise typer.Exit(EXIT_INTERRUPTED) from None
     if plan is None:
         check_complete(certifying)
         if judge.pricing.unpriced:
-            tell(f"Warning: {unpriced_warning(judge.pricing.unpriced)}")
+            echo_err(f"Warning: {unpriced_warning(judge.pricing.unpriced)}")
     return certifying, judge
 
 
-def tell_cost(judged: JudgedTable, judge: AnswerJudge) -> None:
+def report_cost(judged: JudgedTable, judge: AnswerJudge) -> None:
     """Print how many answers this command judged, and what they cost."""
     if not judged.asked:
         if judged.cells:
@@ -109,18 +111,18 @@ def tell_cost(judged: JudgedTable, judge: AnswerJudge) -> None:
     cost = "not known" if judged.cost is None else dollars(judged.cost)
     say(f"Cost: {cost} ({counted(judged.asked, 'answer')} judged now)")
     if judge.pricing.unpriced:
-        tell(f"Warning: {unpriced_warning(judge.pricing.unpriced)}")
+        echo_err(f"Warning: {unpriced_warning(judge.pricing.unpriced)}")
 
 
-def tell_errors(judged: JudgedTable) -> None:
+def report_errors(judged: JudgedTable) -> None:
     """Print how many rows could not be judged."""
     errors = [cells["Error"] for cells in judged.cells if cells["Error"]]
     if errors:
         rows = counted(len(errors), "row")
         if judged.given_up is not None:
-            tell(f"{judged.given_up}; {rows} could not be judged. Run the same command to retry them.")
+            echo_err(f"{judged.given_up}; {rows} could not be judged. Run the same command to retry them.")
             raise typer.Exit(EXIT_FINDINGS)
-        tell(f"{rows} could not be judged. Run the same command to retry them. The first error: {errors[0]}")
+        echo_err(f"{rows} could not be judged. Run the same command to retry them. The first error: {errors[0]}")
         if not any(map(is_judged, judged.cells)):
             raise typer.Exit(EXIT_FINDINGS)
 
@@ -179,8 +181,8 @@ def answers(
     judge = answer_judge(config)
     judged = judged_table(table, judge, is_quiet=quiet, output=output, overwrite=overwrite)
     say(f"Wrote {counted(len(judged.cells), 'row')} to {output}.")
-    tell_cost(judged, judge)
-    tell_errors(judged)
+    report_cost(judged, judge)
+    report_errors(judged)
 
 
 class Metric(StrEnum):
@@ -251,8 +253,8 @@ def agreement(
         console.print(each)
     if output is not None:
         say(f"Written to {output}.")
-    tell_cost(judged, judge)
-    tell_errors(judged)
+    report_cost(judged, judge)
+    report_errors(judged)
 
 
 @with_options()

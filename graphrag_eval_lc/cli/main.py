@@ -19,7 +19,7 @@ from typer.core import TyperCommand, TyperGroup
 
 from graphrag_eval_lc import __version__
 from graphrag_eval_lc.benchmark.option_fields import EXCLUDING, NEEDING, WRITTEN, refuse_conflicts
-from graphrag_eval_lc.cli.printing import EXIT_ERROR, EXIT_NOTHING, say, tell
+from graphrag_eval_lc.cli.printing import EXIT_ERROR, EXIT_NOTHING, echo_err, say
 from graphrag_eval_lc.console import fill_closed_output, kept_output
 from graphrag_eval_lc.errors import PROJECT_ADDRESS, GraphRAGEvalError, NothingToCompareError, OptionError
 from graphrag_eval_lc.texts import visible
@@ -328,10 +328,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
             sys.excepthook = _show_traceback  # set here, because typer has set its own
             raise
         if isinstance(problem, GraphRAGEvalError):
-            tell(f"Error: {problem}")
+            echo_err(f"Error: {problem}")
             _exit(EXIT_NOTHING if isinstance(problem, NothingToCompareError) else EXIT_ERROR)
         report = f" Report it: {PROJECT_ADDRESS}" if PROJECT_ADDRESS else ""
-        tell(
+        echo_err(
             f"Error: {type(problem).__name__}: {problem}. This is a bug in graphrag-eval-lc or in the agent; run it "
             f"again with --debug for the traceback.{report}"
         )
@@ -340,7 +340,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 def _show_traceback(kind: type[BaseException], problem: BaseException, frames: TracebackType | None) -> None:
     """Show a traceback like Python's, without control sequences."""
-    tell("".join(traceback.format_exception(kind, problem, frames)).rstrip())
+    echo_err("".join(traceback.format_exception(kind, problem, frames)).rstrip())
 
 
 def _exit(code: object) -> NoReturn:

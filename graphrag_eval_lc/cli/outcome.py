@@ -20,10 +20,10 @@ from graphrag_eval_lc.cli.printing import (
     EXIT_INTERRUPTED,
     EXITS_BY_SIGNAL,
     command_line,
+    echo_err,
     output_console,
     print_json,
     say,
-    tell,
 )
 from graphrag_eval_lc.compare import GateResult
 from graphrag_eval_lc.compare.gates import gates_of_option
@@ -81,13 +81,13 @@ def run_and_show(agent: Any, dataset: Path, shown: Shown, **options: Any) -> Non
             LiveReport(absolute_path(options["output_dir"])) if shown.is_live else nullcontext() as live,
         ):
             if live is not None:
-                tell(f"The report during the run: {live.address}")
+                echo_err(f"The report during the run: {live.address}")
                 options["on_event"] = live
             run = run_benchmark(agent, dataset, report=False, **options)  # it is written below
         show_run(run, replace(shown, is_quiet=options.get("progress") == "off"))
     except KeyboardInterrupt as signal:
         folder = options["output_dir"]
-        tell(f"Stopped at once. Finished answers are in {folder}. To resume:\n  {_command(folder)}")
+        echo_err(f"Stopped at once. Finished answers are in {folder}. To resume:\n  {_command(folder)}")
         raise typer.Exit(_exit_code_by(*signal.args)) from None
 
 
@@ -100,11 +100,11 @@ def show_run(run: BenchmarkRun, shown: Shown) -> None:
         problem = written_report(run.output_dir)[1] if run.output_dir and shown.has_report else None
         print_json(run_document(run, gates))
         if problem is not None:
-            tell(problem)
+            echo_err(problem)
     else:
         _print_run(run, shown)
     for warning in run.warnings if shown.is_quiet else ():
-        tell(f"Warning: {warning}")
+        echo_err(f"Warning: {warning}")
     code = exit_code_of(gates)
     if not shown.as_json:
         print_gates(gates)
@@ -114,7 +114,7 @@ def show_run(run: BenchmarkRun, shown: Shown) -> None:
     if not _has_written(run, gates, shown):
         code = EXIT_ERROR
     if run.stopped is not None:
-        _tell_stopped(run, shown.is_scored_again)
+        _report_stopped(run, shown.is_scored_again)
     micro = run.aggregates["micro"]
     is_empty = not micro[NUMBER_OF_SUCCESS_SAMPLES] and not micro[NUMBER_OF_ERROR_SAMPLES]
     is_shard = run.output_dir is not None and "shard" in (read_run(run.output_dir) or {})
@@ -122,7 +122,7 @@ def show_run(run: BenchmarkRun, shown: Shown) -> None:
         say("No question belongs to this shard.", err=shown.as_json)
     elif not micro[NUMBER_OF_SUCCESS_SAMPLES]:
         why = "the table above shows the errors" if micro[NUMBER_OF_ERROR_SAMPLES] else "the dataset has none"
-        tell(f"No question was answered; {why}.")
+        echo_err(f"No question was answered; {why}.")
         code = EXIT_FINDINGS
     if code:
         raise typer.Exit(code)
@@ -148,23 +148,23 @@ def _print_run(run: BenchmarkRun, shown: Shown) -> None:
     if path is not None:
         say(f"Report: {path}\nTo open it: {command_line('report', str(run.output_dir), '--open')}")
     if problem is not None:
-        tell(problem)
+        echo_err(problem)
 
 
 def _has_written(run: BenchmarkRun, gates: Sequence[GateResult], shown: Shown) -> bool:
     """Write the files for CI; return whether that worked. An error does not end the command: the run is paid for."""
     try:
         for warning in shown.files.write(run, gates, most_questions=shown.worst):
-            tell(f"Warning: {warning}")
+            echo_err(f"Warning: {warning}")
     except GraphRAGEvalError as problem:
-        tell(f"Error: {problem}")
+        echo_err(f"Error: {problem}")
         return False
     for path in () if shown.as_json else shown.files.given:
         say(f"Written to {path}.")
     return True
 
 
-def _tell_stopped(run: BenchmarkRun, is_scored_again: bool) -> None:
+def _report_stopped(run: BenchmarkRun, is_scored_again: bool) -> None:
     stopped: Any = run.stopped
     left_out = stopped["left_out"]
     asked = f"; {counted(left_out, 'was', 'were')} not asked" if left_out else ""
@@ -177,11 +177,11 @@ def _tell_stopped(run: BenchmarkRun, is_scored_again: bool) -> None:
             "ask the rest: the command of the parts, without --shard and with this --output."
         )
     if is_scored_again:
-        tell(text)
+        echo_err(text)
         raise typer.Exit(EXIT_FINDINGS)
     is_budget = stopped["reason"] in ("max_tokens", "max_cost")
     budget = f", with a larger --{stopped['reason'].replace('_', '-')}" if is_budget else ""
-    tell(f"{text} To resume{budget}:\n  {_command(run.output_dir)}")
+    echo_err(f"{text} To resume{budget}:\n  {_command(run.output_dir)}")
     is_signal = stopped["reason"] == "interrupted"
     raise typer.Exit(_exit_code_by(stopped["message"]) if is_signal else EXIT_FINDINGS)
 
@@ -213,7 +213,7 @@ def show_plan(plan: RunPlan) -> None:
     if plan.judging is not None:
         show_judging_plan(plan.judging)
     for warning in plan.warnings:
-        tell(f"Warning: {warning}")
+        echo_err(f"Warning: {warning}")
 
 
 def show_judging_plan(plan: RequestPlan | None) -> None:

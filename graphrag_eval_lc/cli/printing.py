@@ -44,7 +44,7 @@ def say(text: str, *, err: bool = False, keeps_lines: bool = True, wraps: bool =
         stream.flush()
 
 
-def tell(text: str) -> None:
+def echo_err(text: str) -> None:
     """Print a message to standard error, with secrets masked."""
     say(masked_text(text), err=True)
 

@@ -10,7 +10,7 @@ from typing import Annotated, Any
 
 import typer
 
-from graphrag_eval_lc.cli.printing import tell
+from graphrag_eval_lc.cli.printing import echo_err
 from graphrag_eval_lc.config.loading import error_in_run, project_file, run_section
 from graphrag_eval_lc.errors import OptionError
 
@@ -35,7 +35,7 @@ def _config_or_project_file(ctx: typer.Context, value: Path | None) -> Path | No
     if path is None:
         return None
     if value is None:
-        tell(f"Using {path}.")
+        echo_err(f"Using {path}.")
     command = str(ctx.command.name)
     if command in _LOOKED_UP:
         ctx.default_map = dict(_defaults(ctx, path, run_section(path), _LOOKED_UP[command]))

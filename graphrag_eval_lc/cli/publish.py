@@ -8,7 +8,7 @@ from rich.table import Table
 
 from graphrag_eval_lc.cli.dataset import showing_progress
 from graphrag_eval_lc.cli.options import comma_separated, option, with_options
-from graphrag_eval_lc.cli.printing import EXIT_FINDINGS, output_console, say, tell
+from graphrag_eval_lc.cli.printing import EXIT_FINDINGS, echo_err, output_console, say
 from graphrag_eval_lc.console import data_text
 from graphrag_eval_lc.integrations.publishing import TARGETS, publish_scores
 from graphrag_eval_lc.integrations.scores import scored_run
@@ -63,7 +63,7 @@ def publish(
         _show_scores(run, names, report_url)
     say(f"{published}.")
     for note in published.notes:
-        tell(f"Note: {note}.")
+        echo_err(f"Note: {note}.")
     for each in published.unplaced[:_MOST_SHOWN]:
         say(f"Not placed: {each.key} ({', '.join(each.metrics)}): {each.reason}", keeps_lines=False)
     if len(published.unplaced) > _MOST_SHOWN:

@@ -11,7 +11,7 @@ from rich.console import RenderableType
 
 from graphrag_eval_lc.benchmark.score_options import ScoreRunOptions
 from graphrag_eval_lc.cli.options import SELECTING, keywords, with_options
-from graphrag_eval_lc.cli.printing import output_console, print_json, say, tell
+from graphrag_eval_lc.cli.printing import echo_err, output_console, print_json, say
 from graphrag_eval_lc.config.base import named
 from graphrag_eval_lc.errors import OptionError
 from graphrag_eval_lc.registry.exporters import REPORT, exporter
@@ -92,7 +92,7 @@ def runs(
 
 def _show_trend(found: RunTrend, html: Path | None, csv: Path | None, *, has_comparisons: bool, as_json: bool) -> None:
     for warning in found.warnings:
-        tell(f"Warning: {warning}.")
+        echo_err(f"Warning: {warning}.")
     if as_json:
         print_json(found.rows())
     else:

@@ -11,7 +11,7 @@ import typer
 from graphrag_eval_lc.benchmark.option_fields import MORE, cli_options
 from graphrag_eval_lc.benchmark.score_options import ScoreOptions, ScoreRunOptions
 from graphrag_eval_lc.cli.options import keywords, load_named_plugins, measure_names, option, option_name, with_options
-from graphrag_eval_lc.cli.printing import EXIT_FINDINGS, print_json, say, tell
+from graphrag_eval_lc.cli.printing import EXIT_FINDINGS, echo_err, print_json, say
 from graphrag_eval_lc.cli.project import Config
 from graphrag_eval_lc.cli.runs import recovered
 from graphrag_eval_lc.errors import OptionError
@@ -169,9 +169,9 @@ def merge(
         if plan.errors:
             say(f"{plan.errors:,} of those failed.")
         for warning in plan.warnings:
-            tell(f"Warning: {warning}")
+            echo_err(f"Warning: {warning}")
         if plan.missing:
-            tell(f"The run would not be complete: {plan.missing}.")
+            echo_err(f"The run would not be complete: {plan.missing}.")
             raise typer.Exit(EXIT_FINDINGS)
         return
     run = merge_runs(
@@ -188,8 +188,8 @@ def merge(
         if as_json:
             print_json(run_document(run, []))
         for warning in run.warnings:
-            tell(f"Warning: {warning}")
-        tell(f"Merged into {output}, and not scored yet: {run.stopped['message']}.")
+            echo_err(f"Warning: {warning}")
+        echo_err(f"Merged into {output}, and not scored yet: {run.stopped['message']}.")
         raise typer.Exit(EXIT_FINDINGS)
     files = CiFiles.of(summary, junit)
     # Its warnings are not printed yet.
@@ -231,7 +231,7 @@ def import_traces(traces: Path, output: Path, dataset: Path | None = None, overw
 
     replace_file(output, lines())
     for warning in reading.warnings:
-        tell(f"Warning: {warning}.")
+        echo_err(f"Warning: {warning}.")
     failed = f", {count['errors']:,} of them failed" if count["errors"] else ""
     say(
         f"Wrote {counted(count['responses'], 'response')} with {counted(count['steps'], 'tool call')} to {output}, of "

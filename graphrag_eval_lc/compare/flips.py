@@ -402,4 +402,6 @@ def _steps(result: Mapping[str, Any], fulfilling: Collection[int]) -> tuple[Show
 def _text(value: object) -> str:
     if value is None:
         return ""
-    return shortened(value if isinstance(value, str) else json_text(value), _SHOWN_TEXT, keeps_lines=True, tells=True)
+    return shortened(
+        value if isinstance(value, str) else json_text(value), _SHOWN_TEXT, keeps_lines=True, counts_rest=True
+    )

@@ -67,7 +67,7 @@ Observer = Callable[[RunEvent], None]
 """A function that receives the events. They come from several threads: it must be thread-safe, and quick."""
 
 
-def tell_nobody(_: RunEvent) -> None:
+def ignore_event(_: RunEvent) -> None:
     """Do nothing; the default observer."""
 
 

@@ -12,7 +12,7 @@ from graphrag_eval_lc.aggregation.aggregator import CALIBRATED
 from graphrag_eval_lc.aggregation.sample_values import Metrics
 from graphrag_eval_lc.budget import Budget
 from graphrag_eval_lc.config import EvaluationConfig
-from graphrag_eval_lc.evaluation.events import Observer, RunEvent, tell_nobody
+from graphrag_eval_lc.evaluation.events import Observer, RunEvent, ignore_event
 from graphrag_eval_lc.evaluation.question_result import evaluate_question, with_checked_vocabulary
 from graphrag_eval_lc.evaluation.samples import Sample
 from graphrag_eval_lc.evaluation.stop_signal import StopReason
@@ -77,7 +77,7 @@ class Pipeline:
         pricing: Pricing,
         judges: "Judges | None" = None,
         file: ResultsFile | None = None,
-        tell: Observer = tell_nobody,
+        notify: Observer = ignore_event,
         budget: Budget | None = None,
         comparer: Comparer | None = None,
     ) -> None:
@@ -95,7 +95,7 @@ class Pipeline:
         self._repeats = repeats
         self._pricing = pricing
         self._file = file
-        self._tell = tell
+        self._notify = notify
         self._metrics = Metrics(config)
         self._judge_failures = JudgeFailures()
         self._unknown_tools = UnknownTools(config, reference_names(templates))
@@ -181,7 +181,7 @@ class Pipeline:
             message = f"The scoring failed: {problem} The run continues, and can be scored again."
             if self._workers.problem is None:
                 with contextlib.suppress(Exception):  # the observer itself may be what failed
-                    self._tell(RunEvent("warning", {"message": message}))
+                    self._notify(RunEvent("warning", {"message": message}))
             raise
 
     # --- one response ---
@@ -234,7 +234,7 @@ class Pipeline:
                 self._file.add(sample.position, result)
                 self._aggregator.add(result)
             self._unknown_tools.add(result.get("reference_steps"), result)
-        if self._tell is tell_nobody:
+        if self._notify is ignore_event:
             return
         [seen] = seen_samples([result], self._metrics)
         verdict = verdict_of(seen, self._config.repeats)
@@ -245,7 +245,7 @@ class Pipeline:
             MAIN_METRIC: result.get(MAIN_METRIC),
             "reason": masked_text(why(result, verdict)) if verdict.state in FAILED else None,
         }
-        self._tell(RunEvent("result_scored", fields))
+        self._notify(RunEvent("result_scored", fields))
 
     # --- the end ---
 

@@ -51,8 +51,8 @@ def read_text(source: Source, error: type[GraphRAGEvalError], *, what: str) -> T
         raw = _bytes_of(Path(source)) if isinstance(source, str | PathLike) else source.read()
     except ValueError as problem:
         if isinstance(source, str | PathLike):
-            told = no_path(source)
-            raise error(told.what, path=told.path, hint=told.hint) from problem
+            missing = no_path(source)
+            raise error(missing.what, path=missing.path, hint=missing.hint) from problem
         raise
     except (OSError, MemoryError) as problem:
         is_absent = isinstance(problem, FileNotFoundError)

@@ -67,7 +67,7 @@ def _output_of(tool: Callable[..., str]) -> Callable[..., str]:
             text = tool(*args, **options)
         except GraphRAGEvalError as problem:
             text = f"Error: {problem}"
-        return shortened(masked_text(visible(text)), _LONGEST_OUTPUT, keeps_lines=True, tells=True)
+        return shortened(masked_text(visible(text)), _LONGEST_OUTPUT, keeps_lines=True, counts_rest=True)
 
     return output
 

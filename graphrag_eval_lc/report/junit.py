@@ -191,7 +191,7 @@ class _Cases:
             f"Why: {reason}" if reason and state != SKIPPED else "",
             f"Question: {one_line(result.get('question_text', ''), _PART)}",
             *(
-                f"{name}: {shortened(str(text), _PART, keeps_lines=True, tells=True)}"
+                f"{name}: {shortened(str(text), _PART, keeps_lines=True, counts_rest=True)}"
                 for name, text in answers.items()
                 if text is not None
             ),

@@ -84,7 +84,7 @@ def test_continuous_integration_finds_no_command_in_a_line(payload: str, capsys:
         DataConsole(file=file, width=width).print(table, data_text(payload))
     say(payload)
     with PlainLines(UnfailingStream(sys.stdout)) as lines:
-        lines.tell(payload)
+        lines.report(payload)
     lines = [*file.getvalue().splitlines(), *capsys.readouterr().out.splitlines(), md_text(payload), md_code(payload)]
     for line in lines:
         assert not line.lstrip().startswith("::")

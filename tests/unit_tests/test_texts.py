@@ -50,8 +50,8 @@ def test_a_text_is_put_on_one_line_before_it_is_cut() -> None:
 
 def test_a_text_can_keep_its_lines_and_tell_what_is_left_out() -> None:
     assert shortened("a\n  b", 3, keeps_lines=True) == "a\n …"
-    assert shortened("a" * 11, 10, keeps_lines=True, tells=True) == "aaaaaaaaaa… (1 character left out)"
-    assert shortened("a" * 2_010, 10, keeps_lines=True, tells=True).endswith("(2,000 characters left out)")
+    assert shortened("a" * 11, 10, keeps_lines=True, counts_rest=True) == "aaaaaaaaaa… (1 character left out)"
+    assert shortened("a" * 2_010, 10, keeps_lines=True, counts_rest=True).endswith("(2,000 characters left out)")
 
 
 @given(st.text(st.sampled_from("ab \n\t")), st.integers(1, 8))

@@ -5,13 +5,13 @@ from pathlib import Path
 
 import pytest
 
-from graphrag_eval_lc.cli.printing import command_line, say, tell
+from graphrag_eval_lc.cli.printing import command_line, echo_err, say
 
 
 def test_what_is_said_is_text_on_either_stream(capsys: pytest.CaptureFixture[str]) -> None:
     say("urn:a:x [red] :smile: \x1b[2J\x9b")
     say("one\nline", keeps_lines=False)
-    tell("Error: \x1b]0;t\x07 password=hunter22")
+    echo_err("Error: \x1b]0;t\x07 password=hunter22")
     output = capsys.readouterr()
     assert output.out == "urn:a:x [red] :smile: ␛[2J⟨U+009B⟩\none␊line\n"
     assert output.err == "Error: ␛]0;t␇ password=***\n"
@@ -40,4 +40,4 @@ def test_a_program_without_streams_prints_nothing(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr("sys.stdout", None)
     monkeypatch.setattr("sys.stderr", None)
     say("nobody reads it")
-    tell("nor this")
+    echo_err("nor this")

@@ -32,8 +32,8 @@ def response(position: int, **keys: Any) -> Any:
     return {"question_id": f"q{position}", "status": "success", "actual_steps": [STEP], **keys}
 
 
-def pipeline_of(*, repeats: int = 1, file: ResultsFile | None = None, tell: Any = lambda event: None) -> Pipeline:
-    return Pipeline(EvaluationConfig(), [TEMPLATE], repeats=repeats, file=file, tell=tell, pricing=Pricing())
+def pipeline_of(*, repeats: int = 1, file: ResultsFile | None = None, notify: Any = lambda event: None) -> Pipeline:
+    return Pipeline(EvaluationConfig(), [TEMPLATE], repeats=repeats, file=file, notify=notify, pricing=Pricing())
 
 
 def test_results_go_to_the_file_in_their_order_and_are_not_kept(tmp_path: Path) -> None:
@@ -56,7 +56,7 @@ def test_failed_judges_of_results_from_elsewhere_are_warned_of() -> None:
 
 def test_each_score_is_told() -> None:
     told: list[RunEvent] = []
-    pipeline = pipeline_of(repeats=2, tell=told.append)
+    pipeline = pipeline_of(repeats=2, notify=told.append)
     pipeline.add(sample(0, 2), response(0))
     pipeline.add(sample(1, 1), response(1, actual_steps=[]))
     first, second = (dict(event.fields) for event in told)
@@ -70,7 +70,7 @@ def test_each_score_is_told() -> None:
 
 async def test_scoring_does_not_hold_up_the_event_loop() -> None:
     release = threading.Event()
-    pipeline = pipeline_of(tell=lambda event: release.wait(30))
+    pipeline = pipeline_of(notify=lambda event: release.wait(30))
     pipeline.begin(room=10)
     for position in range(5):
         await asyncio.wait_for(pipeline.aadd(sample(position), response(position)), 30)
@@ -81,7 +81,7 @@ async def test_scoring_does_not_hold_up_the_event_loop() -> None:
 
 async def test_asking_waits_where_too_many_wait_for_their_scores() -> None:
     release = threading.Event()
-    pipeline = pipeline_of(tell=lambda event: release.wait(30))
+    pipeline = pipeline_of(notify=lambda event: release.wait(30))
     pipeline.begin(room=2)
 
     async def add(position: int) -> None:
@@ -102,7 +102,7 @@ async def test_scoring_that_fails_is_told_at_the_end_and_holds_up_nothing() -> N
         told.append(event.kind)
         raise OSError("the disk is full")
 
-    pipeline = pipeline_of(tell=fail)
+    pipeline = pipeline_of(notify=fail)
     pipeline.begin(room=1)
     for position in range(10):
         await asyncio.wait_for(pipeline.aadd(sample(position), response(position)), 30)
@@ -176,5 +176,5 @@ async def test_result_that_cannot_be_kept_ends_it_at_once() -> None:
         return response(each.position)
 
     with pytest.raises(OSError, match="the disk is full"):
-        await judged_pipeline(grade, tell=fail).aadd_all([sample(position) for position in range(50)], read_response)
+        await judged_pipeline(grade, notify=fail).aadd_all([sample(position) for position in range(50)], read_response)
     assert len(begun) < 10
