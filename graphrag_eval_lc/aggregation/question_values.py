@@ -245,17 +245,19 @@ def mean_of(values: Sequence[float]) -> float | None:
 
 
 def score_values(numbers: RunValues) -> dict[str, ScoreValues]:
-    """Return the values of each score that was measured, in the order of first use, together with its upper bound."""
+    """Return the values of each score that was measured, in the order of first use, together with its upper bound.
+
+    A score that only failed samples have, to which it does not apply, is left out.
+    """
     questions = numbers.questions.values()
     measured = numbers.measured()
     uppers = {UPPER_BOUNDS[metric]: metric for metric in measured if metric in UPPER_BOUNDS}
-    return {
-        metric: replace(
-            _values(metric, questions), upper=_values(uppers[metric], questions).every if metric in uppers else {}
-        )
-        for metric in measured
-        if not metric_spec(metric).is_spent and metric not in UPPER_BOUNDS
-    }
+    found: dict[str, ScoreValues] = {}
+    for metric in measured:
+        if metric_spec(metric).is_spent or metric in UPPER_BOUNDS or not (values := _values(metric, questions)).every:
+            continue
+        found[metric] = replace(values, upper=_values(uppers[metric], questions).every if metric in uppers else {})
+    return found
 
 
 def _values(metric: str, questions: Iterable[QuestionValues]) -> ScoreValues:

@@ -25,6 +25,7 @@ _REPEATED = re.compile(r"(.+?)\1+")  # joined chunks of a stream: STOPSTOP
 _MODEL_KEYS = dict.fromkeys(("model_name", "model", "model_id", "ls_model_name"))  # in this order
 _METADATA_KEYS = frozenset({*_MODEL_KEYS, *_USAGE_KEYS, *_FINISH_KEYS, "model_provider", "system_fingerprint"})
 # The ids that LangChain and providers assign to models' messages.
+_CLOCK_SKEW_SEC = 60.0
 _TIMED_ID = re.compile(r"lc_run--([0-9a-f]{8})-([0-9a-f]{4})-7")
 _RUN_ID = re.compile(r"(?:lc_)?run-.|chatcmpl-.|(?:msg|resp)_[0-9A-Za-z]{16}")
 
@@ -72,12 +73,13 @@ def has_run_id(message: AIMessage) -> bool:
 
 
 def is_from_before(message: AIMessage, started_at: float) -> bool:
-    """Return whether a message's id shows that its model call began before a time, in seconds since 1970.
+    """Return whether a message's id shows that its model call began more than a minute before a time.
 
-    LangChain's ids have the id of the call, a UUID of version 7, which begins with its time in milliseconds.
+    The time is in seconds since 1970. LangChain's ids have the id of the call, a UUID of version 7, which begins with
+    its time in milliseconds, by the clock of the machine that called the model: a server's may be wrong by seconds.
     """
     found = None if message.id is None else _TIMED_ID.match(message.id)
-    return found is not None and int(found[1] + found[2], 16) < int(started_at * 1000)
+    return found is not None and int(found[1] + found[2], 16) < (started_at - _CLOCK_SKEW_SEC) * 1000
 
 
 def is_generated(message: AIMessage) -> bool:

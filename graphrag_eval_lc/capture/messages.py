@@ -121,6 +121,11 @@ def role_and_content(item: Any) -> tuple[Any, Any]:
     return (_SAME_ROLES.get(role, role) if isinstance(role, str) else role), content
 
 
+def end_of(messages: Sequence[Any], is_last: Callable[[Any], Any]) -> int | None:
+    """Return the index after the last message for which ``is_last`` is true; None if there is none."""
+    return next((end for end in range(len(messages), 0, -1) if is_last(messages[end - 1])), None)
+
+
 def field_of(value: Any, key: str) -> Any:
     """Return a value by key from a mapping, or by field name from a model or dataclass; None if it is missing."""
     if isinstance(value, (dict, Mapping)):

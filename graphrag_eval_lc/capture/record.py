@@ -19,6 +19,7 @@ from langgraph.types import Command
 
 from graphrag_eval_lc.capture.llm_calls import GivenMessage
 from graphrag_eval_lc.capture.messages import (
+    end_of,
     id_of,
     is_interrupted,
     loose_calls,
@@ -32,6 +33,7 @@ from graphrag_eval_lc.texts import text_of
 
 _NODE_TAG = "graph:step:"
 _ENTRYPOINT = ("__start__",)  # what triggers the one node of an @entrypoint
+_NO_GRAPHS = "Runnable"  # LangChain's own chains have names that begin so
 _STATE_UPDATE = "UpdateState"  # graph.update_state makes runs whose names end in this
 _FIRST_STEPS = ("graph:step:0", "graph:step:1")  # the first on a new thread: of the functional API, and of a graph
 
@@ -137,6 +139,8 @@ class Record:
                     parent.note_graph(tag)
                 return
         parent.may_be_graph = False
+        if not parent.is_graph:
+            parent.input = None
         self.is_inside_step = parent.is_inside_step or parent.tool is not None
         self.is_retriever = parent.is_retriever
 
@@ -154,7 +158,7 @@ class Record:
             tree.question = question_in(inputs) if tree.question is None else tree.question
         if self.is_top or self.is_node:
             self.input_messages, self.loose_calls = tree.read(inputs), loose_calls(inputs)
-        elif not has_type:
+        elif not has_type and not str(self.name).startswith(_NO_GRAPHS):
             self.input, self.may_be_graph = inputs, True
         if not self.is_node and (thread_id := metadata.get("thread_id")) is not None:
             tree.thread_ids |= {text_of(thread_id)}
@@ -179,6 +183,7 @@ class Record:
                     tree.note(message)
                 self.output_messages = [MessageList(messages)]
                 tree.ended(self)
+        self.input = None
 
 
 @dataclass(slots=True, eq=False, repr=False)
@@ -222,9 +227,13 @@ class Tree:
         is its state: only the lists that continue those inputs are read, up to their end.
         """
         lists: list[MessageList] = []
-        own = [given[-1] for given in message_lists(inputs)]
+        own = (
+            []
+            if inputs is None
+            else [(id_of(given[-1]), role_and_content(given[-1])) for given in message_lists(inputs)]
+        )
         for messages in message_lists(value):
-            first = end_of(messages, partial(_is_copy_of_any, own)) or 0
+            first = (end_of(messages, partial(_is_copy_of_any, own)) or 0) if own else 0
             if inputs is not None and not first:
                 continue
             items: list[Any] = []
@@ -425,15 +434,10 @@ def calling_run_id() -> UUID | None:
     return None if config is None else getattr(config.get("callbacks"), "parent_run_id", None)
 
 
-def _is_copy_of_any(messages: Sequence[Any], item: Any) -> bool:
+def _is_copy_of_any(messages: Sequence[tuple[str | None, tuple[Any, Any]]], item: Any) -> bool:
     """Return whether a message has the id, or the role and content, of one of some messages."""
     identifier, shown = id_of(item), role_and_content(item)
-    return any(role_and_content(each) == shown or (identifier and id_of(each) == identifier) for each in messages)
-
-
-def end_of(messages: Sequence[Any], is_last: Callable[[Any], Any]) -> int | None:
-    """Return the index after the last message for which ``is_last`` is true; None if there is none."""
-    return next((end for end in range(len(messages), 0, -1) if is_last(messages[end - 1])), None)
+    return any(of_each == shown or (identifier and its_id == identifier) for its_id, of_each in messages)
 
 
 def is_same_version(known: Any, item: Any) -> bool:

@@ -8,8 +8,8 @@ from typing import Any
 from langchain_core.messages import AIMessage, BaseMessage, ToolCall, ToolMessage
 
 from graphrag_eval_lc.capture.llm_calls import ProviderEvent, has_run_id
-from graphrag_eval_lc.capture.messages import USER, as_message, id_of, role_and_content, says_unparsed
-from graphrag_eval_lc.capture.record import MessageList, Record, ToolRun, Tree, end_of, is_same_version
+from graphrag_eval_lc.capture.messages import USER, as_message, end_of, id_of, role_and_content, says_unparsed
+from graphrag_eval_lc.capture.record import MessageList, Record, ToolRun, Tree, is_same_version
 from graphrag_eval_lc.capture.responses import Part, Step
 from graphrag_eval_lc.capture.values import Outcome, documents_in, message_outcome, to_plain
 

@@ -326,7 +326,7 @@ def compare(
         for line in _origins(comparison, config, configured):
             say(line, wraps=True)
         for path in written:
-            say(f"Written to {path}.", wraps=True)
+            say(f"Written to {path}.")
         print_gates(gate for gate in gates if not gate.has_passed)  # the first lines may be out of sight
     if code := exit_code_of(gates):
         raise typer.Exit(code)

@@ -39,7 +39,10 @@ def say(text: str, *, err: bool = False, keeps_lines: bool = True, wraps: bool =
         shown = visible(text, keeps_lines=keeps_lines)
         if wraps and stream.isatty():
             width = shutil.get_terminal_size().columns
-            shown = textwrap.fill(shown, width, break_long_words=False, break_on_hyphens=False)
+            lines = (
+                textwrap.fill(each, width, break_long_words=False, break_on_hyphens=False) for each in shown.split("\n")
+            )
+            shown = "\n".join(lines)
         stream.write(f"{without_commands(shown)}\n")
         stream.flush()
 

@@ -28,7 +28,8 @@ _MOST_SIDE_BY_SIDE = 500
 _MOST_STEPS = 50
 _SHOWN_TEXT = 2000
 _SHOWN_REASON, _SHOWN_CAUSE = 270, 180
-_WHITE_SPACE: Final = re.compile(r"\\[nrt]")
+_COMMENT: Final = re.compile(r"(?m)(?:^|\s)(?:#|//|--)")
+_LAYOUT: Final = re.compile(r"""("(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*')|\s+""")
 _ROWS: Final = re.compile(r"\b(?:rows?|columns?)\b")
 
 
@@ -298,18 +299,24 @@ def _failing_step(result: Mapping[str, Any]) -> _Failing | None:
         name=str(reference["name"]),
         at=at,
         error="" if at is None else _text(calls[at].get("error")),
-        reason=diagnosis["reason"].removeprefix(query["sentence"] if query else "").strip(),
+        reason=str(diagnosis.get("reason") or "").removeprefix(query["sentence"] if query else "").strip(),
         run_error=str(result.get("error") or "") if is_error(result) else "",
     )
 
 
 def _call(step: Mapping[str, Any]) -> _Call:
-    args = step.get("args")
-    text = args if isinstance(args, str) else json_text(args)
-    # In JSON, white space in texts is escaped.
-    request = hash((str(step.get("name")), " ".join(_WHITE_SPACE.sub(" ", text).split())))
+    request = hash((str(step.get("name")), json_text(_without_layout(step.get("args")))))
     output = step.get("output") if (error := step.get("error")) is None else error
     return _Call(request, hash(output if isinstance(output, str) else json_text(output)))
+
+
+def _without_layout(args: Any) -> Any:
+    """Return arguments with single spaces in their texts, except in quotes; a text with comments stays as it is."""
+    if isinstance(args, str):
+        return args if _COMMENT.search(args) else _LAYOUT.sub(lambda found: found[1] or " ", args).strip()
+    if isinstance(args, Mapping):
+        return {key: _without_layout(value) for key, value in args.items()}
+    return [_without_layout(value) for value in args] if isinstance(args, list | tuple) else args
 
 
 def _side_against(seen: _Seen, other: _Seen, letter: str, other_letter: str) -> QuestionSide:
@@ -324,15 +331,16 @@ def _side_against(seen: _Seen, other: _Seen, letter: str, other_letter: str) -> 
     at, score = other.fulfilling.get(failing.place, (None, 0.0))
     if at is None or score <= failing.score:
         return seen.side
+    reason = f": {failing.reason}" if failing.reason else ""
     mine, matched, same = seen.calls[failing.at], other.calls[at], f"the same call as in {other_letter}"
     if mine.request == matched.request:
         if mine.output == matched.output:
-            text = f"{same} returned the same output, which matched there: {failing.reason}"
+            text = f"{same} returned the same output, which matched there{reason}"
         elif failing.error:
             text = f"{same} failed: {failing.error}"
         else:
             other_output = "other rows" if _ROWS.search(failing.reason) else "another output"
-            text = f"{same} returned {other_output}: {failing.reason}"
+            text = f"{same} returned {other_output}{reason}"
     elif outputs := [call.output for call in seen.calls if call.request == matched.request]:
         text = "" if matched.output in outputs else f"{same} returned another output"
     elif mine.request in {call.request for call in other.calls}:

@@ -254,8 +254,10 @@ def undecided_text(metrics: Iterable[MetricComparison]) -> str:
     if not found:
         return ""
     names, units = listed([metric.metric for metric in found], _NAMED), f"{_unit(found[0])}s"
+    is_few = all(metric.templates_better + metric.templates_worse < _fewest(metric) for metric in found)
+    what = "differ" if is_few else "differ in the same direction"
     return (
-        f"The test cannot tell for {names}: too few {units} differ. With fewer than {_fewest(found[0])}, no p-value is "
+        f"The test cannot tell for {names}: too few {units} {what}. With fewer than {_fewest(found[0])}, no p-value is "
         f"below {SIGNIFICANT}."
     )
 

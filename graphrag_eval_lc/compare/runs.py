@@ -35,12 +35,12 @@ def run_names(runs: Iterable[tuple[object, Path | None]]) -> list[str]:
     """
     known = [(str(label or ""), path, path.resolve().name if path else "") for label, path in runs]
     names = [label or folder for label, _, folder in known]
-
-    def is_ambiguous(name: str) -> bool:
-        return len({path for each, (_, path, _) in zip(names, known, strict=True) if each == name}) > 1
-
-    names = [folder if folder and is_ambiguous(name) else name for name, (*_, folder) in zip(names, known, strict=True)]
-    return [str(path) if path and is_ambiguous(name) else name for name, (_, path, _) in zip(names, known, strict=True)]
+    for instead in ([folder for *_, folder in known], ["" if path is None else str(path) for _, path, _ in known]):
+        paths: dict[str, set[Path | None]] = {}
+        for name, (_, path, _) in zip(names, known, strict=True):
+            paths.setdefault(name, set()).add(path)
+        names = [(len(paths[name]) > 1 and other) or name for name, other in zip(names, instead, strict=True)]
+    return names
 
 
 class HasResults(Protocol):

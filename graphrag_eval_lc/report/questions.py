@@ -112,7 +112,7 @@ class MeasuredKeys:
 
     def of(self, result: Mapping[str, Any]) -> Iterator[_Measure]:
         """Yield each metric in a result, and each whose error it has; metrics of spending are left out."""
-        has_errors = any(key.endswith(ERROR_ENDING) for key in result)
+        has_errors = any(str(key).endswith(ERROR_ENDING) for key in result)
         # Some metrics are only discovered while results are read.
         for name in dict.fromkeys((STEPS_SCORE, *self.metrics.names())):
             if not has_errors and name not in result:

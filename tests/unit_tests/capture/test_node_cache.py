@@ -1,10 +1,12 @@
 """LangGraph's cache of nodes and tasks: a cached answer is not a model call, costs nothing, and its step says so."""
 
+import time
 from collections.abc import Callable
 from typing import Any
 
 import pytest
 from langchain_core.messages import AIMessage, ToolMessage, convert_to_messages
+from langchain_core.runnables import Runnable
 from langchain_core.tools import tool
 from langgraph.cache.memory import InMemoryCache
 from langgraph.checkpoint.memory import InMemorySaver
@@ -14,6 +16,7 @@ from langgraph.prebuilt import ToolNode
 from langgraph.types import CachePolicy, Command, Send, interrupt
 
 from graphrag_eval_lc import GraphRAGEvalCallbackHandler, run_benchmark
+from graphrag_eval_lc.capture import llm_calls
 
 HI: Any = {"messages": [("user", "hi")]}
 PARTS = [("model", "tools"), ("tools",), ("model",)]
@@ -150,12 +153,15 @@ def check(response: Any, cached: tuple[str, ...], kind: str = "") -> None:
 
 @pytest.mark.parametrize("cached", PARTS, ids="-".join)
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_cached_answer_costs_nothing(make: Make, kind: str, cached: tuple[str, ...]) -> None:
+def test_a_cached_answer_costs_nothing(
+    make: Make, kind: str, cached: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
     agent, handler, fresh = KINDS[kind](make, cached), GraphRAGEvalCallbackHandler(), GraphRAGEvalCallbackHandler()
     run(agent, handler, "first")
     check(handler.response("first"), ())
     run(agent, handler, "second")
     check(handler.response("second"), cached, kind)
+    monkeypatch.setattr(llm_calls, "_CLOCK_SKEW_SEC", 0)  # as if it were minutes later
     run(agent, fresh, "third")
     check(fresh.response(), cached, kind)
 
@@ -224,3 +230,34 @@ def test_what_a_branch_did_before_a_pause_is_not_from_the_cache(make: Make) -> N
     response = handler.response()
     assert len(response["llm_calls"]) == 1
     assert "cache" not in str(response.get("capture_warnings"))
+
+
+class Remote(Runnable[Any, Any]):
+    """Answers without callbacks of its own, as a graph on a server does, whose clock may be slow."""
+
+    def __init__(self, answer: AIMessage) -> None:
+        self.answer = answer
+
+    def invoke(self, input: Any, config: Any = None, **kwargs: Any) -> Any:
+        return {"messages": [*input["messages"], self.answer]}
+
+
+@pytest.mark.parametrize("is_entrypoint", [False, True])
+def test_a_model_elsewhere_is_no_cached_one(ai: Callable[..., AIMessage], is_entrypoint: bool) -> None:
+    two_seconds_ago = f"{int(time.time() * 1000) - 2_000:012x}"
+    answer = ai("done").model_copy(
+        update={"id": f"lc_run--{two_seconds_ago[:8]}-{two_seconds_ago[8:]}-7000-8000-000000000000-0"}
+    )
+    remote = Remote(answer).with_fallbacks([Remote(answer)])
+
+    def ask(state: Any) -> Any:
+        return remote.invoke({"messages": convert_to_messages(state["messages"])})
+
+    graph = StateGraph(MessagesState)
+    graph.add_node("ask", ask)
+    graph.add_edge(START, "ask")
+    agent, handler = entrypoint()(ask) if is_entrypoint else graph.compile(), GraphRAGEvalCallbackHandler()
+    agent.invoke(HI, {"callbacks": [handler]})
+    response = handler.response()
+    assert response["total_tokens"] == 12
+    assert "cache" not in str(response["capture_warnings"])

@@ -136,6 +136,8 @@ LOST_ITS_PREFIX = ask("SELECT ?x { ?x a cim:A }", error="no prefix")
             "sparql_query: The query looks for the class :B instead of :A; lacks the filter",
         ),
         ([RIGHT], [], "sparql_query: the agent did not call sparql_query"),
+        ([ask('ASK { ?x :name "A  B" }', "1")], [ask('ASK { ?x :name "A B" }', "2")], "sparql_query: "),
+        ([ask("SELECT ?x # all\n{ ?x a :A }", "1")], [ask("SELECT ?x # all { ?x a :A }", "2")], "sparql_query: "),
     ],
 )
 def test_reason_names_what_differs_from_the_call_that_matched_in_the_other_run(

@@ -1,6 +1,7 @@
 import json
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 from support.report_samples import result, step, table
@@ -50,6 +51,11 @@ def test_a_run_in_memory_has_a_report_but_no_place_for_it(tmp_path: Path) -> Non
     assert write_report(run, tmp_path / "r.html").exists()
     with pytest.raises(OptionError, match="no folder"):
         write_report(run)
+
+
+def test_a_key_that_is_no_text_does_not_matter(tmp_path: Path) -> None:
+    result: Any = {"template_id": "t", "question_id": "q", "status": "success", "steps_score": 1.0, 2024: "a year"}
+    assert write_report([result], tmp_path / "report.html").stat().st_size > 0
 
 
 def test_an_empty_run_has_a_report() -> None:

@@ -6,7 +6,7 @@ import pytest
 from graphrag_eval_lc.aggregation import RunValues
 from graphrag_eval_lc.config import RepeatsConfig
 from graphrag_eval_lc.errors import MissingExtraError
-from graphrag_eval_lc.view import scores
+from graphrag_eval_lc.view import run_view, scores
 from graphrag_eval_lc.view.scores import ScoreLine, shown_scores, whole_scores
 
 
@@ -132,3 +132,10 @@ def test_a_template_has_its_own_means_over_the_range_of_all() -> None:
             )
         }
     }
+
+
+def test_a_score_of_failed_samples_alone_to_which_it_does_not_apply_has_no_line() -> None:
+    failed = {"template_id": "t", "question_id": "q", "status": "error", "error": "x", "answer_f1": 1.0}
+    view = run_view([failed])
+    assert view.scores == ()
+    assert view.headline.counts == "0 of 1 right, 1 error"
