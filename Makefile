@@ -26,7 +26,7 @@ help:  ## Show the targets
 demo: $(VENV)/.demo  ## Run the demo: an agent over a power grid, without a key or a network
 	$(BIN)/graphrag-eval-lc demo
 
-test: $(VENV)/.test  ## Run the tests (about 6 minutes on 2 processors)
+test: $(VENV)/.test  ## Run the tests (about 5 minutes on 2 processors)
 	$(BIN)/python -m pytest -m "not full" -n $(or $(JOBS),auto) --dist worksteal
 
 test-full: $(VENV)/.full  ## Run the other tests, which take long or need more packages
