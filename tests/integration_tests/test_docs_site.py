@@ -92,8 +92,7 @@ def test_pages_opened_as_files_load_nothing_from_elsewhere_and_are_searched(site
     assert [url for url in asked if not url.startswith(("file:", "data:", "blob:"))] == []
     page.focus("[data-md-component=search-query]")
     page.keyboard.type("nDCG", delay=30)
-    page.wait_for_selector(FIRST_RESULT, state="attached")
-    assert "Metrics" in page.inner_text("[data-md-component=search-result]")
+    page.wait_for_selector("[data-md-component=search-result] >> text=Metrics", state="attached")
 
 
 def test_usual_searches_find_the_page_that_answers_them(site: Path, browser: Any) -> None:
