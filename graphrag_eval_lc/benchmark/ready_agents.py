@@ -86,7 +86,7 @@ class FunctionRunnable(Runnable[str, Any]):
         return output
 
     async def _whole(self, output: Any) -> Any:
-        """Return what a function gave, or all that a generator yields; refuse what is to be asked, no answer."""
+        """Return what a function returned, or all that a generator yields; refuse an agent, which is no answer."""
         if isinstance(output, Runnable) or is_context_manager(output):
             raise AgentError(
                 f"{self.name} was asked a question and gave {type(output).__name__}: it makes an agent and is none",

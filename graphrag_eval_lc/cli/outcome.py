@@ -41,7 +41,6 @@ from graphrag_eval_lc.report.live_report import LiveReport
 from graphrag_eval_lc.report.machine_files import CiFiles, run_document
 from graphrag_eval_lc.report.summary import summary_tables
 from graphrag_eval_lc.run_folder import AGGREGATES_FILE, RESPONSES_FILE, RESULTS_FILE, RUN_FILE, read_run
-from graphrag_eval_lc.run_store.baselines import earlier_run
 from graphrag_eval_lc.texts import counted, listed, visible
 
 _MOST_NAMED = 20
@@ -137,9 +136,9 @@ def _print_run(run: BenchmarkRun, shown: Shown) -> None:
     console.print(summary_tables(view, measures=measures))
     if not run.output_dir:
         return
-    changes, record = view.headline.changes, read_run(run.output_dir) or {}
-    if changes and (changes.broken or changes.fixed) and (earlier := earlier_run(run.output_dir, record)):
-        before, here = earlier.path, Path.cwd()
+    changes, here = view.headline.changes, Path.cwd()
+    if changes and (changes.broken or changes.fixed) and changes.path is not None:
+        before = Path(changes.path)
         before = before.relative_to(here) if before.is_relative_to(here) else before
         say(f"\nTo see what is broken and fixed: {command_line('compare', str(before), str(run.output_dir))}")
     path, problem = written_report(run.output_dir) if shown.has_report else (None, None)

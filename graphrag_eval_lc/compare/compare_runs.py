@@ -90,7 +90,8 @@ def compare_runs(
     opened = zip(_LETTERS, [run_results(source, config) for source in given], strict=False)
     runs = [NamedRun(letter, results, results.numbers(wanted or ())) for letter, results in opened]
     pairings = [_require_comparable(Pairing.of(runs[0], run), wanted) for run in runs[1:]]
-    names = named or run_names([(run.results.record.get("label"), run.results.path) for run in runs])
+    names = run_names([(run.results.record.get("label"), run.results.path) for run in runs])
+    names = [given or name for given, name in zip(named or names, names, strict=True)]
     summaries = [_summary(run, label) for run, label in zip(runs, names, strict=True)]
     metric = _main_metric(pairings, wanted)
     warnings = [text for run in runs for text in _run_warnings(run)]

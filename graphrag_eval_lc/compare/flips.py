@@ -295,7 +295,7 @@ def _failing_step(result: Mapping[str, Any]) -> _Failing | None:
     at = None if nearest is None else named_step(nearest, reference, calls, has_same_name)
     return _Failing(
         place=place,
-        score=diagnosis["score"],
+        score=diagnosis.get("score", 0.0),
         name=str(reference["name"]),
         at=at,
         error="" if at is None else _text(calls[at].get("error")),

@@ -64,7 +64,7 @@ def run_document(run: BenchmarkRun, gates: Sequence[GateResult]) -> Document:
         **{key: None if record.get(key) is None else str(record[key]) for key in ("run_id", "label")},
         "files": [name for name in _FILES if run.output_dir is not None and (run.output_dir / name).is_file()],
         "headline": str(view.headline),
-        "changes": None if changes is None else asdict(changes),
+        "changes": None if changes is None else {key: getattr(changes, key) for key in ("run", "broken", "fixed")},
         "questions": view.headline.questions,
         "answered": view.headline.samples - states.get("error", 0),
         "errors": states.get("error", 0),

@@ -256,7 +256,7 @@ def earlier_of(folder: Path | None, record: Mapping[str, Any], config: Evaluatio
     whether a sample passes.
     """
     try:
-        found = earlier_run(folder, record)
+        found = _earlier_run(folder, record)
         if found is None:
             return None
         with recorded_only_here():
@@ -264,11 +264,10 @@ def earlier_of(folder: Path | None, record: Mapping[str, Any], config: Evaluatio
     except (GraphRAGEvalError, OSError):  # a problem of another run must not hide this one
         return None
     own = record.get("label")
-    return Earlier(found.label if found.label != own else found.path.resolve().name, right)
+    return Earlier(found.label if found.label != own else found.path.resolve().name, right, str(found.path))
 
 
-def earlier_run(folder: Path | None, record: Mapping[str, Any]) -> StoredRun | None:
-    """Return the run with which ``earlier_of`` compares; None if there is none."""
+def _earlier_run(folder: Path | None, record: Mapping[str, Any]) -> StoredRun | None:
     if (baseline := record.get("baseline")) is not None:
         path = Path(str(baseline))
         with suppress(GraphRAGEvalError, OSError):

@@ -46,10 +46,11 @@ from graphrag_eval_lc.view.scores import (
 
 @dataclass(frozen=True, slots=True)
 class Earlier:
-    """An earlier run: its name, and for each question whether all samples are right."""
+    """An earlier run: its name, for each question whether all samples are right, and its folder, if it has one."""
 
     run: str
     right: Mapping[str, bool]
+    path: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +60,7 @@ class Changes:
     run: str
     broken: tuple[str, ...]
     fixed: tuple[str, ...]
+    path: str | None = None  # the earlier run's folder
 
     @classmethod
     def between(cls, earlier: Earlier, right: Mapping[str, bool]) -> "Changes":
@@ -68,6 +70,7 @@ class Changes:
             earlier.run,
             broken=tuple(key for key in turned if not right[key]),
             fixed=tuple(key for key in turned if right[key]),
+            path=earlier.path,
         )
 
     def __str__(self) -> str:

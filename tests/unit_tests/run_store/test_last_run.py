@@ -9,6 +9,7 @@ import pytest
 from support.page_data import page_data
 
 from graphrag_eval_lc import load_run, report_html, run_benchmark, score_responses
+from graphrag_eval_lc.cli import main
 from graphrag_eval_lc.report.junit import write_junit
 from graphrag_eval_lc.report.machine_files import run_document
 from graphrag_eval_lc.report.markdown_summary import summary_text
@@ -149,3 +150,20 @@ def test_threshold_of_the_config_says_what_is_right_in_both_runs(run: Run) -> No
     now = run("tuesday", right="", config=lenient)
     assert str(now.view().headline).startswith("4 of 4 right")
     assert said(now) == "nothing broken or fixed since monday"
+
+
+def test_the_command_that_shows_what_changed_is_printed(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    dataset: Any = tmp_path / "qa.json"
+    dataset.write_text(json.dumps(DATASET))
+    run("monday", "abcd", dataset)
+    run("today", "ab", dataset)
+    monkeypatch.chdir(tmp_path / "runs")
+    with pytest.raises(SystemExit):
+        main(["score", "today", "--no-report"])
+    hint = "To see what is broken and fixed: graphrag-eval-lc compare monday today\n"
+    assert hint in capsys.readouterr().out
+    with pytest.raises(SystemExit):
+        main(["score", "monday", "--no-report"])
+    assert "To see what is broken" not in capsys.readouterr().out

@@ -122,7 +122,7 @@ def test_all_of_it_is_json_and_results_are_read_once() -> None:
     found = json.loads(json.dumps(asdict(view), allow_nan=False))
     assert found["gates"] == [{"state": "failed", "text": "steps_score 0.5 falls short of 0.9"}]
     assert [failure["key"] for failure in found["failures"]] == ["b", "a"]
-    assert found["headline"]["changes"] == {"run": "A", "broken": ["a"], "fixed": []}
+    assert found["headline"]["changes"] == {"run": "A", "broken": ["a"], "fixed": [], "path": None}
 
 
 def test_what_was_expected_and_what_came_are_beside_the_reason() -> None:
