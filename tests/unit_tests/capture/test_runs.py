@@ -3,6 +3,7 @@
 import asyncio
 import contextvars
 import operator
+import sys
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -21,6 +22,8 @@ from langgraph.graph import START, MessagesState, StateGraph
 from langgraph.types import Command, Send, interrupt
 
 from graphrag_eval_lc.capture import GraphRAGEvalCallbackHandler
+from graphrag_eval_lc.capture.record import Tree
+from graphrag_eval_lc.capture.values import CaptureOptions
 
 HI = {"messages": [("user", "hi")]}
 
@@ -247,3 +250,24 @@ def test_a_retriever_that_raises_any_error_is_a_failed_step(handler) -> None:
     handler.on_retriever_error(GraphInterrupt(()), run_id=run_id, parent_run_id=root)
     handler.on_chain_end({}, run_id=root)
     assert [(step["name"], step["status"]) for step in handler.response()["actual_steps"]] == [("find", "error")]
+
+
+def test_reading_a_thread_that_grows_costs_a_few_calls_for_each_new_message() -> None:
+    def calls(number: int) -> int:
+        tree, count = Tree(uuid4(), None, CaptureOptions()), 0
+        messages: list[AIMessage] = []
+
+        def profile(_frame: Any, event: str, _arg: Any) -> None:
+            nonlocal count
+            count += event == "call"
+
+        sys.setprofile(profile)
+        try:
+            for at in range(number):
+                messages.append(AIMessage(str(at), id=str(at)))
+                tree.read({"messages": messages})
+        finally:
+            sys.setprofile(None)
+        return count
+
+    assert calls(400) < 3 * calls(200)

@@ -50,7 +50,7 @@ class Elements(HTMLParser):
 def test_verdict_comes_first_and_how_sure_it_is_last() -> None:
     html = page()
     headline = html.index("B is as good in the mean: steps_score 0.625 → 0.625; 1 broken, 1 fixed.")
-    assert html.index("<p class=\"muted\">A: <bdi>") < headline
+    assert html.index('<p class="muted">A: <bdi>') < headline
     sure = html.index('id="certainty-heading"')
     assert headline < html.index('id="flips-B"') < html.index("<table") < sure
     assert sure < html.index("Cannot tell whether B differs in steps_score")
