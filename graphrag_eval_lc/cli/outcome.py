@@ -3,7 +3,7 @@
 import sys
 from collections import Counter
 from collections.abc import Sequence
-from contextlib import nullcontext, redirect_stdout
+from contextlib import nullcontext, redirect_stdout, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -136,10 +136,11 @@ def _print_run(run: BenchmarkRun, shown: Shown) -> None:
     console.print(summary_tables(view, measures=measures))
     if not run.output_dir:
         return
-    changes, here = view.headline.changes, Path.cwd()
+    changes = view.headline.changes
     if changes and (changes.broken or changes.fixed) and changes.path is not None:
         before = Path(changes.path)
-        before = before.relative_to(here) if before.is_relative_to(here) else before
+        with suppress(OSError, ValueError):  # the agent removed the current folder, or the run is elsewhere
+            before = before.relative_to(Path.cwd())
         say(f"\nTo see what is broken and fixed: {command_line('compare', str(before), str(run.output_dir))}")
     path, problem = written_report(run.output_dir) if shown.has_report else (None, None)
     files = [RUN_FILE, RESPONSES_FILE, RESULTS_FILE, AGGREGATES_FILE, *([] if path is None else [path.name])]
