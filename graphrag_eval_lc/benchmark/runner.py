@@ -221,9 +221,8 @@ class Runner:
                 return
             sample = to_ask[self._begun]
             self._begun += 1
-            earlier: list[dict[str, Any]] = []
-            if sample.position in self._plan.asked_before and (before := self._output.response(sample.key)) is not None:
-                earlier = attempts_in(before)
+            before = self._output.response(sample.key)  # failed or interrupted
+            earlier = [] if before is None else attempts_in(before)
             try:
                 await self._keep(sample, await self._ask(sample, epoch, earlier), len(earlier))
             except Exception as problem:  # from a file or a user's function; questions in flight are kept

@@ -2,7 +2,7 @@
 
 import hashlib
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -108,7 +108,6 @@ class RunPlan:
         to_ask: The samples to ask, repeat by repeat.
         done: The answered ones, in the order of results.
         errors: How many of those failed.
-        asked_before: The positions of samples to ask that already have a failed or interrupted response.
         notes: Which shard of the run this is, if it is one.
         warnings: What the user should know about the dataset.
         judging: What the judges would ask about all samples; None if no model judges.
@@ -118,7 +117,6 @@ class RunPlan:
     to_ask: Sequence[Sample]
     done: Sequence[Sample]
     errors: int = 0
-    asked_before: Set[int] = frozenset()
     notes: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
     judging: "RequestPlan | None" = None
@@ -167,15 +165,12 @@ def planned(
     """
     to_ask: list[Sample] = []
     done: list[Sample] = []
-    asked_before: set[int] = set()
     errors = 0
     for sample in samples:
         summary = None if known is None else known(sample.key)
         if summary is None or (not only_scores and summary.is_to_ask(retry_errors=retry_errors)):
             to_ask.append(sample)
-            if summary is not None:
-                asked_before.add(sample.position)
         else:
             done.append(sample)
             errors += summary.is_error
-    return RunPlan(to_ask, sorted(done, key=lambda sample: sample.position), errors, asked_before)
+    return RunPlan(to_ask, sorted(done, key=lambda sample: sample.position), errors)

@@ -32,8 +32,10 @@ def test_only_an_update_of_the_state_is_not_a_run(
     assert [step["output"] for step in response["actual_steps"]] == ["found a"]
 
 
-def test_a_handover_to_a_graph_outside_is_no_error(handler: Any) -> None:
-    graph = StateGraph(MessagesState).add_node("leave", lambda state: Command(graph=Command.PARENT, goto="other"))
+def test_a_handover_to_a_graph_outside_is_no_error_and_no_answer(handler: Any, ai: Any) -> None:
+    command = Command(graph=Command.PARENT, goto="other", update={"messages": [ai("for the graph outside")]})
+    graph = StateGraph(MessagesState).add_node("leave", lambda state: command)
     with pytest.raises(ParentCommand):
         graph.add_edge(START, "leave").compile().invoke({"messages": [("user", "hi")]}, {"callbacks": [handler]})
-    assert (handler.response()["status"], handler.response().get("error")) == ("success", None)
+    response = handler.response()
+    assert [response.get(key) for key in ("status", "error", "actual_answer")] == ["success", None, None]

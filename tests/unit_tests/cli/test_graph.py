@@ -49,14 +49,19 @@ def test_dataset_is_generated_linted_and_refreshed(tmp_path: Path, monkeypatch: 
     assert not list(tmp_path.glob("*.refresh.jsonl"))
 
 
-def test_run_is_linted(tmp_path: Path) -> None:
-    query = "SELECT ?x { ?x a <https://cim.ucaiug.io/ns#DCLine> }"
-    steps = [{"name": "sparql_query", "id": "c1", "args": {"query": query}, "status": "success", "output": "{}"}]
+def test_run_is_linted_and_the_syntax_only_of_what_no_endpoint_answered(tmp_path: Path) -> None:
+    unknown, broken = "SELECT ?x { ?x a <https://cim.ucaiug.io/ns#DCLine> }", "SELECT ?x { ?x a own:Line "
+    sent = [("c1", unknown, "success"), ("c2", broken, "success"), ("c3", broken, None), ("c4", broken, "error")]
+    steps = [
+        {"name": "sparql_query", "id": name, "args": {"query": query}} | ({"status": status} if status else {})
+        for name, query, status in sent
+    ]
     line = json.dumps({"question_id": "q", "actual_steps": steps, "status": "success"})
     (tmp_path / "responses.jsonl").write_text(line + "\n", encoding="utf-8")
     found = call("dataset", "lint", str(tmp_path), *GRAPH)
     assert found.exit_code == 1
     assert re.search(r"responses.jsonl, line 1, question q, key c1: .*DCLine> is not a class", found.stdout)
+    assert set(re.findall(r"key (c\d)", found.stdout)) == {"c1", "c4"}
 
 
 CALLING = '''

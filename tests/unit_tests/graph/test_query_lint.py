@@ -11,6 +11,7 @@ pytest.importorskip("pyoxigraph")
 
 from graphrag_eval_lc import load_dataset
 from graphrag_eval_lc.demo import DATASET_PATH, GRAPH_PATH, VOCABULARY_PATH
+from graphrag_eval_lc.graph import query_lint
 from graphrag_eval_lc.graph.query_lint import lint_query
 from graphrag_eval_lc.graph.sources import GraphFile
 from graphrag_eval_lc.graph.vocabulary import Vocabulary, load_vocabulary, read_vocabulary
@@ -34,6 +35,14 @@ def test_findings(case: dict[str, Any]) -> None:
     assert len(found) == len(case["findings"]), found
     for each, expected in zip(found, case["findings"], strict=True):
         assert each.startswith(expected)
+
+
+@pytest.mark.parametrize(("was_answered", "rules"), [(False, ["syntax"]), (True, [])])
+def test_without_the_fast_parser_only_a_query_that_was_not_answered_is_broken(
+    monkeypatch: pytest.MonkeyPatch, was_answered: bool, rules: list[str]
+) -> None:
+    monkeypatch.setattr(query_lint, "_store", lambda: None)  # as if pyoxigraph were not installed
+    assert [each.rule for each in lint_query("SELECT ?l { ?l", was_answered=was_answered)] == rules
 
 
 def test_no_vocabulary_or_a_part_of_one_finds_nothing_unknown() -> None:

@@ -168,10 +168,18 @@ async def test_if_the_second_request_fails_the_first_answer_is_corrected() -> No
     assert (score.value, score.cost) == (0.5, 0.02)
 
 
-async def test_a_second_answer_that_is_worse_does_not_count() -> None:
-    worse = {**ALL_RIGHT, "true_positives": ["AURLAND is in NO7.", "OSLO is in NO7."]}
-    score = await AnswerCorrectness(ScriptedJudge([ALL_RIGHT, worse])).ascore(**ZONE)
+@pytest.mark.parametrize(
+    ("claims", "reason"),
+    [
+        (["AURLAND is in NO7.", "OSLO is in NO7."], "One of two."),  # worse
+        (["AURLAND is in NO5.", "OSLO is in NO5."], "Again."),  # as good
+    ],
+)
+async def test_a_second_answer_counts_unless_it_is_worse(claims: list[str], reason: str) -> None:
+    second = {**ALL_RIGHT, "true_positives": claims, "reason": "Again."}
+    score = await AnswerCorrectness(ScriptedJudge([ALL_RIGHT, second])).ascore(**ZONE)
     assert score.value == 0.5
+    assert str(score.reason).startswith(reason)
 
 
 @pytest.mark.parametrize(

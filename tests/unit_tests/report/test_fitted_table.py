@@ -52,6 +52,13 @@ def test_least_important_columns_are_left_out_and_named(width: int, shown: list[
     assert "Cost" not in table
 
 
+def test_table_that_just_fits_is_shown_as_if_there_were_more_room() -> None:
+    wide = printed(200)[1:]  # without the title
+    width = max(cell_len(line.rstrip()) for line in wide)
+    assert [line.rstrip() for line in printed(width)[1:]] == [line.rstrip() for line in wide]
+    assert printed(width - 1)[1:] != wide
+
+
 def test_columns_return_where_one_cell_says_something() -> None:
     assert "Errors" in "".join(printed(120, [*ROWS, ("b", ["1", "2", "–", "$0.00", ""])]))
 

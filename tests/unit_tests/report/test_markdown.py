@@ -92,6 +92,15 @@ def test_document_never_exceeds_its_size_and_tells_what_is_left_out(
     assert ("Shortened" in text) is (kept < number or text.count("é\n") < len(sizes))
 
 
+def test_block_and_row_that_just_fit_are_kept() -> None:
+    block = Block(["title"], ["- row"])
+    whole, reserved = "title\n- row\n", 400  # what is kept free for the note, besides a line break after each block
+    assert fitted([block], reserved + len(whole) + 1) == whole
+    assert fitted([block], reserved + len(whole)).startswith("title\n\n_Shortened: 1 line is")
+    assert fitted([block], reserved + len("title\n") + 1).startswith("title\n\n_Shortened: 1 line is")
+    assert fitted([block], reserved + len("title\n")).startswith("_Shortened: 2 lines are")
+
+
 def test_table_that_is_cut_stays_a_table() -> None:
     head, rows = md_table(("A", "B"), [("x" * 50, "y")] * 100)
     text = fitted([Block(["Title", "", *head], rows, ["", "</details>"])], 2_000)

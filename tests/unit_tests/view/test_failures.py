@@ -6,7 +6,7 @@ import pytest
 
 from graphrag_eval_lc.aggregation.sample_values import Metrics
 from graphrag_eval_lc.config import EvaluationConfig, RepeatsConfig
-from graphrag_eval_lc.view.failures import Failures, kind_of, kind_of_failure, lines_of, parts_of, with_label
+from graphrag_eval_lc.view.failures import Failures, kind_of, kind_of_failure, lines_of, parts_of, why, with_label
 from graphrag_eval_lc.view.samples import Verdict, seen_samples, verdict_of
 
 # What a diagnosis says, the kind that it is, and the sentence of its group, which has no values in it.
@@ -181,6 +181,19 @@ def test_secrets_are_masked() -> None:
 def test_of_an_error_the_class_or_the_text_without_particulars_is_the_kind() -> None:
     assert kind_of("openai.RateLimitError: 429") == "openai.RateLimitError"
     assert kind_of("GET https://x.org/1?key=2 gave 'no' (at 3)") == "GET … gave … …"
+
+
+@pytest.mark.parametrize(
+    ("verdict", "reason"),
+    [
+        (Verdict("wrong", "answer_f1", 0.2), "One of two."),
+        (Verdict("wrong", "steps_score", 0.0), "step: 1 extra row: (9)."),
+        (Verdict("error", "answer_f1", 0.0), "TimeoutError: 600 s"),  # whatever was judged of what there was
+    ],
+)
+def test_why_is_the_reason_of_the_score_that_decides_unless_the_question_failed(verdict: Verdict, reason: str) -> None:
+    more = {"status": "error", "error": "TimeoutError: 600 s"} if verdict.state == "error" else {}
+    assert why(failed("1 extra row: (9).", answer_correctness_reason="One of two.", **more), verdict) == reason
 
 
 @pytest.mark.parametrize(
