@@ -64,6 +64,20 @@ def test_references_without_rows_and_truth_values_say_so_too() -> None:
         assert evaluated({"reference_steps": [[step]]}, answer, INFERRED)["answer_exact"] == exact
 
 
+def test_truth_value_of_one_reference_stays_next_to_another_with_rows() -> None:
+    of_ask = {"name": "sparql_query", "output": '{"head": {}, "boolean": false}'}
+    of_rows = {"name": "sparql_query", "output": TABLE["output"], "required_columns": ["kv"]}
+    for answer, exact in (("No: 300, 420 and 132.5", 1), ("Yes: 300, 420 and 132.5", 0)):
+        assert evaluated({"reference_steps": [[of_ask, of_rows]]}, answer, INFERRED)["answer_exact"] == exact
+
+
+@pytest.mark.parametrize(("rows", "exact"), [(100, 0.0), (101, None)])
+def test_more_than_a_hundred_rows_say_nothing_of_the_answer(rows: int, exact: float | None) -> None:
+    output = json.dumps([{"name": f"bay {number}"} for number in range(rows)])
+    step = {"name": "sparql_query", "output": output, "required_columns": ["name"]}
+    assert evaluated({"reference_steps": [[step]]}, "There are many.", INFERRED).get("answer_exact") == exact
+
+
 def test_nothing_is_inferred_unless_the_config_says_so_and_keys_of_the_question_take_precedence() -> None:
     step = {"name": "sparql_query", "output": TABLE["output"], "required_columns": ["bay"]}
     question = {"reference_steps": [[step]]}

@@ -1,10 +1,23 @@
 """What failed attempts spent is kept, and counted."""
 
 from typing import Any
+from uuid import uuid4
 
 import pytest
+from langchain_core.messages import AIMessage
+from langchain_core.outputs import ChatGeneration, LLMResult
 
-from graphrag_eval_lc.benchmark.limits import attempts_in, cost_spent, failed_attempt, seconds_spent, tokens_spent
+from graphrag_eval_lc.benchmark.limits import (
+    AgentCosts,
+    attempts_in,
+    cost_spent,
+    failed_attempt,
+    seconds_spent,
+    tokens_spent,
+)
+from graphrag_eval_lc.budget import Budget
+from graphrag_eval_lc.config import PriceConfig
+from graphrag_eval_lc.prices import Pricing
 
 RESPONSE: dict[str, Any] = {
     "question_id": "q",
@@ -76,3 +89,26 @@ def test_seconds_are_those_of_all_attempts() -> None:
 )
 def test_cost_is_that_of_all_attempts_or_unknown(response: dict[str, Any], cost: float | None) -> None:
     assert cost_spent(response) == cost
+
+
+USAGE = {"input_tokens": 1_000_000, "output_tokens": 0, "total_tokens": 1_000_000}
+
+
+@pytest.mark.parametrize(
+    ("calls", "cost", "is_priced"),
+    [
+        ([("known", USAGE), ("known", USAGE)], 4.0, True),
+        ([("known", USAGE), ("known", None)], 2.0, True),  # a call that reports no tokens, such as a cached one
+        ([("known", USAGE), ("unknown", USAGE)], 2.0, False),
+    ],
+)
+def test_calls_of_an_attempt_are_priced_if_each_that_reports_tokens_has_a_price(
+    calls: list[tuple[str, Any]], cost: float, is_priced: bool
+) -> None:
+    costs = AgentCosts(Budget(max_cost=9), Pricing({"known": PriceConfig(input=2.0, output=0.0)}))
+    for model, usage in calls:
+        run_id = uuid4()
+        costs.on_llm_start({}, ["hi"], run_id=run_id, metadata={"ls_model_name": model})
+        message = AIMessage("yes", usage_metadata=usage)
+        costs.on_llm_end(LLMResult(generations=[[ChatGeneration(message=message)]]), run_id=run_id)
+    assert (costs.cost, costs.is_priced) == (cost, is_priced)

@@ -74,6 +74,8 @@ def test_run_goes_on_with_what_is_missing(shards: Shards, part: Part) -> None:
         merge_runs(folders[:2], output_dir="night", overwrite=True)
     assert set(journal_of("night")) == set(ALL)
     assert merge_runs([*folders[:2], "night"], output_dir="all").stopped is None
+    replaced = merge_runs(folders[:2], output_dir="night", overwrite=True, force=True)
+    assert replaced.stopped == some.stopped
 
 
 def test_order_of_the_folders_does_not_matter_and_one_given_twice_is_one(shards: Shards) -> None:
@@ -216,6 +218,11 @@ def test_what_evaluators_have_not_scored_is_left_to_score(shards: Shards) -> Non
     scored = merge_runs(folders, output_dir="scored")
     assert scored.stopped is None
     assert dict(scored.result("q11"))["length"] == 2
+    of_second = list(journal_of(str(folders[1])))
+    score_run(folders[1], evaluators=[length], question_ids=of_second[:1])  # a selection counts as not scored
+    selected = merge_runs(folders, output_dir="selected").stopped
+    assert selected is not None
+    assert selected["message"].startswith(f"{len(of_second)} responses were not scored by the parts")
     write_record(folders[1], totals=None)
     merged = merge_runs(folders, output_dir="night")
     assert merged.stopped is not None

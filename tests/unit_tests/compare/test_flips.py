@@ -1,4 +1,5 @@
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -82,6 +83,15 @@ def test_flips_have_both_scores_reasons_and_answers() -> None:
     assert question.b.reason == (
         "the same call as in A returned another output: another text: urn:bergen instead of urn:oslo"
     )
+
+
+@pytest.mark.parametrize(
+    ("in_a", "in_b", "why"),
+    [("old", "new", "new"), ("old", "", "before: old"), ("", "", "")],
+)
+def test_why_is_the_reason_now_or_that_of_before(in_a: str, in_b: str, why: str) -> None:
+    flip = flips([step("lookup", "urn:oslo")], [step("lookup", "urn:bergen")])
+    assert replace(flip, a=replace(flip.a, reason=in_a), b=replace(flip.b, reason=in_b)).why == why
 
 
 def test_same_calls_stand_side_by_side_and_others_between_them() -> None:

@@ -131,6 +131,7 @@ def test_selection_of_answered_questions_is_recorded() -> None:
 def test_no_response_to_any_question_is_an_error_where_only_these_are_wanted() -> None:
     with pytest.raises(DatasetError, match=r"none of 5 questions has a response. Check that the question ids"):
         Selection(answered_only=True).answered(Selection().apply(TEMPLATES), {"x"})
+    assert Selection(answered_only=True).answered([], {"x"}) == []  # as of a dataset without questions
 
 
 @pytest.mark.parametrize("ids", [3, 1.5, object()])

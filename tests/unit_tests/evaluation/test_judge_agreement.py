@@ -1,7 +1,7 @@
 import pytest
 
 from graphrag_eval_lc.evaluation.judge_agreement import JudgeAgreement, verdict_in
-from graphrag_eval_lc.metrics import wilson_interval
+from graphrag_eval_lc.metrics import krippendorffs_alpha, wilson_interval
 
 COUNTS = {"#Reference": "2", "#PTarget": "4", "#Matching": "2", "Error": ""}
 
@@ -18,6 +18,15 @@ def test_figures_of_a_worked_example() -> None:
     assert agreement.kappa == 0.4
     assert agreement.kappa_interval == (pytest.approx(0.130, abs=5e-4), pytest.approx(0.634, abs=5e-4))
     assert agreement.disagreements == list(range(20, 35))
+
+
+def test_judge_counts_as_one_more_person_for_answers_on_which_people_agree() -> None:
+    people = [[True, True, False, False], [True, False, False, False]]
+    agreement = JudgeAgreement([True, None, False, False], [True, True, False, True], people)
+    assert agreement.alpha_of_people == krippendorffs_alpha(zip(*people, strict=True))
+    judged = [True, None, False, True]  # people disagree on the second
+    assert agreement.alpha_with_judge == krippendorffs_alpha(zip(*people, judged, strict=True))
+    assert JudgeAgreement([True], [True], people[:1]).alpha_with_judge is None
 
 
 def test_what_cannot_be_measured_is_none() -> None:

@@ -66,6 +66,15 @@ def test_first_signal_stops_in_order_and_the_second_at_once(number: signal.Signa
     assert stop.is_abandoned
 
 
+@pytest.mark.skipif(not hasattr(signal, "SIGHUP"), reason="Windows has no SIGHUP")
+def test_closed_terminal_stops_in_order_however_often_it_is_said() -> None:
+    stop = StopSignal()
+    with stopped_by_signals(stop):
+        signal.raise_signal(signal.SIGHUP)
+        signal.raise_signal(signal.SIGHUP)
+    assert (stop.reason, stop.message, stop.is_abandoned, stop.is_at_once) == ("interrupted", "SIGHUP", False, False)
+
+
 def test_signal_to_a_run_that_stops_already_gives_up_what_is_in_flight() -> None:
     stop = StopSignal()
     stop.request("max_failures", "too many")

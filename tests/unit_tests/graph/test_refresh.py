@@ -52,6 +52,8 @@ def refreshed(dataset: Path, source: GraphSource, **options: object) -> Refresh:
         (results({"label": "Oslo", "kv": "420"}, names="label kv"), QUERY, {}, ("stale", "name new; label gone")),
         (results(*NOW, NOW[0]), QUERY, {}, ("stale", "1 of 3 rows is missing")),
         (results(*NOW), "SELECT ?name ?kv { ?s <urn:grid#gone> ?name , ?kv }", {}, ("empty", "there are no rows")),
+        (results(), "SELECT ?name ?kv { ?s <urn:grid#gone> ?name , ?kv }", {}, ("same", "")),
+        (results(), "SELECT ?name { ?s <urn:grid#gone> ?name }", {}, ("empty", "there are no rows")),
         (results(*NOW), "SELECT ?name { ?s <urn:grid#name ?name }", {}, ("failed", "error at 1:")),
         ('{"head":{},"boolean":true}', "ASK { ?s <urn:grid#kv> 420 }", {}, ("same", "")),
         ('{"head":{},"boolean":true}', "ASK { ?s <urn:grid#kv> 421 }", {}, ("stale", "")),

@@ -131,6 +131,7 @@ def test_what_a_call_is_known_by() -> None:
     def key(target: str, accept: str = "*/*", method: str = "GET") -> str:
         return call_of(method, target, {"Accept": accept}, b"").key
 
+    assert key("/q?query=ASK+%7B%7D&infer=false&a=1") == key("/q?a=1&query=ASK+%7B%7D&infer=false")
     base = key("/q?query=ASK+%7B%7D&default-graph-uri=urn:a")
     assert key("/q?default-graph-uri=urn:a&query=ASK++%7B%7D") == base
     others = [

@@ -101,6 +101,12 @@ def test_batch_that_is_too_long_is_judged_one_by_one() -> None:
     assert judged(ReadingJudge(longest=800), ["Oslo " * 60, USEFUL, "Rome " * 60], batch=3) == [0, 1, 0]
 
 
+def test_request_whose_answer_was_cut_is_paid_too() -> None:
+    metric = ContextPrecision(ReadingJudge(most=2), batch=3)
+    score = metric.score(user_input="Where?", reference="It is in PARIS.", retrieved_contexts=["Oslo", USEFUL, "Rome"])
+    assert score.cost == pytest.approx(0.04)  # of the batch, and of each context
+
+
 def test_costs_of_all_requests_are_on_the_error() -> None:
     class Failing(ReadingJudge):
         async def aask(self, system: str, user: str, schema: Any) -> Asked[Any]:
