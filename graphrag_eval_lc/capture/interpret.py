@@ -10,7 +10,7 @@ from operator import itemgetter
 from time import perf_counter
 from typing import Any
 
-from langchain_core.messages import AIMessage, ToolCall
+from langchain_core.messages import AIMessage, BaseMessage, ToolCall
 from langchain_core.outputs import LLMResult
 
 from graphrag_eval_lc.capture import llm_calls, messages
@@ -67,6 +67,8 @@ class _Interpretation:
         self._event_time = 0.0
         self._is_state = False  # whether the messages being read are a graph's state, not a node's output
         self._graphs_read: set[Record | None] = set()  # the graphs whose state was read in this run
+        self._prompt: Sequence[BaseMessage] = ()  # the first prompt of the run
+        self._prompted_ids: set[str | None] = set()  # of messages in it up to the question, if an @entrypoint runs
 
     def take_over_waiting(self) -> None:
         """Take over the unanswered calls of the paused run that this one resumes."""
@@ -116,6 +118,7 @@ class _Interpretation:
             if record.is_top:
                 self._top, record.continues_thread = record, record.continues_thread or not record.has_input
                 self._graphs_read.clear()
+                self._prompt = ()
             if record.is_top and not self._history.has_own:
                 self._history.add_input(record.input_messages, self._tree.question)
             else:
@@ -125,6 +128,7 @@ class _Interpretation:
                 self._graphs_read.add(record.scope)
         if record.model is not None:
             self._models.append((record.model, record.outer))
+            self._prompt = self._prompt or record.model.prompt
             for call, message in self.steps.answers_in(record.model.prompt, self._history.known):
                 self.steps.answer(message, [call], record)
         if record.tool is not None:
@@ -173,9 +177,21 @@ class _Interpretation:
         """Read the output of a node or root, which may hold calls and answers that no callback reported."""
         self._is_state = record.is_top and (record.is_graph or record.is_graph_run)
         readings = list(map(self._read, record.output_messages))
+        if self._is_new_entrypoint(record):  # its messages may be in any order, those before the question too
+            question = messages.end_of(self._prompt, lambda shown: shown.type == messages.USER) or 0
+            self._prompted_ids |= set(map(messages.id_of, self._prompt[:question])) - {None}
+            readings = [
+                MessageList([each for each in items if each.id not in self._prompted_ids], before)
+                for items, before in readings
+            ]
         for reading in readings:
             self.steps.schemas.update(messages.schema_names(reading.items, record.output))
         self._take_in(readings, record)
+
+    def _is_new_entrypoint(self, record: Record) -> bool:
+        """Return whether a record is the function of an @entrypoint that does not continue after a pause."""
+        is_function = record.is_node and record.parent is not None and record.parent.has_nodes is False
+        return is_function and self._top is not None and self._top.has_input
 
     def _read(self, messages: MessageList, *, is_input: bool = False) -> MessageList:
         return self._history.read(messages, is_input=is_input, is_state=self._is_state)
@@ -259,9 +275,7 @@ class _Interpretation:
             return []
         if not self._history.is_counted(message, record.node):
             is_cached = self._is_from_cache(record)
-            is_resumed = self._top is None or not self._top.has_input
-            # The cache of a @task leaves only the age of a message in the output of its @entrypoint.
-            if record.is_node and not is_resumed and record.scope is not None and not record.scope.has_nodes:
+            if self._is_new_entrypoint(record):  # the cache of a @task leaves only the age of a message in its output
                 is_old = llm_calls.is_from_before(message, self._tree.started_at)
                 is_cached = is_cached or is_old or message.id in self._reported_ids
             if message.id in self._reported_ids:
@@ -344,7 +358,7 @@ class _Interpretation:
             updates = chain.from_iterable(messages.updates_in(node.output) for node in nodes)
             return is_new or any(messages.field_of(update, name) is not None for update in updates)
 
-        answer = messages.answer_in(output, self._history.is_old, is_given=is_given)
+        answer = messages.answer_in(output, self._history.is_old, is_given=is_given, left_out=self._prompted_ids)
         is_state = record.is_graph if record.has_nodes is None else record.has_nodes
         if answer is None and not is_state:
             answer = messages.whole_answer(output)

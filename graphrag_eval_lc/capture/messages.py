@@ -1,7 +1,7 @@
 """Reads messages in any form that LangChain accepts, and finds the question, answer and tool calls in them."""
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from dataclasses import is_dataclass
 from datetime import date
 from decimal import Decimal
@@ -184,6 +184,7 @@ def answer_in(
     is_old: Callable[[Any], bool] = lambda message: False,
     *,
     is_given: Callable[[str], bool] = lambda field: True,
+    left_out: Container[str | None] = (),
 ) -> str | None:
     """Return the answer in a root run's output: this run's last model message that has no tool calls.
 
@@ -193,12 +194,13 @@ def answer_in(
     JSON. Returns None if nothing matches.
 
     ``is_old`` returns whether a message, and so every message before it, is older than the run. ``is_given`` returns
-    whether this run set a field, as the state of a thread may hold values from earlier runs.
+    whether this run set a field, as the state of a thread may hold values from earlier runs. Messages with an id in
+    ``left_out`` do not count.
     """
     if isinstance(output, str) or type(output) in _NUMBERS:
         return text_of(output)
     structured = field_of(output, _STRUCTURED_KEY) if is_given(_STRUCTURED_KEY) else None
-    text = _last_text(output, is_old, has_tools=structured is None)
+    text = _last_text(output, is_old, has_tools=structured is None, left_out=left_out)
     if structured is not None and not text:
         return structured if isinstance(structured, str) else json_text(structured, to_plain=to_plain)
     keys = ("parsed",) if field_of(output, "raw") is not None else _ANSWER_KEYS
@@ -210,12 +212,16 @@ def answer_in(
     return text
 
 
-def _last_text(output: Any, is_old: Callable[[Any], bool], *, has_tools: bool) -> str | None:
+def _last_text(
+    output: Any, is_old: Callable[[Any], bool], *, has_tools: bool, left_out: Container[str | None] = ()
+) -> str | None:
     """Return the text of the last model message without tool calls, or the tool outputs that end the messages."""
     for messages in message_lists(output):
         given: list[str] = []
         is_end = has_tools
         for item in reversed(messages):
+            if left_out and id_of(item) in left_out:
+                continue
             message = as_message(item)
             if isinstance(message, AIMessage) and message.tool_calls and is_end and given:
                 return "\n".join(reversed(given))

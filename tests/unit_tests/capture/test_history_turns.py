@@ -99,7 +99,7 @@ def unheard_in_a_node(turns: list[list[str]]) -> Any:
     return graph.add_edge(START, "agent").compile(checkpointer=InMemorySaver())
 
 
-def functional(turns: list[list[str]]) -> Any:
+def functional(turns: list[list[str]], order: Callable[[Any], Any] = list) -> Any:
     model = scripted(turns)
 
     @entrypoint(checkpointer=InMemorySaver())
@@ -109,7 +109,7 @@ def functional(turns: list[list[str]]) -> Any:
             results = [search.invoke(call) for call in answer.tool_calls]
             messages = add_messages(messages, [answer, *results])
         messages = add_messages(messages, [answer])
-        return entrypoint.final(value=messages, save=messages)
+        return entrypoint.final(value=order(messages), save=messages)
 
     return chat
 
@@ -144,6 +144,26 @@ def test_a_turn_on_a_thread_is_recorded_as_if_it_were_the_first(
         steps, _, *tokens = ask(shape, shape([words]), question, GraphRAGEvalCallbackHandler(), "alone")
         assert recorded == (steps, f"answer {number}", *tokens)
         assert len(steps) == len(words)
+
+
+ORDERS: dict[str, Callable[[Any], Any]] = {
+    "reversed": lambda messages: messages[::-1],
+    "newest turn first": lambda messages: messages[4:] + messages[:4],
+    "by kind": lambda messages: sorted(messages, key=lambda message: str(message.type)),
+    "answers last": lambda messages: sorted(messages, key=lambda message: message.type == "ai"),
+    "of models": lambda messages: [message for message in messages if message.type == "ai"],
+}
+
+
+@pytest.mark.parametrize("shared", [True, False])
+@pytest.mark.parametrize("order", ORDERS)
+def test_history_in_another_order_is_neither_cached_nor_of_this_turn(order: str, shared: bool) -> None:
+    agent, handler = functional([["a"], ["b"]], ORDERS[order]), GraphRAGEvalCallbackHandler()
+    ask(functional, agent, "why so?", handler, "0")
+    handler = handler if shared else GraphRAGEvalCallbackHandler()
+    recorded = ask(functional, agent, "and how?", handler, "1")
+    assert recorded == ([("call_1", {"query": "b"}, "found b")], "answer 1", 20, 2)
+    assert "capture_warnings" not in handler.response("1")
 
 
 def turn(question: str) -> dict[str, Any]:
