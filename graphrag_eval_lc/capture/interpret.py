@@ -63,6 +63,7 @@ class _Interpretation:
         self._branches: dict[Record, Order] = {}  # the position of each record among parallel branches
         self._tasks: dict[tuple[Record, Any], list[tuple[str, Any]]] = {}  # path and rank of parallel tasks
         self._top: Record | None = None  # the root, or the run that a block called last
+        self._ended_tops: list[Record] = []
         self._event = self._ranks = 0
         self._event_time = 0.0
         self._is_state = False  # whether the messages being read are a graph's state, not a node's output
@@ -89,13 +90,14 @@ class _Interpretation:
                     self._read_end(record)
                 else:
                     self._begins[record] = event
-                    self._branches[record] = self._branch_of(record, record.parent)
+                    self._branches[record] = self._branch_of(record)
                     self._read_start(record)
             except Exception as error:
                 self._part.warn_of(error)
 
-    def _branch_of(self, record: Record, parent: Record | None) -> Order:
+    def _branch_of(self, record: Record) -> Order:
         """Return a record's position among parallel branches, by langgraph's task path or by its start."""
+        parent = record.parent
         if parent is None or parent.kind == "block":
             return () if parent is None else (self._rank(), "")
         branch = self._branches.get(parent, ())
@@ -122,8 +124,8 @@ class _Interpretation:
             if record.is_top and not self._history.has_own:
                 self._history.add_input(record.input_messages, self._tree.question)
             else:
-                lists = [each for each in record.input_messages if each.items]
-                self._take_in([self._read(each, is_input=True) for each in lists], record)
+                if lists := [each for each in record.input_messages if each.items]:
+                    self._take_in([self._read(each, is_input=True) for each in lists], record)
             if record.is_node and record.input_messages:
                 self._graphs_read.add(record.scope)
         if record.model is not None:
@@ -143,6 +145,8 @@ class _Interpretation:
             self._model_ended(record, record.model)
         if record.tool is not None:
             self.steps.ended(record, record.tool)
+        if record.is_top:
+            self._ended_tops.append(record)
         if record.kind == "chain" and record.is_top:
             if record.continues_thread:
                 self._history.add_history(record.output_messages, is_graph=record.is_graph)
@@ -185,7 +189,8 @@ class _Interpretation:
                 for items, before in readings
             ]
         for reading in readings:
-            self.steps.schemas.update(messages.schema_names(reading.items, record.output))
+            if len(reading.items) > 1:
+                self.steps.schemas.update(messages.schema_names(reading.items, record.output))
         self._take_in(readings, record)
 
     def _is_new_entrypoint(self, record: Record) -> bool:
@@ -339,7 +344,7 @@ class _Interpretation:
 
     def find_answer(self) -> None:
         """Find the answer in the root's output; in a block, the last run with an answer counts."""
-        for record in (record for record, is_end, _ in self._tree.events if is_end and record.is_top):
+        for record in self._ended_tops:
             if record.kind == "chain":
                 self._read_answer(record)
             elif isinstance(record.output, LLMResult):

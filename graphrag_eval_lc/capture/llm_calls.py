@@ -5,7 +5,6 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from hashlib import blake2b
-from itertools import chain
 from typing import Any, NamedTuple, cast
 
 from langchain_core.messages import AIMessage, BaseMessage, ChatMessage, ToolMessage
@@ -52,12 +51,19 @@ _RANKS = {key: rank for rank, key in enumerate(_NAMES)}
 
 def first_generation(result: LLMResult) -> Generation | None:
     """Return the first generation of a result, or None if there is none."""
-    return next((each for each in chain.from_iterable(result.generations) if isinstance(each, Generation)), None)
+    for generations in result.generations:
+        for each in generations:
+            if isinstance(each, Generation):
+                return each
+    return None
 
 
 def generated_message(result: object) -> AIMessage | None:
     """Return a chat model's message; None for plain language models, and for anything else."""
-    generation = first_generation(result) if isinstance(result, LLMResult) else None
+    return _message_in(first_generation(result)) if isinstance(result, LLMResult) else None
+
+
+def _message_in(generation: Generation | None) -> AIMessage | None:
     message = generation.message if isinstance(generation, ChatGeneration) else None
     return message if isinstance(message, AIMessage) else None
 
@@ -99,7 +105,8 @@ def model_call(result: LLMResult | None, *, has_ended: bool = True) -> ModelCall
     """Return the model, tokens and (once it has ended) finish reason of a call, leaving out what is unknown."""
     if result is None:
         return {}
-    generation, message = first_generation(result), generated_message(result)
+    generation = first_generation(result)
+    message = _message_in(generation)
     of_message = () if message is None else ({"usage_metadata": message.usage_metadata}, message.response_metadata)
     given = (*of_message, None if generation is None else generation.generation_info, result.llm_output)
     sources = [source for source in given if source and isinstance(source, (dict, Mapping))]
@@ -120,7 +127,7 @@ def _tokens(usage: Mapping[str, Any]) -> dict[str, int]:
     """Return the token counts in a provider's usage; cached tokens are counted as part of the prompt's tokens."""
     flat = dict(usage)
     for details in usage.values():
-        if isinstance(details, (dict, Mapping)):
+        if type(details) is not int and isinstance(details, (dict, Mapping)):
             flat = {**details, **flat}
     counts: dict[str, int] = {}
     for key in sorted(_NAMES.keys() & flat.keys(), key=_RANKS.__getitem__):  # the first whole number from 0 counts
@@ -143,9 +150,9 @@ def model_name(*places: Any) -> str | None:
     """Return the first model name in mappings such as response metadata and invocation parameters."""
     for place in places:
         if place and isinstance(place, (dict, Mapping)) and not _MODEL_KEYS.keys().isdisjoint(place):
-            names = (name for name in map(place.get, _MODEL_KEYS) if isinstance(name, str) and name)
-            if (name := next(names, None)) is not None:
-                return name
+            for name in map(place.get, _MODEL_KEYS):
+                if isinstance(name, str) and name:
+                    return name
     return None
 
 

@@ -31,7 +31,7 @@ _NUMBERS = frozenset({int, float, bool})
 _VALUES = (list, tuple, set, frozenset, bytes, bytearray, Decimal, date, Enum, int, float, BaseModel)
 _UNREAD = ("usage_metadata", "response_metadata", "invalid_tool_calls")  # keys that convert_to_messages ignores
 _STRUCTURED_KEY = "structured_response"
-_HANDOFF_KEYS = ("__is_handoff_back", "__handoff_destination")
+_HANDOFF_KEYS = frozenset({"__is_handoff_back", "__handoff_destination"})
 _SCALARS = frozenset({str, int, float, bool, bytes, type(None)})
 
 
@@ -57,7 +57,9 @@ def message_lists(value: Any, depth: int = _MAX_DEPTH) -> list[Sequence[Any]]:
         parts = () if isinstance(said, str) and said == "tool_call" and "args" in value else value.values()
     elif isinstance(value, (list, tuple)):
         first = value[0] if value else None
-        if isinstance(first, BaseMessage) or (value and (_is_message(first) or _is_message(value[-1]))):
+        if isinstance(first, BaseMessage) or (
+            value and (_is_message(first) or (value[-1] is not first and _is_message(value[-1])))
+        ):
             return [value]
         parts = value
     elif isinstance(value, Command):
@@ -135,8 +137,9 @@ def field_of(value: Any, key: str) -> Any:
 
 def loose_calls(value: Any) -> Sequence[ToolCall]:
     """Return the tool calls that a node's input holds on their own, outside a message."""
-    calls: Any = [value.get("tool_call")] if isinstance(value, (dict, Mapping)) else value
-    if not isinstance(calls, (list, tuple)) or (len(calls) == 1 and calls[0] is None):
+    is_mapping = isinstance(value, (dict, Mapping))
+    calls: Any = [value["tool_call"]] if is_mapping and "tool_call" in value else value
+    if not isinstance(calls, (list, tuple)):
         return ()
     found = (call for call in calls[:_MAX_BREADTH] if isinstance(call, dict) and call.get("type") == "tool_call")
     return [cast("ToolCall", call) for call in found]
@@ -149,7 +152,7 @@ def is_interrupted(output: Any) -> bool:
 
 def is_handoff_message(message: AIMessage | ToolMessage) -> bool:
     """Return whether langgraph-supervisor wrote this message to announce a handoff between agents."""
-    return any(key in message.response_metadata for key in _HANDOFF_KEYS)
+    return not _HANDOFF_KEYS.isdisjoint(message.response_metadata)
 
 
 def question_in(inputs: Any) -> str | None:

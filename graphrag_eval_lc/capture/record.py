@@ -213,7 +213,8 @@ class Tree:
     paused_at: str | None = None  # the id of langgraph's checkpoint at the pause
     earlier_ids: set[str] = field(default_factory=set)  # the ids of its messages, for the run that resumes it
     known: dict[Any, Any] = field(default_factory=dict)  # the messages read so far, by id and by object
-    # Id, content and status of each message when first read: langgraph adds ids later, and an agent may clear texts.
+    # Ids of messages when first read, as langgraph adds ids later, and the content and status of those of tools, whose
+    # texts an agent may clear.
     first_seen: dict[int, tuple[Any, Any, Any]] = field(default_factory=dict)
 
     def ended(self, record: Record) -> None:
@@ -227,11 +228,9 @@ class Tree:
         is its state: only the lists that continue those inputs are read, up to their end.
         """
         lists: list[MessageList] = []
-        own = (
-            []
-            if inputs is None
-            else [(id_of(given[-1]), role_and_content(given[-1])) for given in message_lists(inputs)]
-        )
+        own: list[tuple[str | None, tuple[Any, Any]]] = []
+        if inputs is not None:
+            own = [(id_of(given[-1]), role_and_content(given[-1])) for given in message_lists(inputs)]
         for messages in message_lists(value):
             first = (end_of(messages, partial(_is_copy_of_any, own)) or 0) if own else 0
             if inputs is not None and not first:
@@ -256,8 +255,8 @@ class Tree:
         """Remember the present id, content and status of a message that is read for the first time; return its id."""
         identifier = id_of(message)
         if id(message) not in self.first_seen:
-            now = identifier, getattr(message, "content", None), getattr(message, "status", None)
-            self.first_seen[id(message)] = now
+            said = (message.content, message.status) if isinstance(message, ToolMessage) else (None, None)
+            self.first_seen[id(message)] = identifier, *said
         return identifier
 
     def had_id(self, item: Any) -> bool:
@@ -378,15 +377,15 @@ class Records:
 
     def ended(self, run_id: UUID) -> Record | None:
         """Return the record of a run that ends; None if its tree has ended."""
-        record = self.open.get(run_id)
+        record = self.open.pop(run_id, None)
         if record is None:
             if self._closed.get(run_id) is False:
                 del self._closed[run_id]
             return None
         if record.is_top:  # a tracer that is called after this handler knows its span by now
             look_for_traces(record.tree)
-        if record.parent is not None:
-            del self.open[run_id]
+        if record.parent is None:  # until its tree has ended
+            self.open[run_id] = record
         return record
 
     def has_ended(self, tree: Tree) -> bool:

@@ -73,17 +73,21 @@ class RunCallbacks(GraphCallbackHandler):
         self._enclosing: RunCallbacks | None = None  # the handler of the capture_run() block around this one
 
     def _start(
-        self, kind: RunKind, run_id: UUID, event: Mapping[str, Any], name: Any, run: ToolRun | ModelRun | None = None
+        self,
+        kind: RunKind,
+        run_id: UUID,
+        event: Mapping[str, Any],
+        name: Any,
+        *,
+        tool: ToolRun | None = None,
+        model: ModelRun | None = None,
     ) -> Record | None:
         """Record the start of a run; ``event`` holds the callback's keywords: parent's id, metadata and tags."""
         parent_id, tags, metadata = event.get("parent_run_id"), event.get("tags") or (), event.get("metadata") or {}
-        with self._lock:
-            record = self._records.started(kind, run_id, parent_id, name, tags, metadata)
-            if isinstance(run, ToolRun) and record is not None:
-                record.tool = run
-            elif isinstance(run, ModelRun) and record is not None:
-                record.model = run
-            return record
+        record = self._records.started(kind, run_id, parent_id, name, tags, metadata)
+        if record is not None:
+            record.tool, record.model = tool, model
+        return record
 
     def _end(self, run_id: UUID, note: Callable[[Record], None], error: str | None = None) -> None:
         """Record the end of a run: call ``note`` with its record, and end its tree if the run is a root."""
@@ -215,7 +219,8 @@ class RunCallbacks(GraphCallbackHandler):
         is_retry = any(tag.startswith(_RETRY_TAG) for tag in kwargs.get("tags") or ())
         tool = ToolRun(values.args_snapshot(kwargs.get("inputs"), input_str), kwargs.get("tool_call_id"), is_retry)
         name = (serialized or {}).get("name") or kwargs.get("name") or "tool"
-        self._start("tool", run_id, kwargs, name, tool)
+        with self._lock:
+            self._start("tool", run_id, kwargs, name, tool=tool)
 
     @_harmless
     def on_tool_end(self, output: Any, *, run_id: UUID, **kwargs: Any) -> None:
@@ -247,14 +252,16 @@ class RunCallbacks(GraphCallbackHandler):
         """Record the start of a retriever; it is a step, unless a tool or another retriever called it."""
         k = (kwargs.get("metadata") or {}).get("k")
         k = k if isinstance(k, int) and not isinstance(k, bool) and k > 0 else None
-        tool = ToolRun({"query": query} if k is None else {"query": query, "k": k}, k=k)
+        args = {"query": values.to_plain(query)}
+        tool = ToolRun(args if k is None else {**args, "k": k}, k=k)
         name = kwargs.get("name") or (serialized or {}).get("name") or "retriever"
-        record = self._start("retriever", run_id, kwargs, name, tool)
-        if record is not None:
-            around = record.outer.tool if record.outer is not None and record.is_inside_step else None
-            if around is not None and not record.is_retriever:
-                around.retrievers.append(tool)
-            record.is_retriever = True
+        with self._lock:
+            record = self._start("retriever", run_id, kwargs, name, tool=tool)
+            if record is not None:
+                around = record.outer.tool if record.outer is not None and record.is_inside_step else None
+                if around is not None and not record.is_retriever:
+                    around.retrievers.append(tool)
+                record.is_retriever = True
 
     @_harmless
     def on_retriever_end(self, documents: Sequence[Document], *, run_id: UUID, **kwargs: Any) -> None:
@@ -313,7 +320,7 @@ class RunCallbacks(GraphCallbackHandler):
             )
             model.tools = tools if isinstance(tools, (list, tuple)) else ()
         with self._lock:
-            record = self._start("model", run_id, kwargs, None, model)
+            record = self._start("model", run_id, kwargs, None, model=model)
             if record is None:
                 return
             graph = record.scope  # the nested graph around it, often an agent's, has LangGraph's name by default

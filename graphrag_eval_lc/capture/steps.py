@@ -3,6 +3,7 @@
 import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import Any
 
 from langchain_core.messages import AIMessage, BaseMessage, ToolCall, ToolMessage
@@ -45,13 +46,12 @@ class History:
         self._may_replace = False  # whether input messages have ids, by which they may replace messages in a state
         self._known: dict[Any, KnownMessage] = {}  # by id or, without one, by object
         self._counted: list[KnownMessage] = []  # the messages for which a model call was counted
-        # Lists of messages that are older than the run: the role and content of each message.
-        self._old: list[list[tuple[Any, Any]]] = []
-        self._old_keys: set[Any] = set()  # their ids or, without one, those of the objects
+        self._old: list[Sequence[Any]] = []  # lists of messages that are older than the run
+        self._shown: list[list[tuple[Any, Any]]] = []  # the role and content of each, once they are needed
 
     def known(self, item: Any) -> KnownMessage:
         """Return the message to which a form belongs, found by its id or, without one, by the object."""
-        key = id_of(item) or id(item)
+        key = (item.id if isinstance(item, BaseMessage) else id_of(item)) or id(item)
         known = self._known.get(key)
         if known is None:
             known = self._known[key] = KnownMessage(item)
@@ -89,8 +89,8 @@ class History:
 
     def is_old(self, item: Any) -> bool:
         """Return whether a message is older than the run."""
-        known = self.known(item)
-        return known.is_old if known.is_read else (id_of(item) or id(item)) in self._old_keys
+        known, key = self.known(item), id_of(item) or id(item)
+        return known.is_old if known.is_read else any(key == (id_of(old) or id(old)) for old in chain(*self._old))
 
     def add_input(self, lists: Sequence[MessageList], question: str | None) -> None:
         """Note the run's own input and its question."""
@@ -114,14 +114,9 @@ class History:
 
     def _add_old(self, messages: Sequence[Any]) -> None:
         if messages:
-            self._old.append(list(map(role_and_content, messages)))
-            self._old_keys |= {id_of(item) or id(item) for item in messages}
-            self._note(messages[-1], is_old=True)
-
-    def _note(self, item: Any, *, is_old: bool) -> None:
-        known = self.known(item)
-        known.form, known.is_read, known.is_old = item, True, is_old
-        self.has_own = self.has_own or not is_old
+            self._old.append(messages)
+            last = self.known(messages[-1])
+            last.form, last.is_read, last.is_old = messages[-1], True, True
 
     def read(self, messages: MessageList, *, is_input: bool = False, is_state: bool = False) -> MessageList:
         """Return the new messages of models and tools in a list, and remember all of its messages.
@@ -140,18 +135,19 @@ class History:
             if own is None:
                 return MessageList(())
             before, items = items[own - 1] if own else before, items[own:]
+        known = list(map(self.known, items))
         for end in range(len(items), 0, -1):
-            known = self.known(items[end - 1])
-            if known.is_read and is_same_version(known.form, items[end - 1]):
-                before, items = items[end - 1], items[end:]
+            if known[end - 1].is_read and is_same_version(known[end - 1].form, items[end - 1]):
+                before, items, known = items[end - 1], items[end:], known[end:]
                 break
         first = 0
         if before is None:
-            while first < len(items) and not ((known := self.known(items[first])).is_read or known.is_reported):
+            while first < len(items) and not (known[first].is_read or known[first].is_reported):
                 first += 1
             first = first if is_input else self._count_old(items[:first]) if first else 0
-        for place, item in enumerate(items):
-            self._note(item, is_old=place < first)
+        for place, each in enumerate(known):
+            each.form, each.is_read, each.is_old = items[place], True, place < first
+        self.has_own = self.has_own or first < len(items)
         found = map(as_message, items[first:])
         new = [message for message in found if isinstance(message, (AIMessage, ToolMessage))]
         return MessageList(new, items[first - 1] if first else before)
@@ -166,9 +162,9 @@ class History:
             return end
         start = self._end_of_earlier(items)
         rest = items[start:] or items  # if all of it is from an earlier run, look for the question in it
-        question = rf"(?<!\w){re.escape(self._question)}(?!\w)" if self._question else None
-        for asking in map(role_and_content, rest) if question is not None else ():
-            if asking[0] == USER and isinstance(asking[1], str) and question and re.search(question, asking[1]):
+        asked = (each for each in map(role_and_content, rest) if each[0] == USER and isinstance(each[1], str))
+        for asking in asked if self._question else ():
+            if re.search(rf"(?<!\w){re.escape(self._question or '')}(?!\w)", asking[1]):
                 return end_of(list(map(role_and_content, items)), asking.__eq__) or start  # its last repetition
         return start
 
@@ -182,13 +178,16 @@ class History:
 
     def _end_of_copy(self, messages: Sequence[Any]) -> int | None:
         """Return the index after the last copy of a list of old messages, or of the user's message at its end."""
-        shown = list(map(role_and_content, messages)) if messages and self._old else []
-        for old in self._old if shown else ():
-            for end in range(len(shown), len(old) - 1, -1):
-                if shown[end - 1] == old[-1] and shown[end - len(old) : end] == old:
+        if not messages or not self._old:
+            return None
+        self._shown += [list(map(role_and_content, old)) for old in self._old[len(self._shown) :]]
+        shown, lasts = list(map(role_and_content, messages)), [old[-1] for old in self._shown]
+        ends = [end for end in range(len(shown), 0, -1) if shown[end - 1] in lasts]
+        for old in self._shown if ends else ():
+            for end in ends:
+                if shown[max(0, end - len(old)) : end] == old:
                     return end
-        asking = [old[-1] for old in self._old if old[-1][0] == USER] if shown else ()
-        return end_of(shown, asking.__contains__) if asking else None
+        return next((end for end in ends if shown[end - 1][0] == USER), None)
 
 
 # --- calls and their steps ---
@@ -318,7 +317,7 @@ class Steps:
             ran = (each for each in reversed(steps) if each in self._runs)
             step = next((each for each in ran if self._runs[each][0][1].args == tool.args), None)
         name = record.name or ""
-        args = self._part.tree.options.kept_args(to_plain(tool.args), name, self._part.warnings)
+        args = self._part.tree.options.kept_args(tool.args.copy(), name, self._part.warnings)
         if step is None:
             order: Order = (*branch, (event, 0), 0) if call is None else (*call.order, *([len(steps)] if steps else ()))
             step = self._add(Step(name, args, record.run_id, None, order, tool.call_id), record.outer, tool.started_at)
