@@ -14,12 +14,14 @@ from langchain_core.messages import AIMessage, BaseMessage, ToolCall
 from langchain_core.outputs import LLMResult
 
 from graphrag_eval_lc.capture import llm_calls, messages
-from graphrag_eval_lc.capture.record import MessageList, ModelRun, Record, Tree
+from graphrag_eval_lc.capture.record import MessageList, ModelRun, Record, Thread, Tree
 from graphrag_eval_lc.capture.responses import CountedCall, Part, Step, unfinished_text
 from graphrag_eval_lc.capture.steps import AskedCall, History, KnownMessage, Order, Steps
 from graphrag_eval_lc.capture.values import Outcome
 from graphrag_eval_lc.registry.metrics import ELAPSED_SEC
 from graphrag_eval_lc.texts import listed
+
+_MOST_IDS = 200  # of the last messages before a pause
 
 
 def interpreted(tree: Tree, reported_ids: set[str], ends: set[str]) -> Part:
@@ -40,6 +42,7 @@ def interpreted(tree: Tree, reported_ids: set[str], ends: set[str]) -> Part:
         run.finish_steps,
         run.find_answer,
         run.find_what_is_left,
+        run.leave_to_the_next_run,
     ):
         try:
             each()
@@ -75,7 +78,7 @@ class _Interpretation:
         """Take over the unanswered calls of the paused run that this one resumes."""
         if self._tree.resumes is not None and self._tree.events:
             root = self._tree.events[0][0].scope
-            for call in self._tree.resumes.waiting:
+            for call in self._tree.resumes.thread.waiting:
                 source = self._history.known(call.source.form)
                 self.steps.add_call(replace(call, source=source, scope=root, order=((-1, 0), call.place), steps=[]))
 
@@ -151,8 +154,6 @@ class _Interpretation:
             if record.continues_thread:
                 self._history.add_history(record.output_messages, is_graph=record.is_graph)
             self._read_output(record)
-            lasts = (each.items[-1] if each.items else each.before for each in record.output_messages)
-            self._part.ends += [identifier for last in lasts if (identifier := messages.id_of(last)) is not None]
         elif record.is_node:
             self._read_output(record)
         elif record.is_graph:
@@ -389,12 +390,6 @@ class _Interpretation:
                 f"the run returns a message with tool calls to its caller: {names}; to record a loop around such calls "
                 'as one response, wrap it in: with capture_run(question_id="...")'
             )
-        for call in waiting:
-            if call.message_id is not None:
-                source, args = KnownMessage({"id": call.message_id}), self.steps.kept_args(call)
-                kept = replace(call, source=source, args=args, scope=None, parent=None, is_expected=False)
-                kept.is_reported = kept.has_kept_args = True
-                part.waiting.append(kept)
         if tree.has_ended and tree.error is None:
             ran = {step.name for step in self.steps.all}
             loose = Counter(step.name for step in self.steps.all if not step.has_call)
@@ -407,6 +402,26 @@ class _Interpretation:
         if self.steps.at_provider and not tree.is_paused:
             lost = [f"{tree.options.step_name(step.name)} ({step.id})" for step in self.steps.at_provider.values()]
             part.warnings.append(f"requested from the provider's tools, without a result: {listed(lost)}")
+
+    def leave_to_the_next_run(self) -> None:
+        """Leave what the next run on the thread needs, without any of this run's records."""
+        tree = self._tree
+        outputs = (each for top in self._ended_tops if top.kind == "chain" for each in top.output_messages)
+        lasts = [each.items[-1] if each.items else each.before for each in outputs]
+        ends = [identifier for last in lasts if (identifier := messages.id_of(last)) is not None]
+        self._part.thread = Thread(ends)
+        if not tree.is_paused:
+            return
+        waiting: list[AskedCall] = []
+        for call in self.steps.waiting:
+            if call.message_id is not None:
+                source, args = KnownMessage({"id": call.message_id}), self.steps.kept_args(call)
+                kept = replace(call, source=source, args=args, scope=None, parent=None, is_expected=False)
+                kept.is_reported = kept.has_kept_args = True
+                waiting.append(kept)
+        earlier = () if tree.resumes is None else tree.resumes.thread.message_ids
+        ids = dict.fromkeys([*earlier, *filter(None, map(messages.id_of, tree.known.values()))])
+        self._part.thread = Thread(ends, dict.fromkeys([*ids, *ends][-_MOST_IDS:]), waiting)
 
 
 def in_order(steps: Sequence[Step]) -> list[Step]:

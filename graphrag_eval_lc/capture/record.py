@@ -186,6 +186,14 @@ class Record:
         self.input = None
 
 
+class Thread(NamedTuple):
+    """What a run leaves to the next one on its thread, whose interpretation reads it and leaves its own."""
+
+    ends: Sequence[str] = ()  # the ids of the last messages of its outputs
+    message_ids: Mapping[str, None] = {}  # if it is paused: the ids of its last messages, with those of runs before it
+    waiting: Sequence[Any] = ()  # its unanswered calls
+
+
 @dataclass(slots=True, eq=False, repr=False)
 class Tree:
     """The records of one root run or block, in the order of their events. A tree that has ended does not change."""
@@ -209,9 +217,8 @@ class Tree:
     started: float = field(default_factory=perf_counter)
     started_at: float = field(default_factory=time)
     elapsed_sec: float | None = None
-    waiting: Sequence[Any] = ()  # its unanswered calls, which the run that resumes it takes over
     paused_at: str | None = None  # the id of langgraph's checkpoint at the pause
-    earlier_ids: set[str] = field(default_factory=set)  # the ids of its messages, for the run that resumes it
+    thread: Thread = field(default_factory=Thread)  # what it leaves, once it is interpreted
     known: dict[Any, Any] = field(default_factory=dict)  # the messages read so far, by id and by object
     # Ids of messages when first read, as langgraph adds ids later, and the content and status of those of tools, whose
     # texts an agent may clear.
@@ -287,9 +294,6 @@ class Tree:
         """Drop all records; only their interpretation is kept."""
         for record, _, _ in self.events:
             record.scope = record.node = None  # breaks cycles, which would wait for garbage collection
-        if self.is_paused:
-            self.earlier_ids = {identifier for each in self.known.values() if (identifier := id_of(each)) is not None}
-            self.earlier_ids |= self.resumes.earlier_ids if self.resumes is not None else set()
         self.events, self.known, self.first_seen = [], {}, {}
 
 

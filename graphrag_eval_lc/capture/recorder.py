@@ -125,8 +125,8 @@ class RunCallbacks(GraphCallbackHandler):
         with self._lock:
             if tree not in self._parts and self._records.has_ended(tree):
                 self._parts[tree] = part
-                tree.error, tree.waiting = part.error, part.waiting
-                self._records.ends.update(part.ends)
+                tree.error, tree.thread = part.error, part.thread
+                self._records.ends.update(part.thread.ends)
                 tree.drop_records()
             return self._parts.get(tree, part)
 

@@ -243,7 +243,7 @@ def test_no_raw_value_is_kept_by_the_handler(redact, make_agent, ai) -> None:
     assert len(part.steps) == 3
     for step in part.steps:
         assert SECRET not in repr((step.args, step.text, step.artifact, step.own))
-    waiting = [call.args for call in part.waiting]
+    waiting = [call.args for call in part.thread.waiting]
     assert SECRET not in repr((part.warnings, tree.error, [call.call for call in part.model_calls], waiting))
 
 

@@ -26,6 +26,7 @@ from graphrag_eval_lc.capture.record import Tree
 from graphrag_eval_lc.capture.values import CaptureOptions
 
 HI = {"messages": [("user", "hi")]}
+USAGE: Any = {"input_tokens": 10, "output_tokens": 2, "total_tokens": 12}
 
 
 def config(handler: GraphRAGEvalCallbackHandler, question_id: Any = None, thread_id: Any = None) -> dict[str, Any]:
@@ -74,6 +75,20 @@ def test_many_paused_runs_are_resumed_each_by_its_own(handler, person) -> None:
     for number in range(20):
         person.invoke(Command(resume="yes"), config(handler, None, str(number)))
     assert answers(handler) == [(None, f"{number} yes") for number in range(20)]
+
+
+def test_a_thread_that_is_paused_again_and_again_keeps_a_bounded_record(handler) -> None:
+    def ask(state: Any) -> Any:
+        given = interrupt("?")
+        return {"messages": [AIMessage(f"{given} {number}", usage_metadata=USAGE) for number in range(10)]}
+
+    graph = StateGraph(MessagesState).add_node("ask", ask).add_edge(START, "ask")
+    agent = graph.add_conditional_edges("ask", lambda state: "ask").compile(checkpointer=InMemorySaver())
+    agent.invoke(question("0"), config(handler, "q", "1"))
+    for turn in range(1, 31):
+        agent.invoke(Command(resume=str(turn)), config(handler, "q", "1"))
+        assert len(handler.response()["llm_calls"]) == 10 * turn
+    assert 150 < max(len(tree.thread.message_ids) for tree in handler._records.trees) <= 200
 
 
 @pytest.fixture
