@@ -19,7 +19,7 @@ Example: the reference has (Oslo, 1), (Bergen, 2), and the result (Oslo, 1, x), 
 from collections import Counter, defaultdict, deque
 from collections.abc import Mapping, Sequence
 from functools import cache, cached_property
-from itertools import combinations, compress, count, product
+from itertools import combinations, compress, count, filterfalse, product
 from math import prod
 from operator import itemgetter
 from typing import Final, NamedTuple
@@ -156,7 +156,7 @@ class Alignment:
 def _without(counts: Mapping[Row, int], other: Mapping[Row, int], *, is_set: bool) -> dict[Row, int]:
     """Return the rows that the other side lacks, or has fewer times, and how many times it lacks each."""
     if is_set:
-        return dict.fromkeys((row for row in counts if row not in other), 1)
+        return dict.fromkeys(filterfalse(other.__contains__, counts), 1)
     return {row: times - other.get(row, 0) for row, times in counts.items() if other.get(row, 0) < times}
 
 

@@ -8,7 +8,7 @@ its steps, so that it stops at the same bound on every machine.
 
 from collections import Counter, defaultdict
 from collections.abc import Hashable, Iterator, Mapping, Sequence
-from itertools import combinations, count
+from itertools import chain, combinations, repeat
 from typing import Final, NamedTuple, TypeAlias
 
 from graphrag_eval_lc.matching.rows.terms import KeyColumn, Keys, RowsAs
@@ -19,8 +19,8 @@ _Cells: TypeAlias = Sequence[Hashable]
 _Group: TypeAlias = int | None
 """The number of a group of equal rows; None if the reference has no such group."""
 
-_Node: TypeAlias = tuple[int, int]
-"""A blank node: its side and its label."""
+_Node: TypeAlias = int
+"""The label of a blank node; below 0 on the side of the actual results."""
 
 MAX_STEPS: Final = 20_000_000
 """The number of cells that the search may look at, which takes a few seconds."""
@@ -279,19 +279,18 @@ class BlankNodes:
     ) -> None:
         self._rows_as, self._budget = rows_as, budget
         self._sides: list[list[tuple[Row, tuple[_Node, ...]]]] = []  # each row, and the nodes in it in their order
-        for side, columns in enumerate((reference, actual)):
-            blanks = [column.blanks for column in columns if column.blanks]
-            nodes_of = (tuple((side, label) for of in blanks for label in of.get(at, ())) for at in count())
-            self._sides.append(
-                list(zip(zip(*(column.keys for column in columns), strict=True), nodes_of, strict=False))
-            )
-        # Each different row: its other cells with the number of times that it counts, and its nodes.
-        self._rows: list[tuple[Hashable, tuple[_Node, ...]]] = []
-        self._rows_of: defaultdict[_Node, list[int]] = defaultdict(list)
-        for (keys, nodes), times in Counter(row for rows in self._sides for row in rows).items():
+        for columns in (reference, actual):
+            of_columns = [map(column.blanks.get, range(len(column.keys)), repeat(())) for column in columns]
+            nodes_of = map(tuple, map(chain.from_iterable, zip(*of_columns, strict=True)))
+            self._sides.append(list(zip(zip(*(column.keys for column in columns), strict=True), nodes_of, strict=True)))
+        self._rows: list[tuple[_Node, ...]] = []  # the nodes of each different row
+        self._rows_of: defaultdict[_Node, list[tuple[int, tuple[_Node, ...]]]] = defaultdict(list)
+        numbers: dict[Hashable, int] = {}  # of the rows without their nodes, and the places of a node in them
+        for (keys, nodes), times in Counter(chain(*self._sides)).items():
+            self._rows.append(nodes)
             for node in dict.fromkeys(nodes):
-                self._rows_of[node].append(len(self._rows))
-            self._rows.append(((keys, 1 if rows_as == "set" else times), nodes))
+                about = keys, 1 if rows_as == "set" else times, *map(node.__eq__, nodes)
+                self._rows_of[node].append((numbers.setdefault(about, len(numbers)), nodes))
 
     def can_be_renamed(self) -> bool:
         """Return whether one renaming makes all rows equal; raise if the budget is used up before that is known."""
@@ -305,12 +304,12 @@ class BlankNodes:
             if colours is None:
                 waiting.pop()
                 continue
-            sides = [Counter(colour for (of, _), colour in colours.items() if of == side) for side in (0, 1)]
+            sides = [Counter(colour for node, colour in colours.items() if (node < 0) == side) for side in (0, 1)]
             if sides[0] != sides[1]:
                 continue
             several = {colour for colour, count in sides[0].items() if count > 1}
             # Nodes of one colour are interchangeable if no row has two nodes whose colours are not unique.
-            if all(sum(colours[node] in several for node in set(nodes)) < 2 for _, nodes in self._rows):
+            if not several or all(sum(colours[node] in several for node in set(nodes)) < 2 for nodes in self._rows):
                 return True
             waiting.append(self._with_one_more_partner(colours, min(several, key=sides[0].__getitem__)))
         return False
@@ -319,7 +318,7 @@ class BlankNodes:
         """Give a node and one possible partner a new colour; yield the refined colours for each such partner."""
         first, *nodes = (node for node, each in colours.items() if each == colour)
         for other in nodes:
-            if other[0] != first[0]:
+            if (other < 0) != (first < 0):
                 yield self._refined({**colours, first: -1, other: -1})
 
     def _refined(self, colours: dict[_Node, int]) -> dict[_Node, int]:
@@ -329,12 +328,9 @@ class BlankNodes:
             self._budget.spend(_STEPS_OF_A_CHOICE * len(self._rows))
             numbers: dict[Hashable, int] = {}
             refined = {}
-            for node in colours:
-                rows = [
-                    (about, *((colours[other], other == node) for other in nodes))
-                    for about, nodes in map(self._rows.__getitem__, self._rows_of[node])
-                ]
-                surroundings = colours[node], rows[0] if len(rows) == 1 else frozenset(Counter(rows).items())
+            for node, rows in self._rows_of.items():
+                around = [(about, *map(colours.__getitem__, nodes)) for about, nodes in rows]
+                surroundings = colours[node], around[0] if len(around) == 1 else frozenset(Counter(around).items())
                 refined[node] = numbers.setdefault(surroundings, len(numbers))
             colours = refined
             if len(numbers) == count:

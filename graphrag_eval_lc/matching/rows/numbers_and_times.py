@@ -6,11 +6,13 @@ Values are hashable and compare with ``==``; only numbers also have a tolerance.
 import math
 import re
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from datetime import datetime
 from decimal import Decimal
 from enum import IntEnum
 from fractions import Fraction
 from functools import partial
+from itertools import repeat
 from typing import Any, Final, TypeAlias
 
 XSD: Final = "http://www.w3.org/2001/XMLSchema#"
@@ -222,6 +224,20 @@ def geometry_from(text: str) -> Value | None:
     parts = _COORDINATE.split(text)
     skeleton = "".join("#".join(parts[::2]).split()).upper()
     return (crs + skeleton, tuple(map(float, parts[1::2]))) if _WORDS_AND_BRACKETS.fullmatch(skeleton) else None
+
+
+_PLAIN_TIMES: Final = re.compile(r"(?:[0-9]{4}-[0-9]{2}-[0-9]{2}T(?:[01][0-9]|2[0-3])(?::[0-5][0-9]){2}Z\n)+")
+
+
+def values_by_text(texts: Sequence[str], datatype: str | None) -> dict[str, Value]:
+    """Return the times, durations or geometries among texts; those of many instants in UTC are read faster."""
+    if datatype in (None, f"{XSD}dateTime", f"{XSD}dateTimeStamp") and _PLAIN_TIMES.fullmatch("\n".join([*texts, ""])):
+        with suppress(ValueError):  # no such day, or a text with several lines
+            return dict(
+                zip(texts, zip(repeat("dateTime"), map(datetime.fromisoformat, texts), repeat("")), strict=False)
+            )
+    _, read = VALUE_READERS[datatype]
+    return {text: value for text in texts if (value := read(text)) is not None}
 
 
 VALUE_READERS: Final[Mapping[str | None, tuple[str, Callable[[str], Value | None]]]] = {

@@ -9,6 +9,7 @@ import re
 from bisect import bisect_left
 from collections import deque
 from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from functools import cached_property
 from itertools import chain, count, islice, repeat
 from math import inf
@@ -39,6 +40,7 @@ from graphrag_eval_lc.matching.rows.numbers_and_times import (
     distance_of,
     numbers_are_equal,
     numbers_by_kind,
+    values_by_text,
 )
 from graphrag_eval_lc.matching.rows.results import NO_LITERALS, Shape, SparqlResults, Term, TermColumn, Triple
 from graphrag_eval_lc.records import relative_tolerance
@@ -138,7 +140,9 @@ class _NumberKeys:
             return list(map(keys.__getitem__, numbers))
         if not self._sorted:
             self._sorted = {each: [*sorted(set(some) - {"NaN"}), inf] for each, some in self._of_kind.items()}
-        near = self._nearest([number for number in unknown if number not in _NOT_FINITE], kind)
+        if not _NOT_FINITE.isdisjoint(unknown):
+            unknown = [number for number in unknown if number not in _NOT_FINITE]
+        near = self._nearest(unknown, kind)
         others = list(map(self._others.setdefault, numbers, self._new_key))
         of_texts = [*islice(written, len(numbers))]
         if not near and len(unknown) == len(numbers) and not any(of_texts):  # as a rule, in a column nobody requires
@@ -197,9 +201,10 @@ class _TermType:
         is_number = self.datatype in NUMBER_KINDS or (by_value and is_simple_literal(shape))
         self.has_numbers = is_literal and is_number
         switch, reader = VALUE_READERS.get(self.datatype, ("times", None))
-        is_read = by_value and getattr(rules.values, switch) and (self.datatype or not language)
-        self.read = reader if is_literal and is_read else None
-        self.has_values = self.has_numbers or self.read is not None
+        self.is_read = bool(
+            reader and is_literal and by_value and getattr(rules.values, switch) and (self.datatype or not language)
+        )
+        self.has_values = self.has_numbers or self.is_read
         self._has_booleans = is_literal and self.datatype == XSD_BOOLEAN
         self._is_iri = self.kind == "uri" and by_value and rules.values.iri_case
         self._is_nfc = by_value and rules.values.nfc
@@ -211,7 +216,7 @@ class _TermType:
 
     def unread(self, texts: Sequence[str]) -> list[str]:
         """Return the texts that may have a value and were not read yet."""
-        new = [text for text in dict.fromkeys(texts) if text not in self.keys]
+        new = [text for text in dict.fromkeys(texts) if text not in self.keys] if self.keys else [*dict.fromkeys(texts)]
         are_words = self.datatype is None and _FIRST_OF_VALUES.isdisjoint(map(_first_character, new))
         return [] if are_words else new
 
@@ -245,12 +250,16 @@ _NO_BLANKS: Final[Mapping[int, tuple[int, ...]]] = {}
 
 
 class _Side(NamedTuple):
-    """One of the two results: its columns, their structured values by row, and the numbers of its blank nodes."""
+    """One of the two results: its columns, their structured values by row, and the numbers of its blank nodes.
+
+    Blank nodes of the actual results have numbers below 0.
+    """
 
     columns: Mapping[str, TermColumn]
     structures: Mapping[str, Mapping[int, Any]]
     is_reference: bool
     labels: dict[str, int]
+    new_label: Iterator[int]
 
 
 class Keys:
@@ -309,7 +318,7 @@ class Keys:
         if any(found):
             both = ([value for cells in of_side.values() for value in cells.values()] for of_side in found)
             self._details = details_of_both(*both)
-        return _Side(sides[0], found[0], True, {}), _Side(sides[1], found[1], False, {})
+        return _Side(sides[0], found[0], True, {}, count()), _Side(sides[1], found[1], False, {}, count(-1, -1))
 
     def _by_type(self, column: TermColumn) -> _Cells:
         """Return the types of terms in a column, each with its texts and rows."""
@@ -328,14 +337,13 @@ class Keys:
                 self._numbers.add(values, kind) if adds else self._numbers.find(values, kind, map(by_text.get, numbers))
             )
             of.keys.update(zip(numbers, found, strict=True))
-        coordinate_keys = self._coordinates.add if adds else self._coordinates.find
-        read = of.read or (lambda _: None)
-        for text in [text for text in new if text not in of.keys] if of.read else ():
-            value = read(text)
-            if value is not None:
-                if of.datatype == WKT_LITERAL:
-                    value = value[0], *coordinate_keys(value[1], NumberKind.DOUBLE)
-                of.keys[text] = self._values.setdefault(value, by_text.get(text) or next(self._new_key))
+        left = [text for text in new if text not in of.keys] if of.is_read else []
+        read = values_by_text(left, of.datatype) if left else {}
+        if of.datatype == WKT_LITERAL:
+            keys_of = self._coordinates.add if adds else self._coordinates.find
+            read = {text: (value[0], *keys_of(value[1], NumberKind.DOUBLE)) for text, value in read.items()}
+        own = (key or next(self._new_key) for key in map(by_text.get, read))
+        of.keys.update(zip(read, map(self._values.setdefault, read.values(), own), strict=True))
         if adds:
             learned = [text for text in new if text in of.keys]
             deque(map(of.keys_by_text.setdefault, learned, map(of.keys.__getitem__, learned)), maxlen=0)
@@ -346,8 +354,7 @@ class Keys:
         keys = [UNBOUND_KEY] * len(side.columns[name].texts)
         for of, texts, rows in cells:
             if of.kind == "bnode":
-                labels = (side.labels.setdefault(text, len(side.labels)) for text in texts)
-                blanks |= {row: (label,) for row, label in zip(rows, labels, strict=True)}
+                blanks |= zip(rows, zip(map(side.labels.setdefault, texts, side.new_label)), strict=True)
             found = self._keys_of(side, of, texts)
             if len(found) == len(keys):
                 keys = found
@@ -365,11 +372,11 @@ class Keys:
             return [_WITHOUT_TEXTS[of.kind]] * len(texts)
         keys, by_text = of.keys, of.keys_by_text
         if of.has_values:
-            if not all(map(keys.__contains__, texts)):
-                self._learn(of, texts, adds=side.is_reference)
-            found = [key for key in map(keys.get, texts) if key is not None]
-            if len(found) == len(texts):
-                return found
+            with suppress(KeyError):
+                return list(map(keys.__getitem__, texts))
+            self._learn(of, texts, adds=side.is_reference)
+            with suppress(KeyError):
+                return list(map(keys.__getitem__, texts))
         for text, normal in of.normal_forms(texts).items():
             if text not in keys:
                 keys[text] = by_text[normal] = by_text.get(normal) or by_text.get(text) or next(self._new_key)
@@ -386,7 +393,7 @@ class Keys:
             if isinstance(part, Triple):
                 return ("triple", *map(key_of_part, part))
             if part.shape[0] == "bnode":
-                blanks.append(side.labels.setdefault(part.text, len(side.labels)))
+                blanks.append(side.labels.setdefault(part.text, next(side.new_label)))
             [(of, texts, _)] = self._by_type(TermColumn([part.text], part.shape))
             return self._keys_of(side, of, texts)[0]
 
