@@ -88,7 +88,7 @@ class Recording:
                 event["input_str"] = given["input_str"]
             for key, value in given.items():
                 is_noise = key in _NOISE or (key in ("tags", "inputs") and kind.endswith(("_end", "_error")))
-                if is_noise or key == "serialized" or (value is None and key not in EVENTS[kind]):
+                if is_noise or key == "serialized" or (value is None and key not in (*EVENTS[kind], "run_type")):
                     continue
                 if value or key != "tags":
                     event[key] = self._encoder.encode(value)
