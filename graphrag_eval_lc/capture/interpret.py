@@ -62,7 +62,7 @@ class _Interpretation:
         self._reported_ids = reported_ids
         self._history = History(part.tree, ends)
         self._models: list[tuple[ModelRun, Record | None]] = []  # each model call, and the tool inside which it ran
-        self._begins: dict[Record, int] = {}  # the index of each record's start event
+        self._begins: dict[Record, int] = {}  # the index of each model call's start event
         self._branches: dict[Record, Order] = {}  # the position of each record among parallel branches
         self._tasks: dict[tuple[Record, Any], list[tuple[str, Any]]] = {}  # path and rank of parallel tasks
         self._top: Record | None = None  # the root, or the run that a block called last
@@ -92,7 +92,6 @@ class _Interpretation:
                 if is_end:
                     self._read_end(record)
                 else:
-                    self._begins[record] = event
                     self._branches[record] = self._branch_of(record)
                     self._read_start(record)
             except Exception as error:
@@ -133,6 +132,7 @@ class _Interpretation:
                 self._graphs_read.add(record.scope)
         if record.model is not None:
             self._models.append((record.model, record.outer))
+            self._begins[record] = self._event
             self._prompt = self._prompt or record.model.prompt
             for call, message in self.steps.answers_in(record.model.prompt, self._history.known):
                 self.steps.answer(message, [call], record)

@@ -55,15 +55,13 @@ def message_lists(value: Any, depth: int = _MAX_DEPTH) -> list[Sequence[Any]]:
     if kind is dict and not ("content" in value and _is_message(value)):
         said = value.get("type")  # of any type in a state
         parts = () if isinstance(said, str) and said == "tool_call" and "args" in value else value.values()
-    elif isinstance(value, (list, tuple)):
-        first = value[0] if value else None
-        if isinstance(first, BaseMessage) or (
-            value and (_is_message(first) or (value[-1] is not first and _is_message(value[-1])))
-        ):
-            return [value]
-        parts = value
     elif isinstance(value, Command):
         parts = (value.update,)
+    elif isinstance(value, (list, tuple)):
+        first = value[0] if value else None
+        if isinstance(first, BaseMessage) or (value and (_is_message(first) or _is_message(value[-1]))):
+            return [value]
+        parts = value
     elif _is_message(value):
         return [(value,)]
     elif isinstance(value, Mapping):

@@ -220,8 +220,7 @@ class Tree:
     paused_at: str | None = None  # the id of langgraph's checkpoint at the pause
     thread: Thread = field(default_factory=Thread)  # what it leaves, once it is interpreted
     known: dict[Any, Any] = field(default_factory=dict)  # the messages read so far, by id and by object
-    # Ids of messages when first read, as langgraph adds ids later, and the content and status of those of tools, whose
-    # texts an agent may clear.
+    # Ids of messages when first read, as langgraph adds ids later; of tools' also what an agent may clear or change.
     first_seen: dict[int, tuple[Any, Any, Any]] = field(default_factory=dict)
 
     def ended(self, record: Record) -> None:
