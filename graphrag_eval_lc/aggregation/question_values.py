@@ -34,6 +34,10 @@ class _Sums:
 
     def add(self, place: int, total: float, count: int) -> None:
         lacking = place + 1 - len(self.counts)
+        if lacking == 1:  # as for nearly all
+            self.totals.append(total)
+            self.counts.append(count)
+            return
         if lacking > 0:
             self.totals.extend([0.0] * lacking)
             self.counts.extend([0] * lacking)
@@ -64,8 +68,11 @@ class QuestionValues:
 
     def mean(self, metric: str) -> float | None:
         """Return the mean of a metric over the samples that have it, of a score those that did not fail; else None."""
-        total, count = self._sum_of(metric)
-        return total / count if count else None
+        sums, place = self._sums.get(metric), self._place
+        if sums is None or place >= len(sums.counts):
+            return None
+        count = sums.counts[place]
+        return sums.totals[place] / count if count else None
 
     def score(self, metric: str, *, has_elsewhere: bool = False) -> float | None:
         """Return the mean of a score over the question's samples; None if it has none.
@@ -126,7 +133,8 @@ class RunValues:
             question._failures = (*question._failures, self._needs_of(result))
         if values is None:
             values = self._metrics.values(result, has_failed=has_failed)
-        self._measured.update(dict.fromkeys(values))
+        if not values.keys() <= self._measured.keys():
+            self._measured.update(dict.fromkeys(values))
         for metric, of_metric in with_bounds(values).items():
             if not has_failed or metric_spec(metric).kind != "score":
                 mean = of_metric[0] if len(of_metric) == 1 else sum(of_metric) / len(of_metric)

@@ -181,6 +181,7 @@ def _has_answer(reference: ReferenceStep, steps: SampleSteps | None = None, at: 
 
 _EXAMPLE, _KIND = 600, 100
 _STEP_ERRORS: Final = error_keys("steps")
+_ALL_STEP_ERRORS: Final = frozenset(_STEP_ERRORS)
 _ORDER: Final = ("question", "call", "undecided", "judge")
 _OF_CALLS: Final = {
     "comparison_error": "output that cannot be compared",
@@ -201,6 +202,7 @@ class Problems:
         custom = [evaluation.name for evaluation in config.custom_evaluations or ()]
         own = dict.fromkeys((*custom, *functions, *metrics_of_users))
         self._error_keys = (*error_keys("questions"), *map(error_key, own))
+        self._all_error_keys = frozenset(self._error_keys)
         self._groups: dict[tuple[str, str], dict[str, Any]] = {}
         self._unknown_tools = UnknownTools(config, reference_names)
         self._calling: dict[str, list[str]] = {}  # by unknown tool
@@ -235,14 +237,14 @@ class Problems:
                     if step.get(key) is not None:
                         yield "call", f"{one_line(name, _KIND)}: {kind}", step[key]
                         break
-            for key in _STEP_ERRORS:
+            for key in () if _ALL_STEP_ERRORS.isdisjoint(step) else _STEP_ERRORS:  # as for nearly all
                 if isinstance(error := step.get(key), str):
                     yield "judge", f"{key.removesuffix('_error')}: {kind_of(error)}", error
         for each in steps.references:
             if each.is_scored and each.diagnosis.get("outcome") == "undecided":
                 kind = f"{one_line(each.step.get('name'), _KIND)}: not known whether it fits"
                 yield "undecided", kind, each.diagnosis.get("reason")
-        for key in self._error_keys:
+        for key in () if self._all_error_keys.isdisjoint(result) else self._error_keys:
             if isinstance(error := result.get(key), str):
                 yield "judge", f"{one_line(key.removesuffix('_error'), _KIND)}: {kind_of(error)}", error
         for warning in result.get("capture_warnings") or ():

@@ -26,8 +26,9 @@ from graphrag_eval_lc.registry.exporters import CSV, REPORT, exporter
 from graphrag_eval_lc.registry.metrics import AGENT_COST, JUDGES_COST, TOTAL_TOKENS
 from graphrag_eval_lc.report.page import render_report
 from graphrag_eval_lc.report.problems import Funnel, Problems
-from graphrag_eval_lc.report.questions import DetailChunks, IndexRows, MeasuredKeys, detail_of
+from graphrag_eval_lc.report.questions import DetailChunks, IndexRows
 from graphrag_eval_lc.report.reported_run import ReportedRun, gate_lines, reported_run
+from graphrag_eval_lc.report.shared_details import SharedDetails
 from graphrag_eval_lc.report.steps import SampleSteps, step_views
 from graphrag_eval_lc.run_store.stored_runs import part_of
 from graphrag_eval_lc.texts import counted, listed, one_line, plural
@@ -142,8 +143,10 @@ _WARNING: Final = 1_000
 _LIMIT: Final = re.compile(r"Recursion limit of (\d+)")
 
 
-def report_data(run: ReportedRun) -> dict[str, Any]:
+def report_data(run: ReportedRun, *, is_live: bool = False) -> dict[str, Any]:
     """Return what the page of a report is rendered from, in one pass; all texts are plain text.
+
+    For a live page, which is made again and again while the agent is at work, no other process helps.
 
     ``view`` is the view of the run, ``index`` has the rows of the question list, ``chunks`` their packed details, and
     ``turned`` the keys of the samples that broke or were fixed since an earlier run. All other keys are sections and
@@ -155,14 +158,17 @@ def report_data(run: ReportedRun) -> dict[str, Any]:
     funnel, views = Funnel(), step_views(config)
     functions = part_of(run.record, "judges").get("functions") or ()
     problems = Problems(config, functions, map(str, names) if isinstance(names, list) else ())
-    index, chunks, measured = IndexRows(), DetailChunks(), MeasuredKeys(config, metrics)
-    with _collecting_new_objects_only():
+    index, chunks = IndexRows(), DetailChunks()
+    with _collecting_new_objects_only(), SharedDetails(config, metrics, is_shared=not is_live) as details:
         for sample in seen_samples(run.results, metrics):
             verdict, failure = seen.add(sample)
             steps = SampleSteps(sample.result, config, views)
             problems.add(sample, steps)
             funnel.add(sample, steps)
-            index.add(sample, steps, chunks.add(sample.key, detail_of(sample, steps, measured)), verdict, failure)
+            for row, item in details.add(sample, steps, index.row_of(sample, steps, verdict, failure)):
+                index.add(row, chunks.add_item(item))
+        for row, item in details.rest():
+            index.add(row, chunks.add_item(item))
     view = seen.view(gate_lines(run.checked_gates()), run.earlier(), run.record.get("judges"))
     errors, changes = problems.errors(), view.headline.changes
     turned = {} if changes is None else {"broken": changes.broken, "fixed": changes.fixed}

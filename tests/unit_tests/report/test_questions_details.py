@@ -12,9 +12,8 @@ from graphrag_eval_lc.view.samples import seen_samples
 def detail(result: Any, config: Any = None) -> dict[str, Any]:
     settings = load_config(config, has_llm=True)
     metrics = Metrics(settings)
-    return detail_of(
-        next(seen_samples([result], metrics)), SampleSteps(result, settings), MeasuredKeys(settings, metrics)
-    )
+    sample = next(seen_samples([result], metrics))
+    return detail_of(sample, SampleSteps(result, settings), MeasuredKeys(settings, metrics.names()))
 
 
 def test_the_question_its_answers_and_its_steps_are_there() -> None:

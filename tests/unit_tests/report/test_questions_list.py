@@ -14,7 +14,7 @@ def row_of(sample: Any) -> Any:
     index = IndexRows()
     verdict = verdict_of(sample, RepeatsConfig())
     steps = SampleSteps(sample.result, load_config(None))
-    index.add(sample, steps, 3, verdict, Failures(1).add(sample, verdict))
+    index.add(index.row_of(sample, steps, verdict, Failures(1).add(sample, verdict)), 3)
     return json.loads("".join(index))[0]
 
 
@@ -56,6 +56,7 @@ def test_tools_are_named_once_by_their_index() -> None:
     index = IndexRows()
     for names in ("ab", "bc"):
         found = sample(*(step(name, "x") for name in names))
-        index.add(found, SampleSteps(found.result, load_config(None)), 0, Verdict("right"), None)
+        steps = SampleSteps(found.result, load_config(None))
+        index.add(index.row_of(found, steps, Verdict("right"), None), 0)
     assert list(index.tools) == ["a", "b", "c"]
     assert [row["tools"] for row in json.loads("".join(index))] == [[0, 1], [1, 2]]
