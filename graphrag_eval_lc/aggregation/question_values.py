@@ -3,7 +3,7 @@
 import sys
 from array import array
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from hashlib import blake2b
 from itertools import chain
@@ -34,10 +34,6 @@ class _Sums:
 
     def add(self, place: int, total: float, count: int) -> None:
         lacking = place + 1 - len(self.counts)
-        if lacking == 1:  # as for nearly all
-            self.totals.append(total)
-            self.counts.append(count)
-            return
         if lacking > 0:
             self.totals.extend([0.0] * lacking)
             self.counts.extend([0] * lacking)
@@ -68,11 +64,8 @@ class QuestionValues:
 
     def mean(self, metric: str) -> float | None:
         """Return the mean of a metric over the samples that have it, of a score those that did not fail; else None."""
-        sums, place = self._sums.get(metric), self._place
-        if sums is None or place >= len(sums.counts):
-            return None
-        count = sums.counts[place]
-        return sums.totals[place] / count if count else None
+        total, count = self._sum_of(metric)
+        return total / count if count else None
 
     def score(self, metric: str, *, has_elsewhere: bool = False) -> float | None:
         """Return the mean of a score over the question's samples; None if it has none.
@@ -138,7 +131,12 @@ class RunValues:
         for metric, of_metric in with_bounds(values).items():
             if not has_failed or metric_spec(metric).kind != "score":
                 mean = of_metric[0] if len(of_metric) == 1 else sum(of_metric) / len(of_metric)
-                self._sums[metric].add(question._place, mean, 1)
+                sums = self._sums[metric]
+                if len(sums.counts) == question._place:  # the next question, as nearly always
+                    sums.totals.append(0.0 + mean)  # as a sum, so no negative zero
+                    sums.counts.append(1)
+                else:
+                    sums.add(question._place, mean, 1)
 
     def add_all(self, other: "RunValues") -> None:
         """Add the values of another run, whose samples count as further repeats of its questions."""
@@ -168,6 +166,12 @@ class RunValues:
         upper = next((key for key, bounded in UPPER_BOUNDS.items() if bounded == metric and key in self._measured), "")
         scores = [score for question in self.questions.values() if (score := question.score(upper)) is not None]
         return fsum(scores) / len(scores) if upper and scores else None
+
+    def means(self, metric: str) -> list[float | None]:
+        """Return the questions' means of a metric, in their order; see ``QuestionValues.mean``."""
+        sums = self._sums.get(metric) or _Sums()
+        means = [total / count if count else None for total, count in zip(sums.totals, sums.counts, strict=True)]
+        return means + [None] * (len(self.questions) - len(means))
 
     def _new(self, question_id: str, template_id: str, text_digest: int | None) -> QuestionValues:
         place = len(self.questions)
@@ -257,22 +261,20 @@ def score_values(numbers: RunValues) -> dict[str, ScoreValues]:
 
     A score that only failed samples have, to which it does not apply, is left out.
     """
-    questions = numbers.questions.values()
     measured = numbers.measured()
     uppers = {UPPER_BOUNDS[metric]: metric for metric in measured if metric in UPPER_BOUNDS}
     found: dict[str, ScoreValues] = {}
     for metric in measured:
-        if metric_spec(metric).is_spent or metric in UPPER_BOUNDS or not (values := _values(metric, questions)).every:
+        if metric_spec(metric).is_spent or metric in UPPER_BOUNDS or not (values := _values(metric, numbers)).every:
             continue
-        found[metric] = replace(values, upper=_values(uppers[metric], questions).every if metric in uppers else {})
+        found[metric] = replace(values, upper=_values(uppers[metric], numbers).every if metric in uppers else {})
     return found
 
 
-def _values(metric: str, questions: Iterable[QuestionValues]) -> ScoreValues:
+def _values(metric: str, numbers: RunValues) -> ScoreValues:
     answered: defaultdict[str, array[float]] = defaultdict(lambda: array("d"))
     every: defaultdict[str, array[float]] = defaultdict(lambda: array("d"))
-    for question in questions:
-        value = question.mean(metric)
+    for question, value in zip(numbers.questions.values(), numbers.means(metric), strict=True):
         if value is not None:
             answered[question.template_id].append(value)
         if question.errors:

@@ -107,9 +107,11 @@ class Metrics:
             if isinstance(metric, str) and metric not in self.of_samples:
                 self.found[metric] = None
         values: dict[str, list[float]] = {}
-        for metric in chain(self.of_samples, self.found):
-            given = sample.get(metric)  # most metrics are absent from a result
-            if given is not None and (value := _counted(metric, given, has_failed)) is not None:
+        # Most metrics are absent from a result.
+        for metric in [metric for metric in chain(self.of_samples, self.found) if metric in sample]:
+            given = sample[metric]
+            value = _counted(metric, given, has_failed) if has_failed else number(given)
+            if value is not None:
                 values[metric] = [value]
         if self._reads_steps and (self._zeros or sample.get("actual_steps")):
             self._add_steps(values, sample, has_failed)

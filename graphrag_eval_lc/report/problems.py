@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from graphrag_eval_lc.aggregation.sample_values import counts_of
 from graphrag_eval_lc.config import EvaluationConfig
@@ -59,15 +59,14 @@ class Funnel:
         self._matrix: dict[str, list[str]] = {f"{steps}_{answer}": [] for steps in words for answer in words}
         self._left_out = 0  # of the matrix
 
-    def add(self, sample: Sample, steps: SampleSteps) -> None:
-        """Add a sample with its steps."""
+    def add(self, sample: Sample, outcomes: Outcomes | None) -> None:
+        """Add a sample with its ``outcomes_of``."""
         self._is_judged = self._is_judged or sample.is_judged
         if sample.steps_right is not None and sample.answer_right is not None:
             words = ("right" if is_right else "wrong" for is_right in (sample.steps_right, sample.answer_right))
             self._matrix["_".join(words)].append(sample.key)
         else:
             self._left_out += 1
-        outcomes = _outcomes(sample, steps)
         if outcomes is None:
             self._outside += 1
             return
@@ -119,7 +118,7 @@ class Funnel:
         return {**self._matrix, "left_out": self._left_out, "threshold_text": f"{right} {ANSWER_THRESHOLD:g}."}
 
 
-def _outcomes(sample: Sample, steps: SampleSteps) -> Outcomes | None:
+def outcomes_of(sample: Sample, steps: SampleSteps) -> Outcomes | None:
     """Return which stages a sample passes; None if it has no reference query."""
     references = [each for each in steps.references if each.diagnosis]
     queries = [each for each in references if each.shown_as == "rows"]
@@ -189,11 +188,54 @@ _OF_CALLS: Final = {
 }
 
 
+class Problem(NamedTuple):
+    """Where something is wrong, its kind, and the text of this example on one line."""
+
+    where: str
+    kind: str
+    example: str
+
+
+def problems_of(sample: Sample, steps: SampleSteps, keys_of_errors: Iterable[str]) -> Iterator[Problem]:
+    """Yield what is wrong in a sample with these steps; judges' errors are under ``keys_of_errors``."""
+    return (
+        Problem(where, kind, one_line(text, _EXAMPLE)) for where, kind, text in _found(sample, steps, keys_of_errors)
+    )
+
+
+def _found(sample: Sample, steps: SampleSteps, keys_of_errors: Iterable[str]) -> Iterator[tuple[str, str, Any]]:
+    result = sample.result
+    if sample.has_failed:
+        error = result.get("error") or "failed without a message"
+        yield "question", kind_of(error), error
+    for step in steps.actual:
+        name = step.get("name")
+        if step.get("status") == "error":
+            yield "call", f"{one_line(name, _KIND)}: {kind_of(step.get('error'))}", step.get("error")
+        else:
+            for key, kind in _OF_CALLS.items():
+                if step.get(key) is not None:
+                    yield "call", f"{one_line(name, _KIND)}: {kind}", step[key]
+                    break
+        for key in () if _ALL_STEP_ERRORS.isdisjoint(step) else _STEP_ERRORS:  # nearly no step has one
+            if isinstance(error := step.get(key), str):
+                yield "judge", f"{key.removesuffix('_error')}: {kind_of(error)}", error
+    for each in steps.references:
+        if each.is_scored and each.diagnosis.get("outcome") == "undecided":
+            kind = f"{one_line(each.step.get('name'), _KIND)}: not known whether it fits"
+            yield "undecided", kind, each.diagnosis.get("reason")
+    for key in keys_of_errors:
+        if isinstance(error := result.get(key), str):
+            yield "judge", f"{one_line(key.removesuffix('_error'), _KIND)}: {kind_of(error)}", error
+    for warning in result.get("capture_warnings") or ():
+        yield "warning", without_particulars(warning), warning
+
+
 class Problems:
     """Groups errors, undecided steps and warnings by kind.
 
     ``functions`` are the names of the functions that judged, ``reference_names`` those of the dataset's reference
-    steps, in addition to those in the samples.
+    steps, in addition to those in the samples. ``error_keys`` are the keys of results that hold errors of judges.
     """
 
     def __init__(
@@ -201,54 +243,23 @@ class Problems:
     ) -> None:
         custom = [evaluation.name for evaluation in config.custom_evaluations or ()]
         own = dict.fromkeys((*custom, *functions, *metrics_of_users))
-        self._error_keys = (*error_keys("questions"), *map(error_key, own))
-        self._all_error_keys = frozenset(self._error_keys)
+        self.error_keys = (*error_keys("questions"), *map(error_key, own))
         self._groups: dict[tuple[str, str], dict[str, Any]] = {}
         self._unknown_tools = UnknownTools(config, reference_names)
         self._calling: dict[str, list[str]] = {}  # by unknown tool
 
-    def add(self, sample: Sample, steps: SampleSteps) -> None:
-        """Add a sample with its steps."""
-        key = sample.key
-        for where, kind, example in self._found(sample, steps):
-            group = self._groups.setdefault(
-                (where, kind), {"count": 0, "example": one_line(example, _EXAMPLE), "questions": []}
-            )
+    def add(self, sample: Sample, problems: Iterable[Problem]) -> None:
+        """Add a sample with its ``problems_of``."""
+        key, result = sample.key, sample.result
+        for where, kind, example in problems:
+            group = self._groups.setdefault((where, kind), {"count": 0, "example": example, "questions": []})
             group["count"] += 1
             if group["questions"][-1:] != [key]:  # samples come one after the other
                 group["questions"].append(key)
-        self._unknown_tools.add(steps.groups, sample.result)
-        for tool in {str(step.get("name")) for step in steps.actual}:
+        self._unknown_tools.add(result.get("reference_steps") or (), result)
+        for tool in {str(step.get("name")) for step in result.get("actual_steps") or ()}:
             if not self._unknown_tools.knows(tool):
                 self._calling.setdefault(tool, []).append(key)
-
-    def _found(self, sample: Sample, steps: SampleSteps) -> Iterator[tuple[str, str, Any]]:
-        """Yield where something is wrong, its kind, and the text of this example."""
-        result = sample.result
-        if sample.has_failed:
-            error = result.get("error") or "failed without a message"
-            yield "question", kind_of(error), error
-        for step in steps.actual:
-            name = step.get("name")
-            if step.get("status") == "error":
-                yield "call", f"{one_line(name, _KIND)}: {kind_of(step.get('error'))}", step.get("error")
-            else:
-                for key, kind in _OF_CALLS.items():
-                    if step.get(key) is not None:
-                        yield "call", f"{one_line(name, _KIND)}: {kind}", step[key]
-                        break
-            for key in () if _ALL_STEP_ERRORS.isdisjoint(step) else _STEP_ERRORS:  # as for nearly all
-                if isinstance(error := step.get(key), str):
-                    yield "judge", f"{key.removesuffix('_error')}: {kind_of(error)}", error
-        for each in steps.references:
-            if each.is_scored and each.diagnosis.get("outcome") == "undecided":
-                kind = f"{one_line(each.step.get('name'), _KIND)}: not known whether it fits"
-                yield "undecided", kind, each.diagnosis.get("reason")
-        for key in () if self._all_error_keys.isdisjoint(result) else self._error_keys:
-            if isinstance(error := result.get(key), str):
-                yield "judge", f"{one_line(key.removesuffix('_error'), _KIND)}: {kind_of(error)}", error
-        for warning in result.get("capture_warnings") or ():
-            yield "warning", without_particulars(warning), warning
 
     def errors(self) -> list[dict[str, Any]]:
         """Return the section ``errors``: unknown tools, failed questions, calls, undecided steps, judges."""

@@ -2,7 +2,7 @@
 
 import gc
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from importlib.util import find_spec
@@ -28,13 +28,13 @@ from graphrag_eval_lc.report.page import render_report
 from graphrag_eval_lc.report.problems import Funnel, Problems
 from graphrag_eval_lc.report.questions import DetailChunks, IndexRows
 from graphrag_eval_lc.report.reported_run import ReportedRun, gate_lines, reported_run
-from graphrag_eval_lc.report.shared_details import SharedDetails
-from graphrag_eval_lc.report.steps import SampleSteps, step_views
+from graphrag_eval_lc.report.sample_facts import FEWEST_OBJECTS, Facts, SharedFacts
 from graphrag_eval_lc.run_store.stored_runs import part_of
 from graphrag_eval_lc.texts import counted, listed, one_line, plural
 from graphrag_eval_lc.view import RunView
+from graphrag_eval_lc.view.failures import Failure
 from graphrag_eval_lc.view.run_view import RunSummary
-from graphrag_eval_lc.view.samples import seen_samples
+from graphrag_eval_lc.view.samples import Sample, Verdict, seen_samples
 
 
 @recorded_only_here()
@@ -155,20 +155,21 @@ def report_data(run: ReportedRun, *, is_live: bool = False) -> dict[str, Any]:
     config, metrics = run.config, run.metrics()
     names = part_of(run.record, "dataset").get("step_names")  # of the whole dataset; the results may have only some
     seen = RunSummary(config, metrics, most_failures=0)
-    funnel, views = Funnel(), step_views(config)
     functions = part_of(run.record, "judges").get("functions") or ()
     problems = Problems(config, functions, map(str, names) if isinstance(names, list) else ())
-    index, chunks = IndexRows(), DetailChunks()
-    with _collecting_new_objects_only(), SharedDetails(config, metrics, is_shared=not is_live) as details:
+    funnel, index, chunks = Funnel(), IndexRows(), DetailChunks()
+
+    def note(found: Iterable[tuple[Sample, tuple[Verdict, Failure | None], Facts]]) -> None:
+        for sample, outcome, facts in found:
+            problems.add(sample, facts.problems)
+            funnel.add(sample, facts.outcomes)
+            index.add(sample, chunks.add_item(facts.detail), *outcome)
+
+    shared = SharedFacts[tuple[Verdict, Failure | None]](config, metrics, problems.error_keys, is_shared=not is_live)
+    with _collecting_little(), shared:
         for sample in seen_samples(run.results, metrics):
-            verdict, failure = seen.add(sample)
-            steps = SampleSteps(sample.result, config, views)
-            problems.add(sample, steps)
-            funnel.add(sample, steps)
-            for row, item in details.add(sample, steps, index.row_of(sample, steps, verdict, failure)):
-                index.add(row, chunks.add_item(item))
-        for row, item in details.rest():
-            index.add(row, chunks.add_item(item))
+            note(shared.add(sample, seen.add(sample)))
+        note(shared.rest())
     view = seen.view(gate_lines(run.checked_gates()), run.earlier(), run.record.get("judges"))
     errors, changes = problems.errors(), view.headline.changes
     turned = {} if changes is None else {"broken": changes.broken, "fixed": changes.fixed}
@@ -199,14 +200,16 @@ def report_data(run: ReportedRun, *, is_live: bool = False) -> dict[str, Any]:
 
 
 @contextmanager
-def _collecting_new_objects_only() -> Iterator[None]:
-    """Keep the garbage collector from scanning existing objects: results are so many objects that it runs often."""
-    is_ours = gc.get_freeze_count() == 0
+def _collecting_little() -> Iterator[None]:
+    """Keep the garbage collector from scanning what was there before, and results, which have no cycles, too often."""
+    is_ours, before = gc.get_freeze_count() == 0, gc.get_threshold()
     if is_ours:
         gc.freeze()
+    gc.set_threshold(FEWEST_OBJECTS, *before[1:])
     try:
         yield
     finally:
+        gc.set_threshold(*before)
         if is_ours:
             gc.unfreeze()
 
