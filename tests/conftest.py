@@ -8,6 +8,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+import certifi
 import pytest
 from hypothesis import settings
 
@@ -60,6 +61,18 @@ def pytest_make_parametrize_id(val: object) -> str | None:
 def installed_plugins() -> None:
     """Look for the plugins of installed packages once: it reads the metadata of all, which takes longer than a test."""
     load_installed_plugins()
+
+
+@pytest.fixture(autouse=True, scope="session")
+def one_certificate(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> None:
+    """Let clients load one certificate, not 140, which takes longer than most tests: none of this group uses TLS."""
+    if request.config.getoption("markexpr") != "not full":
+        return
+    end = "-----END CERTIFICATE-----\n"
+    first = Path(certifi.where()).read_text(encoding="utf-8").partition(end)[0]
+    path = tmp_path_factory.mktemp("certificates") / "one.pem"
+    path.write_text(first[first.index("-----BEGIN") :] + end, encoding="utf-8")
+    os.environ["SSL_CERT_FILE"] = str(path)
 
 
 def pytest_collection_finish() -> None:

@@ -50,7 +50,7 @@ def _look(answer: str) -> str:
 
 
 def run_of(folder: Path, agent: Agent, **options: Any) -> BenchmarkRun:
-    return run_benchmark(agent, DATASET, output_dir=folder, progress="off", **options)
+    return run_benchmark(agent, DATASET, output_dir=folder, progress="off", report=False, **options)
 
 
 def answers(*ids: range, as_told: Sequence[str]) -> dict[str, Sequence[str]]:

@@ -27,9 +27,9 @@ def test_the_question_its_answers_and_its_steps_are_there() -> None:
 
 
 def test_a_long_output_is_shortened() -> None:
-    output = detail(result(step("lookup", "x" * 10_000_000)))["timeline"][0]["output"]
+    output = detail(result(step("lookup", "x" * 1_000_000)))["timeline"][0]["output"]
     assert len(output) < 21_000
-    assert "9,980,000 characters left out" in output
+    assert "980,000 characters left out" in output
 
 
 def test_claims_are_as_the_judge_sorted_them() -> None:

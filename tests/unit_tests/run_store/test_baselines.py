@@ -121,6 +121,7 @@ def first_found(folder: Path, against: str) -> list[int]:
     return [at for at, point in enumerate(points) if any(d.verdict == "worse" for d in point.differences.values())]
 
 
+@pytest.mark.full
 def test_loss_of_a_hundredth_a_run_is_found(tmp_path: Path) -> None:
     drifting = losing(tmp_path / "drift", 0.01, seed=1)
     found: dict[str, Any] = {against: first_found(drifting, against) for against in ("previous", "first", "best")}
