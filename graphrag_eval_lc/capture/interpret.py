@@ -72,7 +72,7 @@ class _Interpretation:
         self._is_state = False  # whether the messages being read are a graph's state, not a node's output
         self._graphs_read: set[Record | None] = set()  # the graphs whose state was read in this run
         self._prompt: Sequence[BaseMessage] = ()  # the first prompt of the run
-        self._prompted_ids: set[str | None] = set()  # of messages in it up to the question, if an @entrypoint runs
+        self._prompted_ids: set[str | None] = set()  # of the messages in it up to the question, for an @entrypoint
 
     def take_over_waiting(self) -> None:
         """Take over the unanswered calls of the paused run that this one resumes."""
@@ -183,8 +183,8 @@ class _Interpretation:
         self._is_state = record.is_top and (record.is_graph or record.is_graph_run)
         readings = list(map(self._read, record.output_messages))
         if self._is_new_entrypoint(record):  # its messages may be in any order, those before the question too
-            question = messages.end_of(self._prompt, lambda shown: shown.type == messages.USER) or 0
-            self._prompted_ids |= set(map(messages.id_of, self._prompt[:question])) - {None}
+            history = self._prompt[: self._history.count_old(self._prompt)]
+            self._prompted_ids |= {message.id for message in history if message.id is not None}
             readings = [
                 MessageList([each for each in items if each.id not in self._prompted_ids], before)
                 for items, before in readings

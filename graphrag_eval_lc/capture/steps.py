@@ -144,7 +144,7 @@ class History:
         if before is None:
             while first < len(items) and not (known[first].is_read or known[first].is_reported):
                 first += 1
-            first = first if is_input else self._count_old(items[:first]) if first else 0
+            first = first if is_input else self.count_old(items[:first]) if first else 0
         for place, each in enumerate(known):
             each.form, each.is_read, each.is_old = items[place], True, place < first
         self.has_own = self.has_own or first < len(items)
@@ -152,7 +152,7 @@ class History:
         new = [message for message in found if isinstance(message, (AIMessage, ToolMessage))]
         return MessageList(new, items[first - 1] if first else before)
 
-    def _count_old(self, items: Sequence[Any]) -> int:
+    def count_old(self, items: Sequence[Any]) -> int:
         """Return how many of some unknown messages are older than the run.
 
         They end with a copy of the run's input, with the end of an earlier run, or with a user's message that contains

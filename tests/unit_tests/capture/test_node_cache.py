@@ -5,6 +5,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from langchain_core.language_models.fake_chat_models import GenericFakeChatModel
 from langchain_core.messages import AIMessage, ToolMessage, convert_to_messages
 from langchain_core.runnables import Runnable
 from langchain_core.tools import tool
@@ -230,6 +231,25 @@ def test_what_a_branch_did_before_a_pause_is_not_from_the_cache(make: Make) -> N
     response = handler.response()
     assert len(response["llm_calls"]) == 1
     assert "cache" not in str(response.get("capture_warnings"))
+
+
+def test_a_question_of_the_agent_itself_makes_no_history_of_a_cached_answer(ai: Callable[..., AIMessage]) -> None:
+    model = GenericFakeChatModel(messages=iter([ai("one"), ai("two"), ai("three")]))
+    first = task(**policy(True))(lambda messages: model.invoke(messages))
+    second = task(lambda messages: model.invoke(messages))
+
+    @entrypoint(cache=InMemoryCache())
+    def agent(inputs: Any) -> Any:
+        messages = convert_to_messages(inputs["messages"])
+        messages = [*messages, first(messages).result(), *convert_to_messages([("user", "sure?")])]
+        return {"messages": [*messages, second(messages).result()]}
+
+    handler = GraphRAGEvalCallbackHandler()
+    run(agent, handler, "first")
+    run(agent, handler, "second")
+    response = handler.response("second")
+    assert (response["actual_answer"], len(response["llm_calls"])) == ("three", 1)
+    assert "node cache answered 1 model call" in str(response["capture_warnings"])
 
 
 class Remote(Runnable[Any, Any]):
