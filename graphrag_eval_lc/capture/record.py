@@ -311,16 +311,15 @@ class Records:
         self._closed: dict[UUID | None, bool] = {}
         self._paused: list[Tree] = []  # the last paused run on each thread, and each paused run without a thread
 
-    def started(
-        self, kind: RunKind, run_id: UUID, parent_id: UUID | None, name: Any, tags: Any, metadata: Mapping[str, Any]
-    ) -> Record | None:
+    def started(self, kind: RunKind, run_id: UUID, event: Mapping[str, Any], name: Any) -> Record | None:
         """Return the record of a run that starts, or None if it is not to be recorded.
 
         That is the case if the run is known already because the handler is registered twice, if its tree has ended, or
-        if it is a call of ``graph.update_state``, which does not run the agent.
+        if it is a call of ``graph.update_state``, which does not run the agent. ``event`` is the keywords of the callback.
         """
         if run_id in self.open or (self._closed and run_id in self._closed):
             return None
+        parent_id, tags, metadata = event.get("parent_run_id"), event.get("tags") or [], event.get("metadata") or {}
         parent, question_id = self.open.get(parent_id), metadata.get("question_id")
         if parent is None:
             is_graph = parent_id is not None or metadata.get("ls_integration") == "langgraph"
@@ -340,7 +339,7 @@ class Records:
                 warning = f"a run of question {question_id} was called for question {tree.question_id} and counts there"
                 tree.warnings[warning] = None
         elif record.parent is not None:
-            record.add_place(record.parent, tags or (), metadata)
+            record.add_place(record.parent, tags, metadata)
         if len(events) < _MOST_LOOKS:
             look_for_traces(tree)
         events.append((record, False, time()))
@@ -411,7 +410,7 @@ class Records:
         if parent is None or parent.kind == "block":
             self._new("block", run_id, parent, question_id)
         else:
-            self.started("chain", run_id, parent.run_id, None, (), {})
+            self.started("chain", run_id, {"parent_run_id": parent.run_id}, None)
 
     def of_ended_runs(self) -> "Records":
         """Return a copy without the runs under way."""

@@ -16,7 +16,7 @@ from langgraph.errors import GraphInterrupt, ParentCommand
 from graphrag_eval_lc.capture import llm_calls, values
 from graphrag_eval_lc.capture.interpret import interpreted
 from graphrag_eval_lc.capture.messages import question_in
-from graphrag_eval_lc.capture.record import ModelRun, Record, Records, RunKind, ToolRun, Tree, calling_run_id
+from graphrag_eval_lc.capture.record import ModelRun, Record, Records, ToolRun, Tree, calling_run_id
 from graphrag_eval_lc.capture.responses import Part
 from graphrag_eval_lc.json_values import json_text
 from graphrag_eval_lc.records import ModelCall
@@ -71,23 +71,6 @@ class RunCallbacks(GraphCallbackHandler):
         self._records = Records(options)
         self._parts: dict[Tree, Part] = {}  # the interpretations of the trees that have ended
         self._enclosing: RunCallbacks | None = None  # the handler of the capture_run() block around this one
-
-    def _start(
-        self,
-        kind: RunKind,
-        run_id: UUID,
-        event: Mapping[str, Any],
-        name: Any,
-        *,
-        tool: ToolRun | None = None,
-        model: ModelRun | None = None,
-    ) -> Record | None:
-        """Record the start of a run; ``event`` holds the callback's keywords: parent's id, metadata and tags."""
-        parent_id, tags, metadata = event.get("parent_run_id"), event.get("tags") or (), event.get("metadata") or {}
-        record = self._records.started(kind, run_id, parent_id, name, tags, metadata)
-        if record is not None:
-            record.tool, record.model = tool, model
-        return record
 
     def _end(self, run_id: UUID, note: Callable[[Record], None], error: str | None = None) -> None:
         """Record the end of a run: call ``note`` with its record, and end its tree if the run is a root."""
@@ -164,7 +147,7 @@ class RunCallbacks(GraphCallbackHandler):
     def on_chain_start(self, serialized: Any, inputs: Any, *, run_id: UUID, **kwargs: Any) -> None:
         """Record the start of a root run, a graph, a node or another chain."""
         with self._lock:
-            record = self._start("chain", run_id, kwargs, kwargs.get("name"))
+            record = self._records.started("chain", run_id, kwargs, kwargs.get("name"))
             if record is not None:
                 record.chain_started(inputs, kwargs.get("metadata") or {}, has_type="run_type" in kwargs)
                 if not record.has_input and not record.is_node:
@@ -220,7 +203,9 @@ class RunCallbacks(GraphCallbackHandler):
         tool = ToolRun(values.args_snapshot(kwargs.get("inputs"), input_str), kwargs.get("tool_call_id"), is_retry)
         name = (serialized or {}).get("name") or kwargs.get("name") or "tool"
         with self._lock:
-            self._start("tool", run_id, kwargs, name, tool=tool)
+            record = self._records.started("tool", run_id, kwargs, name)
+            if record is not None:
+                record.tool = tool
 
     @_harmless
     def on_tool_end(self, output: Any, *, run_id: UUID, **kwargs: Any) -> None:
@@ -256,8 +241,9 @@ class RunCallbacks(GraphCallbackHandler):
         tool = ToolRun(args if k is None else {**args, "k": k}, k=k)
         name = kwargs.get("name") or (serialized or {}).get("name") or "retriever"
         with self._lock:
-            record = self._start("retriever", run_id, kwargs, name, tool=tool)
+            record = self._records.started("retriever", run_id, kwargs, name)
             if record is not None:
+                record.tool = tool
                 around = record.outer.tool if record.outer is not None and record.is_inside_step else None
                 if around is not None and not record.is_retriever:
                     around.retrievers.append(tool)
@@ -320,9 +306,10 @@ class RunCallbacks(GraphCallbackHandler):
             )
             model.tools = tools if isinstance(tools, (list, tuple)) else ()
         with self._lock:
-            record = self._start("model", run_id, kwargs, None, model=model)
+            record = self._records.started("model", run_id, kwargs, None)
             if record is None:
                 return
+            record.model = model
             graph = record.scope  # the nested graph around it, often an agent's, has LangGraph's name by default
             is_named = graph is not None and graph.parent is not None and graph.name != "LangGraph"
             agent = graph.name if graph is not None and is_named else None
