@@ -315,7 +315,7 @@ class Records:
         """Return the record of a run that starts, or None if it is not to be recorded.
 
         That is the case if the run is known already because the handler is registered twice, if its tree has ended, or
-        if it is a call of ``graph.update_state``, which does not run the agent. ``event`` is the keywords of the callback.
+        if it is a call of ``graph.update_state``, which does not run the agent. ``event`` is the callback's keywords.
         """
         if run_id in self.open or (self._closed and run_id in self._closed):
             return None

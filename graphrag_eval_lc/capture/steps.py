@@ -47,7 +47,6 @@ class History:
         self._known: dict[Any, KnownMessage] = {}  # by id or, without one, by object
         self._counted: list[KnownMessage] = []  # the messages for which a model call was counted
         self._old: list[Sequence[Any]] = []  # lists of messages that are older than the run
-        self._shown: list[list[tuple[Any, Any]]] = []  # the role and content of each, once they are needed
 
     def known(self, item: Any) -> KnownMessage:
         """Return the message to which a form belongs, found by its id or, without one, by the object."""
@@ -178,14 +177,13 @@ class History:
 
     def _end_of_copy(self, messages: Sequence[Any]) -> int | None:
         """Return the index after the last copy of a list of old messages, or of the user's message at its end."""
-        if not messages or not self._old:
-            return None
-        self._shown += [list(map(role_and_content, old)) for old in self._old[len(self._shown) :]]
-        shown, lasts = list(map(role_and_content, messages)), [old[-1] for old in self._shown]
+        lasts = [role_and_content(old[-1]) for old in self._old]
+        shown = list(map(role_and_content, messages)) if lasts else []
         ends = [end for end in range(len(shown), 0, -1) if shown[end - 1] in lasts]
-        for old in self._shown if ends else ():
+        for old in self._old if ends else ():
+            said = list(map(role_and_content, old))
             for end in ends:
-                if shown[max(0, end - len(old)) : end] == old:
+                if shown[max(0, end - len(said)) : end] == said:
                     return end
         return next((end for end in ends if shown[end - 1][0] == USER), None)
 
