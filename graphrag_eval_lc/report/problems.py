@@ -31,8 +31,21 @@ _ROWS, _ANSWER = STAGES.index("rows right"), STAGES.index("answer right")
 # Query results in JSON whose first row has a value; any other output has to be parsed.
 _FIRST_VALUE: Final = re.compile(r'"bindings"\s*:\s*\[\s*\{\s*"')
 
-# Whether a question passes each stage; None if it has no reference for the stage.
-Outcomes = Sequence[bool | None]
+
+class Outcome(NamedTuple):
+    """What a sample is in the funnel and in the matrix.
+
+    ``stages`` says whether it passes each stage, None if it has no reference for the stage; ``stages`` itself is None
+    if it has no reference query.
+    """
+
+    key: str
+    is_judged: bool
+    steps_right: bool | None
+    answer_right: bool | None
+    has_reference_answer: bool
+    has_undecided: bool  # reference steps
+    stages: Sequence[bool | None] | None
 
 
 @dataclass(slots=True)
@@ -59,29 +72,29 @@ class Funnel:
         self._matrix: dict[str, list[str]] = {f"{steps}_{answer}": [] for steps in words for answer in words}
         self._left_out = 0  # of the matrix
 
-    def add(self, sample: Sample, outcomes: Outcomes | None) -> None:
-        """Add a sample with its ``outcomes_of``."""
-        self._is_judged = self._is_judged or sample.is_judged
-        if sample.steps_right is not None and sample.answer_right is not None:
-            words = ("right" if is_right else "wrong" for is_right in (sample.steps_right, sample.answer_right))
-            self._matrix["_".join(words)].append(sample.key)
+    def add(self, outcome: Outcome) -> None:
+        """Add a sample by its ``outcome_of``."""
+        self._is_judged = self._is_judged or outcome.is_judged
+        if outcome.steps_right is not None and outcome.answer_right is not None:
+            words = ("right" if is_right else "wrong" for is_right in (outcome.steps_right, outcome.answer_right))
+            self._matrix["_".join(words)].append(outcome.key)
         else:
             self._left_out += 1
-        if outcomes is None:
+        if outcome.stages is None:
             self._outside += 1
             return
         self._inside += 1
         is_in = True
-        for at, (stage, outcome) in enumerate(zip(self._stages, outcomes, strict=True)):
-            stage.is_known = stage.is_known or outcome is not None
+        for at, (stage, has_passed) in enumerate(zip(self._stages, outcome.stages, strict=True)):
+            stage.is_known = stage.is_known or has_passed is not None
             if is_in:
                 stage.entered += 1
-                if outcome is None:
+                if has_passed is None:
                     stage.passed_over += 1
-                    stage.not_judged += at == _ANSWER and sample.result.get("reference_answer") is not None
-                    stage.undecided += at == _ROWS and bool(counts_of(sample.result).get(UNDECIDED))
-                elif not outcome:
-                    stage.fell_out.append(sample.key)
+                    stage.not_judged += at == _ANSWER and outcome.has_reference_answer
+                    stage.undecided += at == _ROWS and outcome.has_undecided
+                elif not has_passed:
+                    stage.fell_out.append(outcome.key)
                     is_in = False
 
     def record(self) -> dict[str, Any] | None:
@@ -118,8 +131,20 @@ class Funnel:
         return {**self._matrix, "left_out": self._left_out, "threshold_text": f"{right} {ANSWER_THRESHOLD:g}."}
 
 
-def outcomes_of(sample: Sample, steps: SampleSteps) -> Outcomes | None:
-    """Return which stages a sample passes; None if it has no reference query."""
+def outcome_of(sample: Sample, steps: SampleSteps) -> Outcome:
+    """Return what a sample with these steps is in the funnel and in the matrix."""
+    return Outcome(
+        sample.key,
+        sample.is_judged,
+        sample.steps_right,
+        sample.answer_right,
+        has_reference_answer=sample.result.get("reference_answer") is not None,
+        has_undecided=bool(counts_of(sample.result).get(UNDECIDED)),
+        stages=_stages_passed(sample, steps),
+    )
+
+
+def _stages_passed(sample: Sample, steps: SampleSteps) -> Sequence[bool | None] | None:
     references = [each for each in steps.references if each.diagnosis]
     queries = [each for each in references if each.shown_as == "rows"]
     if not queries:
@@ -248,18 +273,21 @@ class Problems:
         self._unknown_tools = UnknownTools(config, reference_names)
         self._calling: dict[str, list[str]] = {}  # by unknown tool
 
-    def add(self, sample: Sample, problems: Iterable[Problem]) -> None:
-        """Add a sample with its ``problems_of``."""
-        key, result = sample.key, sample.result
+    def add(self, key: str, problems: Iterable[Problem]) -> None:
+        """Add a sample, by its key, with its ``problems_of``."""
         for where, kind, example in problems:
             group = self._groups.setdefault((where, kind), {"count": 0, "example": example, "questions": []})
             group["count"] += 1
             if group["questions"][-1:] != [key]:  # samples come one after the other
                 group["questions"].append(key)
+
+    def add_tools(self, sample: Sample) -> None:
+        """Add the tools of a sample."""
+        result = sample.result
         self._unknown_tools.add(result.get("reference_steps") or (), result)
         for tool in {str(step.get("name")) for step in result.get("actual_steps") or ()}:
             if not self._unknown_tools.knows(tool):
-                self._calling.setdefault(tool, []).append(key)
+                self._calling.setdefault(tool, []).append(sample.key)
 
     def errors(self) -> list[dict[str, Any]]:
         """Return the section ``errors``: unknown tools, failed questions, calls, undecided steps, judges."""

@@ -32,9 +32,8 @@ from graphrag_eval_lc.report.sample_facts import FEWEST_OBJECTS, Facts, SharedFa
 from graphrag_eval_lc.run_store.stored_runs import part_of
 from graphrag_eval_lc.texts import counted, listed, one_line, plural
 from graphrag_eval_lc.view import RunView
-from graphrag_eval_lc.view.failures import Failure
 from graphrag_eval_lc.view.run_view import RunSummary
-from graphrag_eval_lc.view.samples import Sample, Verdict, seen_samples
+from graphrag_eval_lc.view.samples import seen_samples
 
 
 @recorded_only_here()
@@ -159,16 +158,18 @@ def report_data(run: ReportedRun, *, is_live: bool = False) -> dict[str, Any]:
     problems = Problems(config, functions, map(str, names) if isinstance(names, list) else ())
     funnel, index, chunks = Funnel(), IndexRows(), DetailChunks()
 
-    def note(found: Iterable[tuple[Sample, tuple[Verdict, Failure | None], Facts]]) -> None:
-        for sample, outcome, facts in found:
-            problems.add(sample, facts.problems)
-            funnel.add(sample, facts.outcomes)
-            index.add(sample, chunks.add_item(facts.detail), *outcome)
+    def note(found: Iterable[tuple[dict[str, Any], Facts]]) -> None:
+        for row, facts in found:
+            problems.add(row["k"], facts.problems)
+            funnel.add(facts.outcome)
+            index.add(row, chunks.add_item(facts.detail))
 
-    shared = SharedFacts[tuple[Verdict, Failure | None]](config, metrics, problems.error_keys, is_shared=not is_live)
+    shared = SharedFacts[dict[str, Any]](config, metrics, problems.error_keys, is_shared=not is_live)
     with _collecting_little(), shared:
         for sample in seen_samples(run.results, metrics):
-            note(shared.add(sample, seen.add(sample)))
+            row = index.row_of(sample, *seen.add(sample))
+            problems.add_tools(sample)
+            note(shared.add(sample, row))
         note(shared.rest())
     view = seen.view(gate_lines(run.checked_gates()), run.earlier(), run.record.get("judges"))
     errors, changes = problems.errors(), view.headline.changes

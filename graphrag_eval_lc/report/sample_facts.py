@@ -5,9 +5,10 @@ import pickle
 import signal
 import sys
 from collections import deque
-from collections.abc import Iterator, Sequence
-from concurrent.futures import Future
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import BrokenExecutor, Future
+from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import TYPE_CHECKING, Final, Generic, NamedTuple, TypeVar
 
 from graphrag_eval_lc.aggregation.sample_values import Metrics
@@ -15,7 +16,7 @@ from graphrag_eval_lc.config import EvaluationConfig
 from graphrag_eval_lc.json_values import json_bytes
 from graphrag_eval_lc.registry.metrics import metrics_of_records, metrics_of_users
 from graphrag_eval_lc.registry.step_kinds import custom_step_kinds
-from graphrag_eval_lc.report.problems import Outcomes, Problem, outcomes_of, problems_of
+from graphrag_eval_lc.report.problems import Outcome, Problem, outcome_of, problems_of
 from graphrag_eval_lc.report.questions import MeasuredKeys, detail_of
 from graphrag_eval_lc.report.steps import SampleSteps, step_views
 from graphrag_eval_lc.view.samples import Sample
@@ -40,12 +41,12 @@ _ENVIRONMENT: Final = {"LOKY_MAX_MEMORY_LEAK_SIZE": "1e18"}  # loky would restar
 class Facts(NamedTuple):
     """What a report finds out about a sample alone.
 
-    ``detail`` is what opens below its question, as a member of a JSON object under the sample's key; ``outcomes`` are
-    those of the funnel's stages.
+    ``detail`` is what opens below its question, as a member of a JSON object under the sample's key; ``outcome`` is
+    that of the funnel.
     """
 
     detail: bytes
-    outcomes: Outcomes | None
+    outcome: Outcome
     problems: Sequence[Problem]
 
 
@@ -62,17 +63,19 @@ class FactsReader:
     def facts(self, sample: Sample) -> Facts:
         """Return the facts about a sample."""
         steps = SampleSteps(sample.result, self._config, self._views)
-        problems, outcomes = list(problems_of(sample, steps, self._error_keys)), outcomes_of(sample, steps)
+        problems, outcome = list(problems_of(sample, steps, self._error_keys)), outcome_of(sample, steps)
         detail = json_bytes({sample.key: detail_of(sample, steps, self._measured)})[1:-1]
-        return Facts(detail, outcomes, problems)
+        return Facts(detail, outcome, problems)
 
 
 @dataclass(slots=True)
 class _Batch(Generic[T]):
-    samples: list[Sample]
-    given: list[T]
+    """Samples that come one after the other, with what was given with them."""
+
     reader: FactsReader
-    facts: "list[Facts] | Future[list[Facts]]"
+    sent: list[bytes] | None  # the samples for another process, pickled; None if their facts are found here
+    given: list[T] = field(default_factory=list)
+    facts: "list[Facts] | Future[list[Facts]]" = field(default_factory=list)
 
     @property
     def is_made(self) -> bool:
@@ -84,7 +87,7 @@ class SharedFacts(Generic[T]):
 
     From the sample ``FEWEST`` on, other processes take as many samples as they can, and this process the others. The
     facts are the same; if no process can be started, or if one ends, all are found here. Other processes do not know
-    what users register, so they are not used for a run with metrics or kinds of steps of users.
+    what users register, so they are not used for a run with metrics or kinds of steps of users. No sample is kept.
 
     Example:
         >>> config = EvaluationConfig()
@@ -101,8 +104,8 @@ class SharedFacts(Generic[T]):
         self._left = FEWEST if is_shared else -1  # how many samples there are before processes are started
         self._processes: ProcessPoolExecutor | None = None
         self._most_sent = 0
-        self._open: list[tuple[Sample, T]] = []
-        self._most_open = _MOST_IN_BATCH
+        self._open: _Batch[T] | None = None
+        self._size = 0  # of the open batch in bytes, if it is to be sent
         self._waiting: deque[_Batch[T]] = deque()
 
     def __enter__(self) -> "SharedFacts[T]":
@@ -111,8 +114,8 @@ class SharedFacts(Generic[T]):
     def __exit__(self, *_: object) -> None:
         self._end()
 
-    def add(self, sample: Sample, given: T) -> Iterator[tuple[Sample, T, Facts]]:
-        """Add a sample; yield the next ones whose facts are known."""
+    def add(self, sample: Sample, given: T) -> Iterator[tuple[T, Facts]]:
+        """Add a sample; yield what was given with the next ones whose facts are known, with the facts."""
         if self._found != len(self._metrics.found):  # some metrics are only discovered while results are read
             self._close()
             self._found = len(self._metrics.found)
@@ -120,17 +123,15 @@ class SharedFacts(Generic[T]):
         if self._left == 0:
             self._start()
         self._left -= 1
-        if self._processes is None and not self._waiting and not self._open:
-            yield sample, given, self._reader.facts(sample)
+        if self._processes is None and not self._waiting and self._open is None:
+            yield given, self._reader.facts(sample)
             return
-        self._open.append((sample, given))
-        if len(self._open) >= self._most_open:
-            self._close()
+        self._put(sample, given)
         while self._waiting and (self._waiting[0].is_made or len(self._waiting) > _MOST_WAITING):
             yield from self._made(self._waiting.popleft())
 
-    def rest(self) -> Iterator[tuple[Sample, T, Facts]]:
-        """Yield the other samples; nothing may be added afterwards."""
+    def rest(self) -> Iterator[tuple[T, Facts]]:
+        """Yield the same of all other samples; nothing may be added afterwards."""
         self._close()
         while self._waiting:
             yield from self._made(self._waiting.popleft())
@@ -153,33 +154,57 @@ class SharedFacts(Generic[T]):
         if processes is not None:
             processes.shutdown(wait=True, kill_workers=True)
 
-    def _close(self) -> None:
-        """Send the open batch to another process, or read it here if they have enough to do."""
-        if not self._open:
-            return
-        samples, given = [sample for sample, _ in self._open], [each for _, each in self._open]
-        facts: list[Facts] | Future[list[Facts]] | None = None
-        if self._processes is not None and sum(not each.is_made for each in self._waiting) < self._most_sent:
+    def _put(self, sample: Sample, given: T) -> None:
+        """Put a sample into the open batch: pickled for another process, or if they have enough to do, its facts."""
+        batch = self._open
+        if batch is None:
+            has_room = sum(not each.is_made for each in self._waiting) < self._most_sent
+            batch = self._open = _Batch(self._reader, [] if has_room and self._processes is not None else None)
+            self._size = 0
+        batch.given.append(given)
+        if batch.sent is not None:
             try:
-                sent = pickle.dumps((samples, self._reader), pickle.HIGHEST_PROTOCOL)
-                facts = self._processes.submit(_facts_of, sent)
-                self._most_open = max(1, min(_MOST_IN_BATCH, len(samples) * _LARGEST_BATCH // len(sent)))
-            except Exception:  # a result in memory that cannot be sent, or no process is left
+                batch.sent.append(pickle.dumps(sample, pickle.HIGHEST_PROTOCOL))
+                self._size += len(batch.sent[-1])
+            except Exception:  # a result in memory that cannot be sent
                 self._end()
-        if facts is None:
-            facts = list(map(self._reader.facts, samples))
-        self._waiting.append(_Batch(samples, given, self._reader, facts))
-        self._open = []
+                batch.facts, batch.sent = _facts_of(batch.sent, batch.reader), None
+        if batch.sent is None and isinstance(batch.facts, list):
+            batch.facts.append(batch.reader.facts(sample))
+        if len(batch.given) >= _MOST_IN_BATCH or self._size >= _LARGEST_BATCH:
+            self._close()
 
-    def _made(self, batch: _Batch[T]) -> Iterator[tuple[Sample, T, Facts]]:
+    def _close(self) -> None:
+        """Send the open batch, if it is for another process."""
+        batch, self._open = self._open, None
+        if batch is None:
+            return
+        if batch.sent is not None:
+            try:
+                if self._processes is None:
+                    raise BrokenExecutor
+                batch.facts = self._processes.submit(_facts_there, batch.sent, pickle.dumps(batch.reader))
+            except Exception:  # no process is left, or none could be started
+                self._end()
+                batch.facts = _facts_of(batch.sent, batch.reader)
+        self._waiting.append(batch)
+
+    def _made(self, batch: _Batch[T]) -> Iterator[tuple[T, Facts]]:
         facts = batch.facts
         if isinstance(facts, Future):
             try:
                 facts = facts.result(_LONGEST_SEC)
             except Exception:  # the process is gone, for example where memory ran out, or does not answer
                 self._end()
-                facts = list(map(batch.reader.facts, batch.samples))
-        return zip(batch.samples, batch.given, facts, strict=True)
+                facts = _facts_of(batch.sent or (), batch.reader)
+        return zip(batch.given, facts, strict=True)
+
+
+def _facts_of(sent: Iterable[bytes], reader: FactsReader) -> list[Facts]:
+    return [reader.facts(pickle.loads(each)) for each in sent]
+
+
+# --- in other processes ----------------------------------------------------------------------------------------------
 
 
 def _begin() -> None:
@@ -189,6 +214,11 @@ def _begin() -> None:
     gc.set_threshold(FEWEST_OBJECTS, *gc.get_threshold()[1:])
 
 
-def _facts_of(sent: bytes) -> list[Facts]:
-    samples, reader = pickle.loads(sent)
-    return list(map(reader.facts, samples))
+def _facts_there(sent: list[bytes], reader: bytes) -> list[Facts]:
+    return _facts_of(sent, _reader_in(reader))
+
+
+@lru_cache(1)  # nearly all batches have the same
+def _reader_in(pickled: bytes) -> FactsReader:
+    reader: FactsReader = pickle.loads(pickled)
+    return reader

@@ -43,8 +43,8 @@ def results_of(number: int, **more: Any) -> list[dict[str, Any]]:
 
 def found_by(shared: SharedFacts[int], metrics: Metrics, results: list[dict[str, Any]]) -> Iterator[tuple[int, Facts]]:
     for at, sample in enumerate(seen_samples(results, metrics)):
-        yield from ((given, facts) for _, given, facts in shared.add(sample, at))
-    yield from ((given, facts) for _, given, facts in shared.rest())
+        yield from shared.add(sample, at)
+    yield from shared.rest()
 
 
 def facts_of(results: list[dict[str, Any]], *, is_shared: bool) -> tuple[list[tuple[int, Facts]], bool]:
