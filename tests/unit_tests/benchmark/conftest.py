@@ -36,7 +36,7 @@ def part(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Part:
     Path("qa.json").write_text(json.dumps(DATASET))
 
     def run(name: str, agent: Any = answer, **options: Any) -> Path:
-        run_benchmark(agent, "qa.json", output_dir=name, **{"progress": "off", **options})
+        run_benchmark(agent, "qa.json", output_dir=name, **{"progress": "off", "report": False, **options})
         return Path(name)
 
     return run

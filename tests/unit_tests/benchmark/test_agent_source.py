@@ -59,7 +59,7 @@ def forget_modules() -> None:
 def ask(spec: str, **options: Any) -> BenchmarkRun:
     """Run an agent whose modules Python loads as in a new process."""
     forget_modules()
-    return run_benchmark(spec, DATASET, **{"output_dir": "run", "progress": "off", **options})
+    return run_benchmark(spec, DATASET, **{"output_dir": "run", "progress": "off", "report": False, **options})
 
 
 # The files whose change is refused: the agent's own, what it imports in whatever way, and what it imports then.
