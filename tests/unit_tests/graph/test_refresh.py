@@ -211,6 +211,7 @@ asyncio.run(refresh_dataset(Path(sys.argv[1]), GraphSource(sys.argv[2]), state=P
 """
 
 
+@pytest.mark.full
 def test_killed_refresh_resumes(tmp_path: Path, endpoint: Endpoint) -> None:
     queries = [f"SELECT ?name ?kv {{ ?s <urn:grid#name> ?name ; <urn:grid#kv> ?kv }} LIMIT {n}" for n in range(1, 21)]
     steps = [{"name": "sparql_query", "args": {"query": query}, "output": results()} for query in queries]

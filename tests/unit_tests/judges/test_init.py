@@ -16,6 +16,7 @@ def test_name_that_does_not_exist_is_an_attribute_error() -> None:
         judges.Nothing  # noqa: B018
 
 
+@pytest.mark.full
 def test_importing_the_metrics_imports_no_model_library() -> None:
     heavy = {"openai", "ragas", "numpy", "langchain", "langchain_openai", "genai_prices"}
     code = f"import sys\nfrom graphrag_eval_lc.judges import *\nprint(sorted({heavy!r} & sys.modules.keys()))"
