@@ -86,7 +86,11 @@ class TracedCall:
 
 
 _NEEDS = ("tool", "model", "retriever")
-_PREFERRED_SHARE = 0.5  # of the shorter call's time, in which both must have run
+_PREFERRED_SHARE = 0.5
+"""Calls that ran at the same time for this share of the shorter one are paired first.
+
+Both surround the same call, but a busy machine may pause between the two, at its start and at its end.
+"""
 
 
 class WholeTraces:
@@ -133,18 +137,19 @@ class WholeTraces:
 def _pairs(calls: Sequence[TracedCall], kept: str, left: str, taken: Mapping[str, str]) -> Iterator[tuple[str, str]]:
     """Yield the ids of calls of one source, each with that of the same call as the other source recorded it."""
     free = [call for call in calls if call.source == kept and call.kind in _NEEDS and call.id not in taken]
-    for call in calls:
-        if call.source != left or call.kind not in _NEEDS or call.id in taken:
-            continue
-        found = next((other for other in free if _are_one(other, call)), None)
-        if found is not None:
-            free.remove(found)
-            yield call.id, found.id
+    single = [call for call in calls if call.source == left and call.kind in _NEEDS and call.id not in taken]
+    for least in (_PREFERRED_SHARE, 0.0):
+        for call in list(single):
+            found = next((other for other in free if _shared(other, call) > least and _are_one(other, call)), None)
+            if found is not None:
+                free.remove(found)
+                single.remove(call)
+                yield call.id, found.id
 
 
 def _are_one(one: TracedCall, other: TracedCall) -> bool:
-    """Return whether two calls of different sources are the same one, by what was called, with what, and when."""
-    if one.kind != other.kind or not _overlap(one, other):
+    """Return whether two calls of different sources may be the same one, by what was called, and with what."""
+    if one.kind != other.kind:
         return False
     if one.kind == "model":  # their names differ: of a class, or of the provider's model
         return (
@@ -158,11 +163,13 @@ def _are_one(one: TracedCall, other: TracedCall) -> bool:
     return one.name == other.name and (one.args == other.args or not one.args or not other.args)
 
 
-def _overlap(one: TracedCall, other: TracedCall) -> bool:
+def _shared(one: TracedCall, other: TracedCall) -> float:
+    """Return the share of the shorter call's time in which both ran; 0 to 1."""
     if one.ended is None or other.ended is None:
-        return abs(one.started - other.started) < 1
+        return float(abs(one.started - other.started) < 1)
     shared = min(one.ended, other.ended) - max(one.started, other.started)
-    return shared >= _PREFERRED_SHARE * min(one.ended - one.started, other.ended - other.started)
+    shorter = min(one.ended - one.started, other.ended - other.started)
+    return max(0.0, shared / shorter) if shorter > 0 else float(shared >= 0)
 
 
 def _without_shells(calls: Sequence[TracedCall]) -> Iterator[TracedCall]:

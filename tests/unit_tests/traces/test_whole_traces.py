@@ -4,6 +4,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from support.span_files import TRACE, calls_in, request, span, traces_in
@@ -166,6 +167,38 @@ def test_recording_calls_a_second_time_changes_nothing(
     kept = WholeTraces().completed(both)
     assert len(kept) == len(once)
     assert sorted((each.started, str(each.args)) for each in kept) == sorted((e.started, str(e.args)) for e in once)
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "number"),
+    [
+        ([(0, 1.2)], [(0.1, 1.3)], 1),
+        ([(0, 20.5)], [(20, 40.5)], 1),  # the machine was busy between the callbacks of both
+        ([(0, 1), (1.2, 2)], [(0.1, 1.1), (1.3, 2.1)], 2),
+        ([(0, 1)], [(1.1, 2)], 2),
+        ([(0, 5), (4, 9)], [(0.5, 5.5), (4.5, 9.5)], 2),
+        ([(0, 5), (4, 9)], [(4.5, 9.5)], 2),
+    ],
+)
+def test_two_recordings_of_a_model_call_overlap(
+    first: list[tuple[float, float]], second: list[tuple[float, float]], number: int
+) -> None:
+    calls = [
+        TracedCall(
+            trace_id="t",
+            id=f"{source}{start}",
+            parent_id=None,
+            kind="model",
+            name="m",
+            started=start,
+            ended=end,
+            tokens={"output_tokens": 5},
+            source=source,
+        )
+        for source, spans in (("a", first), ("b", second))
+        for start, end in spans
+    ]
+    assert len(WholeTraces().completed(sorted(calls, key=lambda each: each.started))) == number
 
 
 def test_a_model_that_only_wraps_the_call_with_the_tokens_is_not_counted() -> None:
