@@ -205,7 +205,6 @@ run_benchmark(agent, judged_dataset(8), output_dir=sys.argv[2], config=config, p
 
 
 @pytest.mark.full
-@pytest.mark.full
 def test_run_that_is_killed_loses_nothing_that_was_paid(judge: OpenAIStub, tmp_path: Path) -> None:
     judge.latency_sec = 0.03
     answered: list[str] = []
