@@ -2,11 +2,10 @@
 
 Run it as ``python benchmarks/report.py``. Runs of 1,000 and 20,000 questions are made from the results of the demo,
 each taken many times under new ids. A report is written in a process of its own; the memory is the peak over what the
-process had when the package was loaded, and the peak of each process that helps it. Opening it is measured in a
-headless Chromium (``chromium`` on the PATH), from the navigation until the list of questions is there and the window is
-painted, and so is opening one question: medians. Without a Chromium only size and writing are measured. ``--quick``
-takes a tenth of the questions. The exit code is 1 if a goal is not met: 8 seconds and 200 MB to write 20,000 questions,
-1.5 seconds to the list.
+process had when the package was loaded. Opening it is measured in a headless Chromium (``chromium`` on the PATH), from
+the navigation until the list of questions is there and the window is painted, and so is opening one question: medians.
+Without a Chromium only size and writing are measured. ``--quick`` takes a tenth of the questions. The exit code is 1 if
+a goal is not met: 8 seconds and 200 MB to write 20,000 questions, 1.5 seconds to the list.
 """
 
 import argparse
@@ -22,7 +21,6 @@ from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from loky import cpu_count
 from playwright.sync_api import sync_playwright
 
 from graphrag_eval_lc import run_benchmark, write_report
@@ -74,8 +72,7 @@ def written(folder: Path) -> Written:
     started = time.perf_counter()
     path = write_report(folder)
     seconds = time.perf_counter() - started
-    helping = min(2, cpu_count() - 1) * resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss
-    return Written(path, seconds, (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before + helping) / 1024)
+    return Written(path, seconds, (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1024)
 
 
 def opened(browser: Any, path: Path) -> Opened:

@@ -101,7 +101,7 @@ class LiveReport(AbstractContextManager["LiveReport"]):
             if self._page is None or self._page[0] != state:
                 began = time.monotonic()
                 with recorded_only_here():
-                    html = "".join(render_report(report_data(reported_run(self._run), is_live=True), is_live=True))
+                    html = "".join(render_report(report_data(reported_run(self._run)), is_live=True))
                 self._page = state, html.encode()
                 self._pause = max(_PAUSE_SEC, _SHARE * (time.monotonic() - began))
             return self._page[1]

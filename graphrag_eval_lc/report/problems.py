@@ -273,21 +273,18 @@ class Problems:
         self._unknown_tools = UnknownTools(config, reference_names)
         self._calling: dict[str, list[str]] = {}  # by unknown tool
 
-    def add(self, key: str, problems: Iterable[Problem]) -> None:
-        """Add a sample, by its key, with its ``problems_of``."""
+    def add(self, sample: Sample, problems: Iterable[Problem]) -> None:
+        """Add a sample with its ``problems_of``."""
+        key, result = sample.key, sample.result
         for where, kind, example in problems:
             group = self._groups.setdefault((where, kind), {"count": 0, "example": example, "questions": []})
             group["count"] += 1
             if group["questions"][-1:] != [key]:  # samples come one after the other
                 group["questions"].append(key)
-
-    def add_tools(self, sample: Sample) -> None:
-        """Add the tools of a sample."""
-        result = sample.result
         self._unknown_tools.add(result.get("reference_steps") or (), result)
         for tool in {str(step.get("name")) for step in result.get("actual_steps") or ()}:
             if not self._unknown_tools.knows(tool):
-                self._calling.setdefault(tool, []).append(sample.key)
+                self._calling.setdefault(tool, []).append(key)
 
     def errors(self) -> list[dict[str, Any]]:
         """Return the section ``errors``: unknown tools, failed questions, calls, undecided steps, judges."""

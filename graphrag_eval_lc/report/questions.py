@@ -62,8 +62,8 @@ class IndexRows:
             before = ",\n"
         yield "]" if self._rows else "[]"
 
-    def row_of(self, sample: Sample, verdict: Verdict, failure: Failure | None) -> dict[str, Any]:
-        """Return the row of a sample, with its failure if it is not right; ``add`` adds it."""
+    def add(self, sample: Sample, chunk: int, verdict: Verdict, failure: Failure | None) -> None:
+        """Add a sample whose detail is in the chunk with this number, and its failure if it is not right."""
         self.keys.setdefault(sample.question_id, []).append(sample.key)
         groups = sample.result.get("reference_steps") or () if len(self.prefixes) < _MOST_PREFIXES else ()
         for args in (step.get("args") for group in groups for step in group):
@@ -81,7 +81,7 @@ class IndexRows:
             "sec": None if sample.seconds is None else round(sample.seconds, _DIGITS),
             "usd": sample.usd,
             "tools": sorted(self.tools.setdefault(name, len(self.tools)) for name in sorted(names)),
-            "c": None,
+            "c": chunk,
         }
         if failure is not None:
             row |= {
@@ -90,11 +90,6 @@ class IndexRows:
                 "g": self.groups.setdefault(failure.group, len(self.groups)),
                 **known_only({"e": failure.expected, "a": failure.received}),
             }
-        return row
-
-    def add(self, row: dict[str, Any], chunk: int) -> None:
-        """Add the next row; the detail of its sample is in the chunk with this number."""
-        row["c"] = chunk
         self._rows.append(json_bytes(row).decode())
 
 

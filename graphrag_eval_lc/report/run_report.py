@@ -2,7 +2,7 @@
 
 import gc
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from importlib.util import find_spec
@@ -28,7 +28,7 @@ from graphrag_eval_lc.report.page import render_report
 from graphrag_eval_lc.report.problems import Funnel, Problems
 from graphrag_eval_lc.report.questions import DetailChunks, IndexRows
 from graphrag_eval_lc.report.reported_run import ReportedRun, gate_lines, reported_run
-from graphrag_eval_lc.report.sample_facts import FEWEST_OBJECTS, Facts, SharedFacts
+from graphrag_eval_lc.report.sample_facts import FactsReader
 from graphrag_eval_lc.run_store.stored_runs import part_of
 from graphrag_eval_lc.texts import counted, listed, one_line, plural
 from graphrag_eval_lc.view import RunView
@@ -142,10 +142,8 @@ _WARNING: Final = 1_000
 _LIMIT: Final = re.compile(r"Recursion limit of (\d+)")
 
 
-def report_data(run: ReportedRun, *, is_live: bool = False) -> dict[str, Any]:
+def report_data(run: ReportedRun) -> dict[str, Any]:
     """Return what the page of a report is rendered from, in one pass; all texts are plain text.
-
-    For a live page, which is made again and again while the agent is at work, no other process helps.
 
     ``view`` is the view of the run, ``index`` has the rows of the question list, ``chunks`` their packed details, and
     ``turned`` the keys of the samples that broke or were fixed since an earlier run. All other keys are sections and
@@ -158,19 +156,14 @@ def report_data(run: ReportedRun, *, is_live: bool = False) -> dict[str, Any]:
     problems = Problems(config, functions, map(str, names) if isinstance(names, list) else ())
     funnel, index, chunks = Funnel(), IndexRows(), DetailChunks()
 
-    def note(found: Iterable[tuple[dict[str, Any], Facts]]) -> None:
-        for row, facts in found:
-            problems.add(row["k"], facts.problems)
-            funnel.add(facts.outcome)
-            index.add(row, chunks.add_item(facts.detail))
-
-    shared = SharedFacts[dict[str, Any]](config, metrics, problems.error_keys, is_shared=not is_live)
-    with _collecting_little(), shared:
+    reader = FactsReader(config, metrics, problems.error_keys)
+    with _collecting_little():
         for sample in seen_samples(run.results, metrics):
-            row = index.row_of(sample, *seen.add(sample))
-            problems.add_tools(sample)
-            note(shared.add(sample, row))
-        note(shared.rest())
+            verdict, failure = seen.add(sample)
+            facts = reader.facts(sample)
+            problems.add(sample, facts.problems)
+            funnel.add(facts.outcome)
+            index.add(sample, chunks.add_item(facts.detail), verdict, failure)
     view = seen.view(gate_lines(run.checked_gates()), run.earlier(), run.record.get("judges"))
     errors, changes = problems.errors(), view.headline.changes
     turned = {} if changes is None else {"broken": changes.broken, "fixed": changes.fixed}
@@ -200,13 +193,16 @@ def report_data(run: ReportedRun, *, is_live: bool = False) -> dict[str, Any]:
     }
 
 
+_FEWEST_OBJECTS: Final = 100_000  # new ones, before the garbage collector looks for cycles
+
+
 @contextmanager
 def _collecting_little() -> Iterator[None]:
     """Keep the garbage collector from scanning what was there before, and results, which have no cycles, too often."""
     is_ours, before = gc.get_freeze_count() == 0, gc.get_threshold()
     if is_ours:
         gc.freeze()
-    gc.set_threshold(FEWEST_OBJECTS, *before[1:])
+    gc.set_threshold(_FEWEST_OBJECTS, *before[1:])
     try:
         yield
     finally:

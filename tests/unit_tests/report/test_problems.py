@@ -9,8 +9,7 @@ from graphrag_eval_lc.view.samples import Sample
 
 
 def add(problems: Problems, found: Sample) -> None:
-    problems.add_tools(found)
-    problems.add(found.key, problems_of(found, SampleSteps(found.result, EvaluationConfig()), problems.error_keys))
+    problems.add(found, problems_of(found, SampleSteps(found.result, EvaluationConfig()), problems.error_keys))
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from graphrag_eval_lc.view.samples import Verdict, verdict_of
 def row_of(sample: Any) -> Any:
     index = IndexRows()
     verdict = verdict_of(sample, RepeatsConfig())
-    index.add(index.row_of(sample, verdict, Failures(1).add(sample, verdict)), 3)
+    index.add(sample, 3, verdict, Failures(1).add(sample, verdict))
     return json.loads("".join(index))[0]
 
 
@@ -53,6 +53,6 @@ def test_long_questions_are_cut_and_markup_in_them_stays() -> None:
 def test_tools_are_named_once_by_their_index() -> None:
     index = IndexRows()
     for names in ("ab", "bc"):
-        index.add(index.row_of(sample(*(step(name, "x") for name in names)), Verdict("right"), None), 0)
+        index.add(sample(*(step(name, "x") for name in names)), 0, Verdict("right"), None)
     assert list(index.tools) == ["a", "b", "c"]
     assert [row["tools"] for row in json.loads("".join(index))] == [[0, 1], [1, 2]]
