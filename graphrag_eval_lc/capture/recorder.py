@@ -166,8 +166,7 @@ class RunCallbacks(GraphCallbackHandler):
             if isinstance(error, GraphInterrupt):
                 record.tree.is_paused = True
             elif isinstance(error, ParentCommand) and record.is_node:
-                record.output = error.args
-                record.tree.ended(record)
+                record.chain_ended(error.args)
 
         is_error = not isinstance(error, (GraphInterrupt, ParentCommand))
         self._end(run_id, note, error_text(error) if is_error else None)

@@ -2,6 +2,7 @@ from typing import Any
 
 import pytest
 from langchain.agents import create_agent
+from langchain_core.messages import HumanMessage
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.errors import ParentCommand
 from langgraph.graph import START, MessagesState, StateGraph
@@ -39,3 +40,12 @@ def test_a_handover_to_a_graph_outside_is_no_error_and_no_answer(handler: Any, a
         graph.add_edge(START, "leave").compile().invoke({"messages": [("user", "hi")]}, {"callbacks": [handler]})
     response = handler.response()
     assert [response.get(key) for key in ("status", "error", "actual_answer")] == ["success", None, None]
+
+
+@pytest.mark.parametrize("user", [("user", "hi"), HumanMessage("hi", id="question")])
+def test_what_a_graph_hands_over_is_the_answer_if_nothing_follows(handler: Any, ai: Any, user: Any) -> None:
+    command = Command(graph=Command.PARENT, goto="log", update={"messages": [ai("done")]})
+    inner = StateGraph(MessagesState).add_node("leave", lambda state: command).add_edge(START, "leave")
+    outer = StateGraph(MessagesState).add_node("inner", inner.compile()).add_node("log", lambda state: {})
+    outer.add_edge(START, "inner").compile().invoke({"messages": [user]}, {"callbacks": [handler]})
+    assert handler.response()["actual_answer"] == "done"
