@@ -3,7 +3,7 @@
 import sys
 from array import array
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from hashlib import blake2b
 from itertools import chain
@@ -126,17 +126,11 @@ class RunValues:
             question._failures = (*question._failures, self._needs_of(result))
         if values is None:
             values = self._metrics.values(result, has_failed=has_failed)
-        if not values.keys() <= self._measured.keys():
-            self._measured.update(dict.fromkeys(values))
+        self._measured.update(dict.fromkeys(values))
         for metric, of_metric in with_bounds(values).items():
             if not has_failed or metric_spec(metric).kind != "score":
                 mean = of_metric[0] if len(of_metric) == 1 else sum(of_metric) / len(of_metric)
-                sums = self._sums[metric]
-                if len(sums.counts) == question._place:  # the next question, as nearly always
-                    sums.totals.append(0.0 + mean)  # as a sum, so no negative zero
-                    sums.counts.append(1)
-                else:
-                    sums.add(question._place, mean, 1)
+                self._sums[metric].add(question._place, mean, 1)
 
     def add_all(self, other: "RunValues") -> None:
         """Add the values of another run, whose samples count as further repeats of its questions."""
@@ -166,12 +160,6 @@ class RunValues:
         upper = next((key for key, bounded in UPPER_BOUNDS.items() if bounded == metric and key in self._measured), "")
         scores = [score for question in self.questions.values() if (score := question.score(upper)) is not None]
         return fsum(scores) / len(scores) if upper and scores else None
-
-    def means(self, metric: str) -> list[float | None]:
-        """Return the questions' means of a metric, in their order; see ``QuestionValues.mean``."""
-        sums = self._sums.get(metric) or _Sums()
-        means = [total / count if count else None for total, count in zip(sums.totals, sums.counts, strict=True)]
-        return means + [None] * (len(self.questions) - len(means))
 
     def _new(self, question_id: str, template_id: str, text_digest: int | None) -> QuestionValues:
         place = len(self.questions)
@@ -261,20 +249,22 @@ def score_values(numbers: RunValues) -> dict[str, ScoreValues]:
 
     A score that only failed samples have, to which it does not apply, is left out.
     """
+    questions = numbers.questions.values()
     measured = numbers.measured()
     uppers = {UPPER_BOUNDS[metric]: metric for metric in measured if metric in UPPER_BOUNDS}
     found: dict[str, ScoreValues] = {}
     for metric in measured:
-        if metric_spec(metric).is_spent or metric in UPPER_BOUNDS or not (values := _values(metric, numbers)).every:
+        if metric_spec(metric).is_spent or metric in UPPER_BOUNDS or not (values := _values(metric, questions)).every:
             continue
-        found[metric] = replace(values, upper=_values(uppers[metric], numbers).every if metric in uppers else {})
+        found[metric] = replace(values, upper=_values(uppers[metric], questions).every if metric in uppers else {})
     return found
 
 
-def _values(metric: str, numbers: RunValues) -> ScoreValues:
+def _values(metric: str, questions: Iterable[QuestionValues]) -> ScoreValues:
     answered: defaultdict[str, array[float]] = defaultdict(lambda: array("d"))
     every: defaultdict[str, array[float]] = defaultdict(lambda: array("d"))
-    for question, value in zip(numbers.questions.values(), numbers.means(metric), strict=True):
+    for question in questions:
+        value = question.mean(metric)
         if value is not None:
             answered[question.template_id].append(value)
         if question.errors:

@@ -34,8 +34,8 @@ _COUNTED = tuple((spec.key, str(spec.counted_in)) for spec in COUNTED)
 
 def number(value: object) -> float | None:
     """Return a number as it is and a boolean as 0 or 1; None for NaN, infinities, huge numbers and anything else."""
-    if type(value) is float or type(value) is int:  # as most are
-        return value if -LARGEST <= value <= LARGEST else None
+    if type(value) is float:  # as most are
+        return value if abs(value) <= LARGEST else None
     if not isinstance(value, int | float) or not abs(value) <= LARGEST:
         return None
     return float(value) if isinstance(value, bool) else value
@@ -51,7 +51,7 @@ def counts_of(sample: Sample) -> dict[str, int]:
     found: dict[str, int] = {}
     for key, counted_in in _COUNTED:
         counts = sample.get(counted_in)
-        count = counts.get(key) if isinstance(counts, (dict, Mapping)) else None
+        count = counts.get(key) if isinstance(counts, Mapping) else None
         if isinstance(count, int) and not isinstance(count, bool) and count >= 0:
             found[key] = count
     return found
@@ -107,11 +107,9 @@ class Metrics:
             if isinstance(metric, str) and metric not in self.of_samples:
                 self.found[metric] = None
         values: dict[str, list[float]] = {}
-        # Most metrics are absent from a result.
-        for metric in [metric for metric in chain(self.of_samples, self.found) if metric in sample]:
-            given = sample[metric]
-            value = _counted(metric, given, has_failed) if has_failed else number(given)
-            if value is not None:
+        for metric in chain(self.of_samples, self.found):
+            given = sample.get(metric)  # most metrics are absent from a result
+            if given is not None and (value := _counted(metric, given, has_failed)) is not None:
                 values[metric] = [value]
         if self._reads_steps and (self._zeros or sample.get("actual_steps")):
             self._add_steps(values, sample, has_failed)

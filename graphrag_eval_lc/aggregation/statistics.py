@@ -123,18 +123,16 @@ class StepCounts:
 
     def add(self, sample: Sample) -> None:
         """Count the steps of a result."""
-        counters = self._counters
         names = set()
         for step in sample.get("actual_steps") or ():
             name = str(step.get("name"))
             names.add(name)
-            counters["total"][name] += 1
+            self._counters["total"][name] += 1
             if step.get("status") == "error" or "comparison_error" in step:
-                counters["errors"][name] += 1
+                self._counters["errors"][name] += 1
             elif _has_no_rows(name, step.get("output")):
-                counters["empty_results"][name] += 1
-        for name in names:
-            counters["once_per_sample"][name] += 1
+                self._counters["empty_results"][name] += 1
+        self._counters["once_per_sample"].update(names)
 
     def update(self, other: "StepCounts") -> None:
         """Add the counts of other results."""
@@ -319,7 +317,7 @@ class Totals:
                 value = None if given is None else number(given)
                 if value is not None:
                     self._measured[metric] += 1
-                    self._spent[metric].add(0, (value,))
+                    self._spent[metric].add(0, [value])
                     continue
                 if asked_no_model is None:
                     asked_no_model = record.get("llm_calls") == [] or _asked_no_model(record, is_attempt=index > 0)

@@ -211,7 +211,7 @@ def _items(value: Any) -> Sequence[Any]:
 
 
 def _mappings(value: Any) -> list[Step]:
-    return [each for each in _items(value) if isinstance(each, (dict, Mapping))]  # checking for dict first is faster
+    return [each for each in _items(value) if isinstance(each, Mapping)]
 
 
 def _by_name(steps: Any) -> dict[str, list[Step]]:

@@ -208,7 +208,6 @@ class _Served:
         self.fulfilled_by = {name: frozenset(kind.fulfilled_by or (name,)) for name, kind in named.items()}
         others = (other for kind in named.values() for other in kind.fulfilled_by)
         self.names_with_a_meaning = frozenset((*named, *others))
-        self.shown: dict[tuple[str, StepKind], ShownAs] = {}  # as far as ``shown_as`` was asked
 
     def where_for(self, name: str | None, media_type: str | None) -> list[tuple[ServedWhere, StepKind]]:
         """Return the ``ServedWhere`` entries for a name and a media type, each with its kind."""
@@ -364,14 +363,9 @@ def is_misspelt_media_type(given: str, known: str) -> bool:
 
 def shown_as(name: str, kind: StepKind) -> ShownAs:
     """Return how reports treat reference steps with a name and a kind; a name that some kind serves decides alone."""
-    served = _served()
-    if (known := served.shown.get((name, kind))) is not None:
-        return known
-    found = kind.shown_as
-    if name in served.names_with_a_meaning and name not in kind.names:
-        found = next((each.shown_as for each in served.kinds.values() if name in each.names), "text")
-    served.shown[name, kind] = found
-    return found
+    if name not in _served().names_with_a_meaning or name in kind.names:
+        return kind.shown_as
+    return next((each.shown_as for each in _served().kinds.values() if name in each.names), "text")
 
 
 def drafting_kinds(name: str) -> list[StepKind]:

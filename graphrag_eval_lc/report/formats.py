@@ -97,7 +97,7 @@ def without_middle(shown: object) -> str:
     """Return a text with hidden characters made visible; if it exceeds 20,000 characters, its middle is cut out."""
     text = str(shown)
     if len(text) <= _LONGEST:
-        return text if text.isprintable() else visible(text)
+        return visible(text)
     left_out = f"\n… {len(text) - _LONGEST:,} characters left out; the whole is in results.jsonl …\n"
     return visible(text[:_HEAD]) + left_out + visible(text[-_TAIL:])
 
@@ -127,10 +127,10 @@ def args_text(args: Any) -> str:
         }
         limit: 3
     """
-    if not isinstance(args, (dict, Mapping)):  # checking for dict first is faster
+    if not isinstance(args, Mapping):
         return "" if args is None else shown_value(args)
-    texts = [(name, value if isinstance(value, str) else json_text(value)) for name, value in args.items()]
-    lines = [f"{name}:{chr(10) if chr(10) in text.strip() else ' '}{text}" for name, text in texts]
+    texts = {name: value if isinstance(value, str) else json_text(value) for name, value in args.items()}
+    lines = (f"{name}:{chr(10) if chr(10) in text.strip() else ' '}{text}" for name, text in texts.items())
     return without_middle("\n".join(lines))
 
 
@@ -144,11 +144,10 @@ def call_texts(args: Any) -> dict[str, str]:
         >>> call_texts({"query": "ASK {}", "limit": 3}), call_texts({"limit": 3})
         ({'query': 'ASK {}', 'args': 'limit: 3'}, {'args': 'limit: 3'})
     """
-    for name in _QUERY_NAMES if isinstance(args, (dict, Mapping)) else ():
-        if isinstance(query := args.get(name), str):
-            texts = {"query": without_middle(query)}
-            if rest := {key: value for key, value in args.items() if key != name}:
-                texts["args"] = args_text(rest)
-            return texts
+    if isinstance(args, Mapping):
+        name = next((each for each in _QUERY_NAMES if isinstance(args.get(each), str)), None)
+        if name is not None:
+            query, rest = without_middle(args[name]), {key: value for key, value in args.items() if key != name}
+            return {"query": query, "args": args_text(rest)} if rest else {"query": query}
     text = args_text(args)
     return {"args": text} if text else {}

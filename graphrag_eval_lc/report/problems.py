@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from graphrag_eval_lc.aggregation.sample_values import counts_of
 from graphrag_eval_lc.config import EvaluationConfig
@@ -31,21 +31,8 @@ _ROWS, _ANSWER = STAGES.index("rows right"), STAGES.index("answer right")
 # Query results in JSON whose first row has a value; any other output has to be parsed.
 _FIRST_VALUE: Final = re.compile(r'"bindings"\s*:\s*\[\s*\{\s*"')
 
-
-class Outcome(NamedTuple):
-    """What a sample is in the funnel and in the matrix.
-
-    ``stages`` says whether it passes each stage, None if it has no reference for the stage; ``stages`` itself is None
-    if it has no reference query.
-    """
-
-    key: str
-    is_judged: bool
-    steps_right: bool | None
-    answer_right: bool | None
-    has_reference_answer: bool
-    has_undecided: bool  # reference steps
-    stages: Sequence[bool | None] | None
+# Whether a question passes each stage; None if it has no reference for the stage.
+Outcomes = Sequence[bool | None]
 
 
 @dataclass(slots=True)
@@ -72,29 +59,30 @@ class Funnel:
         self._matrix: dict[str, list[str]] = {f"{steps}_{answer}": [] for steps in words for answer in words}
         self._left_out = 0  # of the matrix
 
-    def add(self, outcome: Outcome) -> None:
-        """Add a sample by its ``outcome_of``."""
-        self._is_judged = self._is_judged or outcome.is_judged
-        if outcome.steps_right is not None and outcome.answer_right is not None:
-            words = ("right" if is_right else "wrong" for is_right in (outcome.steps_right, outcome.answer_right))
-            self._matrix["_".join(words)].append(outcome.key)
+    def add(self, sample: Sample, steps: SampleSteps) -> None:
+        """Add a sample with its steps."""
+        self._is_judged = self._is_judged or sample.is_judged
+        if sample.steps_right is not None and sample.answer_right is not None:
+            words = ("right" if is_right else "wrong" for is_right in (sample.steps_right, sample.answer_right))
+            self._matrix["_".join(words)].append(sample.key)
         else:
             self._left_out += 1
-        if outcome.stages is None:
+        outcomes = _outcomes(sample, steps)
+        if outcomes is None:
             self._outside += 1
             return
         self._inside += 1
         is_in = True
-        for at, (stage, has_passed) in enumerate(zip(self._stages, outcome.stages, strict=True)):
-            stage.is_known = stage.is_known or has_passed is not None
+        for at, (stage, outcome) in enumerate(zip(self._stages, outcomes, strict=True)):
+            stage.is_known = stage.is_known or outcome is not None
             if is_in:
                 stage.entered += 1
-                if has_passed is None:
+                if outcome is None:
                     stage.passed_over += 1
-                    stage.not_judged += at == _ANSWER and outcome.has_reference_answer
-                    stage.undecided += at == _ROWS and outcome.has_undecided
-                elif not has_passed:
-                    stage.fell_out.append(outcome.key)
+                    stage.not_judged += at == _ANSWER and sample.result.get("reference_answer") is not None
+                    stage.undecided += at == _ROWS and bool(counts_of(sample.result).get(UNDECIDED))
+                elif not outcome:
+                    stage.fell_out.append(sample.key)
                     is_in = False
 
     def record(self) -> dict[str, Any] | None:
@@ -131,20 +119,8 @@ class Funnel:
         return {**self._matrix, "left_out": self._left_out, "threshold_text": f"{right} {ANSWER_THRESHOLD:g}."}
 
 
-def outcome_of(sample: Sample, steps: SampleSteps) -> Outcome:
-    """Return what a sample with these steps is in the funnel and in the matrix."""
-    return Outcome(
-        sample.key,
-        sample.is_judged,
-        sample.steps_right,
-        sample.answer_right,
-        has_reference_answer=sample.result.get("reference_answer") is not None,
-        has_undecided=bool(counts_of(sample.result).get(UNDECIDED)),
-        stages=_stages_passed(sample, steps),
-    )
-
-
-def _stages_passed(sample: Sample, steps: SampleSteps) -> Sequence[bool | None] | None:
+def _outcomes(sample: Sample, steps: SampleSteps) -> Outcomes | None:
+    """Return which stages a sample passes; None if it has no reference query."""
     references = [each for each in steps.references if each.diagnosis]
     queries = [each for each in references if each.shown_as == "rows"]
     if not queries:
@@ -205,7 +181,6 @@ def _has_answer(reference: ReferenceStep, steps: SampleSteps | None = None, at: 
 
 _EXAMPLE, _KIND = 600, 100
 _STEP_ERRORS: Final = error_keys("steps")
-_ALL_STEP_ERRORS: Final = frozenset(_STEP_ERRORS)
 _ORDER: Final = ("question", "call", "undecided", "judge")
 _OF_CALLS: Final = {
     "comparison_error": "output that cannot be compared",
@@ -213,54 +188,11 @@ _OF_CALLS: Final = {
 }
 
 
-class Problem(NamedTuple):
-    """Where something is wrong, its kind, and the text of this example on one line."""
-
-    where: str
-    kind: str
-    example: str
-
-
-def problems_of(sample: Sample, steps: SampleSteps, keys_of_errors: Iterable[str]) -> Iterator[Problem]:
-    """Yield what is wrong in a sample with these steps; judges' errors are under ``keys_of_errors``."""
-    return (
-        Problem(where, kind, one_line(text, _EXAMPLE)) for where, kind, text in _found(sample, steps, keys_of_errors)
-    )
-
-
-def _found(sample: Sample, steps: SampleSteps, keys_of_errors: Iterable[str]) -> Iterator[tuple[str, str, Any]]:
-    result = sample.result
-    if sample.has_failed:
-        error = result.get("error") or "failed without a message"
-        yield "question", kind_of(error), error
-    for step in steps.actual:
-        name = step.get("name")
-        if step.get("status") == "error":
-            yield "call", f"{one_line(name, _KIND)}: {kind_of(step.get('error'))}", step.get("error")
-        else:
-            for key, kind in _OF_CALLS.items():
-                if step.get(key) is not None:
-                    yield "call", f"{one_line(name, _KIND)}: {kind}", step[key]
-                    break
-        for key in () if _ALL_STEP_ERRORS.isdisjoint(step) else _STEP_ERRORS:  # nearly no step has one
-            if isinstance(error := step.get(key), str):
-                yield "judge", f"{key.removesuffix('_error')}: {kind_of(error)}", error
-    for each in steps.references:
-        if each.is_scored and each.diagnosis.get("outcome") == "undecided":
-            kind = f"{one_line(each.step.get('name'), _KIND)}: not known whether it fits"
-            yield "undecided", kind, each.diagnosis.get("reason")
-    for key in keys_of_errors:
-        if isinstance(error := result.get(key), str):
-            yield "judge", f"{one_line(key.removesuffix('_error'), _KIND)}: {kind_of(error)}", error
-    for warning in result.get("capture_warnings") or ():
-        yield "warning", without_particulars(warning), warning
-
-
 class Problems:
     """Groups errors, undecided steps and warnings by kind.
 
     ``functions`` are the names of the functions that judged, ``reference_names`` those of the dataset's reference
-    steps, in addition to those in the samples. ``error_keys`` are the keys of results that hold errors of judges.
+    steps, in addition to those in the samples.
     """
 
     def __init__(
@@ -268,23 +200,53 @@ class Problems:
     ) -> None:
         custom = [evaluation.name for evaluation in config.custom_evaluations or ()]
         own = dict.fromkeys((*custom, *functions, *metrics_of_users))
-        self.error_keys = (*error_keys("questions"), *map(error_key, own))
+        self._error_keys = (*error_keys("questions"), *map(error_key, own))
         self._groups: dict[tuple[str, str], dict[str, Any]] = {}
         self._unknown_tools = UnknownTools(config, reference_names)
         self._calling: dict[str, list[str]] = {}  # by unknown tool
 
-    def add(self, sample: Sample, problems: Iterable[Problem]) -> None:
-        """Add a sample with its ``problems_of``."""
-        key, result = sample.key, sample.result
-        for where, kind, example in problems:
-            group = self._groups.setdefault((where, kind), {"count": 0, "example": example, "questions": []})
+    def add(self, sample: Sample, steps: SampleSteps) -> None:
+        """Add a sample with its steps."""
+        key = sample.key
+        for where, kind, example in self._found(sample, steps):
+            group = self._groups.setdefault(
+                (where, kind), {"count": 0, "example": one_line(example, _EXAMPLE), "questions": []}
+            )
             group["count"] += 1
             if group["questions"][-1:] != [key]:  # samples come one after the other
                 group["questions"].append(key)
-        self._unknown_tools.add(result.get("reference_steps") or (), result)
-        for tool in {str(step.get("name")) for step in result.get("actual_steps") or ()}:
+        self._unknown_tools.add(steps.groups, sample.result)
+        for tool in {str(step.get("name")) for step in steps.actual}:
             if not self._unknown_tools.knows(tool):
                 self._calling.setdefault(tool, []).append(key)
+
+    def _found(self, sample: Sample, steps: SampleSteps) -> Iterator[tuple[str, str, Any]]:
+        """Yield where something is wrong, its kind, and the text of this example."""
+        result = sample.result
+        if sample.has_failed:
+            error = result.get("error") or "failed without a message"
+            yield "question", kind_of(error), error
+        for step in steps.actual:
+            name = step.get("name")
+            if step.get("status") == "error":
+                yield "call", f"{one_line(name, _KIND)}: {kind_of(step.get('error'))}", step.get("error")
+            else:
+                for key, kind in _OF_CALLS.items():
+                    if step.get(key) is not None:
+                        yield "call", f"{one_line(name, _KIND)}: {kind}", step[key]
+                        break
+            for key in _STEP_ERRORS:
+                if isinstance(error := step.get(key), str):
+                    yield "judge", f"{key.removesuffix('_error')}: {kind_of(error)}", error
+        for each in steps.references:
+            if each.is_scored and each.diagnosis.get("outcome") == "undecided":
+                kind = f"{one_line(each.step.get('name'), _KIND)}: not known whether it fits"
+                yield "undecided", kind, each.diagnosis.get("reason")
+        for key in self._error_keys:
+            if isinstance(error := result.get(key), str):
+                yield "judge", f"{one_line(key.removesuffix('_error'), _KIND)}: {kind_of(error)}", error
+        for warning in result.get("capture_warnings") or ():
+            yield "warning", without_particulars(warning), warning
 
     def errors(self) -> list[dict[str, Any]]:
         """Return the section ``errors``: unknown tools, failed questions, calls, undecided steps, judges."""

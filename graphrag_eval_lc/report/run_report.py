@@ -26,9 +26,9 @@ from graphrag_eval_lc.registry.exporters import CSV, REPORT, exporter
 from graphrag_eval_lc.registry.metrics import AGENT_COST, JUDGES_COST, TOTAL_TOKENS
 from graphrag_eval_lc.report.page import render_report
 from graphrag_eval_lc.report.problems import Funnel, Problems
-from graphrag_eval_lc.report.questions import DetailChunks, IndexRows
+from graphrag_eval_lc.report.questions import DetailChunks, IndexRows, MeasuredKeys, detail_of
 from graphrag_eval_lc.report.reported_run import ReportedRun, gate_lines, reported_run
-from graphrag_eval_lc.report.sample_facts import FactsReader
+from graphrag_eval_lc.report.steps import SampleSteps, step_views
 from graphrag_eval_lc.run_store.stored_runs import part_of
 from graphrag_eval_lc.texts import counted, listed, one_line, plural
 from graphrag_eval_lc.view import RunView
@@ -152,18 +152,17 @@ def report_data(run: ReportedRun) -> dict[str, Any]:
     config, metrics = run.config, run.metrics()
     names = part_of(run.record, "dataset").get("step_names")  # of the whole dataset; the results may have only some
     seen = RunSummary(config, metrics, most_failures=0)
+    funnel, views = Funnel(), step_views(config)
     functions = part_of(run.record, "judges").get("functions") or ()
     problems = Problems(config, functions, map(str, names) if isinstance(names, list) else ())
-    funnel, index, chunks = Funnel(), IndexRows(), DetailChunks()
-
-    reader = FactsReader(config, metrics, problems.error_keys)
-    with _collecting_little():
+    index, chunks, measured = IndexRows(), DetailChunks(), MeasuredKeys(config, metrics)
+    with _collecting_new_objects_only():
         for sample in seen_samples(run.results, metrics):
             verdict, failure = seen.add(sample)
-            facts = reader.facts(sample)
-            problems.add(sample, facts.problems)
-            funnel.add(facts.outcome)
-            index.add(sample, chunks.add_item(facts.detail), verdict, failure)
+            steps = SampleSteps(sample.result, config, views)
+            problems.add(sample, steps)
+            funnel.add(sample, steps)
+            index.add(sample, steps, chunks.add(sample.key, detail_of(sample, steps, measured)), verdict, failure)
     view = seen.view(gate_lines(run.checked_gates()), run.earlier(), run.record.get("judges"))
     errors, changes = problems.errors(), view.headline.changes
     turned = {} if changes is None else {"broken": changes.broken, "fixed": changes.fixed}
@@ -193,20 +192,15 @@ def report_data(run: ReportedRun) -> dict[str, Any]:
     }
 
 
-_FEWEST_OBJECTS: Final = 100_000  # new ones, before the garbage collector looks for cycles
-
-
 @contextmanager
-def _collecting_little() -> Iterator[None]:
-    """Keep the garbage collector from scanning what was there before, and results, which have no cycles, too often."""
-    is_ours, before = gc.get_freeze_count() == 0, gc.get_threshold()
+def _collecting_new_objects_only() -> Iterator[None]:
+    """Keep the garbage collector from scanning existing objects: results are so many objects that it runs often."""
+    is_ours = gc.get_freeze_count() == 0
     if is_ours:
         gc.freeze()
-    gc.set_threshold(_FEWEST_OBJECTS, *before[1:])
     try:
         yield
     finally:
-        gc.set_threshold(*before)
         if is_ours:
             gc.unfreeze()
 

@@ -16,7 +16,7 @@ def first_time(result: Mapping[str, Any]) -> float:
     """Return when the first call of a tool or a model of a question began, in seconds since 1970; 0 if unknown."""
     texts = [step.get("execution_timestamp") for step in _mappings_in(result.get("actual_steps"))]
     texts += [call.get("started_at") for call in _mappings_in(result.get("llm_calls"))]
-    return min([time for text in texts if (time := _timestamp(str(text))) is not None], default=0.0)
+    return min((time for text in texts if (time := _timestamp(str(text))) is not None), default=0.0)
 
 
 @lru_cache(256)  # the calls of a question are looked at twice
@@ -67,9 +67,9 @@ def _found(step: Mapping[str, Any]) -> dict[str, Any]:
         found["output"] = shown_value(output)
     if error is not None:
         found["error"] = without_middle(error)
-    if step.keys() <= _CAPTURED:
-        return found
     more = step.keys() - _CAPTURED
+    if not more:
+        return found
     attempts = step.get("attempts")
     values = [
         {"name": shown_name(key), "value": step[key]}
@@ -118,8 +118,7 @@ def transcript(result: Mapping[str, Any], first: float = 0.0) -> dict[str, Any] 
     models: dict[str, dict[str, Any]] = {}
     for call in kept:
         row = _head(call, first)
-        if (model := models.get(row["model"])) is None:
-            model = models[row["model"]] = {"model": row["model"], "calls": 0, "failed": 0}
+        model = models.setdefault(row["model"], {"model": row["model"], "calls": 0, "failed": 0})
         model["calls"] += 1
         model["failed"] += "error" in call
         for key in _SUMS:
@@ -167,33 +166,25 @@ def _ranges(places: Iterable[int]) -> list[list[int]]:
     return ranges
 
 
-_MEASURED: Final = (
-    ("tokens", TOTAL_TOKENS),
-    ("seconds", ELAPSED_SEC),
-    ("usd", COST),
-    ("first_token", "first_token_sec"),
-)
-_NAMED: Final = (("agent", "agent"), ("step", "parent_id"), ("finish", "finish_reason"))
-
-
 def _head(call: Mapping[str, Any], first: float) -> dict[str, Any]:
     begun, path, node = _timestamp(str(call.get("started_at"))), call.get("node_path"), call.get("node")
     if isinstance(path, list) and path:
         node = " › ".join(map(str, path))
-    head: dict[str, Any] = {"model": shown_name(call.get("model") or "unknown model")}
-    if begun is not None:
-        head["start"] = round(begun - first, 6)
-    for name, key in _MEASURED:
-        if (value := call.get(key)) is not None and (measured := number(value)) is not None:
-            head[name] = measured
-    if node is not None:
-        head["node"] = shown_name(node)
-    for name, key in _NAMED:
+    head: dict[str, Any] = {
+        "model": shown_name(call.get("model") or "unknown model"),
+        "start": None if begun is None else round(begun - first, 6),
+        "tokens": number(call.get(TOTAL_TOKENS)),
+        "seconds": number(call.get(ELAPSED_SEC)),
+        "usd": number(call.get(COST)),
+        "first_token": number(call.get("first_token_sec")),
+        "node": None if node is None else shown_name(node),
+    }
+    for name, key in (("agent", "agent"), ("step", "parent_id"), ("finish", "finish_reason")):
         if (value := call.get(key)) is not None:
             head[name] = shown_name(value)
     if (error := call.get("error")) is not None:
         head["error"] = without_middle(error)
-    return head
+    return known_only(head)
 
 
 def _tool_name(definition: Any) -> str:
@@ -263,5 +254,4 @@ def _content(content: Any) -> str:
 
 
 def _mappings_in(value: Any) -> list[Mapping[str, Any]]:
-    # Checking for dict first is faster.
-    return [each for each in value if isinstance(each, (dict, Mapping))] if isinstance(value, list) else []
+    return [each for each in value if isinstance(each, Mapping)] if isinstance(value, list) else []

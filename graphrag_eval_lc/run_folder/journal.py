@@ -359,15 +359,9 @@ def wrong_steps(result: Mapping[str, Any]) -> str | None:
 
 def _is_nested(value: object, depth: int, is_right: Callable[[Mapping[str, Any]], bool]) -> bool:
     """Return whether a value is a list of right mappings, nested ``depth`` deep."""
-    if not isinstance(value, (list, tuple)):
-        return False
-    for each in value:
-        if depth > 1:
-            if not _is_nested(each, depth - 1, is_right):
-                return False
-        elif not isinstance(each, (dict, Mapping)) or not is_right(each):  # checking for dict first is faster
-            return False
-    return True
+    if depth == 0:
+        return isinstance(value, dict | Mapping) and is_right(value)  # checking for dict first is faster
+    return isinstance(value, list | tuple) and all(_is_nested(each, depth - 1, is_right) for each in value)
 
 
 def _no_result(

@@ -60,9 +60,9 @@ def named_step(
         step = actual_steps[at]
         return at not in taken, fits(reference, step), step.get("status") == "success", at
 
-    wanted, ids = str(name), [step.get("id") for step in actual_steps]
-    named = [at for at, identifier in enumerate(ids) if str(at if identifier is None else identifier) == wanted]
-    return max(named, key=rank, default=None) if len(named) > 1 else named[0] if named else None
+    ids = ((at, step.get("id")) for at, step in enumerate(actual_steps))
+    named = [at for at, identifier in ids if str(at if identifier is None else identifier) == str(name)]
+    return max(named, key=rank, default=None)
 
 
 _FIRST_OF_QUESTIONS = ("question_id", "repeat", "template_id", "status")

@@ -314,8 +314,7 @@ class RunSummary:
         is_measured = sample.has_failed or verdict.metric == self.config.repeats.metric
         self._outcomes[sample.question_id].append(verdict.state == "right" if is_measured else None)
         _note_right(self._right, sample, verdict)
-        for key, count in counts_of(result).items():
-            self._uncertain[key] += count
+        self._uncertain.update(dict(counts_of(result)))
         template = self._templates[str(result.get("template_id"))]
         template.samples += 1
         template.errors += sample.has_failed

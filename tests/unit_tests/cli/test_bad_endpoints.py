@@ -24,7 +24,7 @@ ANSWERS: dict[str, tuple[int, str, dict[str, str]]] = {
     "html": (200, HTML, {"Content-Type": "text/html"}),
     "redirect": (302, "", {"Location": "http://elsewhere.invalid/sparql"}),
     "refused": (401, "who are you", {}),
-    "drip": (200, " " * 18 + "{}", {}),
+    "drip": (200, " " * 60 + "{}", {}),
 }
 COMPLAINTS = {
     "error": "status 500: out of memory",

@@ -162,6 +162,7 @@ def test_gate_that_needs_a_baseline_is_refused_for_one_run(gate: Any, problem: s
 ABSOLUTE: list[tuple[Results, Any, str, float | None, str]] = [
     (B, "steps_score=0.5", "passed", 2 / 3, "steps_score 0.667 ≥ 0.5"),
     (B, "steps_score=0.8", "failed", 2 / 3, "steps_score 0.667 < 0.8"),
+    (run_of(0.9, 0.9, 0.9), "steps_score=0.9", "passed", 0.9, "steps_score 0.900 ≥ 0.9"),
     # The mean of these is 0.6999999999999998.
     (run_of(0.7, 0.7, 0.7), "steps_score=0.7", "passed", 0.7, "steps_score 0.7 ≥ 0.7"),
     (run_of(0.8999), "steps_score=0.9", "failed", 0.8999, "steps_score 0.8999 < 0.9"),

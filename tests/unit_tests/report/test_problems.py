@@ -2,14 +2,14 @@ import pytest
 from support.report_samples import sample, step
 
 from graphrag_eval_lc.config import EvaluationConfig
-from graphrag_eval_lc.report.problems import Problems, problems_of
+from graphrag_eval_lc.report.problems import Problems
 from graphrag_eval_lc.report.steps import SampleSteps
 from graphrag_eval_lc.view.failures import kind_of
 from graphrag_eval_lc.view.samples import Sample
 
 
 def add(problems: Problems, found: Sample) -> None:
-    problems.add(found, problems_of(found, SampleSteps(found.result, EvaluationConfig()), problems.error_keys))
+    problems.add(found, SampleSteps(found.result, EvaluationConfig()))
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from support.report_samples import sample, step, table
 from graphrag_eval_lc import run_evaluation
 from graphrag_eval_lc.aggregation.sample_values import Metrics
 from graphrag_eval_lc.config import load_config
-from graphrag_eval_lc.report.problems import Funnel, outcome_of
+from graphrag_eval_lc.report.problems import Funnel
 from graphrag_eval_lc.report.steps import SampleSteps, step_groups
 from graphrag_eval_lc.view.samples import Sample, seen_samples
 
@@ -19,8 +19,7 @@ FOUND = {**SEARCH, "output": RESULTS}
 def funnel_of(*samples: Sample, config: Any = None) -> Funnel:
     funnel = Funnel()
     for at, each in enumerate(samples):
-        steps = SampleSteps(each.result, load_config(config))
-        funnel.add(outcome_of(replace(each, key=str(at)), steps))
+        funnel.add(replace(each, key=str(at)), SampleSteps(each.result, load_config(config)))
     return funnel
 
 

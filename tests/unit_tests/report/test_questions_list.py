@@ -3,8 +3,9 @@ from typing import Any
 
 from support.report_samples import sample, step, table
 
-from graphrag_eval_lc.config import RepeatsConfig
+from graphrag_eval_lc.config import RepeatsConfig, load_config
 from graphrag_eval_lc.report.questions import IndexRows
+from graphrag_eval_lc.report.steps import SampleSteps
 from graphrag_eval_lc.view.failures import Failures
 from graphrag_eval_lc.view.samples import Verdict, verdict_of
 
@@ -12,7 +13,8 @@ from graphrag_eval_lc.view.samples import Verdict, verdict_of
 def row_of(sample: Any) -> Any:
     index = IndexRows()
     verdict = verdict_of(sample, RepeatsConfig())
-    index.add(sample, 3, verdict, Failures(1).add(sample, verdict))
+    steps = SampleSteps(sample.result, load_config(None))
+    index.add(sample, steps, 3, verdict, Failures(1).add(sample, verdict))
     return json.loads("".join(index))[0]
 
 
@@ -53,6 +55,7 @@ def test_long_questions_are_cut_and_markup_in_them_stays() -> None:
 def test_tools_are_named_once_by_their_index() -> None:
     index = IndexRows()
     for names in ("ab", "bc"):
-        index.add(sample(*(step(name, "x") for name in names)), 0, Verdict("right"), None)
+        found = sample(*(step(name, "x") for name in names))
+        index.add(found, SampleSteps(found.result, load_config(None)), 0, Verdict("right"), None)
     assert list(index.tools) == ["a", "b", "c"]
     assert [row["tools"] for row in json.loads("".join(index))] == [[0, 1], [1, 2]]

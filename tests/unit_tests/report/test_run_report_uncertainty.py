@@ -10,7 +10,7 @@ from support.uncertain_steps import results_of, results_of_tool
 from graphrag_eval_lc import BenchmarkRun, compute_aggregates, write_report
 from graphrag_eval_lc.aggregation.sample_values import Metrics
 from graphrag_eval_lc.config import load_config
-from graphrag_eval_lc.report.problems import Funnel, outcome_of
+from graphrag_eval_lc.report.problems import Funnel
 from graphrag_eval_lc.report.reported_run import reported_run
 from graphrag_eval_lc.report.run_report import report_data
 from graphrag_eval_lc.report.steps import SampleSteps, extra_steps, step_groups
@@ -88,7 +88,7 @@ def test_page_shows_the_bound(tmp_path: Any) -> None:
 def funnel_of(*results: dict[str, Any]) -> Funnel:
     funnel = Funnel()
     for found in seen_samples(results, Metrics(load_config(None))):
-        funnel.add(outcome_of(found, SampleSteps(found.result, load_config(None))))
+        funnel.add(found, SampleSteps(found.result, load_config(None)))
     return funnel
 
 

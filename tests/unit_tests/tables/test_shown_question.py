@@ -73,7 +73,7 @@ def test_question_that_is_not_there_is_refused(results: Results) -> None:
 
 
 def hostile(number_of_steps: int) -> ShownQuestion:
-    text = ATTACK * 1_000
+    text = ATTACK * 10_000
     step = {"name": text, "args": {text: text}, "id": "c", "status": text, "output": text}
     diagnosis = {"score": 0.0, "reason": text}
     return ShownQuestion(

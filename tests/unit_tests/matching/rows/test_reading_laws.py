@@ -14,7 +14,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from pyoxigraph import BlankNode, Literal, NamedNode, Quad, QueryResultsFormat, Store
-from support.laws import tried
 
 from graphrag_eval_lc.config.sections import OutputFormat
 from graphrag_eval_lc.matching import CutOutput, UnreadableOutput
@@ -129,7 +128,6 @@ ROWS = st.lists(
 
 
 @pytest.mark.parametrize("form", FORMS)
-@tried(0.4)  # in each of many forms
 @given(rows=ROWS, at=st.integers(0, 4))
 def test_each_form_holds_its_rows_and_no_others(form: str, rows: list[Row], at: int) -> None:
     expected, text = sparql(rows), FORMS[form](rows)
