@@ -130,6 +130,9 @@ class _Interpretation:
                     self._take_in([self._read(each, is_input=True) for each in lists], record)
             if record.is_node and record.input_messages:
                 self._graphs_read.add(record.scope)
+        elif record.input_messages:  # what a chain or a node's code hands over to a nested graph
+            self._is_state = False
+            self._take_in([self._history.read(each, is_handed_over=True) for each in record.input_messages], record)
         if record.model is not None:
             self._models.append((record.model, record.outer))
             self._begins[record] = self._event

@@ -145,9 +145,11 @@ class Record:
         self.is_retriever = parent.is_retriever
 
     def note_graph(self, step: str | None = None) -> None:
-        """Note that this is a graph; ``step`` is the tag of its first node, or None if it is resumed."""
+        """Note that this is a graph; ``step`` is the tag of its first node, None if it is resumed or from the cache."""
         self.is_graph = True
         self.continues_thread = step not in _FIRST_STEPS or not self.has_input
+        if self.input is not None and self.has_input:  # it may hold messages that no callback reported
+            self.input_messages = self.tree.read(self.input)
 
     def chain_started(self, inputs: Any, metadata: Mapping[str, Any], *, has_type: bool) -> None:
         """Record the input of a chain; ``has_type`` is whether it reports a type of run, which no graph does."""
@@ -174,7 +176,9 @@ class Record:
             if self.is_graph and self.scope is not None and self.scope.parent is None and not self.scope.is_graph:
                 tree.is_paused = self.is_interrupted
             if lists := tree.read(outputs, inputs=self.input):  # with answers from langgraph's cache, if it has any
-                self.output_messages, self.is_graph, self.scope = lists, True, self
+                if not self.is_graph:
+                    self.note_graph()
+                self.output_messages, self.scope = lists, self
                 tree.ended(self)
         else:  # a function that is not a node, such as a @task, may answer calls
             given = outputs if isinstance(outputs, (list, tuple)) else (outputs,)

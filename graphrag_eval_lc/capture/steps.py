@@ -117,14 +117,17 @@ class History:
             last = self.known(messages[-1])
             last.form, last.is_read, last.is_old = messages[-1], True, True
 
-    def read(self, messages: MessageList, *, is_input: bool = False, is_state: bool = False) -> MessageList:
+    def read(
+        self, messages: MessageList, *, is_input: bool = False, is_state: bool = False, is_handed_over: bool = False
+    ) -> MessageList:
         """Return the new messages of models and tools in a list, and remember all of its messages.
 
         A list in a node's input that has no known message is older than the run, or belongs to another conversation.
-        In a state (``is_state``) the messages from before a pause are old.
+        So does one that is handed over to a nested graph, up to the run's question. In both, and in other states
+        (``is_state``), the messages from before a pause are old.
         """
         items, before = messages
-        if is_state and (own := self._end_before_pause(items)):
+        if (is_state or is_handed_over) and (own := self._end_before_pause(items)):
             self._add_old(items[:own])
             before, items = items[own - 1], items[own:]
         elif is_input and not self.has_own:
@@ -143,7 +146,8 @@ class History:
         if before is None:
             while first < len(items) and not (known[first].is_read or known[first].is_reported):
                 first += 1
-            first = first if is_input else self.count_old(items[:first]) if first else 0
+            if first and not is_input:
+                first = self.count_old(items[:first], needs_question=is_handed_over)
         for place, each in enumerate(known):
             each.form, each.is_read, each.is_old = items[place], True, place < first
         self.has_own = self.has_own or first < len(items)
@@ -151,11 +155,11 @@ class History:
         new = [message for message in found if isinstance(message, (AIMessage, ToolMessage))]
         return MessageList(new, items[first - 1] if first else before)
 
-    def count_old(self, items: Sequence[Any]) -> int:
+    def count_old(self, items: Sequence[Any], *, needs_question: bool = False) -> int:
         """Return how many of some unknown messages are older than the run.
 
-        They end with a copy of the run's input, with the end of an earlier run, or with a user's message that contains
-        the question.
+        They end with a copy of the run's input, with a user's message that contains the question or, unless the
+        question is needed, with the end of an earlier run.
         """
         if (end := self._end_of_copy(items)) is not None:
             return end
@@ -165,7 +169,7 @@ class History:
         for asking in asked if self._question else ():
             if re.search(rf"(?<!\w){re.escape(self._question or '')}(?!\w)", asking[1]):
                 return end_of(list(map(role_and_content, items)), asking.__eq__) or start  # its last repetition
-        return start
+        return len(items) if needs_question else start
 
     def _end_before_pause(self, messages: Sequence[Any]) -> int | None:
         """Return the index after the last message that was known when the run paused; None if there is none."""

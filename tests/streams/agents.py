@@ -349,3 +349,21 @@ def test_a_tool_node_with_a_history_that_holds_the_same_id() -> None:
     old = ToolMessage("found old", tool_call_id="call_a", name="search")
     history = [HumanMessage("before"), search_for("a"), old, AIMessage("then"), HumanMessage("hi")]
     ask(builder.compile(), {"messages": history})
+
+
+# --- agents elsewhere ---
+
+
+@pytest.mark.parametrize("shape", ["chain", "node"])
+def test_an_agent_elsewhere_in_front_of_a_graph(shape: str) -> None:
+    def ask_elsewhere(given: Any) -> Any:
+        found = ToolMessage("found a", tool_call_id="call_a", name="search", id="t1")
+        asked, answered = search_for("a").model_dump(), ai("from afar", id="lc_run--2").model_dump()
+        return {"messages": [*given["messages"], {**asked, "id": "lc_run--1"}, found.model_dump(), answered]}
+
+    model = Model(script=[ai("done")])
+    graph = StateGraph(MessagesState).add_node("model", lambda state: {"messages": [model.invoke(state["messages"])]})
+    agent: Any = RunnableLambda(ask_elsewhere) | graph.add_edge(START, "model").compile()
+    if shape == "node":
+        agent = StateGraph(MessagesState).add_node("both", agent).add_edge(START, "both").compile()
+    ask(agent)
