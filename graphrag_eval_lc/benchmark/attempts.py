@@ -241,7 +241,11 @@ class AgentCall:
             raise
         if task.done():
             return task.result()
-        await self._give_up(task)
+        task.cancel()
+        await asyncio.wait({task}, timeout=_CANCELLING_SEC)
+        if not task.done():
+            self._given_up.add(task)
+            task.add_done_callback(self._given_up.discard)
         if abandoned.done():
             return None, RunInterruptedError("the run was stopped before the agent answered")
         return None, QuestionTimeoutError(f"no answer within {self.timeout:g} s, the run's timeout")
@@ -255,14 +259,6 @@ class AgentCall:
             return await runnable.ainvoke(given, config), None
         except BaseException as problem:
             return None, problem
-
-    async def _give_up(self, task: "asyncio.Task[Any]") -> None:
-        """Cancel an attempt, and wait up to two seconds for its end."""
-        task.cancel()
-        await asyncio.wait({task}, timeout=_CANCELLING_SEC)
-        if not task.done():
-            self._given_up.add(task)
-            task.add_done_callback(self._given_up.discard)
 
     async def _state_left(self, config: RunnableConfig, error: BaseException) -> Any:
         """Return the state that a failed graph left in the attempt's thread; None if there is none.

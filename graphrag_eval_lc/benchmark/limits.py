@@ -173,7 +173,9 @@ class ConcurrencyLimit:
             if stop.reason is not None:
                 return None
             if self.in_flight >= self.limit:
-                await self._wait_for_slot()
+                slot = asyncio.get_running_loop().create_future()
+                self._waiting.append(slot)
+                await slot
                 continue
             seconds = self._starts_from - self._clock()
             if seconds <= 0:
@@ -228,11 +230,6 @@ class ConcurrencyLimit:
         self._good_in_a_row = 0
         self._on_change(limit, reason)
         self._wake()
-
-    async def _wait_for_slot(self) -> None:
-        slot = asyncio.get_running_loop().create_future()
-        self._waiting.append(slot)
-        await slot
 
     def _wake(self) -> None:
         while self._waiting:

@@ -99,14 +99,15 @@ async def arun_benchmark(agent: Any, dataset: DatasetSource, **options: Any) -> 
     caller's event loop; ``run_benchmark`` survives that.
     """
     try:
-        return await _arun(agent, dataset, CheckedOptions(**options), StopSignal())
+        checked = CheckedOptions(**options)
+        use_daemon_threads(asyncio.get_running_loop())
+        close_connections_of_resting_loops()
+        return await _arun(agent, dataset, checked, StopSignal())
     finally:
         await aclose_idle_connections()  # the loop may be closed next, and the model asked in another
 
 
 async def _arun(agent: Any, dataset: DatasetSource, options: CheckedOptions, stop: StopSignal) -> BenchmarkRun:
-    use_daemon_threads(asyncio.get_running_loop())
-    close_connections_of_resting_loops()
     # Relative paths mean what they mean now: an agent's module may change the current folder.
     folder, log_file = (path and absolute_path(path) for path in (options.output_dir, options.log_file))
     read, loaded, doubts = await _aset_up(agent, dataset, options)

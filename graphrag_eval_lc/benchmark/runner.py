@@ -88,7 +88,7 @@ class Runner:
             given = (options.input_fn, options.answer_fn, options.agent_config, options.capture, options.timeout)
             self._call = AgentCall(agent, *given, costs)
             await self._ask_and_score()
-        left_out, pipeline = len(self._left_out), self._pipeline
+        left_out, pipeline = len(self._plan.to_ask) - self._begun, self._pipeline
         self._plan = RunPlan((), ())  # the end takes the most memory
         aggregates = await asyncio.get_running_loop().run_in_executor(None, pipeline.finish)
         stopped = None
@@ -171,7 +171,8 @@ class Runner:
             try:
                 await self._ask_all()
                 await rescoring
-                await self._score_earlier(self._left_out)  # earlier failed answers that were not retried
+                # Of the samples that the stopped run did not start: failed answers that were not retried.
+                await self._score_earlier(self._plan.to_ask[self._begun :])
             finally:
                 rescoring.cancel()
                 await self._pipeline.aclose()
@@ -186,11 +187,6 @@ class Runner:
                 await asyncio.sleep(0)
 
     # --- asking ---
-
-    @property
-    def _left_out(self) -> Sequence[Sample]:
-        """The samples that the stopped run did not start."""
-        return self._plan.to_ask[self._begun :]
 
     async def _ask_all(self) -> None:
         """Run all open samples concurrently, until the run is stopped."""

@@ -53,7 +53,12 @@ class Selection:
         given = list(templates)
         pairs = list(questions_of(given))
         ids = [str(question["id"]) for _, question in pairs]
-        _refuse_repeated(ids)
+        seen: set[str] = set()
+        for identifier in ids:
+            if identifier in seen:
+                hint = "Give each question another id."
+                raise DatasetError("two questions have this id", question_id=identifier, hint=hint)
+            seen.add(identifier)
         self.refuse_unknown([str(template["template_id"]) for template in given], ids)
         names = self.by_id()
         selected = [pair for pair in pairs if names(pair[0]["template_id"], pair[1]["id"])]
@@ -132,12 +137,3 @@ def _ids(name: str, given: Any) -> tuple[str, ...]:
     if not isinstance(given, Collection):
         raise OptionError(f"{name} cannot be {given!r:.80}", key=name, hint="Give a list of ids.")
     return tuple(dict.fromkeys(map(str, given)))
-
-
-def _refuse_repeated(ids: Iterable[str]) -> None:
-    seen: set[str] = set()
-    for identifier in ids:
-        if identifier in seen:
-            hint = "Give each question another id."
-            raise DatasetError("two questions have this id", question_id=identifier, hint=hint)
-        seen.add(identifier)

@@ -56,10 +56,20 @@ def open_descriptor(path: Path, flags: int, *, is_private: bool = True) -> int:
     except ValueError as problem:
         raise no_path(path) from problem
     try:
-        if descriptor in _STANDARD:
-            descriptor = _beyond_standard(descriptor)
+        if descriptor in _STANDARD and sys.platform != "win32":
+            # If an agent closed its standard output, its prints would go into the file.
+            standard, descriptor = descriptor, fcntl.fcntl(descriptor, fcntl.F_DUPFD_CLOEXEC, max(_STANDARD) + 1)
+            os.close(standard)
         opened = os.fstat(descriptor)
-        _check_opened(path, opened, is_written=bool(flags & (os.O_WRONLY | os.O_RDWR)))
+        _refuse_kind(path, opened.st_mode)
+        if not _LEAVES_LINKS:
+            refuse_odd(path)  # it may have been replaced since the first check
+        if flags & (os.O_WRONLY | os.O_RDWR) and opened.st_nlink > 1:
+            raise RunFolderError(
+                f"this file has {opened.st_nlink} names (hard links), and what is written would be in all of them",
+                path=path,
+                hint="Copy it, and move the copy to its place.",
+            )
         is_open = is_private and flags & os.O_CREAT and stat.S_IMODE(opened.st_mode) != _PRIVATE_FILE
         if is_open and sys.platform != "win32":
             with contextlib.suppress(OSError):  # the mode of another user's file cannot be changed
@@ -101,36 +111,34 @@ def make_folder(path: Path, *, is_private: bool = True) -> None:
     """
     try:
         try:
-            _make_folder(path, is_private=is_private)
-        except FileNotFoundError:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            _make_folder(path, is_private=is_private)
+            path.mkdir(_PRIVATE_FOLDER if is_private else 0o777, parents=True)
+        except FileExistsError:
+            if not path.is_dir():
+                raise
+        else:
+            if is_private:
+                path.chmod(_PRIVATE_FOLDER)  # an unusual umask may remove the owner's rights
     except OSError as problem:
         raise cannot_make(path, problem) from problem
     except ValueError as problem:
         raise no_path(path) from problem
 
 
-def _make_folder(path: Path, *, is_private: bool) -> None:
-    try:
-        path.mkdir(_PRIVATE_FOLDER if is_private else 0o777)
-    except FileExistsError:
-        if not path.is_dir():
-            raise
-    else:
-        if is_private:
-            path.chmod(_PRIVATE_FOLDER)  # an unusual umask may remove the owner's rights
+def refuse_odd(*paths: Path) -> None:
+    """Raise if one of the paths is a link, or neither a file nor a folder."""
+    for path in paths:
+        with contextlib.suppress(OSError, ValueError):  # it is missing, or the next step says what is wrong
+            _refuse_kind(path, path.lstat().st_mode)
 
 
-def refuse_odd(path: Path) -> None:
-    """Raise if a path is a link, or neither a file nor a folder."""
-    try:
-        mode = path.lstat().st_mode
-    except (OSError, ValueError):  # it is missing, or the next step says what is wrong
-        return
+def _refuse_kind(path: Path, mode: int) -> None:
     for is_kind, name in _KINDS:
         if is_kind(mode):
-            raise _odd(path, name)
+            raise RunFolderError(
+                f"this is {name}, and only regular files are used in a run's folder",
+                path=path,
+                hint="Remove it, or put the file itself there. The folder itself may be a link.",
+            )
 
 
 def special_file(path: str | os.PathLike[str]) -> str:
@@ -161,37 +169,3 @@ def is_private_beside(path: Path) -> bool:
 def _run_file_near(path: Path) -> Path | None:
     near = (folder / RUN_FILE for folder in (path.parent, path.parent.parent))
     return next((file for file in near if os.path.lexists(file)), None)
-
-
-def _odd(path: Path, kind: str) -> RunFolderError:
-    return RunFolderError(
-        f"this is {kind}, and only regular files are used in a run's folder",
-        path=path,
-        hint="Remove it, or put the file itself there. The folder itself may be a link.",
-    )
-
-
-def _check_opened(path: Path, opened: os.stat_result, *, is_written: bool) -> None:
-    """Raise if an opened file is a link or not a regular file, or has hard links and is to be written."""
-    if not stat.S_ISREG(opened.st_mode):
-        for is_kind, name in _KINDS:
-            if is_kind(opened.st_mode):
-                raise _odd(path, name)
-    if not _LEAVES_LINKS:
-        refuse_odd(path)  # it may have been replaced since the first check
-    if is_written and opened.st_nlink > 1:
-        raise RunFolderError(
-            f"this file has {opened.st_nlink} names (hard links), and what is written would be in all of them",
-            path=path,
-            hint="Copy it, and move the copy to its place.",
-        )
-
-
-def _beyond_standard(descriptor: int) -> int:
-    """Return a descriptor above 2: if an agent closed its standard output, its prints would go into the file."""
-    if sys.platform == "win32":
-        return descriptor
-    try:
-        return fcntl.fcntl(descriptor, fcntl.F_DUPFD_CLOEXEC, max(_STANDARD) + 1)
-    finally:
-        os.close(descriptor)

@@ -199,21 +199,15 @@ def quoted(text: str) -> str:
 
 def format_findings(records: TypeAdapter[Any], values: Any) -> Iterator[Finding]:
     """Yield all mistakes of the format, in the order of the records."""
-    if not isinstance(values, list):
-        yield from _findings_in(records, values, 0)
-        return
-    for index, value in enumerate(values):  # one at a time, as pydantic creates an object for each
-        yield from _findings_in(records, [value], index)
-
-
-def _findings_in(records: TypeAdapter[Any], values: Any, first: int) -> Iterator[Finding]:
-    """Yield the mistakes of some records; the first one has the index ``first``."""
-    try:
-        records.validate_python(values)
-    except ValidationError as problem:
-        for mistake in problem.errors(include_url=False, include_context=False):
-            index, *inside = mistake["loc"] or (None,)
-            yield _described(mistake, (index + first, *inside) if isinstance(index, int) else mistake["loc"])
+    # Records are checked one at a time, as pydantic creates an object for each.
+    parts: Iterable[Any] = ([value] for value in values) if isinstance(values, list) else (values,)
+    for first, part in enumerate(parts):
+        try:
+            records.validate_python(part)
+        except ValidationError as problem:
+            for mistake in problem.errors(include_url=False, include_context=False):
+                index, *inside = mistake["loc"] or (None,)
+                yield _described(mistake, (index + first, *inside) if isinstance(index, int) else mistake["loc"])
 
 
 def _described(mistake: Mapping[str, Any], location: Location) -> Finding:

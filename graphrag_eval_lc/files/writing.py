@@ -5,13 +5,16 @@ import errno
 import os
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import yaml
 
 from graphrag_eval_lc.errors import RunFolderError, cannot_write, no_path, removed
 from graphrag_eval_lc.files.opening import is_of_run, is_private_beside, open_descriptor, refuse_odd
 from graphrag_eval_lc.json_values import json_text
+
+UNFINISHED: Final = ".new"
+"""A file that is being replaced has this ending until it is whole."""
 
 _APPEND_FLAGS = os.O_RDWR | os.O_CREAT | os.O_APPEND
 
@@ -92,21 +95,15 @@ _CANNOT_SYNC = {errno.EINVAL, errno.ENOSYS, errno.ENOTSUP, errno.EOPNOTSUPP}
 _sync_data = getattr(os, "fdatasync", os.fsync)
 
 
-def unfinished(target: Path) -> Path:
-    """Return the temporary path, next to ``target``, for its new content."""
-    return target.with_name(f"{target.name}.new")
-
-
 def replace_file(target: Path, parts: Iterable[bytes], *, is_private: bool | None = None) -> None:
     """Replace a file atomically: write a temporary file, sync it, and rename it; on failure the old content stays.
 
     If ``is_private``, only its owner can read it (0600). If None, it is as private as the run.json of its run; outside
     of runs, the mode follows the umask.
     """
+    new_file = target.with_name(f"{target.name}{UNFINISHED}")
     if is_private is not None or is_of_run(target):
-        for path in (target, unfinished(target)):
-            refuse_odd(path)
-    new_file = unfinished(target)
+        refuse_odd(target, new_file)
     try:
         is_private_file = is_private_beside(target) if is_private is None else is_private
         new_file.unlink(missing_ok=True)  # left by a killed run; it may have another mode

@@ -21,7 +21,7 @@ from graphrag_eval_lc.report.page import render_report
 from graphrag_eval_lc.report.reported_run import reported_run
 from graphrag_eval_lc.report.run_report import report_data
 from graphrag_eval_lc.run_folder import RESULTS_FILE, iter_results
-from graphrag_eval_lc.run_folder.journal import collecting_file
+from graphrag_eval_lc.run_folder.journal import COLLECTING
 
 _HOST: Final = "127.0.0.1"
 _PAUSE_SEC: Final = 1.0  # the shortest time between two pages
@@ -40,7 +40,7 @@ class _GrowingRun:
         """Yield the results in the order in which they were scored; once the run has ended, in dataset order."""
         path = self.output_dir / RESULTS_FILE
         try:
-            with open_to_read(collecting_file(path)) as file:
+            with open_to_read(path.with_name(f"{path.name}{COLLECTING}")) as file:
                 for line in file:
                     if not line.endswith(b"\n"):  # it is still being written
                         return

@@ -19,11 +19,11 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from graphrag_eval_lc.errors import RunFolderError, cannot_make, cannot_read, cannot_write
 from graphrag_eval_lc.files.opening import RUN_FILE, absolute_path, make_folder, open_to_read, refuse_odd, special_file
 from graphrag_eval_lc.files.reading import TextFile, check_yaml_depth
-from graphrag_eval_lc.files.writing import json_line, replace_file, unfinished, yaml_pieces
+from graphrag_eval_lc.files.writing import UNFINISHED, json_line, replace_file, yaml_pieces
 from graphrag_eval_lc.json_values import json_text, parse_json
 from graphrag_eval_lc.judges.cache import JudgeCache
 from graphrag_eval_lc.registry.exporters import REPORT, exporter
-from graphrag_eval_lc.run_folder.journal import Journal, ResultsFile, collecting_file
+from graphrag_eval_lc.run_folder.journal import COLLECTING, Journal, ResultsFile
 from graphrag_eval_lc.texts import shortened
 
 _LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
@@ -45,6 +45,17 @@ CONFIRMATION = "confirmation"
 
 # run.json is removed last, so that there are never responses without it.
 _FILES = (RESPONSES_FILE, RESULTS_FILE, AGGREGATES_FILE, RUN_FILE)
+_REPORT_FILE = exporter(REPORT).file_name
+# All files that runs write: unfinished ones first.
+_ALL_FILES = (
+    f"{RESULTS_FILE}{COLLECTING}",
+    *(f"{name}{UNFINISHED}" for name in (_REPORT_FILE, *_FILES, JUDGE_CACHE_FILE)),
+    JUDGE_CACHE_FILE,
+    LOCK_FILE,
+    PUBLISHED_FILE,
+    _REPORT_FILE,
+    *_FILES,
+)
 
 _BY_UMASK = -1
 _UNSUPPORTED = {errno.ENOLCK, errno.ENOTSUP, errno.EOPNOTSUPP, errno.EINVAL}
@@ -102,8 +113,7 @@ class RunFolder:
                     pass
             except OSError as problem:
                 raise cannot_make(self.path, problem) from problem
-            for file in self._files():
-                refuse_odd(file)
+            refuse_odd(*(self.path / name for name in _ALL_FILES))
 
     @property
     def shown(self) -> Path:
@@ -146,14 +156,13 @@ class RunFolder:
 
     def clear(self) -> None:
         """Remove the files of an earlier run and nothing else."""
-        kept = {self.path / JUDGE_CACHE_FILE, self.path / LOCK_FILE}
-        for path in self._files():
-            if path in kept:
+        for name in _ALL_FILES:
+            if name in (JUDGE_CACHE_FILE, LOCK_FILE):
                 continue
             try:
-                path.unlink(missing_ok=True)
+                (self.path / name).unlink(missing_ok=True)
             except OSError as problem:
-                raise cannot_write(self.shown / path.name, problem) from problem
+                raise cannot_write(self.shown / name, problem) from problem
         if (self.path / CONFIRMATION / RUN_FILE).exists():
             RunFolder(self.path / CONFIRMATION, is_private=self.is_private).clear()
         self.__dict__.pop("earlier", None)
@@ -207,27 +216,38 @@ class RunFolder:
         with self._errors_name_given_path():
             replace_file(self.path / name, parts, is_private=self.is_private)
 
-    def _files(self) -> list[Path]:
-        """Return all files that runs write: unfinished ones first, run.json last."""
-        whole = [self.path / name for name in (exporter(REPORT).file_name, *_FILES)]
-        others = [self.path / name for name in (JUDGE_CACHE_FILE, LOCK_FILE, PUBLISHED_FILE)]
-        new = [*whole, self.path / JUDGE_CACHE_FILE]
-        return [collecting_file(self.path / RESULTS_FILE), *map(unfinished, new), *others, *whole]
-
 
 def read_run(folder: Path, *, otherwise: str = "give another run") -> dict[str, Any] | None:
     """Return the run.json of a run's folder, or None if it is missing; ``otherwise`` is the way out in error hints."""
     path = folder / RUN_FILE
+    what, hint = "the record of the run cannot be read", f"Fix the file, or {otherwise}."
     try:
         with open_to_read(path) as file:
             text = file.read().decode("utf-8")
+        run = parse_json(text)
     except FileNotFoundError:
         return None
     except OSError as problem:
         raise cannot_read(path, problem) from problem
-    except UnicodeDecodeError as problem:
-        raise _broken(path, otherwise) from problem
-    return _checked_run(path, text, otherwise)
+    except (ValueError, RecursionError) as problem:
+        raise RunFolderError(what, path=path, hint=hint) from problem
+    version = run.get("format_version") if isinstance(run, dict) else None
+    if not isinstance(version, int) or _NO_FLOAT.search(text):
+        raise RunFolderError(what, path=path, hint=hint)
+    if version != FORMAT_VERSION:
+        raise RunFolderError(
+            f"the run has format {version}, and this version of graphrag-eval-lc reads format {FORMAT_VERSION} only, "
+            "which 0.2.0 introduced",
+            path=path,
+            hint="Open it with the version that wrote it, or use another folder.",
+        )
+    try:
+        _RunRecord.model_validate(run)
+    except ValidationError as problem:
+        wrong = problem.errors(include_url=False)[0]
+        what = f"{what}: {wrong['msg'][:1].lower()}{wrong['msg'][1:]}"
+        raise RunFolderError(what, path=path, key=".".join(map(str, wrong["loc"])), hint=hint) from None
+    return dict(run)
 
 
 def recorded_dataset(run: Mapping[str, Any], folder: Path) -> str | None:
@@ -269,35 +289,6 @@ def _section(text: str, name: str) -> str:
     _, heading, rest = text.partition(f"\n{name}:\n")
     end = _SECTION_START.search(rest)
     return f"{name}:\n{rest[: end.start() if end else None]}" if heading else text
-
-
-def _checked_run(path: Path, text: str, otherwise: str) -> dict[str, Any]:
-    try:
-        run = parse_json(text)
-    except (ValueError, RecursionError) as problem:
-        raise _broken(path, otherwise) from problem
-    version = run.get("format_version") if isinstance(run, dict) else None
-    if not isinstance(version, int) or _NO_FLOAT.search(text):
-        raise _broken(path, otherwise)
-    if version != FORMAT_VERSION:
-        raise RunFolderError(
-            f"the run has format {version}, and this version of graphrag-eval-lc reads format {FORMAT_VERSION} only, "
-            "which 0.2.0 introduced",
-            path=path,
-            hint="Open it with the version that wrote it, or use another folder.",
-        )
-    if (wrong := wrong_key(run)) is not None:
-        raise RunFolderError(
-            f"the record of the run cannot be read: {wrong[1][:1].lower()}{wrong[1][1:]}",
-            path=path,
-            key=wrong[0],
-            hint=f"Fix the file, or {otherwise}.",
-        )
-    return dict(run)
-
-
-def _broken(path: Path, otherwise: str) -> RunFolderError:
-    return RunFolderError("the record of the run cannot be read", path=path, hint=f"Fix the file, or {otherwise}.")
 
 
 # --- the types of the keys in run.json --------------------------------------------------------------------------------
@@ -369,18 +360,3 @@ class _RunRecord(_Part):
     stopped: Object | None = None
     totals: Object | None = None
     questions: dict[str, str] | None = None
-
-
-def wrong_key(run: Object) -> tuple[str, str] | None:
-    """Return the first key of a run.json whose value has a wrong type, and pydantic's message; None if all are right.
-
-    Example:
-        >>> wrong_key({"run_id": "r", "tags": ["a", 1]})
-        ('tags.1', 'Input should be a valid string')
-    """
-    try:
-        _RunRecord.model_validate(run)
-    except ValidationError as problem:
-        error = problem.errors(include_url=False)[0]
-        return ".".join(map(str, error["loc"])), error["msg"]
-    return None

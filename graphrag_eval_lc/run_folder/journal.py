@@ -74,8 +74,22 @@ class Journal:
         self._lock = threading.Lock()
         self._places: dict[Key, tuple[int, Summary]] = {}
         self._file = AppendFile(path, is_private=is_private) if writes else None
+        line = None
         try:
-            self._open_earlier({} if texts is None else texts)
+            for line in journal_lines(path) if writes or path.exists() else ():
+                key = None if line.record is None else key_of(line.record)
+                if key is None or line.record is None:
+                    why = "holds no response" if line.has_newline else "was cut off while it was written"
+                    self.unreadable.append(f"Line {line.number} of {path} ({line.length:,} bytes) {why}.")
+                elif is_to(line.record, texts or {}):
+                    self._places[key] = line.offset, _summary_of(line.record)
+                else:
+                    self._places.pop(key, None)
+            if self._file is not None and line is not None and not line.has_newline:  # a kill came while it was written
+                if line.record is None:
+                    self._file.cut_off(line.offset)
+                else:
+                    self._file.append(b"\n")
         except BaseException:
             self.close()
             raise
@@ -153,24 +167,6 @@ class Journal:
             finally:
                 self._file.close()
 
-    def _open_earlier(self, texts: Mapping[str, str]) -> None:
-        """Index the records of earlier sessions; if the file will be written, remove a truncated last line."""
-        line = None
-        for line in journal_lines(self.path) if self._file is not None or self.path.exists() else ():
-            key = None if line.record is None else key_of(line.record)
-            if key is None or line.record is None:
-                why = "holds no response" if line.has_newline else "was cut off while it was written"
-                self.unreadable.append(f"Line {line.number} of {self.path} ({line.length:,} bytes) {why}.")
-            elif is_to(line.record, texts):
-                self._places[key] = line.offset, _summary_of(line.record)
-            else:
-                self._places.pop(key, None)
-        if self._file is not None and line is not None and not line.has_newline:
-            if line.record is None:
-                self._file.cut_off(line.offset)
-            else:
-                self._file.append(b"\n")
-
 
 _SUMMARIES = {(error, cut): Summary(error, cut) for error in (False, True) for cut in (False, True)}
 
@@ -246,10 +242,8 @@ def key_of(record: Mapping[str, Any]) -> Key | None:
 
 # --- results ----------------------------------------------------------------------------------------------------------
 
-
-def collecting_file(results: Path) -> Path:
-    """Return the temporary file that collects results in the order of their arrival."""
-    return results.with_name(f"{results.name}.partial")
+COLLECTING: Final = ".partial"
+"""A file of results has this ending while it collects them in the order of their arrival."""
 
 
 class ResultsFile:
@@ -274,7 +268,7 @@ class ResultsFile:
     def __init__(self, path: Path, *, is_private: bool = True) -> None:
         self._path = path
         self._is_private = is_private
-        self._collecting = collecting_file(path)
+        self._collecting = path.with_name(f"{path.name}{COLLECTING}")
         self._file = AppendFile(self._collecting, empty=True, is_private=is_private)
         self._offsets = array("q")
         self._lengths = array("q")
