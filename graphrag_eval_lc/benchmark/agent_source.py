@@ -151,8 +151,11 @@ class _Walk:
             self.note("a prompt", str(thing.template if isinstance(thing, PromptTemplate) else thing.content))
         if isinstance(thing, BaseLanguageModel):
             self.note("a model", _plain_text(masked_values(dict(thing._identifying_params))))
-        if not _is_foreign(kind):
-            self.add_module(sys.modules.get(kind.__module__))
+        module = sys.modules.get(kind.__module__)
+        file = _module_file(module)
+        is_built_in = kind.__module__.partition(".")[0] in sys.stdlib_module_names
+        if not (is_built_in if file is None else _is_installed(file)):  # a class of the project
+            self.add_module(module)
             return gc.get_referents(thing)
         is_open = isinstance(thing, Runnable) or kind.__module__.startswith(_FRAMEWORKS)
         return gc.get_referents(thing) if is_open and thing is not kind else []
@@ -168,10 +171,15 @@ class _Walk:
             self.note(f"{module}:{function.__qualname__}", f"{_code_text(code)} {_plain_text(defaults)}")
             names = [name for each in _codes(code) for name in each.co_names]
             used |= {name: function.__globals__[name] for name in names if name in function.__globals__}
-            for name in used.keys() - set(_rebound_names(code)):
-                if isinstance(
-                    used[name], str | bytes | int | float | tuple | frozenset
-                ):  # other values may be changing state
+            # Outer variables that the function assigns, and values of other types, are its state and not its source.
+            assigned = {
+                step.argval
+                for each in _codes(code)
+                for step in dis.get_instructions(each)
+                if step.opname in ("STORE_GLOBAL", "STORE_DEREF") and step.argval not in each.co_cellvars
+            }
+            for name in used.keys() - assigned:
+                if isinstance(used[name], str | bytes | int | float | tuple | frozenset):
                     self.note(f"{module}:{name}", _plain_text(masked_values({name: used[name]})))
         return [*used.values(), getattr(function, "__wrapped__", None)]
 
@@ -219,13 +227,6 @@ def _is_installed(file: Path) -> bool:
     return not _PACKAGES.isdisjoint(file.parts) or any(file.is_relative_to(folder) for folder in _INSTALLED)
 
 
-def _is_foreign(kind: type) -> bool:
-    """Return whether a class is one of Python or of an installed package."""
-    file = _module_file(sys.modules.get(kind.__module__))
-    is_built_in = kind.__module__.partition(".")[0] in sys.stdlib_module_names
-    return is_built_in if file is None else _is_installed(file)
-
-
 # --- code and values -------------------------------------------------------------------------------------------------
 
 
@@ -239,14 +240,6 @@ def _codes(code: CodeType) -> Iterator[CodeType]:
     for constant in code.co_consts:
         if isinstance(constant, CodeType):
             yield from _codes(constant)
-
-
-def _rebound_names(code: CodeType) -> Iterator[str]:
-    """Yield the names of outer variables that a function assigns: they are its state, not its source."""
-    for each in _codes(code):
-        for step in dis.get_instructions(each):
-            if step.opname in ("STORE_GLOBAL", "STORE_DEREF") and step.argval not in each.co_cellvars:
-                yield step.argval
 
 
 def _code_text(code: CodeType) -> str:

@@ -288,7 +288,7 @@ class RetrievalConfig(Section):
 
     Example:
         >>> RetrievalConfig(steps=["search_docs", {"name": "sparql_query", "column": "document"}]).columns()
-        {'sparql_query': 'document'}
+        {'search_docs': None, 'sparql_query': 'document'}
     """
 
     measures: list[Annotated[str, AfterValidator(_known_measure)]] | None = None
@@ -328,23 +328,18 @@ class RetrievalConfig(Section):
         Args:
             names: ``steps.names``, whose names of the tools' steps count too.
         """
-        return frozenset(
-            {RETRIEVAL, *(name for name, column in self._columns_by_name(names or {}).items() if column is None)}
-        )
+        return frozenset({RETRIEVAL, *(name for name, column in self.columns(names).items() if column is None)})
 
-    def columns(self, names: Mapping[str, str] | None = None) -> dict[str, str]:
-        """Return the columns with the ids, by the name of the steps that return SPARQL results.
+    def columns(self, names: Mapping[str, str] | None = None) -> dict[str, str | None]:
+        """Return by step name which column of SPARQL results has the ids; None for steps that return documents.
 
         Args:
             names: ``steps.names``, whose names of the tools' steps count too.
         """
-        return {name: column for name, column in self._columns_by_name(names or {}).items() if column is not None}
-
-    def _columns_by_name(self, names: Mapping[str, str]) -> dict[str, str | None]:
-        columns: dict[str, str | None] = {step.name: step.column for step in self.steps}
+        columns = {step.name: step.column for step in self.steps}
         for step in self.steps:
             # An entry for the step name itself takes precedence over one for a tool renamed to it.
-            name = names.get(step.name, RETRIEVAL)
+            name = (names or {}).get(step.name, RETRIEVAL)
             if name != RETRIEVAL:
                 columns.setdefault(name, step.column)
         return columns

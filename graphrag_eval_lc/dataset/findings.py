@@ -64,7 +64,11 @@ def dataset_findings(dataset: RecordFile, views: StepViews, *, keeps_format: boo
         for place, question in mappings(template.get("questions")):
             location: Location = (index, "questions", place)
             yield from _repeated_id("question", (*location, "id"), question.get("id"), seen)
-            yield from _same_question(location, question.get("question_text"), texts)
+            if isinstance(text := question.get("question_text"), str):
+                earlier = texts.setdefault(" ".join(text.split()).casefold(), location)
+                if earlier[0] != index:  # within a template, other keys may tell questions with one text apart
+                    place_of_first = f"[{earlier[0]}].questions[{earlier[2]}]"
+                    yield found("same_question", (*location, "question_text"), place=place_of_first)
             yield from _near_keys(location, question, KEYS["question"])
             for row, number in mappings(question.get("reference_numbers")):
                 yield from _near_keys((*location, "reference_numbers", row), number, KEYS["reference_number"])
@@ -83,15 +87,6 @@ def _repeated_id(kind: str, location: Location, identifier: Any, seen: dict[str,
     if identifier is not None and text in seen[kind]:
         yield found("repeated_id", location, kind=kind, id=text)
     seen[kind].add(text)
-
-
-def _same_question(location: Location, text: Any, first: dict[str, Location]) -> Iterator[Finding]:
-    """Find a question of another template with the same text; within a template, other keys may tell them apart."""
-    if isinstance(text, str):
-        earlier = first.setdefault(" ".join(text.split()).casefold(), location)
-        if earlier[0] != location[0]:
-            place = f"[{earlier[0]}].questions[{earlier[2]}]"
-            yield found("same_question", (*location, "question_text"), place=place)
 
 
 def _reference_steps(location: Location, groups: Any, views: StepViews) -> Iterator[Finding]:

@@ -107,13 +107,25 @@ class RecordFile:
         if mistaken is not None:
             yield mistaken
             return
-        for finding in format_findings(records, self.values):
-            written = self.written(finding.location) if finding.what.endswith(_NO_TEXT) else None
-            if not written or written == finding.what.removesuffix(_NO_TEXT):
-                yield finding
-            else:
-                what = f"YAML reads {shortened(written, 60)} as {finding.what.removesuffix(_NO_TEXT)}, which{_NO_TEXT}"
-                yield replace(finding, what=what, hint=f"Put it in quotes: {quoted(written)}.")
+        # Records are checked one at a time, as pydantic creates an object for each.
+        parts: Iterable[Any] = ([each] for each in self.values) if isinstance(self.values, list) else (self.values,)
+        for first, part in enumerate(parts):
+            try:
+                records.validate_python(part)
+                continue
+            except ValidationError as problem:
+                mistakes = problem.errors(include_url=False, include_context=False)
+            for mistake in mistakes:
+                index, *inside = mistake["loc"] or (None,)
+                location = (index + first, *inside) if isinstance(index, int) else mistake["loc"]
+                finding = _described(mistake, location)
+                written = self.written(location) if finding.what.endswith(_NO_TEXT) else None
+                value = finding.what.removesuffix(_NO_TEXT)
+                if not written or written == value:
+                    yield finding
+                else:
+                    what = f"YAML reads {shortened(written, 60)} as {value}, which{_NO_TEXT}"
+                    yield replace(finding, what=what, hint=f"Put it in quotes: {quoted(written)}.")
 
     def line_of(self, location: Location) -> int | None:
         """Return the line of the value at ``location``; None for records made in Python."""
@@ -195,19 +207,6 @@ def quoted(text: str) -> str:
     """
     doubled = text.replace("'", "''")
     return f"'{doubled}'"
-
-
-def format_findings(records: TypeAdapter[Any], values: Any) -> Iterator[Finding]:
-    """Yield all mistakes of the format, in the order of the records."""
-    # Records are checked one at a time, as pydantic creates an object for each.
-    parts: Iterable[Any] = ([value] for value in values) if isinstance(values, list) else (values,)
-    for first, part in enumerate(parts):
-        try:
-            records.validate_python(part)
-        except ValidationError as problem:
-            for mistake in problem.errors(include_url=False, include_context=False):
-                index, *inside = mistake["loc"] or (None,)
-                yield _described(mistake, (index + first, *inside) if isinstance(index, int) else mistake["loc"])
 
 
 def _described(mistake: Mapping[str, Any], location: Location) -> Finding:

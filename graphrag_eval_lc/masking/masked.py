@@ -12,7 +12,7 @@ from functools import lru_cache
 from typing import Any, NamedTuple
 from urllib.parse import quote
 
-from graphrag_eval_lc.masking.names import NAME_RULES, is_folder, is_no_secret, is_opaque, is_soft_name, looks_random
+from graphrag_eval_lc.masking.names import NAME_RULES, SOFT_NAME, is_folder, is_no_secret, is_opaque, looks_random
 from graphrag_eval_lc.masking.rules import FORM_RULES, MASK, TOKEN_RULES, Found, RuleSet, hint_of
 
 # If several rules match at the same position, the first one counts.
@@ -120,11 +120,11 @@ def _masked(value: Any, name: str, secrets: tuple[str, ...], *, is_data: bool, i
 
 def _is_secret(name: str, value: Any, is_data: bool) -> bool:
     """Return whether a value is a secret because of its name. In data it must also look like one, or be a password."""
-    is_secret_name = _SECRET_KEY.fullmatch(name) is not None and _MODEL_TOKEN.fullmatch(name) is None
-    if value is None or isinstance(value, bool) or not (is_secret_name or is_soft_name(name)):
+    if value is None or isinstance(value, bool):
         return False
+    is_secret_name = _SECRET_KEY.fullmatch(name) is not None and _MODEL_TOKEN.fullmatch(name) is None
     if isinstance(value, str):
-        if is_no_secret(value) or is_folder(name, value):
+        if not (is_secret_name or SOFT_NAME.fullmatch(name)) or is_no_secret(value) or is_folder(name, value):
             return False
         if is_secret_name:
             return not is_data or _PASSWORD.fullmatch(name) is not None or is_opaque(value)

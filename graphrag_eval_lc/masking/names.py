@@ -243,7 +243,8 @@ _SOFT = (
     *("hmac", "jwt", "csrf", "xsrf", "otp", "salt", "nonce", "assertion", "code", "access", "private", "bearer", "pat"),
     *("cookie", "dsn"),
 )
-_SOFT_NAME = re.compile(rf"(?:.*[_\-.])?(?:x_)?{joined(_SOFT)}(?:_?(?:id|v?[0-9]+|value|key|data|header))?", re.ASCII)
+# Names in snake case; a value under them is a secret if it looks random.
+SOFT_NAME = re.compile(rf"(?:.*[_\-.])?(?:x_)?{joined(_SOFT)}(?:_?(?:id|v?[0-9]+|value|key|data|header))?", re.ASCII)
 _NO_START = r"(?: (?<![A-Za-z]) | (?<=[a-z0-9])(?=[A-Z]) | (?<=JSES) | (?<=PHP) | (?<=[_J]) )"
 _RANDOM = r"(?: [A-Za-z0-9+/_.~-] | \\{1,3}/ | %(?:25){0,3}(?:2[BDEFbdef]|3[Dd]|5[Ff]|7[Ee]) )"  # not %26, which is &
 _SOFT_PAIR = rf"""
@@ -270,11 +271,6 @@ def _masked_random(match: re.Match[str]) -> str | None:
 
 def _is_in_query(match: re.Match[str]) -> bool:
     return _IN_QUERY.search(match.string, max(0, match.start() - 60), match.start()) is not None
-
-
-def is_soft_name(name: str) -> bool:
-    """Return whether a value under this name, in snake case, is a secret if it looks random."""
-    return _SOFT_NAME.fullmatch(name) is not None
 
 
 # --- keys quoted in error messages -----------------------------------------------------------------------------------

@@ -39,7 +39,8 @@ class StepViews:
         declared = {name: known[key] for name, key in steps.kinds.items() if key in known}
         self._kinds = {steps.names.get(name, name): kind for name, kind in declared.items()} | declared
         self._names = retrieval.document_step_names(steps.names)
-        self._columns = retrieval.columns(steps.names)
+        columns = retrieval.columns(steps.names).items()
+        self._columns = {name: column for name, column in columns if column is not None}
         self._defaults = (sparql or SparqlConfig()).step_defaults()
         self._rows = steps.rows
 

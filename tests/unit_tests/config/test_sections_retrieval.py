@@ -37,14 +37,15 @@ def test_measures_are_the_default_ones_unless_named() -> None:
 def test_tools_are_named_by_their_name_or_with_a_column() -> None:
     config = loaded(steps=["search_docs", {"name": "sparql_query", "column": "doc"}, {"name": "find"}])
     assert config.document_step_names() == {"retrieval", "search_docs", "find"}
-    assert config.columns() == {"sparql_query": "doc"}
+    assert config.columns() == {"search_docs": None, "sparql_query": "doc", "find": None}
 
 
 def test_tools_stand_for_the_steps_that_steps_names_calls_them() -> None:
     config = loaded(steps=["search_docs", {"name": "run_sparql", "column": "?doc"}, {"name": "find", "column": "d"}])
     names = {"search_docs": "search", "run_sparql": "sparql_query", "find": "retrieval", "other": "calc"}
     assert config.document_step_names(names) == {"retrieval", "search_docs", "search"}
-    assert config.columns(names) == {"run_sparql": "doc", "sparql_query": "doc", "find": "d"}
+    of_documents = {"search_docs": None, "search": None}
+    assert config.columns(names) == {**of_documents, "run_sparql": "doc", "sparql_query": "doc", "find": "d"}
 
 
 @pytest.mark.parametrize(
