@@ -183,7 +183,9 @@ def _begin(
     is_dry: bool = False,
 ) -> tuple[CheckedOptions, list[QuestionWithTemplate]]:
     """Begin the run, or resume the one in the folder; return the options, with that run's seed, and the questions."""
-    options = options.replaced(selection=options.selection_in(output.earlier))
+    drawn = (output.earlier or {}).get("selection") or {}
+    if options.sample is not None and options.seed is None and drawn.get("sample") == options.sample:
+        options = options.replaced(selection=replace(options.selection, seed=drawn.get("seed", options.selection.seed)))
     questions = options.selection.apply(read.templates)
     source = None if options.output_dir is None else source_of(loaded, (options.input_fn, options.answer_fn))
     if source is not None and source.outdated:

@@ -2,7 +2,6 @@
 
 import os
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from datetime import timedelta
 from functools import cached_property
 from os import PathLike
@@ -38,7 +37,6 @@ from graphrag_eval_lc.benchmark.score_options import (
     FolderOptions,
 )
 from graphrag_eval_lc.config import EvaluationConfig, GateConfig
-from graphrag_eval_lc.dataset.selection import Selection
 from graphrag_eval_lc.errors import OptionError
 from graphrag_eval_lc.evaluation.events import Observer
 from graphrag_eval_lc.evaluation.samples import MOST_REPEATS, Shard, samples_of
@@ -308,14 +306,6 @@ class RunOptions(FolderOptions):
     def failure_limit(self) -> FailureLimit | None:
         """The limit of failed questions; None without one."""
         return cast("FailureLimit | None", self.max_failures)
-
-    def selection_in(self, earlier: Mapping[str, Any] | None) -> Selection:
-        """Return the selection; if no seed is set, use the seed that an earlier session wrote to run.json."""
-        drawn = (earlier or {}).get("selection") or {}
-        is_seed_drawn = self.sample is not None and self.seed is None
-        if is_seed_drawn and drawn.get("sample") == self.sample and "seed" in drawn:
-            return replace(self.selection, seed=drawn["seed"])
-        return self.selection
 
     def in_shard(self) -> Self:
         """Return the options of this shard, with its share of the rate limit and the budgets.

@@ -54,16 +54,16 @@ class RunOutput(ExitStack):
         super().__init__()
         self.folder = None if output_dir is None else RunFolder(output_dir, at=at, is_private=not open_files)
         self.journal: Journal | None = None
-        self.pricing = Pricing()
-        self.budget = Budget()
-        self.judges: Judges | None = None
+        self.pricing: Pricing  # from prepare on, as the next two
+        self.budget: Budget
+        self.judges: Judges | None
         self.observers: Sequence[Observer] = ()
         self.warnings: list[str] = []
         self.notes: list[str] = []
         self.record: Record = {}
         self.elapsed_sec = 0.0
         self._began = time.monotonic()
-        self._options: ScoredBy | None = None
+        self._options: ScoredBy
         self._cache: JudgeCache | None = None
 
     def __enter__(self) -> Self:
@@ -235,7 +235,6 @@ class RunOutput(ExitStack):
 
     def pipeline(self, templates: Sequence[Template], *, repeats: int, comparer: Comparer | None = None) -> Pipeline:
         """Return the pipeline that scores responses and writes the results to the folder."""
-        assert self._options is not None
         return Pipeline(
             self._options.config,
             templates,
@@ -257,7 +256,6 @@ class RunOutput(ExitStack):
         stopped: Mapping[str, Any] | None = None,
     ) -> BenchmarkRun:
         """Write the aggregates and run.json, and return the run."""
-        assert self._options is not None
         judges = self.judges_record
         scorers = scored_with(self._options.evaluators, self.judges)
         self.elapsed_sec = round(time.monotonic() - self._began, 3)

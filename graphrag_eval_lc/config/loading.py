@@ -62,13 +62,13 @@ def load_config(
             f"a config cannot be made from {type(source).__name__}",
             hint="Give a path, a dict or an EvaluationConfig.",
         )
-    if isinstance(values, EvaluationConfig):
-        _load_plugins(values.plugins, None)
-        config = values
-    else:
-        if isinstance(values, dict):
-            _load_plugins(values.get("plugins"), file)
-        config = _validated(values, file)
+    plugins = values.get("plugins") if isinstance(values, dict) else getattr(values, "plugins", None)
+    for index, name in enumerate(plugins if isinstance(plugins, list) else ()):  # all else is refused below
+        try:
+            load_plugins([name] if isinstance(name, str) else (), via="config")
+        except GraphRAGEvalError as problem:
+            raise _error_at(("plugins", index), problem.what, problem.hint, file) from problem
+    config = values if isinstance(values, EvaluationConfig) else _validated(values, file)
     try:
         check_models(config, has_llm=has_llm, has_embeddings=has_embeddings)
         check_repeats(config)
@@ -138,15 +138,6 @@ def _keep_plus_signs(values: Any, file: TextFile) -> None:
             written = LineIndex(file).written(("gates", index, "over"))
             if written is not None and written.startswith("+"):
                 gate["over"] = written
-
-
-def _load_plugins(names: Any, file: TextFile | None) -> None:
-    """Load the plugins that a configuration names; validation refuses anything but a list of names later."""
-    for index, name in enumerate(names if isinstance(names, list) else ()):
-        try:
-            load_plugins([name] if isinstance(name, str) else (), via="config")
-        except GraphRAGEvalError as problem:
-            raise _error_at(("plugins", index), problem.what, problem.hint, file) from problem
 
 
 def _validated(values: Any, file: TextFile | None) -> EvaluationConfig:

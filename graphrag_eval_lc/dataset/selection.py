@@ -39,7 +39,12 @@ class Selection:
         if self.seed is not None and self.sample is None:
             raise OptionError("a seed alone selects nothing", hint="Give the size of the sample too.")
         for name in ("template_ids", "question_ids"):
-            object.__setattr__(self, name, _ids(name, getattr(self, name)))
+            given: Any = getattr(self, name)
+            if given is None or isinstance(given, str):
+                given = () if given is None else (given,)
+            elif not isinstance(given, Collection):
+                raise OptionError(f"{name} cannot be {given!r:.80}", key=name, hint="Give a list of ids.")
+            object.__setattr__(self, name, tuple(dict.fromkeys(map(str, given))))
         if self.sample is not None and self.seed is None:
             object.__setattr__(self, "seed", random.SystemRandom().randrange(_MOST_SEEDS))
 
@@ -129,11 +134,3 @@ def answered_note(answered: int, total: int, done: str = "scored") -> str:
     """Return a note that only the questions with a response count."""
     have, these = plural(answered, "has", "have"), plural(answered, "it is", "these are")
     return f"{answered:,} of {counted(total, 'question')} {have} a response; only {these} {done}"
-
-
-def _ids(name: str, given: Any) -> tuple[str, ...]:
-    if given is None or isinstance(given, str):
-        return () if given is None else (given,)
-    if not isinstance(given, Collection):
-        raise OptionError(f"{name} cannot be {given!r:.80}", key=name, hint="Give a list of ids.")
-    return tuple(dict.fromkeys(map(str, given)))
