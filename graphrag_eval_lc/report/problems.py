@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from graphrag_eval_lc.aggregation.sample_values import counts_of
+from graphrag_eval_lc.aggregation.sample_values import counts_of, number
 from graphrag_eval_lc.config import EvaluationConfig
 from graphrag_eval_lc.matching import UnreadableOutput
 from graphrag_eval_lc.matching.iri_discovery import place_of
@@ -16,6 +16,7 @@ from graphrag_eval_lc.registry.metrics import (
     ANSWER_F1,
     ANSWER_THRESHOLD,
     STEPS_SCORE,
+    STEPS_SCORE_UPPER,
     UNDECIDED,
     error_keys,
     metrics_of_users,
@@ -61,13 +62,20 @@ class Funnel:
 
     def add(self, sample: Sample, steps: SampleSteps) -> None:
         """Add a sample with its steps."""
-        self._is_judged = self._is_judged or sample.is_judged
-        if sample.steps_right is not None and sample.answer_right is not None:
-            words = ("right" if is_right else "wrong" for is_right in (sample.steps_right, sample.answer_right))
-            self._matrix["_".join(words)].append(sample.key)
-        else:
+        result = sample.result
+        score, upper, answer = (number(result.get(key)) for key in (STEPS_SCORE, STEPS_SCORE_UPPER, ANSWER_F1))
+        is_open = score is not None and upper is not None and score < 1.0 <= upper  # by undecided steps
+        answer_right = None if answer is None else answer >= ANSWER_THRESHOLD
+        if sample.has_failed:
+            answer_right = None if result.get("reference_answer") is None else False
+        elif answer is not None:
+            self._is_judged = True
+        if score is None or is_open or answer_right is None:
             self._left_out += 1
-        outcomes = _outcomes(sample, steps)
+        else:
+            words = ("right" if is_right else "wrong" for is_right in (score >= 1.0, answer_right))
+            self._matrix["_".join(words)].append(sample.key)
+        outcomes = _outcomes(steps, answer_right)
         if outcomes is None:
             self._outside += 1
             return
@@ -79,8 +87,8 @@ class Funnel:
                 stage.entered += 1
                 if outcome is None:
                     stage.passed_over += 1
-                    stage.not_judged += at == _ANSWER and sample.result.get("reference_answer") is not None
-                    stage.undecided += at == _ROWS and bool(counts_of(sample.result).get(UNDECIDED))
+                    stage.not_judged += at == _ANSWER and result.get("reference_answer") is not None
+                    stage.undecided += at == _ROWS and bool(counts_of(result).get(UNDECIDED))
                 elif not outcome:
                     stage.fell_out.append(sample.key)
                     is_in = False
@@ -119,7 +127,7 @@ class Funnel:
         return {**self._matrix, "left_out": self._left_out, "threshold_text": f"{right} {ANSWER_THRESHOLD:g}."}
 
 
-def _outcomes(sample: Sample, steps: SampleSteps) -> Outcomes | None:
+def _outcomes(steps: SampleSteps, answer_right: bool | None) -> Outcomes | None:
     """Return which stages a sample passes; None if it has no reference query."""
     references = [each for each in steps.references if each.diagnosis]
     queries = [each for each in references if each.shown_as == "rows"]
@@ -148,7 +156,7 @@ def _outcomes(sample: Sample, steps: SampleSteps) -> Outcomes | None:
         bool(valid),
         _is_answered(steps, queries, valid),
         None if is_open else is_right,
-        sample.answer_right,
+        answer_right,
     )
 
 

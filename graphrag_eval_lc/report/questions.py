@@ -15,7 +15,7 @@ from graphrag_eval_lc.config import EvaluationConfig
 from graphrag_eval_lc.json_values import json_bytes
 from graphrag_eval_lc.matching.outputs import UnreadableOutput
 from graphrag_eval_lc.matching.rows.row_steps import step_results
-from graphrag_eval_lc.registry.metric_spec import ERROR_ENDING, cost_key, error_key, reason_key
+from graphrag_eval_lc.registry.metric_spec import cost_key, error_key, reason_key
 from graphrag_eval_lc.registry.metrics import (
     ANSWER_F1,
     ANSWER_VALUES,
@@ -29,7 +29,7 @@ from graphrag_eval_lc.registry.metrics import (
 )
 from graphrag_eval_lc.report.formats import if_known, known_only, score_display, shown_value, without_middle
 from graphrag_eval_lc.report.steps import SampleSteps, extra_steps, step_groups, uses_of
-from graphrag_eval_lc.report.transcript import first_time, timeline, transcript
+from graphrag_eval_lc.report.transcript import call_starts, timeline, transcript
 from graphrag_eval_lc.texts import one_line, shown_name
 from graphrag_eval_lc.view.failures import QUESTION_LENGTH, Failure
 from graphrag_eval_lc.view.samples import Sample, Verdict
@@ -93,60 +93,76 @@ class IndexRows:
 
 
 class _Measure(NamedTuple):
-    """A metric, the keys of its error, its reason and its cost, and how it is shown."""
+    """A metric as it is shown, and the keys of its error, its reason and its cost."""
 
-    metric: str
+    name: str
     error_key: str
     reason_key: str
     cost_key: str
     display: Mapping[str, Any]
 
 
-class MeasuredKeys:
-    """The keys of results that belong to each metric, such as its error and its reason, looked up once for a report."""
+class Measures:
+    """Reads the metrics of results for the details: values, errors, reasons and costs; keys are looked up only once."""
 
     def __init__(self, config: EvaluationConfig, metrics: Metrics) -> None:
-        self.metrics = metrics
+        self._metrics = metrics
         self._evaluations = {key: each.name for each in config.custom_evaluations or () for key in each.outputs}
-        self._known: dict[str, _Measure | None] = {}  # None for metrics of spending
+        self._known: dict[str, _Measure | None] = {}  # by metric; None for metrics of spending
 
-    def of(self, result: Mapping[str, Any]) -> Iterator[_Measure]:
-        """Yield each metric in a result, and each whose error it has; metrics of spending are left out."""
-        has_errors = any(str(key).endswith(ERROR_ENDING) for key in result)
-        # Some metrics are only discovered while results are read.
-        for name in dict.fromkeys((STEPS_SCORE, *self.metrics.names())):
-            if not has_errors and name not in result:
+    def of(self, sample: Sample) -> list[dict[str, Any]]:
+        """Return the values of a question's metrics, and the errors of those without one; spending is left out."""
+        result = sample.result
+        seen: set[str] = set()
+        found: list[dict[str, Any]] = []
+        for metric in (STEPS_SCORE, *self._metrics.names()):
+            if metric not in self._known:  # some are only discovered while results are read
+                self._known[metric] = self._measure(metric)
+        for metric, measure in self._known.items():
+            if measure is None:
                 continue
-            measure = self._known[name] if name in self._known else self._measure(name)
-            if measure is not None and (name in result or measure.error_key in result):
-                yield measure
+            value = result.get(metric)
+            if value is None and result.get(measure.error_key) is None:
+                continue
+            keys = {"reason": measure.reason_key}  # one that several metrics share is shown with the claims
+            if measure.error_key not in seen:  # an error or cost that several metrics share is next to the first
+                keys |= {"error": measure.error_key, "usd": measure.cost_key}
+            more = {name: item for name, key in keys.items() if (item := result.get(key)) is not None}
+            if value is None and "error" not in more:
+                continue
+            seen.add(measure.error_key)
+            shown = {name: item if number(item) is not None else shown_value(item) for name, item in more.items()}
+            value = value if number(value) is not None else if_known(shown_value, value)
+            found.append({"name": measure.name, "value": value, **shown, **measure.display})
+        for metric, score in sample.scores.items():
+            if metric not in self._known and metric_spec(metric).over == "steps":
+                found.append({"name": metric, "value": score})
+        return found
 
-    def _measure(self, name: str) -> _Measure | None:
-        spec, of_evaluation = metric_spec(name), self._evaluations.get(name, name)
-        measure = None
-        if not spec.is_spent:
-            measure = _Measure(
-                name,
-                spec.error_key or error_key(of_evaluation),
-                reason_key(name),
-                spec.cost_key or cost_key(of_evaluation),
-                # As far as the detail's own table cannot know it.
-                {key: text for key, text in score_display(name).items() if key in ("unit", "note")},
-            )
-        self._known[name] = measure
-        return measure
+    def _measure(self, metric: str) -> _Measure | None:
+        spec, of_evaluation = metric_spec(metric), self._evaluations.get(metric, metric)
+        if spec.is_spent:
+            return None
+        return _Measure(
+            shown_name(metric),
+            spec.error_key or error_key(of_evaluation),
+            reason_key(metric),
+            spec.cost_key or cost_key(of_evaluation),
+            # As far as the detail's own table cannot know it.
+            {key: text for key, text in score_display(metric).items() if key in ("unit", "note")},
+        )
 
 
 _TEXTS: Final = ("error", "reference_answer", "actual_answer")
 _CLAIMS: Final = {"supported": TRUE_POSITIVES, "wrong": FALSE_POSITIVES, "missing": FALSE_NEGATIVES}
 
 
-def detail_of(sample: Sample, steps: SampleSteps, measured: MeasuredKeys) -> dict[str, Any]:
+def detail_of(sample: Sample, steps: SampleSteps, measures: Measures) -> dict[str, Any]:
     """Return the details that open below a question, as plain JSON values; the page shows their texts as text."""
     result = sample.result
     groups = step_groups(steps)
-    first, marked = first_time(result), answer_values(steps)
-    events = timeline(steps.actual, first)
+    starts, marked = call_starts(result), answer_values(steps)
+    events = timeline(steps.actual, starts)
     for at, use in uses_of(groups).items():
         events[at]["used_for"] = use
     detail = {
@@ -159,13 +175,13 @@ def detail_of(sample: Sample, steps: SampleSteps, measured: MeasuredKeys) -> dic
         **({"actual_answer": shown_value(answer_text(result.get("actual_answer")))} if marked else {}),
         "answer_values": marked,
         "claims": _claims(result),
-        "measures": list(_values(sample, measured)),
+        "measures": measures.of(sample),
         "failed_attempts": list(_failed_attempts(result)) if "failed_attempts" in result else [],
         "warnings": [without_middle(warning) for warning in result.get("capture_warnings") or ()],
         "total_sec": sample.seconds,
         TOTAL_TOKENS: sample.tokens,
         "timeline": events,
-        "transcript": transcript(result, first),
+        "transcript": transcript(result, starts),
         **{key: shown_name(result[key]) for key in ("run_id", "started_at") if result.get(key) is not None},
         "groups": groups,
         "extra_steps": extra_steps(groups, steps.actual) if groups else [],
@@ -181,31 +197,6 @@ def _claims(result: Mapping[str, Any]) -> dict[str, Any] | None:
     claims = {name: [without_middle(claim) for claim in result.get(key) or ()] for name, key in _CLAIMS.items()}
     reason = result.get(str(metric_spec(ANSWER_F1).reason_key))
     return known_only({**claims, "reason": if_known(without_middle, reason)})
-
-
-def _values(sample: Sample, measured: MeasuredKeys) -> Iterator[dict[str, Any]]:
-    """Yield the values of a question's metrics, and the errors of those without one."""
-    result, names = sample.result, measured.metrics.names()
-    seen: set[str] = set()
-    for metric, error, reason, usd, display in measured.of(result):
-        value = result.get(metric)
-        if value is None and result.get(error) is None:
-            continue
-        keys = {"reason": reason}  # one that several metrics share is shown with the claims
-        if error not in seen:  # an error or cost that several metrics share is next to the first
-            keys |= {"error": error, "usd": usd}
-        more = {name: item for name, key in keys.items() if (item := result.get(key)) is not None}
-        if value is not None or "error" in more:
-            seen.add(error)
-            yield {
-                "name": shown_name(metric),
-                "value": value if number(value) is not None else if_known(shown_value, value),
-                **{name: item if number(item) is not None else shown_value(item) for name, item in more.items()},
-                **display,
-            }
-    for metric in sample.scores:
-        if metric not in names and metric_spec(metric).over == "steps":
-            yield {"name": metric, "value": sample.scores[metric]}
 
 
 def _failed_attempts(result: Mapping[str, Any]) -> Iterator[dict[str, Any]]:

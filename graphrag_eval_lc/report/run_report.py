@@ -26,7 +26,7 @@ from graphrag_eval_lc.registry.exporters import CSV, REPORT, exporter
 from graphrag_eval_lc.registry.metrics import AGENT_COST, JUDGES_COST, TOTAL_TOKENS
 from graphrag_eval_lc.report.page import render_report
 from graphrag_eval_lc.report.problems import Funnel, Problems
-from graphrag_eval_lc.report.questions import DetailChunks, IndexRows, MeasuredKeys, detail_of
+from graphrag_eval_lc.report.questions import DetailChunks, IndexRows, Measures, detail_of
 from graphrag_eval_lc.report.reported_run import ReportedRun, gate_lines, reported_run
 from graphrag_eval_lc.report.steps import SampleSteps, step_views
 from graphrag_eval_lc.run_store.stored_runs import part_of
@@ -155,14 +155,14 @@ def report_data(run: ReportedRun) -> dict[str, Any]:
     funnel, views = Funnel(), step_views(config)
     functions = part_of(run.record, "judges").get("functions") or ()
     problems = Problems(config, functions, map(str, names) if isinstance(names, list) else ())
-    index, chunks, measured = IndexRows(), DetailChunks(), MeasuredKeys(config, metrics)
+    index, chunks, measures = IndexRows(), DetailChunks(), Measures(config, metrics)
     with _collecting_new_objects_only():
         for sample in seen_samples(run.results, metrics):
             verdict, failure = seen.add(sample)
             steps = SampleSteps(sample.result, config, views)
             problems.add(sample, steps)
             funnel.add(sample, steps)
-            index.add(sample, steps, chunks.add(sample.key, detail_of(sample, steps, measured)), verdict, failure)
+            index.add(sample, steps, chunks.add(sample.key, detail_of(sample, steps, measures)), verdict, failure)
     view = seen.view(gate_lines(run.checked_gates()), run.earlier(), run.record.get("judges"))
     errors, changes = problems.errors(), view.headline.changes
     turned = {} if changes is None else {"broken": changes.broken, "fixed": changes.fixed}

@@ -50,14 +50,12 @@ class SampleSteps:
         self.result = result
         self.groups: Sequence[Sequence[Step]] = result.get("reference_steps") or ()
         self.actual: Sequence[Step] = result.get("actual_steps") or ()
-        self._views = views or step_views(config)
+        self._views = views = views or step_views(config)
         self._names = config.steps.names
         self._actual_views: dict[int, StepView] = {}
-        self.references = list(self._read(config)) if self.groups else []
-
-    def _read(self, config: EvaluationConfig) -> Iterator[ReferenceStep]:
-        views, diagnoses = self._views, self.result.get("steps_diagnosis") or ()
-        scored = scored_groups(self.groups, config.steps.counted)
+        self.references: list[ReferenceStep] = []
+        diagnoses = result.get("steps_diagnosis") or ()
+        scored = scored_groups(self.groups, config.steps.counted) if self.groups else ()
         for group, steps in enumerate(self.groups):
             known = diagnoses[group] if group < len(diagnoses) else ()
             for place, step in enumerate(steps):
@@ -65,7 +63,8 @@ class SampleSteps:
                 kind = views.own_kind_of(view)
                 shown_as = views.shown_as_of(str(step.get("name")), kind)
                 diagnosis = known[place] if place < len(known) else {}
-                yield ReferenceStep(group, place, step, view, kind, shown_as, group in scored, diagnosis)
+                read = ReferenceStep(group, place, step, view, kind, shown_as, group in scored, diagnosis)
+                self.references.append(read)
 
     def actual_view(self, at: int) -> StepView:
         """Return an actual step as matchers read it."""
@@ -97,17 +96,15 @@ def step_groups(steps: SampleSteps) -> list[list[dict[str, Any]]]:
 
 def uses_of(groups: Sequence[Sequence[Mapping[str, Any]]]) -> dict[int, str]:
     """Return, by the index of an actual step, which reference step it fulfils or comes nearest to."""
-    signs = {False: ("✓", "≈ nearest:"), True: ("✓", "≈ in part:")}
-    uses: dict[int, str] = {}
-    for is_matched, (
-        whole,
-        part,
-    ) in signs.items():  # fulfilled steps override nearest ones
-        for at, group in enumerate(groups, start=1):
-            for place, step in enumerate(group, start=1):
-                if step["actual"] is not None and (step["status"] == "matched") == is_matched:
-                    uses[step["actual"]] = f"{whole if step['score'] == 1.0 else part} group {at} step {place}"
-    return uses
+    fulfilled: dict[int, str] = {}
+    nearest: dict[int, str] = {}
+    for at, group in enumerate(groups, start=1):
+        for place, step in enumerate(group, start=1):
+            if step["actual"] is not None:
+                is_matched = step["status"] == "matched"
+                sign = "✓" if step["score"] == 1.0 else "≈ in part:" if is_matched else "≈ nearest:"
+                (fulfilled if is_matched else nearest)[step["actual"]] = f"{sign} group {at} step {place}"
+    return nearest | fulfilled
 
 
 def extra_steps(groups: Sequence[Sequence[Mapping[str, Any]]], actual_steps: Sequence[Step]) -> list[int]:

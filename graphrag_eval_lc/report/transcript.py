@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
-from functools import lru_cache
 from typing import Any, Final
 
 from graphrag_eval_lc.aggregation.sample_values import number
@@ -11,37 +10,40 @@ from graphrag_eval_lc.registry.metrics import COST, ELAPSED_SEC, TOTAL_TOKENS, m
 from graphrag_eval_lc.report.formats import args_text, call_texts, if_known, known_only, shown_value, without_middle
 from graphrag_eval_lc.texts import one_line, shown_name
 
-
-def first_time(result: Mapping[str, Any]) -> float:
-    """Return when the first call of a tool or a model of a question began, in seconds since 1970; 0 if unknown."""
-    texts = [step.get("execution_timestamp") for step in _mappings_in(result.get("actual_steps"))]
-    texts += [call.get("started_at") for call in _mappings_in(result.get("llm_calls"))]
-    return min((time for text in texts if (time := _timestamp(str(text))) is not None), default=0.0)
+_UNKNOWN: Final[Mapping[str, float]] = {}
 
 
-@lru_cache(256)  # the calls of a question are looked at twice
-def _timestamp(text: str) -> float | None:
-    """Return an ISO 8601 time in seconds since 1970; one without a zone is in UTC."""
-    try:
-        time = datetime.fromisoformat(text)
-        return (time if time.tzinfo else time.replace(tzinfo=UTC)).timestamp()
-    except (ValueError, OverflowError):
-        return None
+def call_starts(result: Mapping[str, Any]) -> dict[str, float]:
+    """Return when a question's calls of tools and models began, by timestamp, in seconds since the first of them.
+
+    A timestamp is an ISO 8601 text; one without a zone is in UTC, and one that cannot be read is left out.
+    """
+    texts = [str(step.get("execution_timestamp")) for step in _mappings_in(result.get("actual_steps"))]
+    texts += [str(call.get("started_at")) for call in _mappings_in(result.get("llm_calls"))]
+    times: dict[str, float] = {}
+    for text in texts:
+        try:
+            time = datetime.fromisoformat(text)
+            times[text] = (time if time.tzinfo else time.replace(tzinfo=UTC)).timestamp()
+        except (ValueError, OverflowError):
+            continue
+    first = min(times.values(), default=0.0)
+    return {text: round(time - first, 6) for text, time in times.items()}
 
 
-def timeline(steps: Sequence[Mapping[str, Any]], first: float = 0.0) -> list[dict[str, Any]]:
-    """Return the tool calls in order, with seconds since the first call and their depth of nesting."""
+def timeline(steps: Sequence[Mapping[str, Any]], starts: Mapping[str, float] = _UNKNOWN) -> list[dict[str, Any]]:
+    """Return the tool calls in order, with their starts (see ``call_starts``) and their depth of nesting."""
     events: list[dict[str, Any]] = []
     last_with_id: dict[str, int] = {}
     for at, step in enumerate(steps):
-        time, identifier, parent = _timestamp(str(step.get("execution_timestamp"))), step.get("id"), None
+        identifier, parent = step.get("id"), None
         if (parent_id := step.get("parent_id")) is not None:
             parent = last_with_id.get(str(parent_id))  # if calls share an id, the nearest one before
         event = {
             "kind": "tool",
             "name": shown_name(step.get("name")),
             "id": shown_name(at if identifier is None else identifier),
-            "start": None if time is None else round(time - first, 6),
+            "start": starts.get(str(step.get("execution_timestamp"))),
             "duration": number(step.get(ELAPSED_SEC)),
             "depth": 0 if parent is None else events[parent]["depth"] + 1,
             "status": "error" if step.get("status") == "error" else "success",
@@ -95,8 +97,10 @@ _LEFT_OUT: Final = "left out, as the transcript is long; the whole is in respons
 _SUMS: Final = ("tokens", "seconds", "usd")
 
 
-def transcript(result: Mapping[str, Any], first: float = 0.0) -> dict[str, Any] | None:
+def transcript(result: Mapping[str, Any], starts: Mapping[str, float] = _UNKNOWN) -> dict[str, Any] | None:
     """Return a question's model calls with their messages; malformed parts are passed over.
+
+    ``starts`` is when they began (see ``call_starts``).
 
     Returns:
         ``calls``, each with its start in seconds since the first call of the question, if that is known, and if
@@ -117,7 +121,7 @@ def transcript(result: Mapping[str, Any], first: float = 0.0) -> dict[str, Any] 
     rows: list[dict[str, Any]] = []
     models: dict[str, dict[str, Any]] = {}
     for call in kept:
-        row = _head(call, first)
+        row = _head(call, starts)
         model = models.setdefault(row["model"], {"model": row["model"], "calls": 0, "failed": 0})
         model["calls"] += 1
         model["failed"] += "error" in call
@@ -166,25 +170,34 @@ def _ranges(places: Iterable[int]) -> list[list[int]]:
     return ranges
 
 
-def _head(call: Mapping[str, Any], first: float) -> dict[str, Any]:
-    begun, path, node = _timestamp(str(call.get("started_at"))), call.get("node_path"), call.get("node")
+_AMOUNTS: Final = (
+    ("tokens", TOTAL_TOKENS),
+    ("seconds", ELAPSED_SEC),
+    ("usd", COST),
+    ("first_token", "first_token_sec"),
+)
+_NAMES: Final = (("agent", "agent"), ("step", "parent_id"), ("finish", "finish_reason"))
+
+
+def _head(call: Mapping[str, Any], starts: Mapping[str, float]) -> dict[str, Any]:
+    """Return what a model call is and took; what is not known is left out."""
+    head: dict[str, Any] = {"model": shown_name(call.get("model") or "unknown model")}
+    if (start := starts.get(str(call.get("started_at")))) is not None:
+        head["start"] = start
+    for name, key in _AMOUNTS:
+        if (amount := number(call.get(key))) is not None:
+            head[name] = amount
+    path, node = call.get("node_path"), call.get("node")
     if isinstance(path, list) and path:
         node = " › ".join(map(str, path))
-    head: dict[str, Any] = {
-        "model": shown_name(call.get("model") or "unknown model"),
-        "start": None if begun is None else round(begun - first, 6),
-        "tokens": number(call.get(TOTAL_TOKENS)),
-        "seconds": number(call.get(ELAPSED_SEC)),
-        "usd": number(call.get(COST)),
-        "first_token": number(call.get("first_token_sec")),
-        "node": None if node is None else shown_name(node),
-    }
-    for name, key in (("agent", "agent"), ("step", "parent_id"), ("finish", "finish_reason")):
+    if node is not None:
+        head["node"] = shown_name(node)
+    for name, key in _NAMES:
         if (value := call.get(key)) is not None:
             head[name] = shown_name(value)
     if (error := call.get("error")) is not None:
         head["error"] = without_middle(error)
-    return known_only(head)
+    return head
 
 
 def _tool_name(definition: Any) -> str:

@@ -338,7 +338,8 @@ class RunSummary:
         scores = score_lines(values, number_of_questions)
         steps = next((line for line in scores if line.metric == STEPS_SCORE), None)
         main = next((line for line in scores if not line.is_part), None)
-        spent = self._spent.lines()
+        totals = self._spent.totals()
+        spent, attempts = self._spent.lines(totals), totals.get("number_of_failed_attempts")
         chances, chances_note = _chances(self._outcomes, self._repeats, self.config.repeats)
         notes = (certificate_note(judges), calibrated_note((judges or {}).get(CALIBRATED, {})))
         return RunView(
@@ -349,8 +350,8 @@ class RunSummary:
             scores=scores,
             templates=self._template_lines(template_scores(values), main),
             spent=spent,
-            spent_note=self._spent.note(),
-            totals=self._spent.totals(),
+            spent_note=f"totals include {counted(attempts, 'failed attempt')}" if attempts else "",
+            totals=totals,
             chances=chances,
             chances_note=chances_note,
             slowest=self._extremes.slowest(),

@@ -1,7 +1,7 @@
 """A result as views read it: its key, its scores, and whether it is right, partly right, wrong or an error."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from statistics import fmean
 from typing import Any, Final, Literal
 
@@ -38,25 +38,9 @@ class Sample:
     values: Mapping[str, Sequence[float]]  # by metric, several for metrics of steps; what it counts as, if it failed
     scores: Mapping[str, float]  # by the metric's shown name; for a metric of steps, the mean
     has_failed: bool
-    seconds: float | None = field(init=False)  # of the last attempt, as the two below
-    tokens: float | None = field(init=False)
-    usd: float | None = field(init=False)
-    is_judged: bool = field(init=False)  # whether its answer was compared with the reference answer
-    steps_right: bool | None = field(init=False)  # None if they were not scored, or undecided ones leave it open
-    answer_right: bool | None = field(init=False)  # False for a failed sample; None if unknown
-
-    def __post_init__(self) -> None:
-        keys = (ELAPSED_SEC, TOTAL_TOKENS, AGENT_COST, STEPS_SCORE, STEPS_SCORE_UPPER, ANSWER_F1)
-        self.seconds, self.tokens, self.usd, score, upper, answer = (
-            None if (given := self.result.get(key)) is None else number(given) for key in keys
-        )
-        is_open = score is not None and upper is not None and score < 1.0 <= upper
-        self.steps_right = None if score is None or is_open else score >= 1.0
-        self.is_judged = not self.has_failed and answer is not None
-        if self.has_failed:
-            self.answer_right = None if self.result.get("reference_answer") is None else False
-        else:
-            self.answer_right = None if answer is None else answer >= ANSWER_THRESHOLD
+    seconds: float | None  # of the last attempt, as the two below
+    tokens: float | None
+    usd: float | None
 
 
 def seen_samples(results: Iterable[Mapping[str, Any]], metrics: Metrics) -> Iterator[Sample]:
@@ -81,6 +65,9 @@ def seen_samples(results: Iterable[Mapping[str, Any]], metrics: Metrics) -> Iter
                 if (name := shown[metric]) is not None
             },
             has_failed=has_failed,
+            seconds=number(result.get(ELAPSED_SEC)),
+            tokens=number(result.get(TOTAL_TOKENS)),
+            usd=number(result.get(AGENT_COST)),
         )
 
 
@@ -131,10 +118,14 @@ def verdict_of(sample: Sample, passing: RepeatsConfig) -> Verdict:
     if sample.has_failed:
         known = score_of(sample, passing.metric)
         return Verdict("error", passing.metric if known is not None else None, known)
-    for metric, threshold in _deciding(sample, passing):
-        score = score_of(sample, metric)
-        if score is not None:
+    for metric, threshold in deciding_scores(passing):
+        if (score := score_of(sample, metric)) is not None:
             return Verdict(_state(sample, metric, score, threshold), metric, score)
+    for metric, score in sample.scores.items():
+        spec = metric_spec(metric)
+        best = spec.range[0 if spec.lower_is_better else 1]
+        if spec.kind == "score" and spec.over == "questions" and best is not None and not spec.is_part:
+            return Verdict(_state(sample, metric, score, best), metric, score)
     return Verdict("unscored")
 
 
@@ -147,15 +138,6 @@ def score_of(sample: Sample, metric: str) -> float | None:
 def deciding_scores(passing: RepeatsConfig) -> tuple[tuple[str, float], ...]:
     """Return the scores that decide whether a sample is right, with thresholds; the first one that it has counts."""
     return ((passing.metric, passing.threshold), (STEPS_SCORE, 1.0), (ANSWER_F1, ANSWER_THRESHOLD))
-
-
-def _deciding(sample: Sample, passing: RepeatsConfig) -> Iterator[tuple[str, float]]:
-    yield from deciding_scores(passing)
-    for metric in sample.scores:
-        spec = metric_spec(metric)
-        best = spec.range[0 if spec.lower_is_better else 1]
-        if spec.kind == "score" and spec.over == "questions" and best is not None and not spec.is_part:
-            yield metric, best
 
 
 def _state(sample: Sample, metric: str, score: float, threshold: float) -> State:

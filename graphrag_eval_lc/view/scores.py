@@ -214,9 +214,8 @@ class Spent:
         """Return the totals, as in aggregates.yaml."""
         return dict(self._totals.summary())
 
-    def lines(self) -> tuple[SpentLine, ...]:
-        """Return a line for each resource: totals include failed attempts, all else is over the samples."""
-        totals = self._totals.summary()
+    def lines(self, totals: Mapping[str, Any]) -> tuple[SpentLine, ...]:
+        """Return a line for each resource: ``totals`` include failed attempts, all else is over the samples."""
         lacking = totals.get("unmeasured_samples", {})
         notes = {
             metric: f"{counted(count, 'sample is', 'samples are')} not measured in full, so the total is of the rest"
@@ -238,11 +237,6 @@ class Spent:
             for metric, spec in self._shown.items()
             if (values := self._values[metric])
         )
-
-    def note(self) -> str:
-        """Say what only the totals include, not the means and percentiles; empty if there is nothing."""
-        count = self._totals.summary().get("number_of_failed_attempts")
-        return f"totals include {counted(count, 'failed attempt')}" if count else ""
 
     def means(self, template_id: str) -> dict[str, float]:
         """Return the means of a template's samples, by metric."""

@@ -108,11 +108,12 @@ def test_the_matrix_sets_steps_against_answers() -> None:
         *(sample(steps, answer_f1=score) for steps, score in ((right, 1.0), (right, 0.0), (wrong, 0.9), (wrong, 0.1))),
         sample(right, answer_correctness_error="away"),
         sample(reference_steps=[], steps_score=None, answer_f1=1.0),
+        sample(right, error="away"),  # its steps are right, but it gave no right answer
     ).matrix()
     assert record is not None
     text = record.pop("threshold_text")
     assert record.pop("left_out") == 2
-    assert record == {"right_right": ["0"], "right_wrong": ["1"], "wrong_right": ["2"], "wrong_wrong": ["3"]}
+    assert record == {"right_right": ["0"], "right_wrong": ["1", "6"], "wrong_right": ["2"], "wrong_wrong": ["3"]}
     assert "answer_f1 is at least 0.5" in text
 
 

@@ -4,7 +4,7 @@ from support.report_samples import result, step, table
 
 from graphrag_eval_lc.aggregation.sample_values import Metrics
 from graphrag_eval_lc.config import load_config
-from graphrag_eval_lc.report.questions import MeasuredKeys, detail_of
+from graphrag_eval_lc.report.questions import Measures, detail_of
 from graphrag_eval_lc.report.steps import SampleSteps
 from graphrag_eval_lc.view.samples import seen_samples
 
@@ -12,9 +12,7 @@ from graphrag_eval_lc.view.samples import seen_samples
 def detail(result: Any, config: Any = None) -> dict[str, Any]:
     settings = load_config(config, has_llm=True)
     metrics = Metrics(settings)
-    return detail_of(
-        next(seen_samples([result], metrics)), SampleSteps(result, settings), MeasuredKeys(settings, metrics)
-    )
+    return detail_of(next(seen_samples([result], metrics)), SampleSteps(result, settings), Measures(settings, metrics))
 
 
 def test_the_question_its_answers_and_its_steps_are_there() -> None:

@@ -1,4 +1,4 @@
-from graphrag_eval_lc.report.transcript import first_time, timeline, transcript
+from graphrag_eval_lc.report.transcript import call_starts, timeline, transcript
 
 
 def test_seconds_count_from_the_first_call_whatever_the_order() -> None:
@@ -10,9 +10,9 @@ def test_seconds_count_from_the_first_call_whatever_the_order() -> None:
     ]
     calls = [{"model": "m", "started_at": "2026-01-05T09:59:59.5Z"}, {"model": "m"}]
     result = {"actual_steps": steps, "llm_calls": calls}
-    events = timeline(steps, first_time(result))
+    events = timeline(steps, call_starts(result))
     assert [event["start"] for event in events] == [3.0, 0.5, None, 1.5]
-    shown = transcript(result, first_time(result))
+    shown = transcript(result, call_starts(result))
     assert shown is not None
     assert [call.get("start") for call in shown["calls"]] == [0.0, None]
     assert [event["duration"] for event in events] == [1.0, None, None, None]

@@ -1,10 +1,13 @@
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from graphrag_eval_lc.aggregation.sample_values import Metrics
 from graphrag_eval_lc.config import EvaluationConfig
 from graphrag_eval_lc.registry.custom_metrics import note_recorded, recorded_only_here
-from graphrag_eval_lc.view.samples import Sample, seen_samples
-from graphrag_eval_lc.view.scores import Extremes, Spent
+from graphrag_eval_lc.view import run_view
+from graphrag_eval_lc.view.samples import seen_samples
+from graphrag_eval_lc.view.scores import Extremes, Spent, SpentLine
 
 
 def spent_by(*results: Any) -> Spent:
@@ -15,28 +18,35 @@ def spent_by(*results: Any) -> Spent:
     return spent
 
 
+def lines_of(*results: Any) -> Sequence[SpentLine]:
+    spent = spent_by(*results)
+    return spent.lines(spent.totals())
+
+
 def test_totals_hold_failed_attempts_and_the_rest_is_by_sample() -> None:
     attempt = {"elapsed_sec": 10.0, "total_tokens": 5}
-    lines = spent_by(
+    time, tokens = lines_of(
         {"elapsed_sec": 1.0, "total_tokens": 10}, {"elapsed_sec": 3.0, "total_tokens": 30, "failed_attempts": [attempt]}
-    ).lines()
-    time, tokens = lines
+    )
     assert (time.name, time.unit, time.total, time.mean, time.median) == ("Time", "seconds", 14, 2, 2)
     assert (tokens.total, tokens.p95, tokens.samples, tokens.note) == (45, 29, 2, None)
 
 
 def test_what_is_not_measured_of_all_says_so() -> None:
-    (line,) = spent_by({"total_tokens": 10}, {}).lines()
+    (line,) = lines_of({"total_tokens": 10}, {})
     assert (line.total, line.samples) == (10, 1)
     assert line.note == "1 sample is not measured in full, so the total is of the rest"
 
 
 def test_what_the_totals_hold_beside_the_samples_is_said() -> None:
-    assert spent_by({"total_tokens": 5}, {}).note() == ""
-    assert spent_by({"failed_attempts": [{}]}).note() == "totals include 1 failed attempt"
-    assert spent_by({"failed_attempts": [{}]}, {"failed_attempts": [{}, {}]}).note() == (
-        "totals include 3 failed attempts"
-    )
+    def note_on(*results: Any) -> str:
+        return run_view(
+            [{"question_id": str(at), "template_id": "t", **each} for at, each in enumerate(results)]
+        ).spent_note
+
+    assert note_on({"total_tokens": 5}, {}) == ""
+    assert note_on({"failed_attempts": [{}]}) == "totals include 1 failed attempt"
+    assert note_on({"failed_attempts": [{}]}, {"failed_attempts": [{}, {}]}) == "totals include 3 failed attempts"
 
 
 def test_a_templates_cost_is_the_agents() -> None:
@@ -54,15 +64,15 @@ def test_what_users_measured_as_spent_is_shown_by_the_record_alone() -> None:
     told = {"title": "energy", "kind": "spent", "unit": "kWh", "lower_is_better": True, "range": [0, None]}
     with recorded_only_here():
         note_recorded([("energy", told)])
-        (line,) = spent_by({"energy": 2.0, "custom_metrics": ["energy"]}, {"energy": 4.0}).lines()
+        (line,) = lines_of({"energy": 2.0, "custom_metrics": ["energy"]}, {"energy": 4.0})
     assert (line.name, line.unit, line.total) == ("energy", "kWh", 6.0)
 
 
 def extremes_of(*results: Any) -> Extremes:
     extremes = Extremes()
-    for at, result in enumerate(results):
-        known = {"question_id": f"q{at}", **result}
-        extremes.add(Sample(f"k{at}", known["question_id"], 1, "t", known, {}, {}, False))
+    known = [{"question_id": f"q{at}", **result} for at, result in enumerate(results)]
+    for at, sample in enumerate(seen_samples(known, Metrics(EvaluationConfig()))):
+        extremes.add(replace(sample, key=f"k{at}"))
     return extremes
 
 
