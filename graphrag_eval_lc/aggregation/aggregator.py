@@ -10,7 +10,6 @@ from graphrag_eval_lc.aggregation.sample_values import (
     MISSING_KEYS,
     OF_STEPS,
     Metrics,
-    Sample,
     counts_of,
     missing_in,
     with_bounds,
@@ -64,9 +63,13 @@ class Aggregator:
     """
 
     def __init__(
-        self, config: ConfigSource = None, template_ids: Sequence[str] = (), *, labels: JudgeLabels | None = None
+        self,
+        config: EvaluationConfig | None = None,
+        template_ids: Sequence[str] = (),
+        *,
+        labels: JudgeLabels | None = None,
     ) -> None:
-        self._settings = settings = _settings_of(config)
+        self._settings = settings = config or EvaluationConfig()
         self._labels = labels
         self._template_ids = tuple(map(str, template_ids))
         self._metrics = Metrics(settings)
@@ -83,7 +86,7 @@ class Aggregator:
         self._steps: defaultdict[str, StepCounts] = defaultdict(StepCounts)
         self._bounded: defaultdict[str, set[str]] = defaultdict(set)
 
-    def add(self, result: Sample) -> None:
+    def add(self, result: Mapping[str, Any]) -> None:
         """Add a result."""
         row, has_failed, question_id = len(self._questions), is_error(result), result.get("question_id")
         template_id = str(result["template_id"])
@@ -207,12 +210,7 @@ class Aggregator:
         return outcomes
 
 
-def _settings_of(config: ConfigSource) -> EvaluationConfig:
-    # No models are needed, as nothing is judged here.
-    return config if isinstance(config, EvaluationConfig) else load_config(config, has_llm=True, has_embeddings=True)
-
-
-def compute_aggregates(results: Iterable[Sample], config: ConfigSource = None) -> dict[str, Any]:
+def compute_aggregates(results: Iterable[Mapping[str, Any]], config: ConfigSource = None) -> dict[str, Any]:
     """Return the aggregates of the results of an evaluation.
 
     Failed questions are counted in ``number_of_error_samples`` and left out of the statistics. With ``aggregates:
@@ -260,9 +258,10 @@ def compute_aggregates(results: Iterable[Sample], config: ConfigSource = None) -
         >>> compute_aggregates([{"template_id": "t", "status": "success", "steps_score": 0.5}])["macro"]
         {'steps_score': {'mean': 0.5}}
     """
-    settings = _settings_of(config)
-    path = settings.judges.labels
-    aggregator = Aggregator(settings, labels=None if path is None else judge_labels(path))
+    if not isinstance(config, EvaluationConfig):  # no models are needed, as nothing is judged here
+        config = load_config(config, has_llm=True, has_embeddings=True)
+    path = config.judges.labels
+    aggregator = Aggregator(config, labels=None if path is None else judge_labels(path))
     if not isinstance(results, Iterable) or isinstance(results, str | Mapping):
         raise ResponsesError(f"the results cannot be a {type(results).__name__}", hint=_RESULTS_HINT)
     for number, result in enumerate(results):

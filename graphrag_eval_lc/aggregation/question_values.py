@@ -9,9 +9,9 @@ from hashlib import blake2b
 from itertools import chain
 from math import fsum
 from statistics import fmean
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from graphrag_eval_lc.aggregation.sample_values import Metrics, Sample, Values, number, with_bounds
+from graphrag_eval_lc.aggregation.sample_values import Metrics, Values, number, with_bounds
 from graphrag_eval_lc.config import EvaluationConfig
 from graphrag_eval_lc.records import is_error
 from graphrag_eval_lc.registry.metric_spec import Need
@@ -33,10 +33,9 @@ class _Sums:
         self.totals, self.counts = array("d"), array("I")
 
     def add(self, place: int, total: float, count: int) -> None:
-        lacking = place + 1 - len(self.counts)
-        if lacking > 0:
-            self.totals.extend([0.0] * lacking)
-            self.counts.extend([0] * lacking)
+        while len(self.counts) <= place:
+            self.totals.append(0.0)
+            self.counts.append(0)
         self.totals[place] += total
         self.counts[place] += count
 
@@ -109,7 +108,7 @@ class RunValues:
         self._sums: defaultdict[str, _Sums] = defaultdict(_Sums)
         self._needs_met: dict[frozenset[Need], frozenset[Need]] = {}
 
-    def add(self, result: Sample, values: Values | None = None) -> None:
+    def add(self, result: Mapping[str, Any], values: Values | None = None) -> None:
         """Add a result, and what ``metrics.values`` returned for it, if that is known."""
         question_id = str(result["question_id"])
         question = self.questions.get(question_id)
@@ -167,7 +166,7 @@ class RunValues:
         self.questions[question_id] = question
         return question
 
-    def _needs_of(self, result: Sample) -> frozenset[Need]:
+    def _needs_of(self, result: Mapping[str, Any]) -> frozenset[Need]:
         """Return which of the metrics' needs a failed sample meets."""
         groups = result.get("reference_steps") or ()
         steps = [*(step for group in groups for step in group), *(result.get("actual_steps") or ())]

@@ -19,7 +19,6 @@ from graphrag_eval_lc.registry.metrics import (
 )
 from graphrag_eval_lc.texts import counted, shortened
 
-Sample = Mapping[str, Any]
 Values = Mapping[str, Sequence[float]]
 
 # By the beginning of the names of retrieval metrics that need no language model, the key under which results count
@@ -41,7 +40,7 @@ def number(value: object) -> float | None:
     return float(value) if isinstance(value, bool) else value
 
 
-def counts_of(sample: Sample) -> dict[str, int]:
+def counts_of(result: Mapping[str, Any]) -> dict[str, int]:
     """Return the counts in a mapping of a result, such as the undecided steps, by their keys.
 
     Example:
@@ -50,16 +49,16 @@ def counts_of(sample: Sample) -> dict[str, int]:
     """
     found: dict[str, int] = {}
     for key, counted_in in _COUNTED:
-        counts = sample.get(counted_in)
+        counts = result.get(counted_in)
         count = counts.get(key) if isinstance(counts, Mapping) else None
         if isinstance(count, int) and not isinstance(count, bool) and count >= 0:
             found[key] = count
     return found
 
 
-def missing_in(sample: Sample) -> dict[str, int]:
+def missing_in(result: Mapping[str, Any]) -> dict[str, int]:
     """Return how many reference steps of retrieval nothing fulfilled, by the keys that a result has for them."""
-    counts = ((key, sample[key]) for key in _MISSING if key in sample)  # most results have none
+    counts = ((key, result[key]) for key in _MISSING if key in result)  # most results have none
     return {key: count for key, count in counts if isinstance(count, int) and count >= 0}
 
 
@@ -95,56 +94,53 @@ class Metrics:
         """Return the metrics of results, with those that were found so far."""
         return (*self.of_samples, *self.found)
 
-    def values(self, sample: Sample, *, has_failed: bool | None = None) -> dict[str, list[float]]:
+    def values(self, result: Mapping[str, Any], *, has_failed: bool | None = None) -> dict[str, list[float]]:
         """Return all values of a result by metric; those of a failed question are what it counts as.
 
         A metric of results has one value, a metric of steps one for each step. Reference steps of retrieval that
         nothing fulfilled count as zeros if the config says so.
         """
-        has_failed = is_error(sample) if has_failed is None else has_failed
-        custom = sample.get("custom_metrics") if self._wanted is None else None
+        custom = result.get("custom_metrics") if self._wanted is None else None
         for metric in custom if isinstance(custom, list) else ():
             if isinstance(metric, str) and metric not in self.of_samples:
                 self.found[metric] = None
         values: dict[str, list[float]] = {}
         for metric in chain(self.of_samples, self.found):
-            given = sample.get(metric)  # most metrics are absent from a result
-            if given is not None and (value := _counted(metric, given, has_failed)) is not None:
+            given = result.get(metric)  # most metrics are absent from a result
+            if given is not None and (value := number(given)) is not None:
                 values[metric] = [value]
-        if self._reads_steps and (self._zeros or sample.get("actual_steps")):
-            self._add_steps(values, sample, has_failed)
-        if self._wanted is not None:
-            return {metric: of_metric for metric, of_metric in values.items() if metric in self._wanted}
-        return values
-
-    def _add_steps(self, values: dict[str, list[float]], sample: Sample, has_failed: bool) -> None:
-        missing = missing_in(sample)
-        for step in sample.get("actual_steps") or ():
+        steps = (result.get("actual_steps") or ()) if self._reads_steps else ()
+        missing = missing_in(result) if steps or self._zeros else {}
+        for step in steps:
             judged = OF_STEPS if step.get("name") in self.retrieval_names else ()
             measured = [key for key in step if key.startswith(_OF_FAMILIES)] if missing else ()
             for metric in (*judged, *measured):
                 given = step.get(metric)
-                if given is not None and (value := _counted(metric, given, has_failed)) is not None:
+                if given is not None and (value := number(given)) is not None:
                     values.setdefault(metric, []).append(value)
-        for family, keys in self._zeros.items():
+        if is_error(result) if has_failed is None else has_failed:
+            values = {metric: counted for metric, each in values.items() if (counted := _of_failed(metric, each))}
+        for family, keys in self._zeros.items() if self._reads_steps else ():
             if zeros := missing.get(MISSING_KEYS[family], 0):
                 for metric in keys:
                     values.setdefault(metric, []).extend([0.0] * zeros)
+        if self._wanted is not None:
+            return {metric: of_metric for metric, of_metric in values.items() if metric in self._wanted}
+        return values
+
+
+def _of_failed(metric: str, values: list[float]) -> list[float]:
+    """Return what a failed question counts as in a metric that it has; empty if it does not count."""
+    spec = metric_spec(metric)
+    if spec.kind != "score":
+        return values
+    return [] if spec.value_of_failure is None else [spec.value_of_failure] * len(values)
 
 
 def with_bounds(values: Values) -> Values:
     """Add the upper bounds that a result lacks: a value that is certain is its own bound."""
     lacking = {upper: values[key] for upper, key in UPPER_BOUNDS.items() if key in values and upper not in values}
     return {**values, **lacking} if lacking else values
-
-
-def _counted(metric: str, value: object, has_failed: bool) -> float | None:
-    """Return a metric's value, or what a failed question counts as; None if nothing was measured."""
-    measured = number(value)
-    if measured is None or not has_failed:
-        return measured
-    spec = metric_spec(metric)
-    return spec.value_of_failure if spec.kind == "score" else measured
 
 
 _SHOWN_CAUSE = 180

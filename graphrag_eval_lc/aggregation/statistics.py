@@ -10,7 +10,7 @@ from math import fsum
 from statistics import mean, median
 from typing import Any, cast
 
-from graphrag_eval_lc.aggregation.sample_values import Sample, number
+from graphrag_eval_lc.aggregation.sample_values import number
 from graphrag_eval_lc.config import EvaluationConfig, RepeatsConfig
 from graphrag_eval_lc.json_values import parse_json
 from graphrag_eval_lc.matching.rows.row_steps import ROW_TOOLS, SQL_DB_QUERY
@@ -121,10 +121,10 @@ class StepCounts:
         parts = ("total", "once_per_sample", "empty_results", "errors")
         self._counters: dict[str, Counter[str]] = {part: Counter() for part in parts}
 
-    def add(self, sample: Sample) -> None:
+    def add(self, result: Mapping[str, Any]) -> None:
         """Count the steps of a result."""
         names = set()
-        for step in sample.get("actual_steps") or ():
+        for step in result.get("actual_steps") or ():
             name = str(step.get("name"))
             names.add(name)
             self._counters["total"][name] += 1
@@ -253,29 +253,25 @@ class JudgeCosts:
         custom = {each.cost_key: tuple(each.outputs) for each in config.custom_evaluations or ()}
         # Error keys of custom judges are left out: a judge that lacks its inputs fails without a request.
         self._sample_judges = {**_SAMPLE_JUDGES, **custom}
-        self._sample_keys = _keys_of(self._sample_judges)
+        self._sample_keys = frozenset(self._sample_judges).union(*self._sample_judges.values())
 
-    def of(self, sample: Sample) -> list[float | None]:
+    def of(self, result: Mapping[str, Any]) -> list[float | None]:
         """Return the cost in USD of each judge that was called; None if it is unknown.
 
         A judge that failed states its cost next to its error, also one of 0; if it does not, the cost is unknown.
         """
         # A quick check: most records have no key of any judge.
-        costs = [] if self._sample_keys.isdisjoint(sample) else list(_costs(sample, self._sample_judges))
-        for step in sample.get("actual_steps") or ():
+        costs = [] if self._sample_keys.isdisjoint(result) else list(_costs(result, self._sample_judges))
+        for step in result.get("actual_steps") or ():
             if not _STEP_KEYS.isdisjoint(step):
                 costs += _costs(step, _STEP_JUDGES)
         return costs
 
 
-def _keys_of(judges: Judges) -> frozenset[str]:
-    return frozenset(judges).union(*judges.values())
+_STEP_KEYS = frozenset(_STEP_JUDGES).union(*_STEP_JUDGES.values())
 
 
-_STEP_KEYS = _keys_of(_STEP_JUDGES)
-
-
-def _costs(record: Sample, judges: Judges) -> Iterable[float | None]:
+def _costs(record: Mapping[str, Any], judges: Judges) -> Iterable[float | None]:
     for key, others in judges.items():
         cost = number(record.get(key))
         if cost is not None or any(record.get(each) is not None for each in others):
@@ -304,31 +300,31 @@ class Totals:
         self._measured = dict.fromkeys(_METRICS, 0)
         self._unmeasured = dict.fromkeys(_METRICS, 0)
 
-    def add(self, sample: Sample, judge_costs: Iterable[float | None]) -> None:
+    def add(self, result: Mapping[str, Any], judge_costs: Iterable[float | None]) -> None:
         """Add what a result spent, with what ``JudgeCosts`` found in it."""
-        attempts: Sequence[Mapping[str, Any]] = failed_attempts_of(sample) if "failed_attempts" in sample else ()
+        attempts = failed_attempts_of(result)
         self._number_of_samples += 1
         self._number_of_failed_attempts += len(attempts)
         unmeasured: set[str] = set()
-        for index, record in enumerate((sample, *attempts)):
-            asked_no_model = None
+        for record in (result, *attempts):
+            lacking = []
             for metric in _AGENT_METRICS:
-                given = record.get(metric)
-                value = None if given is None else number(given)
-                if value is not None:
+                if (value := number(record.get(metric))) is None:
+                    lacking.append(metric)
+                else:
                     self._measured[metric] += 1
-                    self._spent[metric].add(0, [value])
-                    continue
-                if asked_no_model is None:
-                    asked_no_model = record.get("llm_calls") == [] or _asked_no_model(record, is_attempt=index > 0)
-                if metric not in _MODEL_METRICS or not asked_no_model:
-                    unmeasured.add(metric)
+                    self._spent[metric].add(0, (value,))
+            if lacking:
+                # Without calls, an attempt has no list of them, and a response an empty one.
+                calls = record.get("llm_calls", None if record is result else [])
+                asked_no_model = isinstance(calls, list) and all(map(failed_without_tokens, calls))
+                unmeasured.update(metric for metric in lacking if metric not in _MODEL_METRICS or not asked_no_model)
         for cost in judge_costs:
             if cost is None:
                 unmeasured.add(JUDGES_COST)
             else:
                 self._measured[JUDGES_COST] += 1
-                self._spent[JUDGES_COST].add(0, [cost])
+                self._spent[JUDGES_COST].add(0, (cost,))
         for metric in unmeasured:
             self._unmeasured[metric] += 1
 
@@ -349,13 +345,7 @@ class Totals:
         return summary
 
 
-def failed_attempts_of(sample: Sample) -> list[Mapping[str, Any]]:
-    """Return the failed attempts before a result."""
-    attempts = sample.get("failed_attempts")
-    return [attempt for attempt in attempts if isinstance(attempt, Mapping)] if isinstance(attempts, list) else []
-
-
-def _asked_no_model(record: Mapping[str, Any], *, is_attempt: bool) -> bool:
-    """Return whether no model answered. Without calls, an attempt has no list, and a response an empty one."""
-    calls = record.get("llm_calls", [] if is_attempt else None)
-    return isinstance(calls, list) and all(map(failed_without_tokens, calls))
+def failed_attempts_of(result: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
+    """Return the failed attempts before a result; most have none."""
+    attempts = result.get("failed_attempts")
+    return [each for each in attempts if isinstance(each, Mapping)] if isinstance(attempts, list) else ()

@@ -144,10 +144,9 @@ def call_texts(args: Any) -> dict[str, str]:
         >>> call_texts({"query": "ASK {}", "limit": 3}), call_texts({"limit": 3})
         ({'query': 'ASK {}', 'args': 'limit: 3'}, {'args': 'limit: 3'})
     """
-    if isinstance(args, Mapping):
-        name = next((each for each in _QUERY_NAMES if isinstance(args.get(each), str)), None)
-        if name is not None:
-            query, rest = without_middle(args[name]), {key: value for key, value in args.items() if key != name}
-            return {"query": query, "args": args_text(rest)} if rest else {"query": query}
+    for name in _QUERY_NAMES if isinstance(args, Mapping) else ():
+        if isinstance(query := args.get(name), str):
+            rest = {key: value for key, value in args.items() if key != name}
+            return {"query": without_middle(query), **({"args": args_text(rest)} if rest else {})}
     text = args_text(args)
     return {"args": text} if text else {}

@@ -176,7 +176,7 @@ def detail_of(sample: Sample, steps: SampleSteps, measures: Measures) -> dict[st
         "answer_values": marked,
         "claims": _claims(result),
         "measures": measures.of(sample),
-        "failed_attempts": list(_failed_attempts(result)) if "failed_attempts" in result else [],
+        "failed_attempts": list(_failed_attempts(result)),
         "warnings": [without_middle(warning) for warning in result.get("capture_warnings") or ()],
         "total_sec": sample.seconds,
         TOTAL_TOKENS: sample.tokens,

@@ -60,8 +60,8 @@ def named_step(
         step = actual_steps[at]
         return at not in taken, fits(reference, step), step.get("status") == "success", at
 
-    ids = ((at, step.get("id")) for at, step in enumerate(actual_steps))
-    named = [at for at, identifier in ids if str(at if identifier is None else identifier) == str(name)]
+    ids = [at if (identifier := step.get("id")) is None else identifier for at, step in enumerate(actual_steps)]
+    named = [at for at, identifier in enumerate(ids) if str(identifier) == str(name)]
     return max(named, key=rank, default=None)
 
 

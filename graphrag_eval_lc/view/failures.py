@@ -127,12 +127,11 @@ def with_label(reason: str, step: Mapping[str, Any]) -> str:
 
     The label is the only text among that step's arguments. Any other reason is returned unchanged.
     """
-    args, iri = step.get("args"), step.get("output")
-    texts = [value for value in args.values() if isinstance(value, str)] if isinstance(args, Mapping) else []
-    is_named = isinstance(iri, str) and iri != "" and f"{iri} is " in reason and " in the output" in reason
-    if len(texts) != 1 or not is_named:
+    iri, args = step.get("output"), step.get("args")
+    if " in the output" not in reason or not isinstance(iri, str) or not iri or f"{iri} is " not in reason:
         return reason
-    return reason.replace(str(iri), f"{one_line(texts[0], _LABEL)} ({iri})", 1)
+    texts = [value for value in args.values() if isinstance(value, str)] if isinstance(args, Mapping) else []
+    return reason if len(texts) != 1 else reason.replace(iri, f"{one_line(texts[0], _LABEL)} ({iri})", 1)
 
 
 def kind_of_failure(result: Mapping[str, Any], verdict: Verdict) -> Kind:

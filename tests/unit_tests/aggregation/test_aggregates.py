@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from graphrag_eval_lc.aggregation import Aggregator, compute_aggregates
 from graphrag_eval_lc.aggregation.statistics import Column
+from graphrag_eval_lc.config import load_config
 from graphrag_eval_lc.errors import ConfigError, ResponsesError
 from graphrag_eval_lc.registry import MetricSpec
 from graphrag_eval_lc.run_folder import yaml_text
@@ -137,7 +138,7 @@ results = st.lists(
 @given(results, st.randoms(), st.sampled_from(["exclude", "include"]))
 def test_order_of_the_results_does_not_matter(samples: list[Any], random: Any, errors: str) -> None:
     def text() -> str:
-        aggregator = Aggregator({"aggregates": {"errors": errors}}, template_ids=["a", "b"])
+        aggregator = Aggregator(load_config({"aggregates": {"errors": errors}}), template_ids=["a", "b"])
         for result in samples:
             aggregator.add(result)
         return yaml_text(aggregator.aggregates())
