@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import fsum
 from statistics import mean, median
-from typing import Any, cast
+from typing import Any, Final, cast
 
 from graphrag_eval_lc.aggregation.sample_values import number
 from graphrag_eval_lc.config import EvaluationConfig, RepeatsConfig
@@ -112,14 +112,11 @@ def exact_sum(values: Sequence[float]) -> float:
     return math.fsum(values) if any(isinstance(value, float) for value in values) else sum(values)
 
 
-class StepCounts:
-    """The counts of steps by tool name, over the results added so far."""
+_STEP_PARTS: Final = ("total", "once_per_sample", "empty_results", "errors")
 
-    __slots__ = ("_counters",)
 
-    def __init__(self) -> None:
-        parts = ("total", "once_per_sample", "empty_results", "errors")
-        self._counters: dict[str, Counter[str]] = {part: Counter() for part in parts}
+class StepCounts(Counter[tuple[str, str]]):
+    """The counts of steps by part and tool name, over the results added so far; ``update`` adds those of others."""
 
     def add(self, result: Mapping[str, Any]) -> None:
         """Count the steps of a result."""
@@ -127,22 +124,19 @@ class StepCounts:
         for step in result.get("actual_steps") or ():
             name = str(step.get("name"))
             names.add(name)
-            self._counters["total"][name] += 1
+            self["total", name] += 1
             if step.get("status") == "error" or "comparison_error" in step:
-                self._counters["errors"][name] += 1
+                self["errors", name] += 1
             elif _has_no_rows(name, step.get("output")):
-                self._counters["empty_results"][name] += 1
-        self._counters["once_per_sample"].update(names)
-
-    def update(self, other: "StepCounts") -> None:
-        """Add the counts of other results."""
-        for part, counter in self._counters.items():
-            counter.update(other._counters[part])
+                self["empty_results", name] += 1
+        for name in names:
+            self["once_per_sample", name] += 1
 
     def summary(self) -> StepsSummary:
         """Return the counts by part and tool name, the names sorted; a part that would be empty is absent."""
-        parts = {part: dict(sorted(counter.items())) for part, counter in self._counters.items() if counter}
-        return cast("StepsSummary", parts)
+        keys = sorted(self)
+        counts = {part: {name: self[of, name] for of, name in keys if of == part} for part in _STEP_PARTS}
+        return cast("StepsSummary", {part: by_name for part, by_name in counts.items() if by_name})
 
 
 def _has_no_rows(name: str, output: object) -> bool:

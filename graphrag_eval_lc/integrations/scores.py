@@ -21,7 +21,7 @@ from graphrag_eval_lc.registry.custom_metrics import recorded_only_here
 from graphrag_eval_lc.registry.metric_spec import MetricSpec, reason_key
 from graphrag_eval_lc.registry.metrics import ELAPSED_SEC, metric_spec
 from graphrag_eval_lc.texts import listed, one_line, shown_name
-from graphrag_eval_lc.view.samples import Sample, repeat_of, seen_samples
+from graphrag_eval_lc.view.samples import SeenSample, repeat_of, seen_samples
 
 _LONGEST_COMMENT = 480  # Langfuse keeps 500 characters of some texts
 _NEAR_SEC = 60.0
@@ -154,7 +154,7 @@ def is_main(spec: MetricSpec) -> bool:
     return spec.kind == "score" and not spec.is_part
 
 
-def _scored_sample(sample: Sample, scores: Iterable[Score]) -> ScoredSample:
+def _scored_sample(sample: SeenSample, scores: Iterable[Score]) -> ScoredSample:
     result = sample.result
     given = result.get("trace_ids")
     metadata = result.get("metadata")
@@ -178,7 +178,7 @@ def _scored_sample(sample: Sample, scores: Iterable[Score]) -> ScoredSample:
     )
 
 
-def comment_on(sample: Sample, name: str, config: EvaluationConfig) -> str:
+def comment_on(sample: SeenSample, name: str, config: EvaluationConfig) -> str:
     """Return why a score is not the best value, secrets masked: the judge's reason, or what is wrong with the steps."""
     result, spec = sample.result, metric_spec(name)
     judged = result.get(spec.reason_key or reason_key(name))
@@ -193,7 +193,7 @@ def comment_on(sample: Sample, name: str, config: EvaluationConfig) -> str:
     return one_line(masked_text(comment), _LONGEST_COMMENT)
 
 
-def _score(sample: Sample, name: str, run_id: str, report_url: str | None, config: EvaluationConfig) -> Score:
+def _score(sample: SeenSample, name: str, run_id: str, report_url: str | None, config: EvaluationConfig) -> Score:
     result, comment = sample.result, comment_on(sample, name, config)
     if report_url is not None:
         comment = f"{comment}\n{report_url}#q={quote(sample.key)}".lstrip()

@@ -27,7 +27,7 @@ from graphrag_eval_lc.run_store.stored_runs import part_of
 from graphrag_eval_lc.texts import one_line, shortened, shown_name, visible
 from graphrag_eval_lc.view.failures import kind_of, why
 from graphrag_eval_lc.view.run_view import RunSummary
-from graphrag_eval_lc.view.samples import Sample, Verdict, seen_samples
+from graphrag_eval_lc.view.samples import SeenSample, Verdict, seen_samples
 from graphrag_eval_lc.view.scores import passing_sign
 
 # The outcomes of a sample or a question, the worst first. A question has the outcome of its worst sample.
@@ -147,7 +147,7 @@ class _Cases:
         self._config = config
         self._left = _MOST_BYTES_OF_TEXTS
 
-    def add(self, sample: Sample, verdict: Verdict) -> None:
+    def add(self, sample: SeenSample, verdict: Verdict) -> None:
         result, identifier = sample.result, sample.question_id
         case = self.by_id.setdefault(identifier, _Case(sample.template_id, shown_name(identifier)))
         case.seconds += max(0.0, number(result.get(ELAPSED_SEC)) or 0.0)
@@ -172,7 +172,7 @@ class _Cases:
         passing = f"{passing_sign(metric)} {self._config.threshold:g} passes"
         return f"{score_text} ({passing}){f': {reason}' if reason else ''}"
 
-    def _text(self, sample: Sample, state: int, reason: str) -> str:
+    def _text(self, sample: SeenSample, state: int, reason: str) -> str:
         """Return the text on a sample; if it passed, only its scores."""
         result = sample.result
         scores = [f"{name} {amount_text(value, metric_spec(name).unit)}" for name, value in sample.scores.items()]

@@ -25,7 +25,7 @@ from graphrag_eval_lc.report.formats import args_text
 from graphrag_eval_lc.report.steps import ReferenceStep, SampleSteps
 from graphrag_eval_lc.texts import one_line
 from graphrag_eval_lc.view.failures import kind_of, without_particulars
-from graphrag_eval_lc.view.samples import Sample
+from graphrag_eval_lc.view.samples import SeenSample
 
 STAGES: Final = ("IRI found", "a query ran", "a query had rows", "rows right", "answer right")
 _ROWS, _ANSWER = STAGES.index("rows right"), STAGES.index("answer right")
@@ -60,7 +60,7 @@ class Funnel:
         self._matrix: dict[str, list[str]] = {f"{steps}_{answer}": [] for steps in words for answer in words}
         self._left_out = 0  # of the matrix
 
-    def add(self, sample: Sample, steps: SampleSteps) -> None:
+    def add(self, sample: SeenSample, steps: SampleSteps) -> None:
         """Add a sample with its steps."""
         result = sample.result
         score, upper, answer = (number(result.get(key)) for key in (STEPS_SCORE, STEPS_SCORE_UPPER, ANSWER_F1))
@@ -213,7 +213,7 @@ class Problems:
         self._unknown_tools = UnknownTools(config, reference_names)
         self._calling: dict[str, list[str]] = {}  # by unknown tool
 
-    def add(self, sample: Sample, steps: SampleSteps) -> None:
+    def add(self, sample: SeenSample, steps: SampleSteps) -> None:
         """Add a sample with its steps."""
         key = sample.key
         for where, kind, example in self._found(sample, steps):
@@ -228,7 +228,7 @@ class Problems:
             if not self._unknown_tools.knows(tool):
                 self._calling.setdefault(tool, []).append(key)
 
-    def _found(self, sample: Sample, steps: SampleSteps) -> Iterator[tuple[str, str, Any]]:
+    def _found(self, sample: SeenSample, steps: SampleSteps) -> Iterator[tuple[str, str, Any]]:
         """Yield where something is wrong, its kind, and the text of this example."""
         result = sample.result
         if sample.has_failed:

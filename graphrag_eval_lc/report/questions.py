@@ -32,7 +32,7 @@ from graphrag_eval_lc.report.steps import SampleSteps, extra_steps, step_groups,
 from graphrag_eval_lc.report.transcript import call_starts, timeline, transcript
 from graphrag_eval_lc.texts import one_line, shown_name
 from graphrag_eval_lc.view.failures import QUESTION_LENGTH, Failure
-from graphrag_eval_lc.view.samples import Sample, Verdict
+from graphrag_eval_lc.view.samples import SeenSample, Verdict
 
 _DIGITS: Final = 6
 _MOST_PREFIXES: Final = 200
@@ -61,7 +61,9 @@ class IndexRows:
             before = ",\n"
         yield "]" if self._rows else "[]"
 
-    def add(self, sample: Sample, steps: SampleSteps, chunk: int, verdict: Verdict, failure: Failure | None) -> None:
+    def add(
+        self, sample: SeenSample, steps: SampleSteps, chunk: int, verdict: Verdict, failure: Failure | None
+    ) -> None:
         """Add a sample whose detail is in the chunk with this number, and its failure if it is not right."""
         self.keys.setdefault(sample.question_id, []).append(sample.key)
         for reference in steps.references if len(self.prefixes) < _MOST_PREFIXES else ():
@@ -110,7 +112,7 @@ class Measures:
         self._evaluations = {key: each.name for each in config.custom_evaluations or () for key in each.outputs}
         self._known: dict[str, _Measure | None] = {}  # by metric; None for metrics of spending
 
-    def of(self, sample: Sample) -> list[dict[str, Any]]:
+    def of(self, sample: SeenSample) -> list[dict[str, Any]]:
         """Return the values of a question's metrics, and the errors of those without one; spending is left out."""
         result = sample.result
         seen: set[str] = set()
@@ -157,7 +159,7 @@ _TEXTS: Final = ("error", "reference_answer", "actual_answer")
 _CLAIMS: Final = {"supported": TRUE_POSITIVES, "wrong": FALSE_POSITIVES, "missing": FALSE_NEGATIVES}
 
 
-def detail_of(sample: Sample, steps: SampleSteps, measures: Measures) -> dict[str, Any]:
+def detail_of(sample: SeenSample, steps: SampleSteps, measures: Measures) -> dict[str, Any]:
     """Return the details that open below a question, as plain JSON values; the page shows their texts as text."""
     result = sample.result
     groups = step_groups(steps)

@@ -16,7 +16,7 @@ from graphrag_eval_lc.records import NO_RESPONSE
 from graphrag_eval_lc.registry.metric_spec import reason_key
 from graphrag_eval_lc.registry.metrics import STEPS_SCORE, metric_spec
 from graphrag_eval_lc.texts import one_line
-from graphrag_eval_lc.view.samples import FAILED, Sample, State, Verdict
+from graphrag_eval_lc.view.samples import FAILED, SeenSample, State, Verdict
 
 QUESTION_LENGTH, REASON_LENGTH = 160, 300
 _KIND: Final = 100
@@ -306,7 +306,7 @@ class Failures:
         # The worst with a response, and the worst without.
         self._worst: tuple[list[tuple[_Rank, Failure]], list[tuple[_Rank, Failure]]] = ([], [])
 
-    def add(self, sample: Sample, verdict: Verdict) -> Failure | None:
+    def add(self, sample: SeenSample, verdict: Verdict) -> Failure | None:
         """Add a sample, and return its failure; None if it is right or was not scored."""
         self._samples += 1
         if verdict.state not in FAILED:

@@ -28,7 +28,7 @@ from graphrag_eval_lc.registry.metrics import (
 )
 from graphrag_eval_lc.texts import counted
 from graphrag_eval_lc.view.failures import Failure, FailureGroup, FailurePart, Failures, parts_of
-from graphrag_eval_lc.view.samples import Sample, State, Verdict, seen_samples, verdict_of
+from graphrag_eval_lc.view.samples import SeenSample, State, Verdict, seen_samples, verdict_of
 from graphrag_eval_lc.view.scores import (
     Extreme,
     Extremes,
@@ -272,7 +272,7 @@ def right_questions(
     return right
 
 
-def _note_right(right: dict[str, bool], sample: Sample, verdict: Verdict) -> None:
+def _note_right(right: dict[str, bool], sample: SeenSample, verdict: Verdict) -> None:
     if verdict.state != "unscored":
         right[sample.question_id] = right.get(sample.question_id, True) and verdict.state == "right"
 
@@ -302,7 +302,7 @@ class RunSummary:
         self._uncertain = Counter[str]()
         self._templates: defaultdict[str, _Template] = defaultdict(_Template)
 
-    def add(self, sample: Sample) -> tuple[Verdict, Failure | None]:
+    def add(self, sample: SeenSample) -> tuple[Verdict, Failure | None]:
         """Add a sample; return its verdict, and its failure if it is not right."""
         result = sample.result
         self._numbers.add(result, sample.values)
@@ -354,8 +354,8 @@ class RunSummary:
             totals=totals,
             chances=chances,
             chances_note=chances_note,
-            slowest=self._extremes.slowest(),
-            most_expensive=self._extremes.most_expensive(),
+            slowest=self._extremes.most("seconds"),
+            most_expensive=self._extremes.most("usd") or self._extremes.most("tokens"),
             notes=tuple(
                 uncertainty_texts(
                     self._uncertain[UNDECIDED],

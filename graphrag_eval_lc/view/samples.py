@@ -27,7 +27,7 @@ FAILED: Final[tuple[State, ...]] = ("error", "wrong", "undecided", "partly")
 
 
 @dataclass(slots=True)
-class Sample:
+class SeenSample:
     """A result, and what several parts of a view need of it."""
 
     key: str  # its question's id, with the repeat from the second on; unique in the run
@@ -43,7 +43,7 @@ class Sample:
     usd: float | None
 
 
-def seen_samples(results: Iterable[Mapping[str, Any]], metrics: Metrics) -> Iterator[Sample]:
+def seen_samples(results: Iterable[Mapping[str, Any]], metrics: Metrics) -> Iterator[SeenSample]:
     """Yield the results one at a time as samples with unique keys."""
     taken: set[str] = set()
     shown: dict[str, str | None] = {}  # the names of scores
@@ -52,7 +52,7 @@ def seen_samples(results: Iterable[Mapping[str, Any]], metrics: Metrics) -> Iter
         values = metrics.values(result, has_failed=has_failed)
         for metric in values.keys() - shown.keys():
             shown[metric] = None if metric_spec(metric).is_spent else shown_name(metric)
-        yield Sample(
+        yield SeenSample(
             key=sample_key(result, taken),
             question_id=str(result.get("question_id")),
             repeat=repeat_of(result),
@@ -109,7 +109,7 @@ class Verdict:
         return self.state != "error", -value if is_lower_better else value
 
 
-def verdict_of(sample: Sample, passing: RepeatsConfig) -> Verdict:
+def verdict_of(sample: SeenSample, passing: RepeatsConfig) -> Verdict:
     """Return whether a sample is right.
 
     The score of the config's ``repeats`` decides (by default ``steps_score``, which has to be 1), else the steps, else
@@ -129,7 +129,7 @@ def verdict_of(sample: Sample, passing: RepeatsConfig) -> Verdict:
     return Verdict("unscored")
 
 
-def score_of(sample: Sample, metric: str) -> float | None:
+def score_of(sample: SeenSample, metric: str) -> float | None:
     """Return a sample's score; a score that is certain is its own upper bound."""
     score = sample.scores.get(shown_name(metric))
     return sample.scores.get(UPPER_BOUNDS[metric]) if score is None and metric in UPPER_BOUNDS else score
@@ -140,7 +140,7 @@ def deciding_scores(passing: RepeatsConfig) -> tuple[tuple[str, float], ...]:
     return ((passing.metric, passing.threshold), (STEPS_SCORE, 1.0), (ANSWER_F1, ANSWER_THRESHOLD))
 
 
-def _state(sample: Sample, metric: str, score: float, threshold: float) -> State:
+def _state(sample: SeenSample, metric: str, score: float, threshold: float) -> State:
     spec = metric_spec(metric)
     if passes(score, threshold, lower_is_better=spec.lower_is_better):
         return "right"

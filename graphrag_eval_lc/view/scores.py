@@ -27,7 +27,7 @@ from graphrag_eval_lc.registry.metrics import (
 )
 from graphrag_eval_lc.texts import counted, one_line, shown_name
 from graphrag_eval_lc.view.failures import QUESTION_LENGTH
-from graphrag_eval_lc.view.samples import Sample, deciding_scores
+from graphrag_eval_lc.view.samples import SeenSample, deciding_scores
 
 _JUDGES = [judge.key for judge in JUDGES]
 NUMBER_OF_BINS = 10
@@ -195,7 +195,7 @@ class Spent:
         self._values = {metric: array("d") for metric in self._shown}
         self._of_templates: dict[str, dict[str, array[float]]] = {}
 
-    def add(self, sample: Sample) -> None:
+    def add(self, sample: SeenSample) -> None:
         """Add a sample."""
         result, judge_costs = sample.result, self._judge_costs.of(sample.result)
         self._totals.add(result, judge_costs)
@@ -275,7 +275,7 @@ class Extremes:
         self._kept: dict[str, dict[str, Extreme]] = {unit: {} for unit in _UNITS}  # by question
         self._least = dict.fromkeys(_UNITS, 0.0)  # a question that spent no more than this is not among the top
 
-    def add(self, sample: Sample) -> None:
+    def add(self, sample: SeenSample) -> None:
         """Add a sample; its time includes that of its failed attempts."""
         attempts = failed_attempts_of(sample.result)
         seconds = sum(filter(None, (sample.seconds, *(number(attempt.get(ELAPSED_SEC)) for attempt in attempts))))
@@ -293,13 +293,6 @@ class Extremes:
                 self._kept[unit] = {name: each for name, each in kept.items() if (name, each) in most}
                 self._least[unit] = most[-1][1].value
 
-    def slowest(self) -> tuple[Extreme, ...]:
-        """Return the questions that took the longest; of equal ones, the first."""
-        return self._most("seconds")
-
-    def most_expensive(self) -> tuple[Extreme, ...]:
-        """Return the questions with the highest agent cost or, if nothing has a price, with the most tokens."""
-        return self._most("usd") or self._most("tokens")
-
-    def _most(self, unit: str) -> tuple[Extreme, ...]:
+    def most(self, unit: str) -> tuple[Extreme, ...]:
+        """Return the questions that spent the most of a unit; of equal ones, the first."""
         return tuple(nlargest(_MOST_EXTREMES, self._kept[unit].values(), key=lambda each: each.value))

@@ -6,7 +6,7 @@ from typing import Any
 from graphrag_eval_lc import run_evaluation
 from graphrag_eval_lc.aggregation.sample_values import Metrics
 from graphrag_eval_lc.config import load_config
-from graphrag_eval_lc.view.samples import Sample, seen_samples
+from graphrag_eval_lc.view.samples import SeenSample, seen_samples
 
 IRI = "urn:oslo"
 
@@ -50,7 +50,7 @@ def result(*steps: dict[str, Any], config: Any = None, **more: Any) -> dict[str,
     return {**run_evaluation(dataset, [response], config)[0], **more}
 
 
-def sample(*steps: dict[str, Any], config: Any = None, **more: Any) -> Sample:
+def sample(*steps: dict[str, Any], config: Any = None, **more: Any) -> SeenSample:
     """Return that result as the sections of a report take it up."""
     found = result(*steps, config=config, **more)
     return next(seen_samples([found], Metrics(load_config(config))))

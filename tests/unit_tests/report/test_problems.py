@@ -5,10 +5,10 @@ from graphrag_eval_lc.config import EvaluationConfig
 from graphrag_eval_lc.report.problems import Problems
 from graphrag_eval_lc.report.steps import SampleSteps
 from graphrag_eval_lc.view.failures import kind_of
-from graphrag_eval_lc.view.samples import Sample
+from graphrag_eval_lc.view.samples import SeenSample
 
 
-def add(problems: Problems, found: Sample) -> None:
+def add(problems: Problems, found: SeenSample) -> None:
     problems.add(found, SampleSteps(found.result, EvaluationConfig()))
 
 

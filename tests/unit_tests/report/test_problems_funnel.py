@@ -9,25 +9,25 @@ from graphrag_eval_lc.aggregation.sample_values import Metrics
 from graphrag_eval_lc.config import load_config
 from graphrag_eval_lc.report.problems import Funnel
 from graphrag_eval_lc.report.steps import SampleSteps, step_groups
-from graphrag_eval_lc.view.samples import Sample, seen_samples
+from graphrag_eval_lc.view.samples import SeenSample, seen_samples
 
 SEARCH = {"name": "autocomplete_search", "args": {}, "id": "s", "status": "success", "output": "urn:oslo"}
 RESULTS = '{"head": {"vars": ["iri"]}, "results": {"bindings": [{"iri": {"type": "uri", "value": "urn:oslo"}}]}}'
 FOUND = {**SEARCH, "output": RESULTS}
 
 
-def funnel_of(*samples: Sample, config: Any = None) -> Funnel:
+def funnel_of(*samples: SeenSample, config: Any = None) -> Funnel:
     funnel = Funnel()
     for at, each in enumerate(samples):
         funnel.add(replace(each, key=str(at)), SampleSteps(each.result, load_config(config)))
     return funnel
 
 
-def record_of(*samples: Sample, config: Any = None) -> Any:
+def record_of(*samples: SeenSample, config: Any = None) -> Any:
     return funnel_of(*samples, config=config).record()
 
 
-def fallen(*samples: Sample, config: Any = None) -> dict[str, int]:
+def fallen(*samples: SeenSample, config: Any = None) -> dict[str, int]:
     """Return at which stages how many of the samples fell out."""
     record = record_of(*samples, config=config)
     return {stage["name"]: len(stage["fell_out"]) for stage in record["stages"]}
