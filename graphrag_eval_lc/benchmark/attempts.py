@@ -147,7 +147,7 @@ class AgentCall:
                 response = handler.response_ended_now(str(question["id"]), UNFINISHED)
                 response["question_text"] = question["question_text"]
                 response = _failed(response, UNFINISHED)
-                return self._attempt(response, None, started_at, time.perf_counter() - began, costs)
+                return self._attempt(response, None, None, started_at, time.perf_counter() - began, costs)
 
             handlers.append(follow(ended_now))
         config = self._config(question, attempt_id, handlers)
@@ -181,26 +181,34 @@ class AgentCall:
             except (Exception, SystemExit) as problem:
                 response.pop("actual_answer", None)
                 error = problem
-        if error is not None:
-            response = _failed(response, masked_error_text(error))
-        elif response.get("status") == "error" and "error" in response:
-            response["error"] = masked_text(response["error"])
-        elif response.get("actual_answer") is None and not _waits(response, output):
-            response["capture_warnings"] = [*response.get("capture_warnings", ()), _no_answer(output)]
-        return self._attempt(response, error, started_at, seconds, costs)
+        return self._attempt(response, output, error, started_at, seconds, costs)
 
     def _attempt(
         self,
         response: Response,
+        output: Any,
         error: BaseException | None,
         started_at: float,
         seconds: float,
         costs: AgentCosts | None,
     ) -> Attempt:
-        """Return an attempt with the times measured here, as the handler starts late if the loop is blocked.
+        """Return an attempt: failed if there is an error, with a warning if no answer was found.
 
-        Secrets in errors and warnings are always masked. Everything else is masked as the handler's options say.
+        Its times are measured here, as the handler starts late if the loop is blocked. Secrets in errors and warnings
+        are always masked. Everything else is masked as the handler's options say.
         """
+        if error is not None:
+            response = _failed(response, masked_error_text(error))
+        elif response.get("status") == "error" and "error" in response:
+            response["error"] = masked_text(response["error"])
+        elif response.get("actual_answer") is None and not _waits(response, output):
+            given = type(output).__name__
+            if isinstance(output, Mapping):
+                given = f"{given} with {', '.join(map(str, list(output)[:10])) or 'no keys'}"
+            what = (
+                f"no answer was found in what the agent returned ({given}); answer_fn (--answer-fn) can make one of it"
+            )
+            response["capture_warnings"] = [*response.get("capture_warnings", ()), what]
         response["started_at"] = utc_timestamp(started_at)
         response[ELAPSED_SEC] = seconds
         answer = response.get("actual_answer")
@@ -336,14 +344,6 @@ class AgentCall:
 def _waits(response: Response, output: Any) -> bool:
     """Return whether the agent is paused and waits for a human, so that its output is a draft, not an answer."""
     return is_interrupted(output) or PAUSED in response.get("capture_warnings", ())
-
-
-def _no_answer(output: Any) -> str:
-    """Return the warning that no answer was found in an agent's output."""
-    given = type(output).__name__
-    if isinstance(output, Mapping):
-        given = f"{given} with {', '.join(map(str, list(output)[:10])) or 'no keys'}"
-    return f"no answer was found in what the agent returned ({given}); answer_fn (--answer-fn) can make one of it"
 
 
 def _failed(response: Response, error: str) -> Response:

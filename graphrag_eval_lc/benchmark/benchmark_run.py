@@ -404,7 +404,8 @@ class BenchmarkRun:
         """
         if most_failures not in self._views:
             results = run_results(self, self._config)
-            gates = [GateLine(gate.state, masked_text(str(gate))) for gate in self._checked_gates()]
+            checked = [*self.gate_results(), *([] if self.regression is None else [self.regression])]
+            gates = [GateLine(gate.state, masked_text(str(gate))) for gate in checked]
             self._views[most_failures] = run_view(
                 results,
                 results.config(),
@@ -415,9 +416,6 @@ class BenchmarkRun:
                 most_failures=most_failures,
             )
         return self._views[most_failures]
-
-    def _checked_gates(self) -> list[GateResult]:
-        return [*self.gate_results(), *([] if self.regression is None else [self.regression])]
 
     def _table(self, kind: RunKind) -> Table:
         if kind == "questions":

@@ -84,9 +84,15 @@ class Runner:
         if options.has_workers and self._plan.to_ask:
             await self._ask_by_workers(agent.given)
         else:
-            costs = (lambda: AgentCosts(self._budget, output.pricing)) if self._is_limited else None
-            given = (options.input_fn, options.answer_fn, options.agent_config, options.capture, options.timeout)
-            self._call = AgentCall(agent, *given, costs)
+            self._call = AgentCall(
+                agent,
+                options.input_fn,
+                options.answer_fn,
+                options.agent_config,
+                options.capture,
+                options.timeout,
+                (lambda: AgentCosts(self._budget, output.pricing)) if self._is_limited else None,
+            )
             await self._ask_and_score()
         left_out, pipeline = len(self._plan.to_ask) - self._begun, self._pipeline
         self._plan = RunPlan((), ())  # the end takes the most memory

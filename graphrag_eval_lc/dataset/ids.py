@@ -63,19 +63,20 @@ def changed_ids(records: RecordFile) -> list[ChangedId]:
     """Return the ids in a file that YAML changed into other ids; ids that became dates break the format instead."""
     if records.file is None or records.file.format != "yaml":
         return []
-    ids = [(place, read) for place, read in ids_in(records.values) if records.has_records_by_id or _is_integer(read)]
+    are_all = records.has_records_by_id  # its ids are keys of a mapping, which are texts by now
+    ids = [
+        (place, read)
+        for place, read in ids_in(records.values)
+        if are_all or (isinstance(read, int) and not isinstance(read, bool))
+    ]
     # Finding the lines of a file takes time, so it is only done if it is needed.
-    if not ids or not (records.has_records_by_id or _OTHERWISE.search(records.file.text)):
+    if not ids or not (are_all or _OTHERWISE.search(records.file.text)):
         return []
     return [
         ChangedId(written, str(read), place, records.line_of(place))
         for place, read in ids
         if (written := records.written(place)) is not None and written != str(read)
     ]
-
-
-def _is_integer(read: object) -> bool:
-    return isinstance(read, int) and not isinstance(read, bool)
 
 
 def refuse_collisions(changed: Sequence[ChangedId], records: RecordFile) -> None:

@@ -7,7 +7,7 @@ import os
 import re
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -62,7 +62,7 @@ _UNSUPPORTED = {errno.ENOLCK, errno.ENOTSUP, errno.EOPNOTSUPP, errno.EINVAL}
 _REPLACE = "pass --overwrite (overwrite=True) to replace that run"
 
 
-class FolderLock:
+class FolderLock(AbstractContextManager["FolderLock"]):
     """The lock of a folder, held from construction to ``release``; raises a RunFolderError if another run holds it.
 
     The system releases it when the process ends, however it ends. A forked child does not hold it.
@@ -87,9 +87,6 @@ class FolderLock:
         if is_private:
             with contextlib.suppress(OSError):  # of an earlier run that was not; perhaps another user's
                 Path(self._lock.lock_file).chmod(mode)
-
-    def __enter__(self) -> "FolderLock":
-        return self
 
     def __exit__(self, *_: object) -> None:
         self.release()

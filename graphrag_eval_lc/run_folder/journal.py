@@ -4,6 +4,7 @@ import json
 import threading
 from array import array
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import AbstractContextManager
 from os import PathLike
 from pathlib import Path
 from typing import Any, Final, NamedTuple
@@ -47,7 +48,7 @@ class Summary(NamedTuple):
         return self.is_interrupted or (retry_errors and self.is_error)
 
 
-class Journal:
+class Journal(AbstractContextManager["Journal"]):
     """The responses of a run on disk, by question id and repeat (1 if a record has none).
 
     Each record is passed to the operating system when it is added, so a killed process loses none. ``close`` syncs them
@@ -95,9 +96,6 @@ class Journal:
             raise
         if writes:
             sync_folder(path.parent)
-
-    def __enter__(self) -> "Journal":
-        return self
 
     def __exit__(self, *_: object) -> None:
         self.close()
@@ -246,7 +244,7 @@ COLLECTING: Final = ".partial"
 """A file of results has this ending while it collects them in the order of their arrival."""
 
 
-class ResultsFile:
+class ResultsFile(AbstractContextManager["ResultsFile"]):
     """Writes results.jsonl; use it in one thread at a time.
 
     ``add`` appends results to ``results.jsonl.partial``, and ``finish`` writes them in order. Without ``finish`` that
@@ -272,9 +270,6 @@ class ResultsFile:
         self._file = AppendFile(self._collecting, empty=True, is_private=is_private)
         self._offsets = array("q")
         self._lengths = array("q")
-
-    def __enter__(self) -> "ResultsFile":
-        return self
 
     def __exit__(self, *_: object) -> None:
         self.close()
