@@ -1,7 +1,9 @@
 """Aggregates of results that are added one at a time, repeats and labels of people included."""
 
+import sys
 from collections import Counter, defaultdict
 from collections.abc import Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from itertools import chain
 from statistics import fmean
 from typing import Any, Final
@@ -44,8 +46,20 @@ _RESULTS_HINT = "Give what run_evaluation returned: a list of dicts, each with i
 
 # The counts that aggregates have if results state them, in their order.
 _COUNTS = (*MISSING_KEYS.values(), *(spec.key for spec in COUNTED))
+_ALL_COUNTS = (NUMBER_OF_ERROR_SAMPLES, NUMBER_OF_SUCCESS_SAMPLES, NUMBER_OF_QUESTIONS, *_COUNTS)
 
 _Question = tuple[str, Hashable]
+
+
+@dataclass(slots=True)
+class _Template:
+    """The counts of a template's results: all but ``errors`` leave out failed ones unless the config includes them."""
+
+    errors: int = 0
+    successes: int = 0
+    counts: Counter[str] = field(default_factory=Counter)  # by their keys in aggregates
+    steps: StepCounts = field(default_factory=StepCounts)
+    bounded: set[str] = field(default_factory=set)  # the upper bounds that a result states
 
 
 class Aggregator:
@@ -79,21 +93,17 @@ class Aggregator:
         self._failures = bytearray()
         self._columns: defaultdict[str, Column] = defaultdict(Column)
         self._repeats = 1
-        # By template: the results, counts by their keys, the steps; and which have an upper bound that a result states.
-        self._templates: dict[str, str] = {}
-        self._samples: dict[bool, Counter[str]] = {True: Counter(), False: Counter()}
-        self._counts: defaultdict[str, Counter[str]] = defaultdict(Counter)
-        self._steps: defaultdict[str, StepCounts] = defaultdict(StepCounts)
-        self._bounded: defaultdict[str, set[str]] = defaultdict(set)
+        self._templates: defaultdict[str, _Template] = defaultdict(_Template)
 
     def add(self, result: Mapping[str, Any]) -> None:
         """Add a result."""
         row, has_failed, question_id = len(self._questions), is_error(result), result.get("question_id")
-        template_id = str(result["template_id"])
-        template_id = self._templates.setdefault(template_id, template_id)
+        template_id = sys.intern(str(result["template_id"]))  # one object for all results
         self._questions.append((template_id, row if question_id is None else str(question_id)))
         self._failures.append(has_failed)
-        self._samples[has_failed][template_id] += 1
+        template = self._templates[template_id]
+        template.errors += has_failed
+        template.successes += not has_failed
         repeat = result.get("repeat")
         if isinstance(repeat, int) and repeat > self._repeats:
             self._repeats = repeat
@@ -102,15 +112,14 @@ class Aggregator:
             self._labels.add(result)
         if has_failed and self._settings.aggregates.errors == "exclude":
             return
-        self._steps[template_id].add(result)
+        template.steps.add(result)
         for key, count in missing_in(result).items():
-            self._counts[key][template_id] += count
+            template.counts[key] += count
         for key, count in counts_of(result).items():
             if count:  # without any, the aggregates are the same as those of graphrag-eval
-                self._counts[key][template_id] += count
+                template.counts[key] += count
         values = self._metrics.values(result, has_failed=has_failed)
-        for metric in values.keys() & UPPER_BOUNDS.keys():
-            self._bounded[metric].add(template_id)
+        template.bounded |= values.keys() & UPPER_BOUNDS.keys()
         for metric, of_metric in with_bounds(values).items():
             self._columns[metric].add(row, of_metric)
 
@@ -120,32 +129,30 @@ class Aggregator:
             metric: MetricStatistics.of(self._values_by_template(metric), with_error=self._repeats > 1)
             for metric in self._measured()
         }
-        all_steps = StepCounts()
-        for steps in self._steps.values():
-            all_steps.update(steps)
-        counts: dict[str, Mapping[str, int]] = {
-            key: {name: self._samples[has_failed][name] for name in self._templates}
-            for key, has_failed in ((NUMBER_OF_ERROR_SAMPLES, True), (NUMBER_OF_SUCCESS_SAMPLES, False))
-        }
-        if self._repeats > 1:
-            counts[NUMBER_OF_QUESTIONS] = Counter(template_id for template_id, _ in set(self._questions))
-        counts |= {key: self._counts[key] for key in _COUNTS if key in self._counts}
-        ordered = {name: None for name in self._template_ids if name in self._templates} | dict(self._templates)
+        questions = Counter(template_id for template_id, _ in set(self._questions)) if self._repeats > 1 else {}
+        per_template: dict[str, Any] = {}
+        all_counts, all_steps = Counter({NUMBER_OF_ERROR_SAMPLES: 0, NUMBER_OF_SUCCESS_SAMPLES: 0}), StepCounts()
+        wanted = [name for name in self._template_ids if name in self._templates]
+        for name in dict.fromkeys((*wanted, *self._templates)):
+            template = self._templates[name]
+            counts = {
+                NUMBER_OF_ERROR_SAMPLES: template.errors,
+                NUMBER_OF_SUCCESS_SAMPLES: template.successes,
+                **({NUMBER_OF_QUESTIONS: questions[name]} if questions else {}),
+                **{key: template.counts[key] for key in _COUNTS if key in template.counts},
+            }
+            known_here = {
+                metric: known.per_template[name]
+                for metric, known in statistics.items()
+                if name in known.per_template and (metric not in UPPER_BOUNDS or metric in template.bounded)
+            }
+            per_template[name] = self._summary(counts, known_here, template.steps)
+            all_counts.update(counts)
+            all_steps.update(template.steps)
         aggregates = {
-            "per_template": {
-                name: self._summary(
-                    {key: by_template[name] for key, by_template in counts.items() if name in by_template},
-                    {
-                        metric: known.per_template[name]
-                        for metric, known in statistics.items()
-                        if name in known.per_template and (metric not in UPPER_BOUNDS or name in self._bounded[metric])
-                    },
-                    self._steps.get(name, StepCounts()),
-                )
-                for name in ordered
-            },
+            "per_template": per_template,
             "micro": self._summary(
-                {key: sum(by_template.values()) for key, by_template in counts.items()},
+                {key: all_counts[key] for key in _ALL_COUNTS if key in all_counts},
                 {metric: known.micro for metric, known in statistics.items()},
                 all_steps,
             ),
@@ -166,7 +173,8 @@ class Aggregator:
         """Return the metrics that have values, in graphrag-eval's order; bounds only if a result states one."""
         families = [key for family in FAMILIES for key in self._columns if key.startswith(family)]
         named = [key for key in (*self._metrics.names(), *OF_STEPS) if key in self._columns]
-        return [key for key in (*named, *families) if key not in UPPER_BOUNDS or key in self._bounded]
+        bounded = set().union(*(template.bounded for template in self._templates.values()))
+        return [key for key in (*named, *families) if key not in UPPER_BOUNDS or key in bounded]
 
     def _summary(
         self, counts: Mapping[str, int], statistics: Mapping[str, Mapping[str, float]], steps: StepCounts
