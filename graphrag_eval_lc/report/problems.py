@@ -210,7 +210,7 @@ class Problems:
         own = dict.fromkeys((*custom, *functions, *metrics_of_users))
         self._error_keys = (*error_keys("questions"), *map(error_key, own))
         self._groups: dict[tuple[str, str], dict[str, Any]] = {}
-        self._unknown_tools = UnknownTools(config, reference_names)
+        self.unknown_tools = UnknownTools(config, reference_names)
         self._calling: dict[str, list[str]] = {}  # by unknown tool
 
     def add(self, sample: SeenSample, steps: SampleSteps) -> None:
@@ -223,9 +223,9 @@ class Problems:
             group["count"] += 1
             if group["questions"][-1:] != [key]:  # samples come one after the other
                 group["questions"].append(key)
-        self._unknown_tools.add(steps.groups, sample.result)
+        self.unknown_tools.add(steps.groups, sample.result)
         for tool in {str(step.get("name")) for step in steps.actual}:
-            if not self._unknown_tools.knows(tool):
+            if not self.unknown_tools.knows(tool):
                 self._calling.setdefault(tool, []).append(key)
 
     def _found(self, sample: SeenSample, steps: SampleSteps) -> Iterator[tuple[str, str, Any]]:
@@ -259,22 +259,14 @@ class Problems:
     def errors(self) -> list[dict[str, Any]]:
         """Return the section ``errors``: unknown tools, failed questions, calls, undecided steps, judges."""
         tools = []
-        for unknown in self._unknown_tools.found():
+        for unknown in self.unknown_tools.found():
             keys = list(dict.fromkeys(key for tool in unknown.tools for key in self._calling[tool]))
             kind = one_line(f"{', '.join(unknown.tools)}: no reference step has that name", _KIND)
             group = {"count": len(keys), "example": one_line(str(unknown), _EXAMPLE), "questions": keys}
             tools.append({"where": "name", "kind": kind, **group})
-        return [*tools, *(each for where in _ORDER for each in self._of(where))]
+        return [*tools, *(each for where in _ORDER for each in self.of(where))]
 
-    def tool_warnings(self) -> list[str]:
-        """Return the warnings about tools that no reference step names."""
-        return [str(tool) for tool in self._unknown_tools.found()]
-
-    def capture_warnings(self) -> list[dict[str, Any]]:
-        """Return the section ``capture_warnings``."""
-        return self._of("warning")
-
-    def _of(self, wanted: str) -> list[dict[str, Any]]:
-        """Return the groups of one place, the most frequent first."""
+    def of(self, wanted: str) -> list[dict[str, Any]]:
+        """Return the groups of one place, such as ``warning`` for what the capture warned of, the largest first."""
         found = [{"where": where, "kind": kind, **of} for (where, kind), of in self._groups.items() if where == wanted]
         return sorted(found, key=lambda group: -group["count"])

@@ -178,7 +178,7 @@ def report_data(run: ReportedRun) -> dict[str, Any]:
         "funnel": funnel.record(),
         "matrix": funnel.matrix(),
         "errors": errors,
-        "capture_warnings": problems.capture_warnings(),
+        "capture_warnings": problems.of("warning"),
         "tools": list(index.tools),
         "groups": [masked_text(title) for title in index.groups],
         "run": {key: one_line(value, _WARNING) for key, value in about.items() if value is not None},
@@ -228,7 +228,8 @@ def _warnings(run: ReportedRun, problems: Problems, view: RunView) -> Iterator[s
         left_out = counted(stopped.get("left_out") or 0, "sample was", "samples were")
         yield f"The run was stopped: {stopped.get('message')}; {left_out} not asked."
     yield from kept_notes(run.record)
-    yield from dict.fromkeys([*run.warnings, *problems.tool_warnings()])  # a run in memory has reported them already
+    # A run in memory has reported its unknown tools already.
+    yield from dict.fromkeys([*run.warnings, *map(str, problems.unknown_tools.found())])
     templates = view.headline.templates
     if not view.headline.samples:
         yield "The run has no results."

@@ -268,13 +268,9 @@ def right_questions(
     """Return, for each question that was scored, whether all its samples are right."""
     right: dict[str, bool] = {}
     for sample in seen_samples(results, metrics):
-        _note_right(right, sample, verdict_of(sample, config.repeats))
+        if (state := verdict_of(sample, config.repeats).state) != "unscored":
+            right[sample.question_id] = right.get(sample.question_id, True) and state == "right"
     return right
-
-
-def _note_right(right: dict[str, bool], sample: SeenSample, verdict: Verdict) -> None:
-    if verdict.state != "unscored":
-        right[sample.question_id] = right.get(sample.question_id, True) and verdict.state == "right"
 
 
 @dataclass(slots=True)
@@ -313,8 +309,9 @@ class RunSummary:
         self._repeats = max(self._repeats, sample.repeat)
         is_measured = sample.has_failed or verdict.metric == self.config.repeats.metric
         self._outcomes[sample.question_id].append(verdict.state == "right" if is_measured else None)
-        _note_right(self._right, sample, verdict)
-        self._uncertain.update(dict(counts_of(result)))
+        if verdict.state != "unscored":
+            self._right[sample.question_id] = self._right.get(sample.question_id, True) and verdict.state == "right"
+        self._uncertain.update(counts_of(result))
         template = self._templates[str(result.get("template_id"))]
         template.samples += 1
         template.errors += sample.has_failed
@@ -338,7 +335,7 @@ class RunSummary:
         scores = score_lines(values, number_of_questions)
         steps = next((line for line in scores if line.metric == STEPS_SCORE), None)
         main = next((line for line in scores if not line.is_part), None)
-        totals = self._spent.totals()
+        totals = self._spent.totals.summary()
         spent, attempts = self._spent.lines(totals), totals.get("number_of_failed_attempts")
         chances, chances_note = _chances(self._outcomes, self._repeats, self.config.repeats)
         notes = (certificate_note(judges), calibrated_note((judges or {}).get(CALIBRATED, {})))

@@ -14,7 +14,6 @@ from graphrag_eval_lc.aggregation.statistics import Totals, failed_attempts_of
 from graphrag_eval_lc.config import EvaluationConfig, RepeatsConfig
 from graphrag_eval_lc.errors import MissingExtraError
 from graphrag_eval_lc.metrics.intervals import mean_interval, percentile
-from graphrag_eval_lc.registry import MetricSpec
 from graphrag_eval_lc.registry.metrics import (
     BUILT_IN,
     ELAPSED_SEC,
@@ -186,19 +185,22 @@ class SpentLine:
 
 
 class Spent:
-    """Adds up what samples spent, failed ones included."""
+    """Adds up what samples spent, failed ones included; only ``totals``, as in aggregates.yaml, has failed attempts."""
 
     def __init__(self, config: EvaluationConfig) -> None:
         self._judge_costs = JudgeCosts(config)
-        self._totals = Totals()
-        self._shown = {spec.key: spec for spec in _shown()}
+        self.totals = Totals()
+        built_in = [spec for spec in BUILT_IN if spec.heading]
+        built_in.sort(key=lambda spec: (_UNITS.index(spec.unit), spec.is_part))  # totals before their parts
+        own = {**metrics_of_records.get({}), **{key: each.spec for key, each in metrics_of_users.items()}}
+        self._shown = {spec.key: spec for spec in (*built_in, *(spec for spec in own.values() if spec.is_spent))}
         self._values = {metric: array("d") for metric in self._shown}
         self._of_templates: dict[str, dict[str, array[float]]] = {}
 
     def add(self, sample: SeenSample) -> None:
         """Add a sample."""
         result, judge_costs = sample.result, self._judge_costs.of(sample.result)
-        self._totals.add(result, judge_costs)
+        self.totals.add(result, judge_costs)
         of_template = self._of_templates.setdefault(str(result.get("template_id")), {})
         values = {metric: value for metric in self._shown if (value := number(result.get(metric))) is not None}
         if judged := [cost for cost in judge_costs if cost is not None]:
@@ -208,10 +210,6 @@ class Spent:
             if metric not in of_template:
                 of_template[metric] = array("d")
             of_template[metric].append(value)
-
-    def totals(self) -> dict[str, Any]:
-        """Return the totals, as in aggregates.yaml."""
-        return dict(self._totals.summary())
 
     def lines(self, totals: Mapping[str, Any]) -> tuple[SpentLine, ...]:
         """Return a line for each resource: ``totals`` include failed attempts, all else is over the samples."""
@@ -241,16 +239,6 @@ class Spent:
         """Return the means of a template's samples, by metric."""
         of_template = self._of_templates[template_id]
         return {metric: fmean(of_template[metric]) for metric in self._shown if metric in of_template}
-
-
-def _shown() -> list[MetricSpec]:
-    """Return the metrics of spending that are shown: totals before their parts, then users' own metrics."""
-    built_in = [spec for spec in BUILT_IN if spec.heading]
-    own = {**metrics_of_records.get({}), **{key: each.spec for key, each in metrics_of_users.items()}}
-    return [
-        *sorted(built_in, key=lambda spec: (_UNITS.index(spec.unit), spec.is_part)),
-        *(spec for spec in own.values() if spec.is_spent),
-    ]
 
 
 _MOST_EXTREMES = 10

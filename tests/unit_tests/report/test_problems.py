@@ -55,7 +55,7 @@ def test_warnings_that_differ_in_ids_and_numbers_are_one() -> None:
     for length in (7, 8):
         warning = f"the output of lookup (call_{length}) had {length} characters and was cut to 5"
         add(problems, sample(capture_warnings=[warning]))
-    (group,) = problems.capture_warnings()
+    (group,) = problems.of("warning")
     assert (group["count"], group["questions"]) == (2, ["q"])
     assert group["kind"] == "the output of lookup … had … characters and was cut to …"
     assert group["example"] == "the output of lookup (call_7) had 7 characters and was cut to 5"
@@ -67,8 +67,8 @@ def test_tools_that_no_reference_step_is_named_after_come_first_with_their_quest
     [first, *others] = problems.errors()
     assert (first["where"], first["kind"]) == ("name", "run_sparql: no reference step has that name")
     assert (first["count"], first["questions"]) == (1, ["q"])
-    assert problems.tool_warnings() == [first["example"]]
+    assert list(map(str, problems.unknown_tools.found())) == [first["example"]]
     assert [group["where"] for group in others] == ["call"]
     named = Problems(EvaluationConfig.model_validate({"steps": {"names": {"run_sparql": "sparql_query"}}}))
     add(named, sample(step("run_sparql", "1")))
-    assert named.errors() == named.tool_warnings() == []
+    assert named.errors() == named.unknown_tools.found() == []

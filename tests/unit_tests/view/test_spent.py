@@ -20,7 +20,7 @@ def spent_by(*results: Any) -> Spent:
 
 def lines_of(*results: Any) -> Sequence[SpentLine]:
     spent = spent_by(*results)
-    return spent.lines(spent.totals())
+    return spent.lines(spent.totals.summary())
 
 
 def test_totals_hold_failed_attempts_and_the_rest_is_by_sample() -> None:
