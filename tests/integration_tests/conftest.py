@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 import yaml
 from support import ragas_environment
+from support.forked_commands import COMMAND_LIBRARIES, ForkedProcess
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
@@ -66,7 +67,7 @@ class RunOnDisk:
         self._agent, self._dataset = folder / "agent.py", folder / "dataset.json"
         self._agent.write_text(_HEADER + agent, encoding="utf-8")
         self._dataset.write_text(json.dumps(_templates(self.ids)), encoding="utf-8")
-        self._processes: list[subprocess.Popen[str]] = []
+        self._processes: list[subprocess.Popen[str] | ForkedProcess] = []
 
     def command(self, *options: str) -> list[str]:
         """Give the arguments of the command."""
@@ -77,39 +78,47 @@ class RunOnDisk:
         self,
         arguments: Sequence[str],
         *,
+        is_new: bool = False,
         before: Callable[[], None] | None = None,
         stdin: int = subprocess.DEVNULL,
-    ) -> "subprocess.Popen[str]":
-        """Start a process; ``before`` is called in it first."""
-        process = subprocess.Popen(
-            [sys.executable, "-c", _MAIN, *arguments],
-            stdin=stdin,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-            cwd=self.folder,
-            env={**os.environ, "ASKED_FILE": str(self._asked_file), "PYTHONWARNINGS": "ignore"},
-            preexec_fn=before,
-        )
+    ) -> "subprocess.Popen[str] | ForkedProcess":
+        """Start a process; ``before`` is called in it first. It is a new one then, and on demand, else a fork."""
+        environment = {**os.environ, "ASKED_FILE": str(self._asked_file), "PYTHONWARNINGS": "ignore"}
+        process: subprocess.Popen[str] | ForkedProcess
+        if is_new or before is not None or stdin != subprocess.DEVNULL:
+            process = subprocess.Popen(
+                [sys.executable, "-c", _MAIN, *arguments],
+                stdin=stdin,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                text=True,
+                cwd=self.folder,
+                env=environment,
+                preexec_fn=before,
+            )
+        else:
+            process = ForkedProcess(
+                None, arguments, code=_MAIN, libraries=COMMAND_LIBRARIES, environment=environment, folder=self.folder
+            )
         self._processes.append(process)
         return process
 
     def run(
-        self, arguments: Sequence[str], *, before: Callable[[], None] | None = None
+        self, arguments: Sequence[str], *, is_new: bool = False, before: Callable[[], None] | None = None
     ) -> "subprocess.CompletedProcess[str]":
         """Run a process to its end."""
-        process = self.start(arguments, before=before)
+        process = self.start(arguments, is_new=is_new, before=before)
         stdout, stderr = process.communicate(timeout=_LONGEST_SEC)
         return subprocess.CompletedProcess(arguments, process.returncode, stdout, stderr)
 
-    def wait(self, process: "subprocess.Popen[str]", is_reached: Callable[[], bool]) -> None:
+    def wait(self, process: "subprocess.Popen[str] | ForkedProcess", is_reached: Callable[[], bool]) -> None:
         """Wait until something is the case, or until the process has ended."""
         deadline = time.monotonic() + _LONGEST_SEC
         while process.poll() is None and not is_reached():
             assert time.monotonic() < deadline
             time.sleep(0.004)
 
-    def kill(self, process: "subprocess.Popen[str]") -> bool:
+    def kill(self, process: "subprocess.Popen[str] | ForkedProcess") -> bool:
         """Kill a process; tell whether it still ran."""
         process.send_signal(signal.SIGKILL)
         process.communicate(timeout=_LONGEST_SEC)

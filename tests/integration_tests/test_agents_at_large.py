@@ -68,7 +68,7 @@ def test_run_is_whole_and_its_exit_code_right(run_on_disk, deed: str, is_loaded:
     relative = ["run", "dataset.json", "--agent", "agent.py:graph", "--output", "run", "--quiet"]
     summaries = ["--summary", "out/summary.md", "--junit", "out/junit.xml", "--log-file", "log.jsonl"]
     has_report = "folder" in deed  # which takes longer than the run
-    ended = run.run([*relative, *summaries, *([] if has_report else ["--no-report"])])
+    ended = run.run([*relative, *summaries, *([] if has_report else ["--no-report"])], is_new=True)
     assert ended.returncode == 0, ended.stdout + ended.stderr
     assert "bug in graphrag-eval-lc" not in ended.stderr
     assert "Traceback" not in ended.stderr
@@ -90,7 +90,7 @@ def test_run_is_whole_and_its_exit_code_right(run_on_disk, deed: str, is_loaded:
 
 def test_json_is_printed_although_the_agent_closed_its_output(run_on_disk) -> None:
     run = run_on_disk(DOING.format(deed="os.close(1) if is_first else None; sys.stdout.close()") + ANSWER, 3)
-    ended = run.run([*run.command(), "--json"])
+    ended = run.run([*run.command(), "--json"], is_new=True)
     assert ended.returncode == 0, ended.stderr
     assert str(run.output) in json.dumps(json.loads(ended.stdout))
 

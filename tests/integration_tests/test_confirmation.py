@@ -4,13 +4,12 @@ import json
 import os
 import shutil
 import signal
-import subprocess
-import sys
 import time
 from collections import Counter
 from pathlib import Path
 
 import pytest
+from support.forked_commands import COMMAND_LIBRARIES, ForkedProcess
 
 AGENT = """
 import os, pathlib, random, time
@@ -59,26 +58,16 @@ class Project:
         ]
         (folder / "qa.json").write_text(json.dumps(dataset))
 
-    def start(self, output: str, seed: int, *options: str, **environment: str) -> subprocess.Popen[str]:
-        command = [
-            sys.executable,
-            "-m",
+    def start(self, output: str, seed: int, *options: str, **environment: str) -> ForkedProcess:
+        run = ["run", "qa.json", "-a", "agent.py:agent", "-o", output, "-j1", "--no-report", "--grace", "0"]
+        own = {"ASKED": str(self.asked), "SEED": str(seed), "COLUMNS": "300"}
+        return ForkedProcess(
             "graphrag_eval_lc",
-            "run",
-            "qa.json",
-            "-a",
-            "agent.py:agent",
-            "-o",
-            output,
-            "-j1",
-        ]
-        return subprocess.Popen(
-            [*command, "--no-report", "--grace", "0", *options],
-            cwd=self.folder,
-            env={**os.environ, "ASKED": str(self.asked), "SEED": str(seed), "COLUMNS": "300", **environment},
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
+            [*run, *options],
+            libraries=COMMAND_LIBRARIES,
+            environment={**os.environ, **own, **environment},
+            folder=self.folder,
+            is_merged=True,
         )
 
     def run(self, output: str, seed: int, *options: str, **environment: str) -> tuple[int, str]:

@@ -4,20 +4,18 @@ import os
 import random
 import re
 import signal
-import subprocess
-import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
+from support.forked_commands import COMMAND_LIBRARIES, ForkedProcess
 from support.openai_stub import OpenAIStub, StubRequest
 
 from graphrag_eval_lc.judges.answer_tables import read_table, table_lines
 
 pytestmark = pytest.mark.full
-_MAIN = "from graphrag_eval_lc.cli import main; main()"
 _LONGEST_SEC = 90.0
 ROWS = 150
 
@@ -45,22 +43,20 @@ class Judging:
         generation = f"{{base_url: '{stub.base_url}', api_key: k}}"
         (folder / "config.yaml").write_text(f"llm: {{generation: {generation}}}\njudges: {{max_concurrency: 4}}\n")
 
-    def start(self) -> "subprocess.Popen[str]":
-        arguments = ["answer-correctness", "-i", "in.tsv", "-o", "out.tsv", "-c", "config.yaml"]
-        return subprocess.Popen(
-            [sys.executable, "-c", _MAIN, *arguments],
-            cwd=self.folder,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-            env={**os.environ, "PYTHONWARNINGS": "ignore"},
+    def start(self) -> ForkedProcess:
+        return ForkedProcess(
+            "graphrag_eval_lc",
+            ["answer-correctness", "-i", "in.tsv", "-o", "out.tsv", "-c", "config.yaml"],
+            libraries=COMMAND_LIBRARIES,
+            environment={**os.environ, "PYTHONWARNINGS": "ignore"},
+            folder=self.folder,
         )
 
     @property
     def kept(self) -> int:
         return self.partial.read_bytes().count(b"\n") if self.partial.exists() else 0
 
-    def wait(self, process: "subprocess.Popen[str]", is_reached: Callable[[], bool]) -> None:
+    def wait(self, process: ForkedProcess, is_reached: Callable[[], bool]) -> None:
         deadline = time.monotonic() + _LONGEST_SEC
         while process.poll() is None and not is_reached():
             assert time.monotonic() < deadline

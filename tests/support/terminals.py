@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from graphrag_eval_lc.texts import visible
+from support.forked_commands import COMMAND_LIBRARIES, ForkedProcess
 
 PAYLOADS = (
     "\x1b[2J",  # clears the screen
@@ -95,14 +96,23 @@ def on_terminal(
     """Run Python with arguments on a terminal of its own; return the exit code and all that was written to it."""
     primary, secondary = open_terminal(columns)
     kept = {name: value for name, value in os.environ.items() if name not in ("COLUMNS", "LINES", "NO_COLOR", "CI")}
-    process = subprocess.Popen(
-        [sys.executable, *arguments],
-        cwd=folder,
-        stdin=secondary,
-        stdout=secondary,
-        stderr=secondary,
-        env={**kept, "TERM": "xterm-256color", "PYTHONIOENCODING": "utf-8", **(environment or {})},
-    )
+    variables = {**kept, "TERM": "xterm-256color", "PYTHONIOENCODING": "utf-8", **(environment or {})}
+    process: subprocess.Popen[bytes] | ForkedProcess
+    if arguments[0] == "-c" and environment is None:
+        process = ForkedProcess(
+            None,
+            arguments[2:],
+            code=arguments[1],
+            libraries=COMMAND_LIBRARIES,
+            environment=variables,
+            folder=folder,
+            terminal=secondary,
+        )
+    else:
+        command = [sys.executable, *arguments]
+        process = subprocess.Popen(
+            command, cwd=folder, stdin=secondary, stdout=secondary, stderr=secondary, env=variables
+        )
     os.close(secondary)
     written = read_all(primary)
     return process.wait(timeout=60), written
