@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from functools import lru_cache
-from itertools import chain
+from itertools import chain, count
 from operator import itemgetter
 from time import perf_counter
 from typing import Any
@@ -35,7 +35,6 @@ def interpreted(tree: Tree, reported_ids: set[str], ends: set[str]) -> Part:
     part.error = None if tree.error is None else part.kept_error(tree.error, of_error)
     run = _Interpretation(part, reported_ids, ends)
     for each in (
-        run.take_over_waiting,
         run.read_events,
         run.steps.compare_answers,
         run.finish_model_calls,
@@ -64,30 +63,28 @@ class _Interpretation:
         self._models: list[tuple[ModelRun, Record | None]] = []  # each model call, and the tool inside which it ran
         self._begins: dict[Record, int] = {}  # the index of each model call's start event
         self._branches: dict[Record, Order] = {}  # the position of each record among parallel branches
-        self._tasks: dict[tuple[Record, Any], list[tuple[str, Any]]] = {}  # path and rank of parallel tasks
+        self._tasks: dict[tuple[Record, Any], list[tuple[str, int]]] = {}  # path and rank of parallel tasks
         self._top: Record | None = None  # the root, or the run that a block called last
         self._ended_tops: list[Record] = []
-        self._event = self._ranks = 0
+        self._rank = count()  # numbers in the order of the run
+        self._event = 0
         self._event_time = 0.0
         self._is_state = False  # whether the messages being read are a graph's state, not a node's output
         self._graphs_read: set[Record | None] = set()  # the graphs whose state was read in this run
         self._prompt: Sequence[BaseMessage] = ()  # the first prompt of the run
         self._prompted_ids: set[str | None] = set()  # of the messages in it up to the question, for an @entrypoint
 
-    def take_over_waiting(self) -> None:
-        """Take over the unanswered calls of the paused run that this one resumes."""
-        if self._tree.resumes is not None and self._tree.events:
-            root = self._tree.events[0][0].scope
-            for call in self._tree.resumes.thread.waiting:
-                source = self._history.known(call.source.form)
-                self.steps.add_call(replace(call, source=source, scope=root, order=((-1, 0), call.place), steps=[]))
-
     # --- the pass over events: calls that models ask for, tools that run, and messages that answer ---
 
     def read_events(self) -> None:
-        """Read all events in their order."""
+        """Read all events in their order, after the unanswered calls of the paused run that this one resumes."""
+        if self._tree.resumes is not None and self._tree.events:
+            root = self._tree.events[0][0].scope
+            for call in self._tree.resumes.thread.waiting:
+                source, order = self._history.known(call.source.form), (next(self._rank), call.place)
+                self.steps.add_call(replace(call, source=source, scope=root, order=order, steps=[]))
         for event, (record, is_end, at) in enumerate(self._tree.events):
-            self._event, self._event_time, self._ranks = event, at, 0
+            self._event, self._event_time = event, at
             try:
                 if is_end:
                     self._read_end(record)
@@ -101,20 +98,15 @@ class _Interpretation:
         """Return a record's position among parallel branches, by langgraph's task path or by its start."""
         parent = record.parent
         if parent is None or parent.kind == "block":
-            return () if parent is None else (self._rank(), "")
+            return () if parent is None else (next(self._rank), "")
         branch = self._branches.get(parent, ())
         if record.path is None or (record.path == parent.path and not record.is_node):
             return branch
         tasks, order = self._tasks.setdefault((parent, record.graph_step), []), task_order(record.path)
         place = bisect(tasks, order, key=itemgetter(0))
-        rank = tasks[place][1] if place < len(tasks) else self._rank()
+        rank = tasks[place][1] if place < len(tasks) else next(self._rank)
         tasks.insert(place, (order, rank))
         return (*branch, rank, order)
-
-    def _rank(self) -> tuple[int, int]:
-        """Return the next number in the order of the run."""
-        self._ranks += 1
-        return self._event, self._ranks
 
     def _read_start(self, record: Record) -> None:
         if record.kind == "chain" and (record.is_top or record.is_node):
@@ -126,13 +118,13 @@ class _Interpretation:
             if record.is_top and not self._history.has_own:
                 self._history.add_input(record.input_messages, self._tree.question)
             else:
-                if lists := [each for each in record.input_messages if each.items]:
-                    self._take_in([self._read(each, is_input=True) for each in lists], record)
+                lists = [each for each in record.input_messages if each.items]
+                self._take_in(self._read(lists, is_input=True), record)
             if record.is_node and record.input_messages:
                 self._graphs_read.add(record.scope)
         elif record.input_messages:  # what a chain or a node's code hands over to a nested graph
             self._is_state = False
-            self._take_in([self._history.read(each, is_handed_over=True) for each in record.input_messages], record)
+            self._take_in(self._read(record.input_messages, is_handed_over=True), record)
         if record.model is not None:
             self._models.append((record.model, record.outer))
             self._begins[record] = self._event
@@ -144,7 +136,7 @@ class _Interpretation:
                 started = ToolCall(name=record.name or "", args=record.tool.args, id=record.tool.call_id)
                 self._ask(None, {0: started}, record)  # no message is known to have asked for it
             if record.kind == "tool" or not record.is_inside_step:
-                self.steps.started(record, record.tool, self._event, self._branches[record])
+                self.steps.started(record, record.tool, (*self._branches[record], next(self._rank), 0))
 
     def _read_end(self, record: Record) -> None:
         if record.model is not None:
@@ -161,7 +153,7 @@ class _Interpretation:
             self._read_output(record)
         elif record.is_graph:
             self._is_state = True
-            self._take_in(list(map(self._read, record.output_messages)), record)
+            self._take_in(self._read(record.output_messages), record)
         else:
             self._is_state = False
             self._take_in(record.output_messages, record)
@@ -184,7 +176,7 @@ class _Interpretation:
     def _read_output(self, record: Record) -> None:
         """Read the output of a node or root, which may hold calls and answers that no callback reported."""
         self._is_state = record.is_top and (record.is_graph or record.is_graph_run)
-        readings = list(map(self._read, record.output_messages))
+        readings = self._read(record.output_messages)
         if self._is_new_entrypoint(record):  # its messages may be in any order, those before the question too
             history = self._prompt[: self._history.count_old(self._prompt)]
             self._prompted_ids |= {message.id for message in history if message.id is not None}
@@ -202,32 +194,29 @@ class _Interpretation:
         is_function = record.is_node and record.parent is not None and record.parent.has_nodes is False
         return is_function and self._top is not None and self._top.has_input
 
-    def _read(self, messages: MessageList, *, is_input: bool = False) -> MessageList:
-        return self._history.read(messages, is_input=is_input, is_state=self._is_state)
+    def _read(self, lists: Sequence[MessageList], **where: bool) -> list[MessageList]:
+        return [self._history.read(each, is_state=self._is_state, **where) for each in lists]
 
     def _take_in(self, readings: Iterable[MessageList], record: Record) -> None:
-        """Note the tool calls, tool answers and model calls in new messages."""
+        """Note the tool calls, tool answers and model calls in new messages.
+
+        They come from langgraph's cache if they are in a state, and no node returned them. The first state of a resumed
+        run is an exception: its messages may be from before the pause, or from a human. If nobody changed the state
+        during the pause, they are not: those from before it are known.
+        """
+        top = self._top
+        is_resumed = top is None or not (top.has_input or top.is_unchanged)
+        is_cached = self._is_state and (not is_resumed or record.scope in self._graphs_read)
         for reading in readings:
             asking = None if reading.before is None else messages.as_message(reading.before)
             calls = self._calls_in(asking, record) if isinstance(asking, AIMessage) else []
-            is_cached = self._is_from_cache(record)
             for message in reading.items:
                 if isinstance(message, AIMessage):
-                    calls = self._new_from_model(message, record)
+                    calls = self._new_from_model(message, record, is_cached)
                 else:
                     answered = [call for call in calls if call.call_id == message.tool_call_id]
                     answered = answered or self.steps.with_id(message.tool_call_id, record)
                     self.steps.answer(message, answered, record, len(self._models), is_cached)
-
-    def _is_from_cache(self, record: Record) -> bool:
-        """Return whether new messages come from langgraph's cache: they are in a state, and no node returned them.
-
-        The first state of a resumed run is an exception: its messages may be from before the pause, or from a human.
-        If nobody changed the state during the pause, they are not: those from before it are known.
-        """
-        top = self._top
-        is_resumed = top is None or not (top.has_input or top.is_unchanged)
-        return self._is_state and (not is_resumed or record.scope in self._graphs_read)
 
     def _ask(
         self,
@@ -239,7 +228,7 @@ class _Interpretation:
         is_expected: bool = False,
     ) -> list[AskedCall]:
         """Note and return calls of a message; the keys of ``tool_calls`` are their indices in it."""
-        rank, branch = self._rank(), self._branches[record]
+        rank, branch = next(self._rank), self._branches[record]
         asked: list[AskedCall] = []
         for place, call in tool_calls.items():
             order = (*branch, rank, place)
@@ -278,12 +267,11 @@ class _Interpretation:
                 self.steps.settle_call(call_left)
         return found + (self._ask(source, asked, record, is_expected=True) if asked else [])
 
-    def _new_from_model(self, message: AIMessage, record: Record) -> list[AskedCall]:
+    def _new_from_model(self, message: AIMessage, record: Record, is_cached: bool) -> list[AskedCall]:
         """Note a model's message that is new in a list and return its calls; a callback may not have reported it."""
         if messages.is_handoff_message(message):
             return []
         if not self._history.is_counted(message, record.node):
-            is_cached = self._is_from_cache(record)
             if self._is_new_entrypoint(record):  # the cache of a @task leaves only the age of a message in its output
                 is_old = llm_calls.is_from_before(message, self._tree.started_at)
                 is_cached = is_cached or is_old or message.id in self._reported_ids
@@ -304,7 +292,7 @@ class _Interpretation:
     def _note_provider_steps(self, message: AIMessage, record: Record) -> None:
         """Note the calls of the provider's own tools in a message, which have no callbacks."""
         for event in llm_calls.provider_events(message):
-            order = (*self._branches[record], self._rank(), 0)
+            order = (*self._branches[record], next(self._rank), 0)
             self.steps.at_the_provider(event, record, order, self._event_time)
 
     # --- the passes over model calls and steps: completes each and finds the step around it ---
@@ -312,14 +300,16 @@ class _Interpretation:
     def finish_model_calls(self) -> None:
         """Add times, errors, problems and kept messages to the model calls; calls still under way do not count."""
         tree, part = self._tree, self._part
-        kept = llm_calls.KeptMessages(tree.options, part.warnings)
-        part.messages, part.tools = kept.messages, kept.tools
+        kept = llm_calls.KeptMessages(tree.options, part.warnings) if tree.options.keep_messages else None
+        if kept is not None:
+            part.messages, part.tools = kept.messages, kept.tools
         for run, outer in self._models:
             call = run.call.copy()
             counted = CountedCall(call, None if outer is None else self.steps.step_of.get(outer))
             counted.is_cache_hit, counted.is_from_elsewhere = llm_calls.is_cache_hit(run.message), run.is_from_elsewhere
-            counted.given = None if run.given is None else kept.add(run.given)
-            counted.gave, counted.tools = kept.add(run.gave), kept.add_tools(run.tools)
+            if kept is not None:
+                counted.given = None if run.given is None else kept.add(run.given)
+                counted.gave, counted.tools = kept.add(run.gave), kept.add_tools(run.tools)
             if run.first_token is not None:
                 call["first_token_sec"] = run.first_token - run.started
             if run.error is not None:
@@ -351,12 +341,12 @@ class _Interpretation:
         for record in self._ended_tops:
             if record.kind == "chain":
                 self._read_answer(record)
-            elif isinstance(record.output, LLMResult):
-                message, first = llm_calls.generated_message(record.output), llm_calls.first_generation(record.output)
-                if message is not None:
-                    self._part.answer = None if message.tool_calls else messages.answer_text(message)
-                elif first is not None:
-                    self._part.answer = first.text
+                continue
+            first, message = llm_calls.generated(record.output)
+            if message is not None:
+                self._part.answer = None if message.tool_calls else messages.answer_text(message)
+            elif first is not None:
+                self._part.answer = first.text
 
     def _read_answer(self, record: Record) -> None:
         part, output = self._part, record.output
@@ -383,7 +373,7 @@ class _Interpretation:
         tree, part, waiting = self._tree, self._part, list(self.steps.waiting)
         last = tree.events[-1][0] if tree.events else None
         output = None if last is None or last.parent is not None else last.output
-        message = llm_calls.generated_message(output) if isinstance(output, LLMResult) else output
+        message = llm_calls.generated(output)[1] if isinstance(output, LLMResult) else output
         left = [call for call in waiting if call.is_expected]
         if left and isinstance(message, AIMessage) and message.tool_calls:
             for call in left:

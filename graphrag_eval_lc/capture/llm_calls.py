@@ -49,23 +49,12 @@ _NAMES = {key: name for name, keys in _COUNTS.items() for key in keys}
 _RANKS = {key: rank for rank, key in enumerate(_NAMES)}
 
 
-def first_generation(result: LLMResult) -> Generation | None:
-    """Return the first generation of a result, or None if there is none."""
-    for generations in result.generations:
-        for each in generations:
-            if isinstance(each, Generation):
-                return each
-    return None
-
-
-def generated_message(result: object) -> AIMessage | None:
-    """Return a chat model's message; None for plain language models, and for anything else."""
-    return _message_in(first_generation(result)) if isinstance(result, LLMResult) else None
-
-
-def _message_in(generation: Generation | None) -> AIMessage | None:
-    message = generation.message if isinstance(generation, ChatGeneration) else None
-    return message if isinstance(message, AIMessage) else None
+def generated(result: object) -> tuple[Generation | None, AIMessage | None]:
+    """Return the first generation of a model's result, and a chat model's message; None for what is not there."""
+    lists = result.generations if isinstance(result, LLMResult) else ()
+    first = next((each for generations in lists for each in generations if isinstance(each, Generation)), None)
+    message = first.message if isinstance(first, ChatGeneration) else None
+    return first, message if isinstance(message, AIMessage) else None
 
 
 def message_result(message: AIMessage) -> LLMResult:
@@ -105,8 +94,7 @@ def model_call(result: LLMResult | None, *, has_ended: bool = True) -> ModelCall
     """Return the model, tokens and (once it has ended) finish reason of a call, leaving out what is unknown."""
     if result is None:
         return {}
-    generation = first_generation(result)
-    message = _message_in(generation)
+    generation, message = generated(result)
     of_message = () if message is None else ({"usage_metadata": message.usage_metadata}, message.response_metadata)
     given = (*of_message, None if generation is None else generation.generation_info, result.llm_output)
     sources = [source for source in given if source and isinstance(source, (dict, Mapping))]
@@ -197,11 +185,11 @@ def answer_problems(
     def shown(text: str, what: str) -> str:
         return shortened(options.kept_text(text, what, warnings), _MOST_SHOWN)
 
-    message = generated_message(result)
+    first, message = generated(result)
     problem = _PROBLEMS.get((reason or "").lower().replace("-", "_"))
     stated = "" if reason is None else f" (finish_reason {reason})"
     if message is None:
-        return (f"{problem}{stated}",) if problem and first_generation(result) is not None else ()
+        return (f"{problem}{stated}",) if problem and first is not None else ()
     invalid: list[str] = []
     for call in message.invalid_tool_calls:
         name, args = options.step_name(text_of(call.get("name") or "a tool")), text_of(call.get("args") or "")

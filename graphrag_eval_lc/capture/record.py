@@ -27,7 +27,7 @@ from graphrag_eval_lc.capture.messages import (
     question_in,
     role_and_content,
 )
-from graphrag_eval_lc.capture.values import CaptureOptions, Outcome, kept_metadata, kept_tags
+from graphrag_eval_lc.capture.values import CaptureOptions, Outcome, kept_config
 from graphrag_eval_lc.records import ModelCall
 from graphrag_eval_lc.texts import text_of
 
@@ -117,8 +117,11 @@ class Record:
     tool: ToolRun | None = None
     model: ModelRun | None = None
 
-    def __init__(self, run_id: UUID, kind: RunKind, tree: "Tree", parent: "Record | None") -> None:
-        self.run_id, self.kind, self.tree, self.parent = run_id, kind, tree, parent
+    def __init__(
+        self, run_id: UUID, kind: RunKind, parent: "Record | None", question_id: str | None, options: CaptureOptions
+    ) -> None:
+        self.run_id, self.kind, self.parent = run_id, kind, parent
+        self.tree: Tree = Tree(run_id, question_id, options) if parent is None else parent.tree
         # Whether it is a root, or a run that a block calls directly.
         self.is_top = parent is None or (parent.kind == "block" and kind != "block")
         # The graph run around it, and the node, or the root, in which it runs.
@@ -171,22 +174,22 @@ class Record:
         if self.is_top or self.is_node:
             tree.is_paused = tree.is_paused or (self.is_top and is_interrupted(outputs))
             self.output, self.output_messages = outputs, tree.read(outputs)
-            tree.ended(self)
         elif self.is_graph or (self.may_be_graph and isinstance(outputs, Mapping)):
             if self.is_graph and self.scope is not None and self.scope.parent is None and not self.scope.is_graph:
                 tree.is_paused = self.is_interrupted
-            if lists := tree.read(outputs, inputs=self.input):  # with answers from langgraph's cache, if it has any
+            # With answers from langgraph's cache, if it has any.
+            if lists := tree.read(outputs, inputs=self.input):
                 if not self.is_graph:
                     self.note_graph()
                 self.output_messages, self.scope = lists, self
-                tree.ended(self)
         else:  # a function that is not a node, such as a @task, may answer calls
             given = outputs if isinstance(outputs, (list, tuple)) else (outputs,)
             if messages := [message for message in given if isinstance(message, ToolMessage)]:
                 for message in messages:
                     tree.note(message)
                 self.output_messages = [MessageList(messages)]
-                tree.ended(self)
+        if self.is_top or self.is_node or self.output_messages:
+            tree.events.append((self, True, time()))
         self.input = None
 
 
@@ -226,10 +229,6 @@ class Tree:
     known: dict[Any, Any] = field(default_factory=dict)  # the messages read so far, by id and by object
     # Ids of messages when first read, as langgraph adds ids later; of tools' also what an agent may clear or change.
     first_seen: dict[int, tuple[Any, Any, Any]] = field(default_factory=dict)
-
-    def ended(self, record: Record) -> None:
-        """Note the end of a record."""
-        self.events.append((record, True, time()))
 
     def read(self, value: Any, *, inputs: Any = None) -> Sequence[MessageList]:
         """Return each list of messages in a node's input or output, without the messages that were read before.
@@ -293,12 +292,6 @@ class Tree:
         if not self.has_ended:
             self.error, self.elapsed_sec, self.has_ended = error, perf_counter() - self.started, True
 
-    def drop_records(self) -> None:
-        """Drop all records; only their interpretation is kept."""
-        for record, _, _ in self.events:
-            record.scope = record.node = None  # breaks cycles, which would wait for garbage collection
-        self.events, self.known, self.first_seen = [], {}, {}
-
 
 class Records:
     """The trees of one handler; finds the tree of each run. Its methods must be called under the handler's lock."""
@@ -312,7 +305,7 @@ class Records:
         self.open: dict[UUID | None, Record] = {}  # the runs under way
         # Runs whose events are ignored. True for ended roots, which are remembered; False for runs that are forgotten
         # as soon as they end.
-        self._closed: dict[UUID | None, bool] = {}
+        self.closed: dict[UUID | None, bool] = {}
         self._paused: list[Tree] = []  # the last paused run on each thread, and each paused run without a thread
 
     def started(self, kind: RunKind, run_id: UUID, event: Mapping[str, Any], name: Any) -> Record | None:
@@ -321,37 +314,33 @@ class Records:
         That is the case if the run is known already because the handler is registered twice, if its tree has ended, or
         if it is a call of ``graph.update_state``, which does not run the agent. ``event`` is the callback's keywords.
         """
-        if run_id in self.open or (self._closed and run_id in self._closed):
+        if run_id in self.open or (self.closed and run_id in self.closed):
             return None
         parent_id, tags, metadata = event.get("parent_run_id"), event.get("tags") or [], event.get("metadata") or {}
         parent, question_id = self.open.get(parent_id), metadata.get("question_id")
         if parent is None:
             is_graph = parent_id is not None or metadata.get("ls_integration") == "langgraph"
-            if parent_id in self._closed or (not is_graph and str(name).endswith(_STATE_UPDATE)):
-                self._closed[run_id] = False
+            if parent_id in self.closed or (not is_graph and str(name).endswith(_STATE_UPDATE)):
+                self.closed[run_id] = False
                 return None
         if question_id is not None and type(question_id) is not str:
             question_id = text_of(question_id)
-        record = self._new(kind, run_id, parent or self._calling_record(question_id), question_id)
+        parent = parent or self._calling_record(question_id)
+        record = self.open[run_id] = Record(run_id, kind, parent, question_id, self._options)
         record.name, tree, events = name, record.tree, record.tree.events
         if record.is_top:
             if not events:
-                tree.tags, tree.metadata = kept_tags(tags), kept_metadata(metadata)
+                tree.tags, tree.metadata = kept_config(tags, metadata)
                 self.trees.append(tree)
             tree.run_ids.append(run_id)
             if question_id not in (None, tree.question_id):
                 warning = f"a run of question {question_id} was called for question {tree.question_id} and counts there"
                 tree.warnings[warning] = None
-        elif record.parent is not None:
-            record.add_place(record.parent, tags, metadata)
+        elif parent is not None:
+            record.add_place(parent, tags, metadata)
         if len(events) < _MOST_LOOKS:
             look_for_traces(tree)
         events.append((record, False, time()))
-        return record
-
-    def _new(self, kind: RunKind, run_id: UUID, parent: Record | None, question_id: str | None) -> Record:
-        tree = Tree(run_id, question_id, self._options) if parent is None else parent.tree
-        record = self.open[run_id] = Record(run_id, kind, tree, parent)
         return record
 
     def _calling_record(self, question_id: str | None) -> Record | None:
@@ -385,24 +374,20 @@ class Records:
         """Return the record of a run that ends; None if its tree has ended."""
         record = self.open.pop(run_id, None)
         if record is None:
-            if self._closed.get(run_id) is False:
-                del self._closed[run_id]
+            if self.closed.get(run_id) is False:
+                del self.closed[run_id]
             return None
-        if record.is_top:  # a tracer that is called after this handler knows its span by now
+        if record.is_top and record.kind != "block":  # a tracer that is called after this handler knows its span now
             look_for_traces(record.tree)
         if record.parent is None:  # until its tree has ended
             self.open[run_id] = record
         return record
 
-    def has_ended(self, tree: Tree) -> bool:
-        """Return whether a tree has ended and was not forgotten."""
-        return tree.has_ended and self._closed.get(tree.root_id, False)
-
     def root_ended(self, tree: Tree) -> None:
         """Stop recording a tree that has ended; if it is paused, remember it as the run to resume on its threads."""
         for run_id in [run_id for run_id, record in self.open.items() if record.tree is tree]:
             del self.open[run_id]
-            self._closed[run_id] = run_id == tree.root_id
+            self.closed[run_id] = run_id == tree.root_id
         if self._paused:
             self._forget_paused(tree)
         if tree.is_paused:
@@ -412,7 +397,7 @@ class Records:
         """Record a block of code, whose runs form one tree; inside a known run they belong to that run's tree."""
         parent = self.open.get(parent_run_id) or self._calling_record(None)
         if parent is None or parent.kind == "block":
-            self._new("block", run_id, parent, question_id)
+            self.open[run_id] = Record(run_id, "block", parent, question_id, self._options)
         else:
             self.started("chain", run_id, {"parent_run_id": parent.run_id}, None)
 
@@ -426,7 +411,7 @@ class Records:
     def clear(self) -> None:
         """Forget all trees. Runs under way continue unrecorded; their ids are forgotten as they end."""
         begun = {tree for tree in self.trees if not tree.has_ended}
-        self._closed = {run_id: False for run_id, record in self.open.items() if record.tree in begun}
+        self.closed = {run_id: False for run_id, record in self.open.items() if record.tree in begun}
         for tree in self.trees:
             tree.close()
         self.open = {run_id: record for run_id, record in self.open.items() if record.tree not in begun}

@@ -106,11 +106,13 @@ class RunCallbacks(GraphCallbackHandler):
         """Return the interpretation of a tree; once the tree has ended, it is kept in place of the records."""
         part = self._parts.get(tree) or interpreted(tree, self._records.reported_ids, self._records.ends)
         with self._lock:
-            if tree not in self._parts and self._records.has_ended(tree):
+            if tree not in self._parts and tree.has_ended and self._records.closed.get(tree.root_id):
                 self._parts[tree] = part
                 tree.error, tree.thread = part.error, part.thread
                 self._records.ends.update(part.thread.ends)
-                tree.drop_records()
+                for record, _, _ in tree.events:
+                    record.scope = record.node = None  # breaks cycles, which would wait for garbage collection
+                tree.events, tree.known, tree.first_seen = [], {}, {}
             return self._parts.get(tree, part)
 
     # --- blocks of code: all runs in a block form one response ---
@@ -274,7 +276,7 @@ class RunCallbacks(GraphCallbackHandler):
                 record.tool.outcome, record.tool.ended = outcome, perf_counter()
                 record.tool.answer_id, record.tool.documents = answer_id, documents
             record.tree.is_paused = record.tree.is_paused or outcome.status == "pending"
-            record.tree.ended(record)
+            record.tree.events.append((record, True, time()))
 
         self._end(run_id, note, outcome.text if outcome.status == "error" and answer_id is None else None)
 
@@ -355,12 +357,12 @@ class RunCallbacks(GraphCallbackHandler):
 
         def note(record: Record) -> None:
             if (model := record.model) is not None:
-                message = llm_calls.generated_message(result)
+                first, message = llm_calls.generated(result)
                 model.result, model.error, model.has_ended = result, error, True
                 model.call |= llm_calls.model_call(result, has_ended=error is None)
                 model.call[ELAPSED_SEC] = perf_counter() - model.started
-                first = None if result is None or model.given is None else llm_calls.first_generation(result)
-                model.gave = [] if first is None else llm_calls.given_messages([message or AIMessage(first.text)])
+                if first is not None and model.given is not None:
+                    model.gave = llm_calls.given_messages([message or AIMessage(first.text)])
                 if message is not None and error is None:
                     model.message = message
                     model.calls = [{**call, "args": values.to_plain(call["args"])} for call in message.tool_calls]
@@ -368,6 +370,6 @@ class RunCallbacks(GraphCallbackHandler):
                         self._records.reported_ids.add(message.id)
             if record.is_top and error is None:
                 record.output = result
-            record.tree.ended(record)
+            record.tree.events.append((record, True, time()))
 
         self._end(run_id, note, error)

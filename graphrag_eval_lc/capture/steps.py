@@ -1,7 +1,7 @@
 """Decides which messages of a run are new, and matches each tool call with the tool's run and the answer."""
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
 from typing import Any
@@ -106,9 +106,9 @@ class History:
         """
         for messages, before in state:
             if before is None and not (self.has_own and any(self.known(item).is_read for item in messages)):
-                end = self._end_before_pause(messages) or self._end_of_copy(messages)
+                end = _end_of(messages, self._earlier_ids) or self._end_of_copy(messages)
                 if end is None and not is_graph:
-                    end = self._end_of_earlier(messages) or None
+                    end = _end_of(messages, self._ends)
                 self._add_old(messages[:end])
 
     def _add_old(self, messages: Sequence[Any]) -> None:
@@ -127,7 +127,7 @@ class History:
         (``is_state``), the messages from before a pause are old.
         """
         items, before = messages
-        if (is_state or is_handed_over) and (own := self._end_before_pause(items)):
+        if (is_state or is_handed_over) and (own := _end_of(items, self._earlier_ids)):
             self._add_old(items[:own])
             before, items = items[own - 1], items[own:]
         elif is_input and not self.has_own:
@@ -163,21 +163,13 @@ class History:
         """
         if (end := self._end_of_copy(items)) is not None:
             return end
-        start = self._end_of_earlier(items)
+        start = _end_of(items, self._ends) or 0
         rest = items[start:] or items  # if all of it is from an earlier run, look for the question in it
         asked = (each for each in map(role_and_content, rest) if each[0] == USER and isinstance(each[1], str))
         for asking in asked if self._question else ():
             if re.search(rf"(?<!\w){re.escape(self._question or '')}(?!\w)", asking[1]):
                 return end_of(list(map(role_and_content, items)), asking.__eq__) or start  # its last repetition
         return len(items) if needs_question else start
-
-    def _end_before_pause(self, messages: Sequence[Any]) -> int | None:
-        """Return the index after the last message that was known when the run paused; None if there is none."""
-        return end_of(messages, lambda item: id_of(item) in self._earlier_ids) if self._earlier_ids else None
-
-    def _end_of_earlier(self, messages: Sequence[Any]) -> int:
-        """Return the index after the end of an earlier run; 0 if there is none."""
-        return (end_of(messages, lambda item: id_of(item) in self._ends) or 0) if self._ends else 0
 
     def _end_of_copy(self, messages: Sequence[Any]) -> int | None:
         """Return the index after the last copy of a list of old messages, or of the user's message at its end."""
@@ -190,6 +182,11 @@ class History:
                 if shown[max(0, end - len(said)) : end] == said:
                     return end
         return next((end for end in ends if shown[end - 1][0] == USER), None)
+
+
+def _end_of(messages: Sequence[Any], ids: Collection[str]) -> int | None:
+    """Return the index after the last message that has one of some ids; None if there is none."""
+    return end_of(messages, lambda item: id_of(item) in ids) if ids else None
 
 
 # --- calls and their steps ---
@@ -306,9 +303,10 @@ class Steps:
                 if not calls:
                     break
 
-    def started(self, record: Record, tool: ToolRun, event: int, branch: Order) -> None:
+    def started(self, record: Record, tool: ToolRun, order: Order) -> None:
         """Note that a tool or retriever starts: as a new step, or as another attempt at an existing one.
 
+        The order of a step is that of its call; ``order`` is for a step without a call.
         It is another attempt if a step of the same call is pending or has the same arguments. Without a call, only
         the tag of ``with_retry`` marks another attempt.
         """
@@ -321,7 +319,8 @@ class Steps:
         name = record.name or ""
         args = self._part.tree.options.kept_args(tool.args.copy(), name, self._part.warnings)
         if step is None:
-            order: Order = (*branch, (event, 0), 0) if call is None else (*call.order, *([len(steps)] if steps else ()))
+            if call is not None:
+                order = (*call.order, len(steps)) if steps else call.order
             step = self._add(Step(name, args, record.run_id, None, order, tool.call_id), record.outer, tool.started_at)
             if call is None:
                 steps.append(step)

@@ -366,23 +366,18 @@ _OWN_PREFIXES = ("ls_", "lc_", "langgraph_", "__pregel")
 _OWN_KEYS = frozenset({"question_id", "checkpoint_ns", "checkpoint_id", "checkpoint_map"})
 
 
-def kept_tags(tags: list[str] | None) -> list[str]:
-    """Return the tags of a root run without LangChain's and langgraph's own."""
-    return [tag for tag in map(text_of, tags) if not tag.startswith(_OWN_TAGS)] if tags else []
+def kept_config(tags: Sequence[str], metadata: Mapping[str, Any]) -> tuple[list[str], dict[str, Any]]:
+    """Return the tags and metadata of a root run, without the question's id and what LangChain and langgraph set.
 
-
-def kept_metadata(metadata: Mapping[str, Any] | None) -> dict[str, Any]:
-    """Return the metadata of a root run, without the question's id and the keys that LangChain and langgraph set.
-
-    The result is a deep copy in plain JSON values. A value whose JSON is longer than 1,000 characters is cut.
+    The metadata are a deep copy in plain JSON values. A value whose JSON is longer than 1,000 characters is cut.
     """
-    given = {name: value for name, value in (metadata or {}).items() if name not in _OWN_KEYS}
+    given = {name: value for name, value in metadata.items() if name not in _OWN_KEYS}
     kept: dict[str, Any] = {}
     for name, value in to_plain(given).items() if given else ():
         if not name.startswith(_OWN_PREFIXES):
             text = value if isinstance(value, str) else json_text(value)
             kept[name] = value if len(text) <= _LONGEST_TEXT else shortened(text, _LONGEST_TEXT, keeps_lines=True)
-    return kept
+    return [tag for tag in map(text_of, tags) if not tag.startswith(_OWN_TAGS)], kept
 
 
 def shown_config(tags: list[str], metadata: dict[str, Any]) -> tuple[list[str], dict[str, Any]]:

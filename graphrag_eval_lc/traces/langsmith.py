@@ -10,7 +10,7 @@ from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
 from langchain_core.outputs import ChatGeneration, Generation, LLMResult
 from pydantic import BaseModel
 
-from graphrag_eval_lc.capture.llm_calls import generated_message, model_call
+from graphrag_eval_lc.capture.llm_calls import generated, model_call
 from graphrag_eval_lc.capture.messages import answer_in, answer_text, as_message, question_in
 from graphrag_eval_lc.capture.values import message_text, output_text, to_plain
 from graphrag_eval_lc.errors import ResponsesError
@@ -143,7 +143,7 @@ def _model(
     record: Mapping[str, Any], outputs: object, metadata: Mapping[str, Any], extra: Mapping[str, Any]
 ) -> dict[str, Any]:
     result = _result(outputs)
-    message = generated_message(result)
+    _, message = generated(result)
     call = model_call(result, has_ended=False)
     tokens = {key: value for key, value in call.items() if isinstance(value, int)}
     if not tokens:

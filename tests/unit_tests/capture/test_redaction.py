@@ -15,7 +15,7 @@ from graphrag_eval_lc.capture.values import (
     REDACTION_FAILED,
     CaptureOptions,
     Outcome,
-    kept_metadata,
+    kept_config,
     shown_config,
 )
 from graphrag_eval_lc.errors import CaptureError
@@ -139,13 +139,13 @@ def test_another_text_is_no_value_of_redact() -> None:
 
 def test_metadata_is_plain_json_which_later_changes_leave_as_it_is() -> None:
     given: dict[Any, Any] = {"teams": ["a"], "at": {1, 2}, 3: float("nan"), "object": object}
-    kept = kept_metadata(given)
+    _, kept = kept_config([], given)
     given["teams"].append("b")
     assert kept == {"teams": ["a"], "at": [1, 2], "3": "NaN", "object": "<class 'object'>"}
 
 
 def test_metadata_is_bounded() -> None:
-    kept = kept_metadata({"long": "x" * 5_000, "rows": list(range(100_000)), "small": 1})
+    _, kept = kept_config([], {"long": "x" * 5_000, "rows": list(range(100_000)), "small": 1})
     assert [len(kept["long"]), len(kept["rows"]), kept["small"]] == [1_001, 1_001, 1]
 
 

@@ -17,7 +17,7 @@ NAMES: dict[Any, tuple[str, ...]] = {
     messages: ("answer_in", "question_in", "whole_answer"),
     values: (
         *("args_snapshot", "mcp_text", "output_text", "tool_message_of"),
-        *("kept_metadata", "kept_tags", "shown_config"),
+        *("kept_config", "shown_config"),
     ),
 }
 
