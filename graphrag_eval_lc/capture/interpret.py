@@ -61,13 +61,12 @@ class _Interpretation:
         self._reported_ids = reported_ids
         self._history = History(part.tree, ends)
         self._models: list[tuple[ModelRun, Record | None]] = []  # each model call, and the tool inside which it ran
-        self._begins: dict[Record, int] = {}  # the index of each model call's start event
+        self._begins: dict[Record, int] = {}  # the rank of each model call's start
         self._branches: dict[Record, Order] = {}  # the position of each record among parallel branches
         self._tasks: dict[tuple[Record, Any], list[tuple[str, int]]] = {}  # path and rank of parallel tasks
         self._top: Record | None = None  # the root, or the run that a block called last
         self._ended_tops: list[Record] = []
         self._rank = count()  # numbers in the order of the run
-        self._event = 0
         self._event_time = 0.0
         self._is_state = False  # whether the messages being read are a graph's state, not a node's output
         self._graphs_read: set[Record | None] = set()  # the graphs whose state was read in this run
@@ -79,12 +78,12 @@ class _Interpretation:
     def read_events(self) -> None:
         """Read all events in their order, after the unanswered calls of the paused run that this one resumes."""
         if self._tree.resumes is not None and self._tree.events:
-            root = self._tree.events[0][0].scope
+            root, rank = self._tree.events[0][0].scope, next(self._rank)
             for call in self._tree.resumes.thread.waiting:
-                source, order = self._history.known(call.source.form), (next(self._rank), call.place)
-                self.steps.add_call(replace(call, source=source, scope=root, order=order, steps=[]))
-        for event, (record, is_end, at) in enumerate(self._tree.events):
-            self._event, self._event_time = event, at
+                source = self._history.known(call.source.form)
+                self.steps.add_call(replace(call, source=source, scope=root, order=(rank, call.place), steps=[]))
+        for record, is_end, at in self._tree.events:
+            self._event_time = at
             try:
                 if is_end:
                     self._read_end(record)
@@ -127,7 +126,7 @@ class _Interpretation:
             self._take_in(self._read(record.input_messages, is_handed_over=True), record)
         if record.model is not None:
             self._models.append((record.model, record.outer))
-            self._begins[record] = self._event
+            self._begins[record] = next(self._rank)
             self._prompt = self._prompt or record.model.prompt
             for call, message in self.steps.answers_in(record.model.prompt, self._history.known):
                 self.steps.answer(message, [call], record)

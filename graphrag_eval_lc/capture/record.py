@@ -279,14 +279,6 @@ class Tree:
             return message
         return message.model_copy(update={"content": content, "status": status})
 
-    def is_resumed_by(self, other: "Tree") -> bool:
-        """Return whether another run may resume this one, judging by their threads and question ids."""
-        if self.question_id is not None and other.question_id not in (None, self.question_id):
-            return False
-        if self.thread_ids and other.thread_ids:
-            return not self.thread_ids.isdisjoint(other.thread_ids)
-        return self.question_id == other.question_id
-
     def close(self, error: str | None = None) -> None:
         """End the run, unless it has ended."""
         if not self.has_ended:
@@ -362,7 +354,12 @@ class Records:
         # An input of None may mean something else; a Command is for graphs only.
         is_sure = is_command or (record.is_top and tree.question_id is not None)
         for paused in reversed(self._paused) if tree.resumes is None else ():
-            if (is_sure or tree.thread_ids & paused.thread_ids) and paused.is_resumed_by(tree):
+            if paused.thread_ids and tree.thread_ids:
+                questions = {paused.question_id, tree.question_id} - {None}
+                is_resumed = len(questions) < 2 and not paused.thread_ids.isdisjoint(tree.thread_ids)
+            else:
+                is_resumed = is_sure and paused.question_id == tree.question_id
+            if is_resumed:
                 tree.resumes = paused
                 self._forget_paused(paused)
                 return

@@ -31,7 +31,7 @@ class KnownMessage:
     counted: AIMessage | None = None  # the form for which a model call was counted
     is_reported: bool = False  # whether a model's callback reported that form
     node: Record | None = None  # the node of the model call, or of the first list with the message
-    reported_from: int = -1  # the index of the start event of the last model call that reported it
+    reported_from: int = -1  # the rank of the start of the last model call that reported it
 
 
 class History:
@@ -306,9 +306,8 @@ class Steps:
     def started(self, record: Record, tool: ToolRun, order: Order) -> None:
         """Note that a tool or retriever starts: as a new step, or as another attempt at an existing one.
 
-        The order of a step is that of its call; ``order`` is for a step without a call.
         It is another attempt if a step of the same call is pending or has the same arguments. Without a call, only
-        the tag of ``with_retry`` marks another attempt.
+        the tag of ``with_retry`` marks another attempt, and the step has the given order.
         """
         call = self._call_of(record, tool) if record.kind == "tool" else None
         steps = self._by_hand.setdefault((record.parent, record.name), []) if call is None else call.steps
