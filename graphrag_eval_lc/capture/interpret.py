@@ -68,7 +68,6 @@ class _Interpretation:
         self._ended_tops: list[Record] = []
         self._rank = count()  # numbers in the order of the run
         self._event_time = 0.0
-        self._is_state = False  # whether the messages being read are a graph's state, not a node's output
         self._graphs_read: set[Record | None] = set()  # the graphs whose state was read in this run
         self._prompt: Sequence[BaseMessage] = ()  # the first prompt of the run
         self._prompted_ids: set[str | None] = set()  # of the messages in it up to the question, for an @entrypoint
@@ -109,7 +108,6 @@ class _Interpretation:
 
     def _read_start(self, record: Record) -> None:
         if record.kind == "chain" and (record.is_top or record.is_node):
-            self._is_state = record.is_node
             if record.is_top:
                 self._top, record.continues_thread = record, record.continues_thread or not record.has_input
                 self._graphs_read.clear()
@@ -117,13 +115,13 @@ class _Interpretation:
             if record.is_top and not self._history.has_own:
                 self._history.add_input(record.input_messages, self._tree.question)
             else:
-                lists = [each for each in record.input_messages if each.items]
-                self._take_in(self._read(lists, is_input=True), record)
+                lists, is_state = [each for each in record.input_messages if each.items], record.is_node
+                readings = [self._history.read(each, is_input=True, is_state=is_state) for each in lists]
+                self._take_in(readings, record, is_state=is_state)
             if record.is_node and record.input_messages:
                 self._graphs_read.add(record.scope)
         elif record.input_messages:  # what a chain or a node's code hands over to a nested graph
-            self._is_state = False
-            self._take_in(self._read(record.input_messages, is_handed_over=True), record)
+            self._take_in([self._history.read(each, is_handed_over=True) for each in record.input_messages], record)
         if record.model is not None:
             self._models.append((record.model, record.outer))
             self._begins[record] = next(self._rank)
@@ -151,10 +149,9 @@ class _Interpretation:
         elif record.is_node:
             self._read_output(record)
         elif record.is_graph:
-            self._is_state = True
-            self._take_in(self._read(record.output_messages), record)
+            readings = [self._history.read(each, is_state=True) for each in record.output_messages]
+            self._take_in(readings, record, is_state=True)
         else:
-            self._is_state = False
             self._take_in(record.output_messages, record)
 
     def _model_ended(self, record: Record, model: ModelRun) -> None:
@@ -174,8 +171,8 @@ class _Interpretation:
 
     def _read_output(self, record: Record) -> None:
         """Read the output of a node or root, which may hold calls and answers that no callback reported."""
-        self._is_state = record.is_top and (record.is_graph or record.is_graph_run)
-        readings = self._read(record.output_messages)
+        is_state = record.is_top and (record.is_graph or record.is_graph_run)
+        readings = [self._history.read(each, is_state=is_state) for each in record.output_messages]
         if self._is_new_entrypoint(record):  # its messages may be in any order, those before the question too
             history = self._prompt[: self._history.count_old(self._prompt)]
             self._prompted_ids |= {message.id for message in history if message.id is not None}
@@ -186,26 +183,23 @@ class _Interpretation:
         for reading in readings:
             if len(reading.items) > 1:
                 self.steps.schemas.update(messages.schema_names(reading.items, record.output))
-        self._take_in(readings, record)
+        self._take_in(readings, record, is_state=is_state)
 
     def _is_new_entrypoint(self, record: Record) -> bool:
         """Return whether a record is the function of an @entrypoint that does not continue after a pause."""
         is_function = record.is_node and record.parent is not None and record.parent.has_nodes is False
         return is_function and self._top is not None and self._top.has_input
 
-    def _read(self, lists: Sequence[MessageList], **where: bool) -> list[MessageList]:
-        return [self._history.read(each, is_state=self._is_state, **where) for each in lists]
-
-    def _take_in(self, readings: Iterable[MessageList], record: Record) -> None:
+    def _take_in(self, readings: Iterable[MessageList], record: Record, *, is_state: bool = False) -> None:
         """Note the tool calls, tool answers and model calls in new messages.
 
-        They come from langgraph's cache if they are in a state, and no node returned them. The first state of a resumed
+        They come from langgraph's cache if they are in a state and no node returned them. The first state of a resumed
         run is an exception: its messages may be from before the pause, or from a human. If nobody changed the state
         during the pause, they are not: those from before it are known.
         """
         top = self._top
         is_resumed = top is None or not (top.has_input or top.is_unchanged)
-        is_cached = self._is_state and (not is_resumed or record.scope in self._graphs_read)
+        is_cached = is_state and (not is_resumed or record.scope in self._graphs_read)
         for reading in readings:
             asking = None if reading.before is None else messages.as_message(reading.before)
             calls = self._calls_in(asking, record) if isinstance(asking, AIMessage) else []

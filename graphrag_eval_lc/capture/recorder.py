@@ -73,7 +73,12 @@ class RunCallbacks(GraphCallbackHandler):
         self._enclosing: RunCallbacks | None = None  # the handler of the capture_run() block around this one
 
     def _end(self, run_id: UUID, note: Callable[[Record], None], error: str | None = None) -> None:
-        """Record the end of a run: call ``note`` with its record, and end its tree if the run is a root."""
+        """Record the end of a run: call ``note`` with its record, and end its tree if the run is a root.
+
+        A run that a block calls does not end its tree, but its error becomes the block's. A tree is interpreted at
+        once, as an agent may change its messages later. A single tool call has no messages, so it is interpreted when
+        its response is read.
+        """
         record = None
         try:
             with self._lock:
@@ -81,26 +86,16 @@ class RunCallbacks(GraphCallbackHandler):
                 if record is not None:
                     note(record)
         finally:
-            if record is not None and record.is_top:
-                self._end_tree(record, error)
-
-    def _end_tree(self, record: Record, error: str | None) -> None:
-        """End the tree of a root. A run that a block calls does not end it, but its error becomes the block's.
-
-        A tree is interpreted at once, as an agent may change its messages later. A single tool call has no messages, so
-        it is interpreted when its response is read.
-        """
-        tree = record.tree
-        if tree.has_ended:
-            return
-        if record.parent is not None:
-            tree.error = error if record.is_top else tree.error
-            return
-        with self._lock:
-            tree.close(error)
-            self._records.root_ended(tree)
-        if record.tool is None or len(tree.events) > 2 or self._options.redact is not None:
-            self._part(tree)  # without the lock, as redact is not ours; the tree changes no more
+            if record is not None and record.is_top and not record.tree.has_ended:
+                tree = record.tree
+                if record.kind != "block":
+                    tree.error = error
+                if record.parent is None:
+                    with self._lock:
+                        tree.close(tree.error if error is None else error)
+                        self._records.root_ended(tree)
+                    if record.tool is None or len(tree.events) > 2 or self._options.redact is not None:
+                        self._part(tree)  # without the lock, as redact is not ours; the tree changes no more
 
     def _part(self, tree: Tree) -> Part:
         """Return the interpretation of a tree; once the tree has ended, it is kept in place of the records."""
@@ -133,15 +128,16 @@ class RunCallbacks(GraphCallbackHandler):
 
     @_harmless
     def on_block_end(self, *, run_id: UUID, error: BaseException | None) -> None:
-        """End the tree of a block."""
+        """End the tree of a block; one without a run is a response only if an exception left it."""
+
+        def note(record: Record) -> None:
+            if error is not None and not record.tree.events:
+                self._records.trees.append(record.tree)
+
         with self._lock:
             if self._records.block_id == run_id:
                 self._records.block_id = None
-            record = self._records.ended(run_id)
-            if record is not None and error is not None and not record.tree.events:
-                self._records.trees.append(record.tree)
-        if record is not None:
-            self._end_tree(record, record.tree.error if error is None else error_text(error))
+        self._end(run_id, note, None if error is None else error_text(error))
 
     # --- chains, graphs and their nodes ---
 
