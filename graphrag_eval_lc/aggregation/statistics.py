@@ -296,18 +296,18 @@ class Totals:
 
     def add(self, result: Mapping[str, Any], judge_costs: Iterable[float | None]) -> None:
         """Add what a result spent, with what ``JudgeCosts`` found in it."""
-        attempts = failed_attempts_of(result)
+        attempts = failed_attempts_of(result) if "failed_attempts" in result else ()
         self._number_of_samples += 1
         self._number_of_failed_attempts += len(attempts)
         unmeasured: set[str] = set()
         for record in (result, *attempts):
             lacking = []
             for metric in _AGENT_METRICS:
-                if (value := number(record.get(metric))) is None:
-                    lacking.append(metric)
-                else:
+                if (given := record.get(metric)) is not None and (value := number(given)) is not None:
                     self._measured[metric] += 1
                     self._spent[metric].add(0, (value,))
+                else:
+                    lacking.append(metric)
             if lacking:
                 # Without calls, an attempt has no list of them, and a response an empty one.
                 calls = record.get("llm_calls", None if record is result else [])

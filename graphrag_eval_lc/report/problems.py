@@ -63,7 +63,10 @@ class Funnel:
     def add(self, sample: SeenSample, steps: SampleSteps) -> None:
         """Add a sample with its steps."""
         result = sample.result
-        score, upper, answer = (number(result.get(key)) for key in (STEPS_SCORE, STEPS_SCORE_UPPER, ANSWER_F1))
+        score, upper, answer = (
+            None if (given := result.get(key)) is None else number(given)
+            for key in (STEPS_SCORE, STEPS_SCORE_UPPER, ANSWER_F1)
+        )
         is_open = score is not None and upper is not None and score < 1.0 <= upper  # by undecided steps
         answer_right = None if answer is None else answer >= ANSWER_THRESHOLD
         if sample.has_failed:

@@ -178,7 +178,7 @@ def detail_of(sample: SeenSample, steps: SampleSteps, measures: Measures) -> dic
         "answer_values": marked,
         "claims": _claims(result),
         "measures": measures.of(sample),
-        "failed_attempts": list(_failed_attempts(result)),
+        "failed_attempts": list(_failed_attempts(result)) if "failed_attempts" in result else [],
         "warnings": [without_middle(warning) for warning in result.get("capture_warnings") or ()],
         "total_sec": sample.seconds,
         TOTAL_TOKENS: sample.tokens,

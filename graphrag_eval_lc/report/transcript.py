@@ -185,7 +185,7 @@ def _head(call: Mapping[str, Any], starts: Mapping[str, float]) -> dict[str, Any
     if (start := starts.get(str(call.get("started_at")))) is not None:
         head["start"] = start
     for name, key in _AMOUNTS:
-        if (amount := number(call.get(key))) is not None:
+        if (given := call.get(key)) is not None and (amount := number(given)) is not None:
             head[name] = amount
     path, node = call.get("node_path"), call.get("node")
     if isinstance(path, list) and path:

@@ -65,9 +65,9 @@ def seen_samples(results: Iterable[Mapping[str, Any]], metrics: Metrics) -> Iter
                 if (name := shown[metric]) is not None
             },
             has_failed=has_failed,
-            seconds=number(result.get(ELAPSED_SEC)),
-            tokens=number(result.get(TOTAL_TOKENS)),
-            usd=number(result.get(AGENT_COST)),
+            seconds=None if (seconds := result.get(ELAPSED_SEC)) is None else number(seconds),
+            tokens=None if (tokens := result.get(TOTAL_TOKENS)) is None else number(tokens),
+            usd=None if (usd := result.get(AGENT_COST)) is None else number(usd),
         )
 
 

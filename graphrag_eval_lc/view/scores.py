@@ -202,7 +202,8 @@ class Spent:
         result, judge_costs = sample.result, self._judge_costs.of(sample.result)
         self.totals.add(result, judge_costs)
         of_template = self._of_templates.setdefault(str(result.get("template_id")), {})
-        values = {metric: value for metric in self._shown if (value := number(result.get(metric))) is not None}
+        given = ((metric, number(result[metric])) for metric in self._shown if result.get(metric) is not None)
+        values = {metric: value for metric, value in given if value is not None}
         if judged := [cost for cost in judge_costs if cost is not None]:
             values[JUDGES_COST] = sum(judged)
         for metric, value in values.items():
@@ -265,7 +266,7 @@ class Extremes:
 
     def add(self, sample: SeenSample) -> None:
         """Add a sample; its time includes that of its failed attempts."""
-        attempts = failed_attempts_of(sample.result)
+        attempts = failed_attempts_of(sample.result) if "failed_attempts" in sample.result else ()
         seconds = sum(filter(None, (sample.seconds, *(number(attempt.get(ELAPSED_SEC)) for attempt in attempts))))
         values = {"seconds": seconds, "tokens": sample.tokens, "usd": sample.usd}
         for unit, value in values.items():
