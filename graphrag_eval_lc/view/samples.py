@@ -35,8 +35,9 @@ class SeenSample:
     repeat: int
     template_id: str  # as it is shown
     result: Mapping[str, Any]
-    values: Mapping[str, Sequence[float]]  # by metric, several for metrics of steps; what it counts as, if it failed
-    scores: Mapping[str, float]  # by the metric's shown name; for a metric of steps, the mean
+    # Of its scores by metric, several for metrics of steps; what it counts as, if it failed.
+    values: Mapping[str, Sequence[float]]
+    scores: Mapping[str, float]  # the same by the metric's shown name; for a metric of steps, the mean
     has_failed: bool
     seconds: float | None  # of the last attempt, as the two below
     tokens: float | None
@@ -49,9 +50,14 @@ def seen_samples(results: Iterable[Mapping[str, Any]], metrics: Metrics) -> Iter
     shown: dict[str, str | None] = {}  # the names of scores
     for result in results:
         has_failed = is_error(result)
-        values = metrics.values(result, has_failed=has_failed)
-        for metric in values.keys() - shown.keys():
-            shown[metric] = None if metric_spec(metric).is_spent else shown_name(metric)
+        values: dict[str, Sequence[float]] = {}
+        scores: dict[str, float] = {}
+        for metric, of_metric in metrics.values(result, has_failed=has_failed).items():
+            if metric not in shown:
+                shown[metric] = None if metric_spec(metric).is_spent else shown_name(metric)
+            if (name := shown[metric]) is not None:
+                values[metric] = of_metric
+                scores[name] = of_metric[0] if len(of_metric) == 1 else fmean(of_metric)
         yield SeenSample(
             key=sample_key(result, taken),
             question_id=str(result.get("question_id")),
@@ -59,11 +65,7 @@ def seen_samples(results: Iterable[Mapping[str, Any]], metrics: Metrics) -> Iter
             template_id=shown_name(result.get("template_id")),
             result=result,
             values=values,
-            scores={
-                name: of_metric[0] if len(of_metric) == 1 else fmean(of_metric)
-                for metric, of_metric in values.items()
-                if (name := shown[metric]) is not None
-            },
+            scores=scores,
             has_failed=has_failed,
             seconds=None if (seconds := result.get(ELAPSED_SEC)) is None else number(seconds),
             tokens=None if (tokens := result.get(TOTAL_TOKENS)) is None else number(tokens),
