@@ -22,6 +22,7 @@ from graphrag_eval_lc.registry.metrics import ELAPSED_SEC
 from graphrag_eval_lc.texts import listed
 
 _MOST_IDS = 200  # of the last messages before a pause
+_CLOSED = "GeneratorExit"  # the error of a run whose caller stopped reading its stream
 
 
 def interpreted(tree: Tree, reported_ids: set[str], ends: set[str]) -> Part:
@@ -340,6 +341,18 @@ class _Interpretation:
                 self._part.answer = None if message.tool_calls else messages.answer_text(message)
             elif first is not None:
                 self._part.answer = first.text
+        if self._tree.error == _CLOSED and not self.steps.waiting:
+            self._read_last_node()
+
+    def _read_last_node(self) -> None:
+        """Find the answer in the last node's output, if the caller stopped reading after it: the agent did not fail."""
+        ended = (each for each, is_end, _ in reversed(self._tree.events) if is_end)
+        node = next((each for each in ended if each.is_node and each.parent is self._top), None)
+        lasts = () if node is None else [each.items[-1] if each.items else each.before for each in node.output_messages]
+        message = messages.as_message(lasts[-1]) if lasts else None
+        if isinstance(message, AIMessage) and not message.tool_calls and not self._history.is_old(message):
+            self._part.answer, self._part.error = messages.answer_text(message), None
+            self._part.warnings.append("the stream of the run was closed after this answer, before the run ended")
 
     def _read_answer(self, record: Record) -> None:
         part, output = self._part, record.output

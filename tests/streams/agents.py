@@ -276,6 +276,26 @@ async def test_a_stream_that_does_not_end(way: str) -> None:
     await asyncio.gather(running, return_exceptions=True)
 
 
+@pytest.mark.parametrize("number", [1, 2, 3])
+def test_a_stream_is_closed_after_some_updates(number: int) -> None:
+    agent = create_agent(Model(script=[search_for("a"), ai("done")]), [search])
+    stream = agent.stream(HI, run(GraphRAGEvalCallbackHandler()), stream_mode="updates")
+    for _ in range(number):
+        next(stream)
+    stream.close()
+
+
+def test_a_stream_is_closed_after_a_nested_agent() -> None:
+    builder = StateGraph(MessagesState)
+    builder.add_node("nested", create_agent(Model(script=[search_for("a"), ai("done")]), [search]))
+    builder.add_node("say", lambda state: {"messages": [AIMessage("said")]})
+    builder.add_edge(START, "nested")
+    builder.add_edge("nested", "say")
+    stream = builder.compile().stream(HI, run(GraphRAGEvalCallbackHandler()), stream_mode="updates")
+    next(stream)
+    stream.close()
+
+
 def test_a_node_is_tried_again_and_fails() -> None:
     def node(state: MessagesState) -> Any:
         raise ValueError(search.invoke({"query": "a"}))
