@@ -299,7 +299,7 @@ class _Interpretation:
             part.messages, part.tools = kept.messages, kept.tools
         for run, outer in self._models:
             call = run.call.copy()
-            counted = CountedCall(call, None if outer is None else self.steps.step_of.get(outer))
+            counted = CountedCall(call, self.steps.step_of.get(outer))
             counted.is_cache_hit, counted.is_from_elsewhere = llm_calls.is_cache_hit(run.message), run.is_from_elsewhere
             if kept is not None:
                 counted.given = None if run.given is None else kept.add(run.given)
@@ -318,12 +318,10 @@ class _Interpretation:
                 part.model_calls.append(counted)
 
     def finish_steps(self) -> None:
-        """Order the steps, set the parent of each, and close as errors those that had not ended when the run did."""
-        tree, part, step_of = self._tree, self._part, self.steps.step_of
-        for each, outer in self.steps.outer_of.items():
-            each.parent = None if outer is None else step_of.get(outer)
-        for record, step in step_of.items() if tree.has_ended else ():
-            if step.status == "open" and record.tool is not None:
+        """Order the steps, and close as errors those that had not ended when the run did."""
+        tree, part = self._tree, self._part
+        for record, step in self.steps.step_of.items() if tree.has_ended else ():
+            if step.status == "open" and record is not None and record.tool is not None:
                 step.end(Outcome("error", unfinished_text(part.error)))
                 step.elapsed_sec, step.is_forced = tree.started + part.elapsed_sec - record.tool.started, True
         part.steps = in_order(self.steps.all)

@@ -229,8 +229,7 @@ class Steps:
 
     def __init__(self, part: Part) -> None:
         self.all: list[Step] = []  # in the order in which they were found
-        self.step_of: dict[Record, Step] = {}  # by run of a tool or retriever, if it is a step
-        self.outer_of: dict[Step, Record | None] = {}  # the tool around each step
+        self.step_of: dict[Record | None, Step] = {}  # by run of a tool or retriever, if it is a step
         self.calls: list[AskedCall] = []  # all calls that models requested
         self.waiting: dict[AskedCall, None] = {}  # the calls that still need a step
         self.schemas: set[str] = set()  # the names of schemas for structured output
@@ -320,7 +319,9 @@ class Steps:
         if step is None:
             if call is not None:
                 order = (*call.order, len(steps)) if steps else call.order
-            step = self._add(Step(name, args, record.run_id, None, order, tool.call_id), record.outer, tool.started_at)
+            step = Step(name, args, record.run_id, self.step_of.get(record.outer), order, tool.call_id)
+            step.started_at = tool.started_at
+            self.all.append(step)
             if call is None:
                 steps.append(step)
             else:
@@ -330,12 +331,6 @@ class Steps:
             step.run_id, step.args, step.status = record.run_id, args, "open"
         self.step_of[record] = step
         self._runs.setdefault(step, []).append((record, tool))
-
-    def _add(self, step: Step, outer: Record | None, at: float) -> Step:
-        step.started_at = at
-        self.all.append(step)
-        self.outer_of[step] = outer
-        return step
 
     def ended(self, record: Record, tool: ToolRun) -> None:
         """Note the outcome of a tool or retriever."""
@@ -399,9 +394,11 @@ class Steps:
         else:
             step = self._step_by_hand(message, outcome.text, record.outer)
             if step is None:
-                step = Step(call.name, self.kept_args(call), self._part.tree.root_id, None, call.order)
+                root_id, parent = self._part.tree.root_id, self.step_of.get(call.parent)
+                step = Step(call.name, self.kept_args(call), root_id, parent, call.order, started_at=call.asked_at)
                 step.is_from_message, step.is_from_cache = True, is_cached
-                self._settle(self._add(step, call.parent, call.asked_at), outcome)
+                self.all.append(step)
+                self._settle(step, outcome)
             step.order = call.order
             self._link(step, call)
 
@@ -454,11 +451,13 @@ class Steps:
         if event.name is None:
             step = self.at_provider.pop(event.call_id, None)
             if step is not None and event.outcome is not None:
-                self._settle(self._add(step, self.outer_of[step], step.started_at), event.outcome)
+                self.all.append(step)
+                self._settle(step, event.outcome)
         else:
             args = self._part.tree.options.kept_args(to_plain(event.args), event.name, self._part.warnings)
-            step = Step(event.name, args, self._part.tree.root_id, None, order, event.call_id, started_at=at)
-            self.at_provider[event.call_id], self.outer_of[step] = step, record.outer
+            root_id, parent = self._part.tree.root_id, self.step_of.get(record.outer)
+            step = Step(event.name, args, root_id, parent, order, event.call_id, started_at=at)
+            self.at_provider[event.call_id] = step
 
     def kept_args(self, call: AskedCall) -> dict[str, Any]:
         """Return a call's arguments after redaction, as a dict."""
