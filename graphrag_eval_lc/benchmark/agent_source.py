@@ -162,7 +162,8 @@ class _Walk:
 
     def _parts_of_function(self, function: FunctionType) -> list[object]:
         code, module = function.__code__, place_of(str(function.__globals__.get("__name__")))
-        used = dict(zip(code.co_freevars, map(_content, function.__closure__ or ()), strict=False))
+        cells = map(gc.get_referents, function.__closure__ or ())  # one may not be filled yet
+        used = dict(zip(code.co_freevars, (found[0] if found else None for found in cells), strict=False))
         file = _file_of(function)
         if file is not None and not _is_installed(file):
             self.add_module(sys.modules.get(function.__module__))
@@ -228,10 +229,6 @@ def _is_installed(file: Path) -> bool:
 
 
 # --- code and values -------------------------------------------------------------------------------------------------
-
-
-def _content(cell: CellType) -> object:
-    return gc.get_referents(cell)[0] if gc.get_referents(cell) else None  # it may not be filled yet
 
 
 def _codes(code: CodeType) -> Iterator[CodeType]:

@@ -120,7 +120,7 @@ async def _arun(agent: Any, dataset: DatasetSource, options: CheckedOptions, sto
         output.prepare(options.in_shard())
         if options.overwrite and output.folder is not None:  # which nothing above forbids
             output.folder.clear()
-        display = None if options.progress == "off" else stack.enter_context(progress_display(options.progress))
+        display = stack.enter_context(progress_display(options.progress))
         observers = (None if display is ignore_event else display, log, options.on_event)
         output.observers = [observer for observer in observers if observer is not None]
         output.warn(*loaded.warnings, *read.notes, *doubts)

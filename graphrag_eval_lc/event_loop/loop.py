@@ -33,12 +33,10 @@ _current: contextvars.ContextVar["_Call[Any] | None"] = contextvars.ContextVar("
 _stuck: list["asyncio.Task[Any]"] = []
 
 
-def _never(_: BaseException) -> bool:
-    return False
-
-
 def run_sync(
-    coroutine: Callable[[], Coroutine[Any, Any, Outcome]], *, survives: Callable[[BaseException], bool] = _never
+    coroutine: Callable[[], Coroutine[Any, Any, Outcome]],
+    *,
+    survives: Callable[[BaseException], bool] = lambda _: False,
 ) -> Outcome:
     """Run a coroutine to its end in the lasting loop, and return its result.
 

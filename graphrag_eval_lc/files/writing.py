@@ -164,18 +164,18 @@ def json_line(value: Any) -> bytes:
     return json_text(value).encode("utf-8") + b"\n"
 
 
-class _Dumper(getattr(yaml, "CSafeDumper", yaml.SafeDumper)):  # type: ignore[misc]
-    """PyYAML's safe dumper (in C if available), without aliases for repeated parts."""
-
+class _NoAliases:
     def ignore_aliases(self, data: object) -> bool:
+        """Write repeated parts again, in place of aliases."""
         return True
 
 
-class _PlainDumper(yaml.SafeDumper):
+class _Dumper(_NoAliases, getattr(yaml, "CSafeDumper", yaml.SafeDumper)):  # type: ignore[misc]
+    """PyYAML's safe dumper, in C if available."""
+
+
+class _PlainDumper(_NoAliases, yaml.SafeDumper):
     """The same dumper in Python, which can also write lone surrogates."""
-
-    def ignore_aliases(self, data: object) -> bool:
-        return True
 
 
 def _represent_text(dumper: yaml.SafeDumper, text: str) -> yaml.ScalarNode:
