@@ -4,7 +4,7 @@ import re
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
-from typing import Any
+from typing import Any, NamedTuple
 
 from langchain_core.messages import AIMessage, BaseMessage, ToolCall, ToolMessage
 
@@ -224,6 +224,11 @@ class AskedCall:
         return None if self.source is None else id_of(self.source.form)
 
 
+class _Attempt(NamedTuple):
+    record: Record
+    tool: ToolRun
+
+
 class Steps:
     """The calls and steps of a tree. Its methods are called in the order of the tree's events."""
 
@@ -236,7 +241,7 @@ class Steps:
         self.at_provider: dict[str | None, Step] = {}  # the calls of the provider's tools without a result
         self._part = part
         self._by_id: dict[str | None, list[AskedCall]] = {}
-        self._runs: dict[Step, list[tuple[Record, ToolRun]]] = {}  # the attempts of each step
+        self._attempts: dict[Step, list[_Attempt]] = {}  # of each step that a callback reported
         self._by_hand: dict[tuple[Record | None, str | None], list[Step]] = {}  # the steps without a call
 
     def add_call(self, call: AskedCall) -> None:
@@ -312,8 +317,8 @@ class Steps:
         steps = self._by_hand.setdefault((record.parent, record.name), []) if call is None else call.steps
         step = next((each for each in steps if each.status == "pending"), None) if call is not None else None
         if step is None and (call is not None or tool.is_retry):
-            ran = (each for each in reversed(steps) if each in self._runs)
-            step = next((each for each in ran if self._runs[each][0][1].args == tool.args), None)
+            ran = (each for each in reversed(steps) if each in self._attempts)
+            step = next((each for each in ran if self._attempts[each][0].tool.args == tool.args), None)
         name = record.name or ""
         args = self._part.tree.options.kept_args(tool.args.copy(), name, self._part.warnings)
         if step is None:
@@ -330,14 +335,14 @@ class Steps:
             step.attempts += step.status != "pending"
             step.run_id, step.args, step.status = record.run_id, args, "open"
         self.step_of[record] = step
-        self._runs.setdefault(step, []).append((record, tool))
+        self._attempts.setdefault(step, []).append(_Attempt(record, tool))
 
     def ended(self, record: Record, tool: ToolRun) -> None:
         """Note the outcome of a tool or retriever."""
         step = self.step_of.get(record)
         if step is not None and tool.outcome is not None:
             self._settle(step, tool.outcome, tool)
-            step.elapsed_sec = tool.ended - self._runs[step][0][1].started
+            step.elapsed_sec = tool.ended - self._attempts[step][0].tool.started
 
     def _call_of(self, record: Record, tool: ToolRun) -> AskedCall | None:
         """Return the call that a tool carries out, found by its id or, without one, by name and arguments.
@@ -354,7 +359,7 @@ class Steps:
             return calls[0] if calls else None
         sent = _sent_to(record, calls)
         for call in sent:
-            if any(self._runs[step][-1][0].node is record.node for step in call.steps):
+            if any(self._attempts[step][-1].record.node is record.node for step in call.steps):
                 return call
         same = sent or [call for call in calls if call.name == record.name and call.args == tool.args] or calls
         return next((call for call in same if not call.steps), same[0])
@@ -408,7 +413,7 @@ class Steps:
         if len(sent) == 1:
             return sent[0]
         for call in calls:
-            outcomes = [self._runs[step][-1][1].outcome for step in call.steps if step in self._runs]
+            outcomes = [self._attempts[step][-1].tool.outcome for step in call.steps if step in self._attempts]
             if any(outcome is not None and outcome.text == text for outcome in outcomes):
                 return call
         return next((call for call in calls if not call.is_answered), None)
@@ -417,7 +422,7 @@ class Steps:
         """Return the step of a tool that a node's code ran itself, with other arguments than the model requested."""
         for steps in self._by_hand.values():
             for step in reversed(steps):
-                record, tool = self._runs[step][-1]
+                record, tool = self._attempts[step][-1]
                 own = tool.outcome if record.kind == "tool" and record.outer is outer else None
                 if (
                     step.call_id is None
@@ -433,9 +438,9 @@ class Steps:
         """Find steps whose model saw another outcome than the tool returned: the step shows that, and keeps both."""
         for call in self.calls:
             step, outcome = call.steps[0] if len(call.steps) == 1 else None, call.answer
-            if step is None or outcome is None or step not in self._runs:
+            if step is None or outcome is None or step not in self._attempts:
                 continue
-            tool = self._runs[step][-1][1]
+            tool = self._attempts[step][-1].tool
             own = tool.outcome
             if own is None or tool.call_id is None or step.status in ("open", "pending"):
                 continue
