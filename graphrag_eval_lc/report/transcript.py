@@ -18,7 +18,7 @@ def call_starts(result: Mapping[str, Any]) -> dict[str, float]:
 
     A timestamp is an ISO 8601 text; one without a zone is in UTC, and one that cannot be read is left out.
     """
-    texts = [str(step.get("execution_timestamp")) for step in _mappings_in(result.get("actual_steps"))]
+    texts = [str(step.get("execution_timestamp")) for step in result.get("actual_steps") or ()]
     texts += [str(call.get("started_at")) for call in _mappings_in(result.get("llm_calls"))]
     times: dict[str, float] = {}
     for text in texts:
