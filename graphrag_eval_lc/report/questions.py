@@ -15,7 +15,7 @@ from graphrag_eval_lc.config import EvaluationConfig
 from graphrag_eval_lc.json_values import json_bytes
 from graphrag_eval_lc.matching.outputs import UnreadableOutput
 from graphrag_eval_lc.matching.rows.row_steps import step_results
-from graphrag_eval_lc.registry.metric_spec import cost_key, error_key, reason_key
+from graphrag_eval_lc.registry.metric_spec import ERROR_ENDING, cost_key, error_key, reason_key
 from graphrag_eval_lc.registry.metrics import (
     ANSWER_F1,
     ANSWER_VALUES,
@@ -117,14 +117,16 @@ class Measures:
         result = sample.result
         seen: set[str] = set()
         found: list[dict[str, Any]] = []
-        for metric in (STEPS_SCORE, *self._metrics.names()):
-            if metric not in self._known:  # some are only discovered while results are read
-                self._known[metric] = self._measure(metric)
-        for metric, measure in self._known.items():
-            if measure is None:
-                continue
+        has_errors = any(str(key).endswith(ERROR_ENDING) for key in result)
+        # Some metrics are only discovered while results are read.
+        for metric in dict.fromkeys((STEPS_SCORE, *self._metrics.names())):
             value = result.get(metric)
-            if value is None and result.get(measure.error_key) is None:
+            if value is None and not has_errors:
+                continue
+            if metric not in self._known:
+                self._known[metric] = self._measure(metric)
+            measure = self._known[metric]
+            if measure is None or (value is None and result.get(measure.error_key) is None):
                 continue
             keys = {"reason": measure.reason_key}  # one that several metrics share is shown with the claims
             if measure.error_key not in seen:  # an error or cost that several metrics share is next to the first
