@@ -73,6 +73,12 @@ class AnswerValue:
     is_doubtful: bool = False
     has_weight: bool = True
 
+    @property
+    def scale(self) -> float:
+        """The factor of the word or letter after a number: 1e6 for 1.5 million and 1.5M, 1 without one."""
+        quantity, scale = UNITS.get(self.unit, ("", 1.0))
+        return scale if quantity == "count" else _SHORT_SCALES.get(self.unit, 1.0)
+
 
 @dataclass(slots=True)
 class AnswerLine:
@@ -181,15 +187,21 @@ _PATTERN: Final = rf"""(?P<iri>(?:https?://|urn:)[^\s<>"'`{{}}|\\^,;()\[\]*]+)
         |{_MONTH}\.?\s+\d{{1,2}}(?:st|nd|rd|th)?,?\s+\d{{4}}(?:(?:,?\s|\sat\s){_CLOCK}{_ZONE})?
         |\d{{1,2}}[./]\d{{1,2}}[./]\d{{4}}(?:(?:,?\s){_CLOCK}{_ZONE})?|{_CLOCK}{_ZONE})(?![\w:])
     |(?<![\w:/.-])(?P<curie>[A-Za-z][\w-]{{0,30}}:[A-Za-z][\w-]*(?:\.[\w-]+)*)(?![\w:/])
-    |(?<![\w/.])(?<!\d:)(?P<number>[-−+]?NUMBER(?:[eE][+-]?\d{{1,3}})?)(?P<unit>\s?(?:%|°[CF]?|[A-Za-zµΩ]+))?
+    |(?<![\w/.])(?<!\d:)(?P<number>[-−+]?NUMBER(?:[eE][+-]?\d{{1,3}})?)(?P<unit>\s?(?:%|°[CF]?|[kcdm]?m[23](?!\w)|[A-Za-zµΩ]+[²³]?))?
     """
-_GROUPED: Final = r"(?:\d{1,3}(?:[,'\u00a0\u202f]\d{3})+(?!\d)(?:\.\d+)?|\d{1,3}(?:\.\d{3})+,\d+|\d+(?:[.,]\d+)?)"
+_GROUPED: Final = (
+    r"(?:\d{1,3}(?:[,'\u00a0\u202f]\d{3})+(?!\d)(?:\.\d+)?|\d{1,3}(?:\.\d{3})+,\d+|\d{1,3}(?:\.\d{3}){2,}(?!\d)"
+    r"|\d+(?:[.,]\d+)?)"
+)
 _VALUE: Final = re.compile(_PATTERN.replace("NUMBER", _GROUPED), re.VERBOSE | re.IGNORECASE)
 # In CSV, commas separate cells, so a number has none.
 _VALUE_OF_CSV: Final = re.compile(_PATTERN.replace("NUMBER", r"\d+(?:\.\d+)?"), re.VERBOSE | re.IGNORECASE)
 _QUOTED: Final = re.compile(
     r"`([^`\n]{2,120})`|\"([^\"\n]{2,120})\"|“([^”\n]{2,120})”|«([^»\n]{2,120})»|\*\*([^*\n]{2,120})\*\*"
 )
+_SHORT_SCALES: Final = {"k": 1e3, "K": 1e3, "M": 1e6}
+"""What follows a number without a space: 709k, 1.5M."""
+
 _MORE_UNITS: Final = frozenset({"%", "°C", "°F", "°", "Ω", "MVAr", "EUR", "NOK", "USD"})
 _PLAIN_UNITS: Final = frozenset(map(plain, {*UNITS, *_MORE_UNITS}))
 _AMOUNT: Final = re.compile(r"[-−+]?\d[\d.,]*(?:\s*[%°]|\s+[a-zµΩ]|\s?[kMGT]?(?:V|W|A|Hz|VAr|VA|Wh)\b|\Z)")
@@ -311,9 +323,13 @@ def _iri_keys(text: str) -> tuple[str, ...]:
 def _number(line: AnswerLine, at: int, match: re.Match[str]) -> AnswerValue | None:
     digits, behind = match["number"], match["unit"] or ""
     unit = behind.strip()
-    is_unit = unit in UNITS or unit in _MORE_UNITS
+    is_attached = bool(unit) and not behind[0].isspace()
+    is_unit = unit in UNITS or unit in _MORE_UNITS or (is_attached and unit in _SHORT_SCALES)
+    is_power = (
+        unit[-1:] in ("²", "³", "2", "3") and unit[:-1] in UNITS
+    )  # of a length: numbers of these are not converted
     next_sign = line.text[match.end() : match.end() + 1]
-    if unit and not is_unit and not behind[:1].isspace():  # as in 420HALDEN
+    if is_attached and not is_unit and not is_power:  # as in 420HALDEN
         return None
     if (next_sign.isalnum() and (is_unit or not unit)) or (not unit and next_sign in ("_", "/", "-")):
         return None

@@ -295,18 +295,18 @@ _MOST_SHOWN: Final = 10
 
 def is_number(value: AnswerValue, expected: ExpectedNumber) -> bool:
     """Return whether a number in an answer is the expected one, in the same or another unit, possibly rounded."""
-    factor = 1.0
+    factors = {1.0, value.scale}  # the expected number may be given in millions too
     if expected.unit and value.unit and value.unit != expected.unit:
         converted = unit_factor(value.unit, expected.unit)
-        if converted is None:
-            return False
-        factor = converted
-    half = 0.5 * 10.0**-value.decimals * factor if value.decimals or factor != 1.0 else 0.0
-    reach = max(expected.tolerance * abs(expected.value), half)
-    return any(
-        abs(reading * factor - expected.value) <= reach or isclose(reading * factor, expected.value, rel_tol=1e-12)
-        for reading in value.readings
-    )
+        factors = {value.scale} - {1.0} if converted is None else {converted}
+    for factor in factors:
+        half = 0.5 * 10.0**-value.decimals * factor if value.decimals or factor != 1.0 else 0.0
+        reach = max(expected.tolerance * abs(expected.value), half)
+        for reading in value.readings:
+            found = reading * factor
+            if abs(found - expected.value) <= reach or isclose(found, expected.value, rel_tol=1e-12):
+                return True
+    return False
 
 
 @cache

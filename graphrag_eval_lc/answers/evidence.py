@@ -2,6 +2,7 @@
 
 import re
 from bisect import bisect_left, bisect_right
+from calendar import isleap
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
@@ -97,14 +98,20 @@ class StepRows:
 
     def times_at(self, value: AnswerValue) -> Iterator[Place]:
         """Yield the cells with a point in time; without seconds, any in the minute; without a time, any on the day."""
-        if value.when is None:
-            return
-        colons = value.text.count(":")
-        length = timedelta(days=1) if not value.has_time else timedelta(minutes=1) if colons < 2 else timedelta(0)
+        if value.when is not None:
+            colons = value.text.count(":")
+            length = timedelta(days=1) if not value.has_time else timedelta(minutes=1) if colons < 2 else timedelta(0)
+            yield from self._times_from(value.when, length)
+
+    def times_in_year(self, year: int) -> Iterator[Place]:
+        """Yield the cells with a point in time in a year."""
+        yield from self._times_from(datetime(year, 1, 1), timedelta(366 if isleap(year) else 365))
+
+    def _times_from(self, start: datetime, length: timedelta) -> Iterator[Place]:
         for name, times in self.times.items():
-            start = bisect_left(times, (value.when, -1))
-            for when, row in times[start : start + _MOST_PLACES]:
-                if when - value.when >= length and when != value.when:
+            first = bisect_left(times, (start, -1))
+            for when, row in times[first : first + _MOST_PLACES]:
+                if when - start >= length and when != start:
                     break
                 yield Place(self.step, row, name)
 
@@ -189,12 +196,11 @@ class Evidence:
         texts = ((at, text) for at, text in self._outputs if at not in with_rows)
         return sorted((float(each), at) for at, text in texts for each in _NUMBER.findall(text))
 
-    def number_in_text(self, readings: Iterable[float], decimals: int) -> int | None:
-        """Return the index of a step without rows whose text has a number, perhaps with more decimals."""
-        half = 0.5 * 10.0**-decimals
-        for reading in readings:
-            at = bisect_left(self._numbers_in_texts, (reading - half, -1))
-            if at < len(self._numbers_in_texts) and self._numbers_in_texts[at][0] <= reading + half:
+    def number_in_text(self, readings: Iterable[tuple[float, float]]) -> int | None:
+        """Return the index of a step without rows whose text has a number; each reading is with its greatest error."""
+        for reading, most in readings:
+            at = bisect_left(self._numbers_in_texts, (reading - most, -1))
+            if at < len(self._numbers_in_texts) and self._numbers_in_texts[at][0] <= reading + most:
                 return self._numbers_in_texts[at][1]
         return None
 

@@ -7,7 +7,14 @@ from dataclasses import dataclass, field
 from itertools import combinations
 from typing import Any, Final, Literal
 
-from graphrag_eval_lc.answers.answer_text import AnswerValue, answer_text, plain, quoted_texts, said_in, values_in
+from graphrag_eval_lc.answers.answer_text import (
+    AnswerValue,
+    answer_text,
+    plain,
+    quoted_texts,
+    said_in,
+    values_in,
+)
 from graphrag_eval_lc.answers.evidence import Evidence, Place, StepRows, has_term
 from graphrag_eval_lc.registry.metric_spec import reason_key
 from graphrag_eval_lc.registry.metrics import (
@@ -118,30 +125,35 @@ class Grounding:
     def _number(self, value: AnswerValue) -> GroundedValue | None:
         exact: list[Place] = []
         rounded: list[Place] = []
-        for reading in value.readings:
-            half = 0.5 * 10.0**-value.decimals + abs(reading) * _FLOAT
+        half = 0.5 * 10.0**-value.decimals
+        # A column may count in millions too.
+        readings = [(given * factor, half * factor) for factor in {1.0, value.scale} for given in value.readings]
+        for reading, most in readings:
+            width = most + abs(reading) * _FLOAT
             for table in self.evidence.tables:
-                for place, number in table.numbers_near(reading - half, reading + half):
+                for place, number in table.numbers_near(reading - width, reading + width):
                     (exact if abs(number - reading) <= _FLOAT * abs(reading) else rounded).append(place)
         if value.readings & self._asked:
             return GroundedValue(value, "question", places=exact + rounded)
+        if not exact and _YEAR.fullmatch(value.text):
+            exact = [place for table in self.evidence.tables for place in table.times_in_year(int(value.text))]
         if exact:
             return self._at(value, "row", exact + rounded)
         if rounded and value.has_weight:
             return self._at(value, "rounded", rounded)
         for table in self.evidence.tables:
-            for reading in value.readings:
+            for reading, _ in readings:
                 what = table.counts.get(int(reading)) if reading >= 0 and reading == int(reading) else None
                 if what is not None:
                     return GroundedValue(value, "count", self.evidence.address_in(table.step, what))
         if value.has_weight:
             step = self.evidence.text_of((plain(value.text), plain(value.text.removesuffix(value.unit))))
-            step = self.evidence.number_in_text(value.readings, value.decimals) if step is None else step
+            step = self.evidence.number_in_text(readings) if step is None else step
             if step is not None:
                 return GroundedValue(value, "row", self.evidence.address_in(step, "text"))
             for table in self.evidence.tables:
                 for number, what in table.aggregates:
-                    if any(_is_near(number, reading, value.decimals) for reading in value.readings):
+                    if any(abs(number - reading) <= most + 1e-9 * abs(number) for reading, most in readings):
                         return GroundedValue(value, "aggregate", self.evidence.address_in(table.step, what))
         return GroundedValue(value, "none")
 
@@ -277,6 +289,7 @@ _NAME: Final = re.compile(r"(?!\d+\s?\w{1,3}\Z)(?:.*\d|.*[A-Z].*[A-Z])")
 
 _BETWEEN: Final = re.compile(r"[,;]|[.!?]\s|\band\b")
 _SHORT_ID: Final = 8
+_YEAR: Final = re.compile(r"[12]\d{3}")
 _ID: Final = re.compile(r"://|urn:|[0-9a-f]{8}", re.IGNORECASE)
 _FLOAT: Final = 2.3e-16  # what a float has of its size
 
@@ -315,7 +328,3 @@ def _in_common_rows(values: Sequence[GroundedValue]) -> Sequence[GroundedValue]:
                 key=lambda place: -number[place.step, place.row]
             )  # a stable sort: for equal counts, the first row of the last step stays first
     return values
-
-
-def _is_near(number: float, reading: float, decimals: int) -> bool:
-    return abs(number - reading) <= 0.5 * 10.0**-decimals + 1e-9 * abs(number)
