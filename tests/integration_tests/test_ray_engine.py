@@ -213,7 +213,7 @@ class TestOnACluster:
     def test_ctrl_c_lets_what_is_in_flight_end(self, cluster: str, run_on_disk: Any) -> None:
         run = run_on_disk(NOTED.format(folder=str(Path.cwd())), 60)
         options = run.command("-j", "4", "--engine", "ray", "--workers", "2", "--ray-address", cluster)
-        process = run.start(options)
+        process = run.start(options, is_new=True)  # a fork is there before the cluster has ended the last client
         run.wait(process, lambda: run.number_asked >= 6)
         process.send_signal(signal.SIGINT)
         _, stderr = process.communicate(timeout=60)
@@ -226,7 +226,7 @@ class TestOnACluster:
         run = run_on_disk(NOTED.format(folder=str(Path.cwd())), 60)
         address = ("--ray-address", f"ray://127.0.0.1:{client_port}")
         options = run.command("-j", "4", "--engine", "ray", "--workers", "2", *address)
-        process = run.start(options)
+        process = run.start(options, is_new=True)
         run.wait(process, lambda: run.number_asked >= 6)
         process.send_signal(signal.SIGTERM)
         time.sleep(0.1)
@@ -234,10 +234,10 @@ class TestOnACluster:
         _, stderr = process.communicate(timeout=60)
         assert process.returncode == 143, stderr
         assert "Traceback" not in stderr, stderr
-        outcome = run.run(options)
+        outcome = run.run(options, is_new=True)
         if "no Ray cluster can be reached" in outcome.stderr:  # a busy cluster is still ending the first client
             time.sleep(10)
-            outcome = run.run(options)
+            outcome = run.run(options, is_new=True)
         assert outcome.returncode == 0, outcome.stderr
         run.check_complete()
 
@@ -256,7 +256,7 @@ class TestOnACluster:
         kills: Counter[str] = Counter()
         confirmed: list[tuple[set[Any], int]] = []
         for _ in range(KILLED_DRIVERS):
-            process = run.start(options)
+            process = run.start(options, is_new=True)
             for number in range(4):
                 wanted = run.number_asked + draw.randint(5, 15)
                 run.wait(process, lambda wanted=wanted: run.number_asked >= wanted)
@@ -266,7 +266,7 @@ class TestOnACluster:
             kills["driver"] += run.kill(process)
         # What was lost with three workers is an error, and is asked again on demand.
         failed = {key for key, record in run.journalled().items() if record["status"] == "error"}
-        outcome = run.run([*options, "--retry-errors"])
+        outcome = run.run([*options, "--retry-errors"], is_new=True)
         assert outcome.returncode == 0, outcome.stderr
         assert kills == {"worker": 3 * KILLED_DRIVERS, "driver": KILLED_DRIVERS}
         run.check_complete()
