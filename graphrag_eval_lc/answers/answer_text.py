@@ -187,7 +187,8 @@ _PATTERN: Final = rf"""(?P<iri>(?:https?://|urn:)[^\s<>"'`{{}}|\\^,;()\[\]*]+)
         |{_MONTH}\.?\s+\d{{1,2}}(?:st|nd|rd|th)?,?\s+\d{{4}}(?:(?:,?\s|\sat\s){_CLOCK}{_ZONE})?
         |\d{{1,2}}[./]\d{{1,2}}[./]\d{{4}}(?:(?:,?\s){_CLOCK}{_ZONE})?|{_CLOCK}{_ZONE})(?![\w:])
     |(?<![\w:/.-])(?P<curie>[A-Za-z][\w-]{{0,30}}:[A-Za-z][\w-]*(?:\.[\w-]+)*)(?![\w:/])
-    |(?<![\w/.])(?<!\d:)(?P<number>[-−+]?NUMBER(?:[eE][+-]?\d{{1,3}})?)(?P<unit>\s?(?:%|°[CF]?|[kcdm]?m[23](?!\w)|[A-Za-zµΩ]+[²³]?))?
+    |(?<![\w/.])(?<!\d:)(?P<number>[-−+]?NUMBER(?:[eE][+-]?\d{{1,3}})?)
+        (?P<unit>\s?(?:%|°[CF]?|[kcdm]?m[23](?!\w)|[A-Za-zµΩ]+[²³]?))?
     """
 _GROUPED: Final = (
     r"(?:\d{1,3}(?:[,'\u00a0\u202f]\d{3})+(?!\d)(?:\.\d+)?|\d{1,3}(?:\.\d{3})+,\d+|\d{1,3}(?:\.\d{3}){2,}(?!\d)"
@@ -325,9 +326,7 @@ def _number(line: AnswerLine, at: int, match: re.Match[str]) -> AnswerValue | No
     unit = behind.strip()
     is_attached = bool(unit) and not behind[0].isspace()
     is_unit = unit in UNITS or unit in _MORE_UNITS or (is_attached and unit in _SHORT_SCALES)
-    is_power = (
-        unit[-1:] in ("²", "³", "2", "3") and unit[:-1] in UNITS
-    )  # of a length: numbers of these are not converted
+    is_power = unit.endswith(("²", "³", "2", "3")) and unit[:-1] in UNITS  # an area, which is not converted
     next_sign = line.text[match.end() : match.end() + 1]
     if is_attached and not is_unit and not is_power:  # as in 420HALDEN
         return None

@@ -7,14 +7,7 @@ from dataclasses import dataclass, field
 from itertools import combinations
 from typing import Any, Final, Literal
 
-from graphrag_eval_lc.answers.answer_text import (
-    AnswerValue,
-    answer_text,
-    plain,
-    quoted_texts,
-    said_in,
-    values_in,
-)
+from graphrag_eval_lc.answers.answer_text import AnswerValue, answer_text, plain, quoted_texts, said_in, values_in
 from graphrag_eval_lc.answers.evidence import Evidence, Place, StepRows, has_term
 from graphrag_eval_lc.registry.metric_spec import reason_key
 from graphrag_eval_lc.registry.metrics import (
@@ -126,7 +119,7 @@ class Grounding:
         exact: list[Place] = []
         rounded: list[Place] = []
         half = 0.5 * 10.0**-value.decimals
-        # A column may count in millions too.
+        # Each reading with its greatest error; unscaled too, as a column may count in millions.
         readings = [(given * factor, half * factor) for factor in {1.0, value.scale} for given in value.readings]
         for reading, most in readings:
             width = most + abs(reading) * _FLOAT
