@@ -60,7 +60,7 @@ def read_text(source: Source, error: type[GraphRAGEvalError], *, what: str) -> T
         raise error(
             f"the {what} cannot be read ({'the file does not exist' if is_absent else reason})",
             path=path,
-            hint="Mend the path." if is_absent else "Check the path and the permissions.",
+            hint="Fix the path." if is_absent else "Check the path and the permissions.",
         ) from problem
     text = raw if isinstance(raw, str) else _decoded(raw, path, error, what)
     if not text or text.isspace():
@@ -114,7 +114,7 @@ def parse_json_at(text: str, error: type[GraphRAGEvalError], *, what: str, path:
             f"the {what} is not valid JSON: {problem.msg}",
             path=path,
             line=line + problem.lineno - 1,
-            hint="Mend the JSON here; a line that ends too early was cut off while it was written.",
+            hint="Fix the JSON here; a line that ends too early was cut off while it was written.",
         ) from problem
     except (RecursionError, ValueError) as problem:
         raise error(

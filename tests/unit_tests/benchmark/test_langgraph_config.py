@@ -234,7 +234,7 @@ def test_without_the_file_a_bare_name_is_no_spec(project: Path) -> None:
         "'agent' is not the spec of an agent, and the current folder has no langgraph.json. Write "
     )
     assert error_of("langgraph.json:agent") == (
-        "langgraph.json: the LangGraph configuration cannot be read (the file does not exist). Mend the path."
+        "langgraph.json: the LangGraph configuration cannot be read (the file does not exist). Fix the path."
     )
 
 
