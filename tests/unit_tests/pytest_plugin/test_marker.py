@@ -18,7 +18,7 @@ MISTAKES = {
     "missing.py": (
         '"missing.yaml"',
         "graphrag_ask",
-        "the reference dataset cannot be read (the file does not exist). Mend",
+        "the reference dataset cannot be read (the file does not exist). Fix",
     ),
     "template.py": ('"qa.yaml", templates="wher"', "graphrag_ask", "unknown template wher. Did you mean where"),
     "keyword.py": ('"qa.yaml", template="where"', "graphrag_ask", "takes no keyword template. Did you mean templates?"),
