@@ -1,4 +1,4 @@
-"""Prints the lowest version of each dependency, as constraints for pip: `make test-lowest` tests with these."""
+"""Print the lowest version of each dependency as pip constraints, for `make test-lowest`."""
 
 import re
 import tomllib
@@ -12,7 +12,7 @@ EXTRAS = ("demo", "graph", "judges", "neo4j", "notebook", "parquet", "pytest", "
 
 
 def lowest(requirements: Iterable[str]) -> list[str]:
-    """Return requirements with their lower bounds as the only versions; those without both bounds are left out."""
+    """Return requirements pinned to their lower bounds. Requirements without both bounds are left out."""
     bounds = (re.fullmatch(r"([\w.-]+)>=([\w.]+),<[\w.]+", requirement) for requirement in requirements)
     return [f"{bound[1]}=={bound[2]}" for bound in bounds if bound]
 

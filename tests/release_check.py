@@ -1,7 +1,7 @@
-"""What must hold before a release: `make release-check` runs it.
+"""Checks before a release, run by `make release-check`.
 
-The package is built and its metadata checked; the wheel is installed in a clean environment of each Python, used there,
-and its core has no more packages and is no larger than declared below.
+Builds the package, checks its metadata, and tries the wheel in a clean environment of each supported Python. The core
+must not exceed the number of packages and the size declared below.
 """
 
 import os
@@ -13,9 +13,9 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
 PYTHONS = ("3.11", "3.12", "3.13", "3.14")
-# Declared, but not everywhere available yet: a release without a check of them says so.
+# Supported but not available everywhere: a release that did not check one of them says so.
 OPTIONAL = ("3.14",)
-# The core: packages (this one among them), and MiB of their files without bytecode.
+# The core: number of packages (including this one), and MiB of their files without bytecode.
 MOST_PACKAGES, MOST_MIB = 50, 74
 
 _SIZE = """
@@ -39,7 +39,7 @@ for name in graphrag_eval_lc.__all__:
 
 
 def main() -> int:
-    """Run all checks; return how many failed."""
+    """Run all checks and return the number of failures."""
     failures: list[str] = []
     with tempfile.TemporaryDirectory() as folder:
         dist = Path(folder) / "dist"
@@ -63,7 +63,7 @@ def main() -> int:
 
 
 def check(python: str, wheel: str, folder: Path) -> Iterator[str]:
-    """Yield what is wrong with the wheel in a clean environment."""
+    """Yield the problems of the wheel in a clean environment."""
     run(python, "-m", "venv", str(folder))
     own = str(folder / "bin" / "python")
     run(own, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", wheel)
@@ -91,7 +91,7 @@ def check(python: str, wheel: str, folder: Path) -> Iterator[str]:
 
 
 def find_python(version: str) -> str | None:
-    """Return a Python of a version that starts, from PATH or from pyenv."""
+    """Return a working Python of a version, from PATH or pyenv."""
     pyenv = Path.home() / ".pyenv" / "versions"
     candidates = [f"python{version}", *map(str, sorted(pyenv.glob(f"{version}.*/bin/python")))]
     for candidate in candidates:
@@ -104,7 +104,7 @@ def find_python(version: str) -> str | None:
 
 
 def run(*command: str, cwd: Path = ROOT) -> str:
-    """Run a command outside of any environment of ours, and return what it prints."""
+    """Run a command outside our environments and return its output."""
     environment = {name: value for name, value in os.environ.items() if not name.startswith(("PYTHON", "VIRTUAL_ENV"))}
     done = subprocess.run(command, cwd=cwd, env=environment, capture_output=True, text=True, check=True)
     return done.stdout

@@ -1,1 +1,1 @@
-"""What several rooms' tests share: servers and models that stand in, runs that are made once, and pages to read."""
+"""Shared parts of the tests: stub servers and models, runs that are made once, and pages to read."""

@@ -1,4 +1,4 @@
-"""A stub that speaks as much Bolt 5 as Neo4j's driver needs to run a query; it is not Neo4j, and runs no Cypher."""
+"""A stub that speaks enough Bolt 5 for Neo4j's driver to run a query. It is not Neo4j and executes no Cypher."""
 
 import socketserver
 import struct
@@ -14,7 +14,7 @@ _SUCCESS, _RECORD, _FAILURE = 0x70, 0x71, 0x7F
 
 
 def packed(value: Any) -> bytes:
-    """Return a value as PackStream has it: texts, lists, dicts and None."""
+    """Encode a value as PackStream: strings, lists, dicts and None."""
     if value is None:
         return b"\xc0"
     if isinstance(value, str):
@@ -27,11 +27,11 @@ def packed(value: Any) -> bytes:
 
 @contextmanager
 def bolt_server(answer: Callable[[str], Rows | str], *, password: str | None = None) -> Iterator[str]:
-    """Serve on loopback, and yield the URL.
+    """Serve on loopback and yield the URL.
 
     Args:
-        answer: Returns the rows of a query, or the code of Neo4j's error.
-        password: The one without which everybody is refused.
+        answer: Returns a query's rows, or a Neo4j error code.
+        password: Clients with any other password are rejected.
     """
 
     class Handler(socketserver.StreamRequestHandler):
@@ -66,7 +66,7 @@ def bolt_server(answer: Callable[[str], Rows | str], *, password: str | None = N
             return b"".join(parts)
 
         def fail(self, code: str) -> None:
-            of_gql = {"neo4j_code": code, "gql_status": "50N42", "description": "error: general"}  # from Bolt 5.7 on
+            of_gql = {"neo4j_code": code, "gql_status": "50N42", "description": "error: general"}  # since Bolt 5.7
             self.send(_FAILURE, {"code": code, "message": "no", **of_gql})
 
         def send(self, kind: int, value: Mapping[str, Any] | list[Any]) -> None:

@@ -1,4 +1,4 @@
-"""Pages in a headless Chromium, with a list of everything that they do and must not do."""
+"""Open pages in headless Chromium and collect everything that goes wrong."""
 
 import os
 import shutil
@@ -21,7 +21,7 @@ _SERIOUS = ("serious", "critical")
 
 
 def chromium_path() -> str:
-    """Give the installed Chromium; without one a test is skipped, and fails where ``CI=true``."""
+    """Return the path of Chromium. Without it the test is skipped, or fails if ``CI=true``."""
     path = shutil.which("chromium")
     if path is None:
         missing = "there is no chromium"
@@ -31,7 +31,7 @@ def chromium_path() -> str:
 
 @contextmanager
 def started_browser() -> Iterator[Browser]:
-    """Start a browser; asyncio sees a running event loop in this thread as long as it is open."""
+    """Start a browser. While it is open, asyncio sees a running event loop in this thread."""
     path = chromium_path()
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=path)
@@ -40,19 +40,19 @@ def started_browser() -> Iterator[Browser]:
 
 
 class OpenedPage:
-    """A file in a tab of its own, without a network.
+    """A file in its own tab, without network access.
 
     Args:
         browser: The browser.
         path: The HTML file.
-        question: The key of a question, for a link to it.
-        address: What the address says after "#" without a question.
+        question: The key of a question to link to.
+        address: The URL fragment if there is no question.
         size: Width and height in pixels.
         options: More options of Playwright's ``new_context``, such as ``color_scheme``.
 
     Attributes:
         page: Playwright's page.
-        complaints: What went wrong: requests, errors on the console or in scripts, dialogs.
+        complaints: Requests, console and script errors, and dialogs.
     """
 
     def __init__(
@@ -71,7 +71,7 @@ class OpenedPage:
         self._context.route("**/*", self._answer)
         self.page = self._context.new_page()
         self.page.set_default_timeout(30_000)
-        self.page.on("console", self._hear)
+        self.page.on("console", self._on_message)
         self.page.on("pageerror", lambda error: self.complaints.append(f"script: {error}"))
         self.page.on("dialog", lambda dialog: (self.complaints.append("dialog"), dialog.dismiss()))
         self._context.on("page", lambda _: self.complaints.append("another tab"))
@@ -90,12 +90,12 @@ class OpenedPage:
             self.complaints.append(f"request: {route.request.url[:200]}")
             route.abort()
 
-    def _hear(self, message: Any) -> None:
+    def _on_message(self, message: Any) -> None:
         if message.type in ("error", "warning"):
             self.complaints.append(f"{message.type}: {message.text[:500]}")
 
     def open_everything(self, place: str = "main") -> None:
-        """Open all that can be opened in the elements that a selector names, and what that lays open."""
+        """Open every collapsed element that matches a selector, including the ones that this reveals."""
         self.page.evaluate(
             """place => {
                 for (let round = 0; round < 20; round += 1) {
@@ -108,7 +108,7 @@ class OpenedPage:
         )
 
     def serious_violations(self) -> list[str]:
-        """Give what axe-core finds serious or critical, with the first elements."""
+        """Return axe-core's serious and critical violations, each with the first elements."""
         return [
             f"{violation['id']}: {[node['html'][:200] for node in violation['nodes'][:3]]} "
             f"{violation['nodes'][0].get('failureSummary', '')[:300]}"
@@ -117,7 +117,7 @@ class OpenedPage:
         ]
 
     def lightness(self) -> float:
-        """Give how light the page's background is, from 0 to 1."""
+        """Return the lightness of the page's background, from 0 to 1."""
         value = self.page.evaluate(
             """() => {
                 const colour = element => getComputedStyle(element).backgroundColor.match(/[\\d.]+/g).map(Number);
@@ -128,5 +128,5 @@ class OpenedPage:
         return float(value)
 
     def is_wider_than_the_window(self) -> bool:
-        """Tell whether the page scrolls sideways."""
+        """Return whether the page scrolls sideways."""
         return bool(self.page.evaluate("document.scrollingElement.scrollWidth > window.innerWidth"))

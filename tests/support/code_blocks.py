@@ -1,8 +1,8 @@
-"""The code blocks of a page in Markdown, and how they are run one after the other, as a reader would.
+"""The code blocks of a Markdown page, run one after the other as a reader would.
 
-A block whose first line is a comment with a file's name is that file. Other blocks of Python share their names. In a
-block of a console what stands after ``$`` is a command, the rest what it prints, where a line ``…`` stands for any
-lines. ``<!-- not run: why -->`` above a block leaves it out, ``<!-- exit code 1 -->`` says how a command ends.
+A block whose first line is a comment with a file name is written to that file. Other Python blocks share one namespace.
+In a console block, text after ``$`` is a command and the rest is its output; a line ``…`` matches any lines. ``<!-- not
+run: why -->`` above a block skips it, ``<!-- exit code 1 -->`` states the expected exit code.
 """
 
 import os
@@ -35,9 +35,9 @@ class CodeBlock:
 
     Attributes:
         language: Such as ``python``.
-        text: What stands in it.
-        line: The line on which it begins, from 1.
-        mark: What the comment above it says; empty without one.
+        text: Its content.
+        line: Its first line, counted from 1.
+        mark: The comment above it, or an empty string.
     """
 
     language: str
@@ -47,24 +47,23 @@ class CodeBlock:
 
     @property
     def is_run(self) -> bool:
-        """Whether it is run, or written as a file."""
+        """Whether the block is executed or written to a file."""
         return not self.mark.startswith("not run")
 
     @property
     def file(self) -> str | None:
-        """The name of the file that it is."""
+        """The name of the file that the block defines."""
         found = _FILE.match(self.text)
         return found["name"] if found is not None and self.language != "console" else None
 
     @property
     def exit_code(self) -> int:
-        """How its last command ends."""
+        """The expected exit code of the last command."""
         found = _EXIT_CODE.search(self.mark)
         return int(found[1]) if found is not None else 0
 
 
 def code_blocks(page: Path) -> list[CodeBlock]:
-    """Return the code blocks of a page."""
     text = page.read_text(encoding="utf-8")
     return [
         CodeBlock(each["language"], each["text"], text.count("\n", 0, each.start("text")), each["mark"] or "")
@@ -73,21 +72,21 @@ def code_blocks(page: Path) -> list[CodeBlock]:
 
 
 def write_files(page: Path) -> None:
-    """Write the files of a page into the current folder, of several with a name the last."""
+    """Write the page's files into the current folder. If several have the same name, the last one wins."""
     for block in code_blocks(page):
         if block.file is not None and block.is_run:
             _write(block)
 
 
 def run_blocks(page: Path, commands: Path = _COMMANDS) -> int:
-    """Run the blocks of a page in the current folder, and return how many were run.
+    """Run a page's blocks in the current folder and return how many were run.
 
     Args:
         page: The page.
-        commands: The folder of the environment's commands.
+        commands: The folder with the environment's commands.
 
     Raises:
-        AssertionError: A block fails, or prints what does not stand there.
+        AssertionError: A block fails, or its output differs from the page.
     """
     names: dict[str, Any] = {"__name__": "page"}
     count = 0
@@ -116,7 +115,8 @@ def _run_python(block: CodeBlock, page: Path, names: dict[str, Any]) -> None:
     source = block.text
     if source.startswith(">>> "):
         source = "\n".join(line[4:] for line in source.splitlines() if line.startswith((">>> ", "... ")))
-    code = compile("\n" * block.line + source, str(page), "exec", flags=0x2000)  # a notebook's await is allowed
+    # As in a notebook, allow top-level await.
+    code = compile("\n" * block.line + source, str(page), "exec", flags=0x2000)
     result = eval(code, names)
     if result is not None:
         import asyncio
@@ -167,7 +167,7 @@ def _commands(text: str) -> Iterator[tuple[str, list[str]]]:
 
 
 def _missing(printed: list[str], actual: str) -> list[str]:
-    """Return the lines with words that were not printed; numbers, ids, and where lines are broken may differ."""
+    """Return the expected lines that were not printed, ignoring numbers, ids and line breaks."""
     words = set(_plain(actual).split())
     return [line for line in printed if not words.issuperset(_plain(line.replace("…", " ")).split())]
 

@@ -1,4 +1,4 @@
-"""Runs of the demo's agent with judged answers, and with all of its mistakes or only some."""
+"""Runs of the demo's agent with judged answers, with all or some of its mistakes."""
 
 from pathlib import Path
 from typing import Any
@@ -12,12 +12,12 @@ from graphrag_eval_lc.judges.model_interface import Answer, Asked
 
 
 class AnswerJudge:
-    """Finds two claims in every answer, both right in two answers of three and both wrong in the third."""
+    """Finds two claims in every answer: both correct in two of three answers, both wrong in the third."""
 
     name = "judge of the tests"
 
     async def aask(self, system: str, user: str, schema: type[Answer]) -> Asked[Answer]:
-        """Give an answer of the form that is asked for."""
+        """Return an answer in the requested form."""
         is_right = sum(user.encode()) % 3 > 0
         claims = ["The first claim.", "The second claim."]
         judgement: dict[str, Any] = {"reason": "So it is."}
@@ -32,7 +32,7 @@ class AnswerJudge:
 
 
 def demo_run(folder: Path, *, mistakes: int = len(SLIPS), **options: Any) -> BenchmarkRun:
-    """Run the demo into a folder; the agent makes only the first of its mistakes."""
+    """Run the demo into a folder. The agent makes only the first ``mistakes`` of its mistakes."""
     others = dict.fromkeys(list(SLIPS)[mistakes:])
     with patch.dict(SLIPS, others):
         return run_benchmark(

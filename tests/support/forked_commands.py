@@ -1,4 +1,4 @@
-"""Commands in processes that are forks of one with the libraries: to import them takes longer than most commands."""
+"""Run commands in forks of a process that has imported the libraries: the import takes longer than most commands."""
 
 import atexit
 import json
@@ -13,13 +13,13 @@ from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
 
-# What a run needs.
+# The imports of a run.
 COMMAND_LIBRARIES = ("graphrag_eval_lc.cli.main", "graphrag_eval_lc.benchmark.run_benchmark", "langgraph.graph")
 _LONGEST_SEC = 120.0
 
-# A request has the files for input, output and error, and a pipe on which a process beside the command says its id and
-# how it ended. The signals of a terminal reach the command alone, as the mother is in a session of its own.
-_MOTHER = """
+# A request passes files for stdin, stdout and stderr, and a pipe for the command's process id and exit status. The
+# server is in its own session, so that a terminal's signals reach only the command.
+_SERVER = """
 import gc, importlib, json, os, runpy, signal, socket, sys, warnings
 for name in sys.argv[2:]:
     importlib.import_module(name)
@@ -72,32 +72,32 @@ else:
 
 
 @cache
-def _mother(libraries: tuple[str, ...]) -> socket.socket:
-    """Start a process that imports libraries once; it ends with this one, whose requests it reads."""
-    requests, of_mother = socket.socketpair()
-    with of_mother:
-        program = [sys.executable, "-c", _MOTHER, str(of_mother.fileno()), *libraries]
-        mother = subprocess.Popen(
-            program, pass_fds=[of_mother.fileno()], stdin=subprocess.DEVNULL, start_new_session=True
+def _fork_server(libraries: tuple[str, ...]) -> socket.socket:
+    """Start a process that imports libraries once and serves requests until this process ends."""
+    requests, server_end = socket.socketpair()
+    with server_end:
+        program = [sys.executable, "-c", _SERVER, str(server_end.fileno()), *libraries]
+        server = subprocess.Popen(
+            program, pass_fds=[server_end.fileno()], stdin=subprocess.DEVNULL, start_new_session=True
         )
-    atexit.register(mother.wait)
+    atexit.register(server.wait)
     atexit.register(requests.close)
     return requests
 
 
 class ForkedProcess:
-    """A process as ``subprocess.Popen(text=True)`` would start it, in which some libraries are imported already.
+    """Like ``subprocess.Popen(text=True)``, but with some libraries already imported.
 
     Args:
-        module: What ``python -m`` would run; None for ``code``.
+        module: The module for ``python -m``; None for ``code``.
         arguments: Its arguments.
-        libraries: What is imported before; nothing that the tests are about.
-        environment: All variables. Those that Python itself reads as it starts, such as PYTHONPATH, have no effect.
-        code: What ``python -c`` would run.
-        folder: Where it runs, the current folder by default.
-        path: What comes first on the path of modules.
-        is_merged: Whether what it prints to stderr is returned with the rest.
-        terminal: What it reads from and prints to; None for nothing and for what ``communicate`` returns.
+        libraries: Imported in advance. Must not include what is tested.
+        environment: All variables. Those that Python reads at start-up, such as PYTHONPATH, have no effect.
+        code: The code for ``python -c``.
+        folder: The working directory; the current folder by default.
+        path: Prepended to ``sys.path``.
+        is_merged: Whether stderr is redirected to stdout.
+        terminal: Used for stdin, stdout and stderr. None: no stdin, and ``communicate`` returns the output.
     """
 
     def __init__(
@@ -130,9 +130,9 @@ class ForkedProcess:
         streams = [nothing, self._out.fileno(), (self._out if is_merged else self._err).fileno()]
         descriptors = [*(streams if terminal is None else [terminal] * 3), of_process]
         text = f"{json.dumps(request)}\n".encode()
-        mother = _mother(libraries)
-        sent = socket.send_fds(mother, [text], descriptors)
-        mother.sendall(text[sent:])
+        server = _fork_server(libraries)
+        sent = socket.send_fds(server, [text], descriptors)
+        server.sendall(text[sent:])
         os.close(nothing)
         os.close(of_process)
         self.pid = int(self._line(_LONGEST_SEC))
@@ -143,14 +143,14 @@ class ForkedProcess:
         return self._status.readline()
 
     def poll(self) -> int | None:
-        """Return its exit code; None while it runs."""
+        """Return the exit code, or None while the command runs."""
         return self.wait(0.0) if self.returncode is not None or select.select([self._status], [], [], 0)[0] else None
 
     def wait(self, timeout: float | None = None) -> int:
-        """Return its exit code when it has ended.
+        """Return the exit code once the command has ended.
 
         Raises:
-            TimeoutExpired: It has not within some seconds.
+            TimeoutExpired: The command is still running after ``timeout`` seconds.
         """
         if self.returncode is None:
             self.returncode = int(self._line(timeout))
@@ -158,19 +158,18 @@ class ForkedProcess:
         return self.returncode
 
     def communicate(self, timeout: float | None = None) -> tuple[str, str]:
-        """Wait for its end, and return all that it printed."""
+        """Wait for the command to end and return everything it printed."""
         self.wait(timeout)
         self._out.seek(0)
         self._err.seek(0)
         return self._out.read(), self._err.read()
 
     def send_signal(self, number: int) -> None:
-        """Send it a signal unless it has ended."""
+        """Send a signal unless the command has ended."""
         if self.poll() is None:
             os.kill(self.pid, number)
 
     def kill(self) -> None:
-        """Kill it."""
         self.send_signal(signal.SIGKILL)
 
 
@@ -183,7 +182,7 @@ def run_forked(
     folder: Path | None = None,
     path: Sequence[str] = (),
 ) -> "subprocess.CompletedProcess[str]":
-    """Run ``python -m module`` as ``subprocess.run`` would; the arguments are those of ``ForkedProcess``."""
+    """Run ``python -m module`` like ``subprocess.run``, with the arguments of ``ForkedProcess``."""
     process = ForkedProcess(module, arguments, libraries=libraries, environment=environment, folder=folder, path=path)
     try:
         out, err = process.communicate(_LONGEST_SEC)

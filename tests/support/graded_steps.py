@@ -1,4 +1,4 @@
-"""Steps whose outputs say what they are worth for which reference step, told by a matcher of a test's own."""
+"""Steps with a known score per reference step, compared by a custom matcher."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -9,7 +9,7 @@ from graphrag_eval_lc.matching.matchers import CutOutput
 
 
 def match_by_worth(reference: StepView, actual: StepView) -> StepScore:
-    """Score 1 what is worth 1, and grade by the worth; ``?`` among the names leaves the comparison undecided."""
+    """Match only a score of 1, and grade by the score; ``?`` among the names leaves the comparison undecided."""
     worths: Mapping[str, float] = json.loads(actual["output"])
     if "cut" in worths:
         raise CutOutput("the output breaks off")
@@ -27,17 +27,17 @@ def match_by_worth(reference: StepView, actual: StepView) -> StepScore:
 
 
 def register_worths() -> None:
-    """Have steps called ``look`` compared so."""
+    """Register the matcher for ``look`` steps."""
     register_matcher(name="look")(match_by_worth)
 
 
 def references(*groups: str) -> list[list[dict[str, Any]]]:
-    """Return groups of reference steps, one for each letter of a text."""
+    """Return groups of reference steps, one per letter."""
     return [[{"name": "look", "output": letter} for letter in group] for group in groups]
 
 
 def looks(*worths: Mapping[str, float] | str) -> list[dict[str, Any]]:
-    """Return calls that are worth so much; a text stands for what is worth 1 for each of its letters."""
+    """Return calls with given scores. A string scores 1 for each of its letters."""
     outputs = [dict.fromkeys(each, 1.0) if isinstance(each, str) else dict(each) for each in worths]
     return [
         {"name": "look", "args": {"call": at}, "id": f"c{at}", "status": "success", "output": json.dumps(output)}
@@ -46,6 +46,6 @@ def looks(*worths: Mapping[str, float] | str) -> list[dict[str, Any]]:
 
 
 def graded(groups: Sequence[str], *worths: Mapping[str, float] | str) -> StepsMatch:
-    """Match such groups with such calls, graded."""
+    """Match the groups with the calls, with partial scores."""
     register_worths()
     return match_steps(references(*groups), looks(*worths), grading="graded")

@@ -1,4 +1,4 @@
-"""Runs in which every text that a dataset, an agent, a judge or a person gives is markup, script or worse."""
+"""Runs in which every text from a dataset, agent, judge or person contains markup, scripts or worse."""
 
 import json
 from collections.abc import Sequence
@@ -25,16 +25,16 @@ _ATTACKS = (
 )
 
 
-_SURROGATE = "\ud800"  # refused in ids, names and questions; all else may hold one
+_SURROGATE = "\ud800"  # ids, names and questions with it are rejected; any other text may contain it
 
 
 def hostile(place: str) -> str:
-    """Give a text that does harm where it is taken for markup; it names where it stands."""
+    """Return a text that does harm if it is interpreted as markup. It names its place."""
     return f"{place} {' '.join(_ATTACKS)} end of {place}"
 
 
 def hostile_dataset() -> list[Any]:
-    """Give two templates of three questions: one kind of step each, in hostile words."""
+    """Return two templates with three questions: one kind of step each, with hostile texts."""
     return [
         {
             "template_id": hostile(f"template {template}"),
@@ -45,7 +45,7 @@ def hostile_dataset() -> list[Any]:
 
 
 def hostile_responses(*, is_better: bool = False) -> list[Any]:
-    """Give a response to each question: right, wrong and failed ones; the better ones have all rows.
+    """Return correct, wrong and failed responses; the better ones have all rows.
 
     The output of the very first step is 10 MB long.
     """
@@ -58,7 +58,7 @@ def hostile_responses(*, is_better: bool = False) -> list[Any]:
 
 
 def hostile_run(folder: Path, *, is_better: bool = False) -> BenchmarkRun:
-    """Score a run into a folder, with a judge and an evaluator that are hostile too."""
+    """Score a run into a folder, with a hostile judge and a hostile evaluator."""
     return score_responses(
         hostile_dataset(),
         hostile_responses(is_better=is_better),
@@ -74,17 +74,17 @@ def hostile_run(folder: Path, *, is_better: bool = False) -> BenchmarkRun:
 
 
 def hostile_metric(question: Any, response: Any) -> dict[str, Any]:
-    """Give a score whose reason is hostile."""
+    """Return a score with a hostile reason."""
     return {hostile("metric"): 0.5, f"{hostile('metric')}_reason": hostile("reason of a metric")}
 
 
 class HostileJudge:
-    """A judge whose every text is hostile, and every claim too."""
+    """A judge with hostile texts and claims."""
 
     name = hostile("judge")
 
     async def aask(self, system: str, user: str, schema: type[Answer]) -> Asked[Answer]:
-        """Give an answer of the form that is asked for."""
+        """Return an answer in the requested form."""
         return Asked(schema.model_validate(_judgement(schema)), 0.001)
 
 

@@ -1,4 +1,4 @@
-"""Questions, an agent and judges' answers for whole runs: one retrieval step of two contexts for each question."""
+"""Questions, an agent and judge answers for whole runs: one retrieval step with two contexts per question."""
 
 import json
 from typing import Any
@@ -11,7 +11,7 @@ from support.openai_stub import Json, OpenAIStub, StubRequest
 
 CONTEXTS = json.dumps([{"id": "d1", "text": "The tower is in Paris."}, {"id": "d2", "text": "It is of iron."}])
 
-# For each question: correctness, relevance, twice recall and two contexts of precision, two contexts of utilization.
+# Per question: correctness, relevance, recall twice, precision of two contexts, utilization of two contexts.
 CHAT_REQUESTS = 10
 REQUESTS = CHAT_REQUESTS + 1
 ERRORS = ("answer_correctness_error", "answer_eval_error", "answer_relevance_error")
@@ -25,7 +25,7 @@ STEP_ERRORS = (
 
 
 def judged_dataset(questions: int = 2) -> list[Any]:
-    """Give a dataset; each question has a reference answer and reference contexts."""
+    """Return a dataset in which each question has a reference answer and reference contexts."""
     return [
         {
             "template_id": "t",
@@ -43,7 +43,7 @@ def judged_dataset(questions: int = 2) -> list[Any]:
 
 
 def judged_responses(questions: int = 2) -> list[Any]:
-    """Give a response to each question of ``judged_dataset``, as the agent gives them."""
+    """Return a response to each question of ``judged_dataset``, as the agent would."""
     step = {"name": "retrieval", "args": {}, "id": "s", "status": "success", "output": CONTEXTS}
     return [
         {"question_id": f"q{number}", "actual_answer": f"Tower {number}: Paris.", "actual_steps": [step]}
@@ -63,21 +63,21 @@ async def agent(question: str) -> str:
 
 
 async def asking_agent(question: str) -> str:
-    """Ask a model that spends 1,000 tokens of input and 100 of output."""
+    """Call a model that uses 1,000 input and 100 output tokens."""
     usage: Any = {"input_tokens": 1000, "output_tokens": 100, "total_tokens": 1100}
     message = AIMessage("Paris.", usage_metadata=usage, response_metadata={"model_name": "agents-own"})
     return str((await GenericFakeChatModel(messages=iter([message])).ainvoke(question)).content)
 
 
 def config_of(stub: OpenAIStub, **sections: Any) -> Json:
-    """Give a config whose models are the stub's; a failed request is not sent again."""
+    """Return a config whose models are the stub's, without retries."""
     endpoint = {"base_url": stub.base_url, "api_key": "k"}
     judges = {"max_retries": 0, **sections.pop("judges", {})}
     return {"llm": {"generation": dict(endpoint), "embedding": dict(endpoint)}, "judges": judges, **sections}
 
 
 def judgement(request: StubRequest) -> Json:
-    """Give what the stub answers to each metric."""
+    """Return the stub's answer to each metric."""
     properties = (request.schema or {}).get("properties", {})
     if "true_positives" in properties:
         return {"reason": "so", "true_positives": ["a"], "false_positives": ["b"], "false_negatives": []}

@@ -1,10 +1,10 @@
-"""What both of Jenkins' schemas of JUnit's XML allow, as a strict check: what one of them forbids is forbidden here."""
+"""The intersection of Jenkins' two JUnit schemas as a strict check: whatever one of them forbids is an error."""
 
 import re
 from typing import Any
 from xml.etree import ElementTree
 
-# Of each element the required and the further attributes, and the elements in it in the order that they must have.
+# Per element: required attributes, optional attributes, and child elements in the required order.
 _ELEMENTS: dict[str, tuple[set[str], set[str], tuple[str, ...]]] = {
     "testsuites": (set(), {"name", "time", "tests", "failures", "errors"}, ("testsuite",)),
     "testsuite": (
@@ -26,7 +26,7 @@ _OF_TEXT = {"skipped", "error", "failure", "system-out", "system-err"}
 
 
 def checked_junit(path: Any) -> Any:
-    """Return the root of a file that keeps to the schemas, and whose counts and times are those of its cases."""
+    """Return the root of a file after checking it against the schemas, and its counts and times against its cases."""
     root = ElementTree.parse(path).getroot()
     assert root.tag == "testsuites"
     _check(root)
@@ -59,4 +59,4 @@ def _check_counts(element: Any, cases: list[Any]) -> None:
     assert element.get("errors") == str(sum(case.find("error") is not None for case in cases))
     assert abs(float(element.get("time")) - sum(float(case.get("time")) for case in cases)) < 0.001 * (len(cases) + 1)
     names = [(case.get("classname"), case.get("name")) for case in cases]
-    assert len(names) == len(set(names))  # GitLab leaves out all but the first of the same name
+    assert len(names) == len(set(names))  # GitLab keeps only the first of several cases with the same name

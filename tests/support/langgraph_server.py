@@ -1,4 +1,4 @@
-"""A real ``langgraph dev`` server on this machine, for tests; nothing leaves it."""
+"""A real ``langgraph dev`` server on loopback."""
 
 import os
 import signal
@@ -20,12 +20,12 @@ _LONGEST_START_SEC = 90.0
 
 @contextmanager
 def serving(folder: Path, *, certificate: Path | None = None, key: Path | None = None) -> Iterator["Server"]:
-    """Start a server on the ``langgraph.json`` of a folder, and end it.
+    """Start a server for a folder's ``langgraph.json`` and stop it at the end.
 
     Args:
-        folder: Where the server's log is written, too.
-        certificate: A certificate that is its own root, with which the server speaks HTTPS.
-        key: The key of the certificate.
+        folder: Also receives the server's log.
+        certificate: A self-signed certificate for HTTPS.
+        key: The certificate's key.
     """
     for module in ("langgraph_cli", "langgraph_api"):
         pytest.importorskip(module, reason="needs langgraph-cli[inmem], as `make test-full` installs it")
@@ -41,7 +41,7 @@ def serving(folder: Path, *, certificate: Path | None = None, key: Path | None =
 
 
 class Server:
-    """A server in a process of its own.
+    """A server in its own process.
 
     Attributes:
         url: Its address.
@@ -72,13 +72,12 @@ class Server:
         pytest.fail(f"the server did not start:\n{self._log.read_text(encoding='utf-8')[-3000:]}")
 
     def kill(self) -> None:
-        """Let it die at once."""
         if self._process.poll() is None:
             os.killpg(self._process.pid, signal.SIGKILL)
             self._process.wait()
 
     def end(self) -> None:
-        """End it in order, or at once where that takes long."""
+        """Terminate the server, and kill it if that takes too long."""
         if self._process.poll() is not None:
             return
         os.killpg(self._process.pid, signal.SIGTERM)

@@ -1,9 +1,9 @@
-"""How often a law is tried that needs more examples than others do."""
+"""Settings for properties that need more examples than the profile's default."""
 
 from hypothesis import HealthCheck, settings
 
 
 def tried(times: int) -> settings:
-    """Return settings for so many times the examples of the profile: few daily, and fewer with other versions."""
+    """Return settings with a multiple of the profile's examples."""
     count = times * settings.default.max_examples
     return settings(max_examples=count, deadline=None, suppress_health_check=list(HealthCheck))

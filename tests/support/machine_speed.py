@@ -1,19 +1,19 @@
-"""Bounds on processor time that hold on slow and busy machines, too: a test gives the seconds of a quiet one."""
+"""Limits on processor time that also hold on slow and busy machines. Tests state seconds on an idle machine."""
 
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-_QUIET_SEC = 0.0033  # what the yardstick takes on a quiet machine
-_SLACK = 2.0  # a bound is there for what grows faster than it may; `benchmarks/` tells of less
+_QUIET_SEC = 0.0033  # the yardstick's time on an idle machine
+_SLACK = 2.0  # catches wrong complexity; `benchmarks/` measures smaller differences
 
 
 @contextmanager
 def processor_seconds(most: float) -> Iterator[None]:
-    """Fail where the block takes more processor time than it may.
+    """Fail if the block uses too much processor time.
 
     Args:
-        most: Seconds on a quiet machine. On one on which a piece of plain Python takes twice as long, twice as many.
+        most: Seconds on an idle machine, scaled by how much slower plain Python runs now.
     """
     started = time.process_time()
     yield
@@ -25,7 +25,7 @@ def processor_seconds(most: float) -> Iterator[None]:
 
 
 def _yardstick() -> float:
-    """Return how many times as long as on a quiet machine plain Python takes now."""
+    """Return how much longer than on an idle machine plain Python takes now."""
     took = []
     for _ in range(5):
         started = time.process_time()

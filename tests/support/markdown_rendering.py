@@ -1,4 +1,4 @@
-"""Markdown as a reader sees it: the tags that it becomes, and its text."""
+"""Render Markdown to the tags and the text that a reader sees."""
 
 from html.parser import HTMLParser
 
@@ -21,7 +21,7 @@ class _Page(HTMLParser):
 
 
 def rendered(markdown: str) -> tuple[list[str], str]:
-    """Return the tags that Markdown becomes, in their order, and its text."""
+    """Return the tags in document order, and the text."""
     page = _Page()
     page.feed(_MARKDOWN.render(markdown))
     page.close()

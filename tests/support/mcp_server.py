@@ -1,4 +1,4 @@
-"""An MCP server over stdio with a tool for each form that a result may have; tests start it as a process."""
+"""An MCP server over stdio with one tool per form of result. Tests start it as a process."""
 
 import json
 from typing import Any

@@ -1,7 +1,7 @@
-"""A server that speaks the OpenAI API over real HTTP: scripted answers, and every fault that an endpoint can have.
+"""A server that speaks the OpenAI API over real HTTP, with scripted answers and every fault of an endpoint.
 
-It has chat completions (structured by json_schema, tools or json_object, streamed or not) and embeddings (floats and
-base64). Tests have it as the fixture ``openai_stub``.
+It supports chat completions (structured by json_schema, tools or json_object, streamed or not) and embeddings (floats
+and base64). Tests use it as the fixture ``openai_stub``.
 """
 
 import asyncio
@@ -21,12 +21,12 @@ Json = dict[str, Any]
 
 @dataclass(frozen=True)
 class StubRequest:
-    """What was asked.
+    """A received request.
 
     Attributes:
-        path: Such as ``/v1/chat/completions``, without a query.
-        headers: By lower-cased name.
-        body: The JSON that was sent.
+        path: Such as ``/v1/chat/completions``, without the query.
+        headers: By lower-case name.
+        body: The JSON body.
     """
 
     path: str
@@ -47,20 +47,20 @@ class StubRequest:
 
     @property
     def mode(self) -> str:
-        """How the answer's form was asked for: json_schema, tools, json_object or text."""
+        """How structured output was requested: json_schema, tools, json_object or text."""
         if self.body.get("tools"):
             return "tools"
         return str(self.body.get("response_format", {}).get("type", "text"))
 
     @property
     def schema(self) -> Json | None:
-        """The schema of the answer, where the API carries it."""
+        """The schema of the answer, if the request has one."""
         if self.mode == "tools":
             return dict(self.body["tools"][0]["function"]["parameters"])
         return self.body["response_format"]["json_schema"]["schema"] if self.mode == "json_schema" else None
 
     def _text_of(self, role: str) -> str:
-        """Give the texts of all messages of a role."""
+        """Return the text of all messages with a role."""
         return "\n".join(_text(message) for message in self.body["messages"] if message["role"] == role)
 
 
@@ -71,16 +71,16 @@ def _text(message: Json) -> str:
 
 @dataclass(frozen=True)
 class Fault:
-    """What goes wrong with one request.
+    """A fault of a single request.
 
     Attributes:
         status: The HTTP status.
-        headers: Headers beside the usual ones.
-        body: What is sent instead of the answer: a dict as JSON, text as it is. None: the answer.
+        headers: Additional headers.
+        body: Sent instead of the answer: a dict as JSON, a string as is. None: the answer.
         change: Applied to the answer before it is sent.
-        delay_sec: Waited before anything is sent.
+        delay_sec: Delay before anything is sent.
         is_reset: The connection is reset instead of an answer.
-        is_cut: The connection ends after half of the body or of the stream.
+        is_cut: The connection ends after half of the body or stream.
     """
 
     status: int = 200
@@ -93,14 +93,14 @@ class Fault:
 
 
 def http_error(status: int, message: str = "", *, headers: dict[str, str] | None = None, **error: Any) -> Fault:
-    """Give an HTTP error with OpenAI's body; ``error`` may have ``code``, ``param`` and ``type``."""
+    """Return an HTTP error with OpenAI's body. ``error`` may have ``code``, ``param`` and ``type``."""
     message = message or HTTPStatus(status).phrase
     body = {"error": {"message": message, "type": "error", "param": None, "code": None, **error}}
     return Fault(status, headers or {}, body)
 
 
 def rate_limit(**headers: str) -> Fault:
-    """Give a 429; headers as keywords: ``retry_after="1"``, ``retry_after_ms="20"``."""
+    """Return a 429 with headers as keywords: ``retry_after="1"``, ``retry_after_ms="20"``."""
     named = {name.replace("_", "-"): value for name, value in headers.items()}
     return http_error(429, "Rate limit reached", headers=named, code="rate_limit_exceeded")
 
@@ -114,7 +114,7 @@ def server_error(status: int = 500) -> Fault:
 
 
 def hanging(seconds: float = 30.0) -> Fault:
-    """Give no answer for a long time."""
+    """Delay the answer."""
     return Fault(delay_sec=seconds)
 
 
@@ -123,12 +123,12 @@ def connection_reset() -> Fault:
 
 
 def cut_off() -> Fault:
-    """End the connection after half of the body, or of the stream."""
+    """End the connection after half of the body or stream."""
     return Fault(is_cut=True)
 
 
 def broken_body(text: str = '{"id": "chatcmpl-1", "choices": [{"mess') -> Fault:
-    """Give a 200 that is no JSON, or other JSON than the API has."""
+    """Return a 200 whose body is not JSON, or not the API's JSON."""
     return Fault(body=text)
 
 
@@ -141,7 +141,7 @@ def missing_usage() -> Fault:
 
 
 def finish_reason(reason: str) -> Fault:
-    """Let the answers end with ``length`` or ``content_filter``, their text cut."""
+    """End answers with ``length`` or ``content_filter``, and truncate their text."""
 
     def change(answer: Json) -> None:
         for choice in answer["choices"]:
@@ -161,7 +161,7 @@ def refusal(text: str = "I cannot help with that.") -> Fault:
 
 
 def embeddings_count(count: int) -> Fault:
-    """Give as many embeddings, whatever was asked."""
+    """Return this number of embeddings for any input."""
     return Fault(change=lambda answer: answer.update(data=(answer["data"] * (count + 1))[:count]))
 
 
@@ -169,23 +169,23 @@ Answer = Json | list[Any] | str
 
 
 class OpenAIStub:
-    """The server; a context manager. All its attributes may be changed while it runs.
+    """The server; a context manager. All attributes can be changed while it runs.
 
     Attributes:
-        requests: All requests, in their order.
-        answers: The next answers, one for each choice, before ``answer`` is asked: text as it is, all else as JSON.
-        answer: Gives the answer of a request; by default the least one that its schema allows.
-        embed: Gives the vector of a text; by default 8 numbers that the text determines.
-        chat_faults: What goes wrong with the next chat requests, one for each; None: nothing.
-        embedding_faults: The same for the embeddings requests.
-        fault_of: What goes wrong with a chat request, where ``chat_faults`` is empty; by default nothing.
-        lacks: What the endpoint refuses with a 400: ``json_schema``, ``tools``, ``json_object``, ``n``,
-            ``temperature``, ``max_tokens``, ``base64``. Or ignores: ``all_choices`` (one choice whatever ``n`` is),
-            ``usage``, ``base64_silently`` (floats whatever was asked).
+        requests: All requests, in order.
+        answers: The next answers, one per choice, used before ``answer``: strings as they are, everything else as JSON.
+        answer: Returns the answer to a request; by default the smallest one that its schema allows.
+        embed: Returns the vector of a text; by default 8 numbers derived from the text.
+        chat_faults: The faults of the next chat requests, one each. None: no fault.
+        embedding_faults: The faults of the next embeddings requests.
+        fault_of: Returns the fault of a chat request if ``chat_faults`` is empty; by default none.
+        lacks: Features that the endpoint rejects with a 400: ``json_schema``, ``tools``, ``json_object``, ``n``,
+            ``temperature``, ``max_tokens``, ``base64``. Or ignores: ``all_choices`` (one choice for any ``n``),
+            ``usage``, ``base64_silently`` (always floats).
         usage: The tokens of each chat request.
         embedding_usage: The tokens of each embeddings request.
-        latency_sec: How long each request takes.
-        most_in_flight: How many requests were under way at once, at most.
+        latency_sec: The duration of each request.
+        most_in_flight: The highest number of concurrent requests.
     """
 
     def __init__(self) -> None:
@@ -268,7 +268,7 @@ class OpenAIStub:
             writer.transport.abort()
 
     async def _answer_next(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> bool:
-        """Answer one request; give whether the connection stays open."""
+        """Answer one request and return whether the connection stays open."""
         request = await _request_from(reader)
         self.requests.append(request)
         faults = self.chat_faults if request.is_chat else self.embedding_faults
@@ -295,7 +295,7 @@ class OpenAIStub:
             fault.change(answer)
         return answer
 
-    # --- what the endpoint refuses ---
+    # --- what the endpoint rejects ---
 
     def _refusal_of(self, request: StubRequest) -> Fault | None:
         body = request.body
@@ -329,7 +329,7 @@ class OpenAIStub:
                 return http_error(400, f"Invalid schema for response_format: {problem}", param="response_format")
         return None
 
-    # --- what it answers ---
+    # --- answers ---
 
     def _next_answer(self, request: StubRequest) -> str:
         answer = self.answers.popleft() if self.answers else self.answer(request)
@@ -408,7 +408,7 @@ async def _send(writer: asyncio.StreamWriter, fault: Fault, answer: Json | list[
 
 
 def _chunks_of(answer: Json, wants_usage: bool) -> Iterator[str]:
-    """Give a completion as the JSON texts of a stream's chunks."""
+    """Return a completion as the JSON chunks of a stream."""
     head = {"id": answer["id"], "object": "chat.completion.chunk", "created": 1, "model": answer["model"]}
     for choice in answer["choices"]:
         for delta in (*_deltas_of(choice["message"]), {}):
@@ -438,7 +438,7 @@ def _deltas_of(message: Json) -> Iterator[Json]:
 
 
 def _problem_of_strict(schema: Json, place: str) -> str | None:
-    """Give what OpenAI refuses about a strict schema: objects are closed, and all their keys required."""
+    """Return what OpenAI rejects about a strict schema: objects must be closed, and all keys required."""
     properties = schema.get("properties", {})
     if schema.get("type") == "object":
         if schema.get("additionalProperties") is not False:
@@ -458,7 +458,7 @@ def _least_answer(request: StubRequest) -> Answer:
 
 
 def _least_value(schema: Json, root: Json) -> Any:
-    """Give the first of an enum, an empty list, 0, false or a short text, as a schema says."""
+    """Return the smallest value for a schema: the first of an enum, an empty list, 0, false or a short text."""
     if "$ref" in schema:
         return _least_value(root["$defs"][schema["$ref"].rsplit("/", 1)[1]], root)
     if "const" in schema or "enum" in schema:

@@ -1,4 +1,4 @@
-"""The page of a comparison, and what the scripts of a page read from it: the JSON in it, unpacked."""
+"""Build the page of a comparison, and read the JSON data that a page's scripts use."""
 
 import base64
 import gzip
@@ -16,13 +16,12 @@ _DATA = re.compile(r'<script type="(application/json|text/plain)" id="([^"]+)">(
 
 
 def comparison_html(comparison: RunComparison, gates: Sequence[GateResult] = ()) -> str:
-    """Return the page that is written of a comparison."""
     with TemporaryDirectory() as folder:
         return write_comparison(comparison, Path(folder, "page.html"), gates).read_text(encoding="utf-8")
 
 
 def page_data(html: str) -> dict[str, Any]:
-    """Return the data of a page by the ids of its elements."""
+    """Return a page's data by element id."""
     return {
         name: json.loads(gzip.decompress(base64.b64decode(text)) if kind == "text/plain" else text)
         for kind, name, text in _DATA.findall(html)
@@ -30,7 +29,7 @@ def page_data(html: str) -> dict[str, Any]:
 
 
 def compared_rows(html: str, letter: str = "B") -> list[dict[str, Any]]:
-    """Return the rows of a run in the list of a comparison, each with what the questions share and its details."""
+    """Return one run's rows in a comparison, each merged with the question's shared data and details."""
     data = page_data(html)
     questions = data["index"]["questions"]
     rows = [{**questions[row["i"]], **row} for row in data["index"]["pairs"][letter]]

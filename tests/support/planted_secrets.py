@@ -1,6 +1,6 @@
-"""Secrets as they leak into errors, all of them made up, and what looks like them and is none.
+"""Made-up secrets as they leak into errors, and harmless text that looks like them.
 
-They are put together here from parts, so that no scanner of repositories takes this file for a leak.
+They are assembled from parts so that repository scanners do not report this file as a leak.
 """
 
 import base64
@@ -19,12 +19,12 @@ _BASE64 = _LETTERS + "+/"
 
 
 class Planted(NamedTuple):
-    """A secret in the text in which it usually stands.
+    """A secret inside the text in which it usually appears.
 
     Attributes:
         name: What it is.
         text: The text.
-        parts: What must be nowhere afterwards.
+        parts: Strings that must not be left anywhere after masking.
     """
 
     name: str
@@ -33,7 +33,7 @@ class Planted(NamedTuple):
 
 
 def _made(name: str, length: int, alphabet: str = _LETTERS) -> str:
-    """Return characters that are the same in each process, and look random."""
+    """Return characters that look random but are the same in each process."""
     choose = random.Random(f"{name} {length}")
     while True:
         text = "".join(choose.choices(alphabet, k=length))
@@ -64,7 +64,7 @@ _BASIC = base64.b64encode(b"kg:graph-pa55word").decode()
 _BODY = base64.urlsafe_b64encode(json.dumps({"sub": "1234567890"}).encode()).decode().rstrip("=")
 _JWT = f"eyJhbGciOiJIUzI1NiJ9.{_BODY}.{_made('jwt', 43)}"
 
-# What the issue names, and what stands beside it in configs of agents.
+# The reported formats, and common neighbours in agent configs.
 SECRETS = (
     _pem("RSA PRIVATE KEY"),
     _pem("PRIVATE KEY", newline="\\n"),
@@ -182,7 +182,7 @@ MORE_SECRETS = (
 
 
 def embeddings(text: str) -> Iterator[tuple[str, str]]:
-    """Yield the name of each form in which a text may stand in an error, and the error."""
+    """Yield each form in which a text can be embedded in an error, as name and error."""
     yield "bare", f"the endpoint refused {text}"
     yield "in a sentence", f"RuntimeError: refused ({text}), try again"
     yield "JSON", json.dumps({"error": {"message": f"refused: {text}", "code": 401}})
@@ -200,7 +200,7 @@ def embeddings(text: str) -> Iterator[tuple[str, str]]:
 
 
 def leaks(planted: Planted, text: str) -> list[str]:
-    """Return the parts of a secret that stand in a text, also percent-encoded and as JSON escapes it."""
+    """Return the parts of a secret that occur in a text, including percent-encoded and JSON-escaped forms."""
     return [
         part for part in planted.parts if any(form in text for form in (part, quote(part, ""), json.dumps(part)[1:-1]))
     ]

@@ -1,4 +1,4 @@
-"""Projects outside of the repository, and sessions of pytest in them, each a process of its own."""
+"""Projects outside the repository, and pytest sessions in them as separate processes."""
 
 import os
 import subprocess
@@ -23,7 +23,7 @@ DATASET = """\
     question_text: Who is AWAY?
     reference_steps: [[{name: lookup, output: "urn:nobody"}]]
 """
-# A graph whose model is a rule: it looks up the word in capitals.
+# A graph with a rule-based model: it looks up the capitalized word.
 AGENT = """\
 from langchain_core.messages import AIMessage
 from langchain_core.tools import tool
@@ -67,7 +67,7 @@ def test_agent(graphrag_question, graphrag_ask, agent):
 
 
 def environment(**more: str) -> dict[str, str]:
-    """Return the environment of a session in which only plugins that are named are loaded."""
+    """Return environment variables with which pytest loads only named plugins."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith(("PYTEST_", "COV_"))}
     package = str(Path(graphrag_eval_lc.__file__).parents[1])
     own = {"PYTHONPATH": package, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", "COLUMNS": "120"}
@@ -75,13 +75,13 @@ def environment(**more: str) -> dict[str, str]:
 
 
 def command(*arguments: str) -> list[str]:
-    """Return the command of a session with the plugin, and with pytest-xdist."""
+    """Return the pytest command with the plugin and pytest-xdist."""
     plugins = ["-p", "xdist.plugin", "-p", "graphrag_eval_lc.pytest_plugin"]
     return [sys.executable, "-m", "pytest", *plugins, "--strict-markers", *arguments]
 
 
 def run_in(folder: Path, *arguments: str, **variables: str) -> "subprocess.CompletedProcess[str]":
-    """Run a session of pytest in a folder."""
+    """Run a pytest session in a folder."""
     return run_forked(
         "pytest",
         command(*arguments)[3:],

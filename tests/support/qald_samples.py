@@ -1,4 +1,4 @@
-"""A dataset in QALD's form, of as many questions as a test asks for, made of a few patterns."""
+"""A dataset in QALD format with any number of questions, generated from a few patterns."""
 
 import random
 from typing import Any
@@ -24,7 +24,7 @@ def table(columns: list[str], rows: list[Binding]) -> dict[str, Any]:
 
 
 def gold(number: int, chance: random.Random) -> tuple[str, dict[str, Any]]:
-    """Return the query and the results of a question; no two rows are equal."""
+    """Return the query and results of a question. No two rows are equal."""
     some = chance.sample(range(10_000), chance.randint(1, 12))
     match number % 7:
         case 0:
@@ -48,14 +48,14 @@ def gold(number: int, chance: random.Random) -> tuple[str, dict[str, Any]]:
         case _:
             rows = [{"s": uri(n), "label": in_language(f"thing {n}", "en"), "n": typed(n, "integer")} for n in some]
             for row in rows[::3]:
-                del row["n"]  # an OPTIONAL that bound nothing
+                del row["n"]  # an OPTIONAL without a binding
             return "SELECT ?s ?label ?n WHERE { ?s :label ?label OPTIONAL { ?s :n ?n } }", table(
                 ["s", "label", "n"], rows
             )
 
 
 def qald(count: int, seed: int = 7) -> dict[str, Any]:
-    """Return a dataset as QALD-10 has it."""
+    """Return a dataset in QALD-10's format."""
     chance = random.Random(seed)
     questions = []
     for number in range(count):

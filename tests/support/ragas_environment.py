@@ -1,4 +1,4 @@
-"""An environment with ragas and this package, which is made once and kept: ragas is not in that of the tests."""
+"""A separate environment with ragas and this package, created once and kept. The tests' environment has no ragas."""
 
 import fcntl
 import os
@@ -14,11 +14,11 @@ ENVIRONMENT = {**os.environ, "RAGAS_DO_NOT_TRACK": "true"}
 
 
 def ragas_python() -> Path:
-    """Give the interpreter of the environment; tests that cannot have it are skipped."""
+    """Return the environment's interpreter, or skip the test if it cannot be created."""
     python = FOLDER / "bin" / "python"
     FOLDER.mkdir(exist_ok=True)
     with (FOLDER / "lock").open("w", encoding="ascii") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)  # tests in other processes may want it too
+        fcntl.flock(lock, fcntl.LOCK_EX)  # tests in other processes may create it at the same time
         if not python.exists():
             subprocess.run([sys.executable, "-m", "venv", FOLDER], check=True)
         installed = [python, "-c", "import ragas.metrics.collections, graphrag_eval_lc, genai_prices"]
@@ -31,7 +31,7 @@ def ragas_python() -> Path:
 
 
 def output_of(python: Path, script: str, stdin: str) -> str:
-    """Give the last line that a script prints in the environment."""
+    """Return the last line that a script prints in the environment."""
     outcome = subprocess.run(
         [python, "-c", script], input=stdin, capture_output=True, text=True, env=ENVIRONMENT, check=False
     )

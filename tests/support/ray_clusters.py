@@ -1,4 +1,4 @@
-"""Real Ray clusters on this machine, one at a time; a module of tests takes its fixtures from here."""
+"""Real Ray clusters on this machine, one at a time. Test modules import the fixtures."""
 
 from collections.abc import Iterator
 from importlib import import_module
@@ -22,7 +22,7 @@ def one_cluster_at_a_time(tmp_path_factory: pytest.TempPathFactory) -> Iterator[
 
 
 def started_cluster(**head: Any) -> Iterator[str]:
-    """Start a cluster of two nodes and three processors, yield its address, and end it."""
+    """Start a cluster of two nodes and three processors, yield its address, and stop it."""
     made = import_module("ray.cluster_utils").Cluster(initialize_head=True, head_node_args={"num_cpus": 1, **head})
     made.add_node(num_cpus=2)
     made.wait_for_nodes()

@@ -1,4 +1,4 @@
-"""Results of a question about a graph, scored as a run scores them, for the tests of the report."""
+"""Results of a question about a graph, scored as in a run, for the report's tests."""
 
 import json
 from typing import Any
@@ -12,13 +12,13 @@ IRI = "urn:oslo"
 
 
 def table(*values: str) -> str:
-    """Return SPARQL results with a column of texts."""
+    """Return SPARQL results with one column of strings."""
     bindings = [{"name": {"type": "literal", "value": value}} for value in values]
     return json.dumps({"head": {"vars": ["name"]}, "results": {"bindings": bindings}})
 
 
 def step(name: str, output: str | None = None, **more: Any) -> dict[str, Any]:
-    """Return a call of a tool; one without an output failed."""
+    """Return a tool call. Without an output it failed."""
     ended = {"status": "success", "output": output} if output is not None else {"status": "error", "error": "away"}
     return {"name": name, "args": {}, "id": f"call_{name}", **ended, **more}
 
@@ -42,7 +42,7 @@ QUESTION = {
 
 
 def result(*steps: dict[str, Any], config: Any = None, **more: Any) -> dict[str, Any]:
-    """Return the result of the question after these steps; further keys are those of a judge or a run."""
+    """Return the question's result for these steps. Further keys come from a judge or a run."""
     dataset: Any = [{"template_id": "t", "questions": [QUESTION]}]
     response: Any = {"question_id": "q", "actual_answer": "T1.", "actual_steps": list(steps)}
     if "error" in more:
@@ -51,6 +51,6 @@ def result(*steps: dict[str, Any], config: Any = None, **more: Any) -> dict[str,
 
 
 def sample(*steps: dict[str, Any], config: Any = None, **more: Any) -> SeenSample:
-    """Return that result as the sections of a report take it up."""
+    """Return the sections of a report that show this result."""
     found = result(*steps, config=config, **more)
     return next(seen_samples([found], Metrics(load_config(config))))

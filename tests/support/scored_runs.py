@@ -1,4 +1,4 @@
-"""Folders of runs with given scores."""
+"""Run folders with given scores."""
 
 import json
 from collections.abc import Iterable, Mapping
@@ -7,7 +7,7 @@ from typing import Any
 
 
 def run_folder(path: Path, results: Iterable[Mapping[str, Any]], **record: Any) -> Path:
-    """Write the results of a run and its run.json, and return the folder."""
+    """Write a run's results and its run.json, and return the folder."""
     path.mkdir(parents=True)
     path.joinpath("results.jsonl").write_text("".join(f"{json.dumps(each)}\n" for each in results))
     path.joinpath("run.json").write_text(json.dumps({"format_version": 2, **record}))
@@ -15,7 +15,7 @@ def run_folder(path: Path, results: Iterable[Mapping[str, Any]], **record: Any) 
 
 
 def write_run(folder: Path, day: int, scores: list[float | None], *, templates: int = 4, **record: Any) -> Path:
-    """Write a run with a question of the templates in turn for each score; None failed."""
+    """Write a run with one question per score, cycling through the templates. A score of None is a failed question."""
     results: list[dict[str, Any]] = [
         {
             "template_id": f"t{index % templates}",

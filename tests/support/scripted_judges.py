@@ -1,4 +1,4 @@
-"""Models with answers given in advance, which note what they were asked: the other side of the judges' own protocol."""
+"""Models with predefined answers that record the questions they receive: the other side of the judge protocol."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ class Question:
 
 
 class ScriptedJudge:
-    """Gives its answers in their order; an exception among them is raised."""
+    """Returns its answers in order. Exceptions among them are raised."""
 
     name = "scripted:judge"
 
@@ -35,7 +35,7 @@ class ScriptedJudge:
 
 
 class ScriptedEmbeddings:
-    """Gives the vectors by text."""
+    """Returns vectors by text."""
 
     name = "scripted:embeddings"
 

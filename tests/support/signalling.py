@@ -1,4 +1,4 @@
-"""Signals as a terminal sends them: to the process, whose main thread handles them while an agent is at work."""
+"""Send signals to the test process while an agent runs in another thread."""
 
 import os
 import signal
@@ -6,6 +6,6 @@ import time
 
 
 def send_signal(number: signal.Signals) -> None:
-    """Send a signal to this process, and wait until it is handled."""
+    """Send a signal to this process and wait until it is handled."""
     os.kill(os.getpid(), number)
     time.sleep(0.2)

@@ -1,4 +1,4 @@
-"""Files of spans for tests: OTLP/JSON with the attributes that instrumentations really write."""
+"""Span files in OTLP/JSON with the attributes that real instrumentations write."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -13,7 +13,7 @@ STARTED = 1_800_000_000
 
 
 def value(plain: Any) -> dict[str, Any]:
-    """Return a value as OTLP/JSON has it."""
+    """Return a value in OTLP/JSON."""
     match plain:
         case bool():
             return {"boolValue": plain}
@@ -30,14 +30,14 @@ def value(plain: Any) -> dict[str, Any]:
 
 
 def attributes(plain: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Return attributes as OTLP/JSON has them."""
+    """Return attributes in OTLP/JSON."""
     return [{"key": key, "value": value(item)} for key, item in plain.items()]
 
 
 def span(
     number: int, plain: Mapping[str, Any], *, parent: int | None = None, name: str = "span", **more: Any
 ) -> dict[str, Any]:
-    """Return a span that begins at its number's second and takes half a second."""
+    """Return a span that starts at second ``number`` and lasts half a second."""
     started = (STARTED + number) * 1_000_000_000
     return {
         "traceId": TRACE,
@@ -52,18 +52,18 @@ def span(
 
 
 def request(spans: Sequence[Mapping[str, Any]], scope: str = "") -> dict[str, Any]:
-    """Return a request with spans of one instrumentation."""
+    """Return an export request with the spans of one instrumentation."""
     return {"resourceSpans": [{"scopeSpans": [{"scope": {"name": scope}, "spans": spans}]}]}
 
 
 def traces_in(folder: Path, *documents: Any, warnings: list[str] | None = None) -> list[list[TracedCall]]:
-    """Return the traces of a file with these documents, one a line."""
+    """Write the documents one per line and return the traces of that file."""
     path = folder / "traces.json"
     path.write_text("\n".join(map(json.dumps, documents)), encoding="utf-8")
     return list(read_calls(path, [].append if warnings is None else warnings.append))
 
 
 def calls_in(folder: Path, *spans: Mapping[str, Any], scope: str = "") -> list[TracedCall]:
-    """Return the calls of one trace."""
+    """Return the calls of a single trace."""
     (calls,) = traces_in(folder, request(spans, scope))
     return calls

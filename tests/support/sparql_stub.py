@@ -1,4 +1,4 @@
-"""A server in this process that answers SPARQL queries as a test says."""
+"""A SPARQL endpoint in this process whose responses the test defines."""
 
 import contextlib
 import threading
@@ -11,7 +11,7 @@ Answer = tuple[int, str, dict[str, str]]
 
 @contextlib.contextmanager
 def answering(answer: Callable[[str], Answer]) -> Iterator[str]:
-    """Give the URL of a server whose status, text and headers for a query are those of a function."""
+    """Yield the URL of a server. The function returns status, body and headers for a query."""
 
     class Handler(BaseHTTPRequestHandler):
         def do_POST(self) -> None:
@@ -23,7 +23,7 @@ def answering(answer: Callable[[str], Answer]) -> Iterator[str]:
                 self.send_header(name, value)
             self.send_header("Content-Length", str(len(content)))
             self.end_headers()
-            with contextlib.suppress(OSError):  # the client has gone
+            with contextlib.suppress(OSError):  # the client has disconnected
                 self.wfile.write(content)
 
         def log_message(self, *_: object) -> None:

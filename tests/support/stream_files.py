@@ -1,4 +1,4 @@
-"""Reads recorded streams of callback events, and replays them into a handler through its public methods."""
+"""Read recorded streams of callback events and replay them into a handler through its public methods."""
 
 import contextlib
 import contextvars
@@ -18,7 +18,7 @@ from graphrag_eval_lc.capture import GraphRAGEvalCallbackHandler, capture_run
 from support.stream_values import Decoder
 
 FOLDER = Path(__file__).parents[1] / "streams"
-EVENTS = {  # the positional arguments of each callback
+EVENTS = {  # each callback's positional arguments
     "chain_start": ("serialized", "inputs"),
     "chain_end": ("outputs",),
     "chain_error": ("error",),
@@ -35,7 +35,7 @@ EVENTS = {  # the positional arguments of each callback
     "llm_end": ("response",),
     "llm_error": ("error",),
 }
-_GRAPH_EVENTS = ("interrupt", "resume")  # of LangGraph, with one object
+_GRAPH_EVENTS = ("interrupt", "resume")  # LangGraph's, which receive a single object
 _RUN_KEYS = ("on", "handler", "run", "parent", "caller", "metadata", "ms")
 _TIMES = re.compile(r"(_sec|_at|_timestamp)$")
 _TAKEN_AS_IS = ("args", "metadata", "artifact", "llm_messages", "llm_tools")
@@ -43,11 +43,11 @@ _TAKEN_AS_IS = ("args", "metadata", "artifact", "llm_messages", "llm_tools")
 
 @dataclass
 class Scenario:
-    """What one handler, and those of blocks inside its own, heard.
+    """The events that a handler, and the handlers of nested blocks, received.
 
     Attributes:
         file: The name of its file.
-        header: Its name, the options of its handler, and whatever is to be said about it.
+        header: Its name, the handler's options, and notes.
         events: The events, in order.
         expected: The responses of each handler.
     """
@@ -77,7 +77,7 @@ def read_scenarios(path: Path) -> Iterator[Scenario]:
 
 
 def replay(scenario: Scenario) -> list[list[dict[str, Any]]]:
-    """Replay a scenario and return the responses of each handler, without their times."""
+    """Replay a scenario and return each handler's responses, without their times."""
     player = _Player()
     for event in scenario.events:
         player.play(event)
@@ -85,7 +85,7 @@ def replay(scenario: Scenario) -> list[list[dict[str, Any]]]:
 
 
 class _Player:
-    """Plays events to handlers; what is open at the end stays open, as in a run that was left."""
+    """Replays events to handlers. Runs that are open at the end stay open, as in an abandoned run."""
 
     def __init__(self) -> None:
         self.handlers: list[GraphRAGEvalCallbackHandler] = []
@@ -143,7 +143,7 @@ class _Player:
         context.run(lambda: callback(*arguments, run_id=_uuid(event["run"]), **given))
 
     def _metadata_of(self, event: dict[str, Any]) -> dict[str, Any]:
-        """Return a run's metadata: those of its parent, and what the event says of others (null: not there)."""
+        """Return a run's metadata: its parent's, updated with the event's (null removes a key)."""
         metadata = dict(self._metadata.get(event.get("parent", 0), {}))
         for key, value in event.get("metadata", {}).items():
             if value is None:
@@ -159,12 +159,12 @@ def _uuid(number: int | None) -> UUID | None:
 
 
 def _config_of(caller: int | None) -> Any:
-    """Return LangChain's config of the code that a run calls."""
+    """Return the LangChain config for code that a run calls."""
     return None if caller is None else {"callbacks": SimpleNamespace(parent_run_id=_uuid(caller))}
 
 
 def without_times(value: Any) -> Any:
-    """Return responses as plain JSON with `<time>` in place of durations and times of day."""
+    """Return responses as plain JSON, with durations and times of day replaced by `<time>`."""
     if isinstance(value, list):
         return [without_times(item) for item in value]
     if not isinstance(value, dict):
@@ -180,9 +180,9 @@ def differences(expected: Any, actual: Any, place: str = "", *, given_keys_only:
 
     Args:
         expected: The expected value.
-        actual: The value that is there.
-        place: The key of both.
-        given_keys_only: Whether keys that are not expected may be there; those with null must not.
+        actual: The actual value.
+        place: The path of the key.
+        given_keys_only: Allow additional keys. A key whose expected value is null must be missing.
     """
     down = partial(differences, given_keys_only=given_keys_only)
     if isinstance(expected, dict) and isinstance(actual, dict):

@@ -1,4 +1,4 @@
-"""Writes what callbacks get as JSON and reads it back: messages and their identity, LangGraph's objects, exceptions."""
+"""Write callback arguments as JSON and read them back: messages with their identity, LangGraph objects, exceptions."""
 
 import base64
 import contextlib
@@ -18,11 +18,12 @@ from pydantic import BaseModel, create_model
 
 PACKAGES = ("langchain", "langgraph", "pydantic", "builtins", "asyncio", "openai", "anthropic", "mcp")
 SHORT = ("langchain_core.messages", "langchain_core.outputs", "langchain_core.documents", "langgraph.types")
-BY_REPR = ("ToolRuntime", "Runtime", "ExecutionInfo")  # they hold configs and callbacks, which nobody is to read
+BY_REPR = ("ToolRuntime", "Runtime", "ExecutionInfo")  # configs and callbacks inside them are not recorded
 
 
 class Encoder:
-    """Writes values as JSON; it keeps the messages, so that each object is written once and then named by its number.
+    """Encodes values as JSON. Each message object is written once and then referenced by number; if it has changed
+    since, it is written again under the same number.
 
     Messages that were changed since are written again under their number.
     """
@@ -117,7 +118,7 @@ class Encoder:
 
 
 class Decoder:
-    """Reads what an `Encoder` wrote, in the same order."""
+    """Decodes what an `Encoder` wrote, in the same order."""
 
     def __init__(self) -> None:
         self._messages: dict[int, BaseMessage] = {}
@@ -143,7 +144,7 @@ class Decoder:
         return self._keep(value["$n"], made) if "$n" in value else made
 
     def _keep(self, number: int, message: BaseMessage) -> BaseMessage:
-        """Return the message of a number; a known one takes the new fields and stays the object that it is."""
+        """Return the message with a number. A known message keeps its identity and gets the new fields."""
         known = self._messages.setdefault(number, message)
         if known is not message:
             known.__dict__.update(message.__dict__)
@@ -173,7 +174,7 @@ def _error(decoder: Decoder, value: dict[str, Any]) -> BaseException:
     args = decoder.decode(value["args"])
     try:
         error = base.__new__(base, *args)
-    except TypeError:  # such as pydantic's, which cannot be made by its arguments
+    except TypeError:  # such as pydantic's, which cannot be created from their arguments
         error = type(base.__name__, (ValueError,), own)(*args)
     error.args = tuple(args)
     return error
@@ -210,7 +211,7 @@ def _plain_fields(value: BaseModel) -> Any:
 
 
 def _defaults_of(cls: Any) -> dict[str, Any]:
-    """Return the defaults of a dataclass; none of another class, and none that are made anew for each object."""
+    """Return a dataclass's defaults, without default factories; nothing for other classes."""
     given = dataclasses.fields(cls) if dataclasses.is_dataclass(cls) else ()
     return {field.name: field.default for field in given if field.default is not dataclasses.MISSING}
 
@@ -224,7 +225,7 @@ def _is_known(cls: type) -> bool:
 
 
 def _type_name(value: object) -> str:
-    """Return a class as `module:Name`, as its name alone in some modules, and as `local:Name` if a test made it."""
+    """Return a class as `module:Name`, as a bare name for some modules, or as `local:Name` if a test defined it."""
     cls = value if isinstance(value, type) else type(value)
     if cls.__module__.startswith(SHORT) and "<locals>" not in cls.__qualname__:
         return cls.__name__

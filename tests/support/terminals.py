@@ -1,4 +1,4 @@
-"""A pseudo-terminal for the command, texts that a terminal would obey, and what reached it."""
+"""A pseudo-terminal for commands, terminal control sequences, and what reached the terminal."""
 
 import fcntl
 import os
@@ -16,9 +16,9 @@ from support.forked_commands import COMMAND_LIBRARIES, ForkedProcess
 
 PAYLOADS = (
     "\x1b[2J",  # clears the screen
-    "\x1b[3J",  # and what scrolled away
+    "\x1b[3J",  # clears the scrollback
     "\x1bc",  # resets the terminal
-    "\x1b[!p",  # softly
+    "\x1b[!p",  # soft reset
     "\x1b]0;title\x07",  # sets the title
     "\x1b]2;title\x1b\\",
     "\x1b]52;c;cm0gLXJmIC8=\x07",  # writes the clipboard
@@ -32,37 +32,37 @@ PAYLOADS = (
     "\x1bXstart of string\x1b\\",  # SOS
     "\x1b[7A",  # moves up
     "\x1b[1;1H",  # home
-    "\x1b[6n",  # asks where the cursor is, which answers as if it was typed
-    "\x1b[c",  # asks what the terminal is
-    "\x1b[21t",  # reports the title as if it was typed
-    "\x1b[?1049h",  # the other screen
+    "\x1b[6n",  # asks for the cursor position, answered as typed input
+    "\x1b[c",  # asks for the device type
+    "\x1b[21t",  # reports the title as typed input
+    "\x1b[?1049h",  # alternate screen
     "\x1b[?2004h",  # bracketed paste
-    "\x1b[?25l",  # no cursor
-    "\x1b[?1000h",  # tells of the mouse
-    "\x1b[8mhidden\x1b[28m",  # unseen text
+    "\x1b[?25l",  # hides the cursor
+    "\x1b[?1000h",  # reports mouse events
+    "\x1b[8mhidden\x1b[28m",  # concealed text
     "\x1b[5m\x1b[41m",  # blinks
-    "\x1b(0lqqk\x1b(B",  # draws lines in place of letters
-    "\x9b2J",  # CSI as one character
-    "\x9d0;title\x9c",  # OSC as one character
-    "\x90q\x9c",  # DCS as one character
+    "\x1b(0lqqk\x1b(B",  # line-drawing characters
+    "\x9b2J",  # one-character CSI
+    "\x9d0;title\x9c",  # one-character OSC
+    "\x90q\x9c",  # one-character DCS
     "\x07",  # bell
     "bad\b\b\bgood",  # overwrites
     "failed\rpassed",
     "line\x0bdown\x0cpage",
-    "\x0e\x0f\x00\x7f\x05",  # other sets of letters, nothing, delete, asks who is there
-    "\u202egnp.exe\u202c",  # turns the order of letters round
+    "\x0e\x0f\x00\x7f\x05",  # other character sets, null, delete, enquiry
+    "\u202egnp.exe\u202c",  # bidirectional override
     "\u2066\u2067\u2068isolated\u2069\u200e\u200f\u061c",
     "two\u2028lines\u2029paragraph\x85next",
-    "hid\u200bden\u2060\ufeff\u00ad",  # of no width
+    "hid\u200bden\u2060\ufeff\u00ad",  # zero width
     "tag\U000e0041\U000e007f",
-    "[red]red[/red]",  # markup of rich
+    "[red]red[/red]",  # rich markup
     "[link=https://evil.example]x[/link]",
     "[/] [bold",
-    "urn:a:x :smile: :a:",  # emoji codes of rich
+    "urn:a:x :smile: :a:",  # rich emoji codes
     "[/urn:x] \\[ok]",
 )
 
-# What rich writes itself: colours and weights, and the moves with which its bar begins its lines anew.
+# Written by rich itself: styles, and the cursor moves that redraw its progress bar.
 _STYLE = r"(?:[0-3]|3[0-7]|9[0-7]|38;5;\d+)"
 _OWN = re.compile(rf"\x1b\[{_STYLE}(?:;{_STYLE})*m|(?:\r(?:\x1b\[1A)?\x1b\[2K(?:\x1b\[1A\x1b\[2K)*)+\r?|(?m:^)\r")
 _COMMANDS = re.compile(
@@ -71,17 +71,17 @@ _COMMANDS = re.compile(
 
 
 def marked(number: int, payload: str) -> str:
-    """Return a payload between marks, by which it can be found."""
+    """Return a payload between marks that make it easy to find."""
     return f"P{number:02}{payload}Q{number:02}"
 
 
 def shown(number: int, payload: str) -> str:
-    """Return how a payload stands on one line of a terminal."""
+    """Return the payload as one line of a terminal shows it."""
     return visible(marked(number, payload), keeps_lines=False)
 
 
 def open_terminal(columns: int = 10_000) -> tuple[int, int]:
-    """Open a pseudo-terminal that adds nothing: a line ends as the process ended it; return both of its ends."""
+    """Open a raw pseudo-terminal (newlines stay as written) and return both ends."""
     primary, secondary = pty.openpty()
     fcntl.ioctl(secondary, termios.TIOCSWINSZ, struct.pack("HHHH", 50, columns, 0, 0))
     settings = termios.tcgetattr(secondary)
@@ -93,7 +93,7 @@ def open_terminal(columns: int = 10_000) -> tuple[int, int]:
 def on_terminal(
     arguments: Sequence[str], folder: Path, *, columns: int = 10_000, environment: dict[str, str] | None = None
 ) -> tuple[int, str]:
-    """Run Python with arguments on a terminal of its own; return the exit code and all that was written to it."""
+    """Run Python on its own terminal. Return the exit code and everything written to the terminal."""
     primary, secondary = open_terminal(columns)
     kept = {name: value for name, value in os.environ.items() if name not in ("COLUMNS", "LINES", "NO_COLOR", "CI")}
     variables = {**kept, "TERM": "xterm-256color", "PYTHONIOENCODING": "utf-8", **(environment or {})}
@@ -119,7 +119,7 @@ def on_terminal(
 
 
 def read_all(primary: int) -> str:
-    """Return all that is written to a terminal until it is closed."""
+    """Return everything written to a terminal until it is closed."""
     written = bytearray()
     while part := _read(primary):
         written += part
@@ -130,15 +130,15 @@ def read_all(primary: int) -> str:
 def _read(descriptor: int) -> bytes:
     try:
         return os.read(descriptor, 65_536)
-    except OSError:  # all who had the other end have closed it
+    except OSError:  # the other end is closed everywhere
         return b""
 
 
 def plain(written: str) -> str:
-    """Return what was written to a terminal without the styles and moves of our own."""
+    """Return the output without our styles and cursor moves."""
     return _OWN.sub("", written)
 
 
 def commands_in(written: str) -> list[str]:
-    """Return what a terminal would obey, turn round or not show of all that was written to it, but for our own."""
+    """Return all control, bidirectional and invisible characters in the output, apart from our own."""
     return _COMMANDS.findall(plain(written))

@@ -1,4 +1,4 @@
-"""Servers on this machine in place of LangSmith's and Langfuse's, which keep what they are sent, and a dataset."""
+"""Loopback servers that record the requests meant for LangSmith or Langfuse, and a dataset."""
 
 import contextlib
 import gzip
@@ -31,7 +31,7 @@ class ToolStub:
 
     Attributes:
         url: Its address.
-        seen: What it was sent: method, path without its query, and the body if that is JSON.
+        seen: The requests: method, path without query, and the body if it is JSON.
     """
 
     url: str = ""

@@ -1,4 +1,4 @@
-"""Steps whose comparison is undecided and outputs that are cut, told by a matcher of a test's own."""
+"""Steps with undecided comparisons and truncated outputs, compared by a custom matcher."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -11,7 +11,7 @@ UNDECIDED, CUT = "?", "<cut>"
 
 
 def match_with_doubts(reference: StepView, actual: StepView) -> StepScore:
-    """Compare texts: ``?`` in a text leaves it undecided, one that ends in ``<cut>`` is cut, and 0.5 fits half."""
+    """Compare texts: ``?`` is undecided, a text that ends in ``<cut>`` is truncated, and 0.5 matches half."""
     expected, found = str(reference.get("output")), str(actual.get("output"))
     if found.endswith(CUT):
         raise CutOutput(f"the output ends after {len(found) - len(CUT)} characters")
@@ -23,12 +23,11 @@ def match_with_doubts(reference: StepView, actual: StepView) -> StepScore:
 
 
 def register_doubts(name: str = "look") -> None:
-    """Have steps of this name compared with doubts."""
+    """Register the matcher for steps of this name."""
     register_matcher(name=name)(match_with_doubts)
 
 
 def reference(output: str = "ok", name: str = "look") -> dict[str, Any]:
-    """Return a reference step."""
     return {"name": name, "args": {}, "output": output}
 
 
@@ -38,12 +37,12 @@ def looked(output: str = "ok", name: str = "look", **more: Any) -> dict[str, Any
 
 
 def results_of(**outputs: str) -> list[dict[str, Any]]:
-    """Return the results of a question for each output, of which ``ok`` is right; its id begins with its template."""
+    """Return results for each output; ``ok`` is the correct one. Question ids begin with their template."""
     return results_of_tool("look", outputs)
 
 
 def results_of_tool(tool: str, outputs: Mapping[str, str]) -> list[dict[str, Any]]:
-    """Return the same results of steps of another name."""
+    """Return the same results for steps of another tool."""
     register_doubts(tool)
     questions: dict[str, list[Any]] = {}
     for identifier in outputs:

@@ -1,4 +1,4 @@
-"""A server on this machine that sends to each request whatever bytes a test wants, piece by piece."""
+"""A loopback server that answers each request with arbitrary bytes, piece by piece."""
 
 import contextlib
 import functools
@@ -12,8 +12,6 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 @dataclass(frozen=True)
 class Seen:
-    """A request."""
-
     method: str
     path: str
     headers: dict[str, str]
@@ -25,7 +23,7 @@ class Unruly:
     """The server.
 
     Attributes:
-        answer: Returns the pieces of the response to a request, from the status line on.
+        answer: Returns a response in pieces, from the status line on.
         seen: The requests.
     """
 
@@ -45,7 +43,7 @@ def unruly(answer: Callable[[Seen], Iterable[bytes]]) -> Iterator[Unruly]:
             seen = Seen(self.command, self.path, headers, body)
             server.seen.append(seen)
             self.close_connection = True
-            with contextlib.suppress(OSError):  # the client has gone
+            with contextlib.suppress(OSError):  # the client has disconnected
                 for piece in server.answer(seen):
                     self.wfile.write(piece)
 
@@ -67,7 +65,7 @@ def unruly(answer: Callable[[Seen], Iterable[bytes]]) -> Iterator[Unruly]:
 
 
 def response(body: bytes = b"{}", status: int = 200, **headers: str) -> bytes:
-    """Return a whole response; headers as keywords, such as ``content_type``. It ends with the connection."""
+    """Return a whole response, with headers as keywords such as ``content_type``. The connection closes after it."""
     named = {"content_type": "application/json", **headers}
     lines = [f"{name.replace('_', '-')}: {value}\r\n" for name, value in named.items()]
     return f"HTTP/1.1 {status} X\r\n{''.join(lines)}\r\n".encode() + body

@@ -1,4 +1,4 @@
-"""What tests of several rooms share: a stub of the OpenAI API that judges whole runs, and forgetting matchers."""
+"""Fixtures for several rooms: an OpenAI stub that judges whole runs, and resetting the matchers."""
 
 from collections.abc import Callable, Iterator
 
@@ -24,5 +24,5 @@ def openai_stub() -> Iterator[OpenAIStub]:
 
 @pytest.fixture
 def forget_matchers() -> Callable[[], None]:
-    """Give what forgets all matchers that were registered since the test began, as a new process would."""
+    """Return a function that removes all matchers registered since the test began, as in a new process."""
     return saved_registrations()

@@ -1,4 +1,4 @@
-"""ARCHITECTURE.md says what is so: its rooms are import-linter's floors, and its files are there."""
+"""ARCHITECTURE.md matches the code: its rooms are import-linter's layers, and the files it names exist."""
 
 import re
 import tomllib
@@ -11,7 +11,7 @@ MOST_LINES = 500
 
 
 def floors() -> list[str]:
-    """Return import-linter's floors, from the top to the ground, each with its rooms."""
+    """Return import-linter's layers from top to bottom, each with its rooms."""
     settings = tomllib.loads((PROJECT / "pyproject.toml").read_text(encoding="utf-8"))
     (layers,) = (
         contract["layers"] for contract in settings["tool"]["importlinter"]["contracts"] if "layers" in contract
@@ -20,33 +20,33 @@ def floors() -> list[str]:
 
 
 def described_rooms() -> list[str]:
-    """Return the rooms of the table, in its order."""
+    """Return the rooms of the table, in order."""
     return re.findall(r"^\| `(\w+)` \| \S.*\|$", TEXT, flags=re.MULTILINE)
 
 
-def test_the_table_has_each_room_once_from_the_top_to_the_ground() -> None:
+def test_table_lists_each_room_once_from_top_to_bottom() -> None:
     assert described_rooms() == [room for floor in floors() for room in floor.split(" | ")]
 
 
-def test_each_package_and_module_is_a_room() -> None:
+def test_every_package_and_module_is_a_room() -> None:
     found = {path.stem for path in PACKAGE.iterdir() if path.suffix == ".py" or (path / "__init__.py").exists()}
     assert found - {"__init__"} == set(described_rooms())
 
 
 def named_files() -> list[str]:
-    """Return what the text names as ``room/file.py``, with or without a name in it."""
+    """Return all ``room/file.py`` references in the text, with or without a name in the file."""
     return re.findall(r"`([\w/]+\.py)(?:::[\w.]+)?`", TEXT)
 
 
-def test_the_walks_name_files() -> None:
+def test_walkthroughs_name_files() -> None:
     assert len(named_files()) > 30
 
 
-def test_each_file_that_is_named_is_there() -> None:
+def test_named_files_exist() -> None:
     assert {name for name in named_files() if not ((PACKAGE / name).is_file() or (PROJECT / name).is_file())} == set()
 
 
-def test_each_name_in_a_file_is_there() -> None:
+def test_named_objects_exist() -> None:
     named = {
         (name, part) for name, symbol in re.findall(r"`([\w/]+\.py)::([\w.]+)`", TEXT) for part in symbol.split(".")
     }
@@ -59,6 +59,6 @@ def test_each_name_in_a_file_is_there() -> None:
     assert missing == set()
 
 
-def test_each_file_can_be_read_in_one_go() -> None:
+def test_files_are_short() -> None:
     lines = {path: len(path.read_text(encoding="utf-8").splitlines()) for path in PACKAGE.rglob("*.py")}
     assert {path: count for path, count in lines.items() if count > MOST_LINES} == {}

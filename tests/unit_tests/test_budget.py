@@ -1,11 +1,11 @@
-"""The budget of a run: it ends with the request that uses it up, and says why."""
+"""The budget ends a run with the request that uses it up, and reports the reason."""
 
 import pytest
 
 from graphrag_eval_lc.budget import Budget, BudgetSpentError
 
 
-def test_without_limits_everything_is_only_counted() -> None:
+def test_without_limits_usage_is_only_counted() -> None:
     budget = Budget()
     budget.spend(10.0**9, 10**9)
     budget.check()
@@ -23,7 +23,7 @@ def test_without_limits_everything_is_only_counted() -> None:
         ),
     ],
 )
-def test_budget_that_is_used_up_stays_so(budget: Budget, limit: str, message: str) -> None:
+def test_exhausted_budget_stays_exhausted(budget: Budget, limit: str, message: str) -> None:
     budget.spend(0.5, 2)
     budget.check()
     budget.spend(0.75, 3)
@@ -32,7 +32,7 @@ def test_budget_that_is_used_up_stays_so(budget: Budget, limit: str, message: st
     assert (budget.limit, budget.message) == (limit, message)
 
 
-def test_all_of_it_can_be_spent() -> None:
+def test_whole_budget_can_be_spent() -> None:
     budget = Budget(max_tokens=10)
     budget.spend(tokens=9)
     budget.check()
@@ -41,7 +41,7 @@ def test_all_of_it_can_be_spent() -> None:
         budget.check()
 
 
-def test_first_reason_stays() -> None:
+def test_first_reason_is_kept() -> None:
     budget = Budget(max_cost=1.0)
     budget.end("max_cost", "no price is known")
     budget.spend(2.0)

@@ -1,4 +1,4 @@
-"""What the console writes to a real terminal, and that nothing is printed another way."""
+"""What the console writes to a real terminal. No other code prints."""
 
 import io
 import os
@@ -25,7 +25,7 @@ PACKAGE = Path(__file__).parents[2] / "graphrag_eval_lc"
 
 
 def written(*renderables: RenderableType, columns: int = 1_000) -> str:
-    """Return what reaches a terminal."""
+    """Return the output on a terminal."""
     primary, secondary = open_terminal(columns)
     with ThreadPoolExecutor(1) as reader, os.fdopen(secondary, "w", encoding="utf-8") as file:
         reading = reader.submit(read_all, primary)
@@ -41,7 +41,7 @@ def table_of(cell: RenderableType, title: str) -> Table:
     return table
 
 
-def test_data_reaches_the_terminal_as_text_wherever_it_stands() -> None:
+def test_data_is_written_as_text_everywhere() -> None:
     for number, payload in enumerate(PAYLOADS):
         text = marked(number, payload)
         cell = data_text(text)
@@ -50,13 +50,13 @@ def test_data_reaches_the_terminal_as_text_wherever_it_stands() -> None:
         assert plain(output).count(shown(number, payload)) >= (3 if "\n" in payload else 6), payload
 
 
-def test_texts_that_nobody_made_visible_are_so_all_the_same() -> None:
+def test_unescaped_texts_are_escaped_on_output() -> None:
     for payload in PAYLOADS:
         assert commands_in(written(Text(payload), table_of(Text(payload), payload))) == [], payload
 
 
 @given(st.text())
-def test_whatever_a_text_holds_no_terminal_finds_a_command_in_it(text: str) -> None:
+def test_no_text_contains_a_terminal_command(text: str) -> None:
     file = io.StringIO()
     DataConsole(file=file, width=50).print(text, data_text(text), Text(text))
     assert commands_in(file.getvalue()) == []
@@ -74,7 +74,7 @@ def test_whatever_a_text_holds_no_terminal_finds_a_command_in_it(text: str) -> N
         "##teamcity[x]",
     ],
 )
-def test_continuous_integration_finds_no_command_in_a_line(payload: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_no_line_contains_a_ci_command(payload: str, capsys: pytest.CaptureFixture[str]) -> None:
     file = io.StringIO()
     for width in (12, 80):
         table = Table(show_edge=False)
@@ -91,25 +91,25 @@ def test_continuous_integration_finds_no_command_in_a_line(payload: str, capsys:
         assert not re.search(r"##(\[|vso|teamcity)", line)
 
 
-def test_styles_of_our_own_still_reach_the_terminal() -> None:
+def test_own_styles_reach_the_terminal() -> None:
     assert "\x1b[1;31mwarning\x1b[0m" in written(Text("warning", "red"))
 
 
-def test_a_text_for_a_cell_is_on_one_line_unless_it_keeps_its_lines() -> None:
+def test_cell_text_is_one_line_unless_lines_are_kept() -> None:
     assert data_text("a\nb\tc").plain == "a␊b␉c"
     assert data_text("a\nb", keeps_lines=True).plain == "a\nb"
 
 
 @pytest.mark.parametrize("text", ["urn:a:x", "[red]x[/red]", "[/]", ":smile:", "[link=https://evil.example]x[/link]"])
-def test_a_text_for_a_cell_is_text_on_a_console_with_markup_too(text: str) -> None:
+def test_cell_text_is_not_interpreted_as_markup(text: str) -> None:
     file = io.StringIO()
     Console(file=file, width=80).print(data_text(text))
     assert file.getvalue() == f"{text}\n"
 
 
-# --- nothing is printed another way ---
+# --- no other code prints ---
 
-# What prints, and the one file that may.
+# The functions that print, and the one file that may call them.
 _ONLY_IN = (
     (re.compile(r"(?<![\w.])Console\(|\bimport [^\n]*\bConsole\b"), "console.py"),
     (re.compile(r"(?<![\w.])print\("), None),
@@ -127,12 +127,12 @@ _ONLY_IN = (
 
 
 def printed_in(code: str, name: str) -> list[str]:
-    """Return what prints in a file in a way that is not this file's; examples of docstrings do not count."""
+    """Return the calls that print other than through the console; docstring examples do not count."""
     kept = "\n".join(line for line in code.splitlines() if not line.lstrip().startswith((">>>", "...")))
     return [found[0] for pattern, only in _ONLY_IN if name != only for found in pattern.finditer(kept)]
 
 
-def test_nothing_is_printed_another_way() -> None:
+def test_only_the_console_prints() -> None:
     names = {path: path.relative_to(PACKAGE).as_posix() for path in PACKAGE.rglob("*.py")}
     printed = {name: printed_in(path.read_text(encoding="utf-8"), name) for path, name in names.items()}
     assert {name: found for name, found in printed.items() if found} == {}
@@ -154,5 +154,5 @@ def test_nothing_is_printed_another_way() -> None:
         "from rich.markup import escape",
     ],
 )
-def test_another_way_to_print_would_be_found(code: str) -> None:
+def test_other_ways_to_print_are_detected(code: str) -> None:
     assert printed_in(code, "cli/run.py") != []

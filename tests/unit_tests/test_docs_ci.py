@@ -1,4 +1,4 @@
-"""The workflows in docs/how-to/ci.md: their YAML, and their commands, which are run as they stand there."""
+"""The workflows in docs/how-to/ci.md: their YAML is valid, and their commands run as written."""
 
 import re
 import shlex
@@ -37,7 +37,7 @@ def agent(question):
 
 
 def commands(steps: list[str]) -> list[list[str]]:
-    """Return the commands of this package in shell scripts, as lists of arguments."""
+    """Return this package's commands in shell scripts, as argument lists."""
     lines = (line for step in steps for line in step.splitlines())
     return [shlex.split(line.split(" || ")[0])[1:] for line in lines if line.startswith("graphrag-eval-lc")]
 
@@ -48,7 +48,7 @@ def github_commands() -> list[list[str]]:
 
 @pytest.fixture
 def exit_code(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[list[str]], int]:
-    """Give the command, which gives its exit code, in a folder as the workflows have it."""
+    """Return a function that runs a command in a folder like the workflows' and returns its exit code."""
     monkeypatch.chdir(tmp_path)
     gates = [{"metric": "steps_score", "under": 0.9}]
     project = {"run": {"agent": "agent.py:agent", "dataset": "qa.yaml"}, "gates": gates, **CONFIG}
@@ -63,7 +63,7 @@ def exit_code(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[list
     return command
 
 
-def test_config_is_one() -> None:
+def test_config_is_valid() -> None:
     config = load_config(CONFIG, has_llm=True, has_embeddings=True)
     assert (config.repeats.metric, config.repeats.threshold) == ("answer_f1", 0.5)
 
@@ -74,7 +74,7 @@ def test_config_is_one() -> None:
     [(github_commands(), "runs/main"), (commands(GITLAB["evaluate"]["script"]), "baseline/runs/branch")],
     ids=["github", "gitlab"],
 )
-def test_commands_of_the_workflow_do_what_they_say(
+def test_workflow_commands_return_the_documented_exit_codes(
     exit_code: Callable[[list[str]], int], given: list[list[str]], baseline: str
 ) -> None:
     run, compare = given
@@ -92,7 +92,7 @@ def test_commands_of_the_workflow_do_what_they_say(
         assert Path(compare[compare.index(option) + 1]).is_file()
 
 
-def test_workflow_keeps_what_it_reads_again() -> None:
+def test_workflow_keeps_the_files_it_reads_later() -> None:
     steps = GITHUB["jobs"]["evaluate"]["steps"]
     kept = next(step["with"] for step in steps if step.get("uses", "").startswith("actions/upload-artifact"))
     fetched = next(step["run"] for step in steps if "gh run download" in step.get("run", ""))

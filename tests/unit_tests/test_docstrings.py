@@ -12,7 +12,7 @@ ROOMS = [module.name for module in pkgutil.iter_modules(graphrag_eval_lc.__path_
 
 
 @pytest.mark.parametrize("room", ROOMS)
-def test_examples_in_docstrings_give_what_they_say(room: str) -> None:
+def test_docstring_examples_return_the_shown_results(room: str) -> None:
     module = importlib.import_module(room)
     inner = pkgutil.walk_packages(module.__path__, f"{room}.") if hasattr(module, "__path__") else ()
     for name in (room, *(each.name for each in inner)):

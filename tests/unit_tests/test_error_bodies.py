@@ -23,15 +23,15 @@ class StatusError(Exception):
         (None, "400"),
     ],
 )
-def test_all_words_of_a_body_are_read_but_echoes(body: Any, words: str) -> None:
+def test_all_texts_of_a_body_are_read_except_echoed_input(body: Any, words: str) -> None:
     assert words_of(StatusError("400", body)) == words
 
 
-def test_the_response_counts_before_what_the_client_made_of_it() -> None:
+def test_raw_response_takes_precedence_over_the_parsed_body() -> None:
     error = StatusError("400", "other", b' {"detail": "no"} ')
     assert body_of(error) == '{"detail": "no"}'
     assert unsaid_body(error) == "no"
 
 
-def test_what_the_message_says_is_not_repeated() -> None:
+def test_texts_in_the_message_are_not_repeated() -> None:
     assert unsaid_body(StatusError("400: Invalid token", {"error": {"message": "Invalid token"}})) == ""

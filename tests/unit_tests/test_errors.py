@@ -13,7 +13,7 @@ from graphrag_eval_lc.errors import DatasetError, GraphRAGEvalError, GraphRAGEva
         ({"hint": "Add one."}, "no text. Add one."),
     ],
 )
-def test_message_says_what_and_where_and_ends_in_the_hint(places: dict[str, object], message: str) -> None:
+def test_message_has_problem_place_and_hint(places: dict[str, object], message: str) -> None:
     assert str(DatasetError("no text", **places)) == message  # type: ignore[arg-type]
 
 
@@ -23,7 +23,7 @@ def test_missing_extra_names_the_command_that_installs_it() -> None:
     assert "pip install 'graphrag-eval-lc[demo]'" in str(error)
 
 
-def test_text_is_visible_and_its_places_are_on_one_line_while_the_attributes_stay() -> None:
+def test_message_is_escaped_and_attributes_are_unchanged() -> None:
     what = "no \x1b[2J text\nat all"
     error = DatasetError(what, path="a\x07.yaml", question_id="q\n\x9b1", key="k\r", hint="\u202eno")
     assert str(error) == "a␇.yaml, question q␊⟨U+009B⟩1, key k␍: no ␛[2J text\nat all. ⟨U+202E⟩no"
@@ -31,7 +31,7 @@ def test_text_is_visible_and_its_places_are_on_one_line_while_the_attributes_sta
     assert "\x1b" not in repr(error)
 
 
-def test_warning_is_visible_and_names_the_line_of_its_caller() -> None:
+def test_warning_is_escaped_and_points_at_the_caller() -> None:
     with pytest.warns(GraphRAGEvalWarning, match="^left out: ␛c$") as warned:
         warn("left out: \x1bc")
     assert warned[0].filename == __file__

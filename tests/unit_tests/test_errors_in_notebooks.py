@@ -1,10 +1,10 @@
-"""Errors of the package in a notebook, in a real kernel: one line, and the traceback for those who ask for it."""
+"""Errors in a notebook with a real kernel: one line, with the traceback available on request."""
 
 from typing import Any
 
 import pytest
 
-# Not there with the lowest versions of what the package itself needs.
+# Not installed with the lowest versions of the package's own dependencies.
 nbclient = pytest.importorskip("nbclient")
 nbformat = pytest.importorskip("nbformat")
 
@@ -15,7 +15,7 @@ SENTENCE = "DatasetError: absent.yaml: the reference dataset cannot be read (the
 
 
 def errors_of(*sources: str) -> list[str]:
-    """Return what the errors of cells show, one after the other in one kernel."""
+    """Return the errors that cells display, run one after the other in one kernel."""
     notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(source) for source in sources])
     nbclient.NotebookClient(notebook, timeout=120, allow_errors=True).execute()
     shown: list[Any] = [output for cell in notebook.cells for output in cell.outputs if output.output_type == "error"]
@@ -23,7 +23,7 @@ def errors_of(*sources: str) -> list[str]:
 
 
 @pytest.mark.full
-def test_an_unknown_dataset_is_one_line_and_its_traceback_stays_reachable() -> None:
+def test_unknown_dataset_is_one_line_and_its_traceback_is_available() -> None:
     error, traceback, awaited, switched = errors_of(SYNCHRONOUS, "%tb", ASYNCHRONOUS, SWITCHED)
     for line in (error, awaited):
         assert line.startswith(SENTENCE)

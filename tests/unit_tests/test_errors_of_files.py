@@ -23,11 +23,11 @@ from graphrag_eval_lc.errors import cannot_make, cannot_write
         (errno.EIO, "Check the disk, then run again: what is written so far is kept."),
     ],
 )
-def test_each_refusal_of_the_system_has_its_hint(number: int, hint: str) -> None:
+def test_each_os_error_has_its_hint(number: int, hint: str) -> None:
     problem = cannot_write("run/run.json", OSError(number, os.strerror(number)))
     assert str(problem) == f"run/run.json: cannot be written ({os.strerror(number)}). {hint}"
 
 
 @pytest.mark.parametrize("number", [errno.ENOSPC, errno.EIO, errno.EMFILE])
-def test_nothing_is_said_to_be_kept_of_a_run_that_did_not_begin(number: int) -> None:
+def test_hint_does_not_mention_saved_results_before_the_run_starts(number: int) -> None:
     assert str(cannot_make("run", OSError(number, os.strerror(number)))).endswith(", then run again.")

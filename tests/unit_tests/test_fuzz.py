@@ -1,4 +1,4 @@
-"""No input of a dataset, an agent or a tool makes the evaluation crash."""
+"""No dataset, agent or tool input crashes the evaluation."""
 
 import json
 from collections.abc import Callable
@@ -18,7 +18,7 @@ from graphrag_eval_lc.view import run_view
 
 SPARQL_JSON = "application/sparql-results+json"
 
-texts = st.text(st.characters() | st.characters(categories=["Cs"]), max_size=8)  # lone surrogates too
+texts = st.text(st.characters() | st.characters(categories=["Cs"]), max_size=8)  # including lone surrogates
 numbers = st.integers(-(10**400), 10**400) | st.floats()
 anything = st.recursive(
     st.none() | st.booleans() | numbers | texts,
@@ -87,8 +87,8 @@ responses = st.fixed_dictionaries(
 scorings = st.sampled_from(["last_group", "all_groups"])
 
 
-def complaint_of(call: Callable[[], object]) -> str | None:
-    """Return the message of an error of this package; any other error fails the test."""
+def error_message(call: Callable[[], object]) -> str | None:
+    """Return the message of one of the package's errors; any other error fails the test."""
     try:
         call()
     except GraphRAGEvalError as error:
@@ -99,7 +99,7 @@ def complaint_of(call: Callable[[], object]) -> str | None:
 @pytest.mark.full
 @tried(4)
 @given(groups, responses, scorings, st.booleans())
-def test_every_response_gives_a_result_that_can_be_aggregated_written_and_shown(
+def test_every_response_can_be_scored_aggregated_written_and_shown(
     reference: Any, response: Any, scoring: str, strict: bool
 ) -> None:
     dataset: list[Any] = [
@@ -117,25 +117,25 @@ def test_every_response_gives_a_result_that_can_be_aggregated_written_and_shown(
 
 @tried(1)
 @given(anything | st.lists(st.fixed_dictionaries({"template_id": anything, "questions": anything})), anything)
-def test_anything_as_dataset_or_responses_is_one_clear_error_or_none(dataset: Any, given_responses: Any) -> None:
+def test_any_dataset_or_responses_raise_one_clear_error_or_none(dataset: Any, given_responses: Any) -> None:
     for call in (
         lambda: run_evaluation(dataset, given_responses),
         lambda: validate_dataset(dataset if isinstance(dataset, list) else [dataset]),
         lambda: draft_dataset(given_responses),
     ):
-        assert complaint_of(call) != ""
+        assert error_message(call) != ""
 
 
 @tried(1)
 @given(groups, st.lists(responses, max_size=2))
-def test_validation_and_drafts_take_everything(reference: Any, captured: list[Any]) -> None:
+def test_validation_and_drafts_accept_everything(reference: Any, captured: list[Any]) -> None:
     dataset: list[Any] = [
         {"template_id": "t", "questions": [{"id": "q", "question_text": "?", "reference_steps": reference}]}
     ]
     for problem in validate_dataset(dataset, {"q": {}}):
         assert str(problem)
     numbered: Any = [{"question_id": str(number), **response} for number, response in enumerate(captured)]
-    assert complaint_of(lambda: draft_dataset(numbered)) != ""
+    assert error_message(lambda: draft_dataset(numbered)) != ""
 
 
 @pytest.mark.parametrize(
@@ -150,7 +150,7 @@ def test_validation_and_drafts_take_everything(reference: Any, captured: list[An
     ],
 )
 @pytest.mark.parametrize("name", ["sparql_query", "retrieval", "iri_discovery", "other"])
-def test_hostile_outputs_score_0_and_the_reason_is_short(name: str, output: str) -> None:
+def test_hostile_outputs_score_0_with_a_short_reason(name: str, output: str) -> None:
     media_type = SPARQL_JSON if name == "sparql_query" else "application/json" if name == "other" else None
     reference = {"name": name, "output": '{"head": {}, "boolean": true}', "output_media_type": media_type}
     if name == "retrieval":
@@ -165,6 +165,6 @@ def test_hostile_outputs_score_0_and_the_reason_is_short(name: str, output: str)
     json_text(result)
 
 
-def test_question_text_may_hold_anything() -> None:
+def test_question_text_may_contain_anything() -> None:
     with pytest.raises(DatasetError, match="is not a text"):
         run_evaluation([{"template_id": "t", "questions": [{"id": "q", "question_text": 10**5000}]}], {})  # type: ignore[typeddict-item]

@@ -25,17 +25,17 @@ def test_scoring_loads_no_agent_framework() -> None:
     assert loaded.isdisjoint({"langgraph", "langchain", "langchain_core", "openai", "ragas", "pandas"})
 
 
-def test_every_public_name_is_there() -> None:
+def test_every_public_name_exists() -> None:
     assert set(graphrag_eval_lc.__all__) <= set(dir(graphrag_eval_lc))
     assert [getattr(graphrag_eval_lc, name).__name__ for name in graphrag_eval_lc.__all__] == graphrag_eval_lc.__all__
 
 
-def test_unknown_name_is_an_attribute_error() -> None:
+def test_unknown_name_raises_attribute_error() -> None:
     with pytest.raises(AttributeError, match="no attribute 'run_evaluations'"):
         graphrag_eval_lc.run_evaluations  # noqa: B018
 
 
-# Each line runs in an interpreter of its own, as a user without judges would.
+# Each statement runs in its own interpreter, as for a user without judges.
 WITHOUT_JUDGES = {
     "run_evaluation": 'run_evaluation(DATASET, {"q": {"actual_answer": "2"}})',
     "score_responses": 'score_responses(DATASET, {"q": {"actual_answer": "2"}})',
@@ -45,7 +45,7 @@ WITHOUT_JUDGES = {
 
 @pytest.mark.full
 @pytest.mark.parametrize("name", WITHOUT_JUDGES)
-def test_scoring_without_judges_loads_nothing_of_them(name: str) -> None:
+def test_scoring_without_judges_does_not_load_them(name: str) -> None:
     code = f"""
 from graphrag_eval_lc import {name}
 DATASET = [{{"template_id": "t", "questions": [{{"id": "q", "question_text": "1 + 1?", "reference_answer": "2"}}]}}]
@@ -62,7 +62,7 @@ print(*sorted(sys.modules))
 
 
 @pytest.mark.full
-def test_run_without_judges_loads_nothing_of_them() -> None:
+def test_run_without_judges_does_not_load_them() -> None:
     code = """
 from graphrag_eval_lc import run_benchmark
 dataset = [{"template_id": "t", "questions": [{"id": "q", "question_text": "1 + 1?", "reference_answer": "2"}]}]
@@ -81,7 +81,7 @@ def test_names_of_metrics_load_nothing_else() -> None:
 
 
 @pytest.mark.full
-def test_plugins_of_installed_packages_are_not_looked_for_by_an_import(tmp_path: Path) -> None:
+def test_import_does_not_search_for_plugins(tmp_path: Path) -> None:
     info = tmp_path / "acme-1.0.dist-info"
     info.mkdir()
     (info / "METADATA").write_text("Metadata-Version: 2.1\nName: acme\nVersion: 1.0\n")
@@ -94,5 +94,5 @@ def test_plugins_of_installed_packages_are_not_looked_for_by_an_import(tmp_path:
     assert "acme_of_the_test" in modules_after(f"{path}\n{loading}")
 
 
-def test_what_is_worth_a_retry_is_told_without_an_agent_framework() -> None:
+def test_retry_decisions_load_no_agent_framework() -> None:
     assert modules_after("import graphrag_eval_lc.retrying").isdisjoint(HEAVY)

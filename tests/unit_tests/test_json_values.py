@@ -23,36 +23,36 @@ class _WithoutText:
 
 
 @given(json_values)
-def test_json_text_is_utf_8_and_reads_back(value: Any) -> None:
+def test_json_text_is_utf_8_and_round_trips(value: Any) -> None:
     text = json_text(value)
     assert "\n" not in text
     assert json.loads(text.encode("utf-8")) == parse_json(text) == value
 
 
-def test_json_text_takes_what_json_does_not() -> None:
+def test_json_text_converts_values_without_a_json_type() -> None:
     value = {"nan": float("nan"), "inf": [float("inf"), float("-inf")], "surrogate": "\ud800", "other": Path("x")}
     text = json_text(value).encode("utf-8")
     assert json.loads(text) == {"nan": "NaN", "inf": ["Infinity", "-Infinity"], "surrogate": "\ud800", "other": "x"}
 
 
-def test_json_text_takes_keys_that_are_no_texts() -> None:
+def test_json_text_converts_keys_that_are_not_strings() -> None:
     assert json.loads(json_text({(1, 2): 3})) == {"(1, 2)": 3}
 
 
-def test_json_text_says_where_a_value_holds_itself() -> None:
+def test_json_text_marks_circular_references() -> None:
     value: dict[str, Any] = {"name": "a"}
     value["twins"] = [value, value]
     again = "<dict that holds itself>"
     assert json.loads(json_text(value)) == {"name": "a", "twins": [again, again]}
 
 
-def test_json_text_writes_a_part_twice_that_stands_in_two_places() -> None:
+def test_json_text_writes_shared_values_twice() -> None:
     part = [float("nan")]
     assert json.loads(json_text([part, part])) == [["NaN"], ["NaN"]]
 
 
 @pytest.mark.parametrize("depth", [150, 100_000])
-def test_json_text_of_any_depth_reads_back(depth: int) -> None:
+def test_json_text_of_any_depth_round_trips(depth: int) -> None:
     value: Any = "core"
     for _ in range(depth):
         value = [value]
@@ -62,16 +62,16 @@ def test_json_text_of_any_depth_reads_back(depth: int) -> None:
     assert read == ("core" if depth == 150 else "<list nested too deeply>")
 
 
-def test_json_text_of_what_has_no_text_keeps_what_is_around_it() -> None:
+def test_json_text_of_unprintable_values_keeps_their_surroundings() -> None:
     assert json.loads(json_text({"a": 1, "b": _WithoutText()})) == {"a": 1, "b": "<_WithoutText without a text>"}
 
 
-def test_json_text_writes_a_number_with_too_many_digits_as_hexadecimal() -> None:
+def test_json_text_writes_huge_integers_as_hexadecimal() -> None:
     assert json.loads(json_text({"n": 16**5000})) == {"n": "0x1" + "0" * 5000}
 
 
 class _Changing(dict[str, int]):
-    """A dict that grows while it is read, as a state that another thread writes to."""
+    """A dict that grows while it is read, like a state that another thread writes to."""
 
     def items(self) -> Any:
         def pairs() -> Iterator[tuple[str, int]]:
@@ -81,32 +81,32 @@ class _Changing(dict[str, int]):
         return pairs()
 
 
-def test_json_text_writes_what_to_plain_makes_of_values_that_json_has_not() -> None:
+def test_json_text_uses_to_plain_for_values_without_a_json_type() -> None:
     value = {"when": datetime.date(2026, 1, 2)}
     assert json_text(value, to_plain=datetime.date.isoformat) == '{"when": "2026-01-02"}'
 
 
-def test_json_text_leaves_to_to_plain_a_value_that_cannot_be_read_through() -> None:
+def test_json_text_uses_to_plain_for_values_that_cannot_be_iterated() -> None:
     assert json_text(_Changing(a=1), to_plain=list) == '["a"]'
 
 
-def test_json_text_is_compact_where_it_is_asked_for() -> None:
+def test_json_text_can_be_compact() -> None:
     assert json_text({"a": [1, float("nan")]}, is_compact=True) == '{"a":[1,"NaN"]}'
 
 
-def test_numbers_that_json_has_not_are_taken_back_by_float() -> None:
+def test_nan_and_infinity_can_be_read_back_with_float() -> None:
     for number in (float("inf"), float("-inf")):
         assert float(parse_json(json_text(number))) == number
 
 
 @pytest.mark.parametrize("constant", ["NaN", "Infinity", "-Infinity"])
-def test_parse_json_takes_no_nan_where_json_is_strict(constant: str) -> None:
+def test_strict_parse_json_rejects_nan(constant: str) -> None:
     assert isinstance(parse_json(constant), float)
     with pytest.raises(ValueError, match=r"is not a JSON value"):
         parse_json(constant, allow_nan=False)
 
 
-def test_parse_json_takes_lone_surrogates() -> None:
+def test_parse_json_accepts_lone_surrogates() -> None:
     assert parse_json(r'"\ud800"') == parse_json('"\ud800"') == "\ud800"
 
 

@@ -1,4 +1,4 @@
-"""The prices of genai-prices, by its own words and by the names that LangChain, LiteLLM and Bedrock use."""
+"""Prices from genai-prices, for its own model names and those that LangChain, LiteLLM and Bedrock report."""
 
 import sys
 
@@ -26,7 +26,7 @@ genai_prices = pytest.importorskip("genai_prices")
         ("text-embedding-3-small", "text-embedding-3-small", "openai"),
     ],
 )
-def test_names_as_they_are_reported_and_written(name: str, model: str, provider: str) -> None:
+def test_reported_and_configured_names(name: str, model: str, provider: str) -> None:
     expected = known_rates(model, provider)
     assert expected is not None
     assert known_rates(name) == expected
@@ -49,16 +49,16 @@ def test_other_and_local_models_have_no_price(name: str) -> None:
     assert known_rates(name) is None
 
 
-def test_provider_goes_before_the_name() -> None:
+def test_provider_overrides_the_name() -> None:
     assert known_rates("mistral-small", "ollama") is None
     assert known_rates("mistral-small-latest", "mistralai") == known_rates("mistral-small-latest") is not None
 
 
-def test_openai_may_be_any_endpoint_that_speaks_its_language() -> None:
+def test_openai_may_be_any_compatible_endpoint() -> None:
     assert known_rates("deepseek-chat", "openai") == known_rates("deepseek-chat") is not None
 
 
-def test_without_genai_prices_nothing_is_known(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_genai_prices_no_price_is_known(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "genai_prices", None)
     assert known_rates("gpt-4o-mini") is None
 

@@ -1,4 +1,4 @@
-"""``dir()`` of each package shows its public names, and nothing that it only imports."""
+"""``dir()`` of each package lists its public names but not its imports."""
 
 import importlib
 import pkgutil
@@ -23,24 +23,24 @@ def shown_names(package: str) -> set[str]:
 
 
 @pytest.mark.parametrize("package", [name for name in PACKAGES if name != "graphrag_eval_lc"])
-def test_dir_of_a_package_shows_its_public_names_alone(package: str) -> None:
+def test_dir_of_a_package_lists_only_public_names(package: str) -> None:
     module = importlib.import_module(package)
     assert shown_names(package) == set(module.__all__)
     assert all(hasattr(module, name) for name in module.__all__)
 
 
-def test_dir_of_the_whole_package_shows_its_public_names_and_packages_alone() -> None:
+def test_dir_of_the_root_package_lists_only_public_names_and_packages() -> None:
     shown = shown_names("graphrag_eval_lc")
     assert shown <= {*graphrag_eval_lc.__all__, *PUBLIC_PACKAGES}
     assert shown >= {*graphrag_eval_lc.__all__, "errors"}
 
 
-def test_dir_has_what_python_gives_each_module() -> None:
+def test_dir_lists_python_module_attributes() -> None:
     assert {"__doc__", "__file__", "__name__", "__version__"} <= set(dir(graphrag_eval_lc))
 
 
 @pytest.mark.full
-def test_packages_are_shown_once_they_are_loaded() -> None:
+def test_packages_are_listed_once_loaded() -> None:
     code = (
         "import graphrag_eval_lc\nprint('compare' in dir(graphrag_eval_lc))\n"
         "import graphrag_eval_lc.compare\nprint('compare' in dir(graphrag_eval_lc))"

@@ -13,21 +13,21 @@ YAML_FILES = [*sorted(ROOT.glob(".github/**/*.yml")), ROOT / ".pre-commit-config
 
 
 @pytest.mark.parametrize("path", YAML_FILES, ids=lambda path: path.name)
-def test_yaml_of_the_repository_can_be_read(path: Path) -> None:
+def test_yaml_is_valid(path: Path) -> None:
     assert yaml.safe_load(path.read_text(encoding="utf-8"))
 
 
-def test_version_is_that_of_citation_and_changelog() -> None:
+def test_version_agrees_with_citation_and_changelog() -> None:
     citation = yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))
     versions = re.findall(r"^## \[([^\]]+)\]", (ROOT / "CHANGELOG.md").read_text(encoding="utf-8"), re.MULTILINE)
     assert (citation["version"], versions[0]) == (__version__, __version__)
 
 
-def test_changelog_of_the_first_release_is_one_page() -> None:
+def test_first_release_changelog_is_one_page() -> None:
     assert len((ROOT / "CHANGELOG.md").read_text(encoding="utf-8").splitlines()) < 100
 
 
-def test_release_builds_checks_attests_and_publishes_in_this_order() -> None:
+def test_release_builds_checks_attests_and_publishes_in_order() -> None:
     workflow = yaml.safe_load((ROOT / ".github/workflows/release.yml").read_text(encoding="utf-8"))
     steps = [step.get("run") or step.get("uses") for job in workflow["jobs"].values() for step in job["steps"]]
     wanted = ("make release-check", "-m build", "attest-build-provenance", "gh-action-pypi-publish")
@@ -36,7 +36,7 @@ def test_release_builds_checks_attests_and_publishes_in_this_order() -> None:
     assert workflow["jobs"]["publish"]["needs"] == "build"
 
 
-def test_hooks_before_a_commit_are_the_checks_of_make() -> None:
+def test_pre_commit_hooks_match_the_make_targets() -> None:
     hooks = yaml.safe_load((ROOT / ".pre-commit-config.yaml").read_text(encoding="utf-8"))["repos"][0]["hooks"]
     makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
     tools = {hook["entry"].split()[0].rpartition("/")[2] for hook in hooks}

@@ -50,23 +50,23 @@ def raised_from(error: Exception, cause: BaseException | None, *, context: BaseE
 
 
 class RateLimitError(Exception):
-    """As openai and anthropic name it."""
+    """As in openai and anthropic."""
 
 
 class ThrottlingException(Exception):  # noqa: N818
-    """As botocore names it."""
+    """As in botocore."""
 
 
 class APIConnectionError(Exception):
-    """As openai and anthropic name it."""
+    """As in openai and anthropic."""
 
 
 class APITimeoutError(APIConnectionError):
-    """As openai and anthropic name it."""
+    """As in openai and anthropic."""
 
 
 class ClientConnectionError(Exception):
-    """As aiohttp names it."""
+    """As in aiohttp."""
 
 
 class QuestionTimeout(TimeoutError):  # noqa: N818
@@ -104,7 +104,7 @@ RATE_LIMITS = [
 
 
 @pytest.mark.parametrize("error", RATE_LIMITS, ids=repr)
-def test_rate_limit_is_known_by_status_code_name_or_retry_after(error: Exception) -> None:
+def test_rate_limits_are_recognized(error: Exception) -> None:
     assert is_rate_limit(error)
 
 
@@ -120,12 +120,12 @@ def test_rate_limit_is_known_by_status_code_name_or_retry_after(error: Exception
     ],
     ids=repr,
 )
-def test_used_up_quota_does_not_pass_by_waiting(error: Exception) -> None:
+def test_exhausted_quota_is_not_a_rate_limit(error: Exception) -> None:
     assert not is_rate_limit(error)
     assert not is_worth_a_retry(error)
 
 
-def test_quota_of_a_minute_is_a_rate_limit() -> None:
+def test_quota_per_minute_is_a_rate_limit() -> None:
     message = "You exceeded your current quota, please check your plan and billing details. Retry in 35 s."
     assert is_rate_limit(http_error(429, body={"error": {"message": message, "status": "RESOURCE_EXHAUSTED"}}))
 
@@ -153,7 +153,7 @@ def test_quota_of_a_minute_is_a_rate_limit() -> None:
     ],
     ids=repr,
 )
-def test_what_passes_with_time_is_worth_a_retry(error: Exception) -> None:
+def test_transient_errors_are_retried(error: Exception) -> None:
     assert is_worth_a_retry(error)
 
 
@@ -182,7 +182,7 @@ def test_what_passes_with_time_is_worth_a_retry(error: Exception) -> None:
     ],
     ids=repr,
 )
-def test_what_fails_again_is_not_worth_a_retry(error: BaseException) -> None:
+def test_permanent_errors_are_not_retried(error: BaseException) -> None:
     assert not is_worth_a_retry(error)
 
 
@@ -202,18 +202,18 @@ def test_what_fails_again_is_not_worth_a_retry(error: BaseException) -> None:
         (TimeoutError(), False),
     ],
 )
-def test_server_that_refuses_all_requests_is_known(error: Exception, expected: bool) -> None:
+def test_server_that_rejects_all_requests_is_recognized(error: Exception, expected: bool) -> None:
     assert refuses_everything(error) is expected
 
 
-def test_suppressed_context_is_not_looked_at() -> None:
+def test_suppressed_context_is_ignored() -> None:
     error = raised_from(ValueError(), None, context=http_error(429))
     error.__suppress_context__ = True
     assert not is_rate_limit(error)
     assert not is_worth_a_retry(error)
 
 
-def test_circles_and_depths_of_exceptions_come_to_an_end() -> None:
+def test_circular_and_deep_exception_chains_terminate() -> None:
     first, second = ValueError(), RuntimeError()
     first.__context__, second.__context__ = second, first
     assert not is_worth_a_retry(first)
@@ -244,7 +244,7 @@ def test_circles_and_depths_of_exceptions_come_to_an_end() -> None:
         (error_with(retry_after=timedelta(minutes=1)), 60),
         (error_with(retry_after=-3), 0),
         (http_error(429, headers={"Retry-After": "Wed, 21 Oct 2015 07:28:00 GMT"}), 0),
-        # Held against the server's clock, whatever the own one says.
+        # Relative to the server's clock, whatever the local clock says.
         (http_error(429, headers={"Retry-After": _DATE.format("07:28:30"), "Date": _DATE.format("07:28:00")}), 30),
         (http_error(429, headers={"Retry-After": _DATE.format("07:27:00"), "Date": _DATE.format("07:28:00")}), 0),
         (http_error(429, headers={"Retry-After": "7", "Date": _DATE.format("07:28:00")}), 7),
@@ -260,11 +260,11 @@ def test_circles_and_depths_of_exceptions_come_to_an_end() -> None:
     ],
     ids=repr,
 )
-def test_wait_that_a_server_asks_for(error: Exception, seconds: float | None) -> None:
+def test_requested_wait(error: Exception, seconds: float | None) -> None:
     assert retry_after_of(error) == seconds
 
 
-def test_date_to_come_back_is_counted_from_now() -> None:
+def test_retry_after_date_is_relative_to_now() -> None:
     asked = retry_after_of(
         http_error(503, headers={"Retry-After": email.utils.formatdate(time.time() + 1000, usegmt=True)})
     )
@@ -273,25 +273,25 @@ def test_date_to_come_back_is_counted_from_now() -> None:
 
 
 @given(st.text() | st.integers() | st.floats() | st.binary() | st.none())
-def test_wait_is_never_negative_or_endless(value: Any) -> None:
+def test_wait_is_never_negative_or_infinite(value: Any) -> None:
     asked = retry_after_of(error_with(retry_after=value))
     assert asked is None or 0 <= asked < float("inf")
 
 
 @pytest.mark.parametrize(("attempt", "least", "most"), [(1, 0.5, 1), (2, 1, 2), (3, 2, 4), (7, 30, 60), (5000, 30, 60)])
-def test_wait_doubles_up_to_the_longest_and_half_of_it_is_random(attempt: int, least: float, most: float) -> None:
+def test_wait_doubles_up_to_the_limit_with_half_of_it_random(attempt: int, least: float, most: float) -> None:
     policy = RetryPolicy(max_retries=10_000)
     assert policy.wait_before_retry(attempt, TimeoutError(), lambda: 0.0) == least
     assert policy.wait_before_retry(attempt, TimeoutError(), lambda: 1.0) == most
 
 
-def test_attempts_are_used_up() -> None:
+def test_attempts_are_limited() -> None:
     assert RetryPolicy(max_retries=2).wait_before_retry(2, TimeoutError()) is not None
     assert RetryPolicy(max_retries=2).wait_before_retry(3, TimeoutError()) is None
     assert RetryPolicy(max_retries=0).wait_before_retry(1, TimeoutError()) is None
 
 
-def test_wait_is_at_least_what_the_server_asks_for() -> None:
+def test_wait_is_at_least_the_requested_one() -> None:
     policy = RetryPolicy(longest_retry_after=100)
     assert policy.wait_before_retry(1, error_with(retry_after=100), lambda: 0.0) == 100
     assert policy.wait_before_retry(1, error_with(retry_after=100), lambda: 0.5) == 100.5
@@ -315,11 +315,11 @@ def test_wait_is_at_least_what_the_server_asks_for() -> None:
         (lambda error: True, BaseExceptionGroup("g", [SystemExit()]), False),
     ],
 )
-def test_retry_on_says_what_is_worth_a_retry(retry_on: Any, error: BaseException, retried: bool) -> None:
+def test_retry_on_decides_what_is_retried(retry_on: Any, error: BaseException, retried: bool) -> None:
     assert (RetryPolicy(retry_on=retry_on).wait_before_retry(1, error) is not None) is retried
 
 
-def test_retry_on_that_fails_means_no_retry_and_is_logged(caplog: pytest.LogCaptureFixture) -> None:
+def test_failing_retry_on_means_no_retry_and_is_logged(caplog: pytest.LogCaptureFixture) -> None:
     def broken(error: BaseException) -> bool:
         raise KeyError("status")
 
@@ -338,7 +338,7 @@ def test_retry_on_that_fails_means_no_retry_and_is_logged(caplog: pytest.LogCapt
         {"retry_on": (int,)},
     ],
 )
-def test_policy_that_cannot_be_is_refused(values: dict[str, Any]) -> None:
+def test_invalid_policy_is_rejected(values: dict[str, Any]) -> None:
     with pytest.raises(OptionError):
         RetryPolicy(**values)
 
@@ -360,7 +360,7 @@ def test_text_of_an_error_is_its_type_and_message(error: BaseException, text: st
     assert masked_error_text(error) == text
 
 
-def test_huge_text_of_an_error_is_cut_and_says_so() -> None:
+def test_huge_error_text_is_truncated_and_says_so() -> None:
     text = masked_error_text(ValueError("x" * 1_000_000))
     assert text.endswith("xxx… (the first 10,000 of 1,000,012 characters)")
     assert len(text) < 10_100
