@@ -1,4 +1,4 @@
-"""Files in the shapes of published datasets are imported as what they mean, by the command itself."""
+"""Files in the formats of published datasets, imported by the real command."""
 
 import json
 import sys
@@ -39,7 +39,7 @@ def gold_of(output: str) -> Any:
 
 
 def imported(question: Any, responses: dict[str, Any]) -> dict[str, Any]:
-    """Return what was made of a question, under the keys of the table."""
+    """Return the imported question with the keys of the table."""
     [step] = [step for group in question.get("reference_steps", ()) for step in group] or [None]
     query = step["args"].get("query") if step else question.get("reference_query")
     names = {name: language for language, name in STEP_NAMES.items()}
@@ -67,7 +67,7 @@ def test_every_file_is_imported_as_expected(
 def mistakes(
     conformance_dir: Path, name: str, case: dict[str, Any], folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> list[Any]:
-    """Return what differs from what is expected of a file."""
+    """Return how an import differs from the expectation."""
     source, output, answers = conformance_dir / "cases" / "imports" / name, folder / f"{name}.yaml", folder / f"{name}l"
     code = command("dataset", "import", str(source), "-o", str(output), "--responses", str(answers))
     printed = "".join(capsys.readouterr())
@@ -105,7 +105,7 @@ def mistakes(
     return found
 
 
-def test_parquet_without_its_extra_names_it(
+def test_parquet_without_the_extra_names_it(
     conformance_dir: Path, cases: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:  # fmt: skip

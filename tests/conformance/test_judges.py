@@ -1,4 +1,4 @@
-"""Verdicts with the values that ragas computed from them: equal but for its epsilon, and for what is no verdict."""
+"""Verdicts with the values that ragas computed: equal except for its epsilon and for missing verdicts."""
 
 import json
 import math
@@ -12,7 +12,7 @@ from support.scripted_judges import ScriptedJudge
 from graphrag_eval_lc.errors import JudgeError
 from graphrag_eval_lc.judges import ContextPrecision, ContextRecall, ContextUtilization
 
-EPSILON = 1e-10  # what ragas adds to the number of relevant contexts
+EPSILON = 1e-10  # ragas adds this to the number of relevant contexts
 
 
 def vectors(conformance_dir: Path, metric: str) -> list[dict[str, Any]]:
@@ -36,12 +36,12 @@ def test_precision_and_utilization_of_verdicts(conformance_dir: Path) -> None:
     for vector in vectors(conformance_dir, "llm_verdicts"):
         verdicts, expected = vector["input"]["verdicts"], vector["expected"]
         if "non_binary_verdict" in vector["tags"]:
-            with pytest.raises(ValidationError):  # which the model is told; ragas computes with it
+            with pytest.raises(ValidationError):  # the model is instructed so; ragas computes with it
                 precision_and_utilization(verdicts)
             continue
         values = precision_and_utilization(verdicts)
         if not verdicts:
-            assert values == (expected["legacy_formula"],) * 2, vector["id"]  # the metrics of ragas raise
+            assert values == (expected["legacy_formula"],) * 2, vector["id"]  # ragas raises an error
             continue
         without_epsilon = 1 + EPSILON / max(1, sum(verdicts))
         for value, name in zip(values, ("ContextPrecision", "ContextUtilization"), strict=True):
@@ -58,7 +58,7 @@ def test_recall_of_attributions(conformance_dir: Path) -> None:
         answer = {"statements": [{"statement": "S.", "reason": "R.", "attributed": one} for one in attributed]}
         if not attributed:
             assert math.isnan(float(expected))
-            with pytest.raises(JudgeError, match="no statement"):  # after a second request; ragas has NaN
+            with pytest.raises(JudgeError, match="no statement"):  # after a second request; ragas returns NaN
                 ContextRecall(ScriptedJudge([answer, answer])).score(**sample)
             continue
         metric = ContextRecall(ScriptedJudge([answer]))

@@ -1,4 +1,4 @@
-"""What models and their servers really send: answers and errors of many shapes, over real HTTP."""
+"""Answers and errors of real models and servers in many forms, over real HTTP."""
 
 import json
 import re
@@ -37,7 +37,7 @@ def judge_of(stub: OpenAIStub) -> AnswerCorrectness:
     return AnswerCorrectness(OpenAIJudgeModel(settings, max_retries=1))
 
 
-def test_answers_are_read_from_what_models_write(conformance_dir: Path) -> None:
+def test_answers_are_parsed(conformance_dir: Path) -> None:
     problems = [problem for case in cases(conformance_dir, "answers.jsonl") for problem in problems_of_answer(case)]
     assert problems == []
 
@@ -63,7 +63,7 @@ def outcome(judge: AnswerCorrectness) -> JudgeScore | JudgeError:
         return problem
 
 
-def test_errors_have_the_consequence_that_their_text_asks_for(conformance_dir: Path) -> None:
+def test_errors_have_the_expected_consequence(conformance_dir: Path) -> None:
     problems = [problem for case in cases(conformance_dir, "errors.jsonl") for problem in problems_of_error(case)]
     assert problems == []
 
@@ -101,7 +101,7 @@ def problems_of_error(case: dict[str, Any]) -> list[str]:
 def consequence(
     case: dict[str, Any], score: JudgeScore | JudgeError, bodies: list[dict[str, Any]], modes: list[str]
 ) -> bool:
-    """Return whether the requests after the error are those that must follow, and lead to a score."""
+    """Return whether the expected requests follow the error and lead to a score."""
     if isinstance(score, JudgeError):
         return False
     if case["follows"] == "retry":

@@ -1,4 +1,4 @@
-"""Recorded answers of real agents, held against their rows and references: the figures of docs/how-to/answers.md."""
+"""Recorded answers of real agents, checked against rows and references: the figures of docs/how-to/answers.md."""
 
 from pathlib import Path
 from typing import Any
@@ -12,7 +12,7 @@ CONFIG: dict[str, Any] = {
     "answer_checks": {"infer": "required_columns"},
     "graph": {"explain": False},
 }
-# The values of other answers are all in the rows of their steps. Both of these were read: the agents had not found it.
+# In all other answers, every value is in the rows of the steps. Checked by hand: these agents had not found the values.
 UNGROUNDED = {
     "substations": set[str](),
     "timeseries": {"question_2b577dbeb7d8284f17092cbf67c9a11e", "question_c18ba423e25a573ad88f0616d24105ff"},
@@ -23,7 +23,7 @@ UNGROUNDED = {
     ("run", "answers", "with_values", "checked", "exact"),
     [("substations", 190, 176, 164, 137), ("timeseries", 60, 52, 0, 0)],
 )
-def test_answers_are_held_against_their_rows(
+def test_answers_are_checked_against_their_rows(
     conformance_dir: Path, run: str, answers: int, with_values: int, checked: int, exact: int
 ) -> None:
     folder = conformance_dir / "real_runs" / run

@@ -1,4 +1,4 @@
-"""Recorded runs of real agents: the published scores, matches and aggregates come out again."""
+"""Recorded runs of real agents reproduce their published scores, matches and aggregates."""
 
 import json
 from pathlib import Path
@@ -44,12 +44,12 @@ def test_every_question_has_its_published_score_and_matches(
     assert found == expected
 
 
-# What graphrag-eval does not have.
+# Metrics that graphrag-eval does not have.
 FURTHER = {"steps_recall", "steps_precision", "steps_f1", "steps_order"}
 
 
 def unequal(expected: Any, found: Any, path: str = "") -> list[str]:
-    """Give the paths at which two trees of figures differ by more than rounding."""
+    """Return the paths at which two nested structures of numbers differ by more than rounding."""
     if isinstance(expected, dict) and isinstance(found, dict):
         keys = sorted(expected.keys() | found.keys())
         return [line for key in keys for line in unequal(expected.get(key), found.get(key), f"{path}/{key}")]
@@ -59,7 +59,7 @@ def unequal(expected: Any, found: Any, path: str = "") -> list[str]:
 
 
 @pytest.mark.parametrize(("run", "scoring", "questions"), RUNS)
-def test_aggregates_are_the_published_ones(conformance_dir: Path, run: str, scoring: str, questions: int) -> None:
+def test_aggregates_equal_the_published_ones(conformance_dir: Path, run: str, scoring: str, questions: int) -> None:
     folder = conformance_dir / "real_runs" / run
     summary = read_text(folder / "expected_summary.yaml", DatasetError, what="summary")
     expected = parse_yaml(summary, DatasetError, what="summary")
@@ -83,7 +83,7 @@ def test_aggregates_are_the_published_ones(conformance_dir: Path, run: str, scor
         ("timeseries", "all_groups", 0),
     ],
 )
-def test_as_many_published_scores_differ_by_the_other_scoring_as_the_readme_says(
+def test_readme_counts_the_scores_that_differ_by_scoring(
     conformance_dir: Path, run: str, scoring: str, differing: int
 ) -> None:
     folder = conformance_dir / "real_runs" / run

@@ -1,4 +1,4 @@
-"""Retrieval metrics without a language model: equal to AutoRAG, trec_eval, ranx and ragas, but for named exceptions."""
+"""Retrieval metrics without a language model equal AutoRAG, trec_eval, ranx and ragas, except where noted."""
 
 import json
 import math
@@ -21,7 +21,7 @@ AUTORAG = {
 }
 RANX = {"map": "AP", "mrr": "RR", "ndcg": "nDCG", "precision": "P", "recall": "R", "hit_rate": "Success", "f1": "F1"}
 
-# ragas takes an average over nothing for not a number, or raises; here it is None.
+# For an average over nothing, ragas returns NaN or raises; this package returns None.
 ID_METRICS: dict[str, Callable[..., float | None]] = {
     "IDBasedContextPrecision": metrics.id_context_precision,
     "IDBasedContextRecall": metrics.id_context_recall,
@@ -46,7 +46,7 @@ def test_groups_as_in_autorag(conformance_dir: Path, name: str) -> None:
     checked = 0
     for vector in vectors(conformance_dir, "retrieval_autorag"):
         expected, groups = vector["expected"], vector["input"]["retrieval_gt"]
-        # Repeated ids count once, and an empty prediction, which AutoRAG refuses, is 0 by the bare formula.
+        # Repeated ids count once. An empty prediction, which AutoRAG rejects, scores 0.
         formula = expected.get("autorag_on_deduplicated_prediction", expected["autorag_unguarded"])
         score = None if not any(groups) else formula[name]
         assert AUTORAG[name](groups, vector["input"]["retrieved_ids"]) == close(score), vector["id"]
@@ -75,7 +75,7 @@ def test_average_precision_by_both_conventions(conformance_dir: Path) -> None:
     for vector in vectors(conformance_dir, "retrieval_ids"):
         relevant, retrieved = vector["input"]["relevant_ids"], vector["input"]["retrieved_ids"]
         if not relevant or len(set(relevant)) < len(relevant) or len(set(retrieved)) < len(retrieved):
-            continue  # repeated ids count once here, and twice in the libraries
+            continue  # repeated ids count once here, but twice in the libraries
         for convention, score in vector["expected"]["ap_by_convention"].items():
             normalize: Any = "relevant" if convention.startswith("divided_by_relevant") else "retrieved_relevant"
             given = metrics.average_precision(relevant, retrieved, normalize=normalize)

@@ -1,4 +1,4 @@
-"""Inputs with the outputs that real libraries computed: equal, but for the listed exceptions with their reasons."""
+"""Inputs with outputs computed by real libraries: equal, except for the listed differences and their reasons."""
 
 import json
 import math
@@ -18,7 +18,7 @@ SCORINGS: dict[Any, str] = {
     "all_groups": "all_groups_6_6_1_rules",
 }
 
-# Where this library decides otherwise than graphrag-eval 6.6.1, by the reason.
+# Deliberate differences from graphrag-eval 6.6.1, by reason.
 STEPS_EXCEPTIONS = {
     "steps-sparql-no-required": "required_columns is optional: all columns are required without it",
     "steps-rand-082": "a step must have the reference step's name, even where the output is the same text",
@@ -42,7 +42,7 @@ def vectors(conformance_dir: Path, name: str) -> list[dict[str, Any]]:
 
 
 def revived(value: Any) -> Any:
-    """Give a vector's value with what JSON lacks: datetimes and NaN."""
+    """Return a vector's value with datetimes and NaN restored from JSON."""
     if isinstance(value, dict):
         if set(value) == {"datetime"}:
             return datetime.fromisoformat(value["datetime"])
@@ -53,9 +53,10 @@ def revived(value: Any) -> Any:
 
 
 def retrieval_scores_differ(vector: dict[str, Any]) -> bool:
-    """Tell whether a retrieval pair scores otherwise: recall@k takes the reference's k, and any relevant id counts.
+    """Return whether a retrieval pair scores differently.
 
-    graphrag-eval takes the actual step's k, and only the first k of the relevant ids.
+    Here recall@k uses the reference's k and counts every relevant id; graphrag-eval uses the actual step's k and only
+    the first k relevant ids.
     """
     for group, references in enumerate(vector["input"]["reference_steps"]):
         for row, reference in enumerate(references):
@@ -76,7 +77,7 @@ def test_steps_match(conformance_dir: Path, scoring: Any) -> None:
     for vector in vectors(conformance_dir, "steps_match"):
         found = match_steps(vector["input"]["reference_steps"], vector["input"]["actual_steps"], scoring=scoring)
         if "optimal" not in vector["expected"]:
-            continue  # graphrag-eval raises on empty groups; unit tests say what happens here
+            continue  # graphrag-eval raises on empty groups; unit tests cover this
         expected = vector["expected"]["optimal"][SCORINGS[scoring]]["steps_score"]
         if found.steps_score == pytest.approx(expected, abs=1e-9):
             continue
@@ -125,7 +126,7 @@ def test_times_and_time_series_calls(conformance_dir: Path) -> None:
 
 
 def with_retrieval_at_the_top(expected: dict[str, Any]) -> dict[str, Any]:
-    """Lift ``retrieval_…`` out of a template's ``steps``, where graphrag-eval writes it."""
+    """Move ``retrieval_…`` from a template's ``steps`` to the top level, as in graphrag-eval."""
     for summary in expected["per_template"].values():
         for metric in [key for key in summary.get("steps", {}) if key.startswith("retrieval_")]:
             summary[metric] = summary["steps"].pop(metric)
@@ -140,14 +141,14 @@ def differences(expected: Any, found: Any, path: str = "") -> list[str]:
             for line in differences(expected.get(key), found.get(key), f"{path}/{key}")
         ]
     if found is None and isinstance(expected, dict) and not any(expected.values()):
-        return []  # graphrag-eval writes zeros where nothing was measured
+        return []  # graphrag-eval writes 0 for unmeasured values
     if isinstance(expected, float | int) and isinstance(found, float | int):
         return [] if found == pytest.approx(float(expected), rel=1e-9) else [f"{path}: {found}, not {expected}"]
     return [] if expected == found else [f"{path}: {found}, not {expected}"]
 
 
 def zeros_in_macro(expected: dict[str, Any]) -> bool:
-    """Tell whether graphrag-eval took a template without any measurement into the macro mean as 0."""
+    """Return whether graphrag-eval counted a template without measurements as 0 in the macro mean."""
     return any(
         isinstance(stats, dict) and stats.get("max") == 0 and metric in expected["macro"]
         for summary in expected["per_template"].values()
@@ -167,7 +168,7 @@ def test_aggregates(conformance_dir: Path, errors: str, version: str) -> None:
         expected = with_retrieval_at_the_top(expected)
         found.pop("totals")
         if "steps" not in expected["micro"]:
-            found["micro"].pop("steps", None)  # 5.1.2 has no steps over all questions
+            found["micro"].pop("steps", None)  # 5.1.2 has no overall steps
         if zeros_in_macro(expected):
             found.pop("macro")
             expected.pop("macro")

@@ -1,4 +1,4 @@
-"""A build backend that needs nothing: it puts the package's modules, its metadata and its entry points into a wheel."""
+"""A build backend without dependencies: it writes modules, metadata and entry points into a wheel."""
 
 import tomllib
 import zipfile
@@ -6,7 +6,7 @@ from pathlib import Path
 
 
 def build_wheel(wheel_directory, config_settings=None, metadata_directory=None):
-    """Write the wheel, and give its name."""
+    """Write the wheel and return its name."""
     project = tomllib.loads(Path("pyproject.toml").read_text())["project"]
     name, version = project["name"].replace("-", "_"), project["version"]
     info = f"{name}-{version}.dist-info"

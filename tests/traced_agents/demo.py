@@ -1,7 +1,7 @@
-"""Asks the demo's agent the demo's questions with a tracer and the capture handler side by side.
+"""Run the demo's agent on the demo's questions with a tracer and the capture handler at the same time.
 
 ``python demo.py TRACER FOLDER``: TRACER is traceloop, openinference, both (at once), langfuse or langsmith. The traces
-go to FOLDER in each form that the tracer has, the handler's responses to FOLDER/handler.jsonl.
+are written to FOLDER in each format of the tracer, the handler's responses to FOLDER/handler.jsonl.
 """
 
 import contextlib
@@ -19,7 +19,7 @@ from graphrag_eval_lc.demo.agent import create_demo_agent
 
 
 def main(tracer: str, folder: Path) -> None:
-    """Ask all questions and write what was recorded."""
+    """Run all questions and write the recordings."""
     handler = GraphRAGEvalCallbackHandler()
     if tracer == "langsmith":
         from langchain_core.tracers.run_collector import RunCollectorCallbackHandler
@@ -41,12 +41,12 @@ def main(tracer: str, folder: Path) -> None:
 
 
 def _instrumented(tracer: str, provider: Any) -> list[BaseCallbackHandler]:
-    """Instrument LangChain; return the callbacks that a tracer needs."""
+    """Instrument LangChain and return the tracer's callbacks."""
     if tracer == "langfuse":
         from langfuse import Langfuse
         from langfuse.langchain import CallbackHandler
 
-        # Nothing listens there; the spans are taken from the provider.
+        # No server listens there; the spans are read from the provider.
         Langfuse(
             public_key="pk-lf-none", secret_key="sk-lf-none", base_url="http://127.0.0.1:9", tracer_provider=provider
         )
@@ -66,7 +66,7 @@ def _ask(callbacks: list[BaseCallbackHandler]) -> None:
     agent = create_demo_agent()
     for template in load_dataset(DATASET_PATH):
         for question in template["questions"]:
-            with contextlib.suppress(GraphRecursionError):  # as one question of the demo does
+            with contextlib.suppress(GraphRecursionError):  # like one of the demo's questions
                 agent.invoke(
                     {"messages": [("user", question["question_text"])]},
                     {"callbacks": callbacks, "metadata": {"question_id": question["id"]}, "tags": ["demo"]},

@@ -1,7 +1,7 @@
-"""Asks an agent of another framework about stations, with that framework's instrumentation.
+"""Run an agent of another framework on the station questions, with that framework's instrumentation.
 
-``python frameworks.py FRAMEWORK FILE``: FRAMEWORK is pydantic-ai, openai-agents, smolagents or llama-index; its spans
-go to FILE as OTLP/JSON.
+``python frameworks.py FRAMEWORK FILE``: FRAMEWORK is pydantic-ai, openai-agents, smolagents or llama-index; the spans
+are written to FILE as OTLP/JSON.
 """
 
 import asyncio
@@ -15,7 +15,7 @@ from stations import NO_DATA, PLANS, TOOLS, find_station, power_of, serve
 
 
 def pydantic_ai(provider: Any) -> Callable[[str], object]:
-    """Return what asks an agent of pydantic-ai, whose tool asks for another try in place of failing."""
+    """Return a function that asks a pydantic-ai agent whose tool requests a retry instead of failing."""
     from pydantic_ai import Agent, InstrumentationSettings, ModelRetry
     from pydantic_ai.models.openai import OpenAIChatModel
     from pydantic_ai.providers.openai import OpenAIProvider
@@ -31,7 +31,7 @@ def pydantic_ai(provider: Any) -> Callable[[str], object]:
 
 
 def openai_agents(provider: Any) -> Callable[[str], object]:
-    """Return what asks an agent of OpenAI's agents, by OpenInference's instrumentation."""
+    """Return a function that asks an openai-agents agent, instrumented by OpenInference."""
     from agents import Agent, OpenAIChatCompletionsModel, Runner, function_tool
     from openai import AsyncOpenAI
     from openinference.instrumentation.openai_agents import OpenAIAgentsInstrumentor
@@ -44,7 +44,7 @@ def openai_agents(provider: Any) -> Callable[[str], object]:
 
 
 def smolagents(provider: Any) -> Callable[[str], object]:
-    """Return what asks an agent of smolagents, which answers by a tool of its own."""
+    """Return a function that asks a smolagents agent, which answers with a tool."""
     from openinference.instrumentation.smolagents import SmolagentsInstrumentor
     from smolagents import OpenAIServerModel, ToolCallingAgent, tool
 
@@ -55,7 +55,7 @@ def smolagents(provider: Any) -> Callable[[str], object]:
 
 
 def llama_index(provider: Any) -> Callable[[str], object]:
-    """Return what asks an agent of LlamaIndex, whose model is made here, as its client for OpenAI needs an old one."""
+    """Return a function that asks a LlamaIndex agent. Its model is defined here: its OpenAI client needs an old openai."""
     from llama_index.core.agent.workflow import FunctionAgent
     from openinference.instrumentation.llama_index import LlamaIndexInstrumentor
     from rules_llm import RulesLLM
@@ -78,7 +78,7 @@ FRAMEWORKS = {
 
 
 def main(framework: str, path: Path) -> None:
-    """Ask all questions and write the spans."""
+    """Run all questions and write the spans."""
     provider, exporter = recording()
     ask = FRAMEWORKS[framework](provider)
     for question in PLANS:

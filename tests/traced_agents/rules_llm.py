@@ -1,4 +1,4 @@
-"""A model of LlamaIndex that answers as ``stations.completion`` does, without HTTP."""
+"""A LlamaIndex model that answers like ``stations.completion``, without HTTP."""
 
 import json
 from collections.abc import AsyncIterator, Iterator, Sequence
@@ -18,16 +18,12 @@ from stations import TOKENS, completion
 
 
 class RulesLLM(FunctionCallingLLM):
-    """See above."""
-
     @property
     def metadata(self) -> LLMMetadata:
-        """Say that the model calls functions."""
         return LLMMetadata(model_name="rules-1", is_chat_model=True, is_function_calling_model=True)
 
     @llm_chat_callback()
     def chat(self, messages: Sequence[ChatMessage], **kwargs: Any) -> ChatResponse:
-        """Answer."""
         return self._answer(messages)
 
     def _answer(self, messages: Sequence[ChatMessage]) -> ChatResponse:
@@ -40,39 +36,31 @@ class RulesLLM(FunctionCallingLLM):
 
     @llm_chat_callback()
     async def achat(self, messages: Sequence[ChatMessage], **kwargs: Any) -> ChatResponse:
-        """Answer."""
         return self._answer(messages)
 
     @llm_chat_callback()
     def stream_chat(self, messages: Sequence[ChatMessage], **kwargs: Any) -> Iterator[ChatResponse]:
-        """Answer at once."""
         yield self._answer(messages)
 
     @llm_chat_callback()
     async def astream_chat(self, messages: Sequence[ChatMessage], **kwargs: Any) -> AsyncIterator[ChatResponse]:
-        """Answer at once."""
-
         async def stream() -> AsyncIterator[ChatResponse]:
             yield self._answer(messages)
 
         return stream()
 
     def complete(self, prompt: str, formatted: bool = False, **kwargs: Any) -> CompletionResponse:
-        """Refuse: agents chat."""
         raise NotImplementedError
 
     async def acomplete(self, prompt: str, formatted: bool = False, **kwargs: Any) -> CompletionResponse:
-        """Refuse: agents chat."""
         raise NotImplementedError
 
     def stream_complete(self, prompt: str, formatted: bool = False, **kwargs: Any) -> Iterator[CompletionResponse]:
-        """Refuse: agents chat."""
         raise NotImplementedError
 
     async def astream_complete(
         self, prompt: str, formatted: bool = False, **kwargs: Any
     ) -> AsyncIterator[CompletionResponse]:
-        """Refuse: agents chat."""
         raise NotImplementedError
 
     def _prepare_chat_with_tools(
@@ -91,7 +79,7 @@ class RulesLLM(FunctionCallingLLM):
     def get_tool_calls_from_response(
         self, response: ChatResponse, error_on_no_tool_call: bool = True, **kwargs: Any
     ) -> list[ToolSelection]:
-        """Return the calls that the model asked for."""
+        """Return the tool calls in the model's message."""
         return [
             ToolSelection(
                 tool_id=call["id"],

@@ -1,4 +1,4 @@
-"""Keeps the spans of OpenTelemetry in memory, and writes them as exporters and collectors do."""
+"""Keep OpenTelemetry spans in memory, and write them as exporters and collectors do."""
 
 import base64
 import json
@@ -15,7 +15,7 @@ _BATCH = 50
 
 
 def recording(most_attributes: int = 10_000) -> tuple[TracerProvider, InMemorySpanExporter]:
-    """Return a provider whose spans go to the exporter beside it."""
+    """Return a provider that sends spans to the in-memory exporter, and that exporter."""
     exporter = InMemorySpanExporter()
     provider = TracerProvider(span_limits=SpanLimits(max_span_attributes=most_attributes))
     provider.add_span_processor(SimpleSpanProcessor(exporter))
@@ -23,7 +23,7 @@ def recording(most_attributes: int = 10_000) -> tuple[TracerProvider, InMemorySp
 
 
 def write_otlp(exporter: InMemorySpanExporter, path: Path) -> None:
-    """Write OTLP/JSON: as one request, or where the name ends in .jsonl as lines of some spans each."""
+    """Write OTLP/JSON: a single request, or several lines with some spans each if the name ends in .jsonl."""
     spans = exporter.get_finished_spans()
     size = _BATCH if path.suffix == ".jsonl" else len(spans)
     batches = [spans[at : at + size] for at in range(0, len(spans), size)]
@@ -31,12 +31,12 @@ def write_otlp(exporter: InMemorySpanExporter, path: Path) -> None:
 
 
 def write_protobuf_json(exporter: InMemorySpanExporter, path: Path) -> None:
-    """Write protobuf's own JSON, whose ids are base64."""
+    """Write protobuf's JSON encoding, which has base64 ids."""
     path.write_text(_protobuf(exporter.get_finished_spans()))
 
 
 def write_printed(exporter: InMemorySpanExporter, path: Path) -> None:
-    """Write the spans as a ConsoleSpanExporter prints them."""
+    """Write the spans like a ConsoleSpanExporter."""
     path.write_text("".join(f"{span.to_json()}\n" for span in exporter.get_finished_spans()))
 
 

@@ -1,6 +1,6 @@
-"""Questions about stations, three tools, one of which fails, and a model that answers them by rules over real HTTP.
+"""Questions about stations, three tools (one of which fails), and a rule-based model over real HTTP.
 
-Agents of other frameworks are asked these questions; what they did is known beforehand.
+Agents of other frameworks answer these questions; their steps are known in advance.
 """
 
 import json
@@ -10,7 +10,7 @@ from typing import Any
 
 Call = tuple[str, dict[str, Any]]
 
-# By question the calls that the model asks for, one list for each of its answers.
+# The model's tool calls by question, one list per answer.
 PLANS: dict[str, list[list[Call]]] = {
     "Where is OSLO?": [[("find_station", {"name": "OSLO"})]],
     "What is the power of BERGEN?": [
@@ -56,15 +56,15 @@ TOOLS = (find_station, power_of, check)
 
 
 def answer_to(question: str) -> str:
-    """Return what the model answers in the end."""
+    """Return the model's final answer."""
     return f"The answer to {question}"
 
 
 def completion(body: dict[str, Any]) -> dict[str, Any]:
-    """Return the model's message to a request of OpenAI's chat completions."""
+    """Return the model's message for a request to OpenAI's chat completions."""
     messages = body["messages"]
     question = next(question for question in PLANS if any(question in _text(each) for each in messages))
-    # Some frameworks turn the calls of before into texts.
+    # Some frameworks send earlier calls as text.
     asked = [each for each in messages if each.get("tool_calls") or "Calling tools" in _text(each)]
     plan = PLANS[question]
     if len(asked) < len(plan):
@@ -89,7 +89,7 @@ def _text(message: dict[str, Any]) -> str:
 
 class _Handler(BaseHTTPRequestHandler):
     def log_message(self, *arguments: object) -> None:
-        """Say nothing."""
+        pass
 
     def do_POST(self) -> None:  # the name that http.server calls
         body = json.loads(self.rfile.read(int(self.headers["content-length"])))
@@ -112,7 +112,7 @@ class _Handler(BaseHTTPRequestHandler):
 
 
 def serve() -> str:
-    """Start the model, and return its address."""
+    """Start the model and return its address."""
     server = ThreadingHTTPServer(("127.0.0.1", 0), _Handler)
     threading.Thread(target=server.serve_forever, daemon=True).start()
     return f"http://127.0.0.1:{server.server_port}/v1"

@@ -1,4 +1,4 @@
-"""What a team adds to graphrag-eval-lc: a metric, a step kind and an evaluator, each registered where it is defined."""
+"""A team's extensions to graphrag-eval-lc: a metric, a step kind and an evaluator, registered on import."""
 
 from acme_checks import evaluators, metrics, step_kinds
 

@@ -1,4 +1,4 @@
-"""The evaluator: whether the answer is polite, and in how many words."""
+"""The evaluator: whether the answer is polite, and its number of words."""
 
 from graphrag_eval_lc import register_evaluator
 

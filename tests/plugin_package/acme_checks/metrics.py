@@ -1,4 +1,4 @@
-"""The metric: how many seconds a person would wait longer than for the old form."""
+"""The metric: how many seconds longer than with the old form a person would wait."""
 
 from graphrag_eval_lc import register_metric
 

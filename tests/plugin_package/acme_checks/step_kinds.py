@@ -1,4 +1,4 @@
-"""The step kind: counts, which are equal whatever is written around the number."""
+"""The step kind: counts are equal if their numbers are, whatever the surrounding text."""
 
 from graphrag_eval_lc import StepKind, register_step_kind
 from graphrag_eval_lc.matching import UnreadableOutput

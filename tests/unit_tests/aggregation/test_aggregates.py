@@ -1,4 +1,4 @@
-"""Aggregates of results: the table of aggregates.yaml, and what no table can say."""
+"""Aggregates of results: the cases in aggregates.yaml, and checks that do not fit into a table."""
 
 import gc
 import json
@@ -36,9 +36,9 @@ def at(aggregates: Any, path: str) -> Any:
     return aggregates
 
 
-def alike(found: Any, expected: Any) -> bool:
+def is_close(found: Any, expected: Any) -> bool:
     if isinstance(expected, dict):
-        return found.keys() == expected.keys() and all(alike(found[key], expected[key]) for key in expected)
+        return found.keys() == expected.keys() and all(is_close(found[key], expected[key]) for key in expected)
     return bool(found == (pytest.approx(expected, abs=1e-6) if isinstance(expected, float) else expected))
 
 
@@ -56,7 +56,7 @@ def test_aggregates(case: dict[str, Any]) -> None:
     for path, expected in case["expected"].items():
         kind, _, of = path.rpartition(" ")
         found = at(aggregates, of)
-        assert alike(list(found) if kind == "keys" else found, expected), (path, found)
+        assert is_close(list(found) if kind == "keys" else found, expected), (path, found)
     assert yaml.safe_load(yaml_text(aggregates)) == json.loads(json.dumps(aggregates)) == aggregates
 
 
@@ -91,7 +91,7 @@ def test_an_empty_result_is_a_select_without_rows_or_an_empty_list_of_a_known_to
     assert ("empty_results" in compute_aggregates([sample(actual_steps=steps)])["micro"]["steps"]) is is_empty
 
 
-def test_templates_are_in_the_given_order_then_as_seen_and_aggregates_exist_at_any_time() -> None:
+def test_templates_keep_the_given_order_and_aggregates_are_always_available() -> None:
     aggregator = Aggregator(template_ids=["a", "absent", "b"])
     for number, name in enumerate("dbca", start=1):
         aggregator.add(sample(name))
@@ -100,13 +100,13 @@ def test_templates_are_in_the_given_order_then_as_seen_and_aggregates_exist_at_a
 
 
 @pytest.mark.parametrize("value", [math.nan, math.inf, 10**400, 1e300, "1", None, [1]])
-def test_what_is_no_sensible_number_measures_nothing(value: Any) -> None:
+def test_implausible_numbers_are_ignored(value: Any) -> None:
     aggregates = compute_aggregates([sample(elapsed_sec=value), sample(elapsed_sec=1.5)])
     assert aggregates["micro"]["elapsed_sec"]["sum"] == 1.5
     assert aggregates["totals"]["unmeasured_samples"] == {"elapsed_sec": 1}
 
 
-def test_results_are_not_kept() -> None:
+def test_results_are_not_kept_in_memory() -> None:
     class Result(dict[str, Any]):
         pass
 
@@ -163,7 +163,7 @@ def test_pass_at_1_is_the_share_of_samples_that_passed(scores: list[list[float |
 
 
 @given(st.lists(st.integers(-(2**53), 2**53)), st.lists(st.floats(-1e100, 1e100)))
-def test_whole_numbers_of_a_column_stay_whole_and_mixed_ones_keep_their_values(
+def test_integer_columns_stay_integers_and_mixed_columns_keep_their_values(
     whole: list[float], others: list[float]
 ) -> None:
     columns = [Column(), Column()]
@@ -171,7 +171,7 @@ def test_whole_numbers_of_a_column_stay_whole_and_mixed_ones_keep_their_values(
         column.add(0, values)
         assert column.values() == values
     assert all(isinstance(value, int) for value in columns[0].values())
-    columns[0].add(1, [2**53 + 1])  # beyond the exact ones: the nearest float
+    columns[0].add(1, [2**53 + 1])  # too large to be exact: the nearest float
     assert columns[0].values()[-1] == float(2**53)
 
 
@@ -184,7 +184,7 @@ def test_whole_numbers_of_a_column_stay_whole_and_mixed_ones_keep_their_values(
         ([{"question_id": "q1"}], r"key results\[0\]: this is not a result."),
     ],
 )
-def test_what_is_no_list_of_results_is_one_clear_error(given: Any, complaint: str) -> None:
+def test_invalid_results_are_one_clear_error(given: Any, complaint: str) -> None:
     with pytest.raises(ResponsesError, match=complaint):
         compute_aggregates(given)
 
@@ -204,6 +204,6 @@ def test_what_is_no_list_of_results_is_one_clear_error(given: Any, complaint: st
     ],
 )
 @pytest.mark.usefixtures("own_metrics")
-def test_unusable_score_or_threshold_is_reported_with_those_that_exist(repeats: dict[str, Any], complaint: str) -> None:
+def test_invalid_metric_or_threshold_is_reported_with_the_valid_ones(repeats: dict[str, Any], complaint: str) -> None:
     with pytest.raises(ConfigError, match=complaint):
         compute_aggregates([], {"repeats": repeats})

@@ -1,4 +1,4 @@
-"""Each question's values, where failed questions count as the worst score, and the means that people are shown."""
+"""Values per question, with failed questions as the worst score, and the means in reports."""
 
 from typing import Any
 
@@ -52,7 +52,7 @@ def test_failed_samples_count_as_0() -> None:
         ("retrieval_utilization", {"reference_steps": [[{"name": "retrieval"}]]}, True),
     ],
 )
-def test_failed_question_counts_in_the_metrics_that_it_would_have_had(
+def test_failed_question_counts_in_the_metrics_it_would_have(
     metric: str, result: dict[str, Any], is_counted: bool
 ) -> None:
     failed = {"error": "away", **result}
@@ -60,24 +60,24 @@ def test_failed_question_counts_in_the_metrics_that_it_would_have_had(
     assert score(metric, failed, has_elsewhere=True) == 0.0
 
 
-def test_what_was_not_measured_is_no_number() -> None:
+def test_unmeasured_values_are_not_numbers() -> None:
     assert score("steps_score", {"steps_score": float("nan")}) is None
     assert score("steps_score", {}, has_elsewhere=True) is None
 
 
-def test_what_failed_samples_spent_is_what_they_spent() -> None:
+def test_usage_of_failed_samples_counts() -> None:
     values = values_of({"total_tokens": 10}, {"total_tokens": 30, "repeat": 2, "error": "away"}, {"repeat": 3})
     assert values.questions["q"].mean("total_tokens") == 20
     assert values.questions["q"].mean("elapsed_sec") is None
 
 
-def test_score_of_a_sample_is_the_mean_over_its_retrieval_steps() -> None:
+def test_sample_score_is_the_mean_over_retrieval_steps() -> None:
     steps = [{"name": "retrieval", "retrieval_utilization": value} for value in (0.0, 1.0, 0.5)]
     other = {"actual_steps": [{"name": "lookup", "retrieval_utilization": 0.0}, steps[1]], "repeat": 2}
     assert score("retrieval_utilization", {"actual_steps": steps}, other) == 0.75
 
 
-def test_outputs_of_evaluations_are_metrics_and_other_keys_only_on_demand() -> None:
+def test_evaluator_outputs_are_metrics_and_other_keys_only_on_request() -> None:
     config = EvaluationConfig.model_validate(
         {
             "custom_evaluations": [
@@ -96,7 +96,7 @@ def test_outputs_of_evaluations_are_metrics_and_other_keys_only_on_demand() -> N
 @pytest.mark.parametrize(
     "wanted", [("own", "elapsed_sec"), ("retrieval_utilization",), ("retrieval_ids_recall", "steps_score")]
 )
-def test_only_some_metrics_have_the_values_that_they_have_among_all(wanted: tuple[str, ...]) -> None:
+def test_selected_metrics_have_the_same_values_as_among_all(wanted: tuple[str, ...]) -> None:
     steps = [{"name": "retrieval", "retrieval_utilization": 0.5, "retrieval_ids_recall": 1.0}]
     result = {"template_id": "t", "question_id": "q", "custom_metrics": ["own"], "own": 2, "answer_f1": 1.0}
     result |= {"actual_steps": steps, "retrieval_missing": 1, "steps_score": 0.5, "elapsed_sec": 3.0}
@@ -109,7 +109,7 @@ def test_only_some_metrics_have_the_values_that_they_have_among_all(wanted: tupl
     assert scores[0] == scores[1]
 
 
-def test_where_less_is_better_failed_samples_count_as_the_greatest_value(metrics: Any) -> None:
+def test_failed_samples_count_as_the_maximum_if_lower_is_better(metrics: Any) -> None:
     metrics(MetricSpec(key="hops", lower_is_better=True, range=(0.0, 9.0), needs="reference_steps"))
     measured = {"hops": 3, "custom_metrics": ["hops"]}
     assert score("hops", measured, {**measured, "hops": 1, "error": "away", "repeat": 2}) == 6.0
@@ -118,14 +118,14 @@ def test_where_less_is_better_failed_samples_count_as_the_greatest_value(metrics
     assert not metric_spec("hops").is_spent
 
 
-def test_failed_samples_are_left_out_where_there_is_no_worst_value(metrics: Any) -> None:
+def test_failed_samples_are_skipped_if_there_is_no_worst_value(metrics: Any) -> None:
     metrics(MetricSpec(key="saved_sec", lower_is_better=True, range=(0.0, None)))
     measured = {"saved_sec": 8, "custom_metrics": ["saved_sec"]}
     assert score("saved_sec", measured, {**measured, "saved_sec": 1, "error": "away", "repeat": 2}) == 8.0
     assert score("saved_sec", {**measured, "error": "away"}) is None
 
 
-def test_bounds_of_undecided_steps_are_those_of_all_questions_if_one_has_one() -> None:
+def test_upper_bounds_cover_all_questions_if_one_is_undecided() -> None:
     values = RunValues()
     for at, upper in enumerate((None, 1.0, None)):
         bound = {} if upper is None else {"steps_score_upper": upper}
@@ -150,12 +150,12 @@ def scores_of(*results: Any) -> dict[str, ScoreValues]:
     return score_values(numbers)
 
 
-def test_failed_question_counts_as_0_in_the_first_mean_alone() -> None:
+def test_failed_question_counts_as_0_in_the_overall_mean_only() -> None:
     values = scores_of({"steps_score": 1.0}, {"steps_score": 0.5}, {"error": "away"})
     assert values["steps_score"].mean() == ScoreMean(0.5, 0.75)
 
 
-def test_each_template_counts_once_in_the_mean_of_templates() -> None:
+def test_templates_have_equal_weight_in_the_mean_of_templates() -> None:
     values = scores_of(
         {"steps_score": 1.0}, {"steps_score": 1.0}, {"steps_score": 0.0, "template_id": "other"}, {"error": "away"}
     )
@@ -164,14 +164,14 @@ def test_each_template_counts_once_in_the_mean_of_templates() -> None:
     assert values["steps_score"].of_template("absent").mean() == ScoreMean(None, None)
 
 
-def test_spent_numbers_and_upper_bounds_are_no_scores_of_their_own() -> None:
+def test_usage_and_upper_bounds_are_not_scores() -> None:
     values = scores_of({"steps_score": 0.5, "steps_score_upper": 1.0, "total_tokens": 5})
     assert list(values) == ["steps_score"]
     assert list(values["steps_score"].upper["t"]) == [1.0]
 
 
 @given(st.lists(st.one_of(st.none(), st.sampled_from([0.0, 0.25, 1.0])), min_size=1, max_size=12))
-def test_first_mean_is_never_above_that_of_the_answered(scores: list[float | None]) -> None:
+def test_overall_mean_never_exceeds_the_mean_of_answered_questions(scores: list[float | None]) -> None:
     found = scores_of(*({"error": "away"} if score is None else {"steps_score": score} for score in scores))
     if "steps_score" in found:
         every, answered = found["steps_score"].mean()
@@ -182,6 +182,6 @@ def test_first_mean_is_never_above_that_of_the_answered(scores: list[float | Non
         assert every <= answered + 1e-12
 
 
-def test_both_means_are_told_where_they_differ() -> None:
+def test_both_means_are_shown_if_they_differ() -> None:
     assert mean_text(ScoreMean(0.0, None)) == "0.000 (answered: –)"
     assert mean_text(ScoreMean(0.5, 0.5)) == "0.500"

@@ -1,4 +1,4 @@
-"""What is read of one result: which of its keys are metrics, what judges cost, and why it scored less than in full."""
+"""Values read from a single result: its metrics, the cost of judges, and the reason for a lost score."""
 
 from typing import Any
 
@@ -27,11 +27,11 @@ from graphrag_eval_lc.config import EvaluationConfig
         ({}, False),
     ],
 )
-def test_result_with_an_error_or_its_status_failed(result: dict[str, Any], failed: bool) -> None:
+def test_result_with_an_error_or_error_status_failed(result: dict[str, Any], failed: bool) -> None:
     assert is_error(result) is failed
 
 
-# graphrag-eval's own, in its order; those of this package are in between.
+# In graphrag-eval's order, with this package's metrics in between.
 OF_GRAPHRAG_EVAL = """
     answer_recall answer_precision answer_relevance answer_f1 steps_score input_tokens output_tokens total_tokens
     elapsed_sec
@@ -42,7 +42,7 @@ OF_ITS_STEPS = """
 """
 
 
-def test_metrics_are_in_the_order_of_graphrag_eval_with_the_parts_of_a_score_behind_it_and_costs_last() -> None:
+def test_metrics_follow_the_order_of_graphrag_eval_with_costs_last() -> None:
     names = Metrics(EvaluationConfig()).names()
     for found, wanted in ((names, OF_GRAPHRAG_EVAL.split()), (OF_STEPS, OF_ITS_STEPS.split())):
         assert [name for name in found if name in wanted] == wanted
@@ -72,10 +72,10 @@ FAILED = {"answer_relevance": None, "answer_relevance_error": "refused", "polite
             },
             [1, 2, 4, 8, 16],
         ),
-        # A cost that is a sum of others, and what judges do not cost.
+        # A cost that is the sum of others, and judges without a cost.
         ({"actual_steps": [{"retrieval_answer_f1_cost": 3, "retrieval_context_f1_cost": 3, "tone_f1_cost": 1}]}, []),
         ({"agent_cost": 1, "shipping_cost": 9}, []),
-        # Asked, at an unknown cost.
+        # Called, at an unknown cost.
         ({"answer_f1": 0.0}, [None]),
         ({"answer_correctness_reason": "no claims", "answer_f1": None}, [None]),
         ({"answer_relevance": 0.0}, [None]),
@@ -86,7 +86,7 @@ FAILED = {"answer_relevance": None, "answer_relevance_error": "refused", "polite
         ({"answer_relevance": 0.0, "answer_relevance_cost": 0.0}, [0.0]),
     ],
 )
-def test_each_judge_that_was_asked_has_its_cost_or_none(result: dict[str, Any], costs: list[float | None]) -> None:
+def test_each_called_judge_has_a_cost_or_none(result: dict[str, Any], costs: list[float | None]) -> None:
     found = JudgeCosts(EvaluationConfig.model_validate({"custom_evaluations": [TONE]})).of(result)
     assert sorted(found, key=str) == sorted(costs, key=str)
 
@@ -114,7 +114,7 @@ MORE_CALLS = {"steps_score": 0.8, "steps_precision": 2 / 3}
         ({}, {"error": "x" * 1000}, "x" * 270 + "…"),
     ],
 )
-def test_reason_is_that_of_the_last_step_that_lacks_something(diagnoses: Any, more: Any, reason: str) -> None:
+def test_reason_is_that_of_the_last_unmatched_step(diagnoses: Any, more: Any, reason: str) -> None:
     groups = [[{"name": name}] for name in diagnoses]
     assert (
         reason_of({"reference_steps": groups, "steps_diagnosis": [[each] for each in diagnoses.values()], **more})
@@ -122,7 +122,7 @@ def test_reason_is_that_of_the_last_step_that_lacks_something(diagnoses: Any, mo
     )
 
 
-def test_reason_of_a_question_in_full_is_empty() -> None:
+def test_full_score_has_no_reason() -> None:
     reference = [[{"name": "lookup", "output": "2"}]]
     question = {"id": "q", "question_text": "?", "reference_steps": reference}
     step = {"name": "lookup", "args": {}, "status": "success", "output": "2"}
@@ -130,13 +130,13 @@ def test_reason_of_a_question_in_full_is_empty() -> None:
     assert reason_of(run_evaluation(dataset, [{"question_id": "q", "actual_steps": [step]}])[0]) == ""  # type: ignore[list-item, arg-type]
 
 
-@pytest.mark.parametrize("unsaid", [{}, {"steps": {}}, {"steps": None}, {"steps": {"grading": "binary"}}])
-def test_a_config_that_does_not_say_is_binary(unsaid: dict[str, object]) -> None:
+@pytest.mark.parametrize("config", [{}, {"steps": {}}, {"steps": None}, {"steps": {"grading": "binary"}}])
+def test_grading_is_binary_by_default(config: dict[str, object]) -> None:
     graded = {"steps": {"grading": "graded"}}
     assert grading_note(EvaluationConfig()) is None
-    assert grading_change(unsaid, {"steps": {"grading": "binary"}}) is None
-    assert "graded now and were binary before" in str(grading_change(unsaid, graded))
-    assert "binary now and were graded before" in str(grading_change(graded, unsaid))
+    assert grading_change(config, {"steps": {"grading": "binary"}}) is None
+    assert "graded now and were binary before" in str(grading_change(config, graded))
+    assert "binary now and were graded before" in str(grading_change(graded, config))
 
 
 @pytest.mark.parametrize(
@@ -152,5 +152,5 @@ def test_a_config_that_does_not_say_is_binary(unsaid: dict[str, object]) -> None
         ),
     ],
 )
-def test_sentences_say_what_is_uncertain(numbers: Any, text: str | None) -> None:
+def test_uncertainty_is_explained(numbers: Any, text: str | None) -> None:
     assert uncertainty_texts(*numbers) == ([] if text is None else [text])

@@ -1,4 +1,6 @@
-"""Answers have what the reference says that they must have: the table ``checks.yaml``, and what rows imply."""
+"""Answers are checked against what the reference requires: the cases in ``checks.yaml``, and references inferred from
+rows.
+"""
 
 import json
 from pathlib import Path
@@ -22,7 +24,7 @@ def evaluated(question: dict[str, Any], answer: str, config: dict[str, Any] | No
 
 
 @pytest.mark.parametrize("case", [pytest.param(case, id=case["what"]) for case in TABLE["cases"]])
-def test_keys_are_those_of_the_table(case: dict[str, Any]) -> None:
+def test_keys_match_the_table(case: dict[str, Any]) -> None:
     result = evaluated(case["question"], case["answer"])
     keys = {key.removeprefix("answer_"): value for key, value in result.items() if key.startswith("answer_")}
     reason = keys.pop("exact_reason", None)
@@ -43,7 +45,7 @@ INFERRED = {"answer_checks": {"infer": "required_columns"}}
         ([], "There are bays.", None, None),
     ],
 )
-def test_required_columns_say_what_the_answer_must_have(
+def test_required_columns_define_the_expected_values(
     columns: list[str], answer: str, exact: float | None, missing: list[str] | None
 ) -> None:
     step = {"name": "sparql_query", "output": TABLE["output"], "required_columns": columns}
@@ -52,7 +54,7 @@ def test_required_columns_say_what_the_answer_must_have(
     assert not missing or result["answer_entities_missing"] == missing
 
 
-def test_references_without_rows_and_truth_values_say_so_too() -> None:
+def test_empty_and_boolean_references_are_checked() -> None:
     of_none = {"name": "sparql_query", "output": '{"head": {"vars": ["a"]}, "results": {"bindings": []}}'}
     of_ask = {"name": "sparql_query", "output": '{"head": {}, "boolean": false}'}
     for step, answer, exact in (
@@ -64,7 +66,7 @@ def test_references_without_rows_and_truth_values_say_so_too() -> None:
         assert evaluated({"reference_steps": [[step]]}, answer, INFERRED)["answer_exact"] == exact
 
 
-def test_truth_value_of_one_reference_stays_next_to_another_with_rows() -> None:
+def test_boolean_of_one_reference_is_checked_along_with_the_rows_of_another() -> None:
     of_ask = {"name": "sparql_query", "output": '{"head": {}, "boolean": false}'}
     of_rows = {"name": "sparql_query", "output": TABLE["output"], "required_columns": ["kv"]}
     for answer, exact in (("No: 300, 420 and 132.5", 1), ("Yes: 300, 420 and 132.5", 0)):
@@ -72,13 +74,13 @@ def test_truth_value_of_one_reference_stays_next_to_another_with_rows() -> None:
 
 
 @pytest.mark.parametrize(("rows", "exact"), [(100, 0.0), (101, None)])
-def test_more_than_a_hundred_rows_say_nothing_of_the_answer(rows: int, exact: float | None) -> None:
+def test_more_than_a_hundred_rows_are_not_used_as_reference(rows: int, exact: float | None) -> None:
     output = json.dumps([{"name": f"bay {number}"} for number in range(rows)])
     step = {"name": "sparql_query", "output": output, "required_columns": ["name"]}
     assert evaluated({"reference_steps": [[step]]}, "There are many.", INFERRED).get("answer_exact") == exact
 
 
-def test_nothing_is_inferred_unless_the_config_says_so_and_keys_of_the_question_take_precedence() -> None:
+def test_inference_is_off_by_default_and_question_keys_override_it() -> None:
     step = {"name": "sparql_query", "output": TABLE["output"], "required_columns": ["bay"]}
     question = {"reference_steps": [[step]]}
     assert "answer_exact" not in evaluated(question, "T3")
@@ -97,7 +99,7 @@ def test_nothing_is_inferred_unless_the_config_says_so_and_keys_of_the_question_
         ("reference_dates", [""], "reference_dates"),
     ],
 )
-def test_wrong_values_are_refused_with_their_place(tmp_path: Path, key: str, value: Any, problem: str) -> None:
+def test_invalid_values_are_rejected_with_their_place(tmp_path: Path, key: str, value: Any, problem: str) -> None:
     question = {"id": "q", "question_text": "?", key: value}
     path = tmp_path / "qa.yaml"
     path.write_text(json.dumps([{"template_id": "t", "questions": [question]}]))

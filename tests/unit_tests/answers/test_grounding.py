@@ -1,4 +1,4 @@
-"""Each value of an answer has the verdict that the file ``verdicts.yaml`` says, and an address if it was found."""
+"""Each value of an answer has the verdict in ``verdicts.yaml``, and an address if it was found."""
 
 from pathlib import Path
 from typing import Any
@@ -23,7 +23,7 @@ def steps_of(outputs: dict[str, str], **more: Any) -> list[dict[str, Any]]:
 
 
 @pytest.mark.parametrize("case", [pytest.param(case, id=case["what"]) for case in TABLE["cases"]])
-def test_verdicts_are_those_of_the_table(case: dict[str, Any]) -> None:
+def test_verdicts_match_the_table(case: dict[str, Any]) -> None:
     evidence = Evidence([StepView(step) for step in steps_of(TABLE["outputs"])])
     record = grounding_record(case["answer"], case.get("question", ""), evidence)
     assert [f"{value['kind']} {value['verdict']}" for value in record["answer_values"]] == case["values"]
@@ -45,7 +45,7 @@ def test_addresses_name_the_step_the_row_and_the_column() -> None:
     }
 
 
-def test_failed_steps_prove_nothing_and_cut_ones_leave_it_open() -> None:
+def test_failed_steps_are_no_evidence_and_truncated_ones_are_inconclusive() -> None:
     failed = [StepView(step) for step in steps_of(TABLE["outputs"], status="error")]
     cut = [StepView(step) for step in steps_of({"q": '[{"name": "ASKER"}, {"na'})]
     verdicts = [
@@ -55,7 +55,7 @@ def test_failed_steps_prove_nothing_and_cut_ones_leave_it_open() -> None:
     assert verdicts == ["none", "undecided"]
 
 
-def test_results_have_the_keys_if_the_config_says_so_and_never_those_of_an_earlier_evaluation() -> None:
+def test_results_have_the_keys_only_if_configured_and_drop_earlier_ones() -> None:
     step = steps_of({"call_1": TABLE["outputs"]["prices"]})[0] | {"name": "sparql_query"}
     question = {
         "id": "q",
@@ -86,18 +86,18 @@ def test_results_have_the_keys_if_the_config_says_so_and_never_those_of_an_earli
         ("If you want, I can list more rows.", 0.0),
     ],
 )
-def test_coverage_counts_the_rows_of_the_last_matched_query(answer: str, coverage: float) -> None:
+def test_coverage_is_over_the_rows_of_the_last_matched_query(answer: str, coverage: float) -> None:
     outputs = {name: TABLE["outputs"][name] for name in ("plants", "prices")} | {"note": "nothing"}
     steps = [StepView(step) for step in steps_of(outputs)]
     assert grounding_record(answer, "", Evidence(steps), [0, 1, 2])["answer_row_coverage"] == pytest.approx(coverage)
 
 
-def test_a_short_number_alone_says_nothing_of_the_coverage() -> None:
+def test_short_number_alone_does_not_measure_coverage() -> None:
     [step] = [StepView(step) for step in steps_of({"count": '[{"n": 3}]'})]
     assert "answer_row_coverage" not in grounding_record("3 films.", "How many?", Evidence([step]), [0])
 
 
-def test_a_cell_that_is_the_name_goes_before_an_iri_that_ends_on_it() -> None:
+def test_cell_with_the_name_is_preferred_to_an_iri_that_ends_with_it() -> None:
     [step] = [
         StepView(step) for step in steps_of({"films": '[{"film": "http://films.example/alien", "title": "Alien"}]'})
     ]

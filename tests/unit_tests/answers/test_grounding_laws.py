@@ -1,4 +1,4 @@
-"""On random tables and answers, the verdicts are those of an oracle that looks at every cell."""
+"""On random tables and answers, the verdicts agree with an oracle that looks at every cell."""
 
 import json
 from datetime import date, timedelta
@@ -34,7 +34,7 @@ rows = st.lists(
 
 @st.composite
 def answers(draw: st.DrawFn) -> tuple[list[Row], list[Row], int, bool]:
-    """Draw a table, the rows that an answer says, to how many decimals, and whether it is a Markdown table."""
+    """Draw a table, the rows that the answer mentions, the number of decimals, and whether it is a Markdown table."""
     table = draw(rows)
     said = [draw(st.sampled_from(table)) for _ in range(draw(st.integers(1, 4)))]
     for at in range(len(said)):
@@ -57,7 +57,7 @@ def written(number: Decimal, decimals: int) -> str:
 
 
 def verdict_of_number(text: str, table: list[Row]) -> set[str]:
-    """Return the verdicts that a number may have, of which the first that fits counts."""
+    """Return the verdicts that a number may have, in order of precedence."""
     number, numbers = Decimal(text.replace(",", "")), [row[1] for row in table]
     half = Decimal(5) / 10 ** (len(text.partition(".")[2]) + 1)
     if number in numbers:
@@ -68,14 +68,14 @@ def verdict_of_number(text: str, table: list[Row]) -> set[str]:
         return {"count"}
     totals = [sum(numbers), mean(numbers), median(numbers), max(numbers) - min(numbers)] if len(numbers) > 1 else []
     distances = [abs(each - number) - half for each in totals]
-    if any(abs(each) < Decimal("1e-6") for each in distances):  # floats cannot tell
+    if any(abs(each) < Decimal("1e-6") for each in distances):  # not distinguishable in floats
         return {"aggregate", "none"}
     return {"aggregate" if any(each < 0 for each in distances) else "none"}
 
 
 @tried(10)
 @given(answers())
-def test_verdicts_and_records_are_those_of_the_oracle(drawn: tuple[list[Row], list[Row], int, bool]) -> None:
+def test_verdicts_and_records_agree_with_the_oracle(drawn: tuple[list[Row], list[Row], int, bool]) -> None:
     table, said, decimals, is_table = drawn
     cells = [{"zone": zone, "price": str(number), "day": f"{day}T00:00:00Z"} for zone, number, day in table]
     texts = [(zone, written(number, decimals), f"{day:%d %B %Y}") for zone, number, day in said]
@@ -89,7 +89,7 @@ def test_verdicts_and_records_are_those_of_the_oracle(drawn: tuple[list[Row], li
     found = counted = 0
     for (zone, number, _), (_, _, day) in zip(texts, said, strict=True):
         of_line = []
-        if zone in zones or not is_table:  # a name in prose that no row has is left alone
+        if zone in zones or not is_table:  # names in prose that match no row are ignored
             of_line.append((zone, {"row"} if zone in zones else {"none"}))
         of_line.append((number, verdict_of_number(number, table)))
         of_line.append((f"{day:%d %B %Y}", {"row"} if day in days else {"none"}))
@@ -140,7 +140,7 @@ PIECES = st.sampled_from(
 @given(
     st.lists(PIECES | st.text(max_size=6), max_size=20).map("".join), st.lists(PIECES | st.text(max_size=8), max_size=4)
 )
-def test_no_answer_and_no_output_ends_the_evaluation(answer: str, cells: list[str]) -> None:
+def test_no_answer_or_output_crashes_the_evaluation(answer: str, cells: list[str]) -> None:
     output = json.dumps([{"a": cell, "b": cell * 2} for cell in cells])
     steps = [StepView({"id": "c", "name": "q", "status": "success", "output": each}) for each in (output, answer)]
     record = grounding_record(answer, answer[:5], Evidence(steps))

@@ -1,5 +1,3 @@
-"""Results of small runs."""
-
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -10,7 +8,7 @@ Results = list[dict[str, Any]]
 
 @pytest.fixture
 def scored() -> Callable[..., Results]:
-    """Return the function that makes results from scores: a template for each, None for a question that failed."""
+    """Return a function that makes results from scores: one template per score, None for a failed question."""
 
     def results(*scores: float | None, templates: Sequence[str] = (), **values: Any) -> Results:
         return [

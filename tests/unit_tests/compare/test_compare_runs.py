@@ -24,19 +24,19 @@ def metric_of(comparison: RunComparison, name: str = "steps_score", pair: int = 
     return metric
 
 
-def test_means_and_difference_are_those_of_the_pairs(scored: Scored) -> None:
+def test_means_and_difference_are_over_pairs(scored: Scored) -> None:
     metric = metric_of(compare_runs(scored(*WORSE), scored(*BETTER)))
     assert (metric.mean_a, metric.mean_b, metric.difference) == (0.25, 1.0, 0.75)
     assert (metric.wins, metric.ties, metric.losses, metric.number_of_questions) == (6, 2, 0, 8)
     assert metric.interval is not None
     assert 0 < metric.interval.low < 0.75 < metric.interval.high == 1
     assert metric.confidence == 0.95
-    # By sign flips alone it would be 2 / 2**6: six that are better beside two that are the same are skewed.
+    # By sign flips alone it would be 2 / 2**6: six better pairs and two equal ones are skewed.
     assert (metric.verdict, metric.p_value) == ("better", pytest.approx(0.0338, abs=1e-4))
     assert metric.sentence.startswith("B is better in steps_score: 0.250 → 1.000 (+0.750, 95 % interval +0.")
 
 
-def test_comparison_the_other_way_round_is_its_mirror(scored: Scored) -> None:
+def test_swapped_comparison_is_the_mirror_image(scored: Scored) -> None:
     there = metric_of(compare_runs(scored(*WORSE), scored(*BETTER)))
     back = metric_of(compare_runs(scored(*BETTER), scored(*WORSE)))
     assert back.difference == -there.difference
@@ -46,17 +46,17 @@ def test_comparison_the_other_way_round_is_its_mirror(scored: Scored) -> None:
     assert (back.wins, back.losses, back.verdict) == (0, 6, "worse")
 
 
-def test_run_beside_itself_is_the_same(scored: Scored) -> None:
+def test_run_compared_with_itself_is_the_same(scored: Scored) -> None:
     comparison = compare_runs(scored(*WORSE), scored(*WORSE))
     metric = metric_of(comparison)
     assert (metric.p_value, metric.effect_size) == (1.0, None)
-    # Eight questions that are the same do not say that no other would differ.
+    # Eight equal questions are no proof that no other question would differ.
     assert metric.interval == pytest.approx((-0.2956, 0.2956), abs=1e-4)
     assert metric.sentence == "steps_score is the same in A and B for each question."
     assert comparison.pairs[0].flips == ()
 
 
-def test_small_difference_is_no_evidence_and_says_how_many_questions_it_takes(scored: Scored) -> None:
+def test_small_difference_is_no_evidence_and_reports_the_questions_needed(scored: Scored) -> None:
     metric = metric_of(compare_runs(scored(*[0.5] * 12), scored(*[0.6, 0.4] * 5, 0.6, 0.6)))
     assert metric.verdict == "no evidence"
     assert metric.questions_needed is not None
@@ -74,26 +74,26 @@ def test_errors_count_as_0_and_are_counted(scored: Scored) -> None:
     assert [run.number_of_errors for run in comparison.runs] == [1, 2]
 
 
-def test_error_counts_in_a_judged_metric_that_only_the_other_run_has(scored: Scored) -> None:
+def test_error_counts_in_a_judged_metric_of_the_other_run(scored: Scored) -> None:
     judged = [{**result, "answer_f1": 0.5} for result in scored(1.0, 1.0)]
     failed = [judged[0], *scored(1.0, None)[1:]]
     metric = metric_of(compare_runs(judged, failed), "answer_f1")
     assert (metric.mean_a, metric.mean_b, metric.left_out) == (0.5, 0.25, 0)
 
 
-def test_run_in_which_all_failed_is_compared_in_what_it_would_have_had(scored: Scored) -> None:
+def test_completely_failed_run_is_compared_in_the_metrics_it_would_have(scored: Scored) -> None:
     metric = metric_of(compare_runs(scored(1.0, 1.0, answer_f1=0.5), scored(None, None)), "answer_f1")
     assert (metric.mean_a, metric.mean_b) == (0.5, 0.0)
 
 
-def test_question_without_the_metric_in_a_run_is_left_out_and_counted(scored: Scored) -> None:
+def test_question_without_the_metric_is_skipped_and_counted(scored: Scored) -> None:
     a, b = scored(1.0, 0.5, 0.0), scored(1.0, 1.0, 1.0)
     del b[2]["steps_score"]
     metric = metric_of(compare_runs(a, b))
     assert (metric.number_of_questions, metric.left_out, metric.mean_b) == (2, 1, 1.0)
 
 
-def test_what_only_one_run_has_is_left_out_of_what_is_the_same_too(scored: Scored) -> None:
+def test_metrics_of_only_one_run_do_not_count_as_the_same(scored: Scored) -> None:
     a, b = scored(*[1.0] * 8), scored(*[1.0] * 7, None)
     for index in range(5):
         a[index]["answer_f1"] = 1.0
@@ -108,7 +108,7 @@ def test_what_only_one_run_has_is_left_out_of_what_is_the_same_too(scored: Score
     assert metric.sentence == "answer_f1 is the same in A and B for each of the 4 questions that have it (1 left out)."
 
 
-def test_question_that_failed_where_the_other_run_answered_without_the_metric_is_left_out(scored: Scored) -> None:
+def test_failed_question_is_skipped_if_the_other_run_answered_without_the_metric(scored: Scored) -> None:
     a, b = scored(1.0, None), scored(1.0, 1.0)
     a[0]["answer_f1"] = b[0]["answer_f1"] = 0.5
     a[1]["reference_answer"] = b[1]["reference_answer"] = "2"
@@ -124,7 +124,7 @@ def test_repeats_of_a_question_count_once(scored: Scored) -> None:
     assert comparison.pairs[0].number_of_questions == 2
 
 
-def test_less_is_better_of_what_was_spent(scored: Scored) -> None:
+def test_lower_usage_is_better(scored: Scored) -> None:
     a, b = scored(*BETTER, total_tokens=100, agent_cost=0.5), scored(*BETTER, total_tokens=90, agent_cost=0.5)
     comparison = compare_runs(a, b)
     tokens = metric_of(comparison, "total_tokens")
@@ -133,7 +133,7 @@ def test_less_is_better_of_what_was_spent(scored: Scored) -> None:
     assert [metric.metric for metric in comparison.pairs[0].metrics] == ["steps_score", "total_tokens", "agent_cost"]
 
 
-def test_p_values_are_adjusted_for_all_metrics_that_differ(scored: Scored) -> None:
+def test_p_values_are_adjusted_for_all_differing_metrics(scored: Scored) -> None:
     steps = [{"name": "retrieval", "retrieval_utilization": 0.5}]
     a = scored(*WORSE, answer_f1=0.5, answer_relevance=0.1, total_tokens=10, actual_steps=steps)
     more = [{"name": "retrieval", "retrieval_utilization": 0.6}]
@@ -146,7 +146,7 @@ def test_p_values_are_adjusted_for_all_metrics_that_differ(scored: Scored) -> No
     assert metric_of(comparison, "answer_f1").adjusted_p_value == 1.0
 
 
-def test_main_metric_is_judged_by_its_own_p_value_and_all_others_by_the_adjusted_one(scored: Scored) -> None:
+def test_main_metric_uses_its_unadjusted_p_value(scored: Scored) -> None:
     a, b = scored(*WORSE), scored(*BETTER)
     for index in range(8):
         a[index]["answer_f1"] = b[index]["answer_relevance"] = float(index > 5)
@@ -162,7 +162,7 @@ def test_main_metric_is_judged_by_its_own_p_value_and_all_others_by_the_adjusted
     assert (metric_of(named, "answer_f1").verdict, metric_of(named).verdict) == ("better", "no evidence")
 
 
-def test_needed_questions_are_for_the_level_at_which_the_metric_is_tested(scored: Scored) -> None:
+def test_needed_questions_use_the_significance_level_of_the_metric(scored: Scored) -> None:
     a = scored(*[0.5] * 12, answer_f1=0.5, total_tokens=10)
     b = scored(*[0.6, 0.4] * 5, 0.6, 0.6, total_tokens=9)
     for result in b:
@@ -177,7 +177,7 @@ def test_needed_questions_are_for_the_level_at_which_the_metric_is_tested(scored
 
 
 def one_template_with(name: str, scored: Scored, *scores: float) -> list[dict[str, Any]]:
-    """Return results of 12 templates, of which the first has a metric more, in several questions."""
+    """Return results of 12 templates; the first has an additional metric, in several questions."""
     templates = ["t0"] * len(scores) + [f"t{index}" for index in range(1, 12)]
     results = scored(*[1.0] * len(templates), templates=templates)
     for result, score in zip(results, scores, strict=False):
@@ -185,7 +185,7 @@ def one_template_with(name: str, scored: Scored, *scores: float) -> list[dict[st
     return results
 
 
-def test_metric_that_only_one_template_has_gets_no_verdict(scored: Scored) -> None:
+def test_metric_of_a_single_template_has_no_verdict(scored: Scored) -> None:
     a, b = (one_template_with("polite", scored, *[score] * 10) for score in (1.0, 0.0))
     comparison = compare_runs(a, b)
     metric = metric_of(comparison, "polite")
@@ -197,7 +197,7 @@ def test_metric_that_only_one_template_has_gets_no_verdict(scored: Scored) -> No
     assert comparison.warnings == ("polite is measured in one template only, so no conclusion is possible about it.",)
 
 
-def test_metrics_that_only_one_template_has_are_told_together(scored: Scored) -> None:
+def test_metrics_of_a_single_template_are_reported_together(scored: Scored) -> None:
     runs = [one_template_with("polite", scored, score, score) for score in (1.0, 0.0)]
     for result in (*runs[0][:2], *runs[1][:2]):
         result["answer_f1"] = 0.5
@@ -208,12 +208,12 @@ def test_metrics_that_only_one_template_has_are_told_together(scored: Scored) ->
     )
 
 
-def test_metric_of_the_only_template_has_its_questions_as_clusters(scored: Scored) -> None:
+def test_questions_are_the_clusters_if_there_is_one_template(scored: Scored) -> None:
     runs = (scored(*[score] * 8, templates=["t"] * 8) for score in (0.0, 1.0))
     assert metric_of(compare_runs(*runs)).p_value == 2 / 2**8
 
 
-def test_templates_are_taken_as_wholes(scored: Scored) -> None:
+def test_templates_are_resampled_as_a_whole(scored: Scored) -> None:
     templates = ["t1"] * 4 + ["t2"] * 4
     comparison = compare_runs(scored(*[0.0] * 8, templates=templates), scored(*BETTER, templates=templates))
     assert metric_of(comparison).p_value == 0.5
@@ -228,7 +228,7 @@ def test_templates_are_taken_as_wholes(scored: Scored) -> None:
     ("number", "beginning"),
     [(1, "All questions are of one template"), (9, "There are 9 templates; with fewer than 10")],
 )
-def test_few_templates_are_told(scored: Scored, number: int, beginning: str) -> None:
+def test_few_templates_are_reported(scored: Scored, number: int, beginning: str) -> None:
     run = scored(*[1.0] * 12, templates=[f"t{index % number}" for index in range(12)])
     (warning,) = compare_runs(run, run).warnings
     assert warning.startswith(beginning)
@@ -241,7 +241,7 @@ def test_each_further_run_is_compared_with_the_first(scored: Scored) -> None:
     assert metric_of(comparison, pair=1).sentence == "steps_score is the same in A and C for each question."
 
 
-def test_what_was_spent_is_the_main_metric_only_where_no_score_is_named(scored: Scored) -> None:
+def test_usage_is_the_main_metric_only_if_no_score_is_named(scored: Scored) -> None:
     a, b = scored(*BETTER, total_tokens=1), scored(*WORSE, total_tokens=100)
     assert compare_runs(a, b, metrics=["total_tokens", "steps_score"]).metric == "steps_score"
     spent = compare_runs(a, b, metrics=["total_tokens"])
@@ -249,7 +249,7 @@ def test_what_was_spent_is_the_main_metric_only_where_no_score_is_named(scored: 
     assert spent.pairs[0].flips == ()
 
 
-def test_named_metrics_are_compared_in_their_order_and_any_number_can_be_one(scored: Scored) -> None:
+def test_named_metrics_are_compared_in_order_and_can_be_any_number(scored: Scored) -> None:
     a, b = scored(*WORSE, rank=2, elapsed_sec=1.0), scored(*BETTER, rank=3, elapsed_sec=2.0)
     comparison = compare_runs(a, b, metrics=["elapsed_sec", "rank"])
     assert [metric.metric for metric in comparison.pairs[0].metrics] == ["elapsed_sec", "rank"]
@@ -274,7 +274,7 @@ def test_runs_may_be_folders_runs_in_memory_or_results(tmp_path: Path, scored: S
     assert comparison.baseline.path == str(written)
 
 
-def test_different_datasets_are_told_and_only_common_questions_compared(tmp_path: Path, scored: Scored) -> None:
+def test_different_datasets_are_reported_and_common_questions_compared(tmp_path: Path, scored: Scored) -> None:
     results = scored(*[0.5] * 11)
     results[1]["question_text"] = "What about the other one?"
     a = run_folder(tmp_path / "a", scored(*[1.0] * 12), dataset={"sha256": "1"})
@@ -288,7 +288,7 @@ def test_different_datasets_are_told_and_only_common_questions_compared(tmp_path
     )
 
 
-def test_what_makes_runs_hard_to_compare_is_told(tmp_path: Path, scored: Scored) -> None:
+def test_obstacles_to_a_fair_comparison_are_reported(tmp_path: Path, scored: Scored) -> None:
     stopped = {"reason": "interrupted", "message": "Ctrl-C", "left_out": 2}
     settings = [{"steps": {"scoring": scoring}, "sparql": {}} for scoring in ("last_group", "all_groups")]
     a = run_folder(tmp_path / "a", scored(*[1.0] * 10), config=settings[0], stopped=stopped)
@@ -302,7 +302,7 @@ def test_what_makes_runs_hard_to_compare_is_told(tmp_path: Path, scored: Scored)
     )
 
 
-def test_other_matchers_and_captures_are_told_where_both_runs_tell_theirs(tmp_path: Path, scored: Scored) -> None:
+def test_different_matchers_and_captures_are_reported_if_both_runs_record_them(tmp_path: Path, scored: Scored) -> None:
     captures: list[Any] = [{"retrieval_documents": each, "keep_artifacts": each} for each in (True, False)]
     own: list[Any] = [{"name": "count", "function": "a:b"}, {"media_type": "text/x", "function": "a:c"}]
     a = run_folder(tmp_path / "a", scored(*[1.0] * 10), matchers=own, capture=captures[0])
@@ -317,13 +317,13 @@ def test_other_matchers_and_captures_are_told_where_both_runs_tell_theirs(tmp_pa
     assert compare_runs(a, run_folder(tmp_path / "c", scored(*[1.0] * 10))).warnings == ()
 
 
-def test_runs_without_a_common_question_are_refused(scored: Scored) -> None:
+def test_runs_without_a_common_question_are_rejected(scored: Scored) -> None:
     other = [{**result, "question_id": "other"} for result in scored(1.0)]
     with pytest.raises(ComparisonError, match="runs A and B have no question in common"):
         compare_runs(scored(1.0), other)
 
 
-def test_other_questions_under_the_same_ids_are_told(scored: Scored) -> None:
+def test_different_questions_with_the_same_ids_are_reported(scored: Scored) -> None:
     a, b = scored(*[1.0] * 12), scored(*[1.0] * 12)
     for result in b[:5]:
         result["question_text"] = "Who won?"
@@ -346,7 +346,7 @@ def test_other_questions_under_the_same_ids_are_told(scored: Scored) -> None:
         {"steps_diagnosis": [["x"]]},
     ],
 )
-def test_steps_of_the_wrong_type_are_told(tmp_path: Path, scored: Scored, broken: dict[str, Any]) -> None:
+def test_steps_of_the_wrong_type_are_reported(tmp_path: Path, scored: Scored, broken: dict[str, Any]) -> None:
     run = run_folder(tmp_path / "run", [*scored(1.0), {**scored(1.0)[0], "question_id": "q1", **broken}])
     complaint = rf"results.jsonl, line 2, question q1, key {next(iter(broken))}: a result with steps of the wrong type"
     with pytest.raises(RunFolderError, match=complaint):
@@ -357,13 +357,13 @@ def test_steps_of_the_wrong_type_are_told(tmp_path: Path, scored: Scored, broken
 
 
 @pytest.mark.parametrize("record", [{"dataset": ["x"]}, {"dataset": "x"}, {"questions": [1]}, {"label": 7}])
-def test_run_json_of_another_form_is_refused(tmp_path: Path, scored: Scored, record: dict[str, Any]) -> None:
+def test_invalid_run_json_is_rejected(tmp_path: Path, scored: Scored, record: dict[str, Any]) -> None:
     run = run_folder(tmp_path / "run", scored(*[1.0] * 10), **record)
     with pytest.raises(RunFolderError, match=f"key {next(iter(record))}.*the record of the run cannot be read"):
         compare_runs(run, run)
 
 
-def test_broken_run_json_is_not_to_be_overwritten(tmp_path: Path, scored: Scored) -> None:
+def test_broken_run_json_is_not_overwritten(tmp_path: Path, scored: Scored) -> None:
     run = run_folder(tmp_path / "run", scored(1.0))
     run.joinpath("run.json").write_text("{")
     with pytest.raises(RunFolderError, match=r"the record of the run cannot be read\. Fix the file, or give another"):
@@ -381,12 +381,12 @@ def test_broken_run_json_is_not_to_be_overwritten(tmp_path: Path, scored: Scored
         (([{"question_id": "q", "steps_score": 1}],) * 2, {"metrics": ["f1"]}, "no result has the metric f1. Those"),
     ],
 )
-def test_what_cannot_be_compared_is_told(runs: Any, options: dict[str, Any], complaint: str) -> None:
+def test_incomparable_runs_are_rejected(runs: Any, options: dict[str, Any], complaint: str) -> None:
     with pytest.raises(ComparisonError, match=complaint):
         compare_runs(*runs, **options)
 
 
-def test_folders_that_are_none_are_told(tmp_path: Path, scored: Scored) -> None:
+def test_invalid_folders_are_reported(tmp_path: Path, scored: Scored) -> None:
     (tmp_path / "file").touch()
     for name, complaint in (
         ("absent", "the folder does not exist"),
@@ -397,18 +397,18 @@ def test_folders_that_are_none_are_told(tmp_path: Path, scored: Scored) -> None:
             compare_runs(tmp_path / name, scored(1.0))
 
 
-def test_labels_are_as_many_as_runs(scored: Scored) -> None:
+def test_number_of_labels_equals_number_of_runs(scored: Scored) -> None:
     for labels in (["one"], "ab"):
         with pytest.raises(OptionError, match="1 labels for 2 runs"):
             compare_runs(scored(1.0), scored(1.0), labels=labels)
 
 
-def test_naming_no_metric_is_told(scored: Scored) -> None:
+def test_empty_metrics_are_rejected(scored: Scored) -> None:
     with pytest.raises(OptionError, match=r"no metric is named\. Name one, or leave metrics out"):
         compare_runs(scored(1.0), scored(1.0), metrics=[])
 
 
-def test_rows_are_of_a_kind_that_there_is(tmp_path: Path, scored: Scored) -> None:
+def test_unknown_kinds_of_rows_are_rejected(tmp_path: Path, scored: Scored) -> None:
     comparison = compare_runs(scored(1.0), scored(1.0))
     kind: Any = "nope"
     for rows in (comparison.rows, comparison.to_pandas, lambda kind: comparison.to_csv(tmp_path / "rows.csv", kind)):
@@ -417,7 +417,7 @@ def test_rows_are_of_a_kind_that_there_is(tmp_path: Path, scored: Scored) -> Non
     assert not (tmp_path / "rows.csv").exists()
 
 
-def test_it_says_which_metrics_are_adjusted_among_themselves(scored: Scored) -> None:
+def test_text_names_the_metrics_that_are_adjusted_together(scored: Scored) -> None:
     a = scored(*WORSE, steps_f1=0.5, steps_recall=0.5, elapsed_sec=2.0)
     b = scored(*BETTER, steps_f1=1.0, steps_recall=1.0, elapsed_sec=1.0)
     assert (
@@ -428,12 +428,12 @@ def test_it_says_which_metrics_are_adjusted_among_themselves(scored: Scored) -> 
     assert "steps_recall is adjusted separately, as a part of steps_score. The interval of " in by_f1._repr_html_()
 
 
-def test_comparison_is_the_same_each_time(scored: Scored) -> None:
+def test_comparison_is_deterministic(scored: Scored) -> None:
     a, b = scored(*[0.1 * (index % 7) for index in range(40)]), scored(*[0.1 * (index % 5) for index in range(40)])
     assert compare_runs(a, b).to_dict() == compare_runs(a, b).to_dict()
 
 
-def test_comparison_can_be_had_as_dict_frame_csv_and_text(tmp_path: Path, scored: Scored) -> None:
+def test_comparison_is_available_as_dict_frame_csv_and_text(tmp_path: Path, scored: Scored) -> None:
     a, b = scored(*WORSE, elapsed_sec=2.0), scored(*BETTER, elapsed_sec=1.0)
     comparison = compare_runs(a, b, labels=["<old>", "new"])
     assert json.loads(json.dumps(comparison.to_dict()))["pairs"][0]["metrics"][0]["metric"] == "steps_score"
@@ -456,7 +456,7 @@ def test_comparison_can_be_had_as_dict_frame_csv_and_text(tmp_path: Path, scored
     assert ", 8 questions)." in str(comparison)
 
 
-def test_large_difference_over_few_templates_cannot_be_told_and_says_why(scored: Scored) -> None:
+def test_large_difference_over_few_templates_is_undecided_with_a_reason(scored: Scored) -> None:
     metric = metric_of(compare_runs(scored(*[0.0] * 5), scored(*[1.0] * 4, 0.9)))
     assert (metric.p_value, metric.verdict, metric.can_tell) == (2 / 2**5, "no evidence", False)
     assert metric.questions_needed is None
@@ -466,7 +466,7 @@ def test_large_difference_over_few_templates_cannot_be_told_and_says_why(scored:
     )
 
 
-def test_rows_have_the_verdict_that_tables_show(scored: Scored, tmp_path: Path) -> None:
+def test_rows_and_tables_have_the_same_verdict(scored: Scored, tmp_path: Path) -> None:
     low = scored(*[0.0] * 5, tokens=3)
     comparison = compare_runs(low, scored(*[1.0] * 4, 0.9, tokens=3), metrics=["steps_score", "tokens"])
     assert [row["verdict"] for row in comparison.rows()] == ["cannot tell", "the same"]
@@ -476,7 +476,7 @@ def test_rows_have_the_verdict_that_tables_show(scored: Scored, tmp_path: Path) 
     assert [row["verdict"] for row in small.rows()] == ["no evidence"]
 
 
-def test_large_difference_in_few_of_many_templates_cannot_be_told_either(scored: Scored) -> None:
+def test_large_difference_in_few_of_many_templates_is_undecided(scored: Scored) -> None:
     a, b = scored(*[1.0] * 11, total_tokens=10), scored(*[0.0] * 5, *[1.0] * 6, total_tokens=10)
     b[0]["total_tokens"] = 50
     comparison = compare_runs(a, b)
@@ -492,20 +492,20 @@ def test_large_difference_in_few_of_many_templates_cannot_be_told_either(scored:
     assert [row["can_tell"] for row in comparison.rows()] == [False, False]
 
 
-def test_large_difference_in_few_templates_beside_a_small_one_the_other_way_cannot_be_told(scored: Scored) -> None:
+def test_large_difference_in_few_templates_against_a_small_opposite_one_is_undecided(scored: Scored) -> None:
     metric = metric_of(compare_runs(scored(*[1.0] * 5, *[0.5] * 6), scored(*[0.0] * 5, 0.75, *[0.5] * 5)))
     assert (metric.templates_better, metric.templates_worse, metric.p_value) == (1, 5, 2 / 2**5)
     assert ". Only 5 templates are worse; with fewer than 6, no p-value is below 0.05" in metric.sentence
 
 
-def test_differences_that_cancel_out_in_each_template_cannot_be_told(scored: Scored) -> None:
+def test_differences_that_cancel_out_within_templates_are_undecided(scored: Scored) -> None:
     templates = ["t1", "t1", "t2", "t2"]
     metric = metric_of(compare_runs(*(scored(*each * 2, templates=templates) for each in ((0.0, 1.0), (1.0, 0.0)))))
     assert metric.sentence.startswith("Cannot tell whether B differs in steps_score: 0.500 → 0.500 (0.000")
     assert ". No template's mean differs; with fewer than 6, no" in metric.sentence
 
 
-def test_difference_that_the_test_could_have_told_says_what_would_tell(scored: Scored) -> None:
+def test_undecided_difference_suggests_how_to_decide_it(scored: Scored) -> None:
     a, b = scored(*[0.0] * 6, 1.0, answer_f1=0.0), scored(*[1.0] * 6, 0.0, answer_f1=0.0)
     for result in b[:6]:
         result["answer_f1"] = 1.0
@@ -517,7 +517,7 @@ def test_difference_that_the_test_could_have_told_says_what_would_tell(scored: S
     )
 
 
-def test_large_difference_of_many_questions_in_few_templates_says_that_templates_are_missing(scored: Scored) -> None:
+def test_large_difference_in_few_templates_asks_for_more_templates(scored: Scored) -> None:
     templates = [f"t{index % 6}" for index in range(60)]
     a, b = (scored(*[1.0] * 60, templates=templates, answer_f1=score, total_tokens=score) for score in (0.0, 1.0))
     metric = metric_of(compare_runs(a, b), "answer_f1")
@@ -527,7 +527,7 @@ def test_large_difference_of_many_questions_in_few_templates_says_that_templates
     )
 
 
-def test_question_that_failed_in_both_runs_counts_and_is_not_left_out(scored: Scored) -> None:
+def test_question_that_failed_in_both_runs_counts(scored: Scored) -> None:
     failed = {"status": "error", "error": "away", "reference_steps": [[{"name": "lookup"}]]}
     metric = metric_of(compare_runs([*scored(*WORSE), failing(failed)], [*scored(*BETTER), failing(failed)]))
     assert (metric.number_of_questions, metric.left_out) == (len(WORSE) + 1, 0)

@@ -1,4 +1,4 @@
-"""Which way is better: what a metric declares, and everything that compares says the same."""
+"""The declared direction of a metric, and its use everywhere that runs are compared."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -20,7 +20,7 @@ RIGHT, WRONG = [0.0] * 8, [0.5] * 4 + [1.0] * 4
 
 
 def evaluated(key: str, values: Sequence[float]) -> Results:
-    """Return results with the numbers of an evaluator, one a template."""
+    """Return results with an evaluator's numbers, one per template."""
 
     def evaluator(question: dict[str, Any], response: dict[str, Any]) -> dict[str, float]:
         return {key: float(response["actual_answer"])}
@@ -44,7 +44,7 @@ def declare(monkeypatch: pytest.MonkeyPatch, key: str, **declared: Any) -> None:
 
 @pytest.fixture(params=[False, True], ids=["undeclared", "less is better"])
 def less_is_better(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> bool:
-    """Declare `saved_sec` as a metric of which less is better, or leave it undeclared."""
+    """Declare `saved_sec` as a lower-is-better metric, or leave it undeclared."""
     if request.param:
         declare(monkeypatch, "saved_sec", unit="seconds", lower_is_better=True, range=(0.0, None))
     return bool(request.param)
@@ -52,7 +52,7 @@ def less_is_better(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPat
 
 @pytest.fixture
 def made_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Declare a score from 0 to 1 of which 0 is the best."""
+    """Declare a score from 0 to 1 whose best value is 0."""
     declare(monkeypatch, "made_up", lower_is_better=True)
 
 
@@ -65,7 +65,7 @@ def row_names(axes: Any) -> list[str]:
     return [label.get_text() for label in axes.get_yticklabels()]
 
 
-def test_verdict_wins_and_sentence_are_by_the_declaration(less_is_better: bool) -> None:
+def test_verdict_wins_and_sentence_follow_the_declaration(less_is_better: bool) -> None:
     comparison, metric = compared(SAVED, metrics=["saved_sec"])
     which, counts = ("worse", (0, 8)) if less_is_better else ("better", (8, 0))
     assert (metric.verdict, metric.lower_is_better, metric.is_spent) == (which, less_is_better, False)
@@ -73,7 +73,7 @@ def test_verdict_wins_and_sentence_are_by_the_declaration(less_is_better: bool) 
     assert f"B is {which} in saved_sec: 10.00 → 15.50 (+5.50" in str(comparison)
 
 
-def test_rows_and_csv_tell_the_direction(less_is_better: bool, tmp_path: Path) -> None:
+def test_rows_and_csv_show_the_direction(less_is_better: bool, tmp_path: Path) -> None:
     comparison, metric = compared(SAVED)
     row = next(row for row in comparison.rows() if row["metric"] == "saved_sec")
     assert (row["verdict"], row["lower_is_better"]) == (metric.verdict, less_is_better)
@@ -81,19 +81,19 @@ def test_rows_and_csv_tell_the_direction(less_is_better: bool, tmp_path: Path) -
     assert f"saved_sec,seconds,True,False,{less_is_better}," in text
 
 
-def test_page_tells_the_direction(less_is_better: bool) -> None:
+def test_page_shows_the_direction(less_is_better: bool) -> None:
     html = comparison_html(compared(SAVED)[0])
     assert ("Higher is better unless said otherwise" in html) is less_is_better
     assert ("(less is better)" in html) is less_is_better
 
 
-def test_plot_of_questions_agrees(less_is_better: bool) -> None:
+def test_questions_plot_follows_the_declaration(less_is_better: bool) -> None:
     axes = compared(SAVED)[0].plot_questions("saved_sec", ax=Figure().subplots())
     assert axes.get_title() == ("0 better, 8 worse, 0 the same" if less_is_better else "8 better, 0 worse, 0 the same")
     assert row_names(axes)[0] == ("q0" if less_is_better else "q7")
 
 
-def test_plot_of_differences_tells_it_beside_the_metric(less_is_better: bool) -> None:
+def test_differences_plot_labels_the_direction(less_is_better: bool) -> None:
     axes = compared(SAVED, metrics=["saved_sec"])[0].plot_differences(ax=Figure().subplots())
     assert row_names(axes) == ["saved_sec, less is better" if less_is_better else "saved_sec"]
     assert axes.get_xlabel().endswith(
@@ -101,7 +101,7 @@ def test_plot_of_differences_tells_it_beside_the_metric(less_is_better: bool) ->
     )
 
 
-def test_best_template_is_on_top_of_the_plots(less_is_better: bool) -> None:
+def test_best_template_is_at_the_top_of_plots(less_is_better: bool) -> None:
     best, worst = ("t0", "t7") if less_is_better else ("t7", "t0")
     scores = plot_scores(SAVED[1].table().rows, "saved_sec", ax=Figure().subplots())
     assert (row_names(scores)[0], row_names(scores)[-1]) == (best, worst)
@@ -120,12 +120,12 @@ def test_worst_of_many_templates_are_drawn(less_is_better: bool) -> None:
         assert len(row_names(axes)) == 50
 
 
-def test_questions_flip_the_way_that_is_declared(less_is_better: bool) -> None:
+def test_flips_follow_the_declaration(less_is_better: bool) -> None:
     flips = compared(SAVED, metrics=["saved_sec"])[0].pairs[0].flips
     assert {question.direction for question in flips} == {"worse" if less_is_better else "better"}
 
 
-def test_regression_is_the_way_that_is_declared(less_is_better: bool) -> None:
+def test_regression_follows_the_declaration(less_is_better: bool) -> None:
     (gate,) = compared(SAVED, metrics=["saved_sec"])[0].gate_results("--fail-on-regression")
     assert (gate.has_passed, gate.value) == (not less_is_better, pytest.approx(0.55 if less_is_better else -0.55))
     few = SAVED[0][:4], SAVED[1][:4]
@@ -134,7 +134,7 @@ def test_regression_is_the_way_that_is_declared(less_is_better: bool) -> None:
     assert "the effect decided" in gate.sentence
 
 
-def test_least_mean_is_required_where_more_is_better_only(less_is_better: bool) -> None:
+def test_minimum_mean_requires_that_higher_is_better(less_is_better: bool) -> None:
     if not less_is_better:
         assert [gate.under for gate in read_gates({"saved_sec": 5})] == [5.0]
         return
@@ -143,12 +143,12 @@ def test_least_mean_is_required_where_more_is_better_only(less_is_better: bool) 
     assert str(problem.value).endswith("Bound it from above: --fail-over saved_sec=5.")
 
 
-def test_number_of_an_evaluator_is_a_score_however_it_is_called(less_is_better: bool) -> None:
+def test_evaluator_number_is_a_score_whatever_its_name(less_is_better: bool) -> None:
     assert "mean saved_sec" in SAVED[0]._repr_html_()
 
 
 @pytest.mark.usefixtures("made_up")
-def test_score_of_which_less_is_better_is_right_at_its_least() -> None:
+def test_lower_is_better_score_is_right_at_its_minimum() -> None:
     comparison, metric = compared(MADE_UP, metrics=["made_up"])
     assert (metric.verdict, metric.is_proportion, metric.is_spent) == ("better", True, False)
     assert {question.direction for question in comparison.pairs[0].flips} == {"fixed"}
@@ -157,7 +157,7 @@ def test_score_of_which_less_is_better_is_right_at_its_least() -> None:
 
 
 @pytest.mark.usefixtures("made_up")
-def test_of_repeats_the_sample_with_the_most_is_shown_where_less_is_better() -> None:
+def test_repeat_with_the_highest_value_is_shown_if_lower_is_better() -> None:
     repeated = [
         {**result, "repeat": repeat, "made_up": value, "made_up_reason": f"reason {repeat}"}
         for result in MADE_UP[0]
@@ -169,7 +169,7 @@ def test_of_repeats_the_sample_with_the_most_is_shown_where_less_is_better() -> 
 
 
 @pytest.mark.usefixtures("made_up")
-def test_drop_of_a_score_of_which_less_is_better_is_in_points() -> None:
+def test_drop_of_a_lower_is_better_score_is_in_points() -> None:
     (gate,) = compare_runs(
         evaluated("made_up", [0.0, 0.1, 0.0]), evaluated("made_up", [0.0, 0.4, 0.0]), metrics=["made_up"]
     ).gate_results([{"regression": 0.05}])
@@ -178,27 +178,27 @@ def test_drop_of_a_score_of_which_less_is_better_is_in_points() -> None:
 
 
 @pytest.mark.usefixtures("made_up")
-def test_classes_of_scores_begin_with_the_best() -> None:
+def test_score_classes_begin_with_the_best() -> None:
     rows = [{"template_id": "t", "status": "success", "made_up": value} for value in (0.0, 0.25, 1.0)]
     axes = plot_scores([*rows, {"template_id": "u", "status": "error"}], "made_up", ax=Figure().subplots())
     assert [bars.get_label() for bars in axes.containers] == ["0", "0 to 0.5", "1", "failed"]
     assert row_names(axes) == ["t", "u"]
 
 
-def test_score_of_a_wider_range_is_no_proportion_though_its_values_are_small(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_score_of_a_wider_range_is_not_a_proportion(monkeypatch: pytest.MonkeyPatch) -> None:
     assert compared(MADE_UP, metrics=["made_up"])[1].is_proportion
     declare(monkeypatch, "made_up", range=(0.0, 10.0))
     assert not compared(MADE_UP, metrics=["made_up"])[1].is_proportion
 
 
-def test_unit_of_a_users_own_stands_behind_the_numbers(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_custom_unit_follows_the_numbers(monkeypatch: pytest.MonkeyPatch) -> None:
     declare(monkeypatch, "detour", unit="km", lower_is_better=True, range=(0.0, None))
     comparison, metric = compared(FAR, metrics=["detour"])
     assert metric.unit == "km"
     assert "B is worse in detour: 10.0 km → 15.5 km (+5.50 km, 95 % interval" in str(comparison)
 
 
-def test_what_an_agent_spent_by_a_users_metric_is_compared_among_what_was_spent() -> None:
+def test_custom_usage_metric_is_compared_as_usage() -> None:
     register_metric(key="detour", kind="spent", unit="km")(lambda question, response: None)
     comparison, metric = compared(FAR)
     assert (metric.metric, metric.is_spent, metric.verdict) == ("detour", True, "worse")
@@ -209,7 +209,7 @@ def test_what_an_agent_spent_by_a_users_metric_is_compared_among_what_was_spent(
     ("metric", "is_spent"),
     [("retrieval_missing", False), ("elapsed_sec", True), ("tone_cost", True)],
 )
-def test_less_is_better_of_what_is_missing_and_of_what_was_spent(metric: str, is_spent: bool) -> None:
+def test_lower_is_better_for_missing_items_and_usage(metric: str, is_spent: bool) -> None:
     a, b = (
         [{"template_id": f"t{n}", "question_id": f"q{n}", metric: number + n} for n in range(8)] for number in (3, 2)
     )

@@ -1,4 +1,4 @@
-"""How often a comparison is wrong, measured on pairs of runs whose true difference is known."""
+"""Error rates of comparisons, measured on pairs of runs whose true difference is known."""
 
 from collections.abc import Iterator
 from math import sqrt
@@ -13,16 +13,16 @@ from graphrag_eval_lc.compare import PairComparison
 pytestmark = pytest.mark.full
 
 PAIRS = 250
-# Of so many pairs a share that is truly 6 % is seldom above this: two standard errors more.
+# With this many pairs, a true rate of 6 % rarely exceeds this bound (two standard errors).
 MOST_ALARMS = 0.06 + 2 * sqrt(0.06 * 0.94 / PAIRS)
 Generator = np.random.Generator
 Results = list[dict[str, Any]]
 
 
 def two_runs(random: Generator, effect: float, number_of_templates: int) -> tuple[Results, Results]:
-    """Return the results of two agents of which the second has better chances by ``effect``, and spends as much.
+    """Return the results of two agents. The second is better by ``effect`` and uses as many resources.
 
-    Templates have 1 to 5 questions, and how hard they are differs by template and agent; one in ten questions fails.
+    Templates have 1 to 5 questions, with a difficulty per template and agent; one in ten questions fails.
     """
     runs: tuple[Results, Results] = ([], [])
     for template in range(number_of_templates):
@@ -58,7 +58,7 @@ def compared(
         yield compare_runs(*runs, metrics=metrics).pairs[0]
 
 
-def test_agents_that_do_not_differ_seldom_raise_an_alarm_and_intervals_hold_the_truth() -> None:
+def test_equal_agents_rarely_raise_an_alarm_and_intervals_contain_the_truth() -> None:
     main = others = held = 0
     for pair in compared(PAIRS, 0.0, 25):
         verdicts = {metric.metric: metric.verdict for metric in pair.metrics}
@@ -73,7 +73,7 @@ def test_agents_that_do_not_differ_seldom_raise_an_alarm_and_intervals_hold_the_
     assert 0.92 <= held / PAIRS <= 0.98
 
 
-def test_difference_of_15_points_is_found_in_most_pairs() -> None:
+def test_difference_of_15_points_is_detected_in_most_pairs() -> None:
     number = 60
     found = sum(pair.metrics[0].verdict == "better" for pair in compared(number, 0.15, 80, ["steps_score"]))
     assert found / number > 0.5

@@ -1,4 +1,4 @@
-"""Metrics that take steps_score apart beside the others that are tested."""
+"""Metrics that break down steps_score are tested separately from the others."""
 
 from collections.abc import Callable
 from typing import Any
@@ -24,13 +24,13 @@ def p_values_of(scored: Scored, *, with_parts: bool) -> dict[str, float]:
     return {metric.metric: metric.adjusted_p_value for metric in compare_runs(*runs).pairs[0].metrics}
 
 
-def test_parts_leave_the_p_values_of_all_others_as_they_are(scored: Scored) -> None:
+def test_parts_do_not_change_other_p_values(scored: Scored) -> None:
     with_parts, without = p_values_of(scored, with_parts=True), p_values_of(scored, with_parts=False)
     assert {metric: p for metric, p in with_parts.items() if metric not in PARTS} == without
     assert len(without) == 3
 
 
-def test_parts_are_adjusted_among_themselves(scored: Scored) -> None:
+def test_parts_are_adjusted_together(scored: Scored) -> None:
     runs: list[Any] = [run_of(scored, is_better=is_better, with_parts=True) for is_better in (False, True)]
     parts = [metric for metric in compare_runs(*runs).pairs[0].metrics if metric.metric in PARTS]
     assert [metric.metric for metric in parts] == [*PARTS]

@@ -1,4 +1,4 @@
-"""Runs of which other questions were scored are compared by their common questions, which is said."""
+"""Runs with different scored questions are compared by their common questions, and say so."""
 
 from pathlib import Path
 from typing import Any
@@ -32,5 +32,5 @@ def test_common_questions_are_compared_and_the_others_counted(tmp_path: Path) ->
     ]
     metric = comparison.pairs[0].metric("steps_score")
     assert metric is not None
-    # The question without a response in B was not left out there: it counts as 0.
+    # In the second pair, B did not skip the question without a response: it counts as 0.
     assert (metric.number_of_questions, metric.mean_a, round(metric.mean_b, 3)) == (3, 1.0, 0.667)

@@ -1,4 +1,4 @@
-"""The benchmark of gates that are confirmed, as it is in the repository."""
+"""The repository's benchmark of confirmed gates."""
 
 import subprocess
 import sys

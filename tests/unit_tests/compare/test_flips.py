@@ -50,7 +50,7 @@ def flips(steps_a: list[Any], steps_b: list[Any]) -> Flip:
         (0.999999999999, 0.5, "broken"),
     ],
 )
-def test_direction_is_that_from_a_to_b(a: float, b: float, direction: Direction) -> None:
+def test_direction_is_from_a_to_b(a: float, b: float, direction: Direction) -> None:
     assert direction_of(a, b, metric_spec(STEPS_SCORE)) == direction
 
 
@@ -62,7 +62,7 @@ def test_direction_is_that_from_a_to_b(a: float, b: float, direction: Direction)
         (True, (0.5, 2.0), "score", "broken"),
         (False, (0.0, None), "seconds", "better"),
         (False, (None, None), "seconds", "better"),
-        (False, (None, None), "score", "fixed"),  # as of a number that nobody declared
+        (False, (None, None), "score", "fixed"),  # like an undeclared number
         (False, (0.0, 1.5), "km", "fixed"),
         (False, (1.0, 5.0), "score", "better"),
     ],
@@ -74,7 +74,7 @@ def test_best_value_of_the_range_is_right(
     assert direction_of(0.5, 1.5, spec) == direction
 
 
-def test_flips_have_both_scores_reasons_and_answers() -> None:
+def test_flips_contain_both_scores_reasons_and_answers() -> None:
     question = flips([step("lookup", "urn:oslo")], [step("lookup", "urn:bergen")])
     assert (question.question_id, question.template_id, question.direction) == ("q", "t", "broken")
     assert (question.score_a, question.score_b) == (1.0, 0.0)
@@ -89,12 +89,12 @@ def test_flips_have_both_scores_reasons_and_answers() -> None:
     ("in_a", "in_b", "why"),
     [("old", "new", "new"), ("old", "", "before: old"), ("", "", "")],
 )
-def test_why_is_the_reason_now_or_that_of_before(in_a: str, in_b: str, why: str) -> None:
+def test_why_is_the_new_or_the_old_reason(in_a: str, in_b: str, why: str) -> None:
     flip = flips([step("lookup", "urn:oslo")], [step("lookup", "urn:bergen")])
     assert replace(flip, a=replace(flip.a, reason=in_a), b=replace(flip.b, reason=in_b)).why == why
 
 
-def test_same_calls_stand_side_by_side_and_others_between_them() -> None:
+def test_same_calls_are_aligned_with_others_in_between() -> None:
     a = [step("find", "1"), step("lookup", "urn:oslo", of="OSLO")]
     b = [step("find", "2"), step("think", "3"), step("lookup", "urn:no", of="NO")]
     pairs = flips(a, b).steps
@@ -150,9 +150,7 @@ LOST_ITS_PREFIX = ask("SELECT ?x { ?x a cim:A }", error="no prefix")
         ([ask("SELECT ?x # all\n{ ?x a :A }", "1")], [ask("SELECT ?x # all { ?x a :A }", "2")], "sparql_query: "),
     ],
 )
-def test_reason_names_what_differs_from_the_call_that_matched_in_the_other_run(
-    a: list[Any], b: list[Any], reason: str
-) -> None:
+def test_reason_names_the_difference_from_the_matched_call(a: list[Any], b: list[Any], reason: str) -> None:
     step = {"name": "sparql_query", "args": {"query": "SELECT ?x { ?x a :A FILTER(?x != 2) }"}}
     step |= {"output": RIGHT["output"], "output_media_type": "application/sparql-results+json"}
     dataset: list[Any] = [
@@ -165,7 +163,7 @@ def test_reason_names_what_differs_from_the_call_that_matched_in_the_other_run(
     assert fixed.why.startswith(f"before: {reason.format(there='B', here='A')}")
 
 
-def test_only_one_of_two_calls_with_the_same_id_fulfils_the_reference_step() -> None:
+def test_one_of_two_calls_with_the_same_id_matches_the_reference_step() -> None:
     twice = [{**step("lookup", output, of=output), "id": "c"} for output in ("urn:bergen", "urn:oslo")]
     shown = [pair.a for pair in flips(twice, [step("think", "1")]).steps if pair.a is not None]
     assert [(each.output, each.fulfils) for each in shown] == [("urn:bergen", False), ("urn:oslo", True)]
@@ -178,13 +176,13 @@ def test_step_that_failed_shows_its_error() -> None:
     assert (shown.output, shown.status, shown.fulfils) == ("no such name", "error", False)
 
 
-def test_long_texts_are_cut() -> None:
+def test_long_texts_are_truncated() -> None:
     shown = flips([step("lookup", "urn:oslo")], [step("lookup", "x" * 10_000)]).steps[0].b
     assert shown is not None
     assert shown.output.endswith("xxx… (8,000 characters left out)")
 
 
-def test_wrong_ones_come_first_and_the_largest_change_within_each(scored: Scored) -> None:
+def test_wrong_questions_come_first_by_size_of_change(scored: Scored) -> None:
     a, b = scored(0.0, 0.5, 1.0, 1.0, 0.5), scored(1.0, 0.25, 0.5, None, 0.5)
     questions = compare_runs(a, b).pairs[0].flips
     assert [(question.question_id, question.direction) for question in questions] == [
@@ -196,7 +194,7 @@ def test_wrong_ones_come_first_and_the_largest_change_within_each(scored: Scored
     assert (questions[0].b.status, questions[0].b.reason, questions[0].b.score) == ("error", "away", None)
 
 
-def test_of_repeats_the_worst_is_shown(scored: Scored) -> None:
+def test_worst_repeat_is_shown(scored: Scored) -> None:
     repeats = [
         {**scored(score)[0], "repeat": repeat, "actual_answer": str(repeat)}
         for repeat, score in enumerate((1.0, 0.0, 0.0), start=1)
@@ -205,7 +203,7 @@ def test_of_repeats_the_worst_is_shown(scored: Scored) -> None:
     assert (question.a.repeat, question.a.answer, question.score_a) == (2, "2", pytest.approx(1 / 3))
 
 
-def test_rounding_flips_no_question(scored: Scored) -> None:
+def test_rounding_does_not_flip_questions(scored: Scored) -> None:
     comparison = compare_runs(scored(0.1 + 0.2), scored(0.3))
     assert comparison.pairs[0].flips == ()
     metric = comparison.pairs[0].metric("steps_score")
@@ -213,14 +211,14 @@ def test_rounding_flips_no_question(scored: Scored) -> None:
     assert (metric.ties, metric.difference) == (1, 0.0)
 
 
-def test_reason_of_a_judged_metric_is_the_judges(scored: Scored) -> None:
+def test_reason_of_a_judged_metric_comes_from_the_judge(scored: Scored) -> None:
     a = scored(1.0, answer_f1=1.0, answer_correctness_reason="All is there.")
     b = scored(1.0, answer_f1=0.5, answer_correctness_reason="One claim is missing.")
     (question,) = compare_runs(a, b, metrics=["answer_f1"]).pairs[0].flips
     assert (question.a.reason, question.b.reason) == ("", "One claim is missing.")
 
 
-def test_steps_of_retrieval_have_the_score(scored: Scored) -> None:
+def test_retrieval_steps_have_the_score(scored: Scored) -> None:
     a, b = (scored(1.0, actual_steps=[{"name": "retrieval", "retrieval_utilization": value}]) for value in (0.5, 0.25))
     (question,) = compare_runs(a, b, metrics=["retrieval_utilization"]).pairs[0].flips
     assert (question.a.score, question.b.score, question.direction) == (0.5, 0.25, "worse")

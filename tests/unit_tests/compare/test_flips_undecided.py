@@ -1,4 +1,4 @@
-"""Comparisons and gates of runs with undecided steps."""
+"""Comparisons and gates with undecided steps."""
 
 from typing import Any
 
@@ -18,7 +18,7 @@ def compared(metrics: list[str] | None = None, **outputs: tuple[str, str]) -> Ru
     return compare_runs(*sides, metrics=metrics)
 
 
-def test_question_with_undecided_steps_flips_by_its_score_and_is_marked() -> None:
+def test_question_with_undecided_steps_flips_by_score_and_is_marked() -> None:
     comparison = compared(t_1=("ok", "?"), t_2=("o<cut>", "ok"), t_3=("ok", "no"))
     flips = {flip.question_id: (flip.direction, flip.is_undecided) for flip in comparison.pairs[0].flips}
     assert flips == {"t_1": ("broken", True), "t_2": ("fixed", True), "t_3": ("broken", False)}
@@ -26,7 +26,7 @@ def test_question_with_undecided_steps_flips_by_its_score_and_is_marked() -> Non
     assert marked == {"t_1": (False, True), "t_2": (True, False), "t_3": (False, False)}
 
 
-def test_each_run_with_undecided_steps_is_warned_of() -> None:
+def test_each_run_with_undecided_steps_has_a_warning() -> None:
     comparison = compared(t_1=("ok", "?"), t_2=("ok", "no"))
     texts = [text for text in comparison.warnings if "undecided" in text]
     assert texts == [
@@ -36,14 +36,14 @@ def test_each_run_with_undecided_steps_is_warned_of() -> None:
     assert not [text for text in compared(t_1=("ok", "no")).warnings if "undecided" in text]
 
 
-def test_bound_is_no_metric_of_its_own_unless_it_is_named() -> None:
+def test_upper_bound_is_a_metric_only_if_it_is_named() -> None:
     outputs = {"t_1": ("ok", "?"), "t_2": ("ok", "no")}
     metrics = [metric.metric for metric in compared(**outputs).pairs[0].metrics]
     assert metrics == ["steps_score", "steps_recall", "steps_precision", "steps_f1", "steps_order"]
     assert not [text for text in compared(**outputs).warnings if "steps_score_upper" in text]
     named = compared(["steps_score_upper"], **outputs).pairs[0].metric("steps_score_upper")
     assert named is not None
-    # A, of which nothing is undecided, counts with its score.
+    # A has no undecided steps, so its score counts.
     assert (named.mean_a, named.mean_b, named.number_of_questions) == (1.0, 0.5, 2)
     (flip,) = compared(["steps_score_upper"], **outputs).pairs[0].flips
     assert (flip.question_id, flip.a.score, flip.b.score) == ("t_2", 1.0, 0.0)
@@ -59,7 +59,7 @@ def test_terminal_and_page_mark_them(monkeypatch: pytest.MonkeyPatch, capsys: py
     assert [side.get("undecided") for side in rows["t_1"]["detail"]["sides"]] == [None, True]
 
 
-def test_bound_can_be_required_where_nothing_is_undecided() -> None:
+def test_upper_bound_can_be_required_if_nothing_is_undecided() -> None:
     results: Any = results_of(t_1="ok", t_2="no")
     (gate,) = gate_results(results, {"steps_score_upper": 0.5})
     assert (gate.has_passed, gate.value) == (True, 0.5)
@@ -71,7 +71,7 @@ def test_counts_cannot_be_required(count: str) -> None:
         gate_results([], {count: 0.0})
 
 
-def test_old_results_have_no_doubts() -> None:
+def test_old_results_have_no_undecided_steps() -> None:
     old: Any = [{"template_id": "t", "question_id": "q", "steps_score": score} for score in (1.0, 0.0)]
     comparison = compare_runs(old[:1], old[1:])
     assert [flip.is_undecided for flip in comparison.pairs[0].flips] == [False]

@@ -1,4 +1,4 @@
-"""Conditions that compare a run with a baseline: a table of what they decide and say, and the laws that they keep."""
+"""Gates that compare a run with a baseline: a table of decisions and messages, and their invariants."""
 
 import random
 from collections.abc import Callable, Sequence
@@ -16,7 +16,7 @@ Results = list[dict[str, Any]]
 Scored = Callable[..., Results]
 FAULTS = MetricSpec(key="faults", lower_is_better=True, range=(0.0, 1.0))
 FEW = "with fewer than 6, no p-value is below 0.05"
-# 11 templates with 48 questions, as the demo has them; the questions of five templates are lost.
+# 11 templates with 48 questions, like the demo; the questions of five templates are lost.
 DEMO = [index for index, size in enumerate([5, 4, 4, 4, 3, 6, 5, 5, 5, 4, 3]) for _ in range(size)]
 LOST = [float(template > 4) for template in DEMO]
 
@@ -46,7 +46,7 @@ def tokens(number: float) -> Results:
 SIX = [1.0, 1.0, 1.0, 0.5, 1.0, 0.0]
 SIX_NOW = [0.0, 0.9, 1.0, 0.0, 1.0, 1.0]
 SLIGHT = run_of([0.0, *[1.0] * 35], templates=2)
-# What the runs are, the gate, its state, and its sentence.
+# Runs, gate, state and message.
 CASES: dict[str, tuple[Results, Results, Any, str, str]] = {
     "drop": (run_of([1.0] * 4), run_of([1, 1, 0, 1]), "--max-drop 0.05", "failed", "1.000 → 0.750, drop 0.250 > 0.05"),
     "drop within": (run_of([1.0] * 4), run_of([1, 1, 0, 1]), "--max-drop 0.3", "passed", "drop 0.250 ≤ 0.3"),
@@ -245,7 +245,7 @@ CASES: dict[str, tuple[Results, Results, Any, str, str]] = {
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_what_a_condition_decides_and_says(case: str) -> None:
+def test_state_and_message(case: str) -> None:
     a, b, gate, state, sentence = CASES[case]
     (result,) = check(a, b, gate)
     assert (result.state, result.letter) == (state, "B"), result.sentence
@@ -267,7 +267,7 @@ def test_what_a_condition_decides_and_says(case: str) -> None:
         ({"metric": "answer_f1", "regression": 0}, "B: answer_f1 cannot be compared: B has not measured it"),
     ],
 )
-def test_a_gate_with_nothing_to_compare_is_not_checked_and_says_why(gate: Any, why: str) -> None:
+def test_gate_without_data_is_unchecked_with_a_reason(gate: Any, why: str) -> None:
     a = run_of([1.0, 1.0, 1.0], answer_f1=1.0, total_tokens=1)
     b = [each for each in run_of([1.0, 1.0, 1.0], agent_cost=1.0, total_tokens=1) if each["template_id"] != "t1"]
     a[0]["f1_here"], b[1]["f1_here"] = 1.0, 1.0
@@ -289,7 +289,7 @@ LIMITS = st.sampled_from([0.0, 0.05, 0.1, 0.25, 0.5, 1.0])
 
 @settings(max_examples=25, deadline=None)
 @given(pairs=SCORES, limit=LIMITS)
-def test_gate_is_passed_if_the_drop_is_within_the_limit(pairs: list[tuple[int, int]], limit: float) -> None:
+def test_gate_passes_if_the_drop_is_within_the_limit(pairs: list[tuple[int, int]], limit: float) -> None:
     a, b = (run_of([pair[side] / 4 for pair in pairs]) for side in (0, 1))
     drop = sum(before - after for before, after in pairs) / 4 / len(pairs)
     conditions: list[Any] = [{"max_drop": limit}, {"max_drop_per_template": limit}]
@@ -310,7 +310,7 @@ def test_gate_is_passed_if_the_drop_is_within_the_limit(pairs: list[tuple[int, i
 
 @settings(max_examples=25, deadline=None)
 @given(pairs=SCORES, limit=LIMITS)
-def test_a_metric_of_which_less_is_better_is_mirrored(pairs: list[tuple[int, int]], limit: float) -> None:
+def test_lower_is_better_metric_is_mirrored(pairs: list[tuple[int, int]], limit: float) -> None:
     gates = [{"max_drop": limit}, {"max_drop_per_template": limit}, {"max_lost": 1}, {"regression": limit}]
     spec = metrics.RegisteredMetric(FAULTS, lambda *_: None)
     with pytest.MonkeyPatch.context() as patched:
@@ -323,7 +323,7 @@ def test_a_metric_of_which_less_is_better_is_mirrored(pairs: list[tuple[int, int
 
 @settings(max_examples=15, deadline=None)
 @given(scores=st.lists(st.integers(0, 4), min_size=1, max_size=12), number=st.integers(0, 10_000))
-def test_run_passes_every_gate_of_nothing_compared_with_itself(scores: list[int], number: int) -> None:
+def test_run_compared_with_itself_passes_every_zero_gate(scores: list[int], number: int) -> None:
     same = run_of([score / 4 for score in scores], total_tokens=number)
     gates = ["--max-drop 0", "--max-drop-per-template 0", "--max-lost 0", "--max-lost 0/template", "--max-lost 0/t0"]
     gates += ["--max-drop t0/steps_score=0", "--max-drop total_tokens=0", "--fail-over total_tokens=+0%"]
@@ -336,7 +336,7 @@ def test_run_passes_every_gate_of_nothing_compared_with_itself(scores: list[int]
     spent=st.lists(st.tuples(st.integers(1, 9000), st.integers(1, 9000)), min_size=1, max_size=9),
     percent=st.integers(0, 100),
 )
-def test_increase_is_passed_if_it_is_within_the_limit(spent: list[tuple[int, int]], percent: int) -> None:
+def test_increase_passes_if_it_is_within_the_limit(spent: list[tuple[int, int]], percent: int) -> None:
     a, b = (
         [{**each, "total_tokens": pair[side]} for each, pair in zip(run_of([1.0] * len(spent)), spent, strict=True)]
         for side in (0, 1)
@@ -351,7 +351,7 @@ def test_increase_is_passed_if_it_is_within_the_limit(spent: list[tuple[int, int
 
 @pytest.mark.parametrize("spread", [0.0, 0.02, 0.05, 0.2, 1.0])
 @pytest.mark.parametrize("number", [6, 8, 11, 40])
-def test_regression_never_passes_a_run_that_the_table_calls_worse(spread: float, number: int) -> None:
+def test_regression_gate_never_passes_a_run_with_verdict_worse(spread: float, number: int) -> None:
     draw = random.Random(number)
     for drop in (0.01, 0.05, 0.2):
         before = [draw.uniform(0.2, 0.8) for _ in range(number)]
@@ -364,7 +364,7 @@ def test_regression_never_passes_a_run_that_the_table_calls_worse(spread: float,
 
 
 def pair_of_runs(draw: random.Random, drop: float) -> tuple[Results, Results]:
-    """Return two runs of 44 questions in 11 templates, each with its own chance, of which B's are lower by ``drop``."""
+    """Return two runs of 44 questions in 11 templates with individual success rates, B's lower by ``drop``."""
     runs: tuple[Results, Results] = ([], [])
     for template in range(11):
         chance = min(1.0, draw.gauss(0.85, 0.15))
@@ -376,7 +376,7 @@ def pair_of_runs(draw: random.Random, drop: float) -> tuple[Results, Results]:
 
 
 @pytest.mark.full
-def test_gates_see_the_drop_of_20_points_that_the_p_value_mostly_does_not() -> None:
+def test_gates_detect_a_drop_of_20_points_that_p_values_mostly_miss() -> None:
     draw, number = random.Random(1), 150
     seen = {"p-value": 0, "max_drop": 0, "regression": 0, "confident": 0}
     for _ in range(number):
@@ -398,7 +398,7 @@ def test_lost_questions_are_those_that_flipped_to_wrong() -> None:
     assert set(gate.details) == {flip.question_id for flip in comparison.pairs[0].broken}
 
 
-def test_question_with_repeats_is_right_if_each_of_them_is() -> None:
+def test_question_with_repeats_is_right_if_all_repeats_are() -> None:
     a = [{**each, "repeat": repeat} for repeat in (1, 2) for each in run_of([1.0, 1.0])]
     b = [{**each, "repeat": repeat} for repeat in (1, 2) for each in run_of([1.0, float(repeat - 1)])]
     assert [gate.value for gate in (*check(a, b, "--max-lost 0"), *check(b, a, "--max-lost 0"))] == [1, 0]
@@ -408,7 +408,7 @@ def test_failed_question_is_lost(scored: Scored) -> None:
     assert check(scored(1.0, 1.0), scored(1.0, None), "--max-lost 0")[0].details == ("q1",)
 
 
-def test_increase_is_over_the_questions_that_both_have() -> None:
+def test_increase_is_over_common_questions() -> None:
     a = [{**each, "elapsed_sec": 1.0 + index} for index, each in enumerate(run_of([1.0] * 4))]
     b = [{**each, "elapsed_sec": 2.0 + index} for index, each in enumerate(run_of([1.0] * 3))]
     del b[0]["elapsed_sec"]
@@ -416,7 +416,7 @@ def test_increase_is_over_the_questions_that_both_have() -> None:
     assert gate.sentence == "B: elapsed_sec 2.50 → 3.50, +40.0 % > +10%"
 
 
-def test_increase_of_a_score_counts_failed_questions_as_compare_does(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_increase_of_a_score_counts_failed_questions_like_compare(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(metrics.metrics_of_users, "faults", metrics.RegisteredMetric(FAULTS, lambda *_: None))
     a, b = run_of([0.0, 0.5], faults=0.25), run_of([0.0, 0.5], faults=0.25)
     b[0] = {**b[0], "status": "error", "error": "away"}
@@ -426,7 +426,7 @@ def test_increase_of_a_score_counts_failed_questions_as_compare_does(monkeypatch
     assert comparison.gate_results(["faults=+0.1"])[0].value == pytest.approx(metric.difference)
 
 
-def test_questions_of_the_only_template_count_separately() -> None:
+def test_questions_of_a_single_template_count_separately() -> None:
     few, many = (
         check(*(run_of([score] * number, templates=1) for score in (1.0, after)), "--fail-on-regression")[0]
         for number, after in ((5, 0.0), (200, 0.98))
@@ -436,7 +436,7 @@ def test_questions_of_the_only_template_count_separately() -> None:
     assert "the p-value decided" in many.sentence
 
 
-def test_metric_that_only_one_template_has_is_decided_by_the_effect() -> None:
+def test_metric_of_a_single_template_is_decided_by_the_effect() -> None:
     a, b = run_of([1.0] * 8, templates=8), run_of([1.0] * 8, templates=8)
     a[0]["answer_f1"], b[0]["answer_f1"] = 1.0, 0.5
     (gate,) = check(a, b, "--fail-on-regression", metrics=["answer_f1"])
@@ -444,7 +444,7 @@ def test_metric_that_only_one_template_has_is_decided_by_the_effect() -> None:
     assert f"(the effect decided: only one template has it; {FEW})" in gate.sentence
 
 
-def test_of_scores_beyond_1_a_share_is_allowed() -> None:
+def test_limit_is_relative_for_scores_beyond_1() -> None:
     gates = [
         check(run_of(a, "stars"), run_of(b, "stars"), "--max-drop 0.05", metrics=["stars"])[0]
         for a, b in (([4] * 20, [*[4] * 19, 3]), ([4] * 4, [4, 4, 4, 3]), ([-4], [-5]))

@@ -1,4 +1,4 @@
-"""The names in gates, checked before there is a run."""
+"""Metric names in gates are checked before a run."""
 
 from typing import Any
 
@@ -56,7 +56,7 @@ def checked(gate: Any, config: Any = None, *evaluators: Any) -> list[str]:
         ({"max_lost": 2}, None),
     ],
 )
-def test_metrics_that_a_run_may_have_are_known(gate: Any, config: Any) -> None:
+def test_metrics_that_a_run_may_have_are_accepted(gate: Any, config: Any) -> None:
     known = KnownMetrics.of(load_config(config))
     assert check_gates(read_gates([gate], has_baseline=True), known, ["notes"], of_config=False) == []
 
@@ -92,13 +92,13 @@ def test_metrics_that_a_run_may_have_are_known(gate: Any, config: Any) -> None:
         ({"metric": "stepz", "max_drop": 0.1}, None, "unknown metric stepz"),
     ],
 )
-def test_names_that_a_run_cannot_have_are_told_with_the_nearest(gate: Any, config: Any, complaint: str) -> None:
+def test_unknown_names_are_reported_with_the_nearest(gate: Any, config: Any, complaint: str) -> None:
     known = KnownMetrics.of(load_config(config))
     with pytest.raises(OptionError, match=complaint):
         check_gates(read_gates([gate], has_baseline=True), known, ["notes", "lines"], of_config=False)
 
 
-def test_names_of_functions_are_known_as_far_as_they_tell_them() -> None:
+def test_names_of_functions_are_known_if_they_declare_them() -> None:
     assert checked("plain=1", None, plain) == []
     with pytest.raises(OptionError, match=r"unknown metric plian\. Did you mean plain\?"):
         checked("plian=1", None, plain)
@@ -127,13 +127,13 @@ def test_registered_metrics_are_known_with_their_direction() -> None:
         ({"metric": "polite", "over": 3}, r"more is better for polite.*register_metric\(..., lower_is_better=True\)"),
     ],
 )
-def test_bound_on_the_wrong_side_names_the_right_one(gate: Any, complaint: str) -> None:
+def test_bound_in_the_wrong_direction_suggests_the_right_one(gate: Any, complaint: str) -> None:
     known = KnownMetrics.of(load_config(), [anything])
     with pytest.raises(OptionError, match=complaint):
         check_gates(read_gates([gate], has_baseline=True), known, [], of_config=False)
 
 
-def test_gates_of_the_config_are_told_with_their_keys() -> None:
+def test_config_gates_are_reported_with_their_keys() -> None:
     config = load_config({"gates": [{"under": 0.9}, {"metric": "step_score", "max_drop": 0.1}]})
     with pytest.raises(ConfigError, match=r"key gates\.1\.metric: unknown metric step_score"):
         check_gates(config.gates, KnownMetrics.of(config), [], of_config=True)
@@ -142,7 +142,7 @@ def test_gates_of_the_config_are_told_with_their_keys() -> None:
         check_gates(config.gates, KnownMetrics.of(config), [], of_config=True)
 
 
-def test_names_of_finished_runs_are_those_that_they_measured_or_could_have_measured() -> None:
+def test_finished_runs_accept_names_that_they_measured_or_could_have_measured() -> None:
     known = KnownMetrics.of_runs([load_config()], ["polite"])
     for text in ("polite=1", "answer_f1=1", "steps_score=1"):
         assert check_gates(read_gates([text]), known, [], of_config=False) == []
@@ -162,6 +162,6 @@ def test_names_of_finished_runs_are_those_that_they_measured_or_could_have_measu
         ),
     ],
 )
-def test_capital_letters_and_a_second_statistic_are_told(gate: Any, complaint: str) -> None:
+def test_capital_letters_and_a_second_statistic_are_reported(gate: Any, complaint: str) -> None:
     with pytest.raises(OptionError, match=complaint):
         check_gates(read_gates([gate]), KnownMetrics.of(load_config()), ["lines", "notes"], of_config=False)

@@ -1,4 +1,4 @@
-"""Gates of one run on templates and on statistics other than the mean."""
+"""Gates of a single run on templates and on statistics other than the mean."""
 
 from collections.abc import Callable
 from typing import Any
@@ -32,14 +32,14 @@ def timed(*seconds: float, **values: Any) -> list[dict[str, Any]]:
 
 
 @given(values=st.lists(st.floats(0, 1e6), min_size=1, max_size=20))
-def test_statistics_are_those_of_numpy(values: list[float]) -> None:
+def test_statistics_equal_numpy(values: list[float]) -> None:
     texts = [f"elapsed_sec.{statistic}=0" for statistic in STATISTICS]
     for gate in gate_results(timed(*values), texts):
         assert gate.value == pytest.approx(OF_NUMPY[gate.statistic](values), rel=1e-9, abs=1e-9)
 
 
 @given(values=st.lists(st.floats(0, 1e6), min_size=1, max_size=20), statistic=st.sampled_from(STATISTICS))
-def test_bound_of_just_the_value_is_passed_and_less_is_not(values: list[float], statistic: str) -> None:
+def test_exact_bound_passes_and_a_tighter_one_fails(values: list[float], statistic: str) -> None:
     (gate,) = gate_results(timed(*values), [f"elapsed_sec.{statistic}=0"])
     assert gate.value is not None
     bounds = [gate.value, 2 * gate.value + 1, 0.9 * gate.value - 1]
@@ -57,7 +57,7 @@ def test_bound_of_just_the_value_is_passed_and_less_is_not(values: list[float], 
         (timed(1.0, agent_cost=0.0036), "agent_cost=0.001", "agent_cost $0.0036 > 0.001"),
     ],
 )
-def test_values_are_written_with_their_unit_and_exact_enough(results: Any, gate: str, sentence: str) -> None:
+def test_values_have_their_unit_and_enough_digits(results: Any, gate: str, sentence: str) -> None:
     assert gate_results(results, [gate])[0].sentence == sentence
 
 
@@ -68,13 +68,13 @@ def test_mean_is_over_questions_and_other_statistics_over_samples() -> None:
     assert (mean.value, median.value) == (5.0, 9.0)
 
 
-def test_failed_questions_count_with_what_they_spent() -> None:
+def test_usage_of_failed_questions_counts() -> None:
     results = [*timed(1.0), {**timed(0.0, 5.0)[1], "status": "error", "error": "away"}]
     (gate,) = gate_results(results, ["elapsed_sec.max=2"])
     assert str(gate) == "elapsed_sec.max 5.00 > 2"
 
 
-def test_sum_counts_failed_attempts_and_the_mean_does_not() -> None:
+def test_sum_includes_failed_attempts_and_the_mean_does_not() -> None:
     results = timed(1.0, 2.0, total_tokens=10, failed_attempts=[{"elapsed_sec": 4.0, "total_tokens": 5}, {}])
     assert [gate.value for gate in gate_results(results, ["elapsed_sec.sum=1", "total_tokens.sum=1"])] == [11.0, 30.0]
     assert [gate.value for gate in gate_results(results, ["elapsed_sec=1", "total_tokens.max=1"])] == [1.5, 10.0]
@@ -97,14 +97,14 @@ def test_scores_have_statistics_too(scored: Scored) -> None:
     assert str(gate) == "steps_score.min 0.000 < 0.5 (1 failed sample counts as 0)"
 
 
-def test_counts_that_results_leave_out_are_0(scored: Scored) -> None:
+def test_missing_counts_are_0(scored: Scored) -> None:
     results = scored(1.0, 1.0, elapsed_sec=1.0)
     results[0] |= {"steps_counts": {"undecided": 2}}
     gates = gate_results(results, ["undecided.max=1", "outputs_cut=0"])
     assert [(gate.value, gate.has_passed) for gate in gates] == [(2, False), (0, True)]
 
 
-def test_costs_of_judges_are_those_of_each_sample() -> None:
+def test_judge_costs_are_per_sample() -> None:
     judged = {"agent_cost": 0.5, "answer_f1": 1.0, "answer_correctness_cost": 0.25, "answer_relevance": 1.0}
     results = timed(1.0, 1.0, **judged, answer_relevance_cost=0.25)
     assert [gate.value for gate in gate_results(results, ["judges_cost=1", "cost.sum=1"])] == [0.5, 2.0]
@@ -112,13 +112,13 @@ def test_costs_of_judges_are_those_of_each_sample() -> None:
     assert unknown.value is None
 
 
-def test_number_that_an_evaluator_calls_as_a_statistic_is_that_number(scored: Scored) -> None:
+def test_evaluator_key_that_looks_like_a_statistic_is_the_key(scored: Scored) -> None:
     results = scored(1.0, **{"tone.max": 0.5, "custom_metrics": ["tone.max"]})
     (gate,) = gate_results(results, {"tone.max": 0.4})
     assert (gate.metric, gate.statistic, gate.value) == ("tone.max", "mean", 0.5)
 
 
-def test_end_of_a_name_is_a_statistic_unless_a_metric_is_declared_so() -> None:
+def test_suffix_is_a_statistic_unless_a_metric_has_that_name() -> None:
     assert metric_and_statistic("tone.max") == ("tone", "max")
     assert metric_and_statistic("tone.p99") == ("tone.p99", "mean")
     assert metric_and_statistic(".p95") == (".p95", "mean")

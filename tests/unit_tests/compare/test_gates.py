@@ -1,4 +1,4 @@
-"""Gates in all their forms, as they are read and checked on a run, alone and in a comparison."""
+"""Gates in all forms, parsed and checked on a single run and in a comparison."""
 
 import json
 import pickle
@@ -35,7 +35,7 @@ def folder(path: Path, results: Results, gates: Any = None) -> Path:
     return run_folder(path, results, config={} if gates is None else {"gates": gates})
 
 
-# A gate in each form, and what it is in the config.
+# A gate in each form, and its config.
 FORMS: list[tuple[Any, dict[str, Any]]] = [
     ("steps_score=0.9", {"metric": "steps_score", "under": 0.9}),
     ("steps_score = .9", {"metric": "steps_score", "under": 0.9}),
@@ -61,11 +61,11 @@ FORMS: list[tuple[Any, dict[str, Any]]] = [
 
 
 @pytest.mark.parametrize(("form", "gate"), FORMS)
-def test_gate_is_read_from_each_of_its_forms(form: Any, gate: dict[str, Any]) -> None:
+def test_gate_is_parsed_from_each_form(form: Any, gate: dict[str, Any]) -> None:
     assert read_gates([form], has_baseline=True) == [GateConfig(**gate)]
 
 
-def test_least_means_by_metric_one_text_and_a_configuration_are_gates_too() -> None:
+def test_minimum_means_a_string_and_a_config_are_gates_too() -> None:
     wanted = [GateConfig(metric="steps_score", under=0.9)]
     assert read_gates({"steps_score": 0.9}) == read_gates("steps_score=0.9") == wanted
     assert read_gates(load_config({"gates": [{"metric": "steps_score", "under": 0.9}]})) == wanted
@@ -77,7 +77,7 @@ def test_least_means_by_metric_one_text_and_a_configuration_are_gates_too() -> N
     metric=st.from_regex(r"[a-z_][a-z0-9_.@-]*", fullmatch=True),
     value=st.floats(0, 1e9),
 )
-def test_template_is_before_the_last_slash_and_the_value_after_the_last_equals_sign(
+def test_template_ends_at_the_last_slash_and_the_value_starts_at_the_last_equals_sign(
     template: str | None, metric: str, value: float
 ) -> None:
     (gate,) = gates_of_option(
@@ -101,7 +101,7 @@ def test_template_is_before_the_last_slash_and_the_value_after_the_last_equals_s
         ("fail-on-regression", ["2", "x"]),
     ],
 )
-def test_text_of_another_form_is_refused_with_the_right_one(option: GateOption, texts: list[str]) -> None:
+def test_malformed_gate_is_rejected_with_the_right_form(option: GateOption, texts: list[str]) -> None:
     for text in texts:
         with pytest.raises(OptionError, match=rf"is not a value of --{option}\. Write --{option}"):
             gates_of_option(option, [text], has_baseline=True)
@@ -126,12 +126,12 @@ def test_text_of_another_form_is_refused_with_the_right_one(option: GateOption, 
         (7, r"7 is not a gate"),
     ],
 )
-def test_wrong_gate_is_refused_with_a_hint(gate: Any, problem: str) -> None:
+def test_invalid_gate_is_rejected_with_a_hint(gate: Any, problem: str) -> None:
     with pytest.raises(OptionError, match=problem):
         compare_runs(A, B).gate_results([gate])
 
 
-def test_same_bound_given_twice_is_refused() -> None:
+def test_duplicate_bound_is_rejected() -> None:
     for option in get_args(GateOption):
         text = {"max-lost": "1/notes", "max-drop-per-template": "a=0.1"}.get(option, "notes/a=0.1")
         with pytest.raises(OptionError, match=rf"--{option} bounds .* twice"):
@@ -150,7 +150,7 @@ def test_same_bound_given_twice_is_refused() -> None:
         ({"max_lost": 0}, "max_lost compares a run with a baseline"),
     ],
 )
-def test_gate_that_needs_a_baseline_is_refused_for_one_run(gate: Any, problem: str) -> None:
+def test_gate_that_needs_a_baseline_is_rejected_for_a_single_run(gate: Any, problem: str) -> None:
     with pytest.raises(OptionError, match=problem):
         gate_results(A, [gate])
     if isinstance(gate, dict):
@@ -158,12 +158,12 @@ def test_gate_that_needs_a_baseline_is_refused_for_one_run(gate: Any, problem: s
             gate_results(A, load_config({"gates": [gate]}))
 
 
-# Results, a gate, its state, its value, its sentence.
+# Results, gate, state, value, message.
 ABSOLUTE: list[tuple[Results, Any, str, float | None, str]] = [
     (B, "steps_score=0.5", "passed", 2 / 3, "steps_score 0.667 ≥ 0.5"),
     (B, "steps_score=0.8", "failed", 2 / 3, "steps_score 0.667 < 0.8"),
     (run_of(0.9, 0.9, 0.9), "steps_score=0.9", "passed", 0.9, "steps_score 0.900 ≥ 0.9"),
-    # The mean of these is 0.6999999999999998.
+    # The mean is 0.6999999999999998.
     (run_of(0.7, 0.7, 0.7), "steps_score=0.7", "passed", 0.7, "steps_score 0.7 ≥ 0.7"),
     (run_of(0.8999), "steps_score=0.9", "failed", 0.8999, "steps_score 0.8999 < 0.9"),
     (run_of(0.89999), "steps_score=0.9", "failed", 0.89999, "steps_score 0.89999 < 0.9"),
@@ -201,7 +201,7 @@ ABSOLUTE: list[tuple[Results, Any, str, float | None, str]] = [
 
 
 @pytest.mark.parametrize(("results", "gate", "state", "value", "sentence"), ABSOLUTE)
-def test_what_a_gate_of_one_run_decides_and_says(
+def test_state_value_and_message_for_a_single_run(
     results: Results, gate: Any, state: str, value: float | None, sentence: str
 ) -> None:
     (result,) = gate_results(results, [gate])
@@ -227,7 +227,7 @@ def test_title_of_a_result_stays_the_same_from_run_to_run(gate: str, title: str)
         assert compare_runs(results, scores).gate_results([gate])[0].title == title
 
 
-def test_a_metric_that_turns_out_to_be_one_of_which_less_is_better_is_refused(scored: Scored) -> None:
+def test_minimum_of_a_lower_is_better_metric_is_rejected(scored: Scored) -> None:
     gates = read_gates(["detour=3"])
     register_metric(key="detour", unit="km", lower_is_better=True)(lambda question, response: 12.0)
     with pytest.raises(OptionError, match=r"less is better for detour, .*: --fail-over detour=3"):
@@ -242,7 +242,7 @@ RETRIEVAL: list[Any] = [{"template_id": "t", "questions": QUESTIONS}]
 RESPONSES: list[Any] = [{"question_id": "q1", "actual_steps": []}, {"question_id": "q2", "actual_steps": [FOUND]}]
 
 
-def test_retrieval_that_is_missing_counts_as_in_the_aggregates(tmp_path: Path) -> None:
+def test_missing_retrieval_counts_as_in_the_aggregates(tmp_path: Path) -> None:
     metric = "retrieval_ids_recall"
     score_responses(RETRIEVAL, RESPONSES, output_dir=tmp_path / "run", config=ZERO)
     results = run_evaluation(RETRIEVAL, RESPONSES, ZERO)
@@ -254,7 +254,7 @@ def test_retrieval_that_is_missing_counts_as_in_the_aggregates(tmp_path: Path) -
     assert (compared.mean_a, compared.mean_b) == (0.5, 0.5)
 
 
-def test_gates_of_a_configuration_are_checked_with_their_place() -> None:
+def test_config_gates_are_reported_with_their_place() -> None:
     comparison = compare_runs(A, B)
     assert not comparison.gate_results(load_config({"gates": [{"max_drop": 0.1}]}))[0].has_passed
     config = load_config({"gates": [{"max_lost": 1}, {"metric": "step_score", "max_drop": 0.1}]})
@@ -262,7 +262,7 @@ def test_gates_of_a_configuration_are_checked_with_their_place() -> None:
         comparison.gate_results(config)
 
 
-def test_without_gates_those_in_the_record_of_each_run_are_checked(tmp_path: Path) -> None:
+def test_gates_of_the_run_record_are_checked_by_default(tmp_path: Path) -> None:
     gates = [{"metric": "steps_score", "max_drop": 0.05}, {"metric": "total_tokens", "over": 200}]
     a, b = folder(tmp_path / "a", A, [{"max_lost": 0}]), folder(tmp_path / "b", B, gates)
     results = compare_runs(a, b, a).gate_results()
@@ -276,7 +276,7 @@ def test_without_gates_those_in_the_record_of_each_run_are_checked(tmp_path: Pat
     assert [str(gate) for gate in gate_results(b)] == ["total_tokens 100 ≤ 200"]
 
 
-def test_template_that_a_record_names_may_have_no_question_now(tmp_path: Path) -> None:
+def test_template_of_a_recorded_gate_may_have_no_questions(tmp_path: Path) -> None:
     b = folder(tmp_path / "b", B, [{"template": "notes", "max_lost": 0}, {"metric": "own", "max_drop": 0.1}])
     assert [gate.state for gate in compare_runs(A, b).gate_results()] == ["not checked", "not checked"]
 
@@ -290,12 +290,12 @@ def test_template_that_a_record_names_may_have_no_question_now(tmp_path: Path) -
         ("many", r"run\.json, key config\.gates"),
     ],
 )
-def test_gate_in_a_record_that_cannot_be_read_is_an_error(tmp_path: Path, gates: Any, problem: str) -> None:
+def test_unreadable_gate_in_a_record_is_an_error(tmp_path: Path, gates: Any, problem: str) -> None:
     with pytest.raises(RunFolderError, match=problem):
         compare_runs(A, folder(tmp_path / "b", B, gates)).gate_results()
 
 
-def test_declaration_in_a_record_says_which_way_is_better(tmp_path: Path) -> None:
+def test_recorded_declaration_defines_the_direction(tmp_path: Path) -> None:
     declares = {"unit": "score", "lower_is_better": True, "range": [0.0, 1.0]}
     paths = [folder(tmp_path / name, run_of(1.0, 1.0, noise=noise)) for name, noise in (("a", 0.2), ("b", 0.8))]
     for path in paths:
@@ -314,7 +314,7 @@ def test_comparison_keeps_its_forms(tmp_path: Path) -> None:
     assert again.gate_results(["--max-lost 0"]) == comparison.gate_results(["--max-lost 0"])
 
 
-def test_comparison_without_results_has_nothing_to_check_gates_on() -> None:
+def test_comparison_without_results_cannot_check_gates() -> None:
     comparison = compare_runs(A, B)
     bare = type(comparison)(comparison.baseline, comparison.pairs, comparison.metric, ())
     with pytest.raises(GraphRAGEvalError, match="no results to check gates on"):
@@ -322,7 +322,7 @@ def test_comparison_without_results_has_nothing_to_check_gates_on() -> None:
 
 
 @pytest.mark.parametrize("named", [{"max_drop": 0.05}, {"max_drop_per_template": 0.05}, {"max_lost": 0}])
-def test_mean_may_be_named_as_the_statistic_that_it_is(named: dict[str, Any]) -> None:
+def test_mean_may_be_named_explicitly(named: dict[str, Any]) -> None:
     plain, named_gate = compare_runs(A, B).gate_results(
         [{"metric": name, **named} for name in ("steps_score", "steps_score.mean")]
     )

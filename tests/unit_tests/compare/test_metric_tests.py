@@ -1,4 +1,4 @@
-"""Intervals and verdicts of all metrics of a comparison."""
+"""Intervals and verdicts of a comparison's metrics."""
 
 from typing import Any
 
@@ -29,7 +29,7 @@ def results(values: list[list[float]], shift: float, templates: int) -> list[dic
     shift=st.sampled_from((0.0, 0.1, 0.5, 1.0)),
     data=st.data(),
 )
-def test_interval_holds_0_where_and_only_where_there_is_no_evidence(
+def test_interval_contains_0_if_and_only_if_there_is_no_evidence(
     number: int, templates: int, shift: float, data: st.DataObject
 ) -> None:
     rows = st.lists(st.lists(SCORES, min_size=6, max_size=6), min_size=number, max_size=number)
@@ -56,7 +56,7 @@ def check(metric: MetricComparison) -> None:
         assert not is_found
 
 
-def test_many_alike_tests_have_wider_intervals_but_for_the_main_metric() -> None:
+def test_intervals_widen_with_many_metrics_except_for_the_main_one() -> None:
     a, b = (results([[0.1 * (index % 3), *[level] * 5] for index in range(16)], 0.0, 16) for level in (0.2, 0.4))
     pair = compare_runs(a, b).pairs[0]
     alone = compare_runs(a, b, metrics=["answer_f1"]).pairs[0].metrics[0]
@@ -68,7 +68,7 @@ def test_many_alike_tests_have_wider_intervals_but_for_the_main_metric() -> None
     assert among.interval.low < alone.interval.low < alone.interval.high < among.interval.high
 
 
-def test_power_is_of_a_drop_of_5_points_or_of_5_percent() -> None:
+def test_power_refers_to_a_drop_of_5_points_or_5_percent() -> None:
     a, b = (results([[0.5, 0.5, 0.5, 0.5, 0.5, level + index % 3] for index in range(40)], 0.0, 20) for level in (9, 9))
     for index, result in enumerate(b):
         result["total_tokens"] = 20.0 + index % 4
@@ -82,7 +82,7 @@ def test_power_is_of_a_drop_of_5_points_or_of_5_percent() -> None:
     assert 0 < score.power < 0.5 < tokens.power < 1
 
 
-def test_power_cannot_be_said_of_one_question_or_of_nothing_spent() -> None:
+def test_power_is_undefined_for_one_question_or_zero_usage() -> None:
     one = [{"question_id": "q", "template_id": "t", "steps_score": 1.0, "total_tokens": 5.0}]
     assert [metric.power for metric in compare_runs(one, one).pairs[0].metrics] == [None, None]
     a, b = (

@@ -1,4 +1,4 @@
-"""A comparison in a notebook: its metrics, the questions that flipped, and bounds for all of it."""
+"""A comparison in a notebook: metrics, flipped questions, and a bounded size."""
 
 from collections.abc import Callable
 from typing import Any
@@ -10,7 +10,7 @@ Scored = Callable[..., list[dict[str, Any]]]
 ATTACK = "</td><script>alert(1)</script>\x1b[2J"
 
 
-def test_questions_that_flipped_stand_with_their_reasons(scored: Scored) -> None:
+def test_flipped_questions_are_listed_with_their_reasons(scored: Scored) -> None:
     html = compare_runs(scored(1.0, 0.0, 1.0), scored(1.0, 1.0, None))._repr_html_()
     assert "B: 1 broken, 1 fixed" in html
     assert "broken: away" in html
@@ -18,11 +18,11 @@ def test_questions_that_flipped_stand_with_their_reasons(scored: Scored) -> None
     assert "What about 2?" in html
 
 
-def test_without_flips_there_is_no_table_of_them(scored: Scored) -> None:
+def test_without_flips_there_is_no_table(scored: Scored) -> None:
     assert "broken" not in compare_runs(scored(1.0, 0.0), scored(1.0, 0.0))._repr_html_()
 
 
-def test_column_of_the_only_other_run_has_its_letter(scored: Scored) -> None:
+def test_column_of_a_single_other_run_has_its_letter(scored: Scored) -> None:
     one, other = scored(1.0, 0.0), scored(0.0, 1.0)
     assert ">B</th>" in compare_runs(one, other)._repr_html_()
     several = compare_runs(one, other, one)._repr_html_()
@@ -30,13 +30,13 @@ def test_column_of_the_only_other_run_has_its_letter(scored: Scored) -> None:
     assert ">C: 0.500</td>" in several
 
 
-def test_costs_do_not_begin_formulas(scored: Scored) -> None:
+def test_costs_are_not_rendered_as_formulas(scored: Scored) -> None:
     html = compare_runs(scored(1.0, cost=0.5), scored(1.0, cost=0.25), metrics=["cost"])._repr_html_()
     assert "$" in html
     assert html.startswith('<div class="tex2jax_ignore mathjax_ignore">')
 
 
-def test_of_many_metrics_those_that_are_the_same_are_only_named(scored: Scored) -> None:
+def test_unchanged_metrics_are_only_named_if_there_are_many(scored: Scored) -> None:
     own = {f"tone_{n:02}": 0.5 for n in range(20)}
     runs = scored(1.0, 0.0, **own), scored(0.0, 0.0, **own)
     html = compare_runs(*runs, metrics=["steps_score", *own])._repr_html_()

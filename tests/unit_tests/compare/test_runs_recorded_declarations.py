@@ -1,4 +1,4 @@
-"""Folders with metrics of a plugin that is not there now: their records tell what is better, of them alone."""
+"""Runs with metrics of a plugin that is not installed: their records define the direction, for these runs only."""
 
 import json
 from pathlib import Path
@@ -48,14 +48,14 @@ def declare(run: Path, **declared: Any) -> None:
     (run / "run.json").write_text(json.dumps(record))
 
 
-def test_a_least_mean_is_refused_where_the_record_alone_tells_that_less_is_better(runs: tuple[Path, Path]) -> None:
+def test_minimum_mean_is_rejected_if_the_record_declares_lower_is_better(runs: tuple[Path, Path]) -> None:
     with pytest.raises(OptionError, match="less is better for detour"):
         gate_results(runs[1], {"detour": 3})
     shown = CliRunner().invoke(app, ["compare", *map(str, runs), "--fail-under", "detour=3"])
     assert isinstance(shown.exception, OptionError)
 
 
-def test_what_a_metric_of_a_user_spent_is_compared_after_what_the_package_measures(tmp_path: Path) -> None:
+def test_custom_usage_is_compared_after_built_in_metrics(tmp_path: Path) -> None:
     a, b = (folder(tmp_path / name, length, kind="spent") for name, length in (("a", 1), ("b", 20)))
     metric = compare_runs(a, b).pairs[0].metrics[-1]
     assert (metric.metric, metric.is_spent, metric.verdict, metric.wins) == ("detour", True, "worse", 0)
@@ -64,7 +64,7 @@ def test_what_a_metric_of_a_user_spent_is_compared_after_what_the_package_measur
         assert compare_runs(a, b).pairs[0].metrics[-1].metric == "detour"
 
 
-def test_runs_whose_records_declare_a_metric_otherwise_are_warned_of(runs: tuple[Path, Path]) -> None:
+def test_conflicting_declarations_have_a_warning(runs: tuple[Path, Path]) -> None:
     assert not [warning for warning in compare_runs(*runs).warnings if "declared" in warning]
     declare(runs[0], lower_is_better=False, title="other words")
     (warning,) = (each for each in compare_runs(*runs).warnings if "declared" in each)
@@ -79,7 +79,7 @@ def test_runs_whose_records_declare_a_metric_otherwise_are_warned_of(runs: tuple
 
 
 @pytest.mark.full
-def test_reading_a_folder_changes_nothing_that_is_evaluated_afterwards(runs: tuple[Path, Path]) -> None:
+def test_reading_a_folder_does_not_affect_later_evaluations(runs: tuple[Path, Path]) -> None:
     def evaluated() -> Any:
         def evaluator(question: Any, response: Any) -> dict[str, float | None]:
             return {"detour": detour(question, response)}
@@ -104,7 +104,7 @@ def test_reading_a_folder_changes_nothing_that_is_evaluated_afterwards(runs: tup
         {"unit": ["km"], "kind": {}, "title": 3},
     ],
 )
-def test_what_a_record_declares_is_data(runs: tuple[Path, Path], declared: dict[str, Any]) -> None:
+def test_recorded_declarations_are_data(runs: tuple[Path, Path], declared: dict[str, Any]) -> None:
     for run in runs:
         declare(run, **declared)
     shown = CliRunner().invoke(app, ["compare", *map(str, runs), "--metric", "detour"])
@@ -113,7 +113,7 @@ def test_what_a_record_declares_is_data(runs: tuple[Path, Path], declared: dict[
     assert "<script>alert" not in report_html(runs[0])
 
 
-def test_a_record_with_a_number_that_no_float_holds_is_one_clear_error(runs: tuple[Path, Path]) -> None:
+def test_record_with_a_number_beyond_float_is_one_clear_error(runs: tuple[Path, Path]) -> None:
     declare(runs[0], range=[0, 10**400])
     with pytest.raises(RunFolderError, match="the record of the run cannot be read"):
         compare_runs(*runs)

@@ -1,4 +1,4 @@
-"""Which settings of two runs make their scores hard to compare."""
+"""Settings that make the scores of two runs hard to compare."""
 
 import json
 from collections.abc import Callable
@@ -16,7 +16,9 @@ STEPS = {"scoring": "last_group", "names": {}, "outputs": {}}
 
 @pytest.fixture
 def warnings_of(tmp_path: Path, scored: Scored) -> Callable[..., list[str]]:
-    """Return the function that compares two runs that have the same results and these configs, or another section."""
+    """Return a function that compares two runs with the same results and these configs (or another section of
+    run.json).
+    """
 
     def warnings(
         *configs: dict[str, Any], metrics: list[str] | None = None, section: str = "config", **values: float
@@ -42,16 +44,14 @@ def warnings_of(tmp_path: Path, scored: Scored) -> Callable[..., list[str]]:
         {"rows": {"node_keys": ["iri"]}},
     ],
 )
-def test_steps_that_are_scored_otherwise_are_told_once(
-    warnings_of: Callable[..., list[str]], other: dict[str, Any]
-) -> None:
+def test_different_step_scoring_is_reported_once(warnings_of: Callable[..., list[str]], other: dict[str, Any]) -> None:
     [name] = other
     assert warnings_of({"steps": STEPS}, {"steps": {**STEPS, **other}}) == [
         f"A and B were scored with other settings (steps.{name}), so that steps_score may not be comparable."
     ]
 
 
-def test_runs_that_were_recorded_otherwise_are_told_of_what_depends_on_steps(
+def test_different_capture_options_affect_step_metrics(
     warnings_of: Callable[..., list[str]],
 ) -> None:
     captures = {"max_output_chars": None, "redact": True, "added": 1}, {"max_output_chars": 1000, "redact": True}
@@ -63,7 +63,7 @@ def test_runs_that_were_recorded_otherwise_are_told_of_what_depends_on_steps(
     assert warnings_of(captures[0], {}, section="capture") == []
 
 
-def test_only_the_engine_of_judges_changes_scores(warnings_of: Callable[..., list[str]]) -> None:
+def test_only_the_judge_engine_changes_scores(warnings_of: Callable[..., list[str]]) -> None:
     judges = {"max_concurrency": 16, "engine": "native", "cache": True}
     judged = {"answer_f1": 0.5}
     assert warnings_of({}, {"judges": judges}, **judged) == []
@@ -78,19 +78,19 @@ OTHER_EMBEDDING = {**MODEL, "embedding": {"model": "f"}}
 SCORES = {"answer_f1": 0.5, "answer_relevance": 0.5, "retrieval_context_f1": 0.5, "tone": 0.5, "agent_cost": 0.1}
 
 
-def test_another_model_of_judges_is_told_of_what_is_judged_alone(warnings_of: Callable[..., list[str]]) -> None:
+def test_another_judge_model_affects_judged_metrics_only(warnings_of: Callable[..., list[str]]) -> None:
     assert warnings_of({"llm": MODEL}, {"llm": OTHER_MODEL}) == []
     (told,) = warnings_of({"llm": MODEL}, {"llm": OTHER_MODEL}, **SCORES)
     assert "(llm.generation), so that answer_relevance and answer_f1 may not be comparable." in told
     assert warnings_of({"llm": MODEL}, {"llm": OTHER_MODEL}, metrics=["steps_score"], **SCORES) == []
 
 
-def test_another_embedding_model_touches_relevance_alone(warnings_of: Callable[..., list[str]]) -> None:
+def test_another_embedding_model_affects_relevance_only(warnings_of: Callable[..., list[str]]) -> None:
     (told,) = warnings_of({"llm": MODEL}, {"llm": OTHER_EMBEDDING}, **SCORES)
     assert "(llm.embedding), so that answer_relevance may not be comparable." in told
 
 
-def test_settings_that_touch_the_same_metrics_are_told_together(warnings_of: Callable[..., list[str]]) -> None:
+def test_settings_that_affect_the_same_metrics_are_reported_together(warnings_of: Callable[..., list[str]]) -> None:
     one = {"steps": STEPS, "sparql": {"strict": True}, "prices": {}, "gates": [{"max_lost": 2}]}
     other = {"steps": {**STEPS, "scoring": "all_groups"}, "sparql": {}, "prices": {"m": {"input": 1}}}
     assert warnings_of(one, other, **SCORES) == [
@@ -99,7 +99,7 @@ def test_settings_that_touch_the_same_metrics_are_told_together(warnings_of: Cal
     ]
 
 
-def test_custom_evaluations_touch_their_own_keys(warnings_of: Callable[..., list[str]]) -> None:
+def test_custom_evaluations_affect_their_own_keys(warnings_of: Callable[..., list[str]]) -> None:
     def custom(instructions: str) -> dict[str, Any]:
         evaluation = {"name": "tone", "inputs": ["actual_answer"], "instructions": instructions}
         return {"custom_evaluations": [{**evaluation, "outputs": {"tone": "0 or 1"}}]}
@@ -109,6 +109,6 @@ def test_custom_evaluations_touch_their_own_keys(warnings_of: Callable[..., list
 
 
 @pytest.mark.parametrize("metric", ["steps_score", "steps_f1", "retrieval_ids_ndcg@10", "retrieval_text_f1"])
-def test_what_hangs_on_steps_says_so(metric: str) -> None:
+def test_metrics_that_depend_on_steps_declare_it(metric: str) -> None:
     assert "steps" in metric_spec(metric).depends_on
     assert "llm" not in metric_spec(metric).depends_on

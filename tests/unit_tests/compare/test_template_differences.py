@@ -1,4 +1,4 @@
-"""The differences of two runs by template."""
+"""Differences between two runs by template."""
 
 from math import isclose
 from typing import Any
@@ -26,7 +26,7 @@ def found(scores: Scores, metric: str = "steps_score", **more: Any) -> tuple[Any
     return compared, template_differences(pair, compared)
 
 
-def test_the_largest_drop_comes_first_with_what_was_lost_and_fixed() -> None:
+def test_largest_drop_comes_first_with_lost_and_fixed_questions() -> None:
     _, rows = found(
         [
             ("up", 0.0, 1.0),
@@ -47,7 +47,7 @@ def test_the_largest_drop_comes_first_with_what_was_lost_and_fixed() -> None:
     assert [round(row.difference, 3) for row in rows] == [-0.417, 0.0, 0.625]
 
 
-def test_of_what_was_spent_more_is_the_drop_and_nothing_is_lost() -> None:
+def test_higher_usage_is_a_drop_without_lost_questions() -> None:
     _, rows = found([("less", 100, 50), ("more", 100, 200)], "total_tokens")
     assert [(row.template_id, row.difference, row.broken, row.worse) for row in rows] == [
         ("more", 100, 0, 0),
@@ -65,7 +65,7 @@ score = st.sampled_from([0.0, 0.25, 0.5, 1.0])
 
 
 @given(st.lists(st.tuples(st.sampled_from("abcd"), score, score), min_size=1, max_size=30))
-def test_templates_add_up_to_the_whole(scores: Scores) -> None:
+def test_templates_add_up_to_the_total(scores: Scores) -> None:
     metric, rows = found(scores)
     number = sum(row.number_of_questions for row in rows)
     assert number == metric.number_of_questions
