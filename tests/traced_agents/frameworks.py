@@ -55,7 +55,7 @@ def smolagents(provider: Any) -> Callable[[str], object]:
 
 
 def llama_index(provider: Any) -> Callable[[str], object]:
-    """Return a function that asks a LlamaIndex agent. Its model is defined here: its OpenAI client needs an old openai."""
+    """Return a function that asks a LlamaIndex agent with our model: LlamaIndex's client needs an old openai."""
     from llama_index.core.agent.workflow import FunctionAgent
     from openinference.instrumentation.llama_index import LlamaIndexInstrumentor
     from rules_llm import RulesLLM

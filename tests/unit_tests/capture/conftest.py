@@ -1,4 +1,4 @@
-"""The deterministic chat model and the small agents on which the capture is tested."""
+"""A deterministic chat model and small agents for the tests of the capture."""
 
 import asyncio
 import contextlib
@@ -23,9 +23,9 @@ USAGE = {"input_tokens": 10, "output_tokens": 2, "total_tokens": 12}
 
 
 class ScriptedChatModel(BaseChatModel):
-    """Answers with the messages of its script: the next one is that after as many turns as the prompt shows.
+    """Answers with the messages of its script, at the index of the turns in the prompt.
 
-    A script entry that is an exception is raised. With ``by_turn`` off the entries are given one after the other.
+    An exception in the script is raised. Without ``by_turn``, the messages are returned in order.
     """
 
     script: list[Any]
@@ -96,7 +96,7 @@ def _message(content: Any = "", *calls: tuple[str, dict[str, Any], str], usage: 
 
 @pytest.fixture
 def ai() -> Callable[..., AIMessage]:
-    """``ai("text")`` or ``ai("", ("search", {"query": "a"}, "call_1"))``, with a token usage."""
+    """``ai("text")`` or ``ai("", ("search", {"query": "a"}, "call_1"))``, with token usage."""
     return _message
 
 
@@ -122,7 +122,7 @@ def search() -> BaseTool:
 
 @pytest.fixture
 def make_agent() -> Callable[..., Any]:
-    """``make_agent(script, tools, ...)``: an agent loop of a StateGraph with a ToolNode."""
+    """``make_agent(script, tools, ...)``: a StateGraph agent loop with a ToolNode."""
 
     def make(script: list[Any], tools: list[Any], *, checkpointer: Any = None, model: Any = None, **node: Any) -> Any:
         bound = (model or ScriptedChatModel(script=script)).bind_tools(tools)
@@ -146,7 +146,7 @@ def make_agent() -> Callable[..., Any]:
 
 @pytest.fixture
 def ask(handler: GraphRAGEvalCallbackHandler) -> Callable[..., dict[str, Any]]:
-    """``ask(agent)``: the response of one synchronous run that may fail."""
+    """``ask(agent)``: the response of one synchronous run, which may fail."""
 
     def run(agent: Any, inputs: Any = None, **config: Any) -> dict[str, Any]:
         metadata = {"question_id": config.pop("question_id", "q1")}

@@ -1,4 +1,4 @@
-"""What the callbacks make of the runs of real agents."""
+"""How callbacks record the runs of real agents."""
 
 import time
 from datetime import datetime
@@ -56,12 +56,10 @@ async def ainvoke(agent, config) -> None:
     await agent.ainvoke(HI, config)
 
 
-# --- never in the agent's way ---
+# --- no interference with the agent ---
 
 
-def test_a_failure_of_the_handler_never_reaches_the_agent(
-    ask, handler, monkeypatch, make_agent, ai, search, caplog
-) -> None:
+def test_handler_failure_never_reaches_the_agent(ask, handler, monkeypatch, make_agent, ai, search, caplog) -> None:
     def broken(*args: Any, **kwargs: Any) -> None:
         raise RuntimeError("broken record")
 
@@ -89,13 +87,13 @@ def test_hostile_outputs_become_their_type_name(handler) -> None:
     assert handler.response()["actual_steps"][0]["output"] == '"<Thing>"'
 
 
-def test_timestamps_are_starts(make_agent, ai, ask, search) -> None:
+def test_timestamps_are_start_times(make_agent, ai, ask, search) -> None:
     before = time.time()
     response = ask(make_agent([ai("", ("search", {"query": "a"}, "call_1")), ai("done")], [search]))
     stamp = datetime.fromisoformat(response["actual_steps"][0]["execution_timestamp"]).timestamp()
     assert before - 0.01 <= stamp <= time.time()
 
 
-def test_handlers_are_of_the_public_class(handler) -> None:
+def test_handlers_have_the_public_class(handler) -> None:
     assert isinstance(handler, GraphRAGEvalCallbackHandler)
     assert type(handler).__name__ == "GraphRAGEvalCallbackHandler"

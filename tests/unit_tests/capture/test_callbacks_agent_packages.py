@@ -1,4 +1,4 @@
-"""What is recorded of agents of the packages that people build them with: supervisors, swarms, deep agents."""
+"""Recording of agents built with common packages: supervisors, swarms, deep agents."""
 
 from typing import Any
 
@@ -15,7 +15,7 @@ THREAD = {"configurable": {"thread_id": "1"}}
 
 @pytest.fixture
 def model(chat_model, ai) -> Any:
-    """``model(["transfer_to_a"], [("search", {"query": "x"})], "done")``: calls by turn, all with the same ids."""
+    """``model(["transfer_to_a"], [("search", {"query": "x"})], "done")``: calls per turn, all with the same ids."""
 
     def make(*turns: Any) -> Any:
         script = []
@@ -32,7 +32,7 @@ def model(chat_model, ai) -> Any:
 
 @pytest.fixture
 def expert(model, search) -> Any:
-    """``expert("a", 2)``: an agent that searches for its name and says so, in two turns."""
+    """``expert("a", 2)``: an agent that searches for its name and answers, in two turns."""
 
     def make(name: str, turns: int = 1) -> Any:
         script = [[("search", {"query": name})], f"{name} says"] * turns
@@ -46,7 +46,7 @@ def brief(response: dict[str, Any]) -> list[tuple[str, str]]:
 
 
 def turns_of(ask: Any, agent: Any, count: int) -> list[Any]:
-    """Ask the same question on one thread; each turn must be told of by callbacks alone."""
+    """Ask the same question several times on one thread. Callbacks must report every turn."""
     responses = [ask(agent, question_id=str(number), **THREAD) for number in range(count)]
     assert not any("capture_warnings" in response for response in responses)
     assert all(response["input_tokens"] == 10 * len(response["llm_calls"]) for response in responses)
@@ -63,7 +63,7 @@ def found(name: str) -> tuple[str, str]:
 
 @pytest.mark.parametrize("output_mode", ["full_history", "last_message"])
 @pytest.mark.parametrize("add_handoff_back_messages", [True, False])
-def test_a_supervisor_with_ids_that_come_again(output_mode, add_handoff_back_messages, expert, model, ask) -> None:
+def test_supervisor_with_repeated_ids(output_mode, add_handoff_back_messages, expert, model, ask) -> None:
     supervisors = pytest.importorskip("langgraph_supervisor")
     script = [["transfer_to_a"], ["transfer_to_b"], "both said it", ["transfer_to_b"], "b said it"]
     agent = supervisors.create_supervisor(
@@ -78,7 +78,7 @@ def test_a_supervisor_with_ids_that_come_again(output_mode, add_handoff_back_mes
     ]
 
 
-def test_a_supervisor_that_leaves_its_handoffs_out_of_the_history(expert, model, ask) -> None:
+def test_supervisor_that_omits_handoffs_from_the_history(expert, model, ask) -> None:
     supervisors = pytest.importorskip("langgraph_supervisor")
     script = [["transfer_to_a"], ["transfer_to_a"], "said"]
     agent = supervisors.create_supervisor([expert("a", 2)], model=model(*script), add_handoff_messages=False)
@@ -89,7 +89,7 @@ def test_a_supervisor_that_leaves_its_handoffs_out_of_the_history(expert, model,
 
 
 @pytest.mark.parametrize("output_mode", ["full_history", "last_message"])
-def test_a_supervisor_that_forwards_an_answer(output_mode, expert, model, ask) -> None:
+def test_supervisor_that_forwards_an_answer(output_mode, expert, model, ask) -> None:
     supervisors = pytest.importorskip("langgraph_supervisor")
     from langgraph_supervisor.handoff import create_forward_message_tool
 
@@ -105,7 +105,7 @@ def test_a_supervisor_that_forwards_an_answer(output_mode, expert, model, ask) -
 
 
 def test_parallel_handoffs_of_a_supervisor(model, ask) -> None:
-    """One ToolNode makes one Command of both."""
+    """One ToolNode combines both into one Command."""
     pytest.importorskip("langgraph_supervisor")
     from langgraph.prebuilt import ToolNode
     from langgraph_supervisor.handoff import create_handoff_tool
@@ -122,7 +122,7 @@ def test_parallel_handoffs_of_a_supervisor(model, ask) -> None:
     assert "capture_warnings" not in response
 
 
-def test_a_swarm_goes_on_with_the_agent_that_spoke_last(expert, model, search, ask) -> None:
+def test_swarm_continues_with_the_last_active_agent(expert, model, search, ask) -> None:
     swarms = pytest.importorskip("langgraph_swarm")
     handoff = swarms.create_handoff_tool(agent_name="bob")
     alice = create_agent(model([("search", {"query": "alice"})], ["transfer_to_bob"]), [search, handoff], name="alice")
@@ -133,7 +133,7 @@ def test_a_swarm_goes_on_with_the_agent_that_spoke_last(expert, model, search, a
     ]
 
 
-def test_a_deep_agent_with_helpers_and_files(model, search, ask) -> None:
+def test_deep_agent_with_subagents_and_files(model, search, ask) -> None:
     deepagents = pytest.importorskip("deepagents")
     from langchain.agents.middleware import TodoListMiddleware
 

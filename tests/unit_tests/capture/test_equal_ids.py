@@ -1,4 +1,4 @@
-"""Calls and messages whose ids are equal: each step has the arguments and the output of its own call."""
+"""Calls and messages with equal ids: each step has the arguments and the output of its own call."""
 
 import operator
 from collections.abc import Callable
@@ -43,7 +43,7 @@ def answered(request: Any, run: Callable[[Any], Any]) -> Any:
     [(rewritten, "FOUND {}"), (blocked, "blocked {}"), (answered, "known {}")],
     ids=["rewritten", "blocked", "answered"],
 )
-def test_middleware_makes_the_results_of_calls_that_share_an_id(
+def test_middleware_produces_the_results_of_calls_with_the_same_id(
     ask: Any, ai: Any, chat_model: Any, search: Any, wrap: Any, text: str, concurrency: int | None, call_id: str
 ) -> None:
     script = [ai("", *(("search", {"query": word}, call_id) for word in WORDS)), ai("done")]
@@ -52,7 +52,7 @@ def test_middleware_makes_the_results_of_calls_that_share_an_id(
     assert outcomes(ask(agent, max_concurrency=concurrency)) == expected
 
 
-def test_middleware_runs_a_tool_twice_for_calls_that_share_an_id(
+def test_middleware_runs_a_tool_twice_for_calls_with_the_same_id(
     ask: Any, ai: Any, chat_model: Any, search: Any
 ) -> None:
     def twice(request: Any, run: Callable[[Any], Any]) -> Any:
@@ -74,7 +74,7 @@ def numbered(*messages: Any) -> list[Any]:
 
 
 def plain_tools(state: Any) -> Any:
-    """Tools without events."""
+    """Execute tools without events."""
     calls = state["messages"][-1].tool_calls
     return {"messages": [ToolMessage(f"found {call['args']['query']}", tool_call_id=call["id"]) for call in calls]}
 
@@ -103,7 +103,7 @@ def loop_of(model: Any) -> Any:
 
 @pytest.mark.parametrize("query", ["a", "b"])
 @pytest.mark.parametrize("make_inner", [agent_of, loop_of])
-def test_an_agent_in_a_tool_has_the_ids_of_the_agent_around_it(
+def test_agent_in_a_tool_has_the_same_ids_as_the_outer_agent(
     ask: Any, ai: Any, chat_model: Any, search: Any, make_inner: Any, query: str
 ) -> None:
     inner = make_inner(

@@ -34,7 +34,7 @@ def config(handler: GraphRAGEvalCallbackHandler, question_id: Any = None) -> dic
     return {"callbacks": [handler], **metadata}
 
 
-def test_a_single_run_without_an_id_is_asked_for_without_one(handler) -> None:
+def test_single_run_without_an_id_is_read_without_one(handler) -> None:
     UPPER.invoke("a", config(handler))
     assert "question_id" not in handler.response()
     with pytest.raises(CaptureError, match=r"question nope: .*recorded ids: none.*use response\(\)"):
@@ -53,7 +53,7 @@ def test_a_single_run_without_an_id_is_asked_for_without_one(handler) -> None:
         ([None, None], "q3", "recorded ids: none"),
     ],
 )
-def test_an_unclear_question_is_an_error(recorded, asked, words, handler) -> None:
+def test_ambiguous_question_is_an_error(recorded, asked, words, handler) -> None:
     for question_id in recorded:
         UPPER.invoke("a", config(handler, question_id))
     with pytest.raises(CaptureError, match=words):
@@ -76,7 +76,7 @@ def test_clear_forgets_everything(handler) -> None:
     assert handler._records.open == {}
 
 
-def test_a_run_under_way_is_not_recorded_after_clear(handler, search) -> None:
+def test_active_run_is_not_recorded_after_clear(handler, search) -> None:
     def agent(text: str) -> str:
         handler.clear()
         return str(search.invoke({"query": text}))
@@ -86,7 +86,7 @@ def test_a_run_under_way_is_not_recorded_after_clear(handler, search) -> None:
     assert handler._records.open == {}
 
 
-def test_a_finished_run_leaves_no_record(handler, make_agent, ai, ask, search) -> None:
+def test_finished_run_leaves_no_record(handler, make_agent, ai, ask, search) -> None:
     ask(make_agent([ai("", ("search", {"query": "a"}, "call_1")), ai("done")], [search]))
     assert handler._records.open == {}
     (tree,) = handler._records.trees
@@ -94,7 +94,7 @@ def test_a_finished_run_leaves_no_record(handler, make_agent, ai, ask, search) -
 
 
 def word_agent(make_agent, ai, chat_model, search) -> Any:
-    """An agent that searches for the word that it is asked, twice at once."""
+    """Return an agent that searches for the question's word, twice in parallel."""
 
     class Echo(chat_model):
         def _next(self, messages):
@@ -135,7 +135,7 @@ async def test_many_runs_at_once_do_not_mix(way, make_agent, ai, chat_model, sea
     assert all(handler.response(word)["actual_answer"] == word for word in WORDS)
 
 
-def test_a_parent_that_is_not_ours_makes_a_root(handler, make_agent, ai, search) -> None:
+def test_run_with_an_unknown_parent_is_a_root(handler, make_agent, ai, search) -> None:
     manager = CallbackManager(handlers=[handler], inheritable_handlers=[handler], parent_run_id=uuid.uuid4())
     agent = make_agent([ai("", ("search", {"query": "a"}, "call_1")), ai("done")], [search])
     agent.invoke({"messages": [("user", "hi")]}, {"callbacks": manager})
@@ -152,7 +152,7 @@ def test_subclasses_keep_their_class() -> None:
     assert Mine("x").label == "x"
 
 
-def test_what_cannot_be_read_of_an_added_run_does_no_harm(handler) -> None:
+def test_unreadable_parts_of_an_added_run_are_ignored(handler) -> None:
     class Hostile(dict):
         def get(self, *args: Any) -> Any:
             raise RuntimeError("hostile")
@@ -163,12 +163,12 @@ def test_what_cannot_be_read_of_an_added_run_does_no_harm(handler) -> None:
     assert response["capture_warnings"] == ["capture failed in on_chain_end: RuntimeError: hostile"]
 
 
-# --- many threads: these fail where the handler has no lock ---
+# --- many threads: these tests fail if the handler has no lock ---
 
 
 @pytest.fixture
 def hasty_threads() -> Iterator[None]:
-    """Let Python go from thread to thread as often as it can."""
+    """Make Python switch threads as often as possible."""
     interval = sys.getswitchinterval()
     sys.setswitchinterval(1e-6)
     yield
@@ -176,8 +176,8 @@ def hasty_threads() -> Iterator[None]:
 
 
 @pytest.mark.usefixtures("hasty_threads")
-def test_equal_calls_in_many_threads_are_each_carried_out_by_one_step(ai, ask, search) -> None:
-    """The tools run without a call id, so each start looks for a call that no other has taken."""
+def test_equal_calls_in_many_threads_have_one_step_each(ai, ask, search) -> None:
+    """The tools run without a call id, so each start looks for an unclaimed call."""
     size = 300
 
     def run_tools(state: MessagesState) -> dict[str, Any]:
@@ -203,8 +203,8 @@ def test_equal_calls_in_many_threads_are_each_carried_out_by_one_step(ai, ask, s
 
 @pytest.mark.full
 @pytest.mark.usefixtures("hasty_threads")
-def test_reading_and_clearing_while_many_threads_run(handler, search) -> None:
-    """Responses are whole whenever they are read, and nothing is left over in the end."""
+def test_reading_and_clearing_with_many_threads(handler, search) -> None:
+    """Responses are complete whenever they are read, and nothing remains at the end."""
     is_over = threading.Event()
 
     def work(name: str) -> None:
@@ -239,14 +239,14 @@ def test_reading_and_clearing_while_many_threads_run(handler, search) -> None:
 
 
 def allocated_blocks() -> int:
-    """Give the number of memory blocks that Python has in use."""
+    """Return the number of memory blocks that Python has allocated."""
     gc.collect()
     return sys.getallocatedblocks()
 
 
 @pytest.mark.full
-def test_after_clear_no_memory_is_kept_of_10000_runs(search, chat_model, ai) -> None:
-    """Single runs of an agent with a tool, some of which fail, recorded with all options."""
+def test_clear_releases_the_memory_of_10000_runs(search, chat_model, ai) -> None:
+    """Short runs of an agent with a tool, some of which fail, recorded with all options."""
     handler = GraphRAGEvalCallbackHandler(
         step_names={"search": "find"},
         retrieval_documents=True,
@@ -268,18 +268,18 @@ def test_after_clear_no_memory_is_kept_of_10000_runs(search, chat_model, ai) -> 
                 agent.invoke(f"word {number}", config(handler, number))
 
     agent = RunnableLambda(answer)
-    run(0, 200)  # what LangChain itself keeps for good
+    run(0, 200)  # memory that LangChain itself never releases
     handler.clear()
     before = allocated_blocks()
     run(0, 10_000)
     recorded = allocated_blocks() - before
     assert len(handler.responses()) == 10_000
     handler.clear()
-    assert recorded > 200_000  # more than 20 of each run
-    assert allocated_blocks() - before < 2_000  # less than one of five runs
+    assert recorded > 200_000  # more than 20 blocks per run
+    assert allocated_blocks() - before < 2_000  # less than one block per five runs
 
 
-# --- never in the agent's way ---
+# --- no interference with the agent ---
 
 
 def result_of(agent: Any, *callbacks: Any) -> list[dict[str, Any]]:
@@ -298,7 +298,7 @@ def result_of(agent: Any, *callbacks: Any) -> list[dict[str, Any]]:
     ],
     ids=["defaults", "cut", "redacted", "redaction fails", "messages"],
 )
-def test_the_agent_gives_the_same_with_and_without_the_handler(options, make_agent, ai) -> None:
+def test_agent_returns_the_same_with_and_without_the_handler(options, make_agent, ai) -> None:
     given: list[Any] = []
 
     @tool(response_format="content_and_artifact")
@@ -318,10 +318,10 @@ def test_the_agent_gives_the_same_with_and_without_the_handler(options, make_age
     steps = handler.response()["actual_steps"]
     assert len(steps) == 2
     if "redact" not in options:
-        assert steps[0]["args"] == {"filters": {"a": [1]}}  # as they were before the tool changed them
+        assert steps[0]["args"] == {"filters": {"a": [1]}}  # as before the tool changed them
 
 
-def test_an_exception_of_the_agent_stays_the_same_object(handler) -> None:
+def test_agent_exception_is_the_same_object(handler) -> None:
     error = ValueError("broken")
 
     def fail(text: str) -> str:
@@ -341,7 +341,7 @@ def redacted(value: Any) -> Any:
 
 
 class Labelled(GraphRAGEvalCallbackHandler):
-    """A handler that a user has written."""
+    """A user-defined handler."""
 
     label = "none"
 
@@ -352,7 +352,7 @@ def through_pickle(handler: Any) -> Any:
 
 @pytest.mark.parametrize("duplicate", [copy.copy, copy.deepcopy, through_pickle])
 @pytest.mark.parametrize("handler_class", [GraphRAGEvalCallbackHandler, Labelled])
-def test_a_copy_has_the_records_and_goes_its_own_way(handler_class, duplicate, make_agent, ai, search) -> None:
+def test_copy_has_the_records_and_is_independent(handler_class, duplicate, make_agent, ai, search) -> None:
     handler = handler_class(redact=redacted, step_names={"search": "find"})
     handler.label = "mine"
     agent = make_agent([ai("", ("search", {"query": "a"}, "call_1")), ai("done")], [search])
@@ -368,7 +368,7 @@ def test_a_copy_has_the_records_and_goes_its_own_way(handler_class, duplicate, m
 
 
 @pytest.mark.parametrize("duplicate", [copy.copy, copy.deepcopy, through_pickle])
-def test_clearing_a_copy_leaves_a_run_under_way_as_it_is(duplicate, handler, ai, chat_model) -> None:
+def test_clearing_a_copy_does_not_affect_active_runs(duplicate, handler, ai, chat_model) -> None:
     model = chat_model(script=[ai("done", usage={"input_tokens": 3, "output_tokens": 1, "total_tokens": 4})])
 
     def ask_model(state: MessagesState) -> dict[str, Any]:
@@ -382,7 +382,7 @@ def test_clearing_a_copy_leaves_a_run_under_way_as_it_is(duplicate, handler, ai,
     assert (len(response["llm_calls"]), response["total_tokens"]) == (1, 4)
 
 
-def test_a_paused_run_is_resumed_in_a_copy(handler) -> None:
+def test_interrupted_run_is_resumed_in_a_copy(handler) -> None:
     graph = StateGraph(MessagesState).add_node("ask", lambda state: {"messages": [AIMessage(interrupt("sure?"))]})
     agent = graph.add_edge(START, "ask").compile(checkpointer=InMemorySaver())
     thread = {"configurable": {"thread_id": "1"}}
@@ -394,7 +394,7 @@ def test_a_paused_run_is_resumed_in_a_copy(handler) -> None:
 
 
 @pytest.mark.full
-def test_a_handler_goes_to_another_process_and_back(handler) -> None:
+def test_handler_survives_a_round_trip_to_another_process(handler) -> None:
     with ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("spawn")) as pool:
         back = pool.submit(run_in_process, through_pickle(handler)).result()
     assert back.response("q1")["actual_answer"] == "A"
@@ -405,7 +405,7 @@ def run_in_process(handler: GraphRAGEvalCallbackHandler) -> GraphRAGEvalCallback
     return handler
 
 
-def test_many_threads_may_run_while_a_handler_is_copied(handler, search) -> None:
+def test_handler_can_be_copied_while_threads_run(handler, search) -> None:
     is_over = threading.Event()
 
     def work(name: str) -> None:

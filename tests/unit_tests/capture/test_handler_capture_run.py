@@ -25,7 +25,7 @@ def test_blocks_in_threads_do_not_mix() -> None:
         assert list(pool.map(one, "abcdef")) == list("ABCDEF")
 
 
-def test_an_exception_ends_the_block() -> None:
+def test_exception_ends_the_block() -> None:
     with pytest.raises(ValueError, match="stop"), capture_run() as handler:
         raise ValueError("stop")
     UPPER.invoke("a")
@@ -33,12 +33,12 @@ def test_an_exception_ends_the_block() -> None:
         handler.response()
 
 
-# --- a block with a question id: all that happens in it is one response ---
+# --- a block with a question id: everything in it is one response ---
 
 
 @pytest.fixture
 def script(ai) -> list[Any]:
-    """Two turns, with parallel calls in the first, and an answer."""
+    """Two turns, with parallel calls in the first one, and an answer."""
     return [
         ai("", ("search", {"query": "a"}, "call_1"), ("search", {"query": "b"}, "call_2")),
         ai("", ("search", {"query": "c"}, "call_1")),
@@ -51,7 +51,7 @@ def question() -> list[BaseMessage]:
 
 
 def loop(model: Any, tools: list[BaseTool], messages: list[BaseMessage] | None = None) -> str:
-    """The loop of LangChain's documentation."""
+    """The loop from LangChain's documentation."""
     messages = question() if messages is None else messages
     by_name = {each.name: each for each in tools}
     messages.append(answer := model.invoke(messages))
@@ -82,7 +82,7 @@ def check_loop(response: Any) -> None:
 
 
 @pytest.mark.parametrize("run", [loop, aloop])
-async def test_a_loop_is_one_response(run, script, chat_model, search) -> None:
+async def test_loop_is_one_response(run, script, chat_model, search) -> None:
     with capture_run(question_id="q1") as handler:
         await asyncio.sleep(0.02)
         pending = run(chat_model(script=script), [search])
@@ -96,7 +96,7 @@ async def test_a_loop_is_one_response(run, script, chat_model, search) -> None:
     assert handler.response() == handler.response("q1") == response
 
 
-def test_an_exception_that_leaves_the_block_is_its_error(ai, chat_model, search) -> None:
+def test_exception_in_the_block_is_its_error(ai, chat_model, search) -> None:
     model = chat_model(script=[ai("", ("gone", {}, "call_1"))])
     with pytest.raises(KeyError), capture_run(question_id="q1") as handler:
         loop(model, [search], [HumanMessage("hi")])
@@ -104,13 +104,13 @@ def test_an_exception_that_leaves_the_block_is_its_error(ai, chat_model, search)
     assert (response["status"], response["error"], response["question_text"]) == ("error", "KeyError: 'gone'", "hi")
 
 
-def test_a_block_that_fails_before_any_run_is_an_error_response() -> None:
+def test_block_that_fails_before_any_run_is_an_error_response() -> None:
     with pytest.raises(KeyError), capture_run(question_id=7, redact=lambda value: "***") as handler:
         raise KeyError("secret")
     assert (handler.response("7")["status"], handler.response("7")["error"]) == ("error", "***")
 
 
-def test_a_block_without_any_run_has_no_response() -> None:
+def test_block_without_runs_has_no_response() -> None:
     with capture_run(question_id="q1") as handler:
         pass
     assert handler.responses() == []
@@ -119,7 +119,7 @@ def test_a_block_without_any_run_has_no_response() -> None:
 
 
 @pytest.mark.full
-def test_a_conversation_that_is_handed_on_counts_once(make_agent, ai, chat_model, search) -> None:
+def test_passed_on_conversation_counts_once(make_agent, ai, chat_model, search) -> None:
     first = make_agent([ai("", ("search", {"query": "a"}, "call_1")), ai("draft")], [search])
     second = make_agent([], [search], model=chat_model(script=[ai("final")], by_turn=False))
     with capture_run(question_id="q1") as handler:
@@ -141,7 +141,7 @@ async def test_blocks_with_ids_in_tasks_do_not_mix(script, chat_model, search) -
         check_loop({**response, "question_id": "q1"})
 
 
-def test_a_block_in_a_generator_that_is_closed_elsewhere_does_no_harm() -> None:
+def test_block_in_a_generator_closed_in_another_context() -> None:
     handlers = []
 
     def answers() -> Iterator[str]:
@@ -156,6 +156,6 @@ def test_a_block_in_a_generator_that_is_closed_elsewhere_does_no_harm() -> None:
 
 
 @pytest.mark.parametrize("question_id", ["", True, 1.5, ["q1"]])
-def test_what_is_no_question_id_is_refused(question_id) -> None:
+def test_invalid_question_id_is_rejected(question_id) -> None:
     with pytest.raises(CaptureError, match="question_id"), capture_run(question_id=question_id):
         pass

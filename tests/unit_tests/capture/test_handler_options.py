@@ -1,4 +1,4 @@
-"""What the options of the handler do, on real agents."""
+"""The handler's options, on real agents."""
 
 import contextlib
 import json
@@ -31,7 +31,7 @@ Captured = Callable[..., dict[str, Any]]
 
 @pytest.fixture
 def captured() -> Captured:
-    """``captured(agent, inputs, step_names=…, …)``: the response of a run, recorded with these options."""
+    """``captured(agent, inputs, step_names=…, …)``: the response of a run recorded with these options."""
 
     def run(agent: Any, inputs: Any = HI, **options: Any) -> dict[str, Any]:
         handler = GraphRAGEvalCallbackHandler(**options)
@@ -60,7 +60,7 @@ def documents(*words: str) -> list[dict[str, str]]:
 
 
 def calling(make_agent: Any, ai: Any, used: BaseTool, **args: Any) -> Any:
-    """Give an agent that calls a tool once."""
+    """Return an agent that calls a tool once."""
     return make_agent([ai("", (used.name, args, "call_1")), ai("done")], [used])
 
 
@@ -84,7 +84,7 @@ def calling(make_agent: Any, ai: Any, used: BaseTool, **args: Any) -> Any:
         ("keep_messages", "yes"),
     ],
 )
-def test_a_wrong_value_is_an_error_at_once(option: str, value: Any) -> None:
+def test_invalid_value_raises_immediately(option: str, value: Any) -> None:
     with pytest.raises(CaptureError, match=f"key {option}: ") as caught:
         GraphRAGEvalCallbackHandler(**{option: value})
     assert caught.value.hint
@@ -92,12 +92,12 @@ def test_a_wrong_value_is_an_error_at_once(option: str, value: Any) -> None:
         pytest.fail("the block must not begin")
 
 
-def test_options_are_keywords_only() -> None:
+def test_options_are_keyword_only() -> None:
     with pytest.raises(TypeError):
         GraphRAGEvalCallbackHandler({"search": "find"})  # type: ignore[misc]
 
 
-def test_options_do_not_change_later(make_agent, ai, search) -> None:
+def test_options_are_fixed_at_construction(make_agent, ai, search) -> None:
     names, tools = {"search": "find"}, ["search"]
     handler = GraphRAGEvalCallbackHandler(step_names=names, retrieval_documents=tools)
     names.clear()
@@ -109,7 +109,7 @@ def test_options_do_not_change_later(make_agent, ai, search) -> None:
 # --- step_names ---
 
 
-def test_a_renamed_tool_run_by_hand_is_still_one_step(ai, search, captured) -> None:
+def test_renamed_tool_called_manually_is_one_step(ai, search, captured) -> None:
     def run_tools(state: MessagesState) -> dict[str, Any]:
         (call,) = state["messages"][-1].tool_calls
         output = search.invoke({"query": "other words"})
@@ -138,14 +138,14 @@ def test_other_tools_keep_their_output(wanted, make_agent, ai, captured) -> None
     assert step["output"] == "text a\n\ntext b"
 
 
-def test_of_nested_retrievers_the_outer_one_counts(make_agent, ai, captured) -> None:
+def test_outer_of_nested_retrievers_counts(make_agent, ai, captured) -> None:
     reranker = Retriever(inner=Retriever(words=("c", "d", "e"), metadata={"k": 3}), metadata={"k": 1})
     agent = calling(make_agent, ai, create_retriever_tool(reranker, "lookup", "Look up."), query="x")
     (step,) = captured(agent, retrieval_documents=True)["actual_steps"]
     assert (json.loads(step["output"]), step["args"]["k"]) == (documents("c"), 1)
 
 
-def test_what_is_captured_can_be_matched_as_retrieval(make_agent, ai, captured) -> None:
+def test_captured_documents_can_be_matched_as_retrieval(make_agent, ai, captured) -> None:
     lookup = create_retriever_tool(Retriever(metadata={"k": 2}), "lookup", "Look up.")
     response = captured(
         calling(make_agent, ai, lookup, query="x"), retrieval_documents=True, step_names={"lookup": "retrieval"}
@@ -155,7 +155,7 @@ def test_what_is_captured_can_be_matched_as_retrieval(make_agent, ai, captured) 
 
 
 @pytest.mark.parametrize("k", [True, 0, -1, "2"])
-def test_a_k_that_is_no_number_of_documents_is_left_out(k: Any) -> None:
+def test_invalid_k_is_ignored(k: Any) -> None:
     handler = GraphRAGEvalCallbackHandler()
     Retriever(metadata={"k": k}).invoke("x", {"callbacks": [handler]})
     (step,) = handler.response()["actual_steps"]
@@ -165,7 +165,7 @@ def test_a_k_that_is_no_number_of_documents_is_left_out(k: Any) -> None:
 # --- max_output_chars ---
 
 
-def test_outputs_of_just_that_length_stay(make_agent, ai, search, captured) -> None:
+def test_outputs_of_exactly_that_length_are_kept(make_agent, ai, search, captured) -> None:
     response = captured(calling(make_agent, ai, search, query="a"), max_output_chars=7)
     assert response["actual_steps"][0]["output"] == "found a"
     assert "full_length" not in response["actual_steps"][0]
@@ -176,7 +176,7 @@ def test_outputs_of_just_that_length_stay(make_agent, ai, search, captured) -> N
 
 
 def starred(value: Any) -> Any:
-    """Star out the secret wherever it stands, and try to change what it was given."""
+    """Replace the secret everywhere, and try to mutate the argument."""
     if isinstance(value, dict):
         value["touched"] = True
     return json.loads(json.dumps(value).replace(SECRET, "***"))
@@ -199,7 +199,7 @@ def refuse(key: str) -> str:
 
 
 def secretive(make_agent: Any, ai: Any) -> Any:
-    """An agent with a secret in a call that succeeds, in one that never runs, and in the error that ends the run."""
+    """Return an agent with a secret in a successful call, in one that never runs, and in the error that ends the run."""
     script = [
         ai("", ("read", {"account": {"key": SECRET}}, "call_1"), ("nothing", {"key": SECRET}, "call_2")),
         ai("", ("refuse", {"key": SECRET}, "call_3")),
@@ -207,7 +207,7 @@ def secretive(make_agent: Any, ai: Any) -> Any:
     return make_agent(script, [read, refuse], handle_tool_errors=False)
 
 
-def test_redact_sees_all_args_outputs_artifacts_and_errors(make_agent, ai, captured) -> None:
+def test_redact_receives_all_args_outputs_artifacts_and_errors(make_agent, ai, captured) -> None:
     response = captured(secretive(make_agent, ai), redact=starred)
     first, second, third = response["actual_steps"]
     assert first["args"] == {"account": {"key": "***"}, "touched": True}
@@ -217,7 +217,7 @@ def test_redact_sees_all_args_outputs_artifacts_and_errors(make_agent, ai, captu
     assert SECRET not in json.dumps(response)
 
 
-def test_a_redact_that_raises_leaks_nothing_and_breaks_nothing(make_agent, ai, captured) -> None:
+def test_failing_redact_leaks_nothing_and_breaks_nothing(make_agent, ai, captured) -> None:
     response = captured(secretive(make_agent, ai), redact=raising)
     first, second, third = response["actual_steps"]
     for step in (first, second, third):
@@ -256,7 +256,7 @@ def test_redact_changes_nothing_for_the_agent(make_agent, ai, search) -> None:
     assert handler.response()["actual_steps"][0]["output"] == "found ***"
 
 
-def test_a_failing_model_and_capture_itself_tell_no_secret(ai, chat_model, captured, monkeypatch) -> None:
+def test_failing_model_and_capture_leak_no_secret(ai, chat_model, captured, monkeypatch) -> None:
     response = captured(chat_model(script=[ValueError(SECRET)]), "hi", redact=starred)
     assert response["error"] == response["llm_calls"][0]["error"] == "ValueError: ***"
     monkeypatch.setattr("graphrag_eval_lc.capture.record.question_in", lambda inputs: raising(inputs))
@@ -264,23 +264,23 @@ def test_a_failing_model_and_capture_itself_tell_no_secret(ai, chat_model, captu
     assert response["capture_warnings"] == ["capture failed in on_chain_start: RuntimeError: cannot redact ***"]
 
 
-def test_the_arguments_of_a_bare_retriever_are_redacted(captured) -> None:
+def test_arguments_of_a_standalone_retriever_are_redacted(captured) -> None:
     (step,) = captured(Retriever(words=(SECRET,)), SECRET, redact=starred)["actual_steps"]
     assert step["args"] == {"query": "***", "touched": True}
     assert json.loads(step["output"]) == [{"id": "***", "text": "text ***"}]
 
 
-def test_a_slow_redact_does_not_count_as_the_time_of_the_tool(search, captured) -> None:
+def test_slow_redact_does_not_count_as_tool_time(search, captured) -> None:
     (step,) = captured(search, {"query": "a"}, redact=lambda value: time.sleep(0.05) or value)["actual_steps"]
     assert (step["output"], step["elapsed_sec"] < 0.05) == ("found a", True)
 
 
-def test_a_redact_that_gives_no_text_is_written_as_json(make_agent, ai, search, captured) -> None:
+def test_redact_result_that_is_not_a_string_is_written_as_json(make_agent, ai, search, captured) -> None:
     (step,) = captured(calling(make_agent, ai, search, query="a"), redact=lambda value: [1])["actual_steps"]
     assert (step["args"], step["output"]) == ({"args": [1]}, "[1]")
 
 
-def test_tools_run_by_hand_are_still_found_by_their_arguments(ai, search, captured) -> None:
+def test_manually_called_tools_are_matched_by_their_arguments(ai, search, captured) -> None:
     def run_tools(state: MessagesState) -> dict[str, Any]:
         calls = state["messages"][-1].tool_calls
         return {"messages": [ToolMessage(search.invoke(call["args"]), tool_call_id=call["id"]) for call in calls]}
@@ -295,7 +295,7 @@ def test_tools_run_by_hand_are_still_found_by_their_arguments(ai, search, captur
     ]  # fmt: skip
 
 
-# --- all of them, where steps are nested, resumed or taken from messages ---
+# --- all options, with nested or resumed steps, or steps from messages ---
 
 ALL = {
     "step_names": {"lookup": "retrieval", "expert": "agent"},
@@ -321,7 +321,7 @@ def check_lookup(step: dict[str, Any]) -> None:
     assert (step["output"], "artifact" in step) == (CUT, False)
 
 
-def test_options_hold_for_nested_steps(make_agent, ai, captured) -> None:
+def test_options_apply_to_nested_steps(make_agent, ai, captured) -> None:
     inner = calling(make_agent, ai, LOOKUP, query=SECRET)
 
     @tool
@@ -336,7 +336,7 @@ def test_options_hold_for_nested_steps(make_agent, ai, captured) -> None:
     check_lookup(step)
 
 
-def test_options_hold_for_a_run_that_is_resumed(make_agent, ai) -> None:
+def test_options_apply_to_resumed_runs(make_agent, ai) -> None:
     @tool
     def confirm(what: str) -> str:
         """Ask somebody."""
@@ -364,7 +364,7 @@ def test_options_hold_for_a_run_that_is_resumed(make_agent, ai) -> None:
     ]
 
 
-def test_options_hold_for_steps_taken_from_messages(captured) -> None:
+def test_options_apply_to_steps_from_messages(captured) -> None:
     def remote(state: MessagesState) -> dict[str, Any]:
         call = {"name": "lookup", "args": {"query": SECRET}, "id": "call_1", "type": "tool_call"}
         artifact = [Document(DOCUMENT, id="a")]
@@ -376,7 +376,7 @@ def test_options_hold_for_steps_taken_from_messages(captured) -> None:
     check_lookup(step)
 
 
-def test_options_hold_for_tools_of_the_provider(ai, chat_model, captured) -> None:
+def test_options_apply_to_provider_tools(ai, chat_model, captured) -> None:
     blocks = [
         {"type": "server_tool_call", "id": "ws_1", "name": "web_search", "args": {"query": SECRET}},
         {"type": "server_tool_result", "tool_call_id": "ws_1", "status": "success", "output": [{"url": SECRET}]},

@@ -1,4 +1,4 @@
-"""What is recorded of each turn on a thread: what stood before it is neither a step of it nor its answer."""
+"""Recording of a single turn on a thread: earlier messages are neither its steps nor its answer."""
 
 import threading
 from collections.abc import Callable
@@ -28,14 +28,14 @@ def search(query: str) -> str:
 
 
 class Scripted(GenericFakeChatModel):
-    """Gives its messages one after the other."""
+    """Returns its messages one after the other."""
 
     def bind_tools(self, tools: Any, **kwargs: Any) -> Any:
         return self
 
 
 def scripted(turns: list[list[str]]) -> Scripted:
-    """Give a model that searches for the words of each turn, always with the same call id, and answers."""
+    """Return a model that searches for the words of each turn, always with the same call id, and then answers."""
     usage = {"input_tokens": 10, "output_tokens": 2, "total_tokens": 12}
     messages = []
     for number, words in enumerate(turns):
@@ -74,8 +74,8 @@ def in_a_node(turns: list[list[str]]) -> Any:
     return graph.add_edge(START, "agent").compile(checkpointer=InMemorySaver())
 
 
-def unheard(agent: Any) -> Callable[[Any], Any]:
-    """Run an agent as a server does: no callback tells of it, and its messages come back as dicts."""
+def remote(agent: Any) -> Callable[[Any], Any]:
+    """Run an agent as a remote server does: without callbacks, and with messages returned as dicts."""
 
     def invoke(given: Any) -> Any:
         states: list[Any] = []
@@ -87,13 +87,13 @@ def unheard(agent: Any) -> Callable[[Any], Any]:
     return invoke
 
 
-def unheard_in_a_function(turns: list[list[str]]) -> Any:
-    invoke = unheard(agent_on_a_thread(turns))
+def remote_in_a_function(turns: list[list[str]]) -> Any:
+    invoke = remote(agent_on_a_thread(turns))
     return RunnableLambda(lambda text: invoke({"messages": [("user", text)]}))
 
 
-def unheard_in_a_node(turns: list[list[str]]) -> Any:
-    invoke = unheard(agent_on_a_thread(turns))
+def remote_in_a_node(turns: list[list[str]]) -> Any:
+    invoke = remote(agent_on_a_thread(turns))
     graph = StateGraph(MessagesState)
     graph.add_node("agent", lambda state: invoke({"messages": [("user", state["messages"][-1].content)]}))
     return graph.add_edge(START, "agent").compile(checkpointer=InMemorySaver())
@@ -114,8 +114,16 @@ def functional(turns: list[list[str]], order: Callable[[Any], Any] = list) -> An
     return chat
 
 
-SHAPES = [as_root, own_thread, in_a_function, in_a_node, unheard_in_a_function, unheard_in_a_node, functional]
-TAKES_STATE = (as_root, in_a_node, unheard_in_a_node)
+SHAPES = [
+    as_root,
+    own_thread,
+    in_a_function,
+    in_a_node,
+    remote_in_a_function,
+    remote_in_a_node,
+    functional,
+]
+TAKES_STATE = (as_root, in_a_node, remote_in_a_node)
 
 
 def ask(shape: Any, agent: Any, question: str, handler: GraphRAGEvalCallbackHandler, question_id: str) -> Any:
@@ -134,7 +142,7 @@ def ask(shape: Any, agent: Any, question: str, handler: GraphRAGEvalCallbackHand
     st.lists(st.sampled_from(["why so?", "and how?"]), min_size=3, max_size=3),
     st.booleans(),
 )
-def test_a_turn_on_a_thread_is_recorded_as_if_it_were_the_first(
+def test_every_turn_is_recorded_like_the_first(
     shape: Any, turns: list[list[str]], questions: list[str], shared: bool
 ) -> None:
     on_thread, handler = shape(turns), GraphRAGEvalCallbackHandler()
@@ -157,7 +165,7 @@ ORDERS: dict[str, Callable[[Any], Any]] = {
 
 @pytest.mark.parametrize("shared", [True, False])
 @pytest.mark.parametrize("order", ORDERS)
-def test_history_in_another_order_is_neither_cached_nor_of_this_turn(order: str, shared: bool) -> None:
+def test_reordered_history_is_neither_cached_nor_part_of_the_turn(order: str, shared: bool) -> None:
     agent, handler = functional([["a"], ["b"]], ORDERS[order]), GraphRAGEvalCallbackHandler()
     ask(functional, agent, "why so?", handler, "0")
     handler = handler if shared else GraphRAGEvalCallbackHandler()
@@ -184,7 +192,7 @@ def run(agent: Any, *inputs: Any, shared: bool = True) -> list[Any]:
     return found
 
 
-def test_history_that_is_summed_up_stays_history() -> None:
+def test_summarized_history_is_history() -> None:
     summaries = Scripted(messages=iter([AIMessage("so far: …") for _ in range(9)]))
     middleware = SummarizationMiddleware(summaries, trigger=("messages", 4), keep=("messages", 3))
     turns = [["a"], ["a", "a"], ["a"]]
@@ -194,11 +202,11 @@ def test_history_that_is_summed_up_stays_history() -> None:
     assert [answer for _, answer, _ in found] == ["answer 0", "answer 1", "answer 2"]
 
 
-# --- remote messages in front of a model ---
+# --- remote messages before a model call ---
 
 
 @pytest.mark.parametrize("shape", [as_root, in_a_node])
-def test_a_turn_costs_the_same_however_many_went_before(shape: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_cost_of_a_turn_does_not_depend_on_earlier_turns(shape: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     looked_at = 0
     find = History.known
 

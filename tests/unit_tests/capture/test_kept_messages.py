@@ -37,8 +37,8 @@ def expanded(of: Any) -> list[int]:
     return [place for start, stop in of for place in range(start, stop)]
 
 
-def given_and_gave(response: Any) -> list[tuple[list[Any], Any]]:
-    """Give the messages that each model call was given, and its own."""
+def prompts_and_replies(response: Any) -> list[tuple[list[Any], Any]]:
+    """Return the messages that each model call received, and its reply."""
     messages = response["llm_messages"]
     return [
         ([messages[place] for place in expanded(call["input_messages"])], messages[call["output_message"]])
@@ -47,7 +47,7 @@ def given_and_gave(response: Any) -> list[tuple[list[Any], Any]]:
 
 
 def kept(*messages: AnyMessage | str, **options: Any) -> list[dict[str, Any]]:
-    """Give what a table holds after messages were noted one after the other."""
+    """Return the contents of a table after adding messages one by one."""
     warnings: list[str] = []
     table = KeptMessages(CaptureOptions(**options), warnings)
     table.add(given_messages(messages))
@@ -63,7 +63,7 @@ def looping(chat_model: Any, ai: Any, search: Any, turns: int) -> Any:
     return create_agent(chat_model(script=[*script, ai("done")]), [search], system_prompt="Search.")
 
 
-def test_a_growing_loop_costs_its_messages_and_not_their_square(chat_model, ai, search) -> None:
+def test_growing_loop_is_linear_in_its_messages(chat_model, ai, search) -> None:
     sizes = []
     for turns in (20, 40):
         keeper = GraphRAGEvalCallbackHandler(keep_messages=True)
@@ -71,19 +71,19 @@ def test_a_growing_loop_costs_its_messages_and_not_their_square(chat_model, ai, 
         response = keeper.response()
         assert len(response["llm_messages"]) == 2 + 2 * turns + 1
         assert all(len(call["input_messages"]) == 1 for call in response["llm_calls"])
-        assert len(given_and_gave(response)[-1][0]) == 2 + 2 * turns
+        assert len(prompts_and_replies(response)[-1][0]) == 2 + 2 * turns
         sizes.append(len(json.dumps(response)))
     assert sizes[1] < 2.1 * sizes[0]
 
 
-def test_what_two_agents_say_alike_stands_twice() -> None:
+def test_equal_messages_of_two_agents_are_stored_twice() -> None:
     same = [AIMessage("I do not know.", name=name) for name in ("a", "b", "a")]
     assert [entry["name"] for entry in kept(*same)] == ["a", "b"]
 
 
 @pytest.mark.full
 @pytest.mark.parametrize("way", ["threads", "gather"])
-async def test_runs_at_once_keep_their_messages_apart(way: str, chat_model, ai, search, keeper) -> None:
+async def test_concurrent_runs_keep_their_messages_separate(way: str, chat_model, ai, search, keeper) -> None:
     class Echo(chat_model):
         def _next(self, messages):
             word = messages[0].content
@@ -109,7 +109,7 @@ def starred(value: Any) -> Any:
     return json.loads(json.dumps(value).replace(SECRET, "***"))
 
 
-def test_all_of_it_is_redacted(chat_model, ai) -> None:
+def test_everything_is_redacted(chat_model, ai) -> None:
     @tool
     def read(account: str) -> str:
         """Read."""
@@ -138,20 +138,20 @@ def test_all_of_it_is_redacted(chat_model, ai) -> None:
         "*** is rich.",
     ]
     assert response["llm_messages"][2]["tool_calls"][0]["args"] == {"account": "***"}
-    assert redacted.count(f"The key is {SECRET}.") == 1  # each message once
+    assert redacted.count(f"The key is {SECRET}.") == 1  # once per message
 
 
-def test_words_beside_the_content_are_redacted_too() -> None:
+def test_texts_outside_the_content_are_redacted() -> None:
     beside = {"refusal": SECRET, "reasoning_content": SECRET}
     [entry] = kept(AIMessage("", additional_kwargs=beside), redact=starred)
     assert {key: entry[key] for key in beside} == dict.fromkeys(beside, "***")
 
 
-def test_messages_of_just_the_length_stay_whole() -> None:
+def test_messages_of_exactly_the_limit_are_not_truncated() -> None:
     assert [entry.get("full_length") for entry in kept("abc", "abcd", max_output_chars=3)] == [None, 4]
 
 
-def test_what_redact_raises_at_is_left_out_with_a_warning(make_agent, ai) -> None:
+def test_values_on_which_redact_raises_are_dropped_with_a_warning(make_agent, ai) -> None:
     def redact(value: Any) -> Any:
         raise ValueError(SECRET)
 
@@ -168,7 +168,7 @@ def test_what_redact_raises_at_is_left_out_with_a_warning(make_agent, ai) -> Non
 # --- messages of all kinds ---
 
 
-def test_messages_can_be_made_of_them_again() -> None:
+def test_messages_can_be_restored() -> None:
     call = {"name": "search", "args": {"query": "a"}, "id": "c1", "type": "tool_call"}
     invalid = {"name": "search", "args": "{", "id": "c2", "error": "no JSON", "type": "invalid_tool_call"}
     messages = [
@@ -202,7 +202,7 @@ def test_messages_can_be_made_of_them_again() -> None:
         {"type": "text", "text": f"See ![it](data:image/png;base64,{PNG}) there"},
     ],
 )
-def test_binary_contents_give_way_to_their_length(block: dict[str, Any]) -> None:
+def test_binary_contents_are_replaced_by_their_length(block: dict[str, Any]) -> None:
     (entry,) = kept(HumanMessage([{"type": "text", "text": "What is this?"}, block]))
     text = json.dumps(entry)
     assert PNG not in text
@@ -211,12 +211,12 @@ def test_binary_contents_give_way_to_their_length(block: dict[str, Any]) -> None
     assert entry["content"][1]["type"] == block["type"]
 
 
-def test_images_of_one_length_are_told_apart() -> None:
+def test_images_of_the_same_length_are_distinct() -> None:
     blocks = [[{"type": "image", "base64": PNG[:-1] + last, "mime_type": "image/png"}] for last in "AB"]
     assert len(kept(*(HumanMessage(block) for block in blocks))) == 2
 
 
-def test_long_texts_and_identifiers_are_no_binaries() -> None:
+def test_long_texts_and_identifiers_are_not_binary() -> None:
     text = "word " * 200
     block = {"type": "text", "text": "A" * 1_000}
     call = {"name": "search", "args": {"query": text, "url": f"https://a.example/{'a' * 300}"}, "id": "c1"}
@@ -225,7 +225,7 @@ def test_long_texts_and_identifiers_are_no_binaries() -> None:
     assert entry["tool_calls"][0]["args"] == call["args"]
 
 
-def test_a_content_that_json_does_not_have_is_made_plain() -> None:
+def test_content_without_a_json_type_is_converted() -> None:
     (entry,) = kept(HumanMessage([{"type": "custom", "at": {1}, "x": float("inf"), "é": "\ud800"}]))
     assert json.loads(json.dumps(entry)) == entry
     assert entry["content"][0]["at"] == [1]
@@ -235,19 +235,19 @@ def test_a_content_that_json_does_not_have_is_made_plain() -> None:
 
 
 @given(st.lists(st.integers(0, 30)))
-def test_ranges_hold_the_places_in_their_order(of: list[int]) -> None:
+def test_ranges_contain_the_indices_in_order(of: list[int]) -> None:
     found = ranges(of)
     assert expanded(found) == of
     assert all(before[1] != after[0] for before, after in pairwise(found))
 
 
 @given(st.lists(st.sampled_from("abcdef")))
-def test_each_text_stands_once_where_it_came_first(texts: list[str]) -> None:
+def test_each_text_is_stored_once_at_its_first_index(texts: list[str]) -> None:
     entries = kept(*(HumanMessage(text) for text in texts))
     assert [entry["content"] for entry in entries] == list(dict.fromkeys(texts))
 
 
-def test_messages_are_let_go_when_their_run_ends(make_agent, ai, keeper) -> None:
+def test_messages_are_released_when_their_run_ends(make_agent, ai, keeper) -> None:
     message = HumanMessage("hi")
     before = sys.getrefcount(message)
     make_agent([ai("done")], []).invoke({"messages": [message]}, {"callbacks": [keeper]})

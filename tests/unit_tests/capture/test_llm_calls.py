@@ -20,7 +20,7 @@ def result(llm_output: dict[str, Any] | None = None, **message: Any) -> LLMResul
 
 @pytest.mark.full
 @pytest.mark.parametrize("by_time", [True, False])
-def test_langchain_anthropics_own_usage_has_all_tokens(by_time: bool) -> None:
+def test_usage_of_langchain_anthropic_has_all_tokens(by_time: bool) -> None:
     chat_models = pytest.importorskip("langchain_anthropic.chat_models")
     types = pytest.importorskip("anthropic.types")
     creation = {"ephemeral_5m_input_tokens": 2000, "ephemeral_1h_input_tokens": 1000} if by_time else None
@@ -44,7 +44,7 @@ def problems(options: CaptureOptions, **message: Any) -> tuple[str, ...]:
     return (*found, *warnings)
 
 
-def test_what_is_shown_is_redacted_before_it_is_shortened() -> None:
+def test_messages_are_redacted_before_truncation() -> None:
     options = CaptureOptions(redact=lambda value: value.replace("s3cret", "***") if isinstance(value, str) else value)
     call = {**INVALID, "args": "x" * 196 + "s3cret" + "y" * 90, "error": "s3cret is no JSON"}
     (found,) = problems(options=options, invalid_tool_calls=[call])
@@ -53,14 +53,14 @@ def test_what_is_shown_is_redacted_before_it_is_shortened() -> None:
     assert problems(options=options, additional_kwargs={"refusal": "no s3cret"}) == ("refused: no ***",)
 
 
-def test_a_redact_that_raises_is_told_and_shows_nothing() -> None:
+def test_failing_redact_is_reported_without_values() -> None:
     options = CaptureOptions(redact=lambda value: 1 / 0)
     refused, warning = problems(options=options, additional_kwargs={"refusal": "s3cret"})
     assert refused == "refused: [redaction failed]"
     assert warning == "redact raised ZeroDivisionError on the refusal, which is left out"
 
 
-def test_many_calls_with_one_problem_are_told_shortly(ai: Any, ask: Any, search: Any, make_agent: Any) -> None:
+def test_many_calls_with_the_same_problem_are_reported_briefly(ai: Any, ask: Any, search: Any, make_agent: Any) -> None:
     script = [ai("", ("search", {"query": "a"}, f"c{turn}")) for turn in range(8)] + [ai("done")]
     for message in script[:-1]:
         message.response_metadata = {"finish_reason": "length"}
@@ -70,7 +70,7 @@ def test_many_calls_with_one_problem_are_told_shortly(ai: Any, ask: Any, search:
 
 
 def test_redact_is_not_called_under_the_lock(ai: Any, ask: Any, make_agent: Any) -> None:
-    """It may ask the handler itself, from another thread."""
+    """It may call the handler itself, from another thread."""
     held: list[bool] = []
     handler = GraphRAGEvalCallbackHandler(redact=lambda value: held.append(handler._lock._is_owned()) or value)
     message = ai()

@@ -1,4 +1,4 @@
-"""Calls by which a model gives structured output: no steps, whether they parsed or not."""
+"""Model calls for structured output are not steps, whether they could be parsed or not."""
 
 from typing import Any
 from uuid import uuid4
@@ -12,12 +12,12 @@ from graphrag_eval_lc.capture.messages import is_class_name, schema_names
 
 
 @pytest.mark.parametrize("name", ["City", "GradeDocument", "RouteQuery2"])
-def test_classes_have_names_of_their_own(name: str) -> None:
+def test_classes_have_distinct_names(name: str) -> None:
     assert is_class_name(name)
     assert not any(map(is_class_name, [name.lower(), name.upper(), f"_{name}", f"{name}_tool", ""]))
 
 
-def test_langchains_own_texts_name_the_schema() -> None:
+def test_langchain_texts_name_the_schema() -> None:
     call: Any = {"name": "City", "args": {}, "id": "c1"}
     for text in (
         "Error: Failed to parse structured output for tool 'City': no.\n Please fix your mistakes.",
@@ -31,7 +31,7 @@ def test_langchains_own_texts_name_the_schema() -> None:
     assert set(schema_names(answered, [Command()])) == {"City"}
 
 
-def test_answers_that_share_an_id_all_count() -> None:
+def test_all_answers_with_the_same_id_count() -> None:
     calls: Any = [{"name": name, "args": {}, "id": ""} for name in ("City", "River")]
     text = "Returning structured response: name='Bern'"
     answers = [ToolMessage(text, tool_call_id="", name=call["name"]) for call in calls]
@@ -41,7 +41,7 @@ def test_answers_that_share_an_id_all_count() -> None:
 @pytest.mark.parametrize(
     ("options", "is_warned"), [({"ls_structured_output_format": {"schema": {}}}, False), ({}, True)]
 )
-def test_a_call_that_is_structured_output_is_answered_by_nobody(handler: Any, options: Any, is_warned: bool) -> None:
+def test_structured_output_call_has_no_result(handler: Any, options: Any, is_warned: bool) -> None:
     call: Any = {"name": "grade", "args": {"helps": True}, "id": "c1"}
     root, run_id = uuid4(), uuid4()
     handler.on_chain_start(None, {"question": "why?"}, run_id=root)

@@ -1,4 +1,4 @@
-"""LangGraph's cache of nodes and tasks: a cached answer is not a model call, costs nothing, and its step says so."""
+"""LangGraph's cache for nodes and tasks: a cached answer is not a model call, has no cost, and is marked in its step."""
 
 import time
 from collections.abc import Callable
@@ -43,7 +43,7 @@ def wants_tools(state: Any) -> str:
 
 
 class Make:
-    """Makes agents of one scripted model, which asks for a search and then answers."""
+    """Creates agents with one scripted model that requests a search and then answers."""
 
     def __init__(self, chat_model: Any, ai: Callable[..., AIMessage]) -> None:
         self.models: list[Any] = []
@@ -121,7 +121,7 @@ KINDS: dict[str, Callable[[Make, tuple[str, ...]], Any]] = {
 
 
 def run(agent: Any, handler: Any, question_id: str) -> None:
-    """Run an agent to its end, however often it pauses."""
+    """Run an agent to its end, resuming after each interrupt."""
     thread: Any = {"configurable": {"thread_id": question_id}}
     config = {**thread, "callbacks": [handler], "metadata": {"question_id": question_id}}
     agent.invoke(HI, config)
@@ -141,7 +141,7 @@ def check(response: Any, cached: tuple[str, ...], kind: str = "") -> None:
     assert [(step["name"], step["args"], step["output"]) for step in response["actual_steps"]] == [
         ("search", {"query": "hi"}, "found hi")
     ]
-    # Nothing shows whether the cache of a task or a plain function answered a call of an entrypoint.
+    # Whether the cache of a task or plain function answered a call from an entrypoint cannot be observed.
     is_known = "tools" in cached and kind != "entrypoint"
     assert response["actual_steps"][0].get("cached", False) is is_known
     calls = 0 if "model" in cached else 2
@@ -154,7 +154,7 @@ def check(response: Any, cached: tuple[str, ...], kind: str = "") -> None:
 
 @pytest.mark.parametrize("cached", PARTS, ids="-".join)
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_cached_answer_costs_nothing(
+def test_cached_answer_has_no_cost(
     make: Make, kind: str, cached: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     agent, handler, fresh = KINDS[kind](make, cached), GraphRAGEvalCallbackHandler(), GraphRAGEvalCallbackHandler()
@@ -162,7 +162,7 @@ def test_a_cached_answer_costs_nothing(
     check(handler.response("first"), ())
     run(agent, handler, "second")
     check(handler.response("second"), cached, kind)
-    monkeypatch.setattr(llm_calls, "_CLOCK_SKEW_SEC", 0)  # as if it were minutes later
+    monkeypatch.setattr(llm_calls, "_CLOCK_SKEW_SEC", 0)  # as if minutes had passed
     run(agent, fresh, "third")
     check(fresh.response(), cached, kind)
 
@@ -175,7 +175,7 @@ async def test_async(make: Make, kind: str) -> None:
     check(handler.response("second"), ("tools",))
 
 
-def test_a_benchmark_with_repeats(make: Make) -> None:
+def test_benchmark_with_repeats(make: Make) -> None:
     dataset: Any = [
         {"template_id": "t", "questions": [{"id": "q1", "question_text": "hi", "reference_answer": "done"}]}
     ]
@@ -186,7 +186,7 @@ def test_a_benchmark_with_repeats(make: Make) -> None:
     assert [response["actual_steps"][0].get("cached", False) for response in responses] == [False, True, True]
 
 
-def test_the_earlier_turns_of_a_nested_thread_do_not_count(make: Make) -> None:
+def test_earlier_turns_of_a_nested_thread_do_not_count(make: Make) -> None:
     inner, threads = make.graph(("model", "tools"), checkpointer=InMemorySaver()), ["1", "2"]
 
     def ask_inner(state: MessagesState) -> Any:
@@ -203,7 +203,7 @@ def test_the_earlier_turns_of_a_nested_thread_do_not_count(make: Make) -> None:
     assert (first["total_tokens"], second["total_tokens"]) == (48, 0)
 
 
-def test_an_answer_by_a_human_during_a_pause_is_not_from_the_cache(make: Make) -> None:
+def test_human_answer_to_an_interrupt_is_not_from_the_cache(make: Make) -> None:
     agent, handler = make.paused(("tools",), interrupt_before=["tools"]), GraphRAGEvalCallbackHandler()
     config: Any = {"callbacks": [handler], "configurable": {"thread_id": "1"}}
     agent.invoke(HI, config)
@@ -215,7 +215,7 @@ def test_an_answer_by_a_human_during_a_pause_is_not_from_the_cache(make: Make) -
     assert (step["output"], "cached" in step) == ("by hand", False)
 
 
-def test_what_a_branch_did_before_a_pause_is_not_from_the_cache(make: Make) -> None:
+def test_steps_of_a_branch_before_an_interrupt_are_not_from_the_cache(make: Make) -> None:
     model = make.model()
     graph = StateGraph(MessagesState)
     graph.add_node("model", lambda state: {"messages": [model.invoke(state["messages"])]})
@@ -233,7 +233,7 @@ def test_what_a_branch_did_before_a_pause_is_not_from_the_cache(make: Make) -> N
     assert "cache" not in str(response.get("capture_warnings"))
 
 
-def test_a_question_of_the_agent_itself_makes_no_history_of_a_cached_answer(ai: Callable[..., AIMessage]) -> None:
+def test_agents_own_question_does_not_turn_a_cached_answer_into_history(ai: Callable[..., AIMessage]) -> None:
     model = GenericFakeChatModel(messages=iter([ai("one"), ai("two"), ai("three")]))
     first = task(**policy(True))(lambda messages: model.invoke(messages))
     second = task(lambda messages: model.invoke(messages))
@@ -253,7 +253,7 @@ def test_a_question_of_the_agent_itself_makes_no_history_of_a_cached_answer(ai: 
 
 
 class Remote(Runnable[Any, Any]):
-    """Answers without callbacks of its own, as a graph on a server does, whose clock may be slow."""
+    """Answers without callbacks, like a graph on a server, whose clock may be behind."""
 
     def __init__(self, answer: AIMessage) -> None:
         self.answer = answer
@@ -263,7 +263,7 @@ class Remote(Runnable[Any, Any]):
 
 
 @pytest.mark.parametrize("is_entrypoint", [False, True])
-def test_a_model_elsewhere_is_no_cached_one(ai: Callable[..., AIMessage], is_entrypoint: bool) -> None:
+def test_remote_model_is_not_a_cached_one(ai: Callable[..., AIMessage], is_entrypoint: bool) -> None:
     two_seconds_ago = f"{int(time.time() * 1000) - 2_000:012x}"
     answer = ai("done").model_copy(
         update={"id": f"lc_run--{two_seconds_ago[:8]}-{two_seconds_ago[8:]}-7000-8000-000000000000-0"}

@@ -64,7 +64,7 @@ class HostileModel(BaseModel):
 
 @pytest.mark.full
 @given(JSON)
-def test_json_values_stay_as_they_are(value: Any) -> None:
+def test_json_values_are_unchanged(value: Any) -> None:
     assert to_plain(value) == value
     assert json.loads(json_text(value, to_plain=to_plain)) == value
 
@@ -79,7 +79,7 @@ def test_anything_becomes_strict_json(value: Any) -> None:
 
 
 @given(JSON)
-def test_a_snapshot_shares_nothing_with_the_value(value: Any) -> None:
+def test_snapshot_shares_nothing_with_the_value(value: Any) -> None:
     inner = [value]
     copy = to_plain({"list": inner})
     inner.append("changed")
@@ -100,13 +100,13 @@ def test_output_is_always_a_string(value: Any, expected: str) -> None:
     assert output_text(value) == expected
 
 
-def test_a_value_inside_itself_ends() -> None:
+def test_circular_value_terminates() -> None:
     value: dict[str, Any] = {}
     value["self"] = [value, value]
     assert json.loads(json_text(value, to_plain=to_plain)) == {"self": ["<dict inside itself>"] * 2}
 
 
-def test_deep_nesting_ends() -> None:
+def test_deep_nesting_terminates() -> None:
     value: Any = 1
     for _ in range(5000):
         value = [value]
@@ -134,7 +134,7 @@ def structured(content: Any) -> dict[str, Any]:
 
 
 def fastmcp_blocks(value: Any) -> list[str]:
-    """Give the texts that FastMCP makes of a value: one for each element of a list, however deep."""
+    """Return FastMCP's text blocks for a value: one per element of a list, at any depth."""
     if isinstance(value, list):
         return [text for item in value for text in fastmcp_blocks(item)]
     if value is None:
@@ -152,7 +152,7 @@ VALUES = st.recursive(
 @pytest.mark.full
 @settings(max_examples=50)
 @given(st.lists(VALUES))
-def test_a_list_that_fastmcp_wrapped_is_its_json(value: list[Any]) -> None:
+def test_list_wrapped_by_fastmcp_is_its_json(value: list[Any]) -> None:
     text = mcp_text(blocks(*fastmcp_blocks(value)), structured({"result": value}))
     assert text is not None
     assert json.loads(text) == value
@@ -161,7 +161,7 @@ def test_a_list_that_fastmcp_wrapped_is_its_json(value: list[Any]) -> None:
 @pytest.mark.full
 @settings(max_examples=50)
 @given(st.dictionaries(st.text(), VALUES))
-def test_an_object_is_its_own_json(value: dict[str, Any]) -> None:
+def test_object_is_its_json(value: dict[str, Any]) -> None:
     text = mcp_text(blocks(json.dumps(value, indent=2)), structured(value))
     assert text is not None
     assert json.loads(text) == value
@@ -169,6 +169,6 @@ def test_an_object_is_its_own_json(value: dict[str, Any]) -> None:
 
 @settings(max_examples=50)
 @given(st.text())
-def test_a_text_stays_as_it_is(value: str) -> None:
+def test_text_is_unchanged(value: str) -> None:
     assert mcp_text(blocks(value), structured({"result": value})) == value
     assert mcp_text(blocks(value)) == value

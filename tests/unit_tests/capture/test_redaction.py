@@ -25,35 +25,35 @@ ARGS = st.dictionaries(st.text(), st.none() | st.integers() | st.text() | st.lis
 
 
 @given(st.text(), st.integers(0, 20))
-def test_a_kept_text_is_the_beginning_of_the_whole(text: str, limit: int) -> None:
+def test_truncated_text_is_a_prefix(text: str, limit: int) -> None:
     kept = CaptureOptions(max_output_chars=limit).kept_outcome(Outcome("success", text), "search", [])
     assert kept.text == text[:limit]
     assert kept.full_length == (len(text) if len(text) > limit else None)
 
 
 @given(st.text(), st.sampled_from(["success", "error"]))
-def test_without_options_all_is_kept(text: str, status: Any) -> None:
+def test_without_options_everything_is_kept(text: str, status: Any) -> None:
     warnings: list[str] = []
     kept = CaptureOptions().kept_outcome(Outcome(status, text, (1, 2)), "search", warnings)
     assert (kept.status, kept.text, kept.artifact, warnings) == (status, text, [1, 2], [])
 
 
 @given(ARGS)
-def test_a_redact_that_changes_its_copy_leaves_the_arguments(args: dict[str, Any]) -> None:
+def test_redact_that_mutates_its_copy_does_not_change_the_arguments(args: dict[str, Any]) -> None:
     before = dict(args)
     assert CaptureOptions(redact=lambda value: value.clear() or value).kept_args(args, "search", []) == {}
     assert args == before
 
 
 @given(ARGS)
-def test_nothing_is_left_of_arguments_that_cannot_be_redacted(args: dict[str, Any]) -> None:
+def test_arguments_that_cannot_be_redacted_are_dropped(args: dict[str, Any]) -> None:
     warnings: list[str] = []
     kept = CaptureOptions(redact=lambda value: [][0]).kept_args(args, "search", warnings)
     assert kept == {"args": REDACTION_FAILED}
     assert warnings == ["redact raised IndexError on the args of search, which is left out"]
 
 
-def test_redaction_comes_before_the_cut() -> None:
+def test_redaction_happens_before_truncation() -> None:
     options = CaptureOptions(redact=lambda text: text.replace("secret", "*"), max_output_chars=4)
     kept = options.kept_outcome(Outcome("success", "a secret b"), "search", [])
     assert (kept.text, kept.full_length) == ("a * ", 5)
@@ -75,7 +75,7 @@ def found(k: int | None, documents: list[dict[str, Any]] | None = None) -> ToolR
         ([found(3)], None, "as it was", None),
     ],
 )
-def test_documents_come_from_retrievers_or_else_the_artifact(retrievers, of_artifact, text, k) -> None:
+def test_documents_come_from_retrievers_or_the_artifact(retrievers, of_artifact, text, k) -> None:
     options = CaptureOptions(retrieval_documents=True)
     tool = ToolRun({}, retrievers=retrievers, documents=of_artifact)
     kept = options.kept_outcome(Outcome("success", "as it was"), "lookup", [], tool.retrieved())
@@ -87,14 +87,14 @@ def test_documents_come_from_retrievers_or_else_the_artifact(retrievers, of_arti
 # --- redact="secrets" ------------------------------------------------------------------------------------------------
 
 
-def test_a_handler_that_redacts_secrets_can_be_pickled() -> None:
+def test_handler_that_redacts_secrets_can_be_pickled() -> None:
     handler = pickle.loads(pickle.dumps(GraphRAGEvalCallbackHandler(redact="secrets")))
     agent: RunnableLambda[str, str] = RunnableLambda(lambda question: "password=pa55word")
     agent.invoke("Why?", config={"callbacks": [handler]})
     assert handler.response()["actual_answer"] == "password=***"
 
 
-def test_nothing_of_a_failed_model_call_is_left_in_a_handler_that_redacts() -> None:
+def test_redacting_handler_keeps_nothing_of_a_failed_model_call() -> None:
     def fails(*args: Any, **kwargs: Any) -> Any:
         raise ValueError("password=pa55word")
 
@@ -108,7 +108,7 @@ def test_nothing_of_a_failed_model_call_is_left_in_a_handler_that_redacts() -> N
     assert b"pa55word" not in pickle.dumps(handler)
 
 
-def test_what_a_tool_called_alone_was_given_is_redacted_at_its_end_and_not_when_it_is_read() -> None:
+def test_arguments_of_a_standalone_tool_are_redacted_when_it_ends() -> None:
     @tool
     def say(text: str) -> str:
         """Say it."""
@@ -120,16 +120,16 @@ def test_what_a_tool_called_alone_was_given_is_redacted_at_its_end_and_not_when_
     assert redacted == [{"text": "a"}, "a"]
 
 
-# No letter of ASCII: hypothesis tries the words of our own sources too, and "password" is one of them.
+# Not ASCII: hypothesis also tries strings from our sources, and "password" is one of them.
 WORDLESS = st.text(st.characters(exclude_characters=string.ascii_letters, exclude_categories=["Cs"]))
 
 
 @given(st.dictionaries(WORDLESS, st.none() | st.integers() | WORDLESS | st.lists(WORDLESS)))
-def test_what_holds_no_secret_is_kept_as_without_an_option(args: dict[str, Any]) -> None:
+def test_values_without_secrets_are_unchanged(args: dict[str, Any]) -> None:
     assert CaptureOptions(redact=masked_secrets).kept_args(args, "search", []) == args
 
 
-def test_another_text_is_no_value_of_redact() -> None:
+def test_other_strings_are_rejected_as_redact() -> None:
     with pytest.raises(CaptureError, match='Give "secrets", or a function'):
         GraphRAGEvalCallbackHandler(redact="passwords")  # type: ignore[arg-type]
 
@@ -137,7 +137,7 @@ def test_another_text_is_no_value_of_redact() -> None:
 # --- tags and metadata of a run ---
 
 
-def test_metadata_is_plain_json_which_later_changes_leave_as_it_is() -> None:
+def test_metadata_is_a_json_snapshot() -> None:
     given: dict[Any, Any] = {"teams": ["a"], "at": {1, 2}, 3: float("nan"), "object": object}
     _, kept = kept_config([], given)
     given["teams"].append("b")

@@ -1,4 +1,4 @@
-"""An agent elsewhere in front of a local graph: its messages count once, as they do at the end of a chain."""
+"""A remote agent before a local graph: its messages count once, as at the end of a chain."""
 
 from collections.abc import Callable
 from typing import Any
@@ -22,7 +22,7 @@ def has(text: str, response: Any) -> bool:
 
 
 class Remote(Runnable[Any, Any]):
-    """Searches and answers without callbacks; a server sends its messages as dicts."""
+    """Searches and answers without callbacks. A server sends its messages as dicts."""
 
     def __init__(self, ai: Callable[..., AIMessage], sends_dicts: bool) -> None:
         self.ai, self.sends_dicts = ai, sends_dicts
@@ -44,7 +44,7 @@ def graph_of(node: Any, cache: Any = None, **compiled: Any) -> Any:
 
 @pytest.fixture
 def local(chat_model: Any, ai: Callable[..., AIMessage]) -> Any:
-    """Give a node with a model that has a callback."""
+    """Return a node with a model that has a callback."""
     model = chat_model(script=[ai("in here")] * 9, by_turn=False)
     return lambda state: {"messages": [model.invoke(state["messages"])]}
 
@@ -100,7 +100,7 @@ def test_history_in_front_of_a_graph_does_not_count(given: list[Any], local: Any
     assert (response["total_tokens"], "capture_warnings" in response) == (12, False)
 
 
-def test_only_the_graph_behind_it_has_a_cache(local: Any, ai: Callable[..., AIMessage]) -> None:
+def test_only_the_graph_after_it_has_a_cache(local: Any, ai: Callable[..., AIMessage]) -> None:
     handler = GraphRAGEvalCallbackHandler()
     agent = Remote(ai, False) | graph_of(local, InMemoryCache())
     for question_id, tokens in (("first", 36), ("second", 24)):

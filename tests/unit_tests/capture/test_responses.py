@@ -1,4 +1,4 @@
-"""How the runs of one question become one response."""
+"""Several runs of one question become one response."""
 
 import time
 
@@ -13,7 +13,7 @@ THREAD = {"configurable": {"thread_id": "1"}}
 
 
 @pytest.mark.full
-def test_time_spent_waiting_for_the_resume_does_not_count(ai, ask) -> None:
+def test_time_between_interrupt_and_resume_does_not_count(ai, ask) -> None:
     graph = StateGraph(MessagesState)
     graph.add_node("ask", lambda state: {"messages": [AIMessage(interrupt("sure?"))]})
     agent = graph.add_edge(START, "ask").compile(checkpointer=InMemorySaver())

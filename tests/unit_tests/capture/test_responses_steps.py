@@ -15,7 +15,7 @@ def step(name: str, order: tuple[int, int], parent: Step | None = None) -> Step:
 
 
 @given(st.randoms())
-def test_steps_follow_the_one_they_are_inside_of(rng: random.Random) -> None:
+def test_steps_follow_their_parent(rng: random.Random) -> None:
     a, b, c = step("a", (1, 0)), step("b", (1, 1)), step("c", (9, 0))
     steps = [a, b, c, step("a1", (5, 0), a), step("a2", (5, 1), a), step("b1", (3, 0), b)]
     rng.shuffle(steps)
@@ -29,7 +29,7 @@ def test_timestamps_are_utc(moment: datetime) -> None:
     assert abs(datetime.fromisoformat(text) - moment).total_seconds() < 1e-5
 
 
-def test_an_open_step_is_an_error_with_the_reason_given() -> None:
+def test_open_step_is_an_error_with_the_given_reason() -> None:
     record = actual_step(step("a", (0, 0)), "the run was stopped", "b")
     assert (record["name"], record["status"], record["error"]) == ("b", "error", "the run was stopped")
     assert "output" not in record

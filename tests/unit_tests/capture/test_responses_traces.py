@@ -1,4 +1,4 @@
-"""What a response says of its run and of its model calls: ids, times, the first token, and where a model was called."""
+"""Data about the run and its model calls in a response: ids, times, first token, and the agent of each model call."""
 
 import time
 import uuid
@@ -28,7 +28,7 @@ def moment(text: str) -> datetime:
 # --- the run ---
 
 
-def test_a_run_has_its_start_and_the_id_by_which_langsmith_knows_it(make_agent, ai, handler) -> None:
+def test_run_has_its_start_and_langsmith_id(make_agent, ai, handler) -> None:
     run_id, before = uuid.uuid4(), datetime.now(UTC)
     make_agent([ai("done")], []).invoke(HI, {"callbacks": [handler], "run_id": run_id})
     response = handler.response()
@@ -38,7 +38,7 @@ def test_a_run_has_its_start_and_the_id_by_which_langsmith_knows_it(make_agent, 
     assert before <= moment(response["started_at"]) <= moment(call["started_at"]) <= datetime.now(UTC)
 
 
-def test_a_run_that_called_no_handler_has_no_id_and_began_before_it_was_known(handler) -> None:
+def test_added_run_has_no_id_and_started_elapsed_sec_ago(handler) -> None:
     handler.add_run(HI, {"messages": [AIMessage("so")]}, question_id="q1", elapsed_sec=3600.0)
     response = handler.response("q1")
     assert "run_id" not in response
@@ -46,7 +46,7 @@ def test_a_run_that_called_no_handler_has_no_id_and_began_before_it_was_known(ha
     assert (response["tags"], response["metadata"]) == ([], {})
 
 
-# --- where a model is called ---
+# --- which agent called a model ---
 
 
 def places(response: Any) -> list[tuple[Any, ...]]:
@@ -58,14 +58,14 @@ def places(response: Any) -> list[tuple[Any, ...]]:
 
 @pytest.fixture
 def researcher(chat_model: Any, ai: Any, search: Any) -> Any:
-    """An agent that searches once."""
+    """Return an agent that searches once."""
     script = [ai("", ("search", {"query": "y"}, "search_1")), ai("It is y.")]
     return create_agent(chat_model(script=script), [search], name="researcher", system_prompt="You search.")
 
 
 @pytest.fixture
 def supervisor(chat_model: Any, ai: Any, researcher: Any) -> Any:
-    """An agent whose tool is the researcher."""
+    """Return an agent with the researcher as a tool."""
 
     @tool
     def research(question: str) -> str:
@@ -80,7 +80,7 @@ def supervisor(chat_model: Any, ai: Any, researcher: Any) -> Any:
 
 
 class SlowStream:
-    """What a provider streams: an opening without content, then something to read."""
+    """A provider's stream: an opening without content, then text."""
 
     opening = AIMessageChunk("")
     chunks: tuple[AIMessageChunk, ...] = (AIMessageChunk("A"), AIMessageChunk("B"))
@@ -106,7 +106,7 @@ def slow_model(chat_model: Any) -> Any:
 
 
 @pytest.mark.parametrize("way", ["stream", "astream", "messages", "v2", "v3"])
-async def test_a_streamed_call_has_the_time_to_its_first_token(way, slow_model, handler) -> None:
+async def test_streamed_call_has_the_time_to_first_token(way, slow_model, handler) -> None:
     model = slow_model(script=[])
     agent = create_agent(model, [])
     config: Any = {"callbacks": [handler]}
@@ -121,12 +121,12 @@ async def test_a_streamed_call_has_the_time_to_its_first_token(way, slow_model, 
     else:
         [_ async for _ in await agent.astream_events(HI, config, version="v3")]
     (call,) = handler.response()["llm_calls"]
-    # The opening came at once, the last chunk after 0.04 s.
+    # The opening arrived immediately, the last chunk after 0.04 s.
     assert 0.02 <= call["first_token_sec"] < call["elapsed_sec"] - 0.015
 
 
 @pytest.mark.parametrize("way", ["stream", "astream"])
-async def test_a_real_stream_over_http_has_its_first_token(way: str, handler) -> None:
+async def test_stream_over_http_has_the_time_to_first_token(way: str, handler) -> None:
     with OpenAIStub() as stub:
         stub.answers.append("first second third")
         agent = create_agent(ChatOpenAI(model="m", base_url=stub.base_url, api_key=SecretStr("x")), [], name="writer")
@@ -141,7 +141,7 @@ async def test_a_real_stream_over_http_has_its_first_token(way: str, handler) ->
     assert (call["agent"], call["node"]) == ("writer", "model")
 
 
-def test_a_run_that_was_forgotten_meanwhile_takes_no_tokens(slow_model, handler: GraphRAGEvalCallbackHandler) -> None:
+def test_cleared_run_ignores_tokens(slow_model, handler: GraphRAGEvalCallbackHandler) -> None:
     stream = slow_model(script=[]).stream("hi", {"callbacks": [handler]})
     next(stream)
     handler.clear()
@@ -149,11 +149,11 @@ def test_a_run_that_was_forgotten_meanwhile_takes_no_tokens(slow_model, handler:
     assert handler.responses() == []
 
 
-# --- agents of other packages ---
+# --- agents from other packages ---
 
 
 @pytest.mark.full
-def test_agents_of_a_supervisor_are_told_apart(chat_model, ai, search, handler) -> None:
+def test_agents_of_a_supervisor_are_distinguished(chat_model, ai, search, handler) -> None:
     pytest.importorskip("langgraph_supervisor")
     from langgraph.prebuilt import create_react_agent
     from langgraph_supervisor import create_supervisor
@@ -172,7 +172,7 @@ def test_agents_of_a_supervisor_are_told_apart(chat_model, ai, search, handler) 
 
 
 @pytest.mark.full
-def test_agents_of_a_swarm_are_told_apart(chat_model, ai, search, handler) -> None:
+def test_agents_of_a_swarm_are_distinguished(chat_model, ai, search, handler) -> None:
     pytest.importorskip("langgraph_swarm")
     from langgraph_swarm import create_handoff_tool, create_swarm
 
@@ -191,7 +191,7 @@ def test_agents_of_a_swarm_are_told_apart(chat_model, ai, search, handler) -> No
 
 
 @pytest.mark.full
-def test_subagents_of_deepagents_are_told_apart(chat_model, ai) -> None:
+def test_subagents_of_deepagents_are_distinguished(chat_model, ai) -> None:
     deepagents = pytest.importorskip("deepagents")
     task = ("task", {"description": "Find y.", "subagent_type": "finder"}, "task_1")
     boss = chat_model(script=[ai("", task), ai("Found.")], by_turn=False)

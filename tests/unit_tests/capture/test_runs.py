@@ -1,4 +1,4 @@
-"""Which response a run belongs to, and where its parallel branches stand in it."""
+"""Assignment of runs to responses, and the order of parallel branches."""
 
 import asyncio
 import contextvars
@@ -38,10 +38,10 @@ def config(handler: GraphRAGEvalCallbackHandler, question_id: Any = None, thread
     return parts
 
 
-# --- a question that is asked again ---
+# --- repeated questions ---
 
 
-def test_asking_again_is_a_new_response_and_the_last_one_is_given(handler, make_agent, ai, ask, search) -> None:
+def test_repeated_question_returns_the_last_response(handler, make_agent, ai, ask, search) -> None:
     agent = make_agent([ai("", ("search", {"query": "a"}, "call_1")), ai("done")], [search])
     ask(agent)
     again = ask(agent)
@@ -50,12 +50,12 @@ def test_asking_again_is_a_new_response_and_the_last_one_is_given(handler, make_
     assert [len(response["actual_steps"]) for response in handler.responses()] == [1, 1]
 
 
-# --- pause and resumption ---
+# --- interrupt and resume ---
 
 
 @pytest.fixture
 def person() -> Any:
-    """An agent that asks a person, and answers with what they say."""
+    """Return an agent that asks a person and answers with their reply."""
     graph = StateGraph(MessagesState)
     graph.add_node("ask", lambda state: {"messages": [AIMessage(f"{state['messages'][0].content} {interrupt('?')}")]})
     return graph.add_edge(START, "ask").compile(checkpointer=InMemorySaver())
@@ -69,7 +69,7 @@ def question(text: str) -> dict[str, Any]:
     return {"messages": [("user", text)]}
 
 
-def test_many_paused_runs_are_resumed_each_by_its_own(handler, person) -> None:
+def test_many_interrupted_runs_are_resumed_independently(handler, person) -> None:
     for number in range(20):
         person.invoke(question(str(number)), config(handler, None, str(number)))
     for number in range(20):
@@ -77,7 +77,7 @@ def test_many_paused_runs_are_resumed_each_by_its_own(handler, person) -> None:
     assert answers(handler) == [(None, f"{number} yes") for number in range(20)]
 
 
-def test_a_thread_that_is_paused_again_and_again_keeps_a_bounded_record(handler) -> None:
+def test_record_of_a_repeatedly_interrupted_thread_is_bounded(handler) -> None:
     def ask(state: Any) -> Any:
         given = interrupt("?")
         return {"messages": [AIMessage(f"{given} {number}", usage_metadata=USAGE) for number in range(10)]}
@@ -93,7 +93,7 @@ def test_a_thread_that_is_paused_again_and_again_keeps_a_bounded_record(handler)
 
 @pytest.fixture
 def asking(chat_model, ai, search) -> Any:
-    """``asking(question)``: an agent that searches and asks a person at once, with the call ids of all its kind."""
+    """``asking(question)``: an agent that searches and asks a person in parallel, with the same call ids every time."""
 
     @tool
     def ask_person(query: str) -> str:
@@ -108,7 +108,7 @@ def asking(chat_model, ai, search) -> Any:
 
 
 def resumed(graph: Any, inputs: Any, handler: GraphRAGEvalCallbackHandler) -> dict[str, Any]:
-    """Give the response of a run all interrupts of which were answered with "yes", at once."""
+    """Return the response of a run after answering all interrupts with "yes" at once."""
     again = config(handler, "q1", "t1")
     graph.invoke(inputs, again)
     waiting = graph.get_state({"configurable": {"thread_id": "t1"}}).interrupts
@@ -121,7 +121,7 @@ def outputs(response: dict[str, Any]) -> list[tuple[str, Any]]:
     return [(step["name"], step["output"]) for step in response["actual_steps"]]
 
 
-def test_agents_beside_each_other_with_the_same_call_ids_are_resumed(handler, asking) -> None:
+def test_parallel_agents_with_the_same_call_ids_are_resumed(handler, asking) -> None:
     class State(TypedDict):
         queries: list[str]
         found: Annotated[list[str], operator.add]
@@ -139,11 +139,11 @@ def test_agents_beside_each_other_with_the_same_call_ids_are_resumed(handler, as
     assert all("attempts" not in step for step in response["actual_steps"])
 
 
-# --- a handler that is passed once more ---
+# --- a handler that is passed again ---
 
 
 @pytest.mark.parametrize("given", ["callbacks", "manager"])
-def test_a_handler_passed_once_more_inside_a_tool_makes_no_run(given, handler, make_agent, ai, search) -> None:
+def test_handler_passed_again_in_a_tool_creates_no_run(given, handler, make_agent, ai, search) -> None:
     inner = make_agent([ai("", ("search", {"query": "b"}, "call_1")), ai("inner")], [search])
 
     @tool
@@ -161,7 +161,7 @@ def test_a_handler_passed_once_more_inside_a_tool_makes_no_run(given, handler, m
     assert (response["actual_answer"], response["input_tokens"]) == ("done", 40)
 
 
-def test_a_handler_passed_to_a_thread_with_the_context_makes_no_run(handler, search) -> None:
+def test_handler_passed_to_a_thread_with_the_context_creates_no_run(handler, search) -> None:
     def agent(text: str) -> str:
         context = contextvars.copy_context()
         thread = threading.Thread(target=context.run, args=(search.invoke, {"query": text}, {"callbacks": [handler]}))
@@ -174,7 +174,7 @@ def test_a_handler_passed_to_a_thread_with_the_context_makes_no_run(handler, sea
 
 
 def nested_agents(make_agent, ai, chat_model, handler, search) -> Any:
-    """An agent that asks an agent in a tool, to which the handler is passed once more; all ids are the same."""
+    """An agent that calls an agent in a tool and passes the handler again. All ids are the same."""
 
     class Echo(chat_model):
         def _next(self, messages: list[Any]) -> AIMessage:
@@ -198,7 +198,7 @@ def nested_agents(make_agent, ai, chat_model, handler, search) -> Any:
     "way",
     ["gather", pytest.param("threads", marks=pytest.mark.full), pytest.param("batch", marks=pytest.mark.full)],
 )
-async def test_150_nested_runs_at_once_do_not_mix(way, make_agent, ai, chat_model, handler, search) -> None:
+async def test_150_concurrent_nested_runs_do_not_mix(way, make_agent, ai, chat_model, handler, search) -> None:
     agent = nested_agents(make_agent, ai, chat_model, handler, search)
     words = [f"w{number}." for number in range(150)]
     inputs, configs = [question(word) for word in words], [config(handler, word) for word in words]
@@ -225,7 +225,7 @@ async def test_150_nested_runs_at_once_do_not_mix(way, make_agent, ai, chat_mode
 
 @pytest.fixture
 def slow_search() -> BaseTool:
-    """A tool that takes the longer, the earlier in the alphabet its word stands."""
+    """A tool that takes longer for words earlier in the alphabet."""
 
     def delay(query: str) -> float:
         return 0.01 * max(0, ord("f") - ord(query[0]))
@@ -241,11 +241,11 @@ def slow_search() -> BaseTool:
     return StructuredTool.from_function(run, arun, name="slow_search", description="Search.")
 
 
-# --- states whose fields have names that messages have, too ---
+# --- states with the same field names as messages ---
 
 
 @pytest.mark.parametrize("kind", [np.array([1, 2]), "tool_call"])
-def test_a_field_named_type_is_a_field_like_others(handler, kind: Any) -> None:
+def test_field_named_type_is_not_special(handler, kind: Any) -> None:
     class State(TypedDict):
         messages: list[Any]
         type: Any
@@ -258,7 +258,7 @@ def test_a_field_named_type_is_a_field_like_others(handler, kind: Any) -> None:
     assert "capture failed" not in str(handler.response()["capture_warnings"])
 
 
-def test_a_retriever_that_raises_any_error_is_a_failed_step(handler) -> None:
+def test_failing_retriever_is_a_failed_step(handler) -> None:
     root, run_id = uuid4(), uuid4()
     handler.on_chain_start(None, {}, run_id=root)
     handler.on_retriever_start(None, "Oslo", run_id=run_id, parent_run_id=root, name="find")
@@ -267,7 +267,7 @@ def test_a_retriever_that_raises_any_error_is_a_failed_step(handler) -> None:
     assert [(step["name"], step["status"]) for step in handler.response()["actual_steps"]] == [("find", "error")]
 
 
-def test_reading_a_thread_that_grows_costs_a_few_calls_for_each_new_message() -> None:
+def test_reading_a_growing_thread_is_linear_in_new_messages() -> None:
     def calls(number: int) -> int:
         tree, count = Tree(uuid4(), None, CaptureOptions()), 0
         messages: list[AIMessage] = []

@@ -11,7 +11,7 @@ from langgraph.types import Command
 
 
 @pytest.mark.parametrize(("is_created", "name"), [(True, None), (False, None), (False, "NightlyUpdateState")])
-def test_only_an_update_of_the_state_is_not_a_run(
+def test_state_update_is_not_a_run(
     handler: Any, ai: Any, chat_model: Any, search: Any, is_created: bool, name: str | None
 ) -> None:
     script = [ai("", ("search", {"query": "a"}, "call_1")), ai("done")]
@@ -33,7 +33,7 @@ def test_only_an_update_of_the_state_is_not_a_run(
     assert [step["output"] for step in response["actual_steps"]] == ["found a"]
 
 
-def test_a_handover_to_a_graph_outside_is_no_error_and_no_answer(handler: Any, ai: Any) -> None:
+def test_handoff_to_an_outer_graph_is_neither_an_error_nor_an_answer(handler: Any, ai: Any) -> None:
     command = Command(graph=Command.PARENT, goto="other", update={"messages": [ai("for the graph outside")]})
     graph = StateGraph(MessagesState).add_node("leave", lambda state: command)
     with pytest.raises(ParentCommand):
@@ -43,7 +43,7 @@ def test_a_handover_to_a_graph_outside_is_no_error_and_no_answer(handler: Any, a
 
 
 @pytest.mark.parametrize("user", [("user", "hi"), HumanMessage("hi", id="question")])
-def test_what_a_graph_hands_over_is_the_answer_if_nothing_follows(handler: Any, ai: Any, user: Any) -> None:
+def test_handoff_payload_is_the_answer_if_nothing_follows(handler: Any, ai: Any, user: Any) -> None:
     command = Command(graph=Command.PARENT, goto="log", update={"messages": [ai("done")]})
     inner = StateGraph(MessagesState).add_node("leave", lambda state: command).add_edge(START, "leave")
     outer = StateGraph(MessagesState).add_node("inner", inner.compile()).add_node("log", lambda state: {})

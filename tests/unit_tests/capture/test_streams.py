@@ -1,4 +1,4 @@
-"""Recorded streams of callback events give the responses next to them."""
+"""Recorded streams of callback events reproduce the responses stored with them."""
 
 from pathlib import Path
 
@@ -9,7 +9,7 @@ FILES = sorted(FOLDER.glob("*.jsonl"))
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
-def test_streams_give_their_responses(path: Path) -> None:
+def test_streams_reproduce_their_responses(path: Path) -> None:
     wrong: list[str] = []
     for scenario in read_scenarios(path):
         responses = replay(scenario)
@@ -24,6 +24,6 @@ def test_streams_give_their_responses(path: Path) -> None:
     assert wrong == [], "\n".join(wrong)
 
 
-def test_names_are_said_once() -> None:
+def test_names_are_unique() -> None:
     names = [scenario.name for path in FILES for scenario in read_scenarios(path)]
     assert len(names) == len(set(names))

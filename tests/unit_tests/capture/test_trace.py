@@ -1,4 +1,4 @@
-"""How runs end: pauses, failures and aborts."""
+"""How runs end: interrupts, failures and aborts."""
 
 import asyncio
 import gc
@@ -30,7 +30,7 @@ class City(BaseModel):
     name: str
 
 
-def test_a_structured_response_is_the_answer_and_no_step(ai, ask, search, chat_model) -> None:
+def test_structured_response_is_the_answer_and_not_a_step(ai, ask, search, chat_model) -> None:
     model = chat_model(script=[ai("", ("search", {"query": "a"}, "c1")), ai("", ("City", {"name": "Rome"}, "c2"))])
     response = ask(create_agent(model, [search], response_format=ToolStrategy(City)))
     assert ids_and_status(response) == [("c1", "success")]
@@ -41,7 +41,7 @@ def test_a_structured_response_is_the_answer_and_no_step(ai, ask, search, chat_m
 
 
 @pytest.mark.full
-async def test_a_cancelled_run_closes_what_is_open(make_agent, ai, handler, search) -> None:
+async def test_cancelled_run_closes_open_steps(make_agent, ai, handler, search) -> None:
     @tool
     async def sleep() -> str:
         """Sleep."""
@@ -59,7 +59,7 @@ async def test_a_cancelled_run_closes_what_is_open(make_agent, ai, handler, sear
 
 
 @pytest.mark.full
-async def test_a_cancelled_model_call_is_recorded(ai, handler, chat_model) -> None:
+async def test_cancelled_model_call_is_recorded(ai, handler, chat_model) -> None:
     model = chat_model(script=[ai("done")], delay=30)
     agent = create_agent(model, [])
     with pytest.raises(asyncio.TimeoutError):
@@ -69,7 +69,7 @@ async def test_a_cancelled_model_call_is_recorded(ai, handler, chat_model) -> No
     assert "input_tokens" not in response
 
 
-async def test_what_comes_after_the_end_changes_nothing(make_agent, ai, handler) -> None:
+async def test_events_after_the_end_are_ignored(make_agent, ai, handler) -> None:
     started, go_on, over = threading.Event(), threading.Event(), threading.Event()
 
     @tool
@@ -95,7 +95,7 @@ async def test_what_comes_after_the_end_changes_nothing(make_agent, ai, handler)
     assert len(handler.responses()) == 1
 
 
-def test_a_trace_keeps_no_message_after_its_end(handler) -> None:
+def test_trace_keeps_no_messages_after_its_end(handler) -> None:
     kept: list[weakref.ref[Any]] = []
 
     def model(state: MessagesState) -> dict[str, Any]:

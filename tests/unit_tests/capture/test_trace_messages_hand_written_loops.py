@@ -1,4 +1,4 @@
-"""What is recorded of loops that people write themselves: a model and plain functions, whose calls fire no events."""
+"""Recording of hand-written loops: a model and plain functions, whose calls emit no events."""
 
 from collections.abc import Callable
 from typing import Any
@@ -22,7 +22,7 @@ HI = HumanMessage("hi")
 
 
 def lookup(query: str) -> str:
-    """Find something, without a callback."""
+    """Search without callbacks."""
     return f"found {query}"
 
 
@@ -31,7 +31,7 @@ def answer_to(call: dict[str, Any]) -> ToolMessage:
 
 
 def conversation(model: Any, messages: list[Any]) -> list[Any]:
-    """The loop as people write it: ask, call plain functions, ask again."""
+    """A typical loop: call the model, call plain functions, call the model again."""
     messages = list(messages)
     while (answer := model.invoke(messages)).tool_calls:
         messages += [answer, *map(answer_to, answer.tool_calls)]
@@ -73,14 +73,14 @@ def tasks_with_all(model: Any) -> Any:
 
 
 def brief(response: dict[str, Any]) -> list[tuple[Any, ...]]:
-    """Give id, query and output or error of each step."""
+    """Return id, query, and output or error of each step."""
     return [
         (step["id"], step["args"]["query"], step.get("output") or step["error"]) for step in response["actual_steps"]
     ]
 
 
 def earlier_turns(count: int = 1, *, with_ids: bool = True) -> list[BaseMessage]:
-    """Give turns with the ids, arguments and texts of the run that follows."""
+    """Return turns with the same ids, arguments and texts as the recorded run."""
     call = {"name": "lookup", "args": {"query": "a"}, "id": "call_1"}
     messages: list[BaseMessage] = []
     for number in range(count):
@@ -92,7 +92,7 @@ def earlier_turns(count: int = 1, *, with_ids: bool = True) -> list[BaseMessage]
     return messages
 
 
-def test_history_between_pairs_of_role_and_text_is_no_step(ai, ask, search, chat_model) -> None:
+def test_history_among_role_and_text_pairs_is_not_a_step(ai, ask, search, chat_model) -> None:
     model = chat_model(script=[ai("", ("search", {"query": "b"}, "call_1")), ai("done")], by_turn=False)
     history = [("user", "?"), *earlier_turns(with_ids=False)[1:], ("user", "and now?")]
     response = ask(create_agent(model, [search]), {"messages": history})
@@ -100,7 +100,7 @@ def test_history_between_pairs_of_role_and_text_is_no_step(ai, ask, search, chat
     assert "capture_warnings" not in response
 
 
-def test_history_that_a_function_loads_itself_is_no_step(ai, ask, chat_model) -> None:
+def test_history_loaded_by_a_function_is_not_a_step(ai, ask, chat_model) -> None:
     model = chat_model(script=[ai("", ("lookup", {"query": "b"}, "call_1")), ai("done")], by_turn=False)
     agent = RunnableLambda(lambda text: conversation(model, [*earlier_turns(3, with_ids=False), HumanMessage(text)]))
     response = ask(agent, "and now?")
@@ -108,7 +108,7 @@ def test_history_that_a_function_loads_itself_is_no_step(ai, ask, chat_model) ->
 
 
 @pytest.mark.parametrize("shape", [node_with_all, lambda_with_all, tasks_with_all, "agent"])
-def test_a_turn_costs_the_same_after_a_long_history(
+def test_cost_of_a_turn_does_not_depend_on_the_history(
     shape, ai, ask, chat_model, search, make_agent, monkeypatch
 ) -> None:
     looked_at = 0
@@ -134,10 +134,10 @@ def test_a_turn_costs_the_same_after_a_long_history(
     assert cost(100) == cost(1) < 60
 
 
-# --- loops that change their messages ---
+# --- loops that change messages ---
 
 
-def test_the_last_of_several_answers_to_a_call_counts(ai, ask, chat_model) -> None:
+def test_last_of_several_results_of_a_call_counts(ai, ask, chat_model) -> None:
     model = chat_model(script=[ai("", ("lookup", {"query": "a"}, "call_1")), ai("done")])
 
     def agent(text: str) -> str:
@@ -148,7 +148,7 @@ def test_the_last_of_several_answers_to_a_call_counts(ai, ask, chat_model) -> No
     assert brief(ask(RunnableLambda(agent), "hi")) == [("call_1", "a", "found")]
 
 
-# --- calls that nothing answers ---
+# --- calls without a result ---
 
 UNANSWERED = "requested by a model and never answered, so their outputs are not known: "
 
@@ -168,6 +168,6 @@ def by_choice(choice: Any) -> Callable[[Any], Any]:
 
 
 @pytest.mark.parametrize("choice", ["auto", None, {"type": "auto"}])
-def test_calls_that_the_model_chose_itself_are_waited_for(choice, ai, ask, chat_model) -> None:
+def test_calls_that_the_model_chose_need_a_result(choice, ai, ask, chat_model) -> None:
     model = chat_model(script=[ai("", ("route", {"to": "oslo"}, "call_1"))])
     assert ask(by_choice(choice)(model), "hi")["capture_warnings"] == [UNANSWERED + "route (call_1)"]

@@ -1,4 +1,4 @@
-"""What functions that read messages, outputs and results return, line by line in `vectors.jsonl`."""
+"""Functions that read messages, outputs and results, with one case per line of `vectors.jsonl`."""
 
 import json
 from pathlib import Path
@@ -43,7 +43,7 @@ def test_vectors(function: str) -> None:
         assert encoder.encode(FUNCTIONS[function](*given)) == vector["returns"], vector["about"]
 
 
-def test_no_vector_is_there_twice_and_each_function_has_some() -> None:
+def test_vectors_are_unique_and_cover_every_function() -> None:
     lines = [json.dumps([vector["function"], vector["given"]]) for vector in VECTORS]
     assert len(lines) == len(set(lines))
     assert {vector["function"] for vector in VECTORS} == set(FUNCTIONS)

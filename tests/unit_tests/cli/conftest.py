@@ -73,7 +73,7 @@ def make_answer(output):
 
 @pytest.fixture
 def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Give the current folder, with a dataset, agents and responses."""
+    """Change to a folder with a dataset, agents and responses, and return it."""
     (tmp_path / "qa.yaml").write_text(DATASET)
     (tmp_path / "agent.py").write_text(AGENT)
     step = {"name": "lookup", "args": {}, "id": "c", "status": "success", "output": "urn:oslo"}
@@ -84,7 +84,7 @@ def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture
 def exit_code(monkeypatch: pytest.MonkeyPatch) -> Callable[..., int]:
-    """Give the command, which gives its exit code."""
+    """Return a function that runs a command and returns its exit code."""
 
     def command(*arguments: Any) -> int:
         monkeypatch.setattr("sys.argv", ["graphrag-eval-lc", *map(str, arguments)])

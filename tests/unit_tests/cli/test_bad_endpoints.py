@@ -1,4 +1,4 @@
-"""Endpoints that answer with errors, HTML, drips and redirects: one error each, and nothing is lost."""
+"""Endpoints that respond with errors, HTML, slow drips or redirects: one error each, and no data loss."""
 
 import contextlib
 import threading
@@ -83,7 +83,7 @@ def test_refresh(name: str, server: str, folder: Path, exit_code: Run, capsys: p
     options = ("--endpoint", f"{server}/{name}", "--timeout", "0.5", "--write", "qa.yaml")
     code = exit_code("dataset", "refresh", "qa.yaml", *options)
     told = capsys.readouterr()
-    if name == "redirect":  # of any host, so that no other query is worth a try
+    if name == "redirect":  # not specific to a query, so no other query is tried
         assert (code, told.err.count("Error:"), COMPLAINTS[name] in told.err) == (2, 1, True)
     else:
         failed = [line for line in told.out.splitlines() if ": failed: " in line]
@@ -113,7 +113,7 @@ def test_generate_and_lint(
 
 
 @pytest.mark.parametrize("name", ANSWERS)
-def test_proxy_records_and_replays_what_the_endpoint_answers(name: str, server: str, tmp_path: Path) -> None:
+def test_proxy_records_and_replays_the_response(name: str, server: str, tmp_path: Path) -> None:
     calls, answers = tmp_path / "calls.jsonl", []
     for replays in (False, True):
         endpoint = None if replays else f"{server}/{name}"

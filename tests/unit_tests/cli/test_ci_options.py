@@ -1,4 +1,4 @@
-"""The files that commands write for continuous integration: ``--summary``, ``--junit`` and GitHub's summary."""
+"""Files for continuous integration: ``--summary``, ``--junit`` and GitHub's step summary."""
 
 import os
 from collections.abc import Callable
@@ -17,14 +17,14 @@ RUN = ["run", "qa.yaml", "-a", "agent.py:sometimes", "-o", "run", "-q", "--no-re
 
 @pytest.fixture
 def step_summary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Give GitHub's file for the summary of a step, which is there and empty as each step begins."""
+    """Return GitHub's step summary file, which is empty at the beginning of each step."""
     path = tmp_path / "step_summary"
     path.touch()
     monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(path))
     return path
 
 
-def test_junit_follows_its_schema(files: Path, exit_code: Command) -> None:
+def test_junit_is_valid(files: Path, exit_code: Command) -> None:
     gates = ["--fail-under", "steps_score=0.99", "--fail-over", "elapsed_sec.max=100"]
     assert exit_code(*RUN, *gates, "--junit", "run/junit.xml") == 1
     questions, checked = checked_junit("run/junit.xml")
@@ -32,7 +32,7 @@ def test_junit_follows_its_schema(files: Path, exit_code: Command) -> None:
     assert checked.get("tests") == "2"
 
 
-def test_full_summary_of_the_job_is_a_warning_and_stays_below_githubs_limit(
+def test_full_step_summary_is_a_warning_and_stays_below_the_limit(
     files: Path, exit_code: Command, capsys: Output, step_summary: Path
 ) -> None:
     step_summary.write_text("x" * (MOST_BYTES - 5_000))
@@ -42,7 +42,7 @@ def test_full_summary_of_the_job_is_a_warning_and_stays_below_githubs_limit(
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
-def test_folder_that_may_not_be_written_is_told_before_anything_is_asked(
+def test_read_only_folder_is_reported_before_the_agent_is_called(
     files: Path, exit_code: Command, capsys: Output
 ) -> None:
     Path("locked").mkdir(mode=0o500)

@@ -1,4 +1,4 @@
-"""What all commands share: where they are listed, a short and a full help."""
+"""Features of all commands: their listing, and their short and full help."""
 
 import re
 from collections.abc import Callable
@@ -15,7 +15,7 @@ LISTED = {names: sentence for found in _COMMANDS.values() for names, (_, sentenc
 
 @pytest.fixture
 def shown(exit_code: Callable[..., int], capsys: Output, monkeypatch: pytest.MonkeyPatch) -> Callable[..., str]:
-    """Return what a command prints that ends well, at 80 columns."""
+    """Return the output of a successful command at 80 columns."""
     monkeypatch.setenv("COLUMNS", "80")
     monkeypatch.setenv("TERMINAL_WIDTH", "80")
 
@@ -27,7 +27,7 @@ def shown(exit_code: Callable[..., int], capsys: Output, monkeypatch: pytest.Mon
 
 
 def options_in(text: str) -> set[str]:
-    """Return the options that a help lists."""
+    """Return the options listed in a help text."""
     return set(re.findall(r"^│ [* ]{0,3}(--[a-z-]+)", text, re.MULTILINE))
 
 
@@ -47,20 +47,20 @@ def test_help_lists_the_commands_in_panels_in_the_order_of_work(shown: Callable[
 
 
 @pytest.mark.parametrize("names", LISTED)
-def test_help_of_a_command_is_its_listed_sentence_and_one_example(names: str, shown: Callable[..., str]) -> None:
+def test_command_help_has_its_listed_sentence_and_one_example(names: str, shown: Callable[..., str]) -> None:
     text = shown(*names.split(), "--help")
-    # The oldest typer joins the lines of a help text, so the terminal's width may break the example.
+    # The oldest supported typer joins the lines of a help text, so the example may be wrapped at the terminal's width.
     words = " ".join(text.split())
     assert re.search(rf"\[?OPTIONS\]?.*? {re.escape(LISTED[names])} ", words)
-    assert words.count(f"graphrag-eval-lc {names} ") == 2  # its usage and its example
+    assert words.count(f"graphrag-eval-lc {names} ") == 2  # the usage and the example
     assert max(map(len, text.splitlines())) <= 80
     assert not re.search(r"--[a-z,-]*…", text)
     full = shown(*names.split(), "--help-all") if "--help-all" in text else text
     assert options_in(text) <= options_in(full)
-    assert shown(*names.split(), "--help") == text  # the full help leaves nothing behind
+    assert shown(*names.split(), "--help") == text  # the full help has no lasting effect
 
 
-def test_help_of_run_has_the_ten_most_used_options_and_says_how_many_more_there_are(shown: Callable[..., str]) -> None:
+def test_help_of_run_lists_the_ten_most_used_options_and_counts_the_rest(shown: Callable[..., str]) -> None:
     short, full = shown("run", "--help"), shown("run", "--help-all")
     most_used = [
         "agent",
@@ -85,11 +85,11 @@ def test_help_of_run_has_the_ten_most_used_options_and_says_how_many_more_there_
 
 
 @pytest.mark.parametrize("command", [(), ("compare",), ("score",), ("dataset", "import"), ("judge", "agreement")])
-def test_help_fits_a_screen(command: tuple[str, ...], shown: Callable[..., str]) -> None:
+def test_help_fits_on_a_screen(command: tuple[str, ...], shown: Callable[..., str]) -> None:
     assert len(shown(*command, "--help").splitlines()) <= 75
 
 
-def test_alias_of_graphrag_eval_is_the_same_command(shown: Callable[..., str]) -> None:
+def test_graphrag_eval_alias_is_the_same_command(shown: Callable[..., str]) -> None:
     assert options_in(shown("answer-correctness", "--help")) == options_in(shown("judge", "answers", "--help"))
 
 

@@ -1,4 +1,4 @@
-"""The command `compare` on narrow terminals and with metrics of plugins; its other sessions are in sessions/."""
+"""The command `compare` on narrow terminals and with plugin metrics. Its other sessions are in sessions/."""
 
 import re
 from collections.abc import Callable
@@ -17,7 +17,7 @@ WORSE, BETTER = [0.0] * 6 + [1.0] * 6, [1.0] * 12
 
 @pytest.fixture
 def runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Make the folders of runs, of which `worse` has lower scores than `better`."""
+    """Create run folders; `worse` has lower scores than `better`."""
     monkeypatch.chdir(tmp_path)
     for name, scores in (("worse", WORSE), ("better", BETTER)):
         run_folder(Path(name), [result(index, score) for index, score in enumerate(scores)], label=f"[b]{name}")
@@ -30,7 +30,7 @@ def result(index: int, score: float, **values: Any) -> dict[str, Any]:
 
 @pytest.mark.usefixtures("runs")
 @pytest.mark.parametrize("width", [80, 100, 119])
-def test_narrow_terminals_leave_columns_out_and_keep_numbers_whole(
+def test_narrow_terminals_omit_columns_and_do_not_truncate_numbers(
     exit_code: Command, capsys: Output, monkeypatch: pytest.MonkeyPatch, width: int
 ) -> None:
     monkeypatch.setattr("sys.stdout.isatty", lambda: True)
@@ -45,7 +45,7 @@ def test_narrow_terminals_leave_columns_out_and_keep_numbers_whole(
 
 
 @pytest.mark.parametrize(("is_declared", "code"), [(False, 0), (True, 1)])
-def test_regression_is_the_way_that_the_metric_declares(
+def test_regression_follows_the_declared_direction(
     is_declared: bool, code: int, tmp_path: Path, exit_code: Command, capsys: Output, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if is_declared:
@@ -62,9 +62,7 @@ def test_regression_is_the_way_that_the_metric_declares(
 
 
 @pytest.mark.usefixtures("runs")
-def test_a_broken_plugin_of_an_installed_package_is_one_error(
-    exit_code: Command, capsys: Output, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_broken_plugin_is_one_error(exit_code: Command, capsys: Output, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.syspath_prepend(".")
     monkeypatch.delitem(plugins._installed, plugins.GROUP, raising=False)  # as in a new process
     Path("broken_of_acme.py").write_text("import absent_of_the_test")

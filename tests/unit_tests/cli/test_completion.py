@@ -1,4 +1,4 @@
-"""Shells complete commands, options and some of their values, as a real bash shows."""
+"""Shell completion of commands, options and some values, in a real bash."""
 
 import os
 import shutil
@@ -14,7 +14,7 @@ COMMAND = "graphrag-eval-lc"
 
 
 def completed(*words: str) -> list[str]:
-    """Return what bash is told of the last word of a line."""
+    """Return bash's completions for the last word of a line."""
     environment = {
         **os.environ,
         "COMP_WORDS": " ".join((COMMAND, *words)),
@@ -32,7 +32,7 @@ def completed(*words: str) -> list[str]:
         (("dat",), ["dataset"]),
         (("dataset", "dr"), ["draft"]),
         (("run", "--max-c"), ["--max-cost", "--max-concurrency"]),
-        (("run", "--sam"), ["--sample"]),  # also where the short help leaves it out
+        (("run", "--sam"), ["--sample"]),  # also if the short help omits it
         (("run", "--help-a"), ["--help-all"]),
         (("judge", "agreement", "--metric", ""), ["answer_f1", "answer_recall"]),
         (("compare", "--metric", "answer_f"), ["answer_f1"]),
@@ -45,14 +45,14 @@ def test_words_are_completed(words: tuple[str, ...], expected: list[str]) -> Non
 
 @pytest.mark.full
 @pytest.mark.skipif(shutil.which("bash") is None, reason="needs bash")
-def test_bash_completes_a_line_once_it_is_installed(tmp_path: Path) -> None:
+def test_installed_completion_works_in_bash(tmp_path: Path) -> None:
     program = tmp_path / "bin" / COMMAND
     program.parent.mkdir()
     program.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m graphrag_eval_lc "$@"\n')
     program.chmod(0o755)
     path = f"{program.parent}{os.pathsep}{os.environ['PATH']}"
     environment = {**os.environ, "HOME": str(tmp_path), "PATH": path, "TERM": "dumb", "PS1": "$ "}
-    # The trailing command keeps bash there, whose name the option looks for among its parents.
+    # The trailing command keeps bash as the parent process, where the option looks up the shell's name.
     install = ["bash", "-c", f"{COMMAND} --install-completion; true"]
     done = subprocess.run(install, env=environment, capture_output=True, text=True, check=True)
     assert "bash completion installed" in done.stdout + done.stderr
@@ -62,7 +62,7 @@ def test_bash_completes_a_line_once_it_is_installed(tmp_path: Path) -> None:
     streams = {"stdin": secondary, "stdout": secondary, "stderr": secondary}
     bash = subprocess.Popen(["bash", "-i"], cwd=tmp_path, env=environment, start_new_session=True, **streams)
     os.close(secondary)
-    for keys in (f"{COMMAND} validate --resp\t", "\x15exit\n"):  # a tab; then the line is emptied
+    for keys in (f"{COMMAND} validate --resp\t", "\x15exit\n"):  # a tab; then the line is cleared
         time.sleep(5)
         os.write(primary, keys.encode())
     written = read_all(primary)

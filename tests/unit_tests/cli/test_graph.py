@@ -1,4 +1,4 @@
-"""The commands on the graph, as their users call them."""
+"""The graph commands, as users call them."""
 
 import json
 import os
@@ -49,7 +49,7 @@ def test_dataset_is_generated_linted_and_refreshed(tmp_path: Path, monkeypatch: 
     assert not list(tmp_path.glob("*.refresh.jsonl"))
 
 
-def test_run_is_linted_and_the_syntax_only_of_what_no_endpoint_answered(tmp_path: Path) -> None:
+def test_run_is_linted_with_syntax_checks_for_failed_queries_only(tmp_path: Path) -> None:
     unknown, broken = "SELECT ?x { ?x a <https://cim.ucaiug.io/ns#DCLine> }", "SELECT ?x { ?x a own:Line "
     sent = [("c1", unknown, "success"), ("c2", broken, "success"), ("c3", broken, None), ("c4", broken, "error")]
     steps = [

@@ -20,7 +20,7 @@ def sample(files: Path) -> Path:
     return files
 
 
-def test_a_dataset_of_qald_becomes_a_reference_dataset(
+def test_qald_dataset_becomes_a_reference_dataset(
     sample: Path, exit_code: Command, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert exit_code(*IMPORT) == 0
@@ -33,7 +33,7 @@ def test_a_dataset_of_qald_becomes_a_reference_dataset(
     assert load_dataset("new.json")[0]["questions"][0]["question_text"] == "哪个 0"
 
 
-def test_broken_questions_are_findings_and_the_others_are_written(
+def test_broken_questions_are_reported_and_the_others_are_written(
     sample: Path, exit_code: Command, capsys: pytest.CaptureFixture[str]
 ) -> None:
     value = qald(3)
@@ -64,7 +64,7 @@ def test_broken_questions_are_findings_and_the_others_are_written(
         (("--endpoint", "http://127.0.0.1:1/", "--max-bytes", "0"), "Error: max_bytes is above 0, not 0."),
     ],
 )
-def test_what_cannot_be_imported_is_wrong_input(
+def test_unimportable_files_are_invalid_input(
     sample: Path, exit_code: Command, capsys: pytest.CaptureFixture[str], options: tuple[str, ...], complaint: str
 ) -> None:
     assert exit_code(*IMPORT, *options) == 2
@@ -74,7 +74,7 @@ def test_what_cannot_be_imported_is_wrong_input(
     assert not Path("new.yaml").exists()
 
 
-def test_a_table_is_asked_for_at_an_endpoint(
+def test_table_is_queried_from_an_endpoint(
     sample: Path, exit_code: Command, capsys: pytest.CaptureFixture[str]
 ) -> None:
     Path("table.csv").write_text("number,ask,code\nq1,Is it?,ASK {}\nq2,Is it not?,nothing\n")
@@ -91,7 +91,7 @@ def test_a_table_is_asked_for_at_an_endpoint(
     assert template["questions"][0]["reference_steps"][0][0]["name"] == "run_sparql"
 
 
-def test_an_endpoint_may_redirect_and_send_as_much_as_the_options_say(
+def test_endpoint_may_redirect_and_send_up_to_the_limit(
     sample: Path, exit_code: Command, capsys: pytest.CaptureFixture[str]
 ) -> None:
     Path("table.csv").write_text("question,sparql\nIs it?,ASK {}\n")

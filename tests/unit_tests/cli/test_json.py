@@ -1,4 +1,4 @@
-"""What `--json` prints, against its schema."""
+"""The output of `--json` and its schema."""
 
 import json
 from collections.abc import Callable
@@ -39,7 +39,7 @@ def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def printed(name: str, output: Output) -> Any:
-    """Return the one document on standard output, which is valid against its schema."""
+    """Return the single document on standard output after validating it against its schema."""
     document = json.loads(output.readouterr().out)
     schema = json.loads(DOCUMENT_SCHEMA_PATHS[name].read_text())
     jsonschema.Draft202012Validator.check_schema(schema)
@@ -52,7 +52,7 @@ def run(exit_code: Command, *options: str) -> int:
     return exit_code("run", "qa.yaml", "-a", "agent.py:answer", "-o", "runs/first", "--json", *options)
 
 
-def test_run_is_one_document_whatever_the_agent_prints(exit_code: Command, capsys: Output) -> None:
+def test_run_prints_one_document_whatever_the_agent_prints(exit_code: Command, capsys: Output) -> None:
     assert run(exit_code) == 0
     document = printed("run", capsys)
     assert (document["questions"], document["answered"], document["errors"]) == (3, 2, 1)
@@ -67,7 +67,7 @@ def test_run_is_one_document_whatever_the_agent_prints(exit_code: Command, capsy
     assert document["totals"] == load_run("runs/first").aggregates["totals"]
 
 
-def test_failed_gate_stands_in_the_document_and_gives_the_exit_code(exit_code: Command, capsys: Output) -> None:
+def test_failed_gate_is_in_the_document_and_the_exit_code(exit_code: Command, capsys: Output) -> None:
     assert run(exit_code, "--fail-under", "steps_score=0.5", "--fail-over", "elapsed_sec.max=100") == 1
     document = printed("run", capsys)
     assert document["passed"] is False
@@ -87,7 +87,7 @@ def test_score_prints_the_same_document_as_run(exit_code: Command, capsys: Outpu
     assert "report.html" not in again["files"]
 
 
-def test_plan_is_no_document(exit_code: Command, capsys: Output) -> None:
+def test_json_and_dry_run_are_mutually_exclusive(exit_code: Command, capsys: Output) -> None:
     assert run(exit_code, "--dry-run") == 2
     assert (
         "Error: --json and --dry-run exclude each other: --json prints a run, and --dry-run does not run anything."
@@ -95,7 +95,7 @@ def test_plan_is_no_document(exit_code: Command, capsys: Output) -> None:
     )
 
 
-def test_comparison_is_one_document_with_its_gates(exit_code: Command, capsys: Output) -> None:
+def test_compare_prints_one_document_with_its_gates(exit_code: Command, capsys: Output) -> None:
     steps = [[{"name": "s", "output": "1"}]]
     dataset: list[Any] = [
         {
@@ -124,7 +124,7 @@ def test_comparison_is_one_document_with_its_gates(exit_code: Command, capsys: O
     assert Path("page.html").is_file()
 
 
-def test_problems_are_one_document(exit_code: Command, capsys: Output) -> None:
+def test_validate_prints_one_document(exit_code: Command, capsys: Output) -> None:
     Path("qa.yaml").write_text(DATASET.replace("question_text", "question_txt", 1))
     assert exit_code("validate", "qa.yaml", "--json") == 1
     document = printed("validation", capsys)
@@ -133,7 +133,7 @@ def test_problems_are_one_document(exit_code: Command, capsys: Output) -> None:
     assert (problem["path"], problem["line"], problem["severity"]) == ("qa.yaml", 3, "error")
 
 
-def test_dataset_without_problems_is_a_document_too(exit_code: Command, capsys: Output) -> None:
+def test_validate_without_problems_prints_one_document(exit_code: Command, capsys: Output) -> None:
     assert exit_code("validate", "qa.yaml", "--json") == 0
     assert printed("validation", capsys)["problems"] == []
 

@@ -17,7 +17,7 @@ HEADER = ["Question", "Reference answer", "Actual answer", "Label"]
 
 
 def claims_of(request: StubRequest) -> dict[str, Any]:
-    """Find the claims that the answer says are right, wrong and missing, a letter each: `right:ab wrong: missing:c`."""
+    """Return the correct, wrong and missing claims that the answer encodes by letters: `right:ab wrong: missing:c`."""
     right, wrong, missing = re.findall(r"right:(\w*) wrong:(\w*) missing:(\w*)", request.user)[-1]
     return {
         "reason": f"counted {len(right)}",
@@ -66,7 +66,7 @@ def test_figures_and_disagreements_are_shown(
     assert len(stub.requests) == 50
 
 
-def test_as_many_disagreements_are_shown_as_asked_for(
+def test_requested_number_of_disagreements_is_shown(
     stub: OpenAIStub, exit_code: Command, capsys: pytest.CaptureFixture[str]
 ) -> None:
     write([(BAD, "1"), (BAD, "1"), (GOOD, "0")])
@@ -78,7 +78,7 @@ def test_as_many_disagreements_are_shown_as_asked_for(
     assert "Disagreements" not in capsys.readouterr().out
 
 
-def test_rows_are_written_with_the_verdict_and_another_threshold_or_metric_asks_nothing_again(
+def test_rows_have_the_verdict_and_a_new_threshold_or_metric_uses_the_cache(
     stub: OpenAIStub, exit_code: Command, capsys: pytest.CaptureFixture[str]
 ) -> None:
     write([(GOOD, "1"), (HALF, "0"), (CHATTY, "1"), (BAD, ""), (BAD, "0")])
@@ -102,7 +102,7 @@ def test_rows_are_written_with_the_verdict_and_another_threshold_or_metric_asks_
     assert "Written to out.tsv." in capsys.readouterr().out
 
 
-def test_rows_that_the_judge_cannot_judge_are_left_out_and_counted(
+def test_rows_without_a_judgement_are_skipped_and_counted(
     stub: OpenAIStub, exit_code: Command, capsys: pytest.CaptureFixture[str]
 ) -> None:
     write([(GOOD, "1")] * 3)
@@ -116,7 +116,7 @@ def test_rows_that_the_judge_cannot_judge_are_left_out_and_counted(
     assert "refused to answer" in output.err
 
 
-def test_labels_may_stand_in_another_column(stub: OpenAIStub, exit_code: Command) -> None:
+def test_labels_may_be_in_another_column(stub: OpenAIStub, exit_code: Command) -> None:
     write([(GOOD, "Correct")], label="Expert")
     assert exit_code(*COMMAND, "--label-column", "Expert") == 0
 
@@ -129,7 +129,7 @@ def test_labels_may_stand_in_another_column(stub: OpenAIStub, exit_code: Command
         ("Label", "", "no row has a label"),
     ],
 )
-def test_wrong_labels_are_told_before_anything_is_asked(
+def test_invalid_labels_are_reported_before_any_request(
     stub: OpenAIStub, exit_code: Command, capsys: pytest.CaptureFixture[str], label: str, text: str, complaint: str
 ) -> None:
     write([(GOOD, text)], label=label)
@@ -138,7 +138,7 @@ def test_wrong_labels_are_told_before_anything_is_asked(
     assert not stub.requests
 
 
-def test_the_labels_of_several_people_are_their_majority_and_have_an_alpha(
+def test_labels_of_several_people_are_a_majority_vote_with_alpha(
     stub: OpenAIStub, exit_code: Command, capsys: pytest.CaptureFixture[str]
 ) -> None:
     people = {"Ann": "1110001", "Ben": "1100011", "Cat": "1 10011"}
@@ -151,7 +151,7 @@ def test_the_labels_of_several_people_are_their_majority_and_have_an_alpha(
     columns = [each for name in people for each in ("--label-column", name)]
     assert exit_code(*COMMAND, *columns) == 0
     text = " ".join(capsys.readouterr().out.replace("│", " ").split())
-    # Question 1 is right by two of two labels, question 2 by two of three; question 5 is right by two of three.
+    # Question 1 is right for two of two people, question 2 for two of three, question 5 for two of three.
     assert "Agreement 1.000 0.646 to 1.000 7 of 7" in text
     units = [[int(person[place]) for person in people.values() if person[place] != " "] for place in range(7)]
     verdicts = [int(answer is GOOD) for answer in answers]
@@ -160,7 +160,7 @@ def test_the_labels_of_several_people_are_their_majority_and_have_an_alpha(
     assert f"alpha of people and judge {with_judge:.3f}" in text
 
 
-def test_a_row_on_which_people_are_divided_has_no_label(
+def test_row_without_a_majority_has_no_label(
     stub: OpenAIStub, exit_code: Command, capsys: pytest.CaptureFixture[str]
 ) -> None:
     rows = [["q", "right, missing", GOOD, "1", "0"], ["r", "right, missing", GOOD, "1", "1"]]

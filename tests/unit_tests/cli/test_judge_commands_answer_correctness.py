@@ -17,7 +17,7 @@ HEADER = ["Question", "Reference answer", "Actual answer"]
 
 
 def claims_of(request: StubRequest) -> dict[str, Any]:
-    """Find what the answer says: `answer 7` has 7 right, one wrong and one missing."""
+    """Return the claims of an answer: `answer 7` has 7 correct, one wrong and one missing."""
     number = re.findall(r"^answer (\d+)", request.user, re.MULTILINE)[-1]
     return {
         "reason": f"reason {number}",
@@ -45,9 +45,7 @@ def column(name: str) -> list[str]:
     return [row[table.columns.index(name)] for row in table.rows]
 
 
-def test_answers_of_a_csv_file_with_the_names_of_datasets_are_written_as_csv(
-    stub: OpenAIStub, exit_code: Command
-) -> None:
+def test_csv_with_dataset_column_names_is_written_as_csv(stub: OpenAIStub, exit_code: Command) -> None:
     Path("in.csv").write_text('question_text,reference_answer,actual_answer\n"question 0, once",reference 0,answer 0\n')
     arguments = ("answer-correctness", "-i", "in.csv", "-o", "out.csv", "-c", "config.yaml", "--quiet")
     assert exit_code(*arguments) == exit_code(*arguments) == 0
@@ -62,7 +60,7 @@ def test_answers_are_judged_with_their_cost(
     write(2)
     assert exit_code(*COMMAND, "-c", "config.yaml", "--quiet") == 0
     output = capsys.readouterr()
-    # 1,000 tokens in and 100 out, of gpt-4o-mini
+    # 1,000 input and 100 output tokens of gpt-4o-mini
     assert output.out == "Wrote 2 rows to out/out.tsv.\nCost: $0.00042 (2 answers judged now)\n"
     assert output.err == ""
     assert column("#Reference") == column("#PTarget") == ["2", "2"]
@@ -71,14 +69,14 @@ def test_answers_are_judged_with_their_cost(
     assert column("True positives") == ['["it is 0"]', '["it is 1"]']
 
 
-def test_graphrag_evals_options_are_known(stub: OpenAIStub, exit_code: Command) -> None:
+def test_graphrag_eval_options_are_accepted(stub: OpenAIStub, exit_code: Command) -> None:
     write(1)
     options = ("--input-tsv-file-path", "in.tsv", "--output-tsv-file-path", "out/out.tsv")
     assert exit_code("answer-correctness", *options, "--config-yaml-file-path", "config.yaml") == 0
     assert column("Reasoning") == ["reason 0"]
 
 
-def test_without_a_config_it_is_openais_default_model(
+def test_without_a_config_the_default_openai_model_is_used(
     stub: OpenAIStub, exit_code: Command, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     write(1)
@@ -89,7 +87,7 @@ def test_without_a_config_it_is_openais_default_model(
 
 
 @pytest.mark.full
-def test_thousand_rows_stay_in_order_though_answers_come_out_of_order(stub: OpenAIStub, exit_code: Command) -> None:
+def test_order_of_a_thousand_rows_does_not_depend_on_answer_times(stub: OpenAIStub, exit_code: Command) -> None:
     draw = random.Random(1)
     write(1000)
     bounded = Path("config.yaml").read_text().replace("api_key: k", "api_key: k, max_tokens: 50")
@@ -114,7 +112,7 @@ def test_thousand_rows_stay_in_order_though_answers_come_out_of_order(stub: Open
     assert not any(column("Error"))
 
 
-def test_errors_are_counted_and_where_there_is_nothing_else_it_is_a_finding(
+def test_errors_are_counted_and_fail_the_command_if_no_row_succeeds(
     stub: OpenAIStub, exit_code: Command, capsys: pytest.CaptureFixture[str]
 ) -> None:
     write(2)
@@ -131,7 +129,7 @@ def test_errors_are_counted_and_where_there_is_nothing_else_it_is_a_finding(
 
 
 @pytest.mark.full
-def test_model_that_refuses_everything_is_one_sentence_and_each_row_says_so(
+def test_model_that_rejects_everything_is_one_error_and_marks_each_row(
     stub: OpenAIStub, exit_code: Command, capsys: pytest.CaptureFixture[str]
 ) -> None:
     write(200)
@@ -147,7 +145,7 @@ def test_model_that_refuses_everything_is_one_sentence_and_each_row_says_so(
     assert not any(column("Error"))
 
 
-def test_unpriced_model_is_told(stub: OpenAIStub, exit_code: Command, capsys: pytest.CaptureFixture[str]) -> None:
+def test_unpriced_model_is_reported(stub: OpenAIStub, exit_code: Command, capsys: pytest.CaptureFixture[str]) -> None:
     write(1)
     Path("config.yaml").write_text(Path("config.yaml").read_text().replace("api_key: k", "api_key: k, model: mine"))
     assert exit_code(*COMMAND, "-c", "config.yaml", "-q") == 0
@@ -156,7 +154,7 @@ def test_unpriced_model_is_told(stub: OpenAIStub, exit_code: Command, capsys: py
     assert "no price is known for mine" in output.err
 
 
-def test_nothing_is_asked_where_all_is_known_and_what_is_gone_is_told(
+def test_judged_rows_are_not_judged_again_and_removed_rows_are_reported(
     stub: OpenAIStub, exit_code: Command, capsys: pytest.CaptureFixture[str]
 ) -> None:
     write(2)
@@ -170,7 +168,7 @@ def test_nothing_is_asked_where_all_is_known_and_what_is_gone_is_told(
     assert len(stub.requests) == 2
 
 
-def test_file_of_windows_with_huge_and_quoted_cells_survives(stub: OpenAIStub, exit_code: Command) -> None:
+def test_windows_file_with_huge_and_quoted_cells_is_read(stub: OpenAIStub, exit_code: Command) -> None:
     huge = "5 " + "x" * 500_000
     rows = f'\ufeffQuestion\tReference answer\tActual answer\r\n"a ""b""\tc\r\nd"\t{huge}\tanswer 5\r\n'
     Path("in.tsv").write_bytes(rows.encode())

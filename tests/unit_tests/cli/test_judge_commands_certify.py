@@ -1,4 +1,4 @@
-"""The command `judge certify`, over HTTP: a judge whose mistakes are known, and what it costs."""
+"""The command `judge certify`, over HTTP, with a judge whose mistakes are known."""
 
 import json
 from collections.abc import Callable, Iterator
@@ -35,11 +35,11 @@ QUESTIONS = [
 
 
 class KnownJudge:
-    """Judges altered answers rightly, except those of ``mistaken`` kinds."""
+    """Judges altered answers correctly, except those of ``mistaken`` kinds."""
 
     def __init__(self) -> None:
         self.mistaken: set[str] = set()
-        # The longest first: a padded answer has the plain one in it.
+        # The longest first, since a padded answer contains the plain one.
         self._made = sorted(MADE, key=lambda each: -len(each.text))
 
     def __call__(self, request: StubRequest) -> dict[str, Any]:
@@ -86,7 +86,7 @@ def by_kind(found: dict[str, Any]) -> dict[str, str]:
     return {each["name"]: f"{each['count']} of {each['of']}" for each in found["kinds"]}
 
 
-def test_a_judge_without_mistakes_catches_and_passes_all(
+def test_judge_without_mistakes_detects_and_passes_everything(
     stub: OpenAIStub, exit_code: Command, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert exit_code(*COMMAND) == 0
@@ -123,17 +123,17 @@ def test_mistakes_are_counted_by_kind_and_biases_are_paired(
     assert found["order_bias"]["mean"] == 0.0
 
 
-def test_the_same_answer_is_asked_several_times_and_the_cache_keeps_all(
+def test_same_answer_is_judged_several_times_and_all_are_cached(
     stub: OpenAIStub, known: KnownJudge, exit_code: Command
 ) -> None:
     asked: dict[str, int] = {}
 
-    def second_time_otherwise(request: StubRequest) -> dict[str, Any]:
+    def different_second_time(request: StubRequest) -> dict[str, Any]:
         asked[request.user] = asked.get(request.user, 0) + 1
         known.mistaken = {"as_reference"} if asked[request.user] == 2 else set()
         return known(request)
 
-    stub.answer = second_time_otherwise
+    stub.answer = different_second_time
     assert exit_code(*COMMAND, "--asks", "3", "--repeated", "1") == 0
     found, requests = certificate(), len(stub.requests)
     repeated = len(found["kinds"])
@@ -148,7 +148,7 @@ def test_the_same_answer_is_asked_several_times_and_the_cache_keeps_all(
     assert len(stub.requests) == requests + certificate()["answers"]
 
 
-def test_a_spent_budget_writes_no_certificate_and_the_same_command_resumes(
+def test_exhausted_budget_writes_no_certificate_and_can_be_resumed(
     stub: OpenAIStub, exit_code: Command, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert exit_code(*COMMAND, "--max-cost", "0.002") == 2
@@ -159,7 +159,7 @@ def test_a_spent_budget_writes_no_certificate_and_the_same_command_resumes(
     assert 0 < first < len(stub.requests) == certificate()["answers"]
 
 
-def test_a_dry_run_asks_and_writes_nothing(
+def test_dry_run_sends_and_writes_nothing(
     stub: OpenAIStub, files: Path, exit_code: Command, capsys: pytest.CaptureFixture[str]
 ) -> None:
     before = {path.name for path in files.iterdir()}
@@ -169,7 +169,7 @@ def test_a_dry_run_asks_and_writes_nothing(
     assert (stub.requests, {path.name for path in files.iterdir()}) == ([], before)
 
 
-def test_answers_that_cannot_be_judged_are_left_out_and_counted(
+def test_answers_without_a_judgement_are_skipped_and_counted(
     stub: OpenAIStub, exit_code: Command, capsys: pytest.CaptureFixture[str]
 ) -> None:
     stub.fault_of = lambda request: refusal() if "<https://data.example" in request.user else None
@@ -181,16 +181,14 @@ def test_answers_that_cannot_be_judged_are_left_out_and_counted(
     assert "could not be judged and are left out" in capsys.readouterr().out
 
 
-def test_a_wrong_key_ends_it_with_one_error(
-    stub: OpenAIStub, exit_code: Command, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_wrong_key_is_one_error(stub: OpenAIStub, exit_code: Command, capsys: pytest.CaptureFixture[str]) -> None:
     stub.fault_of = lambda request: http_error(401, "wrong key")
     assert exit_code(*COMMAND) == 2
     assert "refused 3 requests in a row" in capsys.readouterr().err
     assert not Path("judge_certificate.json").exists()
 
 
-def test_a_dataset_without_reference_answers_is_refused(
+def test_dataset_without_reference_answers_is_rejected(
     stub: OpenAIStub, exit_code: Command, capsys: pytest.CaptureFixture[str]
 ) -> None:
     Path("qa.yaml").write_text("- {template_id: t, questions: [{id: q, question_text: Why?}]}")
@@ -198,7 +196,7 @@ def test_a_dataset_without_reference_answers_is_refused(
     assert "no question has a reference_answer" in capsys.readouterr().err
 
 
-def test_a_run_says_what_the_certificate_says_or_that_there_is_none(stub: OpenAIStub, exit_code: Command) -> None:
+def test_run_shows_the_certificate_or_its_absence(stub: OpenAIStub, exit_code: Command) -> None:
     assert exit_code(*COMMAND) == 0
     generation = {"base_url": stub.base_url, "api_key": "k"}
     config = {"llm": {"generation": generation}, "judges": {"max_retries": 0, "certificate": "judge_certificate.json"}}
@@ -215,7 +213,7 @@ def test_a_run_says_what_the_certificate_says_or_that_there_is_none(stub: OpenAI
     assert note({"llm": {"generation": generation}}).startswith("No certificate says how good this judge is")
 
 
-def test_a_certificate_that_cannot_be_read_is_one_error(
+def test_unreadable_certificate_is_one_error(
     stub: OpenAIStub, exit_code: Command, capsys: pytest.CaptureFixture[str]
 ) -> None:
     for text in (None, "{}", "not JSON"):

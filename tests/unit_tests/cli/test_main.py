@@ -12,7 +12,7 @@ from graphrag_eval_lc.errors import DatasetError
 
 
 @pytest.mark.parametrize("place", [0, 4])
-def test_debug_shows_the_traceback_wherever_it_stands(place: int) -> None:
+def test_debug_shows_the_traceback_at_any_position(place: int) -> None:
     arguments = ["score", "absent.yaml", "responses.jsonl", "-o", "run"]
     arguments.insert(place, "--debug")
     with pytest.raises(DatasetError):
@@ -20,7 +20,7 @@ def test_debug_shows_the_traceback_wherever_it_stands(place: int) -> None:
 
 
 @pytest.mark.parametrize("arguments", [["score"], ["absent"], ["run", "qa.yaml"], ["run", "--absent"]])
-def test_wrong_usage_is_code_2(
+def test_invalid_usage_exits_with_2(
     arguments: list[str], exit_code: Callable[..., int], capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert exit_code(*arguments) == 2
@@ -38,7 +38,7 @@ def test_wrong_usage_is_code_2(
         ("xyzzy", "graphrag-eval-lc --help lists the commands."),
     ],
 )
-def test_unknown_command_is_refused_with_the_one_that_was_meant(
+def test_unknown_command_suggests_the_nearest(
     exit_code: Callable[..., int], capsys: pytest.CaptureFixture[str], name: str, hint: str
 ) -> None:
     assert exit_code(name) == 2
@@ -64,7 +64,7 @@ def test_command_is_installed_and_help_loads_no_agent_framework() -> None:
 
 
 @pytest.mark.full
-def test_task_that_refuses_to_end_does_not_hold_up_the_end_of_the_command(files: Path) -> None:
+def test_task_that_ignores_cancellation_does_not_block_the_exit(files: Path) -> None:
     (files / "agent.py").write_text(
         "import asyncio\n"
         "async def stubborn(question):\n"
@@ -83,7 +83,7 @@ def test_task_that_refuses_to_end_does_not_hold_up_the_end_of_the_command(files:
 
 
 @pytest.mark.full
-def test_python_runs_the_package_as_the_command(files: Path) -> None:
+def test_package_runs_with_python_m(files: Path) -> None:
     command = [sys.executable, "-m", "graphrag_eval_lc"]
     done = subprocess.run([*command, "--version"], capture_output=True, text=True, check=True)
     assert done.stdout.startswith("graphrag-eval-lc 0.")

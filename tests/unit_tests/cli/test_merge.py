@@ -21,7 +21,7 @@ def shards(files: Path, exit_code: Command, capsys: Output) -> None:
 
 
 @pytest.mark.usefixtures("shards")
-def test_what_is_to_be_judged_first_is_left_to_score(exit_code: Command, capsys: Output) -> None:
+def test_unjudged_results_are_left_to_score(exit_code: Command, capsys: Output) -> None:
     for folder in SHARDS:
         path = Path(folder, "run.json")
         record = {**json.loads(path.read_text()), "evaluators": [{"name": "rate", "function": "checks:rate"}]}

@@ -1,4 +1,4 @@
-"""Who may read what the commands write: its owner alone, or whom the umask leaves."""
+"""File modes of command output: private to the owner, or according to the umask."""
 
 import os
 import stat
@@ -21,7 +21,7 @@ def umask(request: pytest.FixtureRequest) -> Iterator[int]:
 
 
 def modes(folder: Path) -> dict[str, int]:
-    """Give the modes of a folder, as ".", and of all in it."""
+    """Return the modes of a folder, as ".", and of everything in it."""
     paths = [folder, *folder.rglob("*")]
     return {str(path.relative_to(folder)): stat.S_IMODE(path.stat().st_mode) for path in paths}
 
@@ -39,7 +39,7 @@ def assert_open(folder: Path, umask: int, *names: str) -> None:
     assert wrong == set()
 
 
-def test_runs_folder_is_for_its_owner_alone_and_so_is_all_in_it(files: Path, exit_code: Command) -> None:
+def test_run_folder_and_its_files_are_private(files: Path, exit_code: Command) -> None:
     assert exit_code(*RUN, "--junit", "run/junit.xml", "--summary", "run/summary.md") == 0
     assert_private(files / "run", "report.html", "junit.xml", "summary.md")
     exit_code("score", "run")
@@ -48,7 +48,7 @@ def test_runs_folder_is_for_its_owner_alone_and_so_is_all_in_it(files: Path, exi
     assert_private(files / "run", "report.html", "page.html", "metrics.csv")
 
 
-def test_open_files_leave_it_to_the_umask(files: Path, exit_code: Command, umask: int) -> None:
+def test_open_files_follow_the_umask(files: Path, exit_code: Command, umask: int) -> None:
     assert exit_code(*RUN, "--open-files", "--junit", "run/junit.xml") == 0
     assert_open(files / "run", umask, "report.html", "junit.xml")
     exit_code("report", "run")
@@ -57,16 +57,16 @@ def test_open_files_leave_it_to_the_umask(files: Path, exit_code: Command, umask
 
 
 @pytest.mark.full
-def test_what_a_later_session_writes_is_as_it_says(files: Path, exit_code: Command, umask: int) -> None:
+def test_later_session_uses_its_own_setting(files: Path, exit_code: Command, umask: int) -> None:
     assert exit_code(*RUN, "--open-files") == 0
     assert exit_code(*RUN) == 0
     found = modes(files / "run")
-    assert {name for name, mode in found.items() if mode & 0o077} == {"."}  # the folder is not made again
+    assert {name for name, mode in found.items() if mode & 0o077} == {"."}  # the folder is not created again
     assert exit_code("score", "run", "--open-files") == 0
     assert modes(files / "run")["results.jsonl"] == 0o666 & ~umask
 
 
-def test_folder_of_the_user_keeps_its_mode(files: Path, exit_code: Command, umask: int) -> None:
+def test_existing_folder_keeps_its_mode(files: Path, exit_code: Command, umask: int) -> None:
     (files / "run").mkdir()
     assert exit_code(*RUN) == 0
     found = modes(files / "run")
@@ -85,7 +85,7 @@ def test_score_of_recorded_responses_with_a_torn_line(files: Path, exit_code: Co
 
 
 @pytest.mark.full
-def test_outputs_elsewhere_are_as_the_umask_says(files: Path, exit_code: Command, umask: int) -> None:
+def test_outputs_outside_the_folder_follow_the_umask(files: Path, exit_code: Command, umask: int) -> None:
     assert exit_code(*RUN, "--junit", "out/junit.xml") == 0
     exit_code("report", "run", "--output", "report.html")
     for name in ("out/junit.xml", "report.html"):

@@ -1,4 +1,4 @@
-"""Options that commands share; a new option of a run is one field, from which the command line and Python derive."""
+"""Shared options: a new run option is a single field, from which the command line and the Python API are derived."""
 
 import inspect
 from typing import Annotated, Any
@@ -28,7 +28,7 @@ def called(command: Any, *arguments: str) -> None:
         app(arguments)
 
 
-def test_new_field_is_an_option_of_the_command_line(capsys: pytest.CaptureFixture[str]) -> None:
+def test_new_field_is_a_command_line_option(capsys: pytest.CaptureFixture[str]) -> None:
     given: dict[str, Any] = {}
 
     @with_options(WithOneMore)
@@ -48,7 +48,7 @@ def test_new_field_is_an_option_of_the_command_line(capsys: pytest.CaptureFixtur
     assert "--think-time" in capsys.readouterr().err
 
 
-def test_new_field_is_a_keyword_in_python_and_in_the_docstring() -> None:
+def test_new_field_is_a_documented_keyword() -> None:
     @of_agent(WithOneMore)
     def ask(agent: Any, dataset: Any, **options: Any) -> None:
         """Ask.
@@ -70,7 +70,7 @@ def test_new_field_is_a_keyword_in_python_and_in_the_docstring() -> None:
     assert doc.index("All have a default.") < doc.index("think_time") < doc.index("Returns:")
 
 
-def test_new_field_is_in_the_runs_record_and_is_checked() -> None:
+def test_new_field_is_recorded_and_validated() -> None:
     assert recorded(WithOneMore(think_time=7))["limits"]["think_time"] == 7
     with pytest.raises(OptionError, match=r"think_time cannot be 0\. It must be greater than or equal to 1\."):
         WithOneMore(think_time=0)
@@ -78,13 +78,13 @@ def test_new_field_is_in_the_runs_record_and_is_checked() -> None:
         WithOneMore(think_times=7)
 
 
-def test_every_option_of_the_command_line_says_what_it_is() -> None:
+def test_every_option_has_a_help_text() -> None:
     for name, field in RunOptions.model_fields.items():
         assert field.description, name
         assert field.description.endswith("."), name
 
 
-def test_options_are_in_the_order_of_panels_a_commands_own_before_the_fields() -> None:
+def test_options_are_ordered_by_panel_with_command_options_first() -> None:
     @with_options(WithOneMore, only=())
     def none(own: Annotated[bool, option("--own", "Own.", panel=MORE)] = False, **options: Any) -> None: ...
 
@@ -104,7 +104,7 @@ def test_options_are_in_the_order_of_panels_a_commands_own_before_the_fields() -
     assert [name for name in names if name in in_order] == in_order
 
 
-def test_options_that_were_not_given_are_left_to_python() -> None:
+def test_omitted_options_use_the_python_defaults() -> None:
     assert keywords(RunOptions, {"limit": None, "tags": None, "repeats": 1, "judge_cache": True, "timeout": 0}) == {
         "repeats": 1,
         "judge_cache": False,
@@ -112,7 +112,7 @@ def test_options_that_were_not_given_are_left_to_python() -> None:
     }
 
 
-def test_help_of_measures_names_all_that_exist() -> None:
+def test_help_of_measures_lists_all_of_them() -> None:
     @with_options()
     def none(measures: list[str] | None = None) -> None: ...
 

@@ -1,4 +1,4 @@
-"""What the commands write to a real terminal, where all that data can be is a command for it."""
+"""Command output on a real terminal, with terminal control sequences in all data."""
 
 import json
 import os
@@ -31,7 +31,7 @@ def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def written(monkeypatch: pytest.MonkeyPatch) -> Written:
-    """Give the command, which gives what reaches the terminal that standard output and error are."""
+    """Return a function that runs a command and returns what reaches the terminal from stdout and stderr."""
 
     def command(*arguments: str) -> str:
         primary, secondary = open_terminal()
@@ -59,7 +59,7 @@ def written(monkeypatch: pytest.MonkeyPatch) -> Written:
     ],
     ids=lambda arguments: arguments[0],
 )
-def test_ids_texts_and_errors_reach_the_terminal_as_text(written: Written, arguments: tuple[str, ...]) -> None:
+def test_ids_texts_and_errors_are_written_as_text(written: Written, arguments: tuple[str, ...]) -> None:
     output = written(*arguments)
     assert commands_in(output) == []
     found = plain(output)

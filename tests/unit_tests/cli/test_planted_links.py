@@ -1,4 +1,4 @@
-"""Links that somebody planted in a run's folder: no command reads or writes through one, and none hangs at a pipe."""
+"""Links planted in a run's folder: no command reads or writes through them or hangs at a pipe."""
 
 import json
 import os
@@ -24,7 +24,7 @@ _DATASET = """\
 _AGENT = "def agent(question):\n    return 'In NO1.'\n"
 _SECRET = b'{"question_id": "q1", "secret": "of somebody else"}\n'
 
-# What runs write, and what may stand on the way to it.
+# Files that runs write, and links that may be planted in their place.
 WRITTEN = (
     "run.json", "run.json.new", "responses.jsonl", "responses.jsonl.new", "results.jsonl",
     "results.jsonl.partial", "results.jsonl.new", "aggregates.yaml", "aggregates.yaml.new", "report.html",
@@ -118,7 +118,7 @@ def test_link_in_place_of_a_file_is_one_error_and_its_target_stays(
     assert "of somebody else" not in said
     assert ended.code == 2, said
     assert (victim.read_bytes(), planted.readlink()) == (_SECRET, victim)
-    if "--junit" not in arguments:  # which is written behind the run's own files
+    if "--junit" not in arguments:  # written after the run's own files
         assert {path: (work / "run" / path).read_bytes() for path in before} == before
 
 
@@ -138,7 +138,7 @@ def test_named_pipe_in_place_of_a_file_does_not_hang(
 
 @pytest.mark.parametrize("kind", ["a named pipe", "a socket", "a device", "a file of the system", "not a path"])
 @pytest.mark.parametrize("arguments", [("score", "run"), ("merge", "run", "--output", "m"), READING["draft"][0], RUN])
-def test_what_run_json_names_as_its_dataset_is_opened_only_if_it_is_a_file(
+def test_dataset_of_run_json_is_opened_only_if_it_is_a_file(
     work: Path, command: Callable[..., Ended], arguments: tuple[str, ...], kind: str
 ) -> None:
     places = {"a device": "/dev/zero", "a file of the system": "/proc/self/status", "not a path": 5}
@@ -147,12 +147,12 @@ def test_what_run_json_names_as_its_dataset_is_opened_only_if_it_is_a_file(
         os.mkfifo(work / "odd")
     elif kind == "a socket":
         with socket.socket(socket.AF_UNIX) as listener:
-            listener.bind("odd")  # beside the run, as a path of a socket is short
+            listener.bind("odd")  # next to the run, since socket paths must be short
     run = json.loads((work / "run" / "run.json").read_text())
     run["dataset"]["path"] = named
     (work / "run" / "run.json").write_text(json.dumps(run))
     ended = command(*arguments)
-    if arguments == RUN:  # the dataset is given
+    if arguments == RUN:  # an explicit dataset
         assert ended.code == 0, ended.said
     else:
         assert ended.code == 2, ended.said
@@ -160,9 +160,7 @@ def test_what_run_json_names_as_its_dataset_is_opened_only_if_it_is_a_file(
         assert f"run/run.json: run.json names {named} as the dataset of the run, which is {kind}" in ended.said
 
 
-def test_a_pipe_that_the_user_gives_is_read_and_a_device_without_an_end_is_not(
-    work: Path, command: Callable[..., Ended]
-) -> None:
+def test_pipe_from_the_user_is_read_and_an_endless_device_is_not(work: Path, command: Callable[..., Ended]) -> None:
     os.mkfifo(work / "pipe")
     with ThreadPoolExecutor(1) as writer:
         writing = writer.submit((work / "pipe").write_text, _DATASET)
@@ -180,7 +178,7 @@ def test_links_to_the_folder_and_above_it_are_followed(work: Path, command: Call
         assert ended.code == 0, ended.said
 
 
-def test_link_in_a_folder_without_a_run_is_refused_before_anything_is_asked(
+def test_link_in_a_folder_without_a_run_is_rejected_before_the_agent_is_called(
     work: Path, command: Callable[..., Ended]
 ) -> None:
     (work / "agent.py").write_text("def agent(question):\n    open('asked', 'w')\n    return 'x'\n")

@@ -1,4 +1,4 @@
-"""How commands print: as text on either stream, with secrets masked; and commands that users can copy."""
+"""Output of commands: text on either stream with masked secrets, and commands to copy."""
 
 import sys
 from pathlib import Path
@@ -8,7 +8,7 @@ import pytest
 from graphrag_eval_lc.cli.printing import command_line, echo_err, say
 
 
-def test_what_is_said_is_text_on_either_stream(capsys: pytest.CaptureFixture[str]) -> None:
+def test_messages_are_text_on_either_stream(capsys: pytest.CaptureFixture[str]) -> None:
     say("urn:a:x [red] :smile: \x1b[2J\x9b")
     say("one\nline", keeps_lines=False)
     echo_err("Error: \x1b]0;t\x07 password=hunter22")
@@ -25,7 +25,7 @@ def test_what_is_said_is_text_on_either_stream(capsys: pytest.CaptureFixture[str
         ("/x/pytest/__main__.py", "graphrag-eval-lc report 'a b'"),
     ],
 )
-def test_command_is_shown_so_that_the_users_shell_finds_it(
+def test_shown_command_works_in_the_users_shell(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, called: str, expected: str
 ) -> None:
     monkeypatch.setattr("sys.argv", [called, "run"])
@@ -36,7 +36,7 @@ def test_command_is_shown_so_that_the_users_shell_finds_it(
     assert command_line("report", "a b") == "graphrag-eval-lc report 'a b'"
 
 
-def test_a_program_without_streams_prints_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_program_without_streams_prints_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sys.stdout", None)
     monkeypatch.setattr("sys.stderr", None)
     say("nobody reads it")

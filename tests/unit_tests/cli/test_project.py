@@ -40,13 +40,13 @@ def add(folder: Path, *lines: str) -> None:
     file.write_text(file.read_text() + "".join(f"{line}\n" for line in lines))
 
 
-def test_each_run_has_a_folder_of_its_own(project: Path) -> None:
+def test_each_run_has_a_separate_folder(project: Path) -> None:
     for _ in range(3):
         assert exit_code("run", "-q", "--no-report") == 0
     assert len(list((project / "runs").iterdir())) == 3
 
 
-def test_run_that_ended_early_says_in_which_folder_to_go_on(
+def test_run_that_ended_early_names_the_folder_to_resume(
     project: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("sys.argv", ["graphrag-eval-lc", "run", "--max-failures", "1"])
@@ -58,16 +58,14 @@ def test_run_that_ended_early_says_in_which_folder_to_go_on(
 
 
 @pytest.mark.parametrize("command", ["run", "validate"])
-def test_help_marks_nothing_as_required_that_the_project_file_can_name(
-    capsys: pytest.CaptureFixture[str], command: str
-) -> None:
+def test_help_does_not_require_options_of_the_project_file(capsys: pytest.CaptureFixture[str], command: str) -> None:
     assert exit_code(command, "--help") == 0
     shown = " ".join(capsys.readouterr().out.replace("│", "").split())
     assert "required" not in shown
     assert "by default the one that graphrag_eval.yaml names" in shown
 
 
-def test_demo_and_files_of_other_folders_are_left_alone(
+def test_demo_and_other_folders_ignore_the_project_file(
     project: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     below = project / "below"

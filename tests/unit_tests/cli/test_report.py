@@ -1,4 +1,4 @@
-"""The command `report`, and the report that other commands write at their end."""
+"""The command `report`, and the report that other commands write at the end."""
 
 import os
 from collections.abc import Callable
@@ -10,7 +10,7 @@ Command = Callable[..., int]
 SCORE = ("score", "qa.yaml", "responses.jsonl", "-o", "run")
 
 
-def test_a_run_gets_its_report_into_its_folder_or_elsewhere(
+def test_report_is_written_to_the_run_folder_or_elsewhere(
     files: Path, exit_code: Command, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert exit_code(*SCORE, "--no-report") == 0
@@ -22,7 +22,7 @@ def test_a_run_gets_its_report_into_its_folder_or_elsewhere(
     assert Path("run/report.html").stat().st_size == Path("other.html").stat().st_size > 10_000
 
 
-def test_it_is_opened_on_demand(files: Path, exit_code: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_report_is_opened_on_request(files: Path, exit_code: Command, monkeypatch: pytest.MonkeyPatch) -> None:
     opened: list[str] = []
     monkeypatch.setattr("webbrowser.open", lambda url: not opened.append(url))
     assert exit_code(*SCORE) == 0
@@ -30,7 +30,7 @@ def test_it_is_opened_on_demand(files: Path, exit_code: Command, monkeypatch: py
     assert opened == [Path("run/report.html").resolve().as_uri()]
 
 
-def test_without_a_browser_it_says_where_the_report_is_and_no_more(
+def test_without_a_browser_only_the_path_is_printed(
     files: Path, exit_code: Command, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def fail(url: str) -> bool:
@@ -46,7 +46,7 @@ def test_without_a_browser_it_says_where_the_report_is_and_no_more(
 
 
 @pytest.mark.parametrize("problem", [OSError("away"), RecursionError("too deep"), MemoryError()])
-def test_a_report_that_cannot_be_written_is_a_warning(
+def test_unwritable_report_is_a_warning(
     files: Path,
     exit_code: Command,
     capsys: pytest.CaptureFixture[str],
@@ -63,7 +63,7 @@ def test_a_report_that_cannot_be_written_is_a_warning(
     assert "Written to run: run.json, responses.jsonl, results.jsonl, aggregates.yaml\n" in output.out
 
 
-def test_without_jinja2_a_line_says_how_to_get_it(
+def test_without_jinja2_a_line_explains_the_installation(
     files: Path, exit_code: Command, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("graphrag_eval_lc.report.run_report.find_spec", lambda name: None)

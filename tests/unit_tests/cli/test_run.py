@@ -18,9 +18,7 @@ def answers() -> dict[str, str | None]:
     return {line["question_id"]: line.get("actual_answer") for line in map(json.loads, lines)}
 
 
-def test_agent_is_asked_and_the_scores_are_shown(
-    files: Path, exit_code: Command, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_agent_is_run_and_scores_are_shown(files: Path, exit_code: Command, capsys: pytest.CaptureFixture[str]) -> None:
     assert exit_code(*RUN, "agent.py:graph") == 0
     output = capsys.readouterr()
     assert "the agent did not call lookup nor any other tool" in " ".join(output.out.split())
@@ -93,7 +91,7 @@ OPTIONS: dict[str, tuple[list[str], Any]] = {
 }
 
 
-# Some options exclude others.
+# Some options are mutually exclusive.
 APART = {"isolate", "overwrite", "sample", "seed", "shard"}
 
 

@@ -11,7 +11,7 @@ pytest.importorskip("pyoxigraph")
 
 
 @pytest.mark.full
-def test_demo_runs_without_a_key_reuses_its_answers_and_asks_again(
+def test_demo_runs_without_a_key_reuses_answers_and_can_rerun(
     tmp_path: Path, exit_code: Callable[..., int], capsys: pytest.CaptureFixture[str]
 ) -> None:
     first = None
@@ -29,7 +29,7 @@ def test_demo_runs_without_a_key_reuses_its_answers_and_asks_again(
     err = capsys.readouterr().err
     assert re.match(r"0 asked, 48 reused from \d{4}-\d\d-\d\d \d\d:\d\d \(--overwrite asks again\)\n", err)
     (tmp_path / "run.json").write_text((tmp_path / "run.json").read_text().replace("(None)", "('openai:a')"))
-    assert exit_code("demo", "--output", tmp_path) == 2  # as it holds the answers of another model
+    assert exit_code("demo", "--output", tmp_path) == 2  # it contains another model's answers
     named = set(re.findall(r"--[\w-]+", capsys.readouterr().err))
     assert {"--overwrite", "--force"} <= named
     assert exit_code("demo", "--output", tmp_path, "--force") == 0

@@ -11,7 +11,7 @@ Output = pytest.CaptureFixture[str]
 
 
 @pytest.mark.full
-def test_shard_without_a_question_is_no_failure(exit_code: Command, files: Path, capsys: Output) -> None:
+def test_shard_without_questions_is_not_a_failure(exit_code: Command, files: Path, capsys: Output) -> None:
     outcomes = [
         exit_code("run", "qa.yaml", "-a", "agent.py:graph", "-o", f"p{number}", "--no-report", "--shard", f"{number}/9")
         for number in range(1, 10)

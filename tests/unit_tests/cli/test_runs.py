@@ -30,7 +30,7 @@ def answer(question: str) -> str:
 
 @pytest.fixture(autouse=True)
 def runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Make `runs/[first]`, `runs/second` and `branch`."""
+    """Create `runs/[first]`, `runs/second` and `branch`."""
     monkeypatch.chdir(tmp_path)
     for folder, label in (("runs/[first]", None), ("runs/second", "[bold]nightly"), ("branch", None)):
         run_benchmark(answer, DATASET, output_dir=folder, label=label, progress="off")
@@ -49,7 +49,7 @@ def test_runs_are_listed_with_scores_and_commit(exit_code: Command, capsys: Outp
 
 
 @pytest.mark.parametrize("name", ["runs", "runs --trend"])
-def test_labels_and_times_of_any_kind_are_shown_and_nothing_in_them_reaches_the_terminal(
+def test_any_labels_and_times_are_shown_without_terminal_commands(
     name: str, tmp_path: Path, exit_code: Command, capsys: Output
 ) -> None:
     for number, started in enumerate(("9999-12-31T23:59:59-05:00", "2026-01-31T01:30:00+02:00")):

@@ -1,4 +1,4 @@
-"""The command `score`: recorded responses, and a run's folder once more in place."""
+"""The command `score`: recorded responses, and re-scoring a run's folder in place."""
 
 import json
 import subprocess
@@ -27,7 +27,7 @@ def match_ends(reference, actual):
 
 
 @pytest.mark.full
-def test_separate_processes_share_nothing_but_the_folder(files: Path) -> None:
+def test_separate_processes_share_only_the_folder(files: Path) -> None:
     Path("checks.py").write_text(CHECKS)
     Path("responses.jsonl").write_text(Path("responses.jsonl").read_text().replace("urn:oslo", "http://x/oslo"))
 
@@ -56,7 +56,7 @@ def deep_files(reference: str, output: str, args: str = "{}") -> None:
 
 
 @pytest.mark.full
-def test_deep_texts_of_tools_are_scored_and_reported(files: Path, exit_code: Command) -> None:
+def test_deeply_nested_tool_outputs_are_scored_and_reported(files: Path, exit_code: Command) -> None:
     deep_files(json.dumps(deep(500)), json.dumps(deep(500).replace(" ", "")))
     assert exit_code("score", "deep.json", "deep.jsonl", "-o", "run") == 0
     assert [result["steps_score"] for result in results()] == [1.0]
@@ -72,7 +72,7 @@ def test_deep_texts_of_tools_are_scored_and_reported(files: Path, exit_code: Com
         ('"[]"', '"[]"', deep(100_000), "deep.jsonl, line 1"),
     ],
 )
-def test_records_that_are_too_deep_themselves_are_one_clear_error(
+def test_too_deeply_nested_records_are_one_clear_error(
     files: Path,
     exit_code: Command,
     capsys: pytest.CaptureFixture[str],
@@ -91,7 +91,7 @@ def test_records_that_are_too_deep_themselves_are_one_clear_error(
 @pytest.mark.full
 @pytest.mark.full
 @pytest.mark.parametrize("handler", ["strict", "surrogateescape"])
-def test_half_a_character_in_an_output_is_escaped_where_it_is_shown(
+def test_lone_surrogate_in_an_output_is_escaped_on_display(
     files: Path, monkeypatch: pytest.MonkeyPatch, handler: str
 ) -> None:
     step = {"name": "calc", "args": {}, "output": '{"a": 1}', "output_media_type": "application/json"}

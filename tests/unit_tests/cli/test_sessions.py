@@ -1,22 +1,22 @@
-"""Sessions of commands: what each prints, its exit code and what it writes, as the tables in `sessions` list it.
+"""Command-line sessions: the output, exit code and files of each command, as listed in the tables in `sessions`.
 
-A session is a list of steps in a folder with the files of `conftest.py`. A step is one of:
+A session is a list of steps in a folder with the files of `conftest.py`. A step has one of these keys:
 
-- `$`: a command line; `code` (0), and what standard output (`out`) and error (`err`) contain, in words; `out_is` and
-  `err_is` are all of it, `not` is in neither, `lines` is the number of lines of standard error, `out_lines` the most of
-  standard output, `widest` the most characters of one; standard output `begins` with a text.
-- `write`, `append`, `edit`, `rename`, `cd`: files with their texts; with what is added; with a text and what replaces
-  it; old names with new ones; the folder of the next steps.
-- `dataset`: writes qa.json with so many `templates` and `questions` (q0 of t0, q1 of t1, …), and responses.jsonl with
-  `repeats` of right answers to so many of them, spread evenly (`answered`).
-- `runs`: folders of runs from their `scores`, one a question `q0`, `q1` … (from `first`, or with these `ids`) in as
-  many `templates` (default: one each), as `metric` (steps_score); `values` of each result, and more of run.json's
-  `record`.
-- `judge`: starts a stub of OpenAI's API and writes config.yaml for it, with more of the config, and judged.yaml and
-  judged.jsonl, which it can judge; `requests` is how many it got so far.
-- `env`: environment variables from then on; `forget`: what was registered is forgotten, as in a new process.
-- `text`, `is`, `count`, `json`, `rows`: what files contain; all of it; how often texts are in them; values in a JSON
-  file by their dotted keys; columns of a JSON Lines file.
+- `$`: a command line. `code` is the exit code (default: 0); `out` and `err` are words in standard output and error,
+  `out_is` and `err_is` their whole text, `not` is in neither; `lines` is the number of lines of standard error,
+  `out_lines` and `widest` limit the lines of standard output and their length, which `begins` with a text.
+- `write`, `append`, `edit`, `rename`, `cd`: files and their content; and the text to append; and a text and its
+  replacement; and their new names; the folder of the next steps.
+- `dataset`: writes qa.json with a number of `templates` and `questions` (q0 of t0, q1 of t1, …), and responses.jsonl
+  with `repeats` correct answers to each of `answered` questions, spread evenly.
+- `runs`: run folders with `scores`, one per question `q0`, `q1` … (starting at `first`, or with these `ids`), in a
+  number of `templates` (default: one each), of a `metric` (default: steps_score); `values` are added to each result,
+  `record` to run.json.
+- `judge`: starts an OpenAI stub and writes config.yaml for it (the value is added), and judged.yaml and judged.jsonl,
+  which it can judge; `requests` is the number of requests so far.
+- `env`: environment variables from then on. `forget`: clears all registrations, as in a new process.
+- `text`, `is`, `count`, `json`, `rows`: texts in files; their whole content; the number of occurrences; values in a
+  JSON file by dotted keys; columns of a JSON Lines file.
 - `absent`, `exists`: paths.
 """
 
@@ -161,7 +161,7 @@ def test_session(
             for path, new in step.get("rename", {}).items():
                 Path(path).rename(new)
             if "cd" in step:
-                os.chdir(step["cd"])  # which the fixture of the files undoes
+                os.chdir(step["cd"])  # undone by the `files` fixture
             if "$" in step:
                 check_command(step, exit_code, capsys)
             check_files(step)
