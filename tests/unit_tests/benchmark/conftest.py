@@ -1,4 +1,4 @@
-"""Parts of a run over a small dataset."""
+"""Partial runs over a small dataset."""
 
 import json
 from collections.abc import Callable
@@ -23,7 +23,7 @@ Part = Callable[..., Path]
 
 
 def answer(question: str) -> str:
-    """Answer a question; two of them fail."""
+    """Answer a question; two questions fail."""
     if question in ("3?", "8?"):
         raise ValueError("away")
     return question.removesuffix("?")
@@ -31,7 +31,7 @@ def answer(question: str) -> str:
 
 @pytest.fixture
 def part(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Part:
-    """Give a function that runs a part of the questions into a folder, and returns the folder."""
+    """Return a function that runs some of the questions into a folder, and returns the folder."""
     monkeypatch.chdir(tmp_path)
     Path("qa.json").write_text(json.dumps(DATASET))
 
@@ -44,7 +44,7 @@ def part(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Part:
 
 @pytest.fixture
 def shards(part: Part) -> Callable[..., list[Path]]:
-    """Give a function that runs all shards."""
+    """Return a function that runs all shards."""
 
     def run(of: int = 3, **options: Any) -> list[Path]:
         return [part(f"night-{number}-of-{of}", shard=f"{number}/{of}", **options) for number in range(1, of + 1)]

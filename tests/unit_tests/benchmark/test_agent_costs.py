@@ -1,4 +1,4 @@
-"""The agent's own model calls keep to the budget of money, as far as callbacks report them."""
+"""The agent's own model calls respect the cost budget, as far as callbacks report them."""
 
 import json
 import random
@@ -24,7 +24,7 @@ def stub() -> Iterator[OpenAIStub]:
 
 
 class Provider:
-    """Bills each answer, by the bytes that it gets and a random length."""
+    """Bills each answer by the bytes it receives and a random length."""
 
     def __init__(self, stub: OpenAIStub, chance: random.Random) -> None:
         self.billed = self.dearest = 0.0
@@ -70,7 +70,7 @@ def dataset_of(questions: int, words: int = 1) -> list[Any]:
 
 
 @pytest.mark.parametrize("seed", [*range(3), *(pytest.param(seed, marks=pytest.mark.full) for seed in range(3, 20))])
-def test_budget_is_passed_by_requests_in_flight_alone(stub: OpenAIStub, tmp_path: Path, seed: int) -> None:
+def test_budget_is_exceeded_only_by_requests_in_flight(stub: OpenAIStub, tmp_path: Path, seed: int) -> None:
     chance = random.Random(seed)
     provider = Provider(stub, chance)
     stub.latency_sec = 0.002
@@ -99,22 +99,22 @@ def test_budget_is_passed_by_requests_in_flight_alone(stub: OpenAIStub, tmp_path
         most = 2 * max(most, provider.billed)
 
 
-def test_question_whose_call_was_not_sent_is_asked_again_with_more_money(stub: OpenAIStub, tmp_path: Path) -> None:
+def test_question_with_an_unsent_call_is_rerun_with_a_higher_budget(stub: OpenAIStub, tmp_path: Path) -> None:
     options: dict[str, Any] = {"config": {"prices": PRICES}, "progress": "off", "output_dir": tmp_path}
-    agent, dataset = agent_of(stub, calls=2), dataset_of(3)  # 0.0028 USD a call
+    agent, dataset = agent_of(stub, calls=2), dataset_of(3)  # 0.0028 USD per call
     run = run_benchmark(agent, dataset, max_cost=0.001, max_failures=0, max_concurrency=1, **options)
     assert len(stub.requests) == 1
     assert run.stopped is not None
     assert run.stopped["reason"] == "max_cost"
     assert run.stopped["message"].startswith("the budget of $0.0010 is spent: $0.0028")
     assert ["interrupted" in response for response in run.responses] == [True]
-    assert len(run.responses[0]["llm_calls"]) == 1  # the one that was not sent is none
+    assert len(run.responses[0]["llm_calls"]) == 1  # the unsent call is not counted
     run = run_benchmark(agent, dataset, max_cost=1.0, **options)
     assert run.stopped is None
     assert [response["status"] for response in run.responses] == ["success"] * 3
 
 
-def test_agent_that_catches_the_error_has_not_answered(stub: OpenAIStub) -> None:
+def test_agent_that_catches_the_budget_error_has_not_answered(stub: OpenAIStub) -> None:
     model = ChatOpenAI(model="gpt-4o-mini", base_url=stub.base_url, api_key="k")  # type: ignore[arg-type]
 
     async def answer(question: str) -> str:
@@ -129,7 +129,7 @@ def test_agent_that_catches_the_error_has_not_answered(stub: OpenAIStub) -> None
 
 
 def test_costs_are_counted_once(stub: OpenAIStub) -> None:
-    agent = agent_of(stub, max_tokens=100)  # 0.0028 USD a question
+    agent = agent_of(stub, max_tokens=100)  # 0.0028 USD per question
     run = run_benchmark(
         agent, dataset_of(5), config={"prices": PRICES}, max_cost=0.02, max_concurrency=1, progress="off"
     )
@@ -137,7 +137,7 @@ def test_costs_are_counted_once(stub: OpenAIStub) -> None:
     assert run.aggregates["totals"]["agent_cost"] == pytest.approx(5 * 0.0028)
 
 
-def test_budget_of_money_ends_if_one_of_two_models_has_no_price(stub: OpenAIStub) -> None:
+def test_cost_budget_stops_if_one_of_two_models_has_no_price(stub: OpenAIStub) -> None:
     stub.usage = {"prompt_tokens": 100, "completion_tokens": 10, "total_tokens": 110}
     stub.answer = lambda request: "Paris."
     priced, other = (
@@ -157,12 +157,12 @@ def test_budget_of_money_ends_if_one_of_two_models_has_no_price(stub: OpenAIStub
     assert len(run.responses) == 1
 
 
-def test_without_a_budget_no_price_is_needed(stub: OpenAIStub) -> None:
+def test_no_price_is_needed_without_a_budget(stub: OpenAIStub) -> None:
     run = run_benchmark(agent_of(stub), dataset_of(2), config={"prices": PRICES}, progress="off")
     assert run.aggregates["totals"]["agent_cost"] == pytest.approx(2 * 0.0028)
 
 
-def test_call_that_holds_up_its_loop_is_counted(stub: OpenAIStub) -> None:
+def test_call_that_blocks_the_event_loop_is_counted(stub: OpenAIStub) -> None:
     model = ChatOpenAI(model="gpt-4o-mini", base_url=stub.base_url, api_key="k", max_tokens=400)  # type: ignore[arg-type]
 
     async def answer(question: str) -> str:

@@ -1,4 +1,4 @@
-"""A folder refuses the answers of an agent whose source changed, names what changed, and reuses those of the same."""
+"""A run folder rejects new answers of an agent whose source changed, and names the change."""
 
 import json
 import re
@@ -27,7 +27,7 @@ FILES = {
     "pack/tools.py": "import os, json; from . import inner as other\ndef find(question): return other.ANSWER\n",
     "pack/inner.py": 'ANSWER = "1"\n',
     "pack/agent.py": "from .tools import find as agent\n",
-    # A file that has the name of a module of the standard library, which comes second on the path of modules.
+    # A file with the name of a standard library module, which precedes it on sys.path.
     "profile.py": "A = 1\n",
     "named.py": "from profile import A\ndef agent(question):\n    return str(A)\n",
     "lazy.py": "A = 1\n",
@@ -46,23 +46,23 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         (tmp_path / name).write_text(text)
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "path", [*sys.path])
-    forget_modules()  # of another test's folder
+    forget_modules()  # the folder of another test
     return tmp_path
 
 
 def forget_modules() -> None:
-    """Have Python load the modules of the project again, as in a new process."""
+    """Unload the project's modules, so that Python loads them as in a new process."""
     for name in [each for each in sys.modules if each.partition(".")[0] in ("pack", "lazy", "old_helper", "profile")]:
         del sys.modules[name]
 
 
 def ask(spec: str, **options: Any) -> BenchmarkRun:
-    """Run an agent whose modules Python loads as in a new process."""
+    """Run an agent whose modules are loaded as in a new process."""
     forget_modules()
     return run_benchmark(spec, DATASET, **{"output_dir": "run", "progress": "off", "report": False, **options})
 
 
-# The files whose change is refused: the agent's own, what it imports in whatever way, and what it imports then.
+# Files whose change is rejected: the agent's own, all its imports, and theirs.
 @pytest.mark.parametrize(
     ("spec", "files"),
     [
@@ -73,7 +73,7 @@ def ask(spec: str, **options: Any) -> BenchmarkRun:
         ("g", ("langgraph.json", "graph.py", "pack/inner.py")),
     ],
 )
-def test_changed_file_is_refused_by_its_name(project: Path, spec: str, files: tuple[str, ...]) -> None:
+def test_changed_file_is_rejected_by_name(project: Path, spec: str, files: tuple[str, ...]) -> None:
     ask(spec)
     (project / "unused.py").write_text("A = 2\n")
     for name in files:
@@ -89,7 +89,7 @@ def test_changed_file_is_refused_by_its_name(project: Path, spec: str, files: tu
     assert plan_benchmark(spec, DATASET, output_dir="run").to_ask == []
 
 
-def test_project_folder_is_also_that_of_pythonpath(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_project_folder_may_be_on_pythonpath(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for folder in ("agents", "evals"):
         (project / folder).mkdir()
     (project / "agents/main.py").write_text("from pack.tools import find as agent\n")
@@ -104,14 +104,14 @@ def test_project_folder_is_also_that_of_pythonpath(project: Path, monkeypatch: p
 
 @pytest.mark.parametrize("way", ["./{0}", "pack/../{0}", "{1}/{0}", "../{2}/{0}"])
 @pytest.mark.parametrize("spec", ["agent.py:agent", "langgraph.json:g"])
-def test_agent_is_the_same_however_its_path_is_written(project: Path, spec: str, way: str) -> None:
+def test_spelling_of_the_path_does_not_matter(project: Path, spec: str, way: str) -> None:
     run_benchmark(spec, DATASET, output_dir="run", progress="off")
     again = plan_benchmark(way.format(spec, project, project.name), DATASET, output_dir="run")
     assert list(again.to_ask) == []
 
 
-@pytest.mark.parametrize("first", [(), pytest.param(("--isolate",), marks=pytest.mark.full)])  # loads a process
-def test_overwrite_and_keep_answers_are_the_two_ways_on(
+@pytest.mark.parametrize("first", [(), pytest.param(("--isolate",), marks=pytest.mark.full)])  # starts a process
+def test_overwrite_and_keep_answers_resolve_the_conflict(
     project: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], first: tuple[str, ...]
 ) -> None:
     def command(*options: str) -> tuple[int, str, str]:
@@ -133,7 +133,7 @@ def test_overwrite_and_keep_answers_are_the_two_ways_on(
     note = r"3 answers of \S+ \S+ kept although the agent changed since: pack/inner.py changed"
     assert re.search(note, kept)
     assert json.loads(Path("run/run.json").read_text())["keep_answers"][0]["answers"] == 3
-    code, again, _ = command()  # the same source as of now; what was kept is still said
+    code, again, _ = command()  # the current source; the kept answers are still reported
     assert code == 0
     for text in (again, score_run("run").notes[0], load_run("run").notes[0]):
         assert re.search(note, text)
@@ -143,17 +143,17 @@ def test_overwrite_and_keep_answers_are_the_two_ways_on(
     assert '"2"' in Path("run/responses.jsonl").read_text()
 
 
-def test_agent_that_failed_everywhere_is_asked_again_once_it_is_fixed(project: Path) -> None:
+def test_completely_failed_agent_is_rerun_once_fixed(project: Path) -> None:
     (project / "pack/inner.py").write_text("\n")
     assert {response["status"] for response in ask("agent.py:agent").responses} == {"error"}
     (project / "pack/inner.py").write_text('ANSWER = "2"\n')
     forget_modules()
-    with pytest.raises(RunFolderError, match="since it gave the 3 answers"):  # which are errors
+    with pytest.raises(RunFolderError, match="since it gave the 3 answers"):  # all of which are errors
         plan_benchmark("agent.py:agent", DATASET, output_dir="run")
     assert len(plan_benchmark("agent.py:agent", DATASET, output_dir="run", retry_errors=True).to_ask) == 3
 
 
-def test_folder_without_digests_is_gone_on_with(project: Path) -> None:
+def test_folder_without_digests_is_resumed(project: Path) -> None:
     run_benchmark("agent.py:agent", DATASET, output_dir="run", progress="off")
     record = json.loads(Path("run/run.json").read_text())
     assert record.pop("agent_digests")
@@ -164,7 +164,7 @@ def test_folder_without_digests_is_gone_on_with(project: Path) -> None:
             plan_benchmark("agent.py:agent", DATASET, output_dir="run")
 
 
-def test_parts_that_were_asked_from_other_folders_are_merged(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_parts_run_from_different_folders_are_merged(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PYTHONPATH", str(project))
     monkeypatch.syspath_prepend(project)
     for part, folder in enumerate((project.parent, project), start=1):
@@ -174,7 +174,7 @@ def test_parts_that_were_asked_from_other_folders_are_merged(project: Path, monk
     assert len(run.responses) == 3
 
 
-def test_parts_of_other_source_are_not_merged(project: Path) -> None:
+def test_parts_with_different_source_are_not_merged(project: Path) -> None:
     for part in (1, 2):
         ask("agent.py:agent", shard=f"{part}/2", output_dir=f"part-{part}")
         (project / "pack/inner.py").write_text('ANSWER = "2"\n')
@@ -184,7 +184,7 @@ def test_parts_of_other_source_are_not_merged(project: Path) -> None:
 
 # --- agents made in Python -------------------------------------------------------------------------------------------
 
-# Each is defined with an answer; "at a prompt" there is no file, in a script both versions are in the same file.
+# Each is defined with an answer. At a prompt there is no file; in a script, both versions are in the same file.
 AGENTS = """
 import functools
 from langchain_core.language_models.fake_chat_models import FakeListChatModel
@@ -250,7 +250,7 @@ found.append(dict(outcomes(agents)))
 
 
 def found_by(script: str, monkeypatch: pytest.MonkeyPatch, file: Path | None = None) -> list[dict[str, str]]:
-    """Run a script as the main module: from its file, or as Python runs what it reads from a prompt."""
+    """Run a script as the main module: from its file, or as if typed at a prompt."""
     module = ModuleType("__main__")
     if file is not None:
         file.write_text(script)
@@ -261,9 +261,7 @@ def found_by(script: str, monkeypatch: pytest.MonkeyPatch, file: Path | None = N
 
 
 @pytest.mark.parametrize("name", [None, "script.py"])
-def test_function_that_was_defined_again_is_refused(
-    project: Path, monkeypatch: pytest.MonkeyPatch, name: str | None
-) -> None:
+def test_redefined_function_is_rejected(project: Path, monkeypatch: pytest.MonkeyPatch, name: str | None) -> None:
     first, second = (AGENTS.format(repr(answer)) for answer in ("one", "two"))
     script = SCRIPT.format(first=first, second=second)
     begun, resumed, changed = found_by(script, monkeypatch, None if name is None else project / name)
@@ -271,7 +269,7 @@ def test_function_that_was_defined_again_is_refused(
     assert changed == dict.fromkeys(begun, "refused")
 
 
-# What makes an agent another one though no function changed, and what is only the state of one.
+# Changes that make a different agent without changing a function, and mere changes of state.
 VALUES = """
 from langchain_core.prompts import ChatPromptTemplate
 numbered = {}
@@ -301,7 +299,7 @@ for value in (1, 1, 2):
 """
 
 
-def test_values_of_a_notebook_count_and_its_state_does_not(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_values_in_a_notebook_count_and_state_does_not(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     start = SCRIPT[: SCRIPT.index("{first}")] + AGENTS.format(repr("one"))
     *values, first, second, third = found_by(start + VALUES, monkeypatch)
     assert values[0] == values[1] == dict.fromkeys(values[0], "fine")
@@ -310,7 +308,7 @@ def test_values_of_a_notebook_count_and_its_state_does_not(project: Path, monkey
 
 
 @pytest.mark.full
-def test_digests_are_the_same_in_each_process_and_show_no_secret(
+def test_digests_are_the_same_in_each_process_and_contain_no_secret(
     project: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     script = (
@@ -328,9 +326,7 @@ def test_digests_are_the_same_in_each_process_and_show_no_secret(
     assert list(here[0]) == ["__main__:API_KEY", "__main__:agent"]
 
 
-def test_file_that_is_older_in_memory_is_reported_and_not_taken_for_the_new_one(
-    project: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_module_older_than_its_file_is_reported(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     options: Any = {"output_dir": "run", "progress": "off"}
     monkeypatch.syspath_prepend(project)
     (project / "old_helper.py").write_text('def answer(question): return "1"\n')

@@ -1,4 +1,4 @@
-"""Every kind of agent is loaded, and asked in its own way."""
+"""All kinds of agents are loaded and called in the right way."""
 
 import asyncio
 import threading
@@ -31,7 +31,7 @@ def chat_model() -> Any:
 
 
 async def output_of(candidate: Any) -> Any:
-    """Give what an agent gives for the question `x`, asked as it wants by default."""
+    """Return an agent's output for the question `x` with the default input."""
     agent = await aload_agent(candidate)
     return await agent.runnable.ainvoke(agent.input_for("x"))
 
@@ -54,21 +54,21 @@ async def test_runnable_without_a_type_gets_a_messages_state() -> None:
     assert await output_of(runnable) == "x"
 
 
-async def test_runnable_that_takes_a_text_gets_the_question() -> None:
+async def test_runnable_with_a_string_input_gets_the_question() -> None:
     def shout(question: str) -> str:
         return question.upper()
 
     assert await output_of(RunnableLambda(shout)) == "X"
 
 
-async def test_chain_over_other_keys_is_refused_unless_an_input_function_makes_its_input() -> None:
+async def test_chain_with_other_keys_needs_an_input_function() -> None:
     chain = ChatPromptTemplate.from_messages([("human", "{question}")]) | chat_model()
     with pytest.raises(AgentError, match=r"takes question, but no messages\. Pass input_fn"):
         await aload_agent(chain)
     assert (await aload_agent(chain, has_input_fn=True)).runnable is chain
 
 
-async def test_graph_without_messages_in_its_state_is_refused() -> None:
+async def test_graph_without_messages_in_its_state_is_rejected() -> None:
     class State(TypedDict, total=False):
         question: str
 
@@ -79,7 +79,7 @@ async def test_graph_without_messages_in_its_state_is_refused() -> None:
         await aload_agent(builder.compile())
 
 
-async def test_graph_that_is_not_compiled_is_told_so() -> None:
+async def test_uncompiled_graph_is_rejected() -> None:
     with pytest.raises(AgentError, match=r"not compiled. Give graph\.compile\(\)"):
         await aload_agent(StateGraph(MessagesState))
 
@@ -101,16 +101,16 @@ class AsyncCallable:
 
 
 @pytest.mark.parametrize("function", [async_function, AsyncCallable()])
-async def test_async_function_is_asked_in_the_event_loop(function: Any) -> None:
+async def test_async_function_runs_in_the_event_loop(function: Any) -> None:
     assert (await aload_agent(function)).takes == "text"
     assert await output_of(function) == "x in True"
 
 
-async def test_what_a_function_gives_is_awaited_where_it_can_be() -> None:
-    def gives_a_coroutine(question: str) -> Awaitable[str]:
+async def test_awaitable_results_are_awaited() -> None:
+    def returns_a_coroutine(question: str) -> Awaitable[str]:
         return async_function(question)
 
-    assert await output_of(gives_a_coroutine) == "x in True"
+    assert await output_of(returns_a_coroutine) == "x in True"
     assert await output_of(partial(async_function)) == "x in True"
 
 
@@ -121,7 +121,7 @@ async def test_function_may_have_more_arguments_with_defaults() -> None:
     assert await output_of(answer) == "xen"
 
 
-async def test_function_that_needs_more_than_a_question_is_refused() -> None:
+async def test_function_that_requires_more_than_a_question_is_rejected() -> None:
     def needs(question: str, *, store: object) -> str:
         return question
 
@@ -143,7 +143,7 @@ class Factory:
 
 
 class AgentClass:
-    """A class that is called without arguments, and whose objects answer."""
+    """A class whose constructor has no arguments and whose instances answer."""
 
     async def __call__(self, question: str) -> str:
         return f"object: {question}"
@@ -164,12 +164,12 @@ async def test_factory_is_called_for_the_agent(factory: Callable[[], Any], answe
     assert await output_of(factory) == answer
 
 
-async def test_factory_may_give_a_graph() -> None:
+async def test_factory_may_return_a_graph() -> None:
     assert (await output_of(graph))["messages"][-1].content == "graph: x"
     assert (await aload_agent(graph)).name == "graph()"
 
 
-def test_graph_of_an_async_factory_belongs_to_the_loop_of_the_run() -> None:
+def test_graph_of_an_async_factory_is_created_in_the_loop_of_the_run() -> None:
     async def load_and_ask() -> bool:
         loops = []
 
@@ -221,7 +221,7 @@ def ends() -> Any:
         (ends, r"ends\(\) failed with SystemExit: no key"),
     ],
 )
-async def test_what_is_no_agent_says_why(candidate: Any, complaint: str) -> None:
+async def test_invalid_agent_is_explained(candidate: Any, complaint: str) -> None:
     with pytest.raises(AgentError, match=complaint):
         await aload_agent(candidate)
 

@@ -1,4 +1,4 @@
-"""One attempt: the agent gets its input and config, and what it did is kept, whatever happens."""
+"""A single attempt: the agent receives its input and config, and its steps are kept whatever happens."""
 
 import asyncio
 import json
@@ -79,11 +79,11 @@ async def test_response_has_the_question_the_steps_and_the_answer() -> None:
         (AIMessage("yes"), "yes"),
     ],
 )
-async def test_answer_is_found_in_what_a_function_gives(output: Any, answer: str) -> None:
+async def test_answer_is_found_in_the_output_of_a_function(output: Any, answer: str) -> None:
     assert (await response(lambda question: output))["actual_answer"] == answer
 
 
-async def test_no_answer_is_a_success_without_one() -> None:
+async def test_missing_answer_is_a_success_without_an_answer() -> None:
     kept = await response(lambda question: None)
     assert kept["status"] == "success"
     assert kept.get("actual_answer") is None
@@ -91,31 +91,31 @@ async def test_no_answer_is_a_success_without_one() -> None:
     assert warning.startswith("no answer was found in what the agent returned (NoneType); answer_fn (--answer-fn)")
 
 
-async def test_an_output_without_an_answer_is_warned_of_by_its_keys() -> None:
+async def test_output_without_an_answer_has_a_warning_with_its_keys() -> None:
     kept = await response(RunnableLambda(lambda _: {"query": 1, "messages": []}), input_fn=lambda question: "x")
     assert "actual_answer" not in kept
     assert "(dict with query, messages)" in kept["capture_warnings"][0]
 
 
-async def test_a_factory_that_is_asked_for_an_answer_is_an_error() -> None:
+async def test_factory_used_as_agent_is_an_error() -> None:
     kept = await response(lambda config: graph_of(lambda state: {}))
     assert "actual_answer" not in kept
     assert "gave CompiledStateGraph: it makes an agent and is none" in kept["error"]
     assert "config: RunnableConfig" in kept["error"]
 
 
-async def test_answer_fn_makes_the_answer_from_the_output() -> None:
+async def test_answer_fn_extracts_the_answer_from_the_output() -> None:
     kept = await response(lambda question: {"rows": [1, 2]}, answer_fn=lambda output: len(output["rows"]))
     assert kept["actual_answer"] == "2"
 
 
 @pytest.mark.parametrize("options", [{}, {"answer_fn": str}])
-async def test_answers_that_no_run_reports_are_masked_too(options: dict[str, Any]) -> None:
+async def test_answers_without_callbacks_are_masked(options: dict[str, Any]) -> None:
     kept = await response(lambda question: "password=pa55word", capture={"redact": "secrets"}, **options)
     assert kept["actual_answer"] == "password=***"
 
 
-async def test_error_of_answer_fn_is_one_of_the_sample_whose_steps_stay() -> None:
+async def test_answer_fn_error_is_a_sample_error_and_keeps_steps() -> None:
     async def agent(question: str) -> str:
         return await lookup.ainvoke({"name": "oslo"})
 
@@ -126,7 +126,7 @@ async def test_error_of_answer_fn_is_one_of_the_sample_whose_steps_stay() -> Non
     assert len(dict(made.response)["actual_steps"]) == 1
 
 
-async def test_agent_that_tells_the_callbacks_nothing_still_has_an_answer() -> None:
+async def test_agent_without_callbacks_has_an_answer() -> None:
     class Silent(Runnable[Any, Any]):
         def invoke(self, input: Any, config: Any = None, **kwargs: Any) -> Any:
             return "yes"
@@ -138,7 +138,7 @@ async def test_agent_that_tells_the_callbacks_nothing_still_has_an_answer() -> N
 
 
 def deployed_state(question: str) -> dict[str, Any]:
-    """Give what ``RemoteGraph.invoke`` gave for an agent with one tool, as it came from a LangGraph server."""
+    """Return the state that ``RemoteGraph.invoke`` returned for an agent with one tool on a LangGraph server."""
     usage = {"input_tokens": 10, "output_tokens": 2, "total_tokens": 12}
     made = {"response_metadata": {"model_name": "fake-1", "finish_reason": "stop"}, "usage_metadata": usage}
     call = {"name": "search", "args": {"query": "oslo"}, "id": "call_1", "type": "tool_call"}
@@ -163,13 +163,13 @@ def deployed_state(question: str) -> dict[str, Any]:
 
 
 class Deployed(Runnable[Any, Any]):
-    """Tells no callback anything, as a RemoteGraph."""
+    """Triggers no callbacks, like a RemoteGraph."""
 
     def invoke(self, input: Any, config: Any = None, **kwargs: Any) -> Any:
         return deployed_state(input["messages"][-1]["content"])
 
 
-async def test_messages_of_an_agent_that_tells_the_callbacks_nothing_are_read() -> None:
+async def test_messages_of_an_agent_without_callbacks_are_read() -> None:
     kept = await response(Deployed())
     assert (kept["status"], kept["actual_answer"]) == ("success", "In NO1.")
     (step,) = kept["actual_steps"]
@@ -189,7 +189,7 @@ async def test_messages_of_an_agent_that_tells_the_callbacks_nothing_are_read() 
 # --- input -----------------------------------------------------------------------------------------------------------
 
 
-async def test_input_fn_gets_the_whole_question() -> None:
+async def test_input_fn_receives_the_whole_question() -> None:
     kept = await response(
         RunnableLambda(lambda given: given["text"]),
         input_fn=lambda question: {"text": f"{question['question_text']} ({question['language']})"},
@@ -198,7 +198,7 @@ async def test_input_fn_gets_the_whole_question() -> None:
     assert kept["question_text"] == "Where?"
 
 
-async def test_error_of_input_fn_is_one_of_the_sample_and_the_agent_is_not_asked() -> None:
+async def test_input_fn_error_is_a_sample_error_without_calling_the_agent() -> None:
     asked: list[str] = []
     made = await attempt(asked.append, input_fn=lambda question: question["absent"])
     assert isinstance(made.error, KeyError)
@@ -220,14 +220,14 @@ async def config_seen(**agent_config: Any) -> RunnableConfig:
     return seen[0]
 
 
-async def test_each_attempt_names_its_thread_and_question() -> None:
+async def test_each_attempt_has_its_thread_and_question_id() -> None:
     config = await config_seen(configurable={"thread_id": "mine"}, metadata={"question_id": "mine", "stage": "test"})
     assert str(UUID(config["configurable"]["thread_id"])) == config["configurable"]["thread_id"]
     own = {"question_id": "q1", "attempt_id": "run/1/q1/1/1"}
     assert {key: config["metadata"][key] for key in ("stage", *own)} == {"stage": "test", **own}
 
 
-async def test_recursion_limit_counts() -> None:
+async def test_recursion_limit_is_applied() -> None:
     async def node(state: MessagesState) -> Any:
         return {"messages": [AIMessage("again")]}
 
@@ -248,7 +248,7 @@ class Counting(BaseCallbackHandler):
 
 
 @pytest.mark.parametrize("as_manager", [False, True])
-async def test_callers_callbacks_are_told_too_and_stay_as_they_are(as_manager: bool) -> None:
+async def test_callers_callbacks_are_called_and_unchanged(as_manager: bool) -> None:
     async def agent(question: str) -> str:
         return await lookup.ainvoke({"name": "oslo"})
 
@@ -264,7 +264,7 @@ async def test_callers_callbacks_are_told_too_and_stay_as_they_are(as_manager: b
 # --- errors ----------------------------------------------------------------------------------------------------------
 
 
-async def test_error_keeps_the_steps_until_then_and_stands_behind_the_status() -> None:
+async def test_error_keeps_earlier_steps_and_follows_the_status() -> None:
     async def node(state: MessagesState) -> Any:
         await lookup.ainvoke({"name": "oslo"})
         raise LookupError("the store is away")
@@ -278,11 +278,11 @@ async def test_error_keeps_the_steps_until_then_and_stands_behind_the_status() -
     assert kept["elapsed_sec"] >= 0
 
 
-# Python says of langgraph's coroutine that it took no notice of a GeneratorExit.
+# Python warns that langgraph's coroutine ignored a GeneratorExit.
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 @pytest.mark.parametrize("error", [SystemExit(3), KeyboardInterrupt(), GeneratorExit(), asyncio.CancelledError()])
 @pytest.mark.parametrize("kind", ["async", "sync", "graph"])
-def test_no_exception_of_an_agent_leaves_the_attempt(error: BaseException, kind: str) -> None:
+def test_agent_exceptions_do_not_escape_the_attempt(error: BaseException, kind: str) -> None:
     async def in_loop(question: Any) -> str:
         raise error
 
@@ -293,7 +293,7 @@ def test_no_exception_of_an_agent_leaves_the_attempt(error: BaseException, kind:
     made = run_sync(lambda: attempt(agent), survives=lambda _: True)
     assert made.error is not None
     assert dict(made.response)["status"] == "error"
-    if not isinstance(error, GeneratorExit | asyncio.CancelledError):  # which Python and langgraph wrap on the way
+    if not isinstance(error, GeneratorExit | asyncio.CancelledError):  # wrapped by Python and langgraph
         assert type(made.error) is type(error)
         assert dict(made.response)["error"].startswith(type(error).__name__)
 
@@ -314,11 +314,11 @@ async def test_secrets_in_error_texts_are_masked(text: str, masked: str) -> None
     assert (await response(graph_of(node)))["error"] == f"RuntimeError: {masked}"
 
 
-# --- time ------------------------------------------------------------------------------------------------------------
+# --- timeouts --------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.full
-async def test_agent_that_takes_too_long_is_cancelled_and_its_steps_stay() -> None:
+async def test_slow_agent_is_cancelled_and_its_steps_are_kept() -> None:
     cancelled = asyncio.Event()
 
     async def node(state: MessagesState) -> Any:
@@ -337,7 +337,7 @@ async def test_agent_that_takes_too_long_is_cancelled_and_its_steps_stay() -> No
     assert cancelled.is_set()
 
 
-async def test_hanging_thread_is_left_behind() -> None:
+async def test_hanging_thread_is_abandoned() -> None:
     use_daemon_threads(asyncio.get_running_loop())
     release = threading.Event()
     try:
@@ -347,7 +347,7 @@ async def test_hanging_thread_is_left_behind() -> None:
     assert isinstance(made.error, QuestionTimeoutError)
 
 
-async def test_agent_that_refuses_to_be_cancelled_is_left_behind(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_agent_that_ignores_cancellation_is_abandoned(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("graphrag_eval_lc.benchmark.attempts._CANCELLING_SEC", 0.05)
     release = asyncio.Event()
 
@@ -365,7 +365,7 @@ async def test_agent_that_refuses_to_be_cancelled_is_left_behind(monkeypatch: py
     assert dict(made.response)["status"] == "error"
 
 
-async def test_attempt_is_given_up_when_the_run_is() -> None:
+async def test_attempt_is_cancelled_with_the_run() -> None:
     abandoned = never()
 
     async def agent(question: str) -> str:
@@ -379,7 +379,10 @@ async def test_attempt_is_given_up_when_the_run_is() -> None:
 
 
 class Endless(Runnable[Any, Any]):
-    """A graph that reports no run and never answers, as a deployed one may; it counts how often its state is read."""
+    """A graph that triggers no callbacks and never answers, as a remote one may.
+
+    It counts how often its state is read.
+    """
 
     states_read = 0
 
@@ -393,7 +396,7 @@ class Endless(Runnable[Any, Any]):
         self.states_read += 1
 
 
-async def test_attempt_that_is_given_up_waits_for_no_state() -> None:
+async def test_cancelled_attempt_does_not_wait_for_the_state() -> None:
     agent, abandoned = Endless(), never()
     asyncio.get_running_loop().call_later(0.05, abandoned.set_result, None)
     made = await (await call_of(agent)).aattempt(QUESTION, "thread", abandoned)
@@ -401,11 +404,11 @@ async def test_attempt_that_is_given_up_waits_for_no_state() -> None:
     assert agent.states_read == 0
 
 
-# --- agents without an asynchronous path -----------------------------------------------------------------------------
+# --- agents without asynchronous methods -----------------------------------------------------------------------------
 
 
 class SyncSaver(InMemorySaver):
-    """A checkpointer as langgraph's SqliteSaver is: it has no asynchronous methods."""
+    """A checkpointer without asynchronous methods, like langgraph's SqliteSaver."""
 
     async def aget_tuple(self, config: RunnableConfig) -> Any:
         await asyncio.sleep(0)
@@ -416,7 +419,7 @@ def answer_in_thread(state: MessagesState) -> dict[str, Any]:
     return {"messages": [AIMessage(str(threading.current_thread() is threading.main_thread()))]}
 
 
-async def test_agent_with_a_synchronous_checkpointer_is_asked_in_threads() -> None:
+async def test_agent_with_a_synchronous_checkpointer_runs_in_threads() -> None:
     call = await call_of(graph_of(answer_in_thread, checkpointer=SyncSaver()))
     for number in range(2):
         made = await call.aattempt(QUESTION, f"thread {number}", never())
@@ -425,7 +428,7 @@ async def test_agent_with_a_synchronous_checkpointer_is_asked_in_threads() -> No
     assert call.use_threads
 
 
-async def test_question_that_an_agent_cannot_answer_does_not_send_the_others_to_threads() -> None:
+async def test_failing_question_does_not_move_others_to_threads() -> None:
     async def agent(question: str) -> str:
         if question == "Where?":
             raise NotImplementedError("no maps yet")

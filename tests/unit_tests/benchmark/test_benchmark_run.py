@@ -1,4 +1,4 @@
-"""What a run gave, from memory or from its folder."""
+"""The results of a run, in memory or from its folder."""
 
 import shutil
 from pathlib import Path
@@ -49,25 +49,25 @@ def test_one_result_or_response_is_found_by_its_question(run: BenchmarkRun) -> N
 
 
 @pytest.mark.parametrize(("question_id", "repeat"), [("absent", 1), ("q0", 3)])
-def test_what_is_not_there_is_told(run: BenchmarkRun, question_id: str, repeat: int) -> None:
+def test_missing_questions_are_reported(run: BenchmarkRun, question_id: str, repeat: int) -> None:
     with pytest.raises(RunFolderError, match=f"question {question_id}: .*no result for repeat {repeat}.*The ids are"):
         run.result(question_id, repeat)
     with pytest.raises(RunFolderError, match="no response for repeat"):
         run.response(question_id, repeat)
 
 
-def test_the_nearest_id_is_named(run: BenchmarkRun) -> None:
+def test_nearest_id_is_suggested(run: BenchmarkRun) -> None:
     with pytest.raises(RunFolderError, match=r"Did you mean q1\?"):
         run.show("Q1")
 
 
-def test_run_shows_what_matters(run: BenchmarkRun) -> None:
+def test_repr_shows_a_summary(run: BenchmarkRun) -> None:
     text = repr(run)
     assert text.startswith("<BenchmarkRun 2 answered, 2 failed, steps_score 0.000")
     assert str(run.output_dir or "0.000") in text
 
 
-def test_stopped_run_shows_why() -> None:
+def test_stopped_run_shows_the_reason() -> None:
     run = run_benchmark(agent, DATASET, question_ids=["q1"], repeats=3, max_failures=0, max_concurrency=1)
     assert run.stopped == {
         "reason": "max_failures",
@@ -77,7 +77,7 @@ def test_stopped_run_shows_why() -> None:
     assert "stopped: max_failures" in repr(run)
 
 
-def test_folder_that_went_is_told(tmp_path: Path) -> None:
+def test_removed_folder_is_reported(tmp_path: Path) -> None:
     run = run_benchmark(agent, DATASET, output_dir=tmp_path / "run", progress="off")
     (tmp_path / "run").rename(tmp_path / "moved")
     with pytest.raises(RunFolderError, match=r"results\.jsonl"):
@@ -89,7 +89,7 @@ def test_run_without_files_has_none() -> None:
     assert (run.results, run.responses, run.output_dir) == ([], [], None)
 
 
-def test_frames_are_of_questions_steps_or_aggregates(run: BenchmarkRun) -> None:
+def test_frames_contain_questions_steps_or_aggregates(run: BenchmarkRun) -> None:
     assert run.to_pandas()[["question_id", "repeat"]].values.tolist() == [["q0", 1], ["q0", 2], ["q1", 1], ["q1", 2]]
     assert run.to_pandas("steps").empty
     assert set(run.to_pandas("aggregates")["scope"]) == {"template", "micro", "macro", "totals", "repeats"}
@@ -97,20 +97,20 @@ def test_frames_are_of_questions_steps_or_aggregates(run: BenchmarkRun) -> None:
         run.to_pandas("answers")  # type: ignore[arg-type]
 
 
-def test_files_are_the_frames(run: BenchmarkRun, tmp_path: Path) -> None:
+def test_files_contain_the_frames(run: BenchmarkRun, tmp_path: Path) -> None:
     files = run.to_csv(tmp_path / "some" / "tables")
     assert [file.name for file in files] == ["questions.csv", "steps.csv", "aggregates.csv"]
     assert [len(file.read_text(encoding="utf-8").splitlines()) - 1 for file in files[:2]] == [4, 0]
     assert "micro,,steps_score,mean,0.0" in files[2].read_text(encoding="utf-8")
 
 
-def test_folder_for_files_that_cannot_be_made_is_told(run: BenchmarkRun, tmp_path: Path) -> None:
+def test_folder_that_cannot_be_created_is_reported(run: BenchmarkRun, tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     with pytest.raises(RunFolderError, match="cannot be written"):
         run.to_csv(tmp_path / "file" / "tables")
 
 
-def test_notebook_shows_a_small_table_of_texts(run: BenchmarkRun) -> None:
+def test_notebook_shows_a_small_text_table(run: BenchmarkRun) -> None:
     run.stopped = {"message": "<script>"}
     run.notes = ["of \x1b[2J\u202e"]
     html = run._repr_html_()
@@ -142,7 +142,7 @@ async def half_right(question: str) -> str:
 
 
 @pytest.mark.parametrize("errors", ["exclude", "include"])
-def test_first_mean_counts_failed_questions_as_0_whatever_the_aggregates_do(errors: str, tmp_path: Path) -> None:
+def test_first_mean_counts_failed_questions_as_0_unlike_the_aggregates(errors: str, tmp_path: Path) -> None:
     config = {"aggregates": {"errors": errors}}
     run = run_benchmark(half_right, LOOKED_UP, output_dir=tmp_path / "run", config=config, progress="off")
     assert "Benchmark run (means over all questions, failed ones count as 0)" in run._repr_html_()
@@ -150,14 +150,14 @@ def test_first_mean_counts_failed_questions_as_0_whatever_the_aggregates_do(erro
     assert "steps_score 0.500 (answered: 1.000)" in repr(run)
 
 
-def test_run_with_aggregates_only_can_be_shown() -> None:
+def test_run_with_only_aggregates_can_be_shown() -> None:
     run = BenchmarkRun({"micro": {"number_of_success_samples": 0, "number_of_error_samples": 0}})
     assert "answered" in run._repr_html_()
     with pytest.raises(OptionError, match="no question has the metric steps_score"):
         run.plot_templates(ax=Figure().subplots())
 
 
-def test_notebook_shows_means_of_scores_alone() -> None:
+def test_notebook_shows_only_means_of_scores() -> None:
     figures = dict.fromkeys(("steps_score", "saved_sec", "elapsed_sec", "tone_cost"), 0.5)
     result: Any = {"template_id": "t", "question_id": "q", "question_text": "?", "status": "success", **figures}
     counts = {"number_of_success_samples": 1, "number_of_error_samples": 0}
@@ -178,7 +178,7 @@ def test_means_of_templates_count_each_question_once_and_failed_ones_as_0() -> N
     assert list(ax.get_lines()[-1].get_xdata()) == [0.25, 0.25]  # type: ignore[arg-type]
 
 
-def test_run_whose_folder_is_gone_shows_what_is_known(tmp_path: Path) -> None:
+def test_run_with_a_removed_folder_shows_known_values(tmp_path: Path) -> None:
     run = run_benchmark(agent, DATASET, output_dir=tmp_path / "run", progress="off")
     shutil.rmtree(tmp_path / "run")
     assert "answered" in repr(run)
@@ -187,11 +187,11 @@ def test_run_whose_folder_is_gone_shows_what_is_known(tmp_path: Path) -> None:
     assert "answered</th>" in html
 
 
-def test_run_of_which_nothing_is_known_is_told_and_raises_nothing() -> None:
+def test_empty_run_is_shown_without_an_error() -> None:
     assert "This BenchmarkRun cannot be shown: KeyError" in BenchmarkRun({})._repr_html_()
 
 
-def test_notebook_shows_which_gates_a_run_fails() -> None:
+def test_notebook_shows_failed_gates() -> None:
     config = {"gates": [{"metric": "steps_score", "under": 0.9}, {"metric": "elapsed_sec", "over": 1000}]}
     html = run_benchmark(half_right, LOOKED_UP, config=config, progress="off")._repr_html_()
     assert "1 of 2 passed" in html

@@ -1,4 +1,4 @@
-"""A finished run is opened again from its folder, without what made it."""
+"""A finished run is loaded from its folder, without its agent and dataset."""
 
 import json
 from pathlib import Path
@@ -40,7 +40,7 @@ def change(folder: Path, **values: Any) -> None:
     path.write_text(json.dumps({key: value for key, value in record.items() if value is not None}))
 
 
-def test_loaded_run_is_the_run_that_was_made(tmp_path: Path) -> None:
+def test_loaded_run_equals_the_original(tmp_path: Path) -> None:
     made = run_benchmark(agent, DATASET, output_dir=tmp_path / "run", repeats=2, progress="off")
     loaded = load_run(tmp_path / "run")
     assert loaded.aggregates == made.aggregates
@@ -56,7 +56,7 @@ def test_gates_of_the_config_are_checked_again(folder: Path) -> None:
     assert not gate.has_passed
 
 
-def test_folder_without_a_finished_run_is_refused(folder: Path, tmp_path: Path) -> None:
+def test_folder_without_a_finished_run_is_rejected(folder: Path, tmp_path: Path) -> None:
     with pytest.raises(RunFolderError, match=r"absent: the folder does not exist"):
         load_run(tmp_path / "absent")
     with pytest.raises(RunFolderError, match=r"this is a file"):
@@ -68,12 +68,12 @@ def test_folder_without_a_finished_run_is_refused(folder: Path, tmp_path: Path) 
         load_run(folder)
 
 
-def test_run_that_was_gone_on_with_and_killed_says_so(folder: Path) -> None:
+def test_run_killed_after_resuming_says_so(folder: Path) -> None:
     change(folder, totals=None)
     assert "the scores are those from before" in load_run(folder).warnings[0]
 
 
-def test_part_that_was_scored_again_says_so(folder: Path) -> None:
+def test_partly_rescored_run_says_so(folder: Path) -> None:
     score_run(folder, dataset=DATASET, question_ids=["q0"])
     loaded = load_run(folder)
     assert loaded.notes == ["a selection of the 2 questions of the run was scored; all numbers are of these alone"]

@@ -1,4 +1,4 @@
-"""A run beside its baseline, and what changed asked again before its gate fails."""
+"""A run compared with its baseline: changed questions are rerun before a gate fails."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -30,7 +30,7 @@ RIGHT, WRONG, FAILED = "yes", "no", "error"
 
 
 class Agent:
-    """An agent that looks up what it is told to, first for the first time it is asked, and right where nothing is."""
+    """An agent that returns the predefined answers of a question in turn, and the correct one by default."""
 
     def __init__(self, answers: Mapping[str, Sequence[str]] = {}) -> None:
         self.answers, self.asked = answers, Counter[str]()
@@ -53,27 +53,27 @@ def run_of(folder: Path, agent: Agent, **options: Any) -> BenchmarkRun:
     return run_benchmark(agent, DATASET, output_dir=folder, progress="off", report=False, **options)
 
 
-def answers(*ids: range, as_told: Sequence[str]) -> dict[str, Sequence[str]]:
-    return {f"q{number}": as_told for each in ids for number in each}
+def answers(*ids: range, results: Sequence[str]) -> dict[str, Sequence[str]]:
+    return {f"q{number}": results for each in ids for number in each}
 
 
-# Wrong before, the answers of the run, whether it passes, how many questions are asked again, what is said.
+# Wrong in the baseline, the run's answers, whether it passes, the number of reruns, and the output.
 CASES: dict[str, tuple[range, dict[str, Sequence[str]], bool, int, str]] = {
     "the same": (range(0), {}, True, 0, "steps_score is the same"),
-    "within the limit": (range(0), answers(range(2), as_told=[WRONG]), True, 0, "1.000 → 0.955, drop 0.045 ≤ 0.05"),
-    "lost for good": (range(0), answers(range(3), as_told=[WRONG]), False, 3, "1.000 → 0.932, drop 0.068 > 0.05"),
-    "failed for good": (range(0), answers(range(3), as_told=[FAILED]), False, 3, "1.000 → 0.932, drop 0.068 > 0.05"),
+    "within the limit": (range(0), answers(range(2), results=[WRONG]), True, 0, "1.000 → 0.955, drop 0.045 ≤ 0.05"),
+    "lost for good": (range(0), answers(range(3), results=[WRONG]), False, 3, "1.000 → 0.932, drop 0.068 > 0.05"),
+    "failed for good": (range(0), answers(range(3), results=[FAILED]), False, 3, "1.000 → 0.932, drop 0.068 > 0.05"),
     "lost by chance": (
         range(0),
-        answers(range(3), as_told=[WRONG, RIGHT]),
+        answers(range(3), results=[WRONG, RIGHT]),
         True,
         3,
         "1.000 → 0.977, drop 0.023 ≤ 0.05",
     ),
-    "lost and fixed": (range(40, 43), answers(range(6), as_told=[WRONG]), True, 0, "in 51 of 100 cases"),
+    "lost and fixed": (range(40, 43), answers(range(6), results=[WRONG]), True, 0, "in 51 of 100 cases"),
     "more lost than fixed": (
         range(43, 44),
-        answers(range(8), as_told=[WRONG]),
+        answers(range(8), results=[WRONG]),
         False,
         9,
         "0.977 → 0.818, drop 0.159 > 0.05",
@@ -82,9 +82,9 @@ CASES: dict[str, tuple[range, dict[str, Sequence[str]], bool, int, str]] = {
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_what_changed_is_asked_again_before_the_gate_fails(tmp_path: Path, case: str) -> None:
+def test_changed_questions_are_rerun_before_the_gate_fails(tmp_path: Path, case: str) -> None:
     wrong_before, now, has_passed, asked, said = CASES[case]
-    run_of(tmp_path / "main", Agent(answers(wrong_before, as_told=[WRONG])))
+    run_of(tmp_path / "main", Agent(answers(wrong_before, results=[WRONG])))
     agent = Agent(now)
     run = run_of(tmp_path / "branch", agent, baseline=tmp_path / "main", confirm=2)
     assert run.regression is not None
@@ -101,10 +101,10 @@ def test_what_changed_is_asked_again_before_the_gate_fails(tmp_path: Path, case:
     )
 
 
-def test_nothing_is_asked_twice_and_overwriting_asks_all_anew(tmp_path: Path) -> None:
+def test_nothing_is_rerun_twice_and_overwriting_reruns_everything(tmp_path: Path) -> None:
     run_of(tmp_path / "main", Agent())
     options: dict[str, Any] = {"baseline": tmp_path / "main", "confirm": 2}
-    lost = answers(range(3), as_told=[WRONG])
+    lost = answers(range(3), results=[WRONG])
     first = run_of(tmp_path / "branch", Agent(lost), **options)
     silent = Agent(lost)
     again = run_of(tmp_path / "branch", silent, **options)
@@ -117,9 +117,9 @@ def test_nothing_is_asked_twice_and_overwriting_asks_all_anew(tmp_path: Path) ->
     assert anew.asked.total() == 50
 
 
-def test_without_confirm_the_gate_fails_at_once(tmp_path: Path) -> None:
+def test_gate_fails_immediately_without_confirm(tmp_path: Path) -> None:
     run_of(tmp_path / "main", Agent())
-    agent = Agent(answers(range(3), as_told=[WRONG, RIGHT]))
+    agent = Agent(answers(range(3), results=[WRONG, RIGHT]))
     run = run_of(tmp_path / "branch", agent, baseline=tmp_path / "main", max_drop=0.06)
     assert run.regression is not None
     assert not run.regression.has_passed
@@ -129,7 +129,7 @@ def test_without_confirm_the_gate_fails_at_once(tmp_path: Path) -> None:
     )
 
 
-def test_a_baseline_that_cannot_be_read_is_refused_before_anything_is_asked(tmp_path: Path) -> None:
+def test_unreadable_baseline_is_rejected_before_the_agent_is_called(tmp_path: Path) -> None:
     agent = Agent()
     with pytest.raises(RunFolderError, match="the folder does not exist"):
         run_of(tmp_path / "branch", agent, baseline=tmp_path / "main")
@@ -142,7 +142,7 @@ def test_a_baseline_that_cannot_be_read_is_refused_before_anything_is_asked(tmp_
     assert agent.asked.total() == 0
 
 
-def test_a_baseline_of_other_questions_is_refused_first_and_of_other_texts_loses_no_paid_run(tmp_path: Path) -> None:
+def test_baseline_with_other_questions_is_rejected_first_and_with_other_texts_loses_no_run(tmp_path: Path) -> None:
     run_benchmark(Agent(), DATASET[:1], output_dir=tmp_path / "main", progress="off")
     agent = Agent()
     with pytest.raises(NothingToCompareError, match="main: the baseline has none of the questions of this run"):
@@ -156,7 +156,7 @@ def test_a_baseline_of_other_questions_is_refused_first_and_of_other_texts_loses
     assert len(run.results) == 1
 
 
-def test_further_answers_count_against_the_budget_of_the_run(tmp_path: Path) -> None:
+def test_reruns_count_against_the_budget(tmp_path: Path) -> None:
     usage = {"input_tokens": 5, "output_tokens": 2, "total_tokens": 7}
 
     class Asking(Agent):
@@ -166,7 +166,7 @@ def test_further_answers_count_against_the_budget_of_the_run(tmp_path: Path) -> 
             return super().__call__(question)
 
     run_of(tmp_path / "main", Asking())
-    lost = answers(range(3), as_told=[WRONG])
+    lost = answers(range(3), results=[WRONG])
     options: dict[str, Any] = {"baseline": tmp_path / "main", "confirm": 2, "max_concurrency": 1}
     run = run_of(tmp_path / "branch", Asking(lost), max_tokens=46 * 7, **options)
     assert run.stopped is not None

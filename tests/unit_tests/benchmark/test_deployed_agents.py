@@ -1,4 +1,4 @@
-"""Addresses of deployed agents are read, and what stands in the way of asking one is told before any question."""
+"""Addresses of deployed agents are parsed, and obstacles are reported before any question is sent."""
 
 import json
 import socket
@@ -37,7 +37,7 @@ SCHEMAS = {"agent": {"properties": {"messages": {}}}, "keyed": {"properties": {"
 
 
 class Stub(ThreadingHTTPServer):
-    """A server that answers about assistants as LangGraph's does, or in a way that a test wants."""
+    """A server with LangGraph's assistants API, or with the responses that a test defines."""
 
     def __init__(self) -> None:
         super().__init__(("127.0.0.1", 0), Handler)
@@ -151,7 +151,7 @@ def test_address_is_a_server_and_an_assistant(spec: str, server: str, assistant:
         ("http://graphs.example:port/agent", "cannot be read"),
     ],
 )
-def test_other_addresses_are_refused_without_their_secrets(spec: str, complaint: str) -> None:
+def test_invalid_addresses_are_rejected_without_their_secrets(spec: str, complaint: str) -> None:
     with pytest.raises(AgentError) as caught:
         read_address(spec)
     assert complaint in str(caught.value)
@@ -162,16 +162,16 @@ def test_other_addresses_are_refused_without_their_secrets(spec: str, complaint:
 # --- keys ------------------------------------------------------------------------------------------------------------
 
 
-def test_key_is_from_the_environment_and_masked_from_then_on(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_key_is_read_from_the_environment_and_masked(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("LANGSMITH_API_KEY", f" {KEY}\n")
     monkeypatch.setenv("OTHER", "plain-words")
     assert (api_key(None), api_key("OTHER")) == (KEY, "plain-words")
     assert masked_text(f"refused {KEY} and plain-words") == "refused *** and ***"
 
 
-def test_without_the_usual_variable_there_is_no_key(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_key_without_the_default_variable(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("LANGSMITH_API_KEY", raising=False)
-    monkeypatch.setenv("LANGCHAIN_API_KEY", KEY)  # which the SDK would take
+    monkeypatch.setenv("LANGCHAIN_API_KEY", KEY)  # which the SDK would use
     assert api_key(None) is None
 
 
@@ -184,7 +184,7 @@ def test_without_the_usual_variable_there_is_no_key(monkeypatch: pytest.MonkeyPa
         ("NO_ASCII_OF_THE_TEST", "the environment variable NO_ASCII_OF_THE_TEST holds no key"),
     ],
 )
-def test_key_that_cannot_be_had_is_told_without_what_may_be_it(
+def test_missing_key_is_reported_without_revealing_a_pasted_key(
     given: str, complaint: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("NO_ASCII_OF_THE_TEST", "schlüssel")
@@ -205,7 +205,7 @@ def test_key_that_cannot_be_had_is_told_without_what_may_be_it(
         ("http://localhost:2024", False),
     ],
 )
-def test_key_that_others_can_read_on_its_way_is_warned_of(server: str, is_open: bool) -> None:
+def test_unencrypted_key_has_a_warning(server: str, is_open: bool) -> None:
     assert deployed_agents._is_open(server) == is_open
 
 
@@ -223,7 +223,7 @@ async def test_assistant_is_found_by_graph_id_and_name(stub: Stub, named: str, a
     assert agent.source == f"graph agent, assistant {identifier}, version 3"
 
 
-async def test_key_goes_to_the_server_and_no_other(stub: Stub, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_key_is_sent_only_to_the_server(stub: Stub, monkeypatch: pytest.MonkeyPatch) -> None:
     stub.key = KEY
     monkeypatch.setenv("LANGCHAIN_API_KEY", "another")
     assert await error_of(f"{stub.url}/agent") == (
@@ -242,7 +242,7 @@ async def test_key_goes_to_the_server_and_no_other(stub: Stub, monkeypatch: pyte
     assert KEY not in f"{agent}"
 
 
-async def test_input_without_messages_is_refused_unless_a_function_makes_it(stub: Stub) -> None:
+async def test_input_without_messages_needs_an_input_function(stub: Stub) -> None:
     complaint = f"{stub.url}/keyed takes question, but no messages. Pass input_fn"
     assert (await error_of(f"{stub.url}/keyed")).startswith(complaint)
     assert (await loaded(f"{stub.url}/keyed", has_input_fn=True)).takes == "messages"
@@ -257,7 +257,7 @@ async def test_input_without_messages_is_refused_unless_a_function_makes_it(stub
         ("twin", f"the server {{url}} has 2 assistants with the name twin. Give the id of one: {TWIN}, {OTHER_TWIN}."),
     ],
 )
-async def test_assistant_that_is_not_there_is_told_with_those_that_are(stub: Stub, named: str, complaint: str) -> None:
+async def test_unknown_assistant_is_reported_with_the_existing_ones(stub: Stub, named: str, complaint: str) -> None:
     assert complaint.format(url=stub.url) in await error_of(f"{stub.url}/{named}")
 
 
@@ -282,14 +282,14 @@ async def test_assistant_that_is_not_there_is_told_with_those_that_are(stub: Stu
     ],
 )
 @pytest.mark.parametrize("named", ["agent", FAST, ""])
-async def test_server_that_is_of_no_use_says_why(stub: Stub, named: str, answer: Any, complaint: str) -> None:
+async def test_unusable_server_is_explained(stub: Stub, named: str, answer: Any, complaint: str) -> None:
     stub.always = answer
     told = await error_of(f"{stub.url}/{named}")
     assert told.startswith(complaint.format(url=stub.url))
     assert "pa55" not in told
 
 
-async def test_server_that_is_not_there_is_reported_at_once() -> None:
+async def test_unreachable_server_is_reported_immediately() -> None:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         url = f"http://127.0.0.1:{free.getsockname()[1]}"
@@ -321,7 +321,7 @@ STATE = {
 
 
 @pytest.mark.parametrize("state", [None, STATE])
-def test_question_that_fails_keeps_what_the_state_of_its_thread_tells(stub: Stub, state: Any) -> None:
+def test_failed_question_keeps_the_state_of_its_thread(stub: Stub, state: Any) -> None:
     stub.state = state
     (response,) = run_benchmark(f"{stub.url}/agent", DATASET, progress="off").responses
     assert response["status"] == "error"

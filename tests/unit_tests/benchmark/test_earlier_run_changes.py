@@ -1,4 +1,4 @@
-"""Whether a folder's run can go on, and what is told where it cannot."""
+"""Whether the run of a folder can be resumed, and which differences prevent it."""
 
 from pathlib import Path
 from typing import Any
@@ -35,11 +35,11 @@ def refusal(now: dict[str, Any], earlier: dict[str, Any] = RUN) -> str:
         {"questions": {"q2": "bbb", "q1": "aaa"}},
     ],
 )
-def test_mended_reference_or_other_scoring_is_no_change(change: dict[str, Any]) -> None:
+def test_fixed_reference_or_different_scoring_is_not_a_change(change: dict[str, Any]) -> None:
     refuse_changes(RUN, {**RUN, **change}, Path("runs/a"))
 
 
-def test_other_agent_is_refused_with_both_names() -> None:
+def test_different_agent_is_rejected_with_both_names() -> None:
     text = refusal({**RUN, "agent": "agent.py:other"})
     assert text.startswith("runs/a: the folder holds a run that differs from this one")
     assert "the agent was agent.py:graph and is agent.py:other" in text
@@ -56,7 +56,7 @@ CAPTURE: dict[str, Any] = {
 }
 
 
-def test_other_options_of_the_capture_are_refused_with_both_values() -> None:
+def test_different_capture_options_are_rejected_with_both_values() -> None:
     now = {**RUN, "capture": {**CAPTURE, "retrieval_documents": ["search_docs"], "max_output_chars": 9}}
     text = refusal(now, {**RUN, "capture": CAPTURE})
     assert 'capture.retrieval_documents was false and is ["search_docs"]; capture.max_output_chars was none and' in text
@@ -72,5 +72,5 @@ def test_other_options_of_the_capture_are_refused_with_both_values() -> None:
         ({}, "2 questions left out: q1, q2"),
     ],
 )
-def test_other_questions_are_refused_by_their_ids(questions: dict[str, str], change: str) -> None:
+def test_different_questions_are_rejected_with_their_ids(questions: dict[str, str], change: str) -> None:
     assert change in refusal({**RUN, "questions": questions})

@@ -1,4 +1,4 @@
-"""What scored a run and is missing when it is scored again: refused by name, or dropped on demand and told."""
+"""Scorers that are missing when a run is re-scored: rejected by name, or dropped on request and reported."""
 
 import json
 from collections.abc import Callable
@@ -54,17 +54,17 @@ def files_in(folder: Path) -> dict[str, bytes]:
 
 @pytest.fixture
 def folder(tmp_path: Path, forget_matchers: Forget) -> Path:
-    """Give the folder of a run scored with a matcher and two evaluators, in what is another process now."""
+    """Return the folder of a run scored with a matcher and two evaluators, which are then unregistered."""
     register()
     score_responses(DATASET, RESPONSES, output_dir=tmp_path / "run", evaluators=[answer_words, style])
     forget_matchers()
     return tmp_path / "run"
 
 
-# --- scoring again ---------------------------------------------------------------------------------------------------
+# --- re-scoring ------------------------------------------------------------------------------------------------------
 
 
-def test_missing_ones_are_refused_by_name_and_nothing_is_changed(folder: Path) -> None:
+def test_missing_scorers_are_rejected_by_name(folder: Path) -> None:
     before = files_in(folder)
     with pytest.raises(RunFolderError) as caught:
         score_run(folder, dataset=DATASET)
@@ -78,7 +78,7 @@ def test_missing_ones_are_refused_by_name_and_nothing_is_changed(folder: Path) -
     assert files_in(folder) == before
 
 
-def test_those_that_are_given_again_score_as_before(folder: Path) -> None:
+def test_restored_scorers_score_as_before(folder: Path) -> None:
     register()
     run = score_run(folder, dataset=DATASET, evaluators=[answer_words, style])
     assert (run.results[0]["steps_score"], run.warnings) == (1.0, [])
@@ -87,7 +87,7 @@ def test_those_that_are_given_again_score_as_before(folder: Path) -> None:
         score_run(folder, dataset=DATASET, evaluators=[answer_words])
 
 
-def test_missing_ones_are_dropped_on_demand_and_told(folder: Path) -> None:
+def test_missing_scorers_are_dropped_on_request_and_reported(folder: Path) -> None:
     run = score_run(folder, dataset=DATASET, evaluators=[style], drop_missing=True)
     assert run.warnings == [
         f"scored without the matcher for count_rows ({__name__}:match_counts) and "
@@ -99,14 +99,14 @@ def test_missing_ones_are_dropped_on_demand_and_told(folder: Path) -> None:
     assert score_run(folder, dataset=DATASET, evaluators=[style]).warnings == []
 
 
-# --- going on with a run ---------------------------------------------------------------------------------------------
+# --- resuming --------------------------------------------------------------------------------------------------------
 
 
 def counting(question: str) -> str:
     return "seven rows"
 
 
-def test_session_without_what_scored_the_earlier_ones_is_refused(tmp_path: Path, forget_matchers: Forget) -> None:
+def test_session_without_earlier_scorers_is_rejected(tmp_path: Path, forget_matchers: Forget) -> None:
     options: Any = {"output_dir": tmp_path, "progress": "off"}
     register()
     run_benchmark(counting, DATASET, evaluators=[answer_words], **options)
@@ -139,7 +139,7 @@ def missing_models(judges: dict[str, Any], before: dict[str, Any], now: Any, **g
     return [each.what for each in missing_scorers(earlier, options)]
 
 
-def test_models_that_were_passed_in_python_are_missed() -> None:
+def test_models_from_python_are_reported_as_missing() -> None:
     (told,) = missing_models(JUDGED, {"llm": None}, None)
     assert told == "the model anthropic:x (it judged answer_correctness, answer_relevance)"
     assert missing_models(JUDGED, {}, None, llm=object(), embeddings=object()) == []
@@ -150,11 +150,11 @@ def test_models_that_were_passed_in_python_are_missed() -> None:
     assert missing_models(JUDGED, {}, {"judges": {"metrics": ["answer_correctness"]}}, llm=object()) == []
 
 
-def test_model_of_the_config_that_another_config_leaves_out_is_no_missing_one() -> None:
+def test_model_removed_from_the_config_is_not_missing() -> None:
     assert missing_models(JUDGED, IN_CONFIG, None) == []
 
 
-def test_what_another_config_does_to_judged_scores_is_told() -> None:
+def test_effect_of_another_config_on_judged_scores_is_reported() -> None:
     earlier = {"judges": {**JUDGED, "custom_evaluations": ["tone"]}}
     assert judging_warnings(earlier, earlier["judges"]) == []
     assert judging_warnings({}, JUDGED) == []
@@ -167,12 +167,10 @@ def test_what_another_config_does_to_judged_scores_is_told() -> None:
     ]
 
 
-# --- nothing is imported because a folder names it -------------------------------------------------------------------
+# --- opening a folder imports nothing --------------------------------------------------------------------------------
 
 
-def test_code_that_a_folder_names_is_never_loaded(
-    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_code_named_by_a_folder_is_never_loaded(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(tmp_path)
     for name in ("named_by_the_folder.py", "agent_of_the_folder.py"):

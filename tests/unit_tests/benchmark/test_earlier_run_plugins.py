@@ -1,4 +1,4 @@
-"""A run with plugins: recorded, scored again alike, refused without them, and warned of where they are others now."""
+"""Runs with plugins: recorded, re-scored identically, rejected without them, with a warning if they changed."""
 
 import json
 import re
@@ -54,7 +54,7 @@ def own_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def scored(folder: str, *plugins: str, seconds: float = 3.0, **options: Any) -> Path:
-    """Score a folder's responses with plugins, and forget these, as in a process of its own."""
+    """Score a folder's responses with plugins, and then unregister them, as in a separate process."""
     with registered_only_here():
         load_plugins(plugins, via="--plugin")
         score_responses("qa.json", responses(seconds), output_dir=folder, **options)
@@ -67,12 +67,12 @@ def record_in(folder: Path) -> Any:
 
 
 def files_in(folder: Path) -> dict[str, bytes]:
-    """Return the files without the second in which a page was made."""
+    """Return the files, without the creation time of pages."""
     made = rb"(Made by graphrag-eval-lc [\d.]+), [\dT:+-]+"
     return {path.name: re.sub(made, rb"\1", path.read_bytes()) for path in folder.iterdir()}
 
 
-def test_a_run_records_the_plugins_that_it_used_with_what_they_gave() -> None:
+def test_run_records_the_plugins_it_used_and_their_contents() -> None:
     record = record_in(scored("run", "acme_checks"))
     (plugin,) = record["plugins"]
     assert (plugin["name"], plugin["via"], len(plugin["sha256"])) == ("acme_checks", "--plugin", 64)
@@ -94,7 +94,7 @@ def test_a_run_records_the_plugins_that_it_used_with_what_they_gave() -> None:
     assert (evaluator["plugin"], evaluator["metrics"]) == ("acme_checks", ["is_polite", "words"])
 
 
-def test_without_them_it_is_refused_with_the_command_and_nothing_is_changed() -> None:
+def test_missing_plugins_are_rejected_with_the_command_to_fix_it() -> None:
     folder = scored("run", "acme_checks")
     before = files_in(folder)
     with pytest.raises(RunFolderError) as caught:
@@ -110,7 +110,7 @@ def test_without_them_it_is_refused_with_the_command_and_nothing_is_changed() ->
     assert "acme_checks" not in sys.modules
 
 
-def test_they_are_dropped_on_demand_and_told() -> None:
+def test_missing_plugins_are_dropped_on_request_and_reported() -> None:
     folder = scored("run", "acme_checks")
     run = score_run(folder, drop_missing=True)
     assert [warning.partition(" (")[0] for warning in run.warnings] == ["scored without the matcher for count_rows"]
@@ -118,7 +118,7 @@ def test_they_are_dropped_on_demand_and_told() -> None:
     assert "extra_wait" not in run.results[0]
 
 
-def test_a_folder_is_no_reason_to_import_what_its_config_names() -> None:
+def test_opening_a_folder_does_not_import_plugins_of_its_config() -> None:
     Path("words_of_the_test.py").write_text(METRIC)
     folder = scored("run", config={"plugins": ["words_of_the_test"]})
     assert record_in(folder)["config"]["plugins"] == ["words_of_the_test"]
@@ -132,7 +132,7 @@ def test_a_folder_is_no_reason_to_import_what_its_config_names() -> None:
         assert score_run(folder, config={"plugins": ["words_of_the_test"]}).results[0]["words"] == 2
 
 
-def test_a_run_goes_on_only_with_its_plugins() -> None:
+def test_run_resumes_only_with_its_plugins() -> None:
     options: Any = {"output_dir": "run", "progress": "off"}
     Path("words.py").write_text(METRIC)
     with registered_only_here():

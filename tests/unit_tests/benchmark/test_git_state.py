@@ -1,4 +1,4 @@
-"""The commit from which a run was started, as real git tells it."""
+"""The commit at which a run started, with real git."""
 
 import json
 import subprocess
@@ -41,18 +41,18 @@ def run_in(folder: Path, **options: Any) -> dict[str, Any]:
     return record_of(folder)
 
 
-def test_clean_tree_is_its_commit(repository: Path) -> None:
+def test_clean_tree_is_recorded_as_its_commit(repository: Path) -> None:
     assert git_state() == {"commit": git(repository, "rev-parse", "HEAD"), "branch": "trunk", "clean": True}
 
 
-def test_changed_file_is_not_clean_and_an_unknown_one_is(repository: Path) -> None:
+def test_changed_file_is_dirty_and_an_untracked_one_is_not(repository: Path) -> None:
     repository.joinpath("run.log").write_text("")
     assert (git_state() or {})["clean"] is True
     repository.joinpath("agent.py").write_text("2\n")
     assert (git_state() or {})["clean"] is False
 
 
-def test_folder_without_commits_or_git_has_none(
+def test_folder_without_commits_or_git_has_no_commit(
     repository: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     new = tmp_path / "new"
@@ -77,9 +77,9 @@ def test_record_of_a_run_has_the_commit(repository: Path, tmp_path: Path) -> Non
     assert record_of(tmp_path / "scored")["git"]["commit"] == commit
 
 
-@pytest.mark.parametrize("told", [".git", "elsewhere"])
-def test_the_commit_is_that_of_the_folder_whatever_a_hook_tells_of_its_own(
-    repository: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, told: str
+@pytest.mark.parametrize("git_dir", [".git", "elsewhere"])
+def test_commit_is_of_the_folder_whatever_a_git_hook_sets(
+    repository: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, git_dir: str
 ) -> None:
     commit = git(repository, "rev-parse", "HEAD")
     other = tmp_path / "other"
@@ -87,7 +87,7 @@ def test_the_commit_is_that_of_the_folder_whatever_a_hook_tells_of_its_own(
     git(other, "commit", "-q", "--allow-empty", "-m", "Other")
     inner = repository / "inner"
     inner.mkdir()
-    monkeypatch.setenv("GIT_DIR", ".git" if told == ".git" else str(other / ".git"))
+    monkeypatch.setenv("GIT_DIR", ".git" if git_dir == ".git" else str(other / ".git"))
     monkeypatch.setenv("GIT_INDEX_FILE", str(other / ".git" / "next-index.lock"))
 
     monkeypatch.chdir(inner)

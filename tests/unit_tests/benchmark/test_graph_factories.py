@@ -1,4 +1,4 @@
-"""Graph factories get what LangGraph's server gives them, and what they open is entered."""
+"""Graph factories receive the same arguments as on LangGraph's server, and context managers are entered."""
 
 from typing import TYPE_CHECKING, Annotated, Any, Optional
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 sdk = pytest.importorskip("langgraph_sdk.runtime")
 
 
-def of_nothing() -> None: ...
+def bare() -> None: ...
 def of_config(config: RunnableConfig) -> None: ...
 def of_optional_config(config: Optional[RunnableConfig] = None) -> None: ...  # noqa: UP045
 def of_config_as_text(config: "RunnableConfig | None" = None) -> None: ...
@@ -34,17 +34,17 @@ RUNTIMES = [of_runtime, of_runtime_with_context, of_annotated_runtime, of_runtim
 
 
 @pytest.mark.parametrize("function", [*CONFIGS, *RUNTIMES, of_both])
-def test_annotations_tell_a_graph_factory(function: Any) -> None:
+def test_graph_factory_is_recognized_by_annotations(function: Any) -> None:
     assert takes_server_arguments(function)
 
 
-@pytest.mark.parametrize("function", [of_nothing, of_unknown, of_question, of_question_and_config, of_both_turned, int])
-def test_other_functions_are_none_by_their_annotations(function: Any) -> None:
+@pytest.mark.parametrize("function", [bare, of_unknown, of_question, of_question_and_config, of_both_turned, int])
+def test_other_functions_are_not_graph_factories(function: Any) -> None:
     assert not takes_server_arguments(function)
 
 
 @pytest.mark.parametrize("function", [*CONFIGS, of_unknown, of_both, of_both_turned])
-def test_config_is_that_of_the_run(function: Any) -> None:
+def test_factory_receives_the_config_of_the_run(function: Any) -> None:
     arguments = server_arguments(function, "f", {"configurable": {"model": "m"}, "tags": ["t"]})
     (config,) = [value for key, value in arguments.items() if key != "runtime"]
     assert config["tags"] == ["t"]
@@ -52,7 +52,7 @@ def test_config_is_that_of_the_run(function: Any) -> None:
 
 
 @pytest.mark.parametrize("function", [*RUNTIMES, of_both, of_both_turned])
-def test_runtime_says_that_the_graph_is_to_run(function: Any) -> None:
+def test_runtime_is_for_execution(function: Any) -> None:
     store = object()
     runtime = server_arguments(function, "f", {}, store)["runtime"]
     assert runtime.execution_runtime is runtime
@@ -60,6 +60,6 @@ def test_runtime_says_that_the_graph_is_to_run(function: Any) -> None:
 
 
 @pytest.mark.parametrize("function", [lambda a, b: a, lambda a, b, c: a])
-def test_other_arguments_are_refused(function: Any) -> None:
+def test_other_arguments_are_rejected(function: Any) -> None:
     with pytest.raises(AgentError, match=r"f takes a, b.*with an argument annotated as ServerRuntime"):
         server_arguments(function, "f", {})

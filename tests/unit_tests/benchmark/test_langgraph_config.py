@@ -1,4 +1,4 @@
-"""Graphs of a `langgraph.json` are loaded as the `langgraph` command loads them, and what is wrong with one is told."""
+"""Graphs of a `langgraph.json` are loaded like the `langgraph` command does, and errors are reported."""
 
 import asyncio
 import json
@@ -97,9 +97,9 @@ number = 3
 
 @pytest.fixture
 def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """Give a folder with graphs in a file, which is the current one."""
+    """Change to a folder with graphs in a file, and return it."""
     monkeypatch.setattr(sys, "path", [*sys.path])
-    monkeypatch.setattr(langgraph_config, "_added", [])  # the folders of graphs that other tests loaded
+    monkeypatch.setattr(langgraph_config, "_added", [])  # folders with graphs that other tests loaded
     monkeypatch.chdir(tmp_path)
     (tmp_path / "graphs.py").write_text(GRAPHS, encoding="utf-8")
     yield tmp_path
@@ -117,7 +117,7 @@ def answer(spec: str, **options: Any) -> str:
     return str(response["actual_answer"])
 
 
-# --- what it names ---------------------------------------------------------------------------------------------------
+# --- the graph's spec ------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -132,7 +132,7 @@ def answer(spec: str, **options: Any) -> str:
         ("opening_sync", "1 open"),
     ],
 )
-def test_graph_is_loaded_however_it_is_made(project: Path, variable: str, text: str) -> None:
+def test_graph_is_loaded_in_every_form(project: Path, variable: str, text: str) -> None:
     write(project, {"g": f"./graphs.py:{variable}"})
     assert answer("langgraph.json:g", agent_config={"configurable": {"model": "m1"}}) == text
 
@@ -144,20 +144,20 @@ def test_entry_and_spec_have_several_forms(project: Path, entry: Any, spec: str)
     assert answer(spec.format(folder=project)) == "compiled"
 
 
-def test_local_dependencies_go_on_the_path_and_nothing_is_installed(project: Path) -> None:
+def test_local_dependencies_are_added_to_sys_path_and_nothing_is_installed(project: Path) -> None:
     (project / "src" / "package_of_the_test").mkdir(parents=True)
     (project / "src" / "package_of_the_test" / "made.py").write_text("from graphs import agent as graph")
     write(project, {"g": "package_of_the_test.made:graph"}, dependencies=["./src", "no-such-package>=1", "."])
     before = list(sys.path)
     assert answer("g") == "compiled"
-    assert sys.path == [*before, str(project), str(project / "src")]  # behind all others, as langgraph has them
+    assert sys.path == [*before, str(project), str(project / "src")]  # after all others, as in langgraph
 
 
 # --- env -------------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("is_file", [False, True])
-def test_env_goes_before_the_environment_and_ends_with_the_run(
+def test_env_overrides_the_environment_during_the_run(
     project: Path, monkeypatch: pytest.MonkeyPatch, is_file: bool
 ) -> None:
     if is_file:
@@ -169,20 +169,20 @@ def test_env_goes_before_the_environment_and_ends_with_the_run(
     assert os.environ["MODEL_OF_THE_TEST"] == "of the process"
 
 
-def test_env_file_that_is_not_there_is_warned_of(project: Path) -> None:
+def test_missing_env_file_has_a_warning(project: Path) -> None:
     write(project, {"g": "./graphs.py:agent"}, env=".env")
     run = run_benchmark("g", DATASET, progress="off")
     assert "langgraph.json: the file .env is missing, so that env sets nothing" in run.warnings
 
 
-# --- its life --------------------------------------------------------------------------------------------------------
+# --- context managers ------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("variable", ["opening", "opening_sync"])
 def test_context_manager_is_opened_once_and_closed_at_the_end(project: Path, variable: str) -> None:
     (project / "opening_of_the_test.py").write_text("from graphs import *", encoding="utf-8")
     write(project, {"g": f"opening_of_the_test:{variable}"})
-    for count in (1, 2):  # twice in one process
+    for count in (1, 2):  # twice in the same process
         run = run_benchmark("g", DATASET, progress="off")
         assert [response["actual_answer"] for response in run.responses] == ["1 open"] * 3
         assert sys.modules["graphs"].log == ["opened", "closed"] * count
@@ -211,7 +211,7 @@ def test_modules_of_two_graphs_in_one_process_do_not_mix(project: Path) -> None:
     )
 
 
-# --- what is wrong ---------------------------------------------------------------------------------------------------
+# --- errors ----------------------------------------------------------------------------------------------------------
 
 
 def error_of(spec: str) -> str:
@@ -220,7 +220,7 @@ def error_of(spec: str) -> str:
     return str(caught.value)
 
 
-def test_name_that_is_not_there_is_told_with_those_that_are_nearest_first(project: Path) -> None:
+def test_unknown_name_is_reported_with_the_nearest_first(project: Path) -> None:
     write(project, {"router": "./graphs.py:agent", "agent": "./graphs.py:agent"})
     complaint = "langgraph.json: the file has no graph agnt. It has agent, router; write langgraph.json:agent."
     assert error_of("agnt") == error_of("langgraph.json:agnt") == complaint
@@ -229,7 +229,7 @@ def test_name_that_is_not_there_is_told_with_those_that_are_nearest_first(projec
     )
 
 
-def test_without_the_file_a_bare_name_is_no_spec(project: Path) -> None:
+def test_name_without_the_file_is_not_a_spec(project: Path) -> None:
     assert error_of("agent").startswith(
         "'agent' is not the spec of an agent, and the current folder has no langgraph.json. Write "
     )
@@ -267,7 +267,7 @@ def test_without_the_file_a_bare_name_is_no_spec(project: Path) -> None:
         ('{"graphs": {"g": "./graphs.py:of_three"}}', "./graphs.py:of_three takes a, b, c"),
     ],
 )
-def test_what_langgraph_does_not_take_is_told(project: Path, text: str, complaint: str) -> None:
+def test_invalid_config_is_reported(project: Path, text: str, complaint: str) -> None:
     (project / "langgraph.json").write_text(text, encoding="utf-8")
     assert complaint in error_of("langgraph.json:g")
 
@@ -281,7 +281,7 @@ def test_what_langgraph_does_not_take_is_told(project: Path, text: str, complain
         ("raise SystemExit('set a key')", "loading failing.py failed with SystemExit: set a key."),
     ],
 )
-def test_why_a_graph_cannot_be_made_is_told(project: Path, code: str, complaint: str) -> None:
+def test_failure_to_create_a_graph_is_reported(project: Path, code: str, complaint: str) -> None:
     (project / "failing.py").write_text(code, encoding="utf-8")
     write(project, {"g": "./failing.py:g"})
     assert complaint in error_of("g")

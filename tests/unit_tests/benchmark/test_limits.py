@@ -1,4 +1,4 @@
-"""The places for attempts: halved at a rate limit, grown back, spread over the minute; on a clock of the test's own."""
+"""Concurrency limits: halved by rate limits, restored by successes, and spread over the minute, on a fake clock."""
 
 import asyncio
 import time
@@ -10,7 +10,7 @@ from graphrag_eval_lc.evaluation.stop_signal import StopSignal
 
 
 class Clock(StopSignal):
-    """A clock that waits make go on at once, and the stop signal that is waited on."""
+    """A clock that advances when tasks wait, and the stop signal they wait for."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -24,7 +24,7 @@ class Clock(StopSignal):
 
 
 class Limit(ConcurrencyLimit):
-    """A limit on a clock of its own, with the changes that it told."""
+    """A limit with its own clock, which records reported changes."""
 
     def __init__(self, most: int, per_minute: float | None = None) -> None:
         self.clock = Clock()
@@ -45,7 +45,7 @@ async def settle() -> None:
         await asyncio.sleep(0)
 
 
-async def test_no_more_places_than_there_are() -> None:
+async def test_concurrency_does_not_exceed_the_limit() -> None:
     limit = Limit(2)
     await limit.start(2)
     third = asyncio.create_task(limit.take())
@@ -67,14 +67,14 @@ async def test_burst_of_rate_limits_halves_once() -> None:
     assert limit.changes == [(4, "rate limit")]
 
 
-async def test_rate_limit_of_an_attempt_after_the_halving_halves_again() -> None:
+async def test_rate_limit_of_a_later_attempt_halves_again() -> None:
     limit = Limit(8)
     limit.was_limited(await limit.take(), None)
     limit.was_limited(await limit.take(), None)
     assert [number for number, _ in limit.changes] == [4, 2]
 
 
-async def test_limit_grows_by_one_after_as_many_good_attempts_as_there_are_places() -> None:
+async def test_limit_grows_by_one_after_as_many_successes_as_slots() -> None:
     limit = Limit(4)
     limit.was_limited(await limit.take(), None)
     grown = []
@@ -87,10 +87,10 @@ async def test_limit_grows_by_one_after_as_many_good_attempts_as_there_are_place
     assert [number for number, _ in limit.changes] == [2, 3, 4]
 
 
-async def test_nothing_starts_before_the_time_that_the_server_names() -> None:
+async def test_nothing_starts_before_the_servers_retry_after() -> None:
     limit = Limit(4)
     limit.was_limited(await limit.take(), 30.0)
-    limit.was_limited(0, 10.0)  # a shorter one does not shorten it
+    limit.was_limited(0, 10.0)  # a shorter one does not reduce it
     await limit.take()
     assert limit.clock.now == 1030.0
 
@@ -107,7 +107,7 @@ async def test_attempts_are_spread_evenly_over_the_minute() -> None:
     assert starts == [0, 2, 4, 6]
 
 
-async def test_requests_of_processes_that_are_ready_at_once_are_spread_too() -> None:
+async def test_requests_of_concurrent_processes_are_spread() -> None:
     limit, starts = ConcurrencyLimit(3, 1_200, lambda limit, reason: None), list[float]()
     running = asyncio.get_running_loop().create_future()
 
@@ -124,17 +124,17 @@ async def test_requests_of_processes_that_are_ready_at_once_are_spread_too() -> 
     assert await asyncio.wait_for(waiting, 30) is False
 
 
-# --- the end ---------------------------------------------------------------------------------------------------------
+# --- stopping --------------------------------------------------------------------------------------------------------
 
 
-async def test_nobody_gets_a_place_once_the_run_stops() -> None:
+async def test_no_slot_is_granted_once_the_run_stops() -> None:
     limit = Limit(1)
     limit.clock.request("interrupted", "Ctrl-C")
     assert await limit.take_slot(limit.clock) is None
     assert limit.in_flight == 0
 
 
-async def test_those_that_wait_for_a_place_are_woken_when_the_run_stops() -> None:
+async def test_waiting_tasks_are_woken_when_the_run_stops() -> None:
     limit = Limit(1)
     await limit.take()
     waiting: list[Any] = [asyncio.create_task(limit.take_slot(limit.clock)) for _ in range(3)]

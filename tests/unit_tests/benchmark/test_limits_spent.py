@@ -1,4 +1,4 @@
-"""What failed attempts spent is kept, and counted."""
+"""The usage of failed attempts is kept and counted."""
 
 from typing import Any
 from uuid import uuid4
@@ -33,7 +33,7 @@ RESPONSE: dict[str, Any] = {
 }
 
 
-def test_failed_attempt_keeps_its_error_its_steps_and_what_it_spent() -> None:
+def test_failed_attempt_keeps_its_error_steps_and_usage() -> None:
     kept = failed_attempt(RESPONSE)
     assert kept == {
         "error": "E: away",
@@ -45,7 +45,7 @@ def test_failed_attempt_keeps_its_error_its_steps_and_what_it_spent() -> None:
     }
 
 
-def test_earlier_response_stands_for_its_attempts_in_their_order() -> None:
+def test_earlier_response_represents_its_attempts_in_order() -> None:
     earlier = {**RESPONSE, "failed_attempts": [{"error": "first"}, {"error": "second"}]}
     assert [attempt["error"] for attempt in attempts_in(earlier)] == ["first", "second", "E: away"]
     assert "failed_attempts" not in attempts_in(earlier)[-1]
@@ -64,11 +64,11 @@ def test_earlier_response_stands_for_its_attempts_in_their_order() -> None:
         ({"llm_calls": [{"model": "m"}], "failed_attempts": [{"total_tokens": 5}]}, None),
     ],
 )
-def test_tokens_are_those_of_all_attempts_or_unknown(response: dict[str, Any], tokens: int | None) -> None:
+def test_tokens_are_summed_over_all_attempts_or_unknown(response: dict[str, Any], tokens: int | None) -> None:
     assert tokens_spent(response) == tokens
 
 
-def test_seconds_are_those_of_all_attempts() -> None:
+def test_seconds_are_summed_over_all_attempts() -> None:
     assert seconds_spent({**RESPONSE, "failed_attempts": [{"elapsed_sec": 0.5}, {"error": "x"}]}) == 2.5
 
 
@@ -87,7 +87,7 @@ def test_seconds_are_those_of_all_attempts() -> None:
         ({"agent_cost": 0.5, "failed_attempts": [{"total_tokens": 5}]}, None),
     ],
 )
-def test_cost_is_that_of_all_attempts_or_unknown(response: dict[str, Any], cost: float | None) -> None:
+def test_cost_is_summed_over_all_attempts_or_unknown(response: dict[str, Any], cost: float | None) -> None:
     assert cost_spent(response) == cost
 
 
@@ -98,7 +98,7 @@ USAGE = {"input_tokens": 1_000_000, "output_tokens": 0, "total_tokens": 1_000_00
     ("calls", "cost", "is_priced"),
     [
         ([("known", USAGE), ("known", USAGE)], 4.0, True),
-        ([("known", USAGE), ("known", None)], 2.0, True),  # a call that reports no tokens, such as a cached one
+        ([("known", USAGE), ("known", None)], 2.0, True),  # a call without reported tokens, such as a cached one
         ([("known", USAGE), ("unknown", USAGE)], 2.0, False),
     ],
 )

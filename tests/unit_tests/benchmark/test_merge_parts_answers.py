@@ -1,4 +1,4 @@
-"""Which response counts where several journals have one."""
+"""Which response counts if several journals have one."""
 
 import json
 from pathlib import Path
@@ -11,7 +11,7 @@ from graphrag_eval_lc.benchmark.merge_parts import Answers
 
 @pytest.fixture
 def answers(tmp_path: Path) -> Any:
-    """Make journals of lists of records, and read them as one."""
+    """Write journals from lists of records, and read them as one."""
 
     def made(*journals: list[Any], texts: dict[str, str] | None = None) -> Answers:
         paths = [tmp_path / f"{number}.jsonl" for number in range(len(journals))]
@@ -30,7 +30,7 @@ def failure(question: str = "q1", *, at: int = 0, **more: Any) -> dict[str, Any]
     return {"question_id": question, "status": "error", "error": "away", "started_at": f"t{at}", **more}
 
 
-def test_responses_of_all_journals_are_given_one_after_the_other(answers: Any) -> None:
+def test_responses_of_all_journals_are_concatenated(answers: Any) -> None:
     known = answers([answer(question="b"), answer(question="a")], [answer(question="c", repeat=2)])
     assert [record["question_id"] for record in known] == ["b", "a", "c"]
     assert [known.journal_of(key) for key in (("a", 1), ("c", 2), ("c", 1))] == [0, 1, None]
@@ -43,13 +43,13 @@ def test_last_record_of_a_journal_counts(answers: Any) -> None:
     assert not known.conflicts
 
 
-def test_same_answer_twice_is_one(answers: Any) -> None:
+def test_identical_answers_are_merged(answers: Any) -> None:
     known = answers([answer()], [answer()])
     assert len(list(known)) == 1
     assert not known.conflicts
 
 
-def test_two_answers_are_a_conflict_of_which_the_success_counts(answers: Any) -> None:
+def test_two_answers_are_a_conflict_and_the_success_counts(answers: Any) -> None:
     known = answers([failure()], [answer()], [answer("no")])
     assert known.conflicts == {("q1", 1): (0, 1)}
     assert known.read(("q1", 1)) == answer()
@@ -57,7 +57,7 @@ def test_two_answers_are_a_conflict_of_which_the_success_counts(answers: Any) ->
 
 
 @pytest.mark.parametrize("is_first", [True, False])
-def test_answer_that_knows_of_the_other_as_a_failed_attempt_counts(answers: Any, is_first: bool) -> None:
+def test_answer_with_the_other_as_failed_attempt_counts(answers: Any, is_first: bool) -> None:
     earlier = failure(at=1, failed_attempts=[{"error": "busy", "started_at": "t0"}])
     attempts = [{"error": "busy", "started_at": "t0"}, {"error": "away", "started_at": "t1"}]
     later = answer(at=2, failed_attempts=attempts)
@@ -68,20 +68,20 @@ def test_answer_that_knows_of_the_other_as_a_failed_attempt_counts(answers: Any,
 
 
 @pytest.mark.parametrize("is_first", [True, False])
-def test_answer_counts_instead_of_one_that_was_cut_off(answers: Any, is_first: bool) -> None:
+def test_answer_replaces_an_interrupted_one(answers: Any, is_first: bool) -> None:
     cut = failure(at=1, interrupted=True)
     known = answers([answer(at=2)], [cut]) if is_first else answers([cut], [answer(at=2)])
     assert (list(known), known.is_answered(("q1", 1)), known.conflicts) == ([answer(at=2)], True, {})
     assert not answers([cut], [cut]).is_answered(("q1", 1))
 
 
-def test_response_to_another_text_of_the_question_is_none(answers: Any) -> None:
+def test_response_to_another_question_text_is_ignored(answers: Any) -> None:
     old, new = answer(question_text="1 + 1?"), answer(question_text="1 + 2?")
     assert answers([new, old], texts={"q1": "1 + 2?"}).summary(("q1", 1)) is None
     assert answers([old], [new], texts={"q1": "1 + 2?"}).is_answered(("q1", 1))
 
 
-def test_journals_are_not_changed_and_lines_that_cannot_be_read_are_told(answers: Any, tmp_path: Path) -> None:
+def test_journals_are_not_changed_and_unreadable_lines_are_reported(answers: Any, tmp_path: Path) -> None:
     torn = '{"question_id": "c", "st'
     known = answers([json.dumps(answer(question="a")) + "\n", torn], [answer()])
     assert [record["question_id"] for record in known] == ["a", "q1"]

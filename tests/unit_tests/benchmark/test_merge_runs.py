@@ -1,4 +1,4 @@
-"""Parts of a run put together: what belongs together, what is kept, and what goes on with it."""
+"""Merging parts of a run: which parts belong together, what is kept, and how the merged run resumes."""
 
 import json
 import shutil
@@ -52,14 +52,14 @@ def test_merged_run_is_a_run_like_any_other(shards: Shards, part: Part) -> None:
     assert record["times"]["elapsed_sec"] == pytest.approx(seconds)
     responses = journal_of("night")
     part("night", max_cost=5.0)
-    assert journal_of("night") == responses  # nothing was asked again
+    assert journal_of("night") == responses  # the agent is not called again
     assert record_of("night")["merged"] == record["merged"]
     assert len(record_of("night")["times"]["sessions"]) == 4
     assert len(score_run("night").results) == 12
     assert len(load_run("night").results) == 12
 
 
-def test_run_goes_on_with_what_is_missing(shards: Shards, part: Part) -> None:
+def test_merged_run_resumes_with_missing_questions(shards: Shards, part: Part) -> None:
     folders = shards(max_failures=30)
     some = merge_runs(folders[:2], output_dir="night")
     left = len(journal_of(str(folders[2])))
@@ -78,7 +78,7 @@ def test_run_goes_on_with_what_is_missing(shards: Shards, part: Part) -> None:
     assert replaced.stopped == some.stopped
 
 
-def test_order_of_the_folders_does_not_matter_and_one_given_twice_is_one(shards: Shards) -> None:
+def test_order_of_folders_and_duplicates_do_not_matter(shards: Shards) -> None:
     folders = shards()
     merge_runs(folders, output_dir="a")
     merge_runs([*folders[::-1], folders[0].absolute()], output_dir="b")
@@ -87,7 +87,7 @@ def test_order_of_the_folders_does_not_matter_and_one_given_twice_is_one(shards:
     assert Path("a/aggregates.yaml").read_bytes() == Path("b/aggregates.yaml").read_bytes()
 
 
-def test_runs_of_parts_of_the_questions_are_one_run(part: Part) -> None:
+def test_runs_over_selections_are_merged(part: Part) -> None:
     part("a", template_ids=["t0"])
     part("b", template_ids=["t1"])
     part("c", question_ids=["q7", "q1"])
@@ -115,7 +115,7 @@ def test_runs_of_parts_of_the_questions_are_one_run(part: Part) -> None:
         ({"shard": "2/3"}, "it is one of 3 shards and not of 2"),
     ],
 )
-def test_what_differs_is_refused_and_named(part: Part, options: dict[str, Any], part_of_message: str) -> None:
+def test_differences_are_rejected_by_name(part: Part, options: dict[str, Any], part_of_message: str) -> None:
     part("night-1-of-2", shard="1/2")
     part("night-2-of-2", **{"shard": "2/2", **options})
     with pytest.raises(RunFolderError) as refused:
@@ -124,7 +124,7 @@ def test_what_differs_is_refused_and_named(part: Part, options: dict[str, Any], 
     assert not Path("night").exists()
 
 
-def test_other_limits_are_merged_with_force_and_another_dataset_never(part: Part) -> None:
+def test_force_merges_different_limits_but_not_datasets(part: Part) -> None:
     part("a", shard="1/2")
     part("b", shard="2/2", timeout=5.0)
     merged = merge_runs(["a", "b"], output_dir="night", force=True)
@@ -134,21 +134,21 @@ def test_other_limits_are_merged_with_force_and_another_dataset_never(part: Part
         merge_runs(["a", "b"], output_dir="other", force=True)
 
 
-def test_dataset_that_has_changed_since_is_refused(shards: Shards) -> None:
+def test_changed_dataset_is_rejected(shards: Shards) -> None:
     folders = shards(2)
     dataset = json.loads(Path("qa.json").read_text())
     Path("moved.json").write_text(json.dumps(dataset))
-    dataset[0]["questions"][0]["reference_answer"] = "mended"
+    dataset[0]["questions"][0]["reference_answer"] = "fixed"
     Path("qa.json").write_text(json.dumps(dataset))
     with pytest.raises(RunFolderError, match="the dataset is not the one of these runs any more"):
         merge_runs(folders, output_dir="night")
     assert merge_runs(folders, output_dir="night", dataset="moved.json").stopped is None
     for folder in folders:
         score_run(folder)
-    assert merge_runs(folders, output_dir="mended").stopped is None
+    assert merge_runs(folders, output_dir="fixed").stopped is None
 
 
-def test_answers_to_questions_whose_text_was_corrected_are_kept(shards: Shards) -> None:
+def test_answers_to_questions_with_a_corrected_text_are_kept(shards: Shards) -> None:
     folders = shards()
     dataset = json.loads(Path("qa.json").read_text())
     for question in dataset[0]["questions"]:
@@ -161,7 +161,7 @@ def test_answers_to_questions_whose_text_was_corrected_are_kept(shards: Shards) 
     assert journal_of("night").keys() == set(ALL)
 
 
-def test_two_answers_to_one_question_are_refused_and_one_is_kept_with_force(part: Part) -> None:
+def test_conflicting_answers_are_rejected_and_force_keeps_one(part: Part) -> None:
     part("a")
     shutil.copytree("a", "b")
     lines = Path("b/responses.jsonl").read_text()
@@ -174,14 +174,14 @@ def test_two_answers_to_one_question_are_refused_and_one_is_kept_with_force(part
     assert journal_of("night")["q5"]["actual_answer"] == "5"
 
 
-def test_failed_question_that_was_asked_again_since_is_no_conflict(part: Part) -> None:
+def test_retried_failure_is_not_a_conflict(part: Part) -> None:
     part("night-1-of-1", shard="1/1")
     merge_runs(["night-1-of-1"], output_dir="early")
 
-    def mended(question: str) -> str:
-        return "mended"
+    def fixed(question: str) -> str:
+        return "fixed"
 
-    part("night-1-of-1", mended, shard="1/1", retry_errors=True, force=True)
+    part("night-1-of-1", fixed, shard="1/1", retry_errors=True, force=True)
     now = record_of("night-1-of-1")
     write_record(Path("early"), agent=now["agent"], agent_digests=now["agent_digests"])
     merged = merge_runs(["early", "night-1-of-1"], output_dir="night")
@@ -189,7 +189,7 @@ def test_failed_question_that_was_asked_again_since_is_no_conflict(part: Part) -
     assert journal_of("night")["q3"]["failed_attempts"][0]["error"]
 
 
-def test_unfinished_shard_is_scored_now_and_what_it_lacks_is_told(shards: Shards) -> None:
+def test_unfinished_shard_is_scored_and_its_missing_questions_reported(shards: Shards) -> None:
     folders = shards()
     journal = folders[1] / "responses.jsonl"
     lines = journal.read_bytes().splitlines(keepends=True)
@@ -210,7 +210,7 @@ def test_unfinished_shard_is_scored_now_and_what_it_lacks_is_told(shards: Shards
         assert result.keys() == whole[result["question_id"]].keys()
 
 
-def test_what_evaluators_have_not_scored_is_left_to_score(shards: Shards) -> None:
+def test_responses_without_evaluator_scores_are_left_to_score(shards: Shards) -> None:
     def length(question: Any, response: Any) -> int:
         return len(response["actual_answer"])
 
@@ -233,7 +233,7 @@ def test_what_evaluators_have_not_scored_is_left_to_score(shards: Shards) -> Non
     assert dict(score_run("night", evaluators=[length]).result("q11"))["length"] == 2
 
 
-def test_failed_attempts_and_costs_are_those_of_all_parts(shards: Shards, part: Part) -> None:
+def test_failed_attempts_and_costs_are_summed_over_parts(shards: Shards, part: Part) -> None:
     tries: dict[str, int] = {}
 
     def busy(question: str) -> str:
@@ -250,7 +250,7 @@ def test_failed_attempts_and_costs_are_those_of_all_parts(shards: Shards, part: 
     assert merged.aggregates["totals"].keys() == totals[0].keys()
 
 
-def test_shard_that_was_killed_before_it_wrote_anything_is_left_out(shards: Shards) -> None:
+def test_shard_killed_before_its_first_response_is_skipped(shards: Shards) -> None:
     folders = shards(2)
     for path in folders[1].iterdir():
         if path.name != ".lock":
@@ -262,7 +262,7 @@ def test_shard_that_was_killed_before_it_wrote_anything_is_left_out(shards: Shar
         merge_runs(folders[1:], output_dir="none")
 
 
-def test_output_holds_no_other_run_and_is_none_of_the_parts(shards: Shards) -> None:
+def test_output_is_neither_another_run_nor_a_part(shards: Shards) -> None:
     folders = shards(2)
     with pytest.raises(RunFolderError, match="the folder is one of those that are merged"):
         merge_runs(folders, output_dir=folders[0], overwrite=True)
@@ -282,12 +282,12 @@ def test_output_holds_no_other_run_and_is_none_of_the_parts(shards: Shards) -> N
         (["."], "the folder holds no run.json"),
     ],
 )
-def test_what_is_no_run_is_refused(part: Part, runs: Any, what: str) -> None:
+def test_folders_without_a_run_are_rejected(part: Part, runs: Any, what: str) -> None:
     with pytest.raises((OptionError, RunFolderError), match=what):
         merge_runs(runs, output_dir="night")
 
 
-def test_plan_counts_and_writes_nothing(shards: Shards) -> None:
+def test_dry_run_counts_and_writes_nothing(shards: Shards) -> None:
     folders = shards()
     plan = plan_merge(folders, output_dir="night")
     assert (plan.runs, plan.samples, plan.answered, plan.errors, plan.missing) == (3, 12, 12, 2, "")
@@ -295,10 +295,10 @@ def test_plan_counts_and_writes_nothing(shards: Shards) -> None:
     assert not Path("night").exists()
 
 
-def test_merge_that_was_killed_is_not_gone_on_with_and_is_done_again(shards: Shards, part: Part) -> None:
+def test_killed_merge_cannot_be_resumed_but_repeated(shards: Shards, part: Part) -> None:
     folders = shards(2)
     whole = merge_runs(folders, output_dir="night").aggregates
-    for name in ("run.json", "results.jsonl", "aggregates.yaml"):  # run.json comes after the responses
+    for name in ("run.json", "results.jsonl", "aggregates.yaml"):  # run.json is written after the responses
         Path("night", name).unlink()
     with pytest.raises(RunFolderError, match=r"the folder holds responses\.jsonl but no run\.json"):
         part("night")

@@ -1,4 +1,4 @@
-"""A merge of shards is the run of one process: results, aggregates and responses key by key."""
+"""Merged shards have the same results, aggregates and responses, key by key, as a run in one process."""
 
 import json
 from pathlib import Path
@@ -9,7 +9,7 @@ from support.demo_runs import demo_run
 
 from graphrag_eval_lc import BenchmarkRun, compare_runs, load_run, merge_runs
 
-# What no two runs share: times, and the ids of runs and of their attempts.
+# Different in every run: times, and the ids of runs and attempts.
 _OF_RUN = {
     "attempt_id", "elapsed_sec", "execution_timestamp", "run_id", "run_ids",
     "started_at", "thread_id",
@@ -17,7 +17,7 @@ _OF_RUN = {
 
 
 def plain(value: Any) -> Any:
-    """Return a value without times and ids of runs."""
+    """Return a value without times and run ids."""
     if isinstance(value, dict):
         return {key: plain(each) for key, each in value.items() if key not in _OF_RUN}
     return [plain(each) for each in value] if isinstance(value, list) else value
@@ -45,7 +45,7 @@ def assert_equal(merged: BenchmarkRun, whole: BenchmarkRun) -> None:
 
 @pytest.mark.full
 @pytest.mark.parametrize(("shards", "repeats"), [(8, 1), (3, 2)])
-def test_merged_shards_equal_the_run_of_one_process(tmp_path: Path, shards: int, repeats: int) -> None:
+def test_merged_shards_equal_a_run_in_one_process(tmp_path: Path, shards: int, repeats: int) -> None:
     whole = demo_run(tmp_path / "whole", repeats=repeats, label="night", max_tokens=10_000_000)
     folders = [tmp_path / f"night-{number}-of-{shards}" for number in range(1, shards + 1)]
     for number, folder in enumerate(folders, start=1):

@@ -1,4 +1,4 @@
-"""Judged parts of a run: their verdicts are taken over, and no answer of a judge is paid for twice."""
+"""Merging judged runs: verdicts are kept, and no judgement is paid for twice."""
 
 import json
 from pathlib import Path
@@ -22,7 +22,7 @@ def spent_in(folder: Path) -> float:
 def parts(
     tmp_path: Path, openai_stub: OpenAIStub, monkeypatch: pytest.MonkeyPatch
 ) -> tuple[list[Path], dict[str, Any]]:
-    """Give two judged shards of six questions, and their config."""
+    """Return two judged shards of six questions, and their config."""
     monkeypatch.chdir(tmp_path)
     Path("qa.json").write_text(json.dumps(judged_dataset(6)))
     openai_stub.answer = judgement
@@ -34,7 +34,7 @@ def parts(
     return folders, config
 
 
-def test_verdicts_and_their_costs_are_taken_over(parts: Any, openai_stub: OpenAIStub) -> None:
+def test_verdicts_and_costs_are_kept(parts: Any, openai_stub: OpenAIStub) -> None:
     folders, _ = parts
     asked = len(openai_stub.requests)
     merged = merge_runs(folders, output_dir="night")
@@ -53,7 +53,7 @@ def test_verdicts_and_their_costs_are_taken_over(parts: Any, openai_stub: OpenAI
 
 
 @pytest.mark.full
-def test_killed_part_is_judged_by_score_and_pays_for_nothing_twice(parts: Any, openai_stub: OpenAIStub) -> None:
+def test_killed_shard_is_judged_by_score_without_paying_twice(parts: Any, openai_stub: OpenAIStub) -> None:
     folders, config = parts
     whole = merge_runs(folders, output_dir="whole")
     record = json.loads((folders[1] / "run.json").read_bytes())

@@ -1,4 +1,4 @@
-"""Options that exclude each other are refused, in Python and on the command line, each with one sentence."""
+"""Mutually exclusive options are rejected with one sentence each, in Python and on the command line."""
 
 from pathlib import Path
 from typing import Any
@@ -25,7 +25,7 @@ DATASET: Any = [{"template_id": "t", "questions": [{"id": "q", "question_text": 
         ({"seed": 0}, "seed needs sample: a seed alone selects nothing. Add it, or leave seed out."),
     ],
 )
-def test_python_refuses_them_before_anything_is_written(options: Any, complaint: str, tmp_path: Path) -> None:
+def test_python_rejects_them_before_anything_is_written(options: Any, complaint: str, tmp_path: Path) -> None:
     with pytest.raises(OptionError) as caught:
         run_benchmark(lambda question: "2", DATASET, output_dir=tmp_path / "run", **options)
     assert complaint in str(caught.value)
@@ -33,7 +33,7 @@ def test_python_refuses_them_before_anything_is_written(options: Any, complaint:
 
 
 @pytest.mark.parametrize("options", [{"workers": 2}, {"ray_address": "auto"}])
-def test_scoring_refuses_options_of_an_engine_without_one(options: Any, tmp_path: Path) -> None:
+def test_scoring_rejects_engine_options_without_an_engine(options: Any, tmp_path: Path) -> None:
     (name,) = options
     with pytest.raises(OptionError, match=f"{name} needs engine: only Ray has"):
         score_responses(DATASET, {}, output_dir=tmp_path / "run", **options)
@@ -46,23 +46,23 @@ def test_scoring_refuses_options_of_an_engine_without_one(options: Any, tmp_path
     "options",
     [{"overwrite": False, "force": True}, {"limit": None, "sample": 1, "seed": 0}, {"overwrite": True, "limit": 1}],
 )
-def test_what_is_left_out_excludes_nothing(options: Any) -> None:
+def test_omitted_options_do_not_conflict(options: Any) -> None:
     RunOptions(**options)
 
 
-def test_a_need_of_one_command_is_none_of_another() -> None:
+def test_requirement_of_one_command_does_not_apply_to_another() -> None:
     names = ("baseline", "fail_on_regression")
     refuse_conflicts(["fail_on_regression"], names, command="compare")
     with pytest.raises(OptionError, match="fail_on_regression needs baseline"):
         refuse_conflicts(["fail_on_regression"], names, command="run")
 
 
-def test_names_are_those_of_the_caller() -> None:
+def test_options_are_named_as_the_caller_knows_them() -> None:
     with pytest.raises(OptionError, match=r"^--json and --dry-run exclude each other: --json prints a run"):
         refuse_conflicts(["as_json", "dry_run"], [], called={"as_json": "--json", "dry_run": "--dry-run"}.__getitem__)
 
 
-def test_each_pair_stands_once() -> None:
+def test_each_pair_is_listed_once() -> None:
     pairs = [frozenset((each.one, each.other)) for each in EXCLUDING]
     assert len(set(pairs)) == len(pairs)
     assert len({(each.option, each.command) for each in NEEDING}) == len(NEEDING)

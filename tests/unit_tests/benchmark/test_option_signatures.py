@@ -1,4 +1,4 @@
-"""The public functions show their options to type checkers, to editors and to help()."""
+"""Public functions expose their options to type checkers, editors and help()."""
 
 import inspect
 import pydoc
@@ -34,7 +34,7 @@ def test_signature_shows_each_option_with_its_default(function: Any, own: list[s
 
 
 @pytest.mark.parametrize("function", [run_benchmark, score_responses, score_run])
-def test_help_says_what_each_option_means(function: Any) -> None:
+def test_help_describes_each_option(function: Any) -> None:
     text = pydoc.plain(pydoc.render_doc(function))
     options = list(inspect.signature(function).parameters.values())
     for option in options:
@@ -64,13 +64,13 @@ async def ask() -> None:
 
 
 @pytest.mark.full
-def test_type_checker_of_a_user_finds_options_that_are_wrong(tmp_path: Path) -> None:
+def test_type_checkers_find_invalid_options(tmp_path: Path) -> None:
     pytest.importorskip("mypy")
     path = tmp_path / "use.py"
     path.write_text(USE)
     package = Path(graphrag_eval_lc.__file__).parent
     command = [sys.executable, "-m", "mypy", "--config-file=", f"--cache-dir={tmp_path / 'cache'}", "--strict"]
-    # Without the plugin of pydantic, as most users have it.
+    # Without pydantic's mypy plugin, as for most users.
     result = subprocess.run(
         [*command, "--ignore-missing-imports", str(path)], cwd=package.parent, capture_output=True, text=True
     )

@@ -1,4 +1,4 @@
-"""What a spec such as `package.module:attribute` or `path/to/file.py:attribute` names, and why it names nothing."""
+"""Specs such as `package.module:attribute` or `path/to/file.py:attribute`, and their errors."""
 
 import sys
 from pathlib import Path
@@ -32,18 +32,18 @@ def agent_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return path
 
 
-def test_spec_of_a_file_names_its_attribute(agent_file: Path) -> None:
+def test_file_spec_loads_the_attribute(agent_file: Path) -> None:
     assert named_by(f"{agent_file}:nothing") == 3
     assert named_by(f"{agent_file}:make").__name__ == "make"
 
 
-def test_spec_of_a_module_is_looked_up_in_the_current_folder(agent_file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_module_spec_is_searched_in_the_current_folder(agent_file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     agent_file.rename(agent_file.with_name("module_of_the_test.py"))
     monkeypatch.chdir(agent_file.parent)
     assert named_by("module_of_the_test:nothing") == 3
 
 
-def test_two_files_of_one_name_do_not_mix(agent_file: Path) -> None:
+def test_files_with_the_same_name_do_not_mix(agent_file: Path) -> None:
     for folder in ("a", "b"):
         path = agent_file.parent / folder / "same_name.py"
         path.parent.mkdir()
@@ -51,7 +51,7 @@ def test_two_files_of_one_name_do_not_mix(agent_file: Path) -> None:
         assert named_by(f"{path}:where") == folder
 
 
-def test_absent_attribute_is_told_with_those_that_are_there(agent_file: Path) -> None:
+def test_unknown_attribute_is_reported_with_the_existing_ones(agent_file: Path) -> None:
     with pytest.raises(AgentError, match=r"my_agent\.py has no attribute absent\. It has: make, graph\."):
         named_by(f"{agent_file}:absent")
 
@@ -67,7 +67,7 @@ def test_absent_attribute_is_told_with_those_that_are_there(agent_file: Path) ->
         ("absent.py:graph", "the file absent.py was not found"),
     ],
 )
-def test_spec_that_leads_nowhere_says_why(spec: str, complaint: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_invalid_spec_is_explained(spec: str, complaint: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "path", [*sys.path])
     with pytest.raises(AgentError) as caught:
         named_by(spec)
@@ -76,7 +76,7 @@ def test_spec_that_leads_nowhere_says_why(spec: str, complaint: str, monkeypatch
 
 @pytest.mark.parametrize("code", ["import absent_module_of_the_test", "1 / 0", "def", "raise SystemExit(1)"])
 @pytest.mark.parametrize("spec", ["{path}:graph", "broken_module_of_the_test:graph"])
-def test_file_that_does_not_load_says_why(
+def test_file_that_cannot_be_loaded_is_explained(
     tmp_path: Path, code: str, spec: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(sys, "path", [*sys.path])
@@ -92,7 +92,7 @@ def test_file_that_does_not_load_says_why(
     [("import json\nx = 1\njson.loads('{')\n", 3), ("def f(:\n", 1), ("def f():\n    return y\n\nf()\n", 2)],
     ids=["in a library", "no Python", "in a function"],
 )
-def test_code_that_cannot_be_loaded_is_told_with_its_line(
+def test_code_that_cannot_be_loaded_is_reported_with_its_line(
     code: str, line: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)

@@ -1,4 +1,4 @@
-"""Which display a run gets, and how it looks in a real terminal."""
+"""The choice of a progress display, and its appearance in a real terminal."""
 
 import io
 import os
@@ -37,7 +37,7 @@ print("after the run")
 
 
 def terminal_output(*arguments: str, stdout: int | None = None, term: str = "xterm-256color") -> str:
-    """Return what a terminal gets from the script."""
+    """Return the terminal output of the script."""
     terminal, end = pty.openpty()
     environment = {key: value for key, value in os.environ.items() if key not in ("COLUMNS", "LINES", "NO_COLOR")}
     with subprocess.Popen(
@@ -52,7 +52,7 @@ def terminal_output(*arguments: str, stdout: int | None = None, term: str = "xte
         while True:
             try:
                 part = os.read(terminal, 65536)
-            except OSError:  # Linux' way to say that the other end is closed
+            except OSError:  # Linux reports a closed other end this way
                 break
             if not part:
                 break
@@ -62,14 +62,14 @@ def terminal_output(*arguments: str, stdout: int | None = None, term: str = "xte
 
 
 def after_bar(output: str) -> str:
-    """Return what follows the last bar, which must be erased."""
+    """Return the output after the last bar, which must be erased."""
     left = output[output.rindex("20 of 20 done") :]
     assert left.count("\x1b[2K") >= 2
     return left[left.rindex("\x1b[2K") + len("\x1b[2K") :]
 
 
 @pytest.mark.full
-def test_in_a_terminal_a_bar_is_painted_and_gone_at_the_end() -> None:
+def test_terminal_shows_a_bar_and_erases_it_at_the_end() -> None:
     output = terminal_output()
     assert after_bar(output) == "after the run\n"
     assert "\x1b[?25l" not in output
@@ -78,12 +78,12 @@ def test_in_a_terminal_a_bar_is_painted_and_gone_at_the_end() -> None:
 
 
 @pytest.mark.full
-def test_an_exception_on_the_way_leaves_a_clean_terminal() -> None:
+def test_exception_leaves_a_clean_terminal() -> None:
     assert after_bar(terminal_output("fail")) == "failed on the way\n"
 
 
 @pytest.mark.full
-def test_standard_output_that_goes_to_a_file_stays_there(tmp_path: Path) -> None:
+def test_redirected_standard_output_is_unaffected(tmp_path: Path) -> None:
     path = tmp_path / "out.txt"
     with path.open("wb") as file:
         output = terminal_output(stdout=file.fileno())
@@ -92,18 +92,18 @@ def test_standard_output_that_goes_to_a_file_stays_there(tmp_path: Path) -> None
 
 
 @pytest.mark.full
-def test_a_terminal_that_cannot_repaint_gets_lines() -> None:
+def test_dumb_terminal_shows_lines() -> None:
     assert terminal_output(term="dumb") == (
         "the agent prints\nthe agent complains\nWarning: The disk is nearly full.\nafter the run\n"
     )
 
 
-def test_each_mode_can_be_asked_for() -> None:
+def test_each_mode_can_be_requested() -> None:
     assert isinstance(progress_display("lines", file=io.StringIO()), PlainLines)
     assert isinstance(progress_display("bar", file=io.StringIO()), TerminalBar)
 
 
-def test_off_prints_nothing_at_all(capfd: pytest.CaptureFixture[str]) -> None:
+def test_off_prints_nothing(capfd: pytest.CaptureFixture[str]) -> None:
     with progress_display("off") as observer:
         observer(STARTED)
         observer(WARNING)
@@ -116,7 +116,7 @@ def test_lines_go_to_standard_error(capsys: pytest.CaptureFixture[str]) -> None:
     assert capsys.readouterr() == ("", "Warning: The disk is nearly full.\n")
 
 
-def test_a_terminal_that_is_lost_does_not_end_the_run() -> None:
+def test_closed_terminal_does_not_end_the_run() -> None:
     terminal, end = pty.openpty()
     file = io.TextIOWrapper(io.FileIO(end, "w"), write_through=True)
     with file, progress_display("auto", file=file) as observer:

@@ -19,7 +19,7 @@ EVENTS = (
 
 
 def shown(width: int, events: tuple[RunEvent, ...] = EVENTS) -> list[str]:
-    """Return the lines of the bar in a terminal of a width."""
+    """Return the lines of the bar in a terminal of this width."""
     file = io.StringIO()
     bar = TerminalBar(UnfailingStream(file))
     for event in events:
@@ -29,17 +29,17 @@ def shown(width: int, events: tuple[RunEvent, ...] = EVENTS) -> list[str]:
     return CODE.sub("", file.getvalue()).splitlines()
 
 
-def test_a_bar_with_all_values() -> None:
+def test_bar_with_all_values() -> None:
     bar, values = shown(160)
     assert re.fullmatch(r"501 of 2,000 done [━╸╺]+ +25% 0:00:00 \S+ *", bar)
     assert values.rstrip() == "3 errors  steps_score 0.712  1 in flight  1,234,567 tokens  1 retry"
 
 
-def test_nothing_is_shown_before_the_run_started() -> None:
+def test_nothing_is_shown_before_the_run_starts() -> None:
     assert shown(100, events=()) == []
 
 
-def test_messages_stand_whole_above_the_bar(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_messages_are_complete_above_the_bar(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "40")
     message = "[red]No markup[/red], " + "and never cut or broken," * 3
     file = io.StringIO()
@@ -59,7 +59,7 @@ def test_nothing_is_printed_after_the_end() -> None:
     assert file.getvalue() == before
 
 
-def test_data_in_messages_is_no_command_for_the_terminal() -> None:
+def test_messages_contain_no_terminal_commands() -> None:
     file = io.StringIO()
     with TerminalBar(UnfailingStream(file)) as bar:
         bar(EVENTS[0])

@@ -1,4 +1,4 @@
-"""Plain lines on how a run goes."""
+"""Progress as plain lines."""
 
 import io
 import re
@@ -31,7 +31,7 @@ def test_lines_come_after_10_s_then_each_half_minute_and_later_every_5_minutes()
     assert gaps[-1] == 300
 
 
-def test_a_run_that_is_over_soon_prints_nothing() -> None:
+def test_short_run_prints_nothing() -> None:
     file = io.StringIO()
     with PlainLines(UnfailingStream(file)) as lines:
         lines(STARTED)
@@ -39,7 +39,7 @@ def test_a_run_that_is_over_soon_prints_nothing() -> None:
     assert file.getvalue() == ""
 
 
-def test_a_line_now_and_then_and_one_at_the_end() -> None:
+def test_lines_are_printed_occasionally_and_at_the_end() -> None:
     file = io.StringIO()
     with Often(UnfailingStream(file)) as lines:
         lines(STARTED)
@@ -51,14 +51,14 @@ def test_a_line_now_and_then_and_one_at_the_end() -> None:
     assert last == "2 of 4 done, in 0:00:00, 1 error, 12,345 tokens"
 
 
-def test_no_line_before_the_run_started() -> None:
+def test_no_line_before_the_run_starts() -> None:
     file = io.StringIO()
     with Often(UnfailingStream(file)):
         time.sleep(0.2)
     assert file.getvalue() == ""
 
 
-def test_messages_are_printed_at_once_and_none_after_the_end() -> None:
+def test_messages_are_printed_immediately_but_not_after_the_end() -> None:
     file = io.StringIO()
     with PlainLines(UnfailingStream(file)) as lines:
         lines(RunEvent("warning", {"message": "The disk is nearly full."}))
@@ -67,7 +67,7 @@ def test_messages_are_printed_at_once_and_none_after_the_end() -> None:
     assert "late" not in file.getvalue()
 
 
-def test_data_in_messages_is_no_command_for_a_terminal() -> None:
+def test_messages_contain_no_terminal_commands() -> None:
     file = io.StringIO()
     with PlainLines(UnfailingStream(file)) as lines:
         lines(RunEvent("warning", {"message": "of \x1b]52;c;eA==\x07"}))
@@ -75,8 +75,8 @@ def test_data_in_messages_is_no_command_for_a_terminal() -> None:
     assert file.getvalue() == "Warning: of ␛]52;c;eA==␇\nstopped by ⟨U+009B⟩2J\n"
 
 
-def told_of(*events: RunEvent) -> list[str]:
-    """Return what is printed of events."""
+def output_of(*events: RunEvent) -> list[str]:
+    """Return the output for these events."""
     file = io.StringIO()
     with PlainLines(UnfailingStream(file)) as lines:
         for event in events:
@@ -93,20 +93,20 @@ def scored(name: str, reason: str | None, repeat: int | None = None) -> RunEvent
     return RunEvent("result_scored", fields)
 
 
-def test_failures_are_printed_as_they_come_with_id_and_reason() -> None:
+def test_failures_are_printed_immediately_with_id_and_reason() -> None:
     events = (STARTED, sent("a"), sent("b", 2), sent("c"), scored("b", "no\nrows", 2), scored("c", None))
-    assert told_of(*events, scored("a", "TimeoutError: \x1b[2J")) == [
+    assert output_of(*events, scored("a", "TimeoutError: \x1b[2J")) == [
         "✗ b (repeat 2): no rows",
         "✗ a: TimeoutError: ␛[2J",
     ]
 
 
 def test_failures_of_earlier_sessions_are_not_printed_again() -> None:
-    assert told_of(STARTED, scored("old", "no rows")) == []
+    assert output_of(STARTED, scored("old", "no rows")) == []
 
 
-def test_after_a_hundred_failures_one_line_says_that_there_are_more() -> None:
+def test_failures_after_the_hundredth_are_summarized() -> None:
     names = [f"q{number}" for number in range(130)]
-    told = told_of(STARTED, *map(sent, names), *(scored(name, "no rows") for name in names))
+    told = output_of(STARTED, *map(sent, names), *(scored(name, "no rows") for name in names))
     assert len(told) == 101
     assert told[-1] == "More questions are not right; the report lists them."

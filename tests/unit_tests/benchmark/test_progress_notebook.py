@@ -1,10 +1,10 @@
-"""The bar in a notebook, in a real kernel without ipywidgets."""
+"""The progress bar in a notebook, with a real kernel without ipywidgets."""
 
 from typing import Any
 
 import pytest
 
-# Not there with the lowest versions of what the package itself needs.
+# Not installed with the lowest versions of the package's own dependencies.
 nbclient = pytest.importorskip("nbclient")
 nbformat = pytest.importorskip("nbformat")
 
@@ -26,7 +26,7 @@ def run():
 
 
 @pytest.mark.full
-def test_one_output_is_updated_now_and_then_and_only_messages_stay() -> None:
+def test_one_output_is_updated_occasionally_and_only_messages_remain() -> None:
     sources = (f"{CELL}\nrun()", f"{CELL}\nthread = threading.Thread(target=run)\nthread.start()\nthread.join()")
     notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(source) for source in sources])
     client = Recording(notebook, timeout=120)
@@ -39,7 +39,7 @@ def test_one_output_is_updated_now_and_then_and_only_messages_stay() -> None:
 
 
 class Recording(nbclient.NotebookClient):
-    """A client that notes the updates of outputs."""
+    """A client that records output updates."""
 
     def process_message(self, message: dict[str, Any], cell: Any, cell_index: int) -> Any:
         if message["msg_type"] == "update_display_data":

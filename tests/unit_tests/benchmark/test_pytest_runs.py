@@ -1,4 +1,4 @@
-"""What a session of pytest left may come from somebody else: each mistake in it is one error, and nothing is lost."""
+"""Files of a pytest session may come from somebody else: each defect in them is one error, and no data is lost."""
 
 import json
 import os
@@ -24,7 +24,7 @@ BEGUN: dict[str, Any] = {"run_id": "r", "times": {"started": "2026-01-01T00:00:0
         ([RUN], {"run_id": "r"}, r"cannot be read \(KeyError: 'times'\)"),
     ],
 )
-def test_a_planted_session_is_one_error(tmp_path: Path, runs: Any, begun: Any, what: str) -> None:
+def test_planted_session_is_one_error(tmp_path: Path, runs: Any, begun: Any, what: str) -> None:
     part = tmp_path / PARTS / "main"
     part.mkdir(parents=True)
     os.mkfifo(part / "pipe")

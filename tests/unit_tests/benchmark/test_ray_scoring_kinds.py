@@ -1,4 +1,4 @@
-"""Step kinds of users come to other processes by their plugin, or by their value."""
+"""User-defined step kinds reach other processes through their plugin, or pickled by value."""
 
 import pickle
 import threading
@@ -43,32 +43,32 @@ def shipped() -> ShippedKinds:
         return ShippedKinds.of_this_process()
 
 
-def test_without_kinds_of_users_nothing_is_sent() -> None:
+def test_nothing_is_sent_without_custom_kinds() -> None:
     kinds = ShippedKinds.of_this_process()
     assert (kinds.plugins, pickle.loads(kinds.by_value)) == ({}, [])
 
 
-def test_a_plugin_file_is_loaded_where_it_stands() -> None:
+def test_plugin_file_is_loaded_from_its_path() -> None:
     kinds = shipped()
     kinds.register()
     assert custom_matchers()[GUESS](None, None) == 0.5  # type: ignore[arg-type]
 
 
-def test_a_plugin_file_that_is_not_there_comes_with_its_text() -> None:
+def test_missing_plugin_file_is_sent_with_its_source() -> None:
     kinds = shipped()
     Path("half.py").unlink()
     kinds.register()
     assert custom_matchers()[GUESS](None, None) == 0.5  # type: ignore[arg-type]
 
 
-def test_a_plugin_file_that_is_another_there_is_not_used() -> None:
+def test_different_plugin_file_at_the_path_is_not_used() -> None:
     kinds = shipped()
     Path("half.py").write_text(PLUGIN.replace("0.5", "0.9"), encoding="utf-8")
     kinds.register()
     assert custom_matchers()[GUESS](None, None) == 0.5  # type: ignore[arg-type]
 
 
-def test_what_the_program_registered_is_pickled() -> None:
+def test_kinds_registered_by_the_program_are_pickled() -> None:
     with registered_only_here():
         register_matcher(name="guess")(same)
         kinds = ShippedKinds.of_this_process()
@@ -77,7 +77,7 @@ def test_what_the_program_registered_is_pickled() -> None:
     assert custom_matchers()[GUESS] is same
 
 
-def test_what_cannot_be_pickled_is_one_sentence() -> None:
+def test_unpicklable_kind_is_one_error() -> None:
     lock = threading.Lock()
     register_matcher(name="guess")(lambda reference, actual: 1.0 if lock else 0.0)
     with pytest.raises(OptionError, match=r"the matcher of guess cannot be sent to another process .*--plugin FILE"):

@@ -41,13 +41,13 @@ class Callable:
     "function",
     [asynchronous, synchronous, awaitable, streamed, streamed_in_a_thread, Callable(), functools.partial(asynchronous)],
 )
-async def test_every_kind_of_function_gives_its_answer_and_is_a_run(function: Any) -> None:
+async def test_every_kind_of_function_returns_its_answer_and_is_a_run(function: Any) -> None:
     with capture_run() as handler:
         assert await FunctionRunnable(function).ainvoke("why?") == "WHY?"
     assert handler.response()["actual_answer"] == "WHY?"
 
 
-async def test_runs_inside_reach_the_callbacks_from_the_loop_and_from_a_thread() -> None:
+async def test_nested_runs_in_the_loop_and_in_threads_reach_the_callbacks() -> None:
     inner = RunnableLambda(lambda question: question.upper(), name="inner")
 
     async def calls_asynchronously(question: str) -> str:
@@ -62,17 +62,17 @@ async def test_runs_inside_reach_the_callbacks_from_the_loop_and_from_a_thread()
         assert len(handler.responses()) == 1  # the inner run is part of the outer one
 
 
-def test_it_can_be_invoked_without_a_loop() -> None:
+def test_function_can_be_invoked_without_a_loop() -> None:
     assert FunctionRunnable(asynchronous).invoke("why?") == "WHY?"
 
 
-# --- a config beside the question ------------------------------------------------------------------------------------
+# --- a config in addition to the question ----------------------------------------------------------------------------
 
 LOOKUP = StructuredTool.from_function(lambda name: f"found {name}", name="lookup", description="Look up.")
 
 
 def in_a_new_thread(question: str, config: RunnableConfig) -> str:
-    """Call a tool where no context variable tells the callbacks."""
+    """Call a tool without a context variable that provides the callbacks."""
     found: list[str] = []
     thread = threading.Thread(target=lambda: found.append(LOOKUP.invoke({"name": question}, config)))
     thread.start()
@@ -94,7 +94,7 @@ class Configured:
 @pytest.mark.parametrize(
     "agent", [in_a_new_thread, Configured().ask, Configured().aask, Configured(), functools.partial(Configured().ask)]
 )
-def test_function_may_take_the_config_with_callbacks_and_metadata(agent: Any) -> None:
+def test_function_may_accept_the_config(agent: Any) -> None:
     questions: list[Any] = [{"template_id": "t", "questions": [{"id": "q1", "question_text": "OSLO"}]}]
     [response] = run_benchmark(agent, questions, progress="off").responses
     assert response.get("actual_answer") == "found OSLO q1"
@@ -117,5 +117,5 @@ PARTIAL = functools.partial(lambda question, config: config, config="its own")
 
 
 @pytest.mark.parametrize("agent", [default, of_another_type, of_another_name, PARTIAL])
-async def test_parameter_of_another_meaning_keeps_its_default(agent: Any) -> None:
+async def test_unrelated_parameter_keeps_its_default(agent: Any) -> None:
     assert await FunctionRunnable(agent).ainvoke("why?") == "its own"

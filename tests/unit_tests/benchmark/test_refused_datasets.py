@@ -1,4 +1,4 @@
-"""Runs and scoring refuse what ``validate`` calls an error, in the same words and before anything is asked."""
+"""Runs and scoring reject the same errors as ``validate``, with the same text, before the agent is called."""
 
 import asyncio
 import json
@@ -47,7 +47,7 @@ REFUSED = {
 @pytest.mark.parametrize("call", CALLS)
 @pytest.mark.parametrize("name", REFUSED)
 @pytest.mark.parametrize("is_file", [True, False])
-def test_errors_of_validate_are_refused(call: str, name: str, is_file: bool, tmp_path: Path) -> None:
+def test_validation_errors_are_rejected(call: str, name: str, is_file: bool, tmp_path: Path) -> None:
     source: Any = REFUSED[name]
     if is_file:
         source = tmp_path / "qa.json"
@@ -76,7 +76,7 @@ def test_warnings_are_counted_with_the_command_that_lists_them(tmp_path: Path) -
 
 
 @pytest.mark.parametrize("registers", [True, False])
-def test_agents_module_may_register_the_kind_of_a_step(
+def test_agent_module_may_register_a_step_kind(
     registers: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)

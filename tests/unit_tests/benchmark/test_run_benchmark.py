@@ -1,4 +1,4 @@
-"""The whole harness: questions through an agent into a folder, and on from wherever it ended."""
+"""Complete runs: questions through an agent into a folder, resumed after any kind of end."""
 
 import asyncio
 import json
@@ -33,7 +33,7 @@ def record_in(folder: Path) -> dict[str, Any]:
 
 
 class Agent:
-    """An agent that answers, fails on texts that begin with `fail`, and notes what it was asked."""
+    """An agent that answers, fails on questions that start with `fail`, and records what it was asked."""
 
     def __init__(self) -> None:
         self.asked: list[str] = []
@@ -57,7 +57,7 @@ def agent() -> Agent:
 # --- a run -----------------------------------------------------------------------------------------------------------
 
 
-def test_each_question_is_asked_and_scored(agent: Agent) -> None:
+def test_each_question_is_run_and_scored(agent: Agent) -> None:
     run = run_benchmark(agent, dataset_of("a", "b"))
     assert [result["actual_answer"] for result in run.results] == ["echo: a", "echo: b"]
     assert [response["question_id"] for response in run.responses] == ["q0", "q1"]
@@ -73,7 +73,7 @@ async def test_sync_and_async_work_inside_a_running_loop(agent: Agent) -> None:
     assert run_benchmark(agent, dataset).results[0]["actual_answer"] == "echo: a"
 
 
-def test_folder_holds_the_run(agent: Agent, tmp_path: Path) -> None:
+def test_folder_contains_the_run(agent: Agent, tmp_path: Path) -> None:
     path = tmp_path / "qa.yaml"
     path.write_text(yaml.safe_dump(dataset_of("a", "b", "c")))
     folder = tmp_path / "run"
@@ -93,14 +93,14 @@ def test_folder_holds_the_run(agent: Agent, tmp_path: Path) -> None:
     assert names == {"run.json", "responses.jsonl", "results.jsonl", "aggregates.yaml", "report.html"}
 
 
-def test_run_record_is_there_before_the_first_answer(agent: Agent, tmp_path: Path) -> None:
+def test_run_record_exists_before_the_first_answer(agent: Agent, tmp_path: Path) -> None:
     seen: list[bool] = []
     agent.during = lambda question: seen.append((tmp_path / "run.json").exists())
     run_benchmark(agent, dataset_of("a"), output_dir=tmp_path)
     assert seen == [True]
 
 
-def test_response_is_in_the_journal_when_it_is_told(agent: Agent, tmp_path: Path) -> None:
+def test_response_is_in_the_journal_when_it_is_reported(agent: Agent, tmp_path: Path) -> None:
     told: list[tuple[str, int]] = []
 
     def note(response: Any) -> None:
@@ -120,7 +120,7 @@ def test_failure_of_a_question_does_not_end_the_run(agent: Agent, tmp_path: Path
 
 
 @pytest.mark.parametrize("error", [SystemExit(3), KeyboardInterrupt(), MemoryError(), RecursionError()])
-def test_nor_do_exceptions_that_end_programs(error: BaseException) -> None:
+def test_system_exceptions_do_not_end_the_run(error: BaseException) -> None:
     def node(state: MessagesState) -> Any:
         if state["messages"][-1].content == "bad":
             raise error
@@ -138,7 +138,7 @@ def test_nor_do_exceptions_that_end_programs(error: BaseException) -> None:
 
 
 @pytest.mark.full
-def test_hanging_agent_holds_up_neither_the_others_nor_the_end() -> None:
+def test_hanging_agent_blocks_neither_other_questions_nor_the_end() -> None:
     release = threading.Event()
 
     def agent(question: str) -> str:
@@ -152,10 +152,10 @@ def test_hanging_agent_holds_up_neither_the_others_nor_the_end() -> None:
     assert run.results[0]["error"] == "QuestionTimeoutError: no answer within 2 s, the run's timeout"
 
 
-# --- what is refused before anything is asked ------------------------------------------------------------------------
+# --- rejected before the agent is called -----------------------------------------------------------------------------
 
 
-def test_bad_input_is_told_before_anything_is_asked(agent: Agent, tmp_path: Path) -> None:
+def test_invalid_input_is_reported_before_the_agent_is_called(agent: Agent, tmp_path: Path) -> None:
     bad: list[tuple[type[Exception], Any, Any, dict[str, Any]]] = [
         (AgentError, "absent.py:graph", dataset_of("a"), {}),
         (DatasetError, agent, dataset_of("a") * 2, {}),
@@ -171,20 +171,20 @@ def test_bad_input_is_told_before_anything_is_asked(agent: Agent, tmp_path: Path
     assert not agent.asked
 
 
-def test_error_of_the_callers_own_function_comes_out_as_it_is(agent: Agent, tmp_path: Path) -> None:
+def test_error_of_a_callback_is_raised_unchanged(agent: Agent, tmp_path: Path) -> None:
     def broken(response: Any) -> None:
         raise LookupError("mine")
 
     with pytest.raises(LookupError, match="mine"):
         run_benchmark(agent, dataset_of("a", "b"), on_response=broken, output_dir=tmp_path)
-    run = run_benchmark(agent, dataset_of("a", "b"), output_dir=tmp_path)  # and nothing is locked or lost
+    run = run_benchmark(agent, dataset_of("a", "b"), output_dir=tmp_path)  # no lock remains and no data is lost
     assert len(run.results) == 2
 
 
-# --- going on --------------------------------------------------------------------------------------------------------
+# --- resuming --------------------------------------------------------------------------------------------------------
 
 
-def test_what_is_done_is_not_asked_again(agent: Agent, tmp_path: Path) -> None:
+def test_answered_questions_are_not_run_again(agent: Agent, tmp_path: Path) -> None:
     dataset = dataset_of("a", "fail", "c")
     first = run_benchmark(agent, dataset, output_dir=tmp_path, max_concurrency=1)
     again = run_benchmark(agent, dataset, output_dir=tmp_path)
@@ -196,7 +196,7 @@ def test_what_is_done_is_not_asked_again(agent: Agent, tmp_path: Path) -> None:
     assert len(lines_of(tmp_path / "responses.jsonl")) == 3
 
 
-def test_run_that_ended_early_goes_on(agent: Agent, tmp_path: Path) -> None:
+def test_run_that_ended_early_is_resumed(agent: Agent, tmp_path: Path) -> None:
     dataset = dataset_of("fail", *"bcdef")
     first = run_benchmark(agent, dataset, output_dir=tmp_path, max_failures=0, max_concurrency=1)
     assert first.stopped == {
@@ -214,7 +214,7 @@ def test_run_that_ended_early_goes_on(agent: Agent, tmp_path: Path) -> None:
     assert record_in(tmp_path)["times"]["sessions"][0]["stopped"] == first.stopped
 
 
-def test_failed_questions_are_asked_again_on_demand_and_what_they_spent_is_kept(agent: Agent, tmp_path: Path) -> None:
+def test_failed_questions_are_retried_on_request_and_their_usage_is_kept(agent: Agent, tmp_path: Path) -> None:
     dataset = dataset_of("a", "fail")
     run_benchmark(agent, dataset, output_dir=tmp_path, max_concurrency=1)
     agent.is_well = True
@@ -226,7 +226,7 @@ def test_failed_questions_are_asked_again_on_demand_and_what_they_spent_is_kept(
     assert len(lines_of(tmp_path / "responses.jsonl")) == 3
 
 
-def test_interrupted_questions_are_asked_again_and_what_they_spent_is_kept(agent: Agent, tmp_path: Path) -> None:
+def test_interrupted_questions_are_rerun_and_their_usage_is_kept(agent: Agent, tmp_path: Path) -> None:
     async def slow(question: str) -> str:
         agent.asked.append(question)
         if len(agent.asked) == 2:
@@ -248,14 +248,14 @@ def test_interrupted_questions_are_asked_again_and_what_they_spent_is_kept(agent
     assert response["failed_attempts"][0]["elapsed_sec"] > 0
 
 
-def test_what_is_in_flight_may_end_in_the_grace_time(agent: Agent) -> None:
+def test_questions_in_flight_may_finish_in_the_grace_period(agent: Agent) -> None:
     agent.during = lambda question: send_signal(signal.SIGTERM) if question == "a" else None
     run = run_benchmark(agent, dataset_of(*"abcd"), max_concurrency=1)
     assert run.stopped == {"reason": "interrupted", "message": "SIGTERM", "left_out": 3}
     assert [result["actual_answer"] for result in run.results] == ["echo: a"]
 
 
-def test_second_signal_stops_at_once_and_what_had_ended_is_there(agent: Agent, tmp_path: Path) -> None:
+def test_second_signal_stops_immediately_and_keeps_finished_questions(agent: Agent, tmp_path: Path) -> None:
     async def interrupted_twice(question: str) -> str:
         agent.asked.append(question)
         if question == "b":
@@ -273,7 +273,7 @@ def test_second_signal_stops_at_once_and_what_had_ended_is_there(agent: Agent, t
     assert agent.asked == [*"ab", *"bcd"]
 
 
-async def test_cancelled_run_goes_on(agent: Agent, tmp_path: Path) -> None:
+async def test_cancelled_run_is_resumed(agent: Agent, tmp_path: Path) -> None:
     dataset, second = dataset_of(*"abc"), asyncio.Event()
 
     async def hanging(question: str) -> str:
@@ -292,7 +292,7 @@ async def test_cancelled_run_goes_on(agent: Agent, tmp_path: Path) -> None:
     assert [result["status"] for result in run.results] == ["success"] * 3
 
 
-def test_mended_reference_and_other_config_are_scored_anew(agent: Agent, tmp_path: Path) -> None:
+def test_fixed_reference_and_changed_config_are_rescored(agent: Agent, tmp_path: Path) -> None:
     dataset = dataset_of("a", "b")
     run_benchmark(agent, dataset, output_dir=tmp_path)
     dataset[0]["questions"][0]["reference_steps"] = [[{"name": "s", "output": "1"}]]
@@ -302,7 +302,7 @@ def test_mended_reference_and_other_config_are_scored_anew(agent: Agent, tmp_pat
     assert len(agent.asked) == 2
 
 
-def test_changed_run_is_refused_with_what_changed(agent: Agent, tmp_path: Path) -> None:
+def test_changed_run_is_rejected_with_the_differences(agent: Agent, tmp_path: Path) -> None:
     run_benchmark(agent, dataset_of("a", "b"), output_dir=tmp_path)
     before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
     with pytest.raises(RunFolderError, match="1 question with another text: q1; 1 question added: q2"):
@@ -314,7 +314,7 @@ def test_changed_run_is_refused_with_what_changed(agent: Agent, tmp_path: Path) 
     assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before
 
 
-def test_overwriting_begins_anew(agent: Agent, tmp_path: Path) -> None:
+def test_overwriting_starts_from_scratch(agent: Agent, tmp_path: Path) -> None:
     run_benchmark(agent, dataset_of("a", "b"), output_dir=tmp_path, max_concurrency=1)
     first = record_in(tmp_path)["run_id"]
     run = run_benchmark(agent, dataset_of("c"), output_dir=tmp_path, overwrite=True)
@@ -323,7 +323,7 @@ def test_overwriting_begins_anew(agent: Agent, tmp_path: Path) -> None:
     assert record_in(tmp_path)["run_id"] != first
 
 
-def test_torn_last_line_is_removed_told_and_asked_again(agent: Agent, tmp_path: Path) -> None:
+def test_torn_last_line_is_removed_reported_and_rerun(agent: Agent, tmp_path: Path) -> None:
     run_benchmark(agent, dataset_of("a", "b"), output_dir=tmp_path, max_concurrency=1)
     journal = tmp_path / "responses.jsonl"
     journal.write_bytes(journal.read_bytes()[:-9])
@@ -333,7 +333,7 @@ def test_torn_last_line_is_removed_told_and_asked_again(agent: Agent, tmp_path: 
     assert "was cut off while it was written" in run.warnings[0]
 
 
-def test_second_run_in_the_same_folder_at_the_same_time_is_refused(agent: Agent, tmp_path: Path) -> None:
+def test_concurrent_run_in_the_same_folder_is_rejected(agent: Agent, tmp_path: Path) -> None:
     refused: list[str] = []
 
     def again(question: str) -> None:
@@ -353,7 +353,7 @@ def test_second_run_in_the_same_folder_at_the_same_time_is_refused(agent: Agent,
 # --- repeats and selection -------------------------------------------------------------------------------------------
 
 
-def test_repeats_are_interleaved_and_summed_up_by_question(agent: Agent, tmp_path: Path) -> None:
+def test_repeats_are_interleaved_and_aggregated_by_question(agent: Agent, tmp_path: Path) -> None:
     asked: list[str] = []
 
     async def sometimes(question: str) -> str:
@@ -381,7 +381,7 @@ def test_repeats_are_interleaved_and_summed_up_by_question(agent: Agent, tmp_pat
     assert record_in(tmp_path)["repeats"] == 3
 
 
-def test_only_what_is_selected_is_asked_scored_and_counted(agent: Agent, tmp_path: Path) -> None:
+def test_only_selected_questions_are_run_scored_and_counted(agent: Agent, tmp_path: Path) -> None:
     run = run_benchmark(agent, dataset_of(*"abcdef"), output_dir=tmp_path, question_ids=["q4", "q1"], limit=1)
     assert agent.asked == ["b"]
     assert [result["question_id"] for result in run.results] == ["q1"]
@@ -406,7 +406,7 @@ def spending_agent() -> Any:
     return agent
 
 
-def test_budget_of_tokens_is_that_of_all_sessions(tmp_path: Path) -> None:
+def test_token_budget_covers_all_sessions(tmp_path: Path) -> None:
     dataset, agent = dataset_of("fail", *"bcdef"), spending_agent()
     first = run_benchmark(agent, dataset, output_dir=tmp_path, max_tokens=50, max_concurrency=1)
     assert first.stopped is not None
@@ -417,10 +417,10 @@ def test_budget_of_tokens_is_that_of_all_sessions(tmp_path: Path) -> None:
     assert second.aggregates["totals"]["total_tokens"] == 150
 
 
-# --- what is told ----------------------------------------------------------------------------------------------------
+# --- events and messages ---------------------------------------------------------------------------------------------
 
 
-def test_events_come_in_their_order(agent: Agent, tmp_path: Path) -> None:
+def test_events_arrive_in_order(agent: Agent, tmp_path: Path) -> None:
     events: list[RunEvent] = []
     dataset = dataset_of("a", "fail")
     run_benchmark(
@@ -455,7 +455,7 @@ def test_events_come_in_their_order(agent: Agent, tmp_path: Path) -> None:
     }
 
 
-def test_resumed_run_tells_what_is_done(agent: Agent, tmp_path: Path) -> None:
+def test_resumed_run_reports_finished_questions(agent: Agent, tmp_path: Path) -> None:
     events: list[RunEvent] = []
     dataset = dataset_of("fail", "b", "c")
     run_benchmark(agent, dataset, output_dir=tmp_path, max_failures=0, max_concurrency=1)
@@ -465,7 +465,7 @@ def test_resumed_run_tells_what_is_done(agent: Agent, tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
-def test_log_file_that_cannot_be_written_is_told_and_does_not_end_the_run(agent: Agent) -> None:
+def test_unwritable_log_file_is_reported_and_does_not_end_the_run(agent: Agent) -> None:
     run = run_benchmark(agent, dataset_of("a"), log_file="/dev/full")
     assert len(run.results) == 1
     assert "is not complete" in run.warnings[0]

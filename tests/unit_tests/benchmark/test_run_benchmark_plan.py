@@ -1,4 +1,4 @@
-"""What a run would ask, without asking it."""
+"""The plan of a run: what it would run, without running it."""
 
 from pathlib import Path
 from typing import Any
@@ -30,13 +30,13 @@ def to_ask(*arguments: Any, **options: Any) -> list[tuple[str, int]]:
     return [sample.key for sample in plan_benchmark(*arguments, **options).to_ask]
 
 
-def test_new_run_would_ask_all_and_makes_no_folder(tmp_path: Path) -> None:
+def test_new_run_plans_everything_and_creates_no_folder(tmp_path: Path) -> None:
     asked = to_ask(never, DATASET, output_dir=tmp_path / "run", repeats=2)
     assert asked == [(f"q{n}", repeat) for repeat in (1, 2) for n in range(3)]
     assert not (tmp_path / "run").exists()
 
 
-def test_resumed_run_would_ask_what_is_missing(tmp_path: Path) -> None:
+def test_resumed_run_plans_missing_questions(tmp_path: Path) -> None:
     run_benchmark(agent, DATASET, output_dir=tmp_path, progress="off")
     plan = plan_benchmark(agent, DATASET, output_dir=tmp_path)
     assert (plan.to_ask, plan.errors, plan.total) == ([], 1, 3)
@@ -45,7 +45,7 @@ def test_resumed_run_would_ask_what_is_missing(tmp_path: Path) -> None:
     assert len(to_ask(agent, DATASET, output_dir=tmp_path, overwrite=True)) == 3
 
 
-def test_folder_stays_as_it_is(tmp_path: Path) -> None:
+def test_folder_is_unchanged(tmp_path: Path) -> None:
     run_benchmark(agent, DATASET, output_dir=tmp_path, progress="off")
     before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
     plan_benchmark(agent, DATASET, output_dir=tmp_path, repeats=3)
@@ -53,14 +53,14 @@ def test_folder_stays_as_it_is(tmp_path: Path) -> None:
     assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before
 
 
-def test_run_that_differs_is_refused_unless_forced(tmp_path: Path) -> None:
+def test_different_run_is_rejected_unless_forced(tmp_path: Path) -> None:
     run_benchmark(agent, DATASET, output_dir=tmp_path, progress="off")
     with pytest.raises(RunFolderError, match="differs"):
         plan_benchmark(never, DATASET, output_dir=tmp_path)
     assert to_ask(never, DATASET, output_dir=tmp_path, force=True) == []
 
 
-def test_what_a_run_would_refuse_is_refused(tmp_path: Path) -> None:
+def test_plan_rejects_what_a_run_rejects(tmp_path: Path) -> None:
     with pytest.raises(OptionError):
         plan_benchmark(agent, DATASET, repeats=0)
     with pytest.raises(DatasetError):

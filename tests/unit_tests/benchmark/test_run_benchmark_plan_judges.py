@@ -1,4 +1,4 @@
-"""What judges would ask is what they then ask, and nothing is asked for it."""
+"""The planned judge requests are the ones that are sent later; planning sends none."""
 
 import json
 from collections.abc import Iterator
@@ -24,7 +24,7 @@ def judge() -> Iterator[OpenAIStub]:
         yield stub
 
 
-def test_scoring_asks_as_often_as_planned(judge: OpenAIStub, tmp_path: Path) -> None:
+def test_scoring_sends_the_planned_number_of_requests(judge: OpenAIStub, tmp_path: Path) -> None:
     options: dict[str, Any] = {"config": config_of(judge, prices=PRICES), "output_dir": tmp_path}
     plan = plan_scoring(judged_dataset(3), judged_responses(3), **options)
     assert plan is not None
@@ -39,7 +39,7 @@ def test_scoring_asks_as_often_as_planned(judge: OpenAIStub, tmp_path: Path) -> 
     assert plan.cost > 0
 
 
-def test_what_the_folder_knows_is_not_planned_again(judge: OpenAIStub, tmp_path: Path) -> None:
+def test_cached_judgements_are_not_planned(judge: OpenAIStub, tmp_path: Path) -> None:
     config = config_of(judge, prices=PRICES)
     score_responses(judged_dataset(2), judged_responses(2), config=config, output_dir=tmp_path)
     judge.requests.clear()
@@ -55,7 +55,7 @@ def test_what_the_folder_knows_is_not_planned_again(judge: OpenAIStub, tmp_path:
     assert judge.requests == []
 
 
-def test_run_is_planned_as_if_the_agent_did_as_the_references_say(judge: OpenAIStub, tmp_path: Path) -> None:
+def test_plan_assumes_that_the_agent_follows_the_references(judge: OpenAIStub, tmp_path: Path) -> None:
     config = config_of(judge, prices=PRICES)
     options: dict[str, Any] = {"config": config, "output_dir": tmp_path, "progress": "off"}
     run_benchmark(agent, judged_dataset(2), limit=1, **options)
@@ -68,7 +68,7 @@ def test_run_is_planned_as_if_the_agent_did_as_the_references_say(judge: OpenAIS
     assert not (tmp_path / "new").exists()
 
 
-def test_nothing_is_planned_where_no_model_judges() -> None:
+def test_nothing_is_planned_without_judges() -> None:
     assert plan_scoring(judged_dataset(1), judged_responses(1)) is None
     plan = plan_benchmark(agent, judged_dataset(1))
     assert (plan.judging, plan.agent_cost) == (None, None)

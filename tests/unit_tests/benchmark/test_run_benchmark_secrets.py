@@ -1,4 +1,4 @@
-"""A run whose agent's errors and tools tell secrets: none stands in any file of its folder, or on the console."""
+"""Secrets in an agent's errors and tools never reach the run folder's files or the console."""
 
 import json
 from pathlib import Path
@@ -35,7 +35,7 @@ def texts_of(folder: Path) -> str:
 
 
 @pytest.mark.full
-def test_secrets_in_errors_of_an_agent_reach_no_file_and_no_console(
+def test_secrets_in_agent_errors_reach_no_file_and_no_console(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     agent = tmp_path / "agent.py"
@@ -101,7 +101,7 @@ def graph() -> Any:
 
 @pytest.mark.full
 @pytest.mark.parametrize("from_config", [False, True])
-def test_redact_secrets_masks_all_that_a_run_keeps_and_leaves_the_rest(tmp_path: Path, from_config: bool) -> None:
+def test_redact_secrets_masks_secrets_in_all_files_and_nothing_else(tmp_path: Path, from_config: bool) -> None:
     names = list(BY_QUESTION)[:: 3 if from_config else 1]
     given: dict[str, Any] = {"capture": {"redact": "secrets", "keep_messages": True}}
     options = {"config": given} if from_config else given
@@ -120,12 +120,12 @@ def test_redact_secrets_masks_all_that_a_run_keeps_and_leaves_the_rest(tmp_path:
         assert "***" in failed["error"]
         assert "***" in response["actual_answer"]
         assert "***" in json.dumps(response["llm_messages"])
-    # The same run is gone on with, and nothing is asked again.
+    # Resuming the same run calls no agent.
     run_benchmark(graph(), dataset(names), output_dir=tmp_path / "run", progress="off", **options)
 
 
 @pytest.mark.full
-def test_errors_of_steps_are_masked_without_an_option(tmp_path: Path) -> None:
+def test_step_errors_are_always_masked(tmp_path: Path) -> None:
     run_benchmark(graph(), dataset(), output_dir=tmp_path / "run", progress="off")
     for response in map(json.loads, (tmp_path / "run" / "responses.jsonl").read_text().splitlines()):
         planted = BY_QUESTION[response["question_id"]]

@@ -1,4 +1,4 @@
-"""A run in shards: each asks its part, into a folder of its own that knows the whole run."""
+"""A run in shards: each runs its questions into its own folder, which describes the whole run."""
 
 import json
 from itertools import chain
@@ -29,15 +29,15 @@ def record_of(folder: Path) -> dict[str, Any]:
     return record
 
 
-def test_shards_ask_every_sample_once() -> None:
+def test_every_sample_is_in_one_shard() -> None:
     parts = [asked(shard=f"{number}/5", repeats=2) for number in range(1, 6)]
     assert sorted(chain(*parts)) == sorted(asked(repeats=2))
     assert any(
         {repeat for key, repeat in part if key == "q0"} == {1} for part in parts
-    )  # repeats go to other shards too
+    )  # repeats are in other shards, too
 
 
-def test_shard_is_the_same_in_any_order_and_beside_other_questions() -> None:
+def test_shard_does_not_depend_on_order_or_other_questions() -> None:
     fewer: list[Any] = [{"template_id": "t", "questions": QUESTIONS[:6][::-1]}]
     all_of_them, some = asked(shard="2/3"), asked(fewer, shard="2/3")
     assert some
@@ -56,7 +56,7 @@ def test_record_has_the_questions_and_limits_of_the_whole_run(tmp_path: Path) ->
     assert first["run_id"] != second["run_id"]
 
 
-def test_shard_has_its_part_of_the_limits() -> None:
+def test_shard_has_its_share_of_the_limits() -> None:
     limits: dict[str, Any] = {"requests_per_minute": 80, "max_tokens": 10, "max_cost": 2.0, "max_failures": 9}
     part = CheckedOptions(**{"shard": "1/8", "max_time": 60, "max_concurrency": 7, **limits}).in_shard()
     assert (part.requests_per_minute, part.max_tokens, part.max_cost) == (10, 2, 0.25)
@@ -67,7 +67,7 @@ def test_shard_has_its_part_of_the_limits() -> None:
 
 
 @pytest.mark.full
-def test_another_shard_in_the_folder_is_refused_also_with_force(tmp_path: Path) -> None:
+def test_another_shard_in_the_folder_is_rejected_even_with_force(tmp_path: Path) -> None:
     folder = tmp_path / "run"
     run_benchmark(answer, DATASET, output_dir=folder, shard="1/2", progress="off")
     for shard, force, part in (
@@ -83,17 +83,17 @@ def test_another_shard_in_the_folder_is_refused_also_with_force(tmp_path: Path) 
 
 
 @pytest.mark.full
-def test_shard_goes_on_and_is_scored_again_alone(tmp_path: Path) -> None:
+def test_shard_is_resumed_and_rescored_alone(tmp_path: Path) -> None:
     (tmp_path / "qa.json").write_text(json.dumps(DATASET))
     calls: list[str] = []
 
-    def noted(question: str) -> str:
+    def recording(question: str) -> str:
         calls.append(question)
         return "fine"
 
     options: dict[str, Any] = {"output_dir": tmp_path / "run", "shard": "1/2", "progress": "off"}
-    first = run_benchmark(noted, tmp_path / "qa.json", **options)
-    again = run_benchmark(noted, tmp_path / "qa.json", **options)
+    first = run_benchmark(recording, tmp_path / "qa.json", **options)
+    again = run_benchmark(recording, tmp_path / "qa.json", **options)
     assert len(calls) == len(again.results) == len(first.results) > 0
     scored = score_run(tmp_path / "run")
     assert scored.warnings == []

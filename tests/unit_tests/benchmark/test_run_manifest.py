@@ -1,4 +1,4 @@
-"""What run.json says of a run."""
+"""The contents of run.json."""
 
 import json
 from datetime import datetime, timedelta
@@ -30,10 +30,10 @@ def begun(agent: object = "agent.py:graph", **options: Any) -> dict[str, Any]:
     return begun_record(agent, "qa.yaml", DATASET, pairs, CheckedOptions(**options))
 
 
-# --- what ran --------------------------------------------------------------------------------------------------------
+# --- the run ---------------------------------------------------------------------------------------------------------
 
 
-def test_digest_changes_with_the_dataset_and_not_with_its_path() -> None:
+def test_digest_depends_on_the_dataset_but_not_its_path() -> None:
     first, second = (begin(path)["dataset"] for path in ("a.yaml", "b.yaml"))
     other = begin("a.yaml", [*DATASET, {"template_id": "u"}])["dataset"]
     assert first["sha256"] == second["sha256"] != other["sha256"]
@@ -41,7 +41,7 @@ def test_digest_changes_with_the_dataset_and_not_with_its_path() -> None:
     assert begin()["run_id"] != begin()["run_id"]
 
 
-def test_earlier_sessions_keep_the_options_of_their_capture_where_those_change() -> None:
+def test_earlier_sessions_keep_different_capture_options() -> None:
     earlier = begun(capture={"max_output_chars": 9})
     now = begin(capture={"max_output_chars": 5})
     assert resumed(now, earlier)["times"]["sessions"][0]["capture"] == earlier["capture"]
@@ -49,7 +49,7 @@ def test_earlier_sessions_keep_the_options_of_their_capture_where_those_change()
     assert "capture" not in resumed(same, earlier)["times"]["sessions"][0]
 
 
-def test_record_of_a_run_has_all_that_was_asked_for() -> None:
+def test_record_has_all_options() -> None:
     record = begun(
         label="night",
         href="https://ci.example/1",
@@ -87,16 +87,16 @@ class Store:
     pass
 
 
-def test_agent_is_named_by_its_spec_or_its_type() -> None:
+def test_agent_name_is_its_spec_or_type() -> None:
     def factory() -> None: ...
 
     assert agent_name("a.py:b") == "a.py:b"
-    assert agent_name(factory) == f"{__name__}:test_agent_is_named_by_its_spec_or_its_type.<locals>.factory"
+    assert agent_name(factory) == f"{__name__}:test_agent_name_is_its_spec_or_type.<locals>.factory"
     assert agent_name(partial(int, "3", base=8)) == "builtins:int('3', base=8)"
     assert agent_name(3) == "builtins:int"
 
 
-def test_name_of_an_agent_is_the_same_in_each_process() -> None:
+def test_agent_name_is_the_same_in_each_process() -> None:
     assert agent_name(partial(int, Store())) == f"builtins:int(<{__name__}.Store object>)"
     first, second = (begun(agent_config={"configurable": {"store": Store()}}) for _ in range(2))
     assert first["agent_config"] == second["agent_config"]
@@ -114,10 +114,10 @@ def test_resumed_run_keeps_its_id_and_its_sessions() -> None:
     assert "stopped" not in record
 
 
-# --- scored again ----------------------------------------------------------------------------------------------------
+# --- re-scoring ------------------------------------------------------------------------------------------------------
 
 
-def test_scoring_again_changes_what_it_knows_and_leaves_the_rest() -> None:
+def test_rescoring_updates_only_its_own_keys() -> None:
     earlier = ended(begin(label="first", agent="a.py:b", judges={"generation": "x"}), 1.0, {"total_tokens": 7})
     earlier |= {"plugins": [], "of_a_later_version": 1}
     other = EvaluationConfig.model_validate({"steps": {"scoring": "all_groups"}})

@@ -1,4 +1,4 @@
-"""What run.json says of a user's own matchers and evaluators, and how the command line names them."""
+"""Custom matchers and evaluators in run.json, and their names on the command line."""
 
 import hashlib
 import sys
@@ -35,10 +35,10 @@ def own_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "path", [*sys.path])
 
 
-def test_matchers_are_recorded_with_the_plugins_that_gave_them() -> None:
+def test_matchers_are_recorded_with_their_plugins() -> None:
     register_matcher(name="count")(lambda reference, actual: 1.0)
     register_matcher(media_type="text/x")(partial(max, 1))  # type: ignore[arg-type]
-    function = f"{__name__}:test_matchers_are_recorded_with_the_plugins_that_gave_them.<locals>.<lambda>"
+    function = f"{__name__}:test_matchers_are_recorded_with_their_plugins.<locals>.<lambda>"
     record = scored_with([])
     assert record["matchers"] == [
         {"name": "count", "function": function},
@@ -49,7 +49,7 @@ def test_matchers_are_recorded_with_the_plugins_that_gave_them() -> None:
     assert given == [(__name__, "Python", ["step kind count"]), ("builtins", "Python", ["step kind text/x"])]
 
 
-def test_functions_of_files_are_named_by_their_files_as_they_were_given() -> None:
+def test_functions_of_files_are_recorded_with_the_given_path() -> None:
     Path("checks.py").write_text(MATCHERS)
     load_plugins(["checks.py"], via="--plugin")
     record = scored_with(checked_evaluators(["checks.py:is_short"]))

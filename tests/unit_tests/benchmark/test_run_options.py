@@ -1,4 +1,4 @@
-"""The options of a run are checked before anything happens."""
+"""The options of a run are validated before it starts."""
 
 import math
 from datetime import timedelta
@@ -24,7 +24,7 @@ def test_every_option_has_a_default() -> None:
     assert options.output_dir is options.failure_limit is options.max_tokens is options.max_time is None
 
 
-def test_values_are_completed() -> None:
+def test_values_are_normalized() -> None:
     options = checked(
         output_dir="runs/a",
         log_file=Path("log.jsonl"),
@@ -42,7 +42,7 @@ def test_values_are_completed() -> None:
     assert options.config.steps.scoring == "all_groups"
 
 
-def test_functions_may_be_given_by_their_specs(tmp_path: Path) -> None:
+def test_functions_may_be_specs(tmp_path: Path) -> None:
     path = tmp_path / "functions_of_the_test.py"
     path.write_text("def make_input(question):\n    return question['question_text']\n")
     assert checked(input_fn=f"{path}:make_input").input_fn({"question_text": "x"}) == "x"  # type: ignore[misc]
@@ -50,10 +50,10 @@ def test_functions_may_be_given_by_their_specs(tmp_path: Path) -> None:
         checked(answer_fn=f"{path}:absent")
 
 
-# --- what cannot be --------------------------------------------------------------------------------------------------
+# --- invalid options -------------------------------------------------------------------------------------------------
 
 
-def test_option_that_does_not_exist_is_told_with_those_that_do() -> None:
+def test_unknown_option_is_reported_with_the_valid_ones() -> None:
     with pytest.raises(OptionError, match=r"unknown option max_concurency, retries\. The options are agent_config"):
         checked(retries=3, max_concurency=4)
 
@@ -82,25 +82,25 @@ def test_option_that_does_not_exist_is_told_with_those_that_do() -> None:
         ("seed", "x"),
     ],
 )
-def test_value_that_an_option_cannot_have_is_told_with_its_name(name: str, value: Any) -> None:
+def test_invalid_value_is_reported_with_the_option(name: str, value: Any) -> None:
     with pytest.raises(OptionError, match=name):
         checked(**{name: value})
 
 
 @pytest.mark.parametrize("value", [3, "nDCG@10", [3]])
-def test_measures_are_a_list_of_texts(value: Any) -> None:
+def test_measures_are_a_list_of_strings(value: Any) -> None:
     with pytest.raises(OptionError, match=r"measures cannot be .* It must be a list of texts"):
         score_run("run", measures=value)
 
 
-def test_values_of_other_rooms_are_refused_by_them() -> None:
+def test_values_of_other_rooms_are_validated_there() -> None:
     with pytest.raises(CaptureError, match="redact"):
         checked(capture={"redact": 3})
     with pytest.raises(ConfigError, match="step"):
         checked(config={"step": {}})
 
 
-# --- what is kept of the agent's steps -------------------------------------------------------------------------------
+# --- capture options -------------------------------------------------------------------------------------------------
 
 
 @pytest.fixture
@@ -110,7 +110,7 @@ def redacting(tmp_path: Path) -> Path:
     return path
 
 
-def test_capture_is_that_of_the_config_and_each_option_given_in_python_goes_before_it(redacting: Path) -> None:
+def test_python_options_override_the_capture_config(redacting: Path) -> None:
     section = {
         "retrieval_documents": ["a"],
         "max_output_chars": 9,
@@ -130,7 +130,7 @@ def test_capture_is_that_of_the_config_and_each_option_given_in_python_goes_befo
     }
 
 
-def test_function_of_the_config_is_not_loaded_where_another_one_is_given(redacting: Path) -> None:
+def test_overridden_function_of_the_config_is_not_loaded(redacting: Path) -> None:
     config = {"capture": {"redact": f"{redacting}:clean"}}
     assert checked(config=config, capture={"redact": None}).capture["redact"] is None
     assert not redacting.with_name(f"{redacting.name}.loaded").exists()
@@ -144,7 +144,7 @@ def test_function_of_the_config_is_not_loaded_where_another_one_is_given(redacti
         ("absent_module_of_the_test:clean", "the module absent_module_of_the_test was not found"),
     ],
 )
-def test_function_of_the_config_that_is_none_is_told_with_file_and_key(
+def test_invalid_function_in_the_config_is_reported_with_file_and_key(
     redacting: Path, spec: str, complaint: str
 ) -> None:
     config = redacting.with_name("config.yaml")
@@ -155,12 +155,12 @@ def test_function_of_the_config_that_is_none_is_told_with_file_and_key(
     assert complaint in str(caught.value)
 
 
-def test_an_option_of_the_capture_is_told_where_it_belongs() -> None:
+def test_capture_option_in_the_wrong_place_is_reported_with_the_right_one() -> None:
     with pytest.raises(OptionError, match=r'unknown option keep_messages\. Write capture=\{"keep_messages": …\}\.'):
         CheckedOptions(keep_messages=True)
 
 
-def test_numbers_of_numpy_are_numbers() -> None:
+def test_numpy_numbers_are_numbers() -> None:
     numpy = pytest.importorskip("numpy")
     options = CheckedOptions(repeats=numpy.int64(2), timeout=numpy.float32(1.5), max_concurrency=numpy.int8(3))
     assert (options.repeats, options.timeout, options.max_concurrency) == (2, 1.5, 3)

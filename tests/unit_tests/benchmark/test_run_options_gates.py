@@ -1,4 +1,4 @@
-"""The gates of runs in Python: checked before anything is asked, and asked for afterwards."""
+"""Gates in the Python API: validated before the run, and applied afterwards."""
 
 from pathlib import Path
 from typing import Any
@@ -52,7 +52,7 @@ def asked(**options: Any) -> BenchmarkRun:
         ),
     ],
 )
-def test_wrong_gate_is_told_before_anything_is_asked(
+def test_invalid_gate_is_reported_before_the_agent_is_called(
     tmp_path: Path, options: dict[str, Any], error: type[Exception], complaint: str
 ) -> None:
     questions: list[str] = []
@@ -73,7 +73,7 @@ def test_run_knows_its_gates(tmp_path: Path) -> None:
     assert (failed.has_passed, failed.name) == (False, "products/elapsed_sec.sum")
 
 
-def test_folder_of_a_run_tells_the_gates_of_its_config(tmp_path: Path) -> None:
+def test_run_folder_provides_the_gates_of_its_config(tmp_path: Path) -> None:
     asked(config=GATES, output_dir=tmp_path / "run")
     assert [gate.name for gate in gate_results(tmp_path / "run")] == ["is_two", "elapsed_sec"]
     run = BenchmarkRun({"micro": {}}, output_dir=tmp_path / "run")
@@ -82,13 +82,13 @@ def test_folder_of_a_run_tells_the_gates_of_its_config(tmp_path: Path) -> None:
     assert [gate.bound for gate in again.gate_results()] == [0.9, 60, 0.5]
 
 
-def test_recorded_responses_are_not_scored_where_a_name_is_wrong(tmp_path: Path) -> None:
+def test_recorded_responses_are_not_scored_if_a_name_is_unknown(tmp_path: Path) -> None:
     with pytest.raises(OptionError, match=r"unknown metric step_score\. Did you mean steps_score\?"):
         score_responses(DATASET, [], output_dir=tmp_path / "run", gates=["step_score=1"])
     assert not (tmp_path / "run").exists()
 
 
-def test_metric_that_went_with_what_is_missing_is_told_by_its_gate(tmp_path: Path) -> None:
+def test_gate_reports_a_metric_dropped_with_its_evaluator(tmp_path: Path) -> None:
     asked(config=GATES, output_dir=tmp_path / "run")
     run = score_run(tmp_path / "run", dataset=DATASET, drop_missing=True)
     assert str(run.gate_results()[0]) == "is_two was not measured (≥ 0.9 is required)"

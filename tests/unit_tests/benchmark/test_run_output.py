@@ -1,4 +1,4 @@
-"""A run's beginning and end: the same for runs, dry runs, recorded responses and those that are scored again."""
+"""Start and end are the same for runs, dry runs, recorded responses and re-scoring."""
 
 import sys
 from pathlib import Path
@@ -20,7 +20,7 @@ def length(question: Any, response: Any) -> int:
     return len(response["actual_answer"])
 
 
-def test_report_is_written_and_replaced_unless_it_is_left_out(tmp_path: Path) -> None:
+def test_report_is_written_and_replaced_unless_disabled(tmp_path: Path) -> None:
     page = tmp_path / "run" / "report.html"
     run_benchmark(answer, DATASET, output_dir=tmp_path / "run", progress="off", report=False)
     assert not page.exists()
@@ -32,11 +32,11 @@ def test_report_is_written_and_replaced_unless_it_is_left_out(tmp_path: Path) ->
     assert (tmp_path / "new" / "report.html").exists()
 
 
-def test_report_that_cannot_be_written_is_one_note(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_unwritable_report_is_one_warning(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "jinja2", None)
     for module in ("page", "run_report"):
         monkeypatch.delitem(sys.modules, f"graphrag_eval_lc.report.{module}", raising=False)
-        monkeypatch.delattr(f"graphrag_eval_lc.report.{module}", raising=False)  # which an import sets again
+        monkeypatch.delattr(f"graphrag_eval_lc.report.{module}", raising=False)  # because an import sets it again
     run = run_benchmark(answer, DATASET, output_dir=tmp_path, progress="off")
     [note] = run.notes
     assert note.startswith("No report was written: ")

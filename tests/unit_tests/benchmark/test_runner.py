@@ -1,4 +1,4 @@
-"""Samples on their way through the agent: retries, what they spent, and the end before their time."""
+"""Execution of samples: retries, usage, and early stops."""
 
 import asyncio
 from collections.abc import Callable
@@ -24,7 +24,7 @@ class RateLimitError(Exception):
 
 
 class Session:
-    """One session over the questions q0, q1, …, which keeps all that it gives; retries follow at once."""
+    """A session over the questions q0, q1, …, which keeps all events. Retries have no delay."""
 
     def __init__(self, agent: Any, first_wait: float = 0.0, **options: Any) -> None:
         self.agent = agent
@@ -38,7 +38,7 @@ class Session:
         self.events.append(event)
 
     async def run(self, number: int = 1) -> int:
-        """Ask so many questions, and return how many were left out."""
+        """Run this number of questions, and return how many were skipped."""
         agent = await aload_agent(self.agent)
         templates = read_dataset(
             [{"template_id": "t", "questions": [{"id": f"q{n}", "question_text": f"q{n}"} for n in range(number)]}]
@@ -67,7 +67,7 @@ class Session:
 
 
 def failing(times: int, error: Callable[[], BaseException] = ConnectionError) -> Any:
-    """Give an agent that fails so often for each question before it answers."""
+    """Return an agent that fails this number of times per question before it answers."""
     asked: dict[str, int] = {}
 
     async def agent(question: str) -> str:
@@ -82,7 +82,7 @@ def failing(times: int, error: Callable[[], BaseException] = ConnectionError) ->
 # --- retries ---------------------------------------------------------------------------------------------------------
 
 
-async def test_failed_attempts_are_kept_on_the_response_that_came_of_them() -> None:
+async def test_failed_attempts_are_kept_in_the_final_response() -> None:
     session = Session(failing(2))
     assert await session.run() == 0
     response = session.responses["q0", 1]
@@ -107,7 +107,7 @@ async def test_response_of_the_last_attempt_has_its_error() -> None:
 # --- rate limits -----------------------------------------------------------------------------------------------------
 
 
-async def test_rate_limit_halves_the_places_and_good_attempts_bring_them_back() -> None:
+async def test_rate_limit_halves_concurrency_and_successes_restore_it() -> None:
     limited: list[str] = []
 
     async def agent(question: str) -> str:
@@ -123,7 +123,7 @@ async def test_rate_limit_halves_the_places_and_good_attempts_bring_them_back() 
     assert [response["status"] for response in session.responses.values()] == ["success"] * 30
 
 
-async def test_nothing_is_asked_before_the_time_that_the_server_names() -> None:
+async def test_no_request_is_sent_before_the_servers_retry_after() -> None:
     starts: list[float] = []
 
     async def agent(question: str) -> str:
@@ -138,7 +138,7 @@ async def test_nothing_is_asked_before_the_time_that_the_server_names() -> None:
     assert all(start - starts[0] >= 0.45 for start in starts[1:])
 
 
-async def test_a_wait_that_is_too_long_for_a_retry_holds_up_no_other_question() -> None:
+async def test_wait_too_long_for_a_retry_does_not_block_other_questions() -> None:
     async def agent(question: str) -> str:
         if question == "q0":
             error = RateLimitError()
@@ -151,10 +151,10 @@ async def test_a_wait_that_is_too_long_for_a_retry_holds_up_no_other_question() 
     assert [response["status"] for response in session.responses.values()] == ["error", "success"]
 
 
-# --- the end before its time -----------------------------------------------------------------------------------------
+# --- early stops -----------------------------------------------------------------------------------------------------
 
 
-async def test_stop_leaves_out_what_was_not_asked_and_lets_the_rest_end() -> None:
+async def test_stop_skips_waiting_questions_and_lets_the_others_finish() -> None:
     async def agent(question: str) -> str:
         session.stop.request("max_failures", "enough")
         await asyncio.sleep(0.05)
@@ -168,7 +168,7 @@ async def test_stop_leaves_out_what_was_not_asked_and_lets_the_rest_end() -> Non
     assert "enough" in stopping["message"]
 
 
-async def test_what_does_not_end_in_the_grace_time_is_interrupted() -> None:
+async def test_question_that_exceeds_the_grace_period_is_interrupted() -> None:
     async def agent(question: str) -> str:
         session.stop.request("interrupted", "Ctrl-C")
         return await asyncio.Event().wait() or ""
@@ -180,7 +180,7 @@ async def test_what_does_not_end_in_the_grace_time_is_interrupted() -> None:
     assert response["error"].startswith("RunInterruptedError")
 
 
-async def test_sample_that_waits_for_its_retry_when_the_run_stops_is_interrupted() -> None:
+async def test_sample_waiting_for_a_retry_is_interrupted_by_a_stop() -> None:
     async def agent(question: str) -> str:
         asyncio.get_running_loop().call_later(0.1, session.stop.request, "interrupted", "Ctrl-C")
         raise ConnectionError("reset")
@@ -192,7 +192,7 @@ async def test_sample_that_waits_for_its_retry_when_the_run_stops_is_interrupted
     assert "failed_attempts" not in response
 
 
-async def test_time_that_is_over_gives_up_what_is_in_flight() -> None:
+async def test_time_limit_cancels_questions_in_flight() -> None:
     async def hangs(question: str) -> None:
         await asyncio.Event().wait()
 
@@ -206,7 +206,7 @@ async def test_time_that_is_over_gives_up_what_is_in_flight() -> None:
 
 
 def spending(tokens: int) -> Any:
-    """Give an agent whose model uses so many tokens."""
+    """Return an agent whose model uses this number of tokens."""
     from langchain_core.language_models.fake_chat_models import GenericFakeChatModel
     from langchain_core.messages import AIMessage
 
@@ -219,7 +219,7 @@ def spending(tokens: int) -> Any:
 
 
 @pytest.mark.parametrize(("max_concurrency", "asked"), [(1, 4), (4, 8)])
-async def test_budget_is_passed_by_what_is_in_flight_alone(max_concurrency: int, asked: int) -> None:
+async def test_budget_is_exceeded_only_by_questions_in_flight(max_concurrency: int, asked: int) -> None:
     session = Session(spending(30), max_tokens=100, max_concurrency=max_concurrency)
     assert 12 - await session.run(12) <= asked
     assert session.stop.reason == "max_tokens"
@@ -227,7 +227,7 @@ async def test_budget_is_passed_by_what_is_in_flight_alone(max_concurrency: int,
     assert 100 <= sum(response["total_tokens"] for response in session.responses.values()) <= 30 * asked
 
 
-async def test_retry_is_not_begun_once_the_budget_is_spent() -> None:
+async def test_no_retry_once_the_budget_is_exhausted() -> None:
     async def agent(question: str) -> str:
         await spending(100)(question)
         raise ConnectionError("reset")
@@ -237,7 +237,7 @@ async def test_retry_is_not_begun_once_the_budget_is_spent() -> None:
     assert (session.responses["q0", 1]["interrupted"], len(session.fields("attempt_started"))) == (True, 1)
 
 
-async def test_agent_that_tells_no_tokens_cannot_keep_a_budget() -> None:
+async def test_budget_requires_reported_tokens() -> None:
     from langchain_core.language_models.fake_chat_models import FakeListChatModel
 
     session = Session(FakeListChatModel(responses=["yes"]), max_tokens=100, max_concurrency=1)
@@ -245,7 +245,7 @@ async def test_agent_that_tells_no_tokens_cannot_keep_a_budget() -> None:
     assert "does not report all its tokens" in session.stop.message
 
 
-async def test_observer_that_fails_as_the_run_stops_does_not_leave_anybody_waiting() -> None:
+async def test_observer_that_fails_during_a_stop_causes_no_deadlock() -> None:
     async def agent(question: str) -> str:
         session.stop.request("interrupted", "Ctrl-C")
         return await asyncio.Event().wait() or ""
@@ -263,7 +263,7 @@ async def test_observer_that_fails_as_the_run_stops_does_not_leave_anybody_waiti
     assert [type(problem) for problem in problems] == [LookupError]
 
 
-async def test_questions_in_flight_are_kept_if_a_function_of_the_caller_fails(tmp_path: Path) -> None:
+async def test_questions_in_flight_are_kept_if_a_callback_fails(tmp_path: Path) -> None:
     async def agent(question: str) -> str:
         await asyncio.sleep(0.01 if question == "q0" else 0.3)
         return question

@@ -1,4 +1,4 @@
-"""What of a folder's earlier answers counts, and what is safe before anything may fail."""
+"""Which earlier answers of a folder count, and what is saved before a failure."""
 
 from pathlib import Path
 from typing import Any
@@ -26,7 +26,7 @@ def fails_at_start(event: Any) -> None:
         raise LookupError("mine")
 
 
-def test_answer_to_another_text_is_never_scored_even_where_the_session_that_found_it_was_stopped(
+def test_answer_to_another_text_is_never_scored_even_after_a_stopped_session(
     tmp_path: Path,
 ) -> None:
     options: Any = {"output_dir": tmp_path, "progress": "off"}
@@ -37,14 +37,14 @@ def test_answer_to_another_text_is_never_scored_even_where_the_session_that_foun
     assert answers(run_benchmark(echo, dataset_of("a", "new"), **options)) == ["answer to a", "answer to new"]
 
 
-def test_text_that_changed_while_its_question_was_left_out_is_noticed(tmp_path: Path) -> None:
+def test_changed_text_of_a_deselected_question_is_detected(tmp_path: Path) -> None:
     options: Any = {"output_dir": tmp_path, "progress": "off", "force": True}
     run_benchmark(echo, dataset_of("a", "b"), **options)
     run_benchmark(echo, dataset_of("a", "b"), limit=1, **options)
     assert answers(run_benchmark(echo, dataset_of("a", "new"), **options)) == ["answer to a", "answer to new"]
 
 
-def test_response_is_on_disk_before_an_observer_may_fail(tmp_path: Path) -> None:
+def test_response_is_on_disk_before_observers_are_notified(tmp_path: Path) -> None:
     def fails(event: Any) -> None:
         if event.kind == "response_ended":
             raise LookupError("mine")
@@ -54,7 +54,7 @@ def test_response_is_on_disk_before_an_observer_may_fail(tmp_path: Path) -> None
     assert [response["question_id"] for response in iter_responses(tmp_path / "responses.jsonl")] == ["q0"]
 
 
-def test_failed_answers_that_were_to_be_asked_again_still_count_where_the_session_was_stopped(tmp_path: Path) -> None:
+def test_failed_answers_still_count_if_the_session_with_their_retry_was_stopped(tmp_path: Path) -> None:
     def fails(question: str) -> str:
         raise ValueError(question)
 
@@ -65,12 +65,12 @@ def test_failed_answers_that_were_to_be_asked_again_still_count_where_the_sessio
     assert [result["status"] for result in run.results] == ["error", "error"]
 
 
-def test_budget_says_where_it_cannot_count() -> None:
+def test_budget_reports_uncountable_usage() -> None:
     run = run_benchmark(echo, dataset_of("a", "b"), max_tokens=10, progress="off")
     assert [warning for warning in run.warnings if "no model call of the agent was seen" in warning]
 
 
-def test_attempts_of_earlier_sessions_are_kept_and_not_spent_again(tmp_path: Path) -> None:
+def test_attempts_of_earlier_sessions_are_kept_and_counted_once(tmp_path: Path) -> None:
     answers = iter([ValueError("first"), "yes"])
 
     def agent(question: str) -> str:

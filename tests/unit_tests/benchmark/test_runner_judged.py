@@ -1,4 +1,4 @@
-"""Runs with judges, over HTTP: what they add, what they cost, and that nothing of it is lost or paid twice."""
+"""Runs with judges, over HTTP: their metrics and costs, and that no judgement is lost or paid for twice."""
 
 import json
 import os
@@ -33,9 +33,9 @@ from graphrag_eval_lc.errors import ConfigError
 TONE = {"name": "tone", "inputs": ["actual_answer"], "instructions": "Rate.", "outputs": {"tone_score": "0 to 1"}}
 CORRECTNESS = {"metrics": ["answer_correctness"]}
 PRICES = {"gpt-4o-mini": {"input": 1.0, "output": 10.0}, "text-embedding-3-small": {"input": 1.0, "output": 0}}
-CALL_COST = 0.002  # of one chat request of the stub at these prices
+CALL_COST = 0.002  # per chat request of the stub at these prices
 AGENTS_PRICES = {"agents-own": {"input": 8.0, "output": 20.0}}
-QUESTION_COST = 0.01  # of one question to the agent that asks a model
+QUESTION_COST = 0.01  # per question to the agent that calls a model
 
 
 def run_of(stub: OpenAIStub, folder: Path | None = None, questions: int = 2, asked: Any = agent, **options: Any) -> Any:
@@ -58,7 +58,7 @@ def kinds_of(requests: list[StubRequest]) -> Counter[str]:
     return Counter(names)
 
 
-# --- what is added ---------------------------------------------------------------------------------------------------
+# --- metrics ---------------------------------------------------------------------------------------------------------
 
 
 def check_judged(run: BenchmarkRun, samples: int = 2) -> None:
@@ -73,7 +73,7 @@ def check_judged(run: BenchmarkRun, samples: int = 2) -> None:
         assert step["retrieval_utilization"] == 1.0
         costs = {key: value for key, value in {**result, **step}.items() if key.endswith("_cost")}
         assert len(costs) == 10
-        assert all(cost >= 0 for cost in costs.values())  # what is asked twice is paid once
+        assert all(cost >= 0 for cost in costs.values())  # duplicate requests are paid for once
     micro, totals = run.aggregates["micro"], run.aggregates["totals"]
     assert micro["answer_f1"]["mean"] == pytest.approx(2 / 3)
     assert micro["tone_score"]["mean"] == 0.5
@@ -118,7 +118,7 @@ def raises(question: dict[str, Any], response: dict[str, Any]) -> float:
 
 
 class NotingChat:
-    """Make a LangChain chat model that answers each metric, without a network."""
+    """Creates a LangChain chat model that answers each metric without a network."""
 
     def __init__(self) -> None:
         self.asked = 0
@@ -162,7 +162,7 @@ def test_langchain_chat_model_judges_without_an_llm_section(tmp_path: Path) -> N
 # --- the cache -------------------------------------------------------------------------------------------------------
 
 
-def test_scoring_again_asks_nothing_and_gives_the_same(judge: OpenAIStub, tmp_path: Path) -> None:
+def test_rescoring_sends_no_requests_and_has_the_same_results(judge: OpenAIStub, tmp_path: Path) -> None:
     run = run_of(judge, tmp_path)
     asked = len(judge.requests)
     again = score_run(tmp_path, dataset=judged_dataset(), config=config_of(judge))
@@ -171,7 +171,7 @@ def test_scoring_again_asks_nothing_and_gives_the_same(judge: OpenAIStub, tmp_pa
     assert again.results == run.results
 
 
-def test_scoring_again_asks_only_what_is_new(judge: OpenAIStub, tmp_path: Path) -> None:
+def test_rescoring_sends_only_new_requests(judge: OpenAIStub, tmp_path: Path) -> None:
     run_of(judge, tmp_path)
     dataset = judged_dataset()
     dataset[0]["questions"][1]["reference_answer"] = "Tower 1 is in Paris, in the north."
@@ -182,7 +182,7 @@ def test_scoring_again_asks_only_what_is_new(judge: OpenAIStub, tmp_path: Path) 
 
 
 @pytest.mark.full
-def test_run_that_goes_on_with_judges_judges_what_was_answered_before(judge: OpenAIStub, tmp_path: Path) -> None:
+def test_run_resumed_with_judges_judges_earlier_answers(judge: OpenAIStub, tmp_path: Path) -> None:
     run_benchmark(agent, judged_dataset(), output_dir=tmp_path, progress="off")
     assert "judges" not in record_in(tmp_path)
     run = run_of(judge, tmp_path)
@@ -205,7 +205,7 @@ run_benchmark(agent, judged_dataset(8), output_dir=sys.argv[2], config=config, p
 
 
 @pytest.mark.full
-def test_run_that_is_killed_loses_nothing_that_was_paid(judge: OpenAIStub, tmp_path: Path) -> None:
+def test_killed_run_loses_no_paid_judgement(judge: OpenAIStub, tmp_path: Path) -> None:
     judge.latency_sec = 0.03
     answered: list[str] = []
 
@@ -225,7 +225,7 @@ def test_run_that_is_killed_loses_nothing_that_was_paid(judge: OpenAIStub, tmp_p
     assert process.wait(30) == -signal.SIGKILL
     paid = len(judge.requests)
     lines = len((tmp_path / "judge_cache.jsonl").read_bytes().splitlines())
-    assert paid - lines <= 4  # of two at once: those in flight, and those that were answered and not kept yet
+    assert paid - lines <= 4  # of two in flight: those, and answers that are not saved yet
     judge.latency_sec = 0
     run = run_of(judge, tmp_path, questions=8, config=config_of(judge, judges={"max_concurrency": 2, "max_retries": 3}))
     assert len(run.results) == 8
@@ -234,7 +234,7 @@ def test_run_that_is_killed_loses_nothing_that_was_paid(judge: OpenAIStub, tmp_p
 
 
 @pytest.mark.full
-def test_interrupted_run_judges_what_was_answered(judge: OpenAIStub, tmp_path: Path) -> None:
+def test_interrupted_run_judges_existing_answers(judge: OpenAIStub, tmp_path: Path) -> None:
     asked: list[str] = []
 
     async def interrupting(question: str) -> str:
@@ -276,10 +276,10 @@ def test_second_interrupt_does_not_wait_for_judges(judge: OpenAIStub, tmp_path: 
     assert len((tmp_path / "responses.jsonl").read_text().splitlines()) == 2
 
 
-# --- money -----------------------------------------------------------------------------------------------------------
+# --- costs -----------------------------------------------------------------------------------------------------------
 
 
-def test_agent_and_judges_are_priced_and_add_up(judge: OpenAIStub, tmp_path: Path) -> None:
+def test_costs_of_agent_and_judges_add_up(judge: OpenAIStub, tmp_path: Path) -> None:
     run = run_of(judge, tmp_path, asked=asking_agent, config={"judges": CORRECTNESS, "prices": PRICES | AGENTS_PRICES})
     totals = run.aggregates["totals"]
     assert totals["agent_cost"] == pytest.approx(2 * QUESTION_COST)
@@ -290,13 +290,13 @@ def test_agent_and_judges_are_priced_and_add_up(judge: OpenAIStub, tmp_path: Pat
 
 
 def bounded(stub: OpenAIStub, **sections: Any) -> dict[str, Any]:
-    """Give a config whose judge answers in 100 tokens at most, as the stub reports."""
+    """Return a config whose judge answers with at most 100 tokens, which the stub reports."""
     config = config_of(stub, judges=CORRECTNESS, **sections)
     config["llm"]["generation"]["max_tokens"] = 100
     return config
 
 
-def test_budget_of_money_is_passed_by_what_is_in_flight_alone(judge: OpenAIStub, tmp_path: Path) -> None:
+def test_cost_budget_is_exceeded_only_by_requests_in_flight(judge: OpenAIStub, tmp_path: Path) -> None:
     config = bounded(judge, prices=PRICES | AGENTS_PRICES)
     config["judges"] = {**CORRECTNESS, "max_concurrency": 2}
     options: dict[str, Any] = {"questions": 60, "asked": asking_agent, "config": config, "max_concurrency": 2}
@@ -314,7 +314,7 @@ def test_budget_of_money_is_passed_by_what_is_in_flight_alone(judge: OpenAIStub,
 
 
 @pytest.mark.full
-def test_requests_without_an_answer_count_with_the_most_that_they_can_have_cost(judge: OpenAIStub) -> None:
+def test_unanswered_requests_count_with_their_maximum_cost(judge: OpenAIStub) -> None:
     judge.chat_faults += [Fault(is_reset=True)] * 1000
     config = bounded(judge, prices=PRICES)
     config["judges"] = {**CORRECTNESS, "max_concurrency": 1}
@@ -324,7 +324,7 @@ def test_requests_without_an_answer_count_with_the_most_that_they_can_have_cost(
 
 
 @pytest.mark.parametrize("priced", [PRICES, AGENTS_PRICES])
-def test_budget_of_money_needs_all_prices(judge: OpenAIStub, priced: dict[str, Any]) -> None:
+def test_cost_budget_requires_all_prices(judge: OpenAIStub, priced: dict[str, Any]) -> None:
     config = {**config_of(judge, judges=CORRECTNESS), "prices": priced}
     config["llm"]["generation"]["model"] = "judges-own" if priced is AGENTS_PRICES else "gpt-4o-mini"
     run = run_of(judge, questions=30, asked=asking_agent, config=config, max_cost=1.0, max_concurrency=1)
@@ -341,7 +341,7 @@ def test_scoring_within_a_budget_leaves_the_rest_unjudged(judge: OpenAIStub, tmp
     options: dict[str, Any] = {"output_dir": tmp_path, "config": config, "max_cost": 0.0201}
     run = score_responses(judged_dataset(19), judged_responses(19), **options)
     asked = len(judge.requests)
-    assert asked == 11  # one is in flight when the ten that fit have spent the budget
+    assert asked == 11  # one is in flight when the ten affordable requests have exhausted the budget
     assert run.aggregates["totals"]["judges_cost"] == pytest.approx(asked * CALL_COST)
     assert sum("answer_f1" in result for result in run.results) == asked
     assert [result["steps_score"] for result in run.results] == [1.0] * 19
@@ -351,7 +351,7 @@ def test_scoring_within_a_budget_leaves_the_rest_unjudged(judge: OpenAIStub, tmp
     assert run.warnings == []
 
 
-# --- what run.json says ----------------------------------------------------------------------------------------------
+# --- run.json --------------------------------------------------------------------------------------------------------
 
 
 def test_record_names_the_models_the_metrics_and_the_digests_of_the_prompts(judge: OpenAIStub, tmp_path: Path) -> None:
@@ -365,7 +365,7 @@ def test_record_names_the_models_the_metrics_and_the_digests_of_the_prompts(judg
     assert all(len(digest) == 64 for digest in judges["prompts"].values())
 
 
-def test_key_is_nowhere_in_the_folder_and_its_reference_stays(
+def test_key_is_not_in_the_folder_but_its_reference_is(
     judge: OpenAIStub, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("JUDGES_ENDPOINT_KEY", "quite-secret-7")
@@ -383,7 +383,7 @@ def test_key_is_nowhere_in_the_folder_and_its_reference_stays(
     assert sent == {"Bearer quite-secret-7", "Bearer plain-secret-8"}
 
 
-def test_key_of_the_environment_reaches_no_endpoint_whose_own_key_was_masked(
+def test_environment_key_is_not_sent_to_an_endpoint_with_a_masked_key(
     judge: OpenAIStub, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     run_of(judge, tmp_path)
@@ -394,7 +394,7 @@ def test_key_of_the_environment_reaches_no_endpoint_whose_own_key_was_masked(
     assert judge.requests == []
 
 
-# --- what goes wrong -------------------------------------------------------------------------------------------------
+# --- errors ----------------------------------------------------------------------------------------------------------
 
 
 def check_unjudged(run: BenchmarkRun, text: str) -> None:
@@ -408,7 +408,7 @@ def check_unjudged(run: BenchmarkRun, text: str) -> None:
 
 
 @pytest.mark.full
-def test_endpoint_that_is_gone_leaves_the_results_and_the_responses(judge: OpenAIStub, tmp_path: Path) -> None:
+def test_unreachable_endpoint_keeps_results_and_responses(judge: OpenAIStub, tmp_path: Path) -> None:
     config = config_of(judge)
     for model in config["llm"].values():
         model["base_url"] = "http://127.0.0.1:9/v1"
@@ -426,9 +426,7 @@ def test_endpoint_that_is_gone_leaves_the_results_and_the_responses(judge: OpenA
     assert not any(key in result for result in mended.results for key in ERRORS)
 
 
-def test_observer_that_fails_ends_the_run_with_its_error_and_loses_no_judgement(
-    judge: OpenAIStub, tmp_path: Path
-) -> None:
+def test_failing_observer_ends_the_run_but_loses_no_judgement(judge: OpenAIStub, tmp_path: Path) -> None:
     def fail(event: Any) -> None:
         if event.kind == "result_scored":
             raise OSError("the screen is full")

@@ -1,4 +1,4 @@
-"""Scoring without an agent: responses from elsewhere, and a run's folder once more in place."""
+"""Scoring without an agent: external responses, and re-scoring a run's folder in place."""
 
 import json
 from pathlib import Path
@@ -14,7 +14,7 @@ STEP = {"name": "s", "args": {}, "id": "c", "status": "success", "output": "1"}
 
 
 def dataset_of(*outputs: str) -> list[Any]:
-    """Give a dataset of one question for each reference output."""
+    """Return a dataset with one question per reference output."""
     questions = [
         {"id": f"q{n}", "question_text": f"text {n}", "reference_steps": [[{"name": "s", "output": output}]]}
         for n, output in enumerate(outputs)
@@ -30,10 +30,10 @@ def record_in(folder: Path) -> dict[str, Any]:
     return dict(json.loads((folder / "run.json").read_text()))
 
 
-# --- responses from elsewhere ----------------------------------------------------------------------------------------
+# --- external responses ----------------------------------------------------------------------------------------------
 
 
-def test_recorded_responses_are_scored_into_the_same_folder_as_a_runs(tmp_path: Path) -> None:
+def test_recorded_responses_produce_the_same_folder_as_a_run(tmp_path: Path) -> None:
     run = score_responses(dataset_of("1", "1"), responses_to("q0"), output_dir=tmp_path / "run", label="x", tags=["a"])
     assert [result.get("steps_score") for result in run.results] == [1.0, 0.0]
     assert [result["status"] for result in run.results] == ["success", "error"]
@@ -47,7 +47,7 @@ def test_recorded_responses_are_scored_into_the_same_folder_as_a_runs(tmp_path: 
     assert yaml.safe_load((tmp_path / "run" / "aggregates.yaml").read_text()) == run.aggregates
 
 
-def test_recorded_responses_count_again_whatever_text_their_agent_was_sent(tmp_path: Path) -> None:
+def test_recorded_responses_count_whatever_their_question_text(tmp_path: Path) -> None:
     responses = responses_to("q0", question_text="Today is Monday. text 0")
     score_responses(dataset_of("1"), responses, output_dir=tmp_path / "run")
     [result] = score_run(tmp_path / "run", dataset=dataset_of("1")).results
@@ -64,14 +64,14 @@ def test_responses_may_be_a_file_a_list_or_a_mapping(tmp_path: Path) -> None:
         assert [result["steps_score"] for result in run.results] == [1.0, 0.0]
 
 
-def test_folder_of_an_earlier_run_is_replaced_only_on_demand(tmp_path: Path) -> None:
+def test_folder_of_an_earlier_run_is_replaced_only_on_request(tmp_path: Path) -> None:
     score_responses(dataset_of("1"), responses_to("q0"), output_dir=tmp_path)
     with pytest.raises(RunFolderError, match="holds a run already"):
         score_responses(dataset_of("1"), {}, output_dir=tmp_path)
     assert score_responses(dataset_of("1"), {}, output_dir=tmp_path, overwrite=True).results[0]["status"] == "error"
 
 
-def test_run_is_not_replaced_by_the_scores_of_its_own_responses(tmp_path: Path) -> None:
+def test_run_cannot_be_replaced_by_scores_of_its_own_responses(tmp_path: Path) -> None:
     score_responses(dataset_of("1"), {}, output_dir=tmp_path)
     before = (tmp_path / "run.json").read_text()
     with pytest.raises(RunFolderError, match=r"the responses lie in the folder itself\. Score the run in place"):
@@ -79,7 +79,7 @@ def test_run_is_not_replaced_by_the_scores_of_its_own_responses(tmp_path: Path) 
     assert (tmp_path / "run.json").read_text() == before
 
 
-def test_bad_input_leaves_an_earlier_run_as_it_is(tmp_path: Path) -> None:
+def test_invalid_input_does_not_change_an_earlier_run(tmp_path: Path) -> None:
     score_responses(dataset_of("1"), responses_to("q0"), output_dir=tmp_path)
     before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
     bad: list[tuple[type[Exception], tuple[Any, ...], dict[str, Any]]] = [
@@ -113,12 +113,12 @@ def dataset_path(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def folder(tmp_path: Path, dataset_path: Path) -> Path:
-    """Give the folder of a run whose agent took no steps."""
+    """Return the folder of a run whose agent has no steps."""
     run_benchmark(agent, dataset_path, output_dir=tmp_path / "run", label="night", progress="off")
     return tmp_path / "run"
 
 
-def test_mended_reference_changes_the_scores_and_nothing_else(folder: Path, dataset_path: Path) -> None:
+def test_fixed_reference_changes_only_the_scores(folder: Path, dataset_path: Path) -> None:
     before = record_in(folder)
     responses = (folder / "responses.jsonl").read_bytes()
     mended = dataset_of("1", "1", "1")
@@ -136,13 +136,13 @@ def test_mended_reference_changes_the_scores_and_nothing_else(folder: Path, data
     assert run.stopped is None
 
 
-def test_questions_without_a_recorded_response_stay_error_samples(tmp_path: Path) -> None:
+def test_questions_without_a_response_are_error_samples(tmp_path: Path) -> None:
     score_responses(dataset_of("1", "1"), responses_to("q0"), output_dir=tmp_path)
     run = score_run(tmp_path, dataset=dataset_of("1", "1", "1"))
     assert [result["status"] for result in run.results] == ["success", "error", "error"]
 
 
-def test_question_that_changed_or_went_is_told(folder: Path, dataset_path: Path) -> None:
+def test_changed_or_removed_question_is_reported(folder: Path, dataset_path: Path) -> None:
     dataset = dataset_of("1", "1")
     dataset[0]["questions"][0]["question_text"] = "another text"
     dataset_path.write_text(yaml.safe_dump(dataset))
@@ -154,7 +154,7 @@ def test_question_that_changed_or_went_is_told(folder: Path, dataset_path: Path)
     ]
 
 
-def test_dataset_that_is_not_there_is_told(folder: Path, dataset_path: Path) -> None:
+def test_missing_dataset_is_reported(folder: Path, dataset_path: Path) -> None:
     dataset_path.rename(dataset_path.with_name("moved.yaml"))
     with pytest.raises(RunFolderError, match=r"the dataset .*qa\.yaml of this run is not there.*--dataset FILE"):
         score_run(folder)
@@ -162,13 +162,13 @@ def test_dataset_that_is_not_there_is_told(folder: Path, dataset_path: Path) -> 
     assert record_in(folder)["dataset"]["path"].endswith("moved.yaml")
 
 
-def test_dataset_that_was_made_in_python_must_be_given(tmp_path: Path) -> None:
+def test_dataset_from_python_is_required(tmp_path: Path) -> None:
     run_benchmark(agent, dataset_of("1"), output_dir=tmp_path, progress="off")
     with pytest.raises(RunFolderError, match="names no file of the dataset"):
         score_run(tmp_path)
 
 
-def test_folder_without_a_run_is_told(tmp_path: Path) -> None:
+def test_folder_without_a_run_is_reported(tmp_path: Path) -> None:
     with pytest.raises(RunFolderError, match="the folder does not exist"):
         score_run(tmp_path / "absent")
     assert not (tmp_path / "absent").exists()
@@ -176,7 +176,7 @@ def test_folder_without_a_run_is_told(tmp_path: Path) -> None:
         score_run(tmp_path)
 
 
-def test_scored_run_goes_on_afterwards(folder: Path, dataset_path: Path) -> None:
+def test_rescored_run_can_be_resumed(folder: Path, dataset_path: Path) -> None:
     asked: list[Any] = []
     score_run(folder)
     run = run_benchmark(agent, dataset_path, output_dir=folder, on_response=asked.append, progress="off")
@@ -184,13 +184,13 @@ def test_scored_run_goes_on_afterwards(folder: Path, dataset_path: Path) -> None
     assert not asked
 
 
-def test_killed_run_says_how_many_questions_it_did_not_come_to(folder: Path) -> None:
+def test_killed_run_reports_the_number_of_missing_questions(folder: Path) -> None:
     journal = folder / "responses.jsonl"
     journal.write_bytes(journal.read_bytes().splitlines(keepends=True)[0])
     assert score_run(folder).warnings == ["2 of 3 were not asked yet, and are not counted"]
 
 
-def test_measures_of_a_run_may_be_others_when_it_is_scored_again(tmp_path: Path) -> None:
+def test_rescoring_may_use_different_measures(tmp_path: Path) -> None:
     dataset = tmp_path / "qa.json"
     step = {"name": "retrieval", "output": [{"id": "a"}]}
     question = {"id": "q0", "question_text": "?", "reference_steps": [[step]]}

@@ -1,4 +1,4 @@
-"""Scoring some of the questions: by template, by id, or those that have a response."""
+"""Scoring some of the questions: by template, by id, or only those with a response."""
 
 import json
 from pathlib import Path
@@ -33,7 +33,7 @@ def record_in(folder: Path) -> dict[str, Any]:
     return dict(json.loads((folder / "run.json").read_text()))
 
 
-# --- responses from elsewhere ----------------------------------------------------------------------------------------
+# --- external responses ----------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -51,7 +51,7 @@ def record_in(folder: Path) -> dict[str, Any]:
         ),
     ],
 )
-def test_only_what_is_selected_is_scored_summed_up_and_recorded(
+def test_only_selected_questions_are_scored_aggregated_and_recorded(
     tmp_path: Path, options: dict[str, Any], ids: list[str], selection: dict[str, Any] | None
 ) -> None:
     run = score_responses(DATASET, responses_to("l1", "n2"), output_dir=tmp_path / "run", **options)
@@ -62,7 +62,7 @@ def test_only_what_is_selected_is_scored_summed_up_and_recorded(
     assert ids_of(score_responses(DATASET, responses_to("l1", "n2"), **options)) == ids
 
 
-def test_how_many_questions_have_a_response_is_said_where_only_these_are_scored() -> None:
+def test_number_of_questions_with_a_response_is_reported() -> None:
     run = score_responses(DATASET, responses_to("l1", "n2"), answered_only=True)
     assert list(run.notes) == ["2 of 5 questions have a response; only these are scored"]
     assert run.aggregates["micro"]["number_of_error_samples"] == 0
@@ -81,20 +81,18 @@ def test_how_many_questions_have_a_response_is_said_where_only_these_are_scored(
         ({"template_ids": ["nodes"], "answered_only": True}, "none of 2 questions has a response. Check that the"),
     ],
 )
-def test_selection_of_nothing_is_one_error_and_writes_nothing(
-    tmp_path: Path, options: dict[str, Any], message: str
-) -> None:
+def test_empty_selection_is_one_error_and_writes_nothing(tmp_path: Path, options: dict[str, Any], message: str) -> None:
     with pytest.raises(DatasetError, match=message):
         score_responses(DATASET, responses_to("l1"), output_dir=tmp_path / "run", **options)
     assert not (tmp_path / "run").exists()
 
 
-# --- where most questions have no response ---------------------------------------------------------------------------
+# --- most questions without a response -------------------------------------------------------------------------------
 
 MANY: list[Any] = [template(f"t{number}", f"q{number}") for number in range(24)]
 
 
-def test_most_questions_without_a_response_are_one_warning_with_the_way_out() -> None:
+def test_many_questions_without_a_response_are_one_warning_with_a_hint() -> None:
     assert list(score_responses(MANY, responses_to("q0", "q3")).warnings) == [
         "22 of 24 questions have no response and count as failed: q1, q2, q4 and 19 more; "
         "--answered-only (answered_only=True) scores only the others"
@@ -105,7 +103,7 @@ def test_most_questions_without_a_response_are_one_warning_with_the_way_out() ->
 # --- a run's folder --------------------------------------------------------------------------------------------------
 
 
-def test_folder_that_is_scored_again_keeps_its_selection(tmp_path: Path) -> None:
+def test_rescored_folder_keeps_its_selection(tmp_path: Path) -> None:
     score_responses(DATASET, responses_to("l1", "n2"), output_dir=tmp_path / "run", answered_only=True)
     more: list[Any] = [*DATASET, template("new", "x")]
     for _ in range(2):
@@ -115,7 +113,7 @@ def test_folder_that_is_scored_again_keeps_its_selection(tmp_path: Path) -> None
         assert (record["selection"], "scored_selection" in record) == ({"answered_only": True}, False)
 
 
-def test_selection_of_a_scoring_again_is_of_that_scoring_alone(tmp_path: Path) -> None:
+def test_selection_of_a_rescoring_applies_to_it_only(tmp_path: Path) -> None:
     score_responses(DATASET, responses_to("l1", "n2"), output_dir=tmp_path / "run")
     run = score_run(tmp_path / "run", dataset=DATASET, template_ids=["nodes"])
     assert ids_of(run) == ["n1", "n2"]
@@ -129,14 +127,14 @@ def test_selection_of_a_scoring_again_is_of_that_scoring_alone(tmp_path: Path) -
     assert "scored_selection" not in record_in(tmp_path / "run")
 
 
-def test_only_the_answered_questions_of_a_folder_are_scored_on_demand(tmp_path: Path) -> None:
+def test_only_answered_questions_of_a_folder_are_scored_on_request(tmp_path: Path) -> None:
     score_responses(DATASET, responses_to("l1", "n2"), output_dir=tmp_path / "run")
     run = score_run(tmp_path / "run", dataset=DATASET, answered_only=True)
     assert ids_of(run) == ["l1", "n2"]
     assert list(run.notes) == ["2 of 5 questions have a response; only these are scored"]
 
 
-def test_run_of_an_agent_is_scored_in_part_and_remembers_what_it_asked(tmp_path: Path) -> None:
+def test_partly_rescored_run_keeps_its_questions(tmp_path: Path) -> None:
     run_benchmark(lambda question: "1", DATASET, output_dir=tmp_path / "run", template_ids=["lines"], limit=2)
     asked = record_in(tmp_path / "run")
     run = score_run(tmp_path / "run", dataset=DATASET, question_ids=["l2", "l3"])
@@ -154,9 +152,7 @@ def test_run_of_an_agent_is_scored_in_part_and_remembers_what_it_asked(tmp_path:
         ({"question_ids": ["l9"]}, "unknown question l9. Did you mean l"),
     ],
 )
-def test_what_a_run_did_not_ask_cannot_be_scored_and_its_folder_stays(
-    tmp_path: Path, options: dict[str, Any], message: str
-) -> None:
+def test_questions_outside_the_run_cannot_be_scored(tmp_path: Path, options: dict[str, Any], message: str) -> None:
     run_benchmark(lambda question: "1", DATASET, output_dir=tmp_path / "run", template_ids=["lines"])
     before = {path.name: path.read_bytes() for path in (tmp_path / "run").iterdir() if path.name != ".lock"}
     with pytest.raises(DatasetError, match=message):

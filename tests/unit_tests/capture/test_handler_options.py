@@ -199,7 +199,7 @@ def refuse(key: str) -> str:
 
 
 def secretive(make_agent: Any, ai: Any) -> Any:
-    """Return an agent with a secret in a successful call, in one that never runs, and in the error that ends the run."""
+    """Return an agent with a secret in a successful call, in one that never runs, and in the final error."""
     script = [
         ai("", ("read", {"account": {"key": SECRET}}, "call_1"), ("nothing", {"key": SECRET}, "call_2")),
         ai("", ("refuse", {"key": SECRET}, "call_3")),

@@ -1,4 +1,4 @@
-"""LangGraph's cache for nodes and tasks: a cached answer is not a model call, has no cost, and is marked in its step."""
+"""LangGraph's node cache: a cached answer is not a model call, has no cost, and is marked in its step."""
 
 import time
 from collections.abc import Callable
