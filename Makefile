@@ -39,7 +39,7 @@ test-lowest:  ## Run the unit tests with the lowest versions of the dependencies
 
 test-kills: $(VENV)/.full  ## Kill 50 runs, and the workers and drivers of a Ray cluster 20 times, again and again
 	GRAPHRAG_EVAL_LC_KILLED_RUNS=50 GRAPHRAG_EVAL_LC_KILLED_DRIVERS=5 \
-	  $(BIN)/python -m pytest -n auto --dist worksteal -k "killed_again or kills_of_workers" tests/integration_tests
+	  $(BIN)/python -m pytest -n auto --dist worksteal -k repeatedly_killed tests/integration_tests
 
 test-judge: $(VENV)/.test  ## Test the judges with a real model: set GRAPHRAG_EVAL_LC_JUDGE_BASE_URL (and ..._MODEL, ..._EMBEDDING_MODEL)
 	$(BIN)/python -m pytest -s -m full tests/integration_tests/test_real_judge.py

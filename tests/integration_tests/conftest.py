@@ -1,6 +1,6 @@
-"""Runs as processes of their own, which can be killed: their command line, what they asked and what they wrote.
+"""Runs in separate processes that can be killed: their command line, attempts and files.
 
-Beside them, the environment with ragas, and a browser.
+Also the environment with ragas, and a browser.
 """
 
 import json
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 _MAIN = "from graphrag_eval_lc.cli import main; main()"
 _LONGEST_SEC = 90.0
 
-# The agents of these tests note each attempt before anything else: question id, repeat and attempt.
+# The agents of these tests first record each attempt: question id, repeat and attempt.
 _HEADER = """
 import asyncio, os, time
 from langchain_core.messages import AIMessage
@@ -50,12 +50,12 @@ Key = tuple[str, int]
 
 
 class RunOnDisk:
-    """A run through the real command line: its dataset, its agent, its folder, and a file of what was asked.
+    """A run through the real command line: its dataset, agent, folder, and a file of attempts.
 
     Args:
-        folder: An empty folder for all of it.
-        agent: The Python source of an agent called ``graph``; ``note(config)`` and ``graph_of(node)`` are there.
-        questions: How many questions the dataset has, in templates of 20.
+        folder: An empty folder for all files.
+        agent: The Python source of an agent called ``graph``, which may use ``note(config)`` and ``graph_of(node)``.
+        questions: The number of questions in the dataset, in templates of 20.
     """
 
     def __init__(self, folder: Path, agent: str, questions: int) -> None:
@@ -70,7 +70,7 @@ class RunOnDisk:
         self._processes: list[subprocess.Popen[str] | ForkedProcess] = []
 
     def command(self, *options: str) -> list[str]:
-        """Give the arguments of the command."""
+        """Return the arguments of the command."""
         run = ["run", str(self._dataset), "--agent", f"{self._agent}:graph", "--output", str(self.output)]
         return [*run, "--quiet", "--no-report", *options]  # a report takes longer than many of these runs
 
@@ -82,7 +82,9 @@ class RunOnDisk:
         before: Callable[[], None] | None = None,
         stdin: int = subprocess.DEVNULL,
     ) -> "subprocess.Popen[str] | ForkedProcess":
-        """Start a process; ``before`` is called in it first. It is a new one then, and on demand, else a fork."""
+        """Start a process, which calls ``before`` first. With ``before`` or ``is_new`` it is a new process, else a
+        fork.
+        """
         environment = {**os.environ, "ASKED_FILE": str(self._asked_file), "PYTHONWARNINGS": "ignore"}
         process: subprocess.Popen[str] | ForkedProcess
         if is_new or before is not None or stdin != subprocess.DEVNULL:
@@ -112,55 +114,54 @@ class RunOnDisk:
         return subprocess.CompletedProcess(arguments, process.returncode, stdout, stderr)
 
     def wait(self, process: "subprocess.Popen[str] | ForkedProcess", is_reached: Callable[[], bool]) -> None:
-        """Wait until something is the case, or until the process has ended."""
+        """Wait until a condition holds or the process has ended."""
         deadline = time.monotonic() + _LONGEST_SEC
         while process.poll() is None and not is_reached():
             assert time.monotonic() < deadline
             time.sleep(0.004)
 
     def kill(self, process: "subprocess.Popen[str] | ForkedProcess") -> bool:
-        """Kill a process; tell whether it still ran."""
+        """Kill a process and return whether it was still running."""
         process.send_signal(signal.SIGKILL)
         process.communicate(timeout=_LONGEST_SEC)
         return process.returncode == -signal.SIGKILL
 
     def close(self) -> None:
-        """Leave no process behind."""
+        """Kill all remaining processes."""
         for process in self._processes:
             if process.poll() is None:
                 self.kill(process)
 
     @property
     def number_asked(self) -> int:
-        """How many attempts were made so far."""
+        """The number of attempts so far."""
         return self._asked_file.read_bytes().count(b"\n") if self._asked_file.exists() else 0
 
     @property
     def number_journalled(self) -> int:
-        """How many lines the journal has."""
+        """The number of lines in the journal."""
         return self.journal.read_bytes().count(b"\n") if self.journal.exists() else 0
 
     def asked(self) -> list[Key]:
-        """Give the samples of all attempts so far, in their order."""
+        """Return the samples of all attempts so far, in order."""
         lines = self._asked_file.read_text(encoding="utf-8").splitlines() if self._asked_file.exists() else []
         return [(parts[0], int(parts[1])) for parts in (line.split("/") for line in lines)]
 
     def journalled(self) -> dict[Key, dict[str, Any]]:
-        """Give what the journal holds now, without lines that cannot be read."""
+        """Return the journal's readable lines."""
         lines = self.journal.read_bytes().splitlines() if self.journal.exists() else []
         readable = [record for record in map(_record_in, lines) if record is not None]
         return {(record["question_id"], record.get("repeat", 1)): record for record in readable}
 
     def answered(self) -> set[Key]:
-        """Give the samples whose responses are in the journal now, those that were cut off left out."""
+        """Return the samples with a response in the journal, without interrupted ones."""
         return {key for key, record in self.journalled().items() if not record.get("interrupted")}
 
     def results(self) -> list[dict[str, Any]]:
-        """Give results.jsonl."""
         return [json.loads(line) for line in (self.output / "results.jsonl").read_bytes().splitlines()]
 
     def check_complete(self, *, repeats: int = 1, errors: int = 0) -> None:
-        """Check that the files hold every sample once and in order, and nothing else."""
+        """Check that the files contain every sample exactly once, in order, and nothing else."""
         results = self.results()
         keys = [(result["question_id"], result.get("repeat", 1)) for result in results]
         assert keys == [(identifier, repeat) for identifier in self.ids for repeat in range(1, repeats + 1)]
@@ -215,9 +216,9 @@ def ragas_python() -> Path:
     return ragas_environment.ragas_python()
 
 
-@pytest.fixture(scope="module")  # no longer, as asyncio sees a running loop meanwhile
+@pytest.fixture(scope="module")  # kept short, as asyncio sees a running loop while it is open
 def browser() -> Iterator["Browser"]:
-    from support.browsing import started_browser  # only where the group `full` is installed
+    from support.browsing import started_browser  # installed only with the group `full`
 
     with started_browser() as browser:
         yield browser

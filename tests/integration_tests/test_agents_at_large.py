@@ -1,4 +1,4 @@
-"""Agents that close or replace the output, or leave the folder; terminals that are closed: the run loses nothing."""
+"""Agents that close or replace standard output or change the directory, and closed terminals: no run data is lost."""
 
 import json
 import os
@@ -22,7 +22,7 @@ async def answer(state, config: RunnableConfig):
 
 graph = graph_of(answer)
 """
-# What agents do, when they are loaded or asked.
+# What agents do when they are loaded or called.
 DEEDS = {
     "prints and closes both": "print('from the agent'); sys.stdout.close(); sys.stderr.close()",
     "closes descriptors 0 to 2": "[os.close(each) for each in (0, 1, 2)] if is_first else None",
@@ -63,7 +63,7 @@ RUNS = [*((deed, False) for deed in DEEDS), *((deed, True) for deed in WHILE_LOA
 
 
 @pytest.mark.parametrize(("deed", "is_loaded"), RUNS)
-def test_run_is_whole_and_its_exit_code_right(run_on_disk, deed: str, is_loaded: bool) -> None:
+def test_run_is_complete_with_the_right_exit_code(run_on_disk, deed: str, is_loaded: bool) -> None:
     run = run_on_disk(DOING.format(deed=DEEDS[deed]) + (LOADED if is_loaded else "") + ANSWER, 5)
     relative = ["run", "dataset.json", "--agent", "agent.py:graph", "--output", "run", "--quiet"]
     summaries = ["--summary", "out/summary.md", "--junit", "out/junit.xml", "--log-file", "log.jsonl"]
@@ -88,14 +88,14 @@ def test_run_is_whole_and_its_exit_code_right(run_on_disk, deed: str, is_loaded:
     assert "bug in graphrag-eval-lc" not in again.stderr
 
 
-def test_json_is_printed_although_the_agent_closed_its_output(run_on_disk) -> None:
+def test_json_is_printed_even_if_the_agent_closed_stdout(run_on_disk) -> None:
     run = run_on_disk(DOING.format(deed="os.close(1) if is_first else None; sys.stdout.close()") + ANSWER, 3)
     ended = run.run([*run.command(), "--json"], is_new=True)
     assert ended.returncode == 0, ended.stderr
     assert str(run.output) in json.dumps(json.loads(ended.stdout))
 
 
-def test_command_without_standard_output_ends_as_ever(run_on_disk) -> None:
+def test_command_without_standard_output_ends_normally(run_on_disk) -> None:
     def close() -> None:
         os.close(1)
         os.close(2)
@@ -115,11 +115,11 @@ graph = graph_of(answer)
 """
 
 
-def test_hangup_ends_the_run_in_order_with_129(run_on_disk) -> None:
+def test_hangup_ends_the_run_cleanly_with_129(run_on_disk) -> None:
     run = run_on_disk(SLOW, 40)
     process = run.start(run.command("-j", "4"))
     run.wait(process, lambda: run.number_asked >= 6)
-    for _ in range(3):  # of a terminal and of its shell
+    for _ in range(3):  # from a terminal or its shell
         process.send_signal(signal.SIGHUP)
         time.sleep(0.01)
     _, stderr = process.communicate(timeout=60)
@@ -132,7 +132,7 @@ def test_hangup_ends_the_run_in_order_with_129(run_on_disk) -> None:
     run.check_complete()
 
 
-def test_hangup_that_is_ignored_as_under_nohup_stays_ignored(run_on_disk) -> None:
+def test_hangup_is_ignored_under_nohup(run_on_disk) -> None:
     run = run_on_disk(SLOW, 8)
     process = run.start(run.command("-j", "4"), before=lambda: signal.signal(signal.SIGHUP, signal.SIG_IGN))
     run.wait(process, lambda: run.number_asked >= 2)
@@ -142,7 +142,7 @@ def test_hangup_that_is_ignored_as_under_nohup_stays_ignored(run_on_disk) -> Non
     run.check_complete()
 
 
-def test_closed_terminal_ends_the_run_in_order_with_129(run_on_disk) -> None:
+def test_closed_terminal_ends_the_run_cleanly_with_129(run_on_disk) -> None:
     run = run_on_disk(SLOW, 40)
     leader, follower = pty.openpty()
 

@@ -1,4 +1,4 @@
-"""Benchmarks of agents that are named by where they live: a real ``langgraph dev`` server, with and without keys."""
+"""Benchmarks of agents given by address: a real ``langgraph dev`` server, with and without keys."""
 
 import json
 import os
@@ -133,7 +133,7 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def url(project: Path) -> Iterator[str]:
     before = os.environ.get("MODEL_OF_THE_TEST")
-    os.environ["MODEL_OF_THE_TEST"] = "of the process"  # env goes before it, on the server too
+    os.environ["MODEL_OF_THE_TEST"] = "of the process"  # `env` overrides it on the server, too
     try:
         with serving(project) as server:
             yield server.url
@@ -143,7 +143,7 @@ def url(project: Path) -> Iterator[str]:
 
 @pytest.fixture(scope="module")
 def guarded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    """Give a server that asks for a key."""
+    """Return a server that requires a key."""
     folder = write_project(tmp_path_factory.mktemp("guarded"), auth={"path": "./auth.py:auth"})
     with serving(folder) as server:
         yield server
@@ -161,11 +161,11 @@ def answers(spec: str, **options: Any) -> list[Any]:
     return [response.get("actual_answer", response.get("error")) for response in run.responses]
 
 
-# --- the same graphs, here and there ---------------------------------------------------------------------------------
+# --- the same graphs, local and remote -------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("name", GRAPHS)
-def test_graph_answers_as_it_does_on_the_server(name: str, project: Path, url: str) -> None:
+def test_local_graph_answers_like_the_one_on_the_server(name: str, project: Path, url: str) -> None:
     config = {"configurable": {"model": "m1"}}
     deployed = answers(f"{url}/{name}", agent_config=config)
     assert answers(f"{project}/langgraph.json:{name}", agent_config=config) == deployed
@@ -181,7 +181,7 @@ def test_graph_answers_as_it_does_on_the_server(name: str, project: Path, url: s
     assert deployed == [expected[name]] * 2
 
 
-async def test_it_works_in_a_running_loop_and_again(url: str) -> None:
+async def test_benchmark_works_repeatedly_in_a_running_loop(url: str) -> None:
     for _ in range(2):
         run = await arun_benchmark(f"{url}/compiled", dataset(2), progress="off")
         assert [response["actual_answer"] for response in run.responses] == ["COMPILED"] * 2
@@ -210,7 +210,7 @@ def test_assistant_has_a_name_an_id_and_versions(url: str, tmp_path: Path) -> No
         ("", "names no assistant. It has "),
     ],
 )
-def test_assistant_that_does_not_exist_is_told(url: str, named: str, complaint: str) -> None:
+def test_unknown_assistant_is_reported(url: str, named: str, complaint: str) -> None:
     with pytest.raises(AgentError, match=complaint):
         answers(f"{url}{named}")
 
@@ -221,7 +221,7 @@ def test_server_does_not_speak_https(url: str) -> None:
 
 
 def self_signed(folder: Path) -> tuple[Path, Path]:
-    """Write a certificate for 127.0.0.1 that is its own root, and its key."""
+    """Write a self-signed certificate for 127.0.0.1, and its key."""
     from cryptography import x509
     from cryptography.hazmat.primitives import hashes, serialization
     from cryptography.hazmat.primitives.asymmetric import ec
@@ -240,7 +240,7 @@ def self_signed(folder: Path) -> tuple[Path, Path]:
     return folder / "certificate.pem", folder / "key.pem"
 
 
-def test_server_that_speaks_https(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_server_with_https(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("cryptography", reason="langgraph-api brings it")
     certificate, key = self_signed(tmp_path)
     with serving(write_project(tmp_path), certificate=certificate, key=key) as server:
@@ -252,7 +252,7 @@ def test_server_that_speaks_https(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
         assert answers(f"{server.url}/compiled") == ["COMPILED"] * 2
 
 
-# --- what a factory opens --------------------------------------------------------------------------------------------
+# --- context managers of factories -----------------------------------------------------------------------------------
 
 MCP_SERVER = """
 import os
@@ -294,7 +294,7 @@ async def agent(config: RunnableConfig):
 """
 
 
-def test_session_of_an_mcp_server_is_open_as_long_as_the_run(tmp_path: Path) -> None:
+def test_mcp_session_is_open_during_the_run(tmp_path: Path) -> None:
     pytest.importorskip("langchain_mcp_adapters", reason="needs langchain-mcp-adapters, as `make test-full` has it")
     (tmp_path / "mcp_server.py").write_text(MCP_SERVER, encoding="utf-8")
     (tmp_path / "agents.py").write_text(MCP_AGENT, encoding="utf-8")
@@ -334,7 +334,7 @@ def command(folder: Path, *arguments: str, **variables: str) -> "subprocess.Comp
         (["--agent-key-env", "MINE"], {}, "the environment variable MINE is not set."),
     ],
 )
-def test_wrong_key_is_one_sentence_before_any_question(
+def test_wrong_key_is_one_error_before_any_question(
     guarded: Server, tmp_path: Path, option: list[str], variables: dict[str, str], complaint: str
 ) -> None:
     ended = command(tmp_path, "--agent", f"{guarded.url}/compiled", *option, **variables)
@@ -346,7 +346,7 @@ def test_wrong_key_is_one_sentence_before_any_question(
 
 
 @pytest.mark.parametrize("option", [[], ["--agent-key-env", "MINE"]])
-def test_right_key_is_never_written_down(guarded: Server, tmp_path: Path, option: list[str]) -> None:
+def test_key_is_never_written(guarded: Server, tmp_path: Path, option: list[str]) -> None:
     variable = option[-1] if option else "LANGSMITH_API_KEY"
     ended = command(tmp_path, "--agent", f"{guarded.url}/compiled", *option, **{variable: KEY})
     assert ended.returncode == 0, ended.stderr
@@ -358,11 +358,11 @@ def test_right_key_is_never_written_down(guarded: Server, tmp_path: Path, option
     assert KEY not in ended.stdout + ended.stderr
 
 
-# --- what failed -----------------------------------------------------------------------------------------------------
+# --- failures --------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(("text", "complaint"), [("please", "no such thing"), ("slowly", "no answer within 4 s")])
-def test_question_that_fails_keeps_what_was_done_before(url: str, text: str, complaint: str) -> None:
+def test_failed_question_keeps_earlier_steps(url: str, text: str, complaint: str) -> None:
     run = run_benchmark(f"{url}/failing", dataset(1, text), timeout=4, progress="off")
     (response,) = run.responses
     assert response["status"] == "error"
@@ -374,7 +374,7 @@ def test_question_that_fails_keeps_what_was_done_before(url: str, text: str, com
     assert 0 < response["elapsed_sec"] < 10
 
 
-def test_question_that_takes_too_long_does_not_go_on_at_the_server(url: str) -> None:
+def test_timed_out_question_is_cancelled_on_the_server(url: str) -> None:
     run_benchmark(f"{url}/failing", dataset(1, "slowly"), timeout=4, max_retries=0, progress="off")
     with get_sync_client(url=url) as server:
         (thread,) = server.threads.search(limit=1)
@@ -383,10 +383,10 @@ def test_question_that_takes_too_long_does_not_go_on_at_the_server(url: str) -> 
     assert not {"pending", "running"} & set(statuses)
 
 
-# --- a server that goes away -----------------------------------------------------------------------------------------
+# --- a server that stops ---------------------------------------------------------------------------------------------
 
 
-def test_server_that_dies_is_an_error_of_the_questions_that_it_had(tmp_path: Path) -> None:
+def test_server_crash_is_an_error_of_its_questions(tmp_path: Path) -> None:
     with serving(write_project(tmp_path)) as server:
         started = threading.Event()
         asked = threading.Thread(target=lambda: (started.wait(60), threading.Event().wait(3), server.kill()))

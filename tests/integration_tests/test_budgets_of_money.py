@@ -1,4 +1,6 @@
-"""Random budgets over random runs: the endpoint bills ``max_cost`` and what is in flight at most, over all sessions."""
+"""Random cost budgets over random runs: the endpoint bills at most ``max_cost`` plus requests in flight, over all
+sessions.
+"""
 
 import json
 import random
@@ -22,7 +24,7 @@ PRICES = {"gpt-4o-mini": CHAT_PRICE, "text-embedding-3-small": EMBEDDING_PRICE}
 
 
 class Provider:
-    """Bills what it answers, by the bytes that it gets; some requests fail, and answers differ in length."""
+    """Bills its answers by the bytes it receives. Some requests fail, and answers differ in length."""
 
     def __init__(self, stub: OpenAIStub, chance: random.Random) -> None:
         self.billed = self.dearest = 0.0
@@ -45,7 +47,7 @@ class Provider:
         self._stub.chat_faults.extend(kinds)
 
     def _answer(self, request: StubRequest) -> Json:
-        # Called once for each choice, before the usage is read: the last call counts, and bills all choices.
+        # Called once per choice before the usage is read: the last call counts and bills all choices.
         texts = sum(len(str(message["content"]).encode()) for message in request.body["messages"])
         prompt = max(1, int(texts / self._chance.uniform(1.0, 5.0)))
         choices = request.body.get("n") or 1
@@ -102,7 +104,7 @@ def options_of(stub: OpenAIStub, chance: random.Random) -> dict[str, Any]:
     config["llm"]["generation"]["max_tokens"] = chance.choice([None, 50, 300])
     if chance.random() < 0.5:
         del config["llm"]["embedding"]
-    if chance.random() < 0.3:  # asked through LangChain
+    if chance.random() < 0.3:  # called through LangChain
         bound = config["llm"].pop("generation")["max_tokens"]
         key: Any = "k"
         model = ChatOpenAI(model="gpt-4o-mini", base_url=stub.base_url, api_key=key, max_tokens=bound, max_retries=0)
@@ -120,7 +122,7 @@ def check(run: Any, provider: Provider, most: float, in_flight: int) -> None:
 
 
 @pytest.mark.parametrize("seed", range(12))
-def test_judges_keep_to_the_budget_of_scoring(openai_stub: OpenAIStub, tmp_path: Path, seed: int) -> None:
+def test_judges_respect_the_scoring_budget(openai_stub: OpenAIStub, tmp_path: Path, seed: int) -> None:
     chance = random.Random(seed)
     provider = Provider(openai_stub, chance)
     provider.plan_faults()
@@ -135,7 +137,7 @@ def test_judges_keep_to_the_budget_of_scoring(openai_stub: OpenAIStub, tmp_path:
 
 
 @pytest.mark.parametrize("seed", range(25, 31))
-def test_run_of_several_sessions_keeps_to_its_budget(openai_stub: OpenAIStub, tmp_path: Path, seed: int) -> None:
+def test_run_with_several_sessions_respects_its_budget(openai_stub: OpenAIStub, tmp_path: Path, seed: int) -> None:
     chance = random.Random(seed)
     provider = Provider(openai_stub, chance)
     provider.plan_faults()

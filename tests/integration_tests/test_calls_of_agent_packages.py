@@ -28,7 +28,7 @@ class Model(GenericFakeChatModel):
 
 
 def model(*turns: Any) -> Model:
-    """Give a model that says texts and makes calls, each at the same cost."""
+    """Return a model that returns texts and tool calls, each at the same cost."""
     said = [
         AIMessage("", tool_calls=[{"name": turn[0], "args": turn[1], "id": str(uuid4())}], usage_metadata=USAGE)
         if isinstance(turn, tuple)
@@ -91,7 +91,7 @@ def cost(response: dict[str, Any]) -> tuple[int, int | None]:
 
 @pytest.mark.parametrize("forwards", [False, True])
 @pytest.mark.parametrize("output_mode", ["full_history", "last_message"])
-def test_a_supervisors_handoffs_and_forwarded_messages_are_no_calls(output_mode: str, forwards: bool) -> None:
+def test_handoffs_and_forwarded_messages_of_a_supervisor_are_not_calls(output_mode: str, forwards: bool) -> None:
     response = record(supervisor(output_mode, forwards=forwards))
     assert cost(response) == (4, 40)
     assert response["actual_answer"] == ("It is a." if forwards else "a")
@@ -103,13 +103,13 @@ def test_calls_of_other_packages_count_once(make_agent: Callable[[], Any], calls
     assert cost(record(agent)) == (calls, 10 * calls)
 
 
-def test_the_second_turn_of_a_swarm_has_its_own_call() -> None:
+def test_second_turn_of_a_swarm_has_its_own_call() -> None:
     agent, thread = swarm(), {"configurable": {"thread_id": "1"}}
     assert cost(record(agent, **thread)) == (3, 30)
     assert cost(record(agent, **thread)) == (1, 10)
 
 
-def test_a_supervisor_out_of_sight_counts_by_its_messages() -> None:
+def test_supervisor_without_callbacks_is_counted_by_its_messages() -> None:
     agent = supervisor()
 
     def node(state: MessagesState) -> Any:

@@ -1,4 +1,4 @@
-"""What the pages tell to type is typed, block after block; what they say is printed is printed."""
+"""The code blocks of the documentation are run one after the other, and their output is compared."""
 
 from pathlib import Path
 
@@ -8,7 +8,7 @@ from support.judged_runs import judgement
 from support.openai_stub import OpenAIStub
 
 ROOT = Path(__file__).parents[2]
-# The how-to pages begin where this page ends.
+# The how-to pages continue where this page ends.
 BEGINNING = ROOT / "docs" / "start" / "own-agent.md"
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 WITH_BLOCKS = [
@@ -20,7 +20,7 @@ WITH_BLOCKS = [
 
 @pytest.mark.full
 @pytest.mark.parametrize("page", WITH_BLOCKS, ids=lambda page: str(page.relative_to(ROOT)))
-def test_blocks_run_as_they_stand(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_blocks_run_as_written(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(str(tmp_path))
     monkeypatch.delenv("LANGSMITH_API_KEY", raising=False)
@@ -33,6 +33,6 @@ def test_blocks_run_as_they_stand(page: Path, tmp_path: Path, monkeypatch: pytes
         assert run_blocks(page)
 
 
-def test_what_is_not_run_says_why() -> None:
+def test_skipped_blocks_have_a_reason() -> None:
     marks = [(page, block.mark) for page in PAGES for block in code_blocks(page) if not block.is_run]
     assert [each for each in marks if len(each[1].removeprefix("not run").strip(": ")) <= 5] == []

@@ -1,4 +1,4 @@
-"""Runs of the demo's agent beside each other: without mistakes, with all of them, and with a store that is away."""
+"""Comparisons of the demo's agent: without mistakes, with all of them, and with an unavailable store."""
 
 import json
 from collections.abc import Callable
@@ -40,7 +40,7 @@ def metric_of(comparison: RunComparison, name: str = "steps_score", pair: int = 
     return metric
 
 
-def test_mistakes_of_an_agent_are_a_regression(runs: Runs) -> None:
+def test_agent_mistakes_are_a_regression(runs: Runs) -> None:
     comparison = compare_runs(runs["good"], runs["erring"])
     metric = metric_of(comparison)
     scores = [[result["steps_score"] for result in runs[name].iter_results()] for name in ("good", "erring")]
@@ -51,7 +51,7 @@ def test_mistakes_of_an_agent_are_a_regression(runs: Runs) -> None:
     assert all(question.b.reason and question.steps for question in comparison.pairs[0].flips)
 
 
-def test_error_counts_as_0_in_judged_metrics_too(runs: Runs) -> None:
+def test_error_counts_as_0_in_judged_metrics(runs: Runs) -> None:
     comparison = compare_runs(runs["good"], runs["erring"])
     assert (comparison.pairs[0].errors_a, comparison.pairs[0].errors_b) == (0, 1)
     metric = metric_of(comparison, "answer_f1")
@@ -64,7 +64,7 @@ def test_same_agent_twice_shows_no_difference(runs: Runs) -> None:
     assert (metric.difference, metric.p_value, metric.verdict) == (0.0, 1.0, "no evidence")
 
 
-def test_broken_tool_shows_where_the_runs_part(runs: Runs) -> None:
+def test_broken_tool_is_where_the_runs_diverge(runs: Runs) -> None:
     comparison = compare_runs(runs["good"], runs["erring"], runs["broken"], metrics=["steps_score"])
     assert [run.label for run in comparison.runs] == ["good", "erring", "broken"]
     assert metric_of(comparison, pair=1).verdict == "worse"
@@ -106,7 +106,7 @@ def command(*arguments: object) -> int:
 
 
 def scored_without_steps(run: BenchmarkRun, folder: Path, is_lost: Callable[[dict[str, Any]], bool]) -> Path:
-    """Score a run again as if its agent had called no tool for some of the questions."""
+    """Re-score a run as if its agent had called no tool for some questions."""
     lost = {result["question_id"] for result in run.iter_results() if is_lost(result)}
     responses = [
         {**response, "actual_steps": []} if response["question_id"] in lost else response for response in run.responses
@@ -117,7 +117,7 @@ def scored_without_steps(run: BenchmarkRun, folder: Path, is_lost: Callable[[dic
     return folder / "run"
 
 
-def test_five_templates_that_are_lost_whole_fail_the_command(
+def test_five_completely_lost_templates_fail_the_command(
     runs: Runs, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     lost = scored_without_steps(runs["good"], tmp_path, lambda result: result["template_id"] in LOST)
@@ -127,7 +127,7 @@ def test_five_templates_that_are_lost_whole_fail_the_command(
     assert "only 5 templates differ; with fewer than 6, no p-value is below 0.05" in capsys.readouterr().err
 
 
-def test_one_question_that_is_lost_does_not_and_the_command_says_what_decided(
+def test_one_lost_question_passes_and_the_deciding_gate_is_named(
     runs: Runs, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     lost = scored_without_steps(

@@ -1,4 +1,4 @@
-"""The page of a comparison in a real browser: what it shows, and that no text in it can do anything."""
+"""The page of a comparison in a real browser: its contents, and that no text in it has an effect."""
 
 import re
 from collections.abc import Callable, Iterator
@@ -25,7 +25,7 @@ Open = Callable[..., "ComparisonPage"]
 
 
 class ComparisonPage(OpenedPage):
-    """A comparison, and the parts of it that the tests speak of."""
+    """A comparison and its elements."""
 
     @property
     def rows(self) -> Locator:
@@ -33,15 +33,15 @@ class ComparisonPage(OpenedPage):
         return self.page.locator("table.list tr.question")
 
     def keys(self) -> list[str]:
-        """Give the keys of the questions that are shown."""
+        """Return the keys of the visible questions."""
         return self.rows.locator(".question-id > bdi:first-child").all_inner_texts()
 
     def changes(self) -> set[str]:
-        """Give what became of the questions that are shown."""
+        """Return the changes of the visible questions."""
         return {text.split(" ", 1)[1].partition("\n")[0] for text in self.rows.locator("td.turn").all_inner_texts()}
 
     def open_questions(self) -> None:
-        """Open all questions that are shown, and their steps, once they are unpacked."""
+        """Open all visible questions and their steps, once they are unpacked."""
         for _ in range(2):
             self.open_everything()
             expect(self.page.get_by_text("Unpacking …")).to_have_count(0)
@@ -72,21 +72,21 @@ def hostile_path(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def open_page(browser: Browser, page_path: Path) -> Iterator[Open]:
-    """Open the demo's comparison; whatever a test does with it, it must not complain."""
+    """Open the demo's comparison. The test fails if the page reports a complaint."""
     opened: list[ComparisonPage] = []
 
-    def open_it(path: Path = page_path, **options: Any) -> ComparisonPage:
+    def open_path(path: Path = page_path, **options: Any) -> ComparisonPage:
         opened.append(ComparisonPage(browser, path, **options))
         return opened[-1]
 
-    yield open_it
+    yield open_path
     complaints = [complaint for page in opened for complaint in page.complaints]
     for page in opened:
         page.close()
     assert complaints == []
 
 
-def test_says_what_came_out_of_each_comparison(comparison: RunComparison, open_page: Open) -> None:
+def test_each_comparison_has_its_verdict(comparison: RunComparison, open_page: Open) -> None:
     text = " ".join(open_page().page.locator("main").inner_text().split())
     for pair in comparison.pairs:
         metric = pair.metric("steps_score")
@@ -99,9 +99,7 @@ def test_says_what_came_out_of_each_comparison(comparison: RunComparison, open_p
 # --- the list --------------------------------------------------------------------------------------------------------
 
 
-def test_all_questions_of_the_first_run_are_listed_what_flipped_first(
-    comparison: RunComparison, open_page: Open
-) -> None:
+def test_questions_of_the_first_run_are_listed_with_flips_first(comparison: RunComparison, open_page: Open) -> None:
     opened = open_page()
     pair = comparison.pairs[0]
     flipped = [flip.question_id for flip in pair.flips]
@@ -109,9 +107,7 @@ def test_all_questions_of_the_first_run_are_listed_what_flipped_first(
     assert sorted(opened.keys()) == sorted(question.question_id for question in pair.questions)
 
 
-def test_a_question_that_flipped_opens_to_both_answers_and_its_steps_side_by_side(
-    comparison: RunComparison, open_page: Open
-) -> None:
+def test_flipped_question_shows_answers_and_steps_side_by_side(comparison: RunComparison, open_page: Open) -> None:
     opened = open_page()
     flip = comparison.pairs[0].flips[0]
     opened.rows.first.locator(".question-button").click()
@@ -129,7 +125,7 @@ def test_a_question_that_flipped_opens_to_both_answers_and_its_steps_side_by_sid
     assert detail.locator(".steps > li").count() == len(flip.steps)
 
 
-def test_first_call_that_differs_is_open_on_both_sides_and_the_difference_is_marked(
+def test_first_different_call_is_open_on_both_sides_with_the_difference_marked(
     comparison: RunComparison, open_page: Open
 ) -> None:
     opened = open_page()
@@ -146,16 +142,14 @@ def test_first_call_that_differs_is_open_on_both_sides_and_the_difference_is_mar
     expect(opened.page.locator(".detail")).to_have_count(0)
 
 
-def test_a_question_that_did_not_flip_has_nothing_to_open(comparison: RunComparison, open_page: Open) -> None:
+def test_unchanged_question_cannot_be_opened(comparison: RunComparison, open_page: Open) -> None:
     opened = open_page()
     assert opened.rows.locator(".question-button").count() == len(comparison.pairs[0].flips)
     assert opened.rows.last.locator(".question-button").count() == 0
     assert opened.rows.last.locator("td.turn").inner_text() == "= same"
 
 
-def test_filters_leave_the_questions_that_fit_and_stay_in_the_address(
-    comparison: RunComparison, open_page: Open
-) -> None:
+def test_filters_select_questions_and_are_kept_in_the_url(comparison: RunComparison, open_page: Open) -> None:
     opened = open_page()
     search = opened.page.get_by_role("search")
     flips = {flip.question_id: flip for flip in comparison.pairs[0].flips}
@@ -186,7 +180,7 @@ def test_filters_leave_the_questions_that_fit_and_stay_in_the_address(
     check({name for name, flip in flips.items() if flip.question_text == next(iter(flips.values())).question_text})
 
 
-def test_headings_sort_the_list_both_ways(open_page: Open) -> None:
+def test_headings_sort_the_list_in_both_directions(open_page: Open) -> None:
     opened = open_page()
     for order, is_first_worst in (("descending", False), ("ascending", True)):
         opened.page.locator("table.list > thead").get_by_role("button", name="Difference").click()
@@ -197,7 +191,7 @@ def test_headings_sort_the_list_both_ways(open_page: Open) -> None:
         assert len(set(values)) > 1
 
 
-def test_another_run_has_rows_and_details_of_its_own(comparison: RunComparison, open_page: Open) -> None:
+def test_another_run_has_separate_rows_and_details(comparison: RunComparison, open_page: Open) -> None:
     opened = open_page()
     opened.rows.first.locator(".question-button").click()
     opened.page.get_by_label("Run beside A").select_option("C")
@@ -209,7 +203,7 @@ def test_another_run_has_rows_and_details_of_its_own(comparison: RunComparison, 
     expect(opened.page.locator("table.list > thead")).to_contain_text("C")
 
 
-def test_buttons_of_changes_and_templates_show_their_questions(comparison: RunComparison, open_page: Open) -> None:
+def test_change_and_template_buttons_show_their_questions(comparison: RunComparison, open_page: Open) -> None:
     opened = open_page()
     for pair in comparison.pairs:
         for direction in sorted({flip.direction for flip in pair.flips}):
@@ -235,16 +229,16 @@ def test_templates_are_sorted_by_their_headings(open_page: Open) -> None:
     assert table.locator("tbody th").first.inner_text() == worst
 
 
-def test_the_list_and_its_details_are_used_by_the_keyboard(open_page: Open) -> None:
+def test_list_and_details_work_with_the_keyboard(open_page: Open) -> None:
     opened = open_page()
     page = opened.page
     page.get_by_label("Search text, id").focus()
     page.keyboard.type("zzz")
     expect(opened.rows).to_have_count(0)
-    page.keyboard.press("Tab")  # the run
-    page.keyboard.press("Tab")  # the change
-    page.keyboard.press("Tab")  # the template
-    page.keyboard.press("Tab")  # the order
+    page.keyboard.press("Tab")  # run
+    page.keyboard.press("Tab")  # change
+    page.keyboard.press("Tab")  # template
+    page.keyboard.press("Tab")  # order
     page.keyboard.press("Tab")
     assert page.evaluate("document.activeElement.textContent") == "Clear all filters"
     page.keyboard.press("Enter")
@@ -258,7 +252,7 @@ def test_the_list_and_its_details_are_used_by_the_keyboard(open_page: Open) -> N
 # --- addresses -------------------------------------------------------------------------------------------------------
 
 
-def test_an_address_opens_a_question_of_its_run(comparison: RunComparison, page_path: Path, open_page: Open) -> None:
+def test_url_opens_a_question_of_its_run(comparison: RunComparison, page_path: Path, open_page: Open) -> None:
     opened = open_page()
     flip = comparison.pairs[1].flips[-1]
     opened.page.goto(f"{page_path.as_uri()}#run=C&q={flip.question_id}")
@@ -270,7 +264,7 @@ def test_an_address_opens_a_question_of_its_run(comparison: RunComparison, page_
     expect(opened.page.get_by_role("status").first).to_have_text("There is no question nobody in this comparison.")
 
 
-def test_rows_link_to_their_places_in_the_reports_that_are_there(
+def test_rows_link_to_existing_reports(
     comparison: RunComparison, page_path: Path, browser: Browser, open_page: Open
 ) -> None:
     opened = open_page()
@@ -284,14 +278,14 @@ def test_rows_link_to_their_places_in_the_reports_that_are_there(
         assert comparison.pairs[0].flips[0].question_text in there.page.locator("tr.question:focus-within").inner_text()
         assert there.complaints == []
         there.close()
-    opened.page.get_by_label("Run beside A").select_option("C")  # without a report
+    opened.page.get_by_label("Run beside A").select_option("C")  # no report
     assert set(opened.rows.first.locator("a").all_inner_texts()) == {"Report A"}
 
 
 # --- the page --------------------------------------------------------------------------------------------------------
 
 
-def test_colours_follow_the_system_until_they_are_chosen(open_page: Open) -> None:
+def test_colours_follow_the_system_until_chosen(open_page: Open) -> None:
     assert open_page(color_scheme="light").lightness() > 0.8
     dark = open_page(color_scheme="dark")
     assert dark.lightness() < 0.3
@@ -306,7 +300,7 @@ def test_print_is_on_white_paper(open_page: Open) -> None:
     assert opened.page.pdf().startswith(b"%PDF")
 
 
-def test_without_scripts_the_metrics_are_there(comparison: RunComparison, open_page: Open) -> None:
+def test_metrics_are_shown_without_scripts(comparison: RunComparison, open_page: Open) -> None:
     page = open_page(java_script_enabled=False).page
     metrics = {metric.metric for pair in comparison.pairs for metric in pair.metrics}
     text = page.locator("main").inner_text()
@@ -320,9 +314,7 @@ def test_without_scripts_the_metrics_are_there(comparison: RunComparison, open_p
 
 
 @pytest.mark.parametrize(("scheme", "size"), [("light", PHONE), ("dark", LAPTOP)], ids=["light", "dark"])
-def test_axe_finds_nothing_serious_and_the_page_never_scrolls_sideways(
-    scheme: str, size: tuple[int, int], open_page: Open
-) -> None:
+def test_page_is_accessible_and_never_scrolls_sideways(scheme: str, size: tuple[int, int], open_page: Open) -> None:
     opened = open_page(color_scheme=scheme, size=size)
     assert not opened.is_wider_than_the_window()
     opened.open_questions()
@@ -331,7 +323,7 @@ def test_axe_finds_nothing_serious_and_the_page_never_scrolls_sideways(
 
 
 @pytest.mark.parametrize("bypass_csp", [False, True], ids=["with the policy", "without the policy"])
-def test_texts_stay_texts(bypass_csp: bool, hostile_path: Path, open_page: Open) -> None:
+def test_texts_are_not_interpreted(bypass_csp: bool, hostile_path: Path, open_page: Open) -> None:
     opened = open_page(hostile_path, bypass_csp=bypass_csp, size=PHONE)
     opened.open_questions()
     page = opened.page

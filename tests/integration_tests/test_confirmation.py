@@ -1,4 +1,4 @@
-"""A real flaky agent in a process of its own, whose run is killed while what changed is asked again."""
+"""A flaky agent in a separate process, whose run is killed while changed questions are rerun."""
 
 import json
 import os
@@ -105,7 +105,7 @@ def test_noise_passes_and_a_broken_template_fails(project: Project) -> None:
 
 
 @pytest.mark.parametrize("end", [signal.SIGKILL, signal.SIGTERM])
-def test_killed_while_it_asks_again_the_run_goes_on_where_it_was(project: Project, end: signal.Signals) -> None:
+def test_run_killed_during_reruns_resumes_where_it_was(project: Project, end: signal.Signals) -> None:
     process = project.start("branch", 2, *CONFIRM, BROKEN="t1 t5", HANGS_AT="50")
     deadline = time.monotonic() + 120
     while project.number_asked() < 50:
@@ -126,5 +126,5 @@ def test_killed_while_it_asks_again_the_run_goes_on_where_it_was(project: Projec
     ended = [each for each in map(json.loads, lines) if not each.get("interrupted")]
     keys = Counter((each["question_id"], each.get("repeat", 1)) for each in ended)
     assert set(keys.values()) == {1}
-    assert project.number_asked() == 44 + len(keys) + 1  # the one that was lost is asked again
+    assert project.number_asked() == 44 + len(keys) + 1  # the lost one is rerun
     assert len((project.folder / "branch" / "responses.jsonl").read_text().splitlines()) == 44

@@ -1,4 +1,4 @@
-"""Nothing is lost when the process of a run dies or is told to end: killed at any moment, it goes on where it was."""
+"""A run that is killed or stopped at any moment loses nothing and resumes where it was."""
 
 import json
 import os
@@ -15,7 +15,7 @@ import pytest
 
 pytestmark = pytest.mark.full
 
-# Some questions fail, and some answers are large enough to be torn in the middle of their line.
+# Some questions fail, and some answers are long enough to be torn in the middle of a line.
 ANSWERING = """
 @tool
 async def look_up(number: str) -> str:
@@ -33,11 +33,11 @@ async def answer(state, config: RunnableConfig):
 
 graph = graph_of(answer)
 """
-KILLED_RUNS = int(os.environ.get("GRAPHRAG_EVAL_LC_KILLED_RUNS", "4"))  # `make test-kills` has 50
+KILLED_RUNS = int(os.environ.get("GRAPHRAG_EVAL_LC_KILLED_RUNS", "4"))  # `make test-kills` uses 50
 QUESTIONS = 200
 FAILING = QUESTIONS // 20
 
-# Its first session never ends by itself.
+# Its first session never ends.
 HANGING = """
 from langchain_core.language_models.fake_chat_models import GenericFakeChatModel
 
@@ -66,7 +66,7 @@ graph = graph_of(answer)
 
 
 def kill_and_resume(run, options: list[str], moments: list[str], draw: random.Random, samples: int) -> int:
-    """Kill the run at the given moments, resume it until it is done, and give the number of kills that met it."""
+    """Kill the run at the given moments, resume it until it is complete, and return the number of successful kills."""
     kills = 0
     for moment in [*moments, "never"]:
         known, asked_before = run.answered(), run.number_asked
@@ -90,7 +90,7 @@ def kill_and_resume(run, options: list[str], moments: list[str], draw: random.Ra
 
 
 @pytest.mark.parametrize("seed", range(KILLED_RUNS))
-def test_a_run_that_is_killed_again_and_again_asks_and_scores_every_question_once(run_on_disk, seed: int) -> None:
+def test_repeatedly_killed_run_runs_and_scores_every_question_once(run_on_disk, seed: int) -> None:
     draw = random.Random(seed)
     run = run_on_disk(ANSWERING, QUESTIONS)
     moments = [draw.choice(["start-up", "asking", "asking"]), draw.choice(["asking", "end"])]
@@ -99,7 +99,7 @@ def test_a_run_that_is_killed_again_and_again_asks_and_scores_every_question_onc
     run.check_complete(errors=FAILING)
 
 
-def test_a_run_with_repeats_goes_on_within_the_repeat_in_which_it_was_killed(run_on_disk) -> None:
+def test_killed_run_resumes_within_the_same_repeat(run_on_disk) -> None:
     draw = random.Random(3)
     run = run_on_disk(ANSWERING, 60)
     kill_and_resume(run, ["-j", "8", "--repeats", "2"], ["asking", "asking"], draw, 120)
@@ -107,7 +107,7 @@ def test_a_run_with_repeats_goes_on_within_the_repeat_in_which_it_was_killed(run
     assert run.asked()[:8] == [(identifier, 1) for identifier in run.ids[:8]]
 
 
-def test_a_line_that_a_crash_of_the_machine_tore_is_told_and_its_question_asked_again(run_on_disk) -> None:
+def test_line_torn_by_a_machine_crash_is_reported_and_rerun(run_on_disk) -> None:
     run = run_on_disk(ANSWERING, 40)
     process = run.start(run.command())
     run.wait(process, lambda: run.number_journalled >= 10)
@@ -123,20 +123,20 @@ def test_a_line_that_a_crash_of_the_machine_tore_is_told_and_its_question_asked_
     run.check_complete(errors=2)
 
 
-def resume_as_printed(run, stderr: str) -> "subprocess.CompletedProcess[str]":
-    """Run the command that the message names."""
+def run_printed_command(run, stderr: str) -> "subprocess.CompletedProcess[str]":
+    """Run the command in the message."""
     arguments = shlex.split(stderr.rstrip().splitlines()[-1])
     assert arguments[0] == "graphrag-eval-lc"
     return run.run(arguments[1:])
 
 
 def logged(run, kind: str) -> Callable[[], bool]:
-    """Give a function that tells whether such an event was logged."""
+    """Return a function that returns whether such an event was logged."""
     log = run.folder / "log.jsonl"
     return lambda: log.exists() and f'"{kind}"' in log.read_text(encoding="utf-8")
 
 
-def test_the_first_signal_lets_what_is_in_flight_end_and_the_printed_command_goes_on(run_on_disk) -> None:
+def test_first_signal_finishes_questions_in_flight_and_prints_how_to_resume(run_on_disk) -> None:
     run = run_on_disk(SLOW, 40)
     process = run.start(run.command("-j", "4"))
     run.wait(process, lambda: run.number_asked >= 6)
@@ -149,37 +149,37 @@ def test_the_first_signal_lets_what_is_in_flight_end_and_the_printed_command_goe
     record = json.loads((run.output / "run.json").read_bytes())
     assert record["stopped"]["left_out"] == 40 - len(run.answered())
     assert f"{record['stopped']['left_out']} were not asked" in stderr
-    assert resume_as_printed(run, stderr).returncode == 0
+    assert run_printed_command(run, stderr).returncode == 0
     run.check_complete()
     assert max(Counter(run.asked()).values()) == 1
 
 
-def test_the_second_signal_ends_the_run_at_once(run_on_disk) -> None:
+def test_second_signal_ends_the_run_immediately(run_on_disk) -> None:
     run = run_on_disk(HANGING, 10)
     process = run.start(run.command("-j", "4", "--log-file", str(run.folder / "log.jsonl")))
     run.wait(process, lambda: run.number_asked >= 4)
     process.send_signal(signal.SIGINT)
     run.wait(process, logged(run, "run_stopping"))
     process.send_signal(signal.SIGINT)
-    _, stderr = process.communicate(timeout=20)  # the grace time is 30 s
+    _, stderr = process.communicate(timeout=20)  # the grace period is 30 s
     assert process.returncode == 130, stderr
     assert "Stopped at once" in stderr
-    assert resume_as_printed(run, stderr).returncode == 0
+    assert run_printed_command(run, stderr).returncode == 0
     run.check_complete()
 
 
-def test_what_does_not_end_within_the_grace_time_is_asked_again_and_what_it_spent_is_kept(run_on_disk) -> None:
+def test_question_that_exceeds_the_grace_period_is_rerun_and_its_usage_kept(run_on_disk) -> None:
     run = run_on_disk(HANGING, 10)
     process = run.start(run.command("-j", "4", "--grace", "0.5"))
     run.wait(process, lambda: run.number_asked >= 4)
-    time.sleep(0.2)  # the model's answer is in
+    time.sleep(0.2)  # the model has answered
     process.send_signal(signal.SIGINT)
     _, stderr = process.communicate(timeout=60)
     assert process.returncode == 130, stderr
     cut_off = {key for key, record in run.journalled().items() if record.get("interrupted")}
     assert cut_off == set(run.asked())
     assert {record["total_tokens"] for record in run.journalled().values()} == {7}
-    assert resume_as_printed(run, stderr).returncode == 0
+    assert run_printed_command(run, stderr).returncode == 0
     run.check_complete()
     for key, record in run.journalled().items():
         spent = [attempt["total_tokens"] for attempt in record.get("failed_attempts", ())]
@@ -189,7 +189,7 @@ def test_what_does_not_end_within_the_grace_time_is_asked_again_and_what_it_spen
     assert totals["total_tokens"] == 7 * (10 + len(cut_off))
 
 
-def test_ctrl_c_in_a_terminal_lets_isolated_questions_end(run_on_disk) -> None:
+def test_ctrl_c_in_a_terminal_lets_isolated_questions_finish(run_on_disk) -> None:
     run = run_on_disk(ANSWERING.replace("asyncio.sleep(0.01)", "asyncio.sleep(0.5)"), 24)
     process = subprocess.Popen(
         [sys.executable, "-c", "from graphrag_eval_lc.cli import main; main()", *run.command("-j", "4", "--isolate")],
@@ -201,7 +201,7 @@ def test_ctrl_c_in_a_terminal_lets_isolated_questions_end(run_on_disk) -> None:
         start_new_session=True,
     )
     run.wait(process, lambda: run.number_asked >= 6)
-    os.killpg(process.pid, signal.SIGINT)  # as a terminal does: the workers get it too
+    os.killpg(process.pid, signal.SIGINT)  # like a terminal, which also signals the workers
     _, stderr = process.communicate(timeout=60)
     assert process.returncode == 130, stderr
     assert set(run.asked()) == run.answered()

@@ -1,4 +1,4 @@
-"""Benchmarks of graphs behind a real ``langgraph dev`` server on this machine, which nothing leaves."""
+"""Benchmarks of graphs behind a real ``langgraph dev`` server on loopback."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -75,7 +75,7 @@ CONFIG = '{"dependencies": ["."], "graphs": {"agent": "./agent.py:agent", "pausi
 
 @pytest.fixture(scope="module")
 def url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """Give the address of a server that has the graphs of ``PROJECT``."""
+    """Return the address of a server with the graphs of ``PROJECT``."""
     folder = tmp_path_factory.mktemp("deployed")
     (folder / "agent.py").write_text(PROJECT, encoding="utf-8")
     (folder / "langgraph.json").write_text(CONFIG, encoding="utf-8")
@@ -103,7 +103,7 @@ def steps_of(word: str) -> list[tuple[str, Any, str]]:
     return [("call_1", {"query": word}, f"found {word}")] * 2
 
 
-def test_a_deployed_graph_is_benchmarked(url: str, tmp_path: Path) -> None:
+def test_deployed_graph_is_benchmarked(url: str, tmp_path: Path) -> None:
     run = run_benchmark(RemoteGraph("agent", url=url), dataset(8), output_dir=tmp_path / "run", progress="off")
     assert run.aggregates["micro"]["steps_score"]["mean"] == 1.0
     for number, response in enumerate(run.responses):
@@ -117,7 +117,7 @@ def test_a_deployed_graph_is_benchmarked(url: str, tmp_path: Path) -> None:
         assert "their times are not known" in response["capture_warnings"][-1]
 
 
-def test_each_attempt_has_a_thread_whose_runs_tell_which_attempt_it_was(url: str) -> None:
+def test_each_attempt_has_a_thread_with_its_attempt_in_the_metadata(url: str) -> None:
     run = run_benchmark(RemoteGraph("agent", url=url), dataset(1), repeats=2, progress="off")
     assert [response["status"] for response in run.responses] == ["success"] * 2
     client = get_sync_client(url=url)
@@ -131,8 +131,8 @@ def test_each_attempt_has_a_thread_whose_runs_tell_which_attempt_it_was(url: str
 
 
 @pytest.mark.parametrize("is_async", [False, True])
-def test_a_local_graph_with_a_deployed_one_as_a_node(is_async: bool, url: str) -> None:
-    """Each model call counts once: those of the deployed graph by their messages, the local one by its callback."""
+def test_local_graph_with_a_deployed_node(is_async: bool, url: str) -> None:
+    """Each model call counts once: the remote graph's by its messages, the local one's by its callback."""
     from langchain_core.language_models.fake_chat_models import GenericFakeChatModel
 
     usage = {"input_tokens": 10, "output_tokens": 2, "total_tokens": 12}
@@ -157,7 +157,7 @@ def test_a_local_graph_with_a_deployed_one_as_a_node(is_async: bool, url: str) -
         assert any("3 of 4 model calls are taken from messages" in text for text in response["capture_warnings"])
 
 
-def test_a_deployed_graph_in_a_function(url: str) -> None:
+def test_deployed_graph_in_a_function(url: str) -> None:
     remote = RemoteGraph("agent", url=url)
 
     def agent(question: str) -> Any:
@@ -168,7 +168,7 @@ def test_a_deployed_graph_in_a_function(url: str) -> None:
     assert response["input_tokens"] == 30
 
 
-def test_the_handler_alone_hears_of_a_deployed_graph_that_is_wrapped(url: str) -> None:
+def test_handler_records_a_wrapped_deployed_graph(url: str) -> None:
     handler = GraphRAGEvalCallbackHandler()
     config: Any = {"callbacks": [handler], "metadata": {"question_id": "q1"}}
     history = [
@@ -197,7 +197,7 @@ def as_rewritten(remote: Any, thread: Any) -> Any:
 
 
 def as_node(remote: Any, thread: Any) -> Any:
-    """The deployed graph has a thread of its own, and keeps the conversation alone."""
+    """The remote graph has its own thread, and only it keeps the conversation."""
     graph = StateGraph(MessagesState)
     graph.add_node(
         "remote", lambda state: remote.invoke({"messages": [("user", state["messages"][-1].content)]}, thread)
@@ -229,7 +229,7 @@ def test_each_turn_on_a_thread_has_its_own_steps(shape: Any, shared: bool, quest
         assert (response["input_tokens"], len(response["llm_calls"])) == (30, 3)
 
 
-def test_each_turn_that_is_added_has_its_own_steps(url: str) -> None:
+def test_each_added_turn_has_its_own_steps(url: str) -> None:
     """``RemoteGraph`` itself calls no handler."""
     remote, handler = RemoteGraph("agent", url=url), GraphRAGEvalCallbackHandler()
     thread: Any = {"configurable": {"thread_id": str(uuid4())}}
@@ -242,8 +242,8 @@ def test_each_turn_that_is_added_has_its_own_steps(url: str) -> None:
 
 
 @pytest.mark.parametrize("given", [lambda message: message, lambda message: ("user", message.content)])
-def test_a_node_that_asks_a_deployed_graph_and_then_a_model(given: Any, url: str) -> None:
-    """What the user says to the model stands behind what the deployed graph gave, which is no history."""
+def test_node_that_calls_a_deployed_graph_and_then_a_model(given: Any, url: str) -> None:
+    """The user's message to the model follows the output of the remote graph, which is not history."""
     from langchain_core.language_models.fake_chat_models import GenericFakeChatModel
 
     remote = RemoteGraph("agent", url=url)
@@ -260,7 +260,7 @@ def test_a_node_that_asks_a_deployed_graph_and_then_a_model(given: Any, url: str
     assert len(response["llm_calls"]) == 4
 
 
-def test_a_deployed_graph_that_is_resumed_answers_then(url: str) -> None:
+def test_resumed_deployed_graph_has_an_answer(url: str) -> None:
     remote, handler = RemoteGraph("pausing", url=url), GraphRAGEvalCallbackHandler()
     thread: Any = {"configurable": {"thread_id": str(uuid4())}}
     agent = RunnableLambda(lambda given: remote.invoke(given, thread))
@@ -273,13 +273,13 @@ def test_a_deployed_graph_that_is_resumed_answers_then(url: str) -> None:
     assert "actual_answer" not in handler.response("q2")
 
 
-def test_a_deployed_graph_that_waits_for_somebody_is_paused(url: str) -> None:
+def test_interrupted_deployed_graph_is_paused(url: str) -> None:
     (response,) = run_benchmark(RemoteGraph("pausing", url=url), dataset(1), progress="off").responses
     assert "actual_answer" not in response
     assert "the run is paused (interrupted): it waits to be resumed" in response["capture_warnings"]
 
 
-def test_a_failure_of_a_deployed_graph_is_one_of_the_question(url: str) -> None:
+def test_deployed_graph_failure_is_a_question_error(url: str) -> None:
     questions = dataset(1)
     questions[0]["questions"][0]["question_text"] = "nothing please"
     (response,) = run_benchmark(RemoteGraph("agent", url=url), questions, progress="off").responses

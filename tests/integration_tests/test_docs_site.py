@@ -1,4 +1,4 @@
-"""The documentation's site: it is built strictly, loads nothing from elsewhere, and is searched without a server."""
+"""The documentation site builds strictly, loads nothing from other hosts, and can be searched without a server."""
 
 import os
 import re
@@ -12,7 +12,7 @@ import pytest
 from support.browsing import started_browser
 
 ROOT = Path(__file__).parents[2]
-# What readers type into the search, and the page that must come first.
+# Typical searches, and the page that must be the first result.
 SEARCHES = {
     "resume": "how-to/benchmark",
     "retry": "how-to/benchmark",
@@ -75,27 +75,27 @@ def test_every_page_of_the_navigation_is_built(site: Path) -> None:
     assert not (site / "made_by").exists()
 
 
-def test_no_page_names_anything_to_be_loaded_from_elsewhere(site: Path) -> None:
+def test_no_page_references_external_resources(site: Path) -> None:
     scripts = r"<(?:script|img|iframe|source)[^>]+src=\"(?:https?:)?//[^\"]+"
     styles = r"<link[^>]+rel=\"stylesheet\"[^>]+https?:"
     loading = re.compile(f"{scripts}|{styles}")
     assert [(path.name, found[0]) for path in site.rglob("*.html") if (found := loading.search(path.read_text()))] == []
 
 
-def test_pages_opened_as_files_load_nothing_from_elsewhere_and_are_searched(site: Path, browser: Any) -> None:
+def test_pages_opened_as_files_load_nothing_external_and_can_be_searched(site: Path, browser: Any) -> None:
     page = browser.new_page()
     asked: list[str] = []
     page.on("request", lambda request: asked.append(request.url))
     for name in ("index.html", "reference/api/metrics.html", "reference/metrics.html", "how-to/capture.html"):
         page.goto((site / name).as_uri())
-        page.wait_for_timeout(1_000)  # what scripts ask for once the page is there
+        page.wait_for_timeout(1_000)  # requests of scripts after the page is loaded
     assert [url for url in asked if not url.startswith(("file:", "data:", "blob:"))] == []
     page.focus("[data-md-component=search-query]")
     page.keyboard.type("nDCG", delay=30)
     page.wait_for_selector("[data-md-component=search-result] >> text=Metrics", state="attached")
 
 
-def test_usual_searches_find_the_page_that_answers_them(site: Path, browser: Any) -> None:
+def test_typical_searches_find_the_right_page(site: Path, browser: Any) -> None:
     page = browser.new_page()
     page.goto((site / "index.html").as_uri())
     page.focus("[data-md-component=search-query]")
@@ -105,13 +105,13 @@ def test_usual_searches_find_the_page_that_answers_them(site: Path, browser: Any
         page.wait_for_selector(FIRST_RESULT, state="detached")
         page.keyboard.type(words)
         page.wait_for_selector(FIRST_RESULT, state="attached")
-        page.wait_for_timeout(300)  # the results of the last letter
+        page.wait_for_timeout(300)  # the results for the last letter
         target = str(page.get_attribute(FIRST_RESULT, "href"))
         found[words] = target.partition(f"{site.name}/")[2].partition(".html")[0]
     assert found == SEARCHES
 
 
-def test_copy_buttons_copy_commands_without_prompt_and_output(site: Path, browser: Any) -> None:
+def test_copy_buttons_skip_prompt_and_output(site: Path, browser: Any) -> None:
     page = browser.new_page()
     page.goto((site / "start" / "own-agent.html").as_uri())
     copied = """() => [...document.querySelectorAll('.highlight code:has(.gp)')].map(code => {
@@ -123,7 +123,7 @@ def test_copy_buttons_copy_commands_without_prompt_and_output(site: Path, browse
     assert [block for block in blocks if block.startswith("$") or "Using graphrag_eval.yaml" in block] == []
 
 
-def test_links_of_llms_txt_are_there(site: Path) -> None:
+def test_links_of_llms_txt_exist(site: Path) -> None:
     links = re.findall(r"\]\(([^)]+)\)", (site / "llms.txt").read_text(encoding="utf-8"))
     assert len(links) > 30
     assert [link for link in links if not (site / link).is_file()] == []

@@ -1,4 +1,4 @@
-"""A notebook's kernel has a running loop of its own: benchmarks, judges and the agent itself are used there in turn."""
+"""A notebook's kernel has a running event loop; benchmarks, judges and the agent itself use it in turn."""
 
 from typing import Any
 
@@ -35,7 +35,7 @@ CELLS = [
 
 
 @pytest.mark.full
-def test_what_five_rounds_of_a_notebook_send_is_what_they_say_is_paid() -> None:
+def test_requests_of_five_notebook_rounds_match_the_reported_costs() -> None:
     with OpenAIStub() as stub:
         sources = [f"BASE_URL = {stub.base_url!r}", SETUP, *CELLS * 5, "print(paid)"]
         notebook: Any = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(source) for source in sources])

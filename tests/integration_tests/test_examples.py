@@ -1,4 +1,4 @@
-"""The projects in ``examples`` are run as their READMEs say."""
+"""The projects in ``examples`` run as their READMEs describe."""
 
 import importlib.util
 import shutil
@@ -15,7 +15,7 @@ NEEDED = {"create_agent": "pyoxigraph", "cypher": "ladybug", "fastapi_service": 
 
 @pytest.mark.full
 @pytest.mark.parametrize("project", PROJECTS, ids=lambda path: path.name)
-def test_commands_of_an_example_print_what_its_readme_says(
+def test_example_commands_print_the_output_in_the_readme(
     project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     needed = NEEDED.get(project.name)
@@ -33,7 +33,7 @@ def test_examples_are_five_and_listed() -> None:
     assert all(f"[{project.name}]({project.name})" in listed for project in PROJECTS)
 
 
-def test_workflow_runs_the_command_of_its_readme() -> None:
+def test_workflow_runs_the_command_in_its_readme() -> None:
     project = EXAMPLES / "pytest_ci"
     workflow = yaml.safe_load((project / ".github/workflows/evaluation.yml").read_text(encoding="utf-8"))
     commands = [step["run"] for step in workflow["jobs"]["evaluate"]["steps"] if "run" in step]

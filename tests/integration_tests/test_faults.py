@@ -1,4 +1,4 @@
-"""Whatever an agent, a server or a disk does wrong, a run ends: complete, or with one clear error and nothing lost."""
+"""Whatever an agent, server or disk does, a run is either complete or ends with one clear error and no data loss."""
 
 import asyncio
 import email.utils
@@ -53,13 +53,13 @@ class OddError(BaseException):
 
 
 class TextlessError(Exception):
-    """One whose text cannot be had."""
+    """An exception whose text cannot be read."""
 
     def __str__(self) -> str:
         raise ValueError("no text")
 
 
-# How to make each, and what its error begins with: Python and LangGraph turn some of them into others.
+# How to raise each, and how its error text begins. Python and LangGraph convert some of them.
 EXCEPTIONS: dict[str, tuple[Callable[[], BaseException], tuple[str, ...]]] = {
     "exception": (lambda: Exception("broken"), ("Exception: broken",)),
     "base": (lambda: OddError("odd"), ("OddError: odd",)),
@@ -131,7 +131,7 @@ RAISING: dict[str, Callable[[], Any]] = {
 
 
 class SyncOnlySaver(InMemorySaver):
-    """A checkpointer without an asynchronous path, as that of SQLite is."""
+    """A checkpointer without asynchronous methods, like SqliteSaver."""
 
     async def aget_tuple(self, config: RunnableConfig) -> Any:
         raise NotImplementedError("use the synchronous methods")
@@ -145,7 +145,7 @@ class SyncOnlySaver(InMemorySaver):
 
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # coroutines that raise GeneratorExit
 @pytest.mark.parametrize("place", RAISING)
-def test_every_sort_of_exception_is_an_error_of_its_question_alone(place: str, tmp_path: Path) -> None:
+def test_every_exception_is_an_error_of_its_question_only(place: str, tmp_path: Path) -> None:
     ids = [each for kind in EXCEPTIONS for each in (kind, f"fine after {kind}")]
     run = run_benchmark(
         RAISING[place](), dataset_of(ids), output_dir=tmp_path / "run", progress="off", max_retries=0, timeout=20
@@ -244,7 +244,7 @@ HANGS = [
 @pytest.mark.parametrize(
     "hang", [pytest.param(hang, marks=[] if place < 1 else pytest.mark.full) for place, hang in enumerate(HANGS)]
 )
-def test_an_agent_that_hangs_holds_up_neither_the_others_nor_the_end_of_the_process(run_on_disk, hang: str) -> None:
+def test_hanging_agent_blocks_neither_other_questions_nor_the_exit(run_on_disk, hang: str) -> None:
     run = run_on_disk(f"{_HANGING}\ngraph = graph_of({hang})", 12)
     started = time.monotonic()
     process = run.start(run.command("--timeout", "0.5", "-j", "4"), stdin=subprocess.PIPE)
@@ -253,14 +253,14 @@ def test_an_agent_that_hangs_holds_up_neither_the_others_nor_the_end_of_the_proc
     assert process.returncode == 0, process.stderr.read()
     run.check_complete(errors=4)
     errors = {record["error"] for record in run.journalled().values() if record["status"] == "error"}
-    # A busy machine may hold up the event loop, whose time the question then gets back.
+    # A busy machine may delay the event loop, in which case the question gets more time.
     timeout = "QuestionTimeoutError: no answer within 0.5 s, the run's timeout"
     assert {error.partition(", and ")[0] for error in errors} == {timeout}
 
 
 @pytest.mark.full
 @pytest.mark.parametrize("hang", ["swallows_all", "reads", "sleeps, checkpointer=SyncOnlySaver()"])
-def test_a_script_whose_agent_hangs_ends_too(tmp_path: Path, hang: str) -> None:
+def test_script_with_a_hanging_agent_ends(tmp_path: Path, hang: str) -> None:
     script = f"""{_HANGING}
 from graphrag_eval_lc import run_benchmark
 questions = [{{"id": f"q{{n}}", "question_text": f"What is q{{n:03}}?"}} for n in range(2, 6)]
@@ -316,7 +316,7 @@ def answering_graph() -> Runnable[Any, Any]:
 
 
 @pytest.mark.parametrize("kind", ["function", "state"])
-def test_answers_of_every_sort_are_kept_and_scored(kind: str, tmp_path: Path) -> None:
+def test_answers_of_every_type_are_kept_and_scored(kind: str, tmp_path: Path) -> None:
     options: dict[str, Any] = {"output_dir": tmp_path / "run", "progress": "off"}
     if kind == "function":
         run = run_benchmark(answering_function, dataset_of(list(ANSWERS)), **options)
@@ -338,12 +338,12 @@ def test_answers_of_every_sort_are_kept_and_scored(kind: str, tmp_path: Path) ->
 
 
 class LimitedServer:
-    """A local HTTP server that refuses some requests with 429.
+    """A loopback HTTP server that rejects some requests with 429.
 
     Args:
-        retry_after: Gives the header of a refusal.
-        refused: How many requests are refused at first.
-        per_second: How many requests are answered in a second after that; None for all.
+        retry_after: Returns the header of a rejection.
+        refused: The number of initial requests to reject.
+        per_second: The number of requests per second to answer after that; None for all.
     """
 
     def __init__(self, retry_after: Callable[[], str], refused: int = 0, per_second: int | None = None) -> None:
@@ -411,7 +411,7 @@ def server(request: pytest.FixtureRequest) -> Iterator[LimitedServer]:
     indirect=True,
 )
 @pytest.mark.full
-def test_all_is_answered_through_a_storm_of_rate_limits(server: LimitedServer) -> None:
+def test_all_questions_are_answered_despite_many_rate_limits(server: LimitedServer) -> None:
     events: list[RunEvent] = []
 
     async def ask(state: MessagesState) -> Any:
@@ -449,7 +449,7 @@ graph = graph_of(answer)
 """
 
 
-# The files have 3, 54 and 73 kB in the end; each hits the limit by itself.
+# The final files have 3, 54 and 73 kB; each reaches the limit on its own.
 @pytest.mark.parametrize(
     ("size", "names"),
     [
@@ -459,9 +459,7 @@ graph = graph_of(answer)
     ],
 )
 @pytest.mark.full
-def test_a_full_disk_is_one_clear_error_and_the_same_command_completes_the_run(
-    run_on_disk, size: int, names: str
-) -> None:
+def test_full_disk_is_one_clear_error_and_the_run_can_be_resumed(run_on_disk, size: int, names: str) -> None:
     run = run_on_disk(_NOTING, 60)
 
     def fill_disk() -> None:
@@ -482,7 +480,7 @@ def test_a_full_disk_is_one_clear_error_and_the_same_command_completes_the_run(
 
 
 @pytest.mark.full
-def test_a_file_in_the_place_of_the_folder_is_a_clear_error(run_on_disk) -> None:
+def test_file_in_place_of_the_folder_is_a_clear_error(run_on_disk) -> None:
     run = run_on_disk(_NOTING, 3)
     run.output.write_text("a file", encoding="utf-8")
     outcome = run.run(run.command())
@@ -492,7 +490,7 @@ def test_a_file_in_the_place_of_the_folder_is_a_clear_error(run_on_disk) -> None
 
 
 @pytest.mark.full
-def test_a_folder_in_the_place_of_a_file_is_a_clear_error(run_on_disk) -> None:
+def test_folder_in_place_of_a_file_is_a_clear_error(run_on_disk) -> None:
     run = run_on_disk(_NOTING, 3)
     run.journal.mkdir(parents=True)
     outcome = run.run(run.command())
@@ -502,7 +500,7 @@ def test_a_folder_in_the_place_of_a_file_is_a_clear_error(run_on_disk) -> None:
 
 
 @pytest.mark.skipif("os.geteuid() == 0", reason="root may write everywhere")
-def test_a_read_only_folder_is_a_clear_error(run_on_disk) -> None:
+def test_read_only_folder_is_a_clear_error(run_on_disk) -> None:
     run = run_on_disk(_NOTING, 3)
     run.output.mkdir(mode=0o555)
     outcome = run.run(run.command())
@@ -512,7 +510,7 @@ def test_a_read_only_folder_is_a_clear_error(run_on_disk) -> None:
 
 
 @pytest.mark.parametrize("fate", ["removed", "moved"])
-def test_a_folder_that_vanishes_in_the_middle_is_a_clear_error(fate: str, tmp_path: Path) -> None:
+def test_folder_removed_during_the_run_is_a_clear_error(fate: str, tmp_path: Path) -> None:
     folder = tmp_path / "run"
 
     async def answer(state: MessagesState) -> Any:
@@ -532,18 +530,18 @@ def test_a_folder_that_vanishes_in_the_middle_is_a_clear_error(fate: str, tmp_pa
             graph_of(lambda state: {"messages": [AIMessage("fine")]}),
             dataset,
             output_dir=tmp_path / "elsewhere",
-            keep_answers=True,  # of an agent that moves the folder
+            keep_answers=True,  # by an agent that moves the folder
             progress="off",
         )
         assert run.aggregates["micro"]["number_of_success_samples"] == 40
 
 
-# --- what agents do besides ------------------------------------------------------------------------------------------
+# --- other things that agents do -------------------------------------------------------------------------------------
 
 
 @pytest.mark.full
 @pytest.mark.parametrize("saver", [InMemorySaver, SyncOnlySaver])
-def test_each_attempt_at_an_agent_with_a_checkpointer_has_a_thread_of_its_own(saver: type[InMemorySaver]) -> None:
+def test_each_attempt_has_its_own_checkpointer_thread(saver: type[InMemorySaver]) -> None:
     threads: list[str] = []
     lengths: list[int] = []
 
@@ -562,7 +560,7 @@ def test_each_attempt_at_an_agent_with_a_checkpointer_has_a_thread_of_its_own(sa
 
 
 @pytest.mark.full
-def test_an_agent_that_reads_its_input_and_prints_spoils_nothing(run_on_disk) -> None:
+def test_agent_that_uses_stdin_and_stdout_does_no_harm(run_on_disk) -> None:
     run = run_on_disk(
         """
 def answer(state, config: RunnableConfig):
@@ -581,7 +579,7 @@ graph = graph_of(answer)
     assert {record["error"] for record in run.journalled().values()} == {"EOFError: EOF when reading a line"}
 
 
-def test_a_function_of_the_caller_that_fails_ends_the_run_and_what_had_ended_is_kept(tmp_path: Path) -> None:
+def test_failing_callback_ends_the_run_and_keeps_finished_questions(tmp_path: Path) -> None:
     asked: list[str] = []
 
     async def answer(state: MessagesState) -> Any:

@@ -1,4 +1,4 @@
-"""The graph behind real servers: vocabulary, lint, refresh, generation, recording and replaying over HTTP."""
+"""Graphs behind real servers: vocabulary, lint, refresh, generation, recording and replay over HTTP."""
 
 import asyncio
 import gzip
@@ -118,7 +118,7 @@ async def test_vocabulary(endpoint: str) -> None:
         found = await read_vocabulary(graph)
     assert found.complete
     for part in ("classes", "properties", "uses"):
-        terms = [  # Virtuoso has more classes, and triples of RDF's properties
+        terms = [  # Virtuoso has additional classes, and triples about RDF's properties
             {name: each for name, each in getattr(vocabulary, part).items() if name.startswith("https://cim")}
             for vocabulary in (load_vocabulary(VOCABULARY_PATH), found)
         ]
@@ -139,7 +139,7 @@ def test_refresh_is_recorded_and_replayed(endpoint: str, tmp_path: Path) -> None
     assert [each.results for each in replayed.references] == [each.results for each in recorded.references]
 
 
-def test_generated_dataset_is_that_of_the_file(endpoint: str) -> None:
+def test_generated_dataset_equals_that_of_the_file(endpoint: str) -> None:
     made = [
         asyncio.run(generate_dataset(load_templates(TEMPLATES_PATH), source, max_concurrency=8)).templates
         for source in (GraphSource(endpoint), GraphSource(file=GRAPH_PATH))
@@ -156,6 +156,6 @@ def test_generated_dataset_is_that_of_the_file(endpoint: str) -> None:
         ]
         outputs.append([step.pop("output") for step in steps])
     assert json.dumps(made[0]) == json.dumps(made[1])
-    # Stores write the same results in several ways, such as typed-literal.
+    # Stores have several spellings for the same results, such as typed-literal.
     pairs = zip(*outputs, strict=True)
     assert all(compare_sparql_results(one, other, strict=True, ordered=True).score == 1 for one, other in pairs)

@@ -1,4 +1,4 @@
-"""Gold results that an oxigraph server gives while a dataset is imported."""
+"""Gold results queried from an oxigraph server during the import of a dataset."""
 
 import json
 import shutil
@@ -60,7 +60,7 @@ def endpoint() -> Iterator[str]:
 
 
 def sources(folder: Path) -> list[Path]:
-    """Return a table without results, and a dataset of QALD whose gold is empty or missing."""
+    """Return a table without results, and a QALD dataset with empty or missing gold results."""
     table, qald = folder / "table.csv", folder / "qald.json"
     table.write_text(
         "id,question,sparql\n" + "".join(f"{name},What of {name}?,{query}\n" for name, query in QUERIES.items())
@@ -75,7 +75,7 @@ def sources(folder: Path) -> list[Path]:
 
 
 @pytest.mark.parametrize("place", [0, 1])
-def test_results_of_the_server_are_the_gold(tmp_path: Path, endpoint: str, place: int) -> None:
+def test_server_results_become_the_gold_results(tmp_path: Path, endpoint: str, place: int) -> None:
     source = sources(tmp_path)[place]
     found = imported(source, ImportOptions(endpoint=endpoint))
     write_data(tmp_path / "qa.yaml", found.templates)

@@ -1,4 +1,4 @@
-"""Questions in processes of their own: what blocks, leaks or crashes costs one question, and all else is as before."""
+"""Questions in separate processes: one that blocks, leaks or crashes fails alone, and everything else is unchanged."""
 
 import json
 import subprocess
@@ -83,7 +83,7 @@ def errors_of(run: BenchmarkRun) -> list[str | None]:
     return [response.get("error") for response in run.responses]
 
 
-def test_what_ends_its_process_costs_its_own_question() -> None:
+def test_question_that_ends_its_process_fails_alone() -> None:
     run = isolated("one", "crash", "two", "exit", "kill", *(str(number) for number in range(10)))
     lost = [error for error in errors_of(run) if error]
     assert lost == [
@@ -95,7 +95,7 @@ def test_what_ends_its_process_costs_its_own_question() -> None:
     assert run.aggregates["micro"]["number_of_success_samples"] == 12
 
 
-def test_a_process_that_ends_while_nothing_is_asked_costs_no_question() -> None:
+def test_idle_process_that_ends_fails_no_question() -> None:
     Path("agent.py").write_text(
         "import os, threading\ndef agent(question):\n    threading.Timer(0.3, os._exit, [3]).start()\n"
         "    return question\n",
@@ -114,7 +114,7 @@ def test_system_exit_in_a_graph_is_the_error_of_its_question() -> None:
     assert errors_of(isolated(*"ab", max_concurrency=1)) == ["SystemExit: 3"] * 2
 
 
-def test_a_thread_of_the_agent_that_never_ends_does_not_hold_up_the_run() -> None:
+def test_endless_agent_thread_does_not_block_the_run() -> None:
     Path("agent.py").write_text(
         "import threading, time\ndef agent(question):\n    threading.Thread(target=time.sleep, args=[600]).start()\n"
         "    return question\n",
@@ -125,7 +125,7 @@ def test_a_thread_of_the_agent_that_never_ends_does_not_hold_up_the_run() -> Non
     assert time.monotonic() - began < 120
 
 
-def test_a_timeout_ends_what_blocks_and_what_hangs() -> None:
+def test_timeout_ends_blocking_and_hanging_questions() -> None:
     began = time.monotonic()
     run = isolated("block", "hang", "one", timeout=1.0)
     assert time.monotonic() - began < 300
@@ -175,7 +175,7 @@ async def agent(question):
         ("block", "QuestionTimeoutError: no answer within 2 s, the run's timeout; its process was ended"),
     ],
 )
-def test_steps_and_tokens_up_to_the_loss_of_the_process_are_kept(question: str, reason: str) -> None:
+def test_steps_and_tokens_before_a_process_loss_are_kept(question: str, reason: str) -> None:
     Path("agent.py").write_text(STEPS, encoding="utf-8")
     lost, whole = isolated(question, "three", timeout=2.0, agent="agent.py:agent").responses
     assert str(lost.get("error")).startswith(reason)
@@ -191,7 +191,7 @@ def test_steps_and_tokens_up_to_the_loss_of_the_process_are_kept(question: str, 
     assert lost["elapsed_sec"] >= sum(step.get("elapsed_sec", 0.0) for step in lost["actual_steps"])
 
 
-def test_a_model_call_that_the_process_did_not_survive_is_told() -> None:
+def test_unfinished_model_call_of_a_lost_process_is_reported() -> None:
     crashing = "ctypes.string_at(0)\n"
     source = STEPS.replace("return self\n", f"return self\n    def _generate(self, *_, **__):\n        {crashing}", 1)
     Path("agent.py").write_text(source, encoding="utf-8")
@@ -199,7 +199,7 @@ def test_a_model_call_that_the_process_did_not_survive_is_told() -> None:
     assert [call.get("error") for call in lost["llm_calls"]] == [lost["error"]]
 
 
-def test_an_agent_has_the_time_to_end_a_question_at_its_server_after_the_timeout() -> None:
+def test_agent_has_time_to_cancel_at_its_server_after_a_timeout() -> None:
     Path("agent.py").write_text(
         "import asyncio\nfrom langchain_core.runnables import Runnable\n"
         "class Remote(Runnable):  # tells no callback of what it does, as a deployed graph\n"
@@ -214,7 +214,7 @@ def test_an_agent_has_the_time_to_end_a_question_at_its_server_after_the_timeout
     ]
 
 
-def test_a_killed_run_leaves_nothing_behind(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_killed_run_leaves_no_process_behind(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TMPDIR", str(Path("tmp").absolute()))
     Path("tmp").mkdir()
     Path("qa.json").write_text('[{"template_id": "t", "questions": [{"id": "q", "question_text": "hang"}]}]')
@@ -227,7 +227,7 @@ def test_a_killed_run_leaves_nothing_behind(monkeypatch: pytest.MonkeyPatch) -> 
     wait_for(lambda: not any(Path("tmp").glob("graphrag-eval-lc-*")))
 
 
-def test_requests_per_minute_counts_from_when_a_process_is_ready() -> None:
+def test_requests_per_minute_are_counted_once_a_process_is_ready() -> None:
     Path("agent.py").write_text(
         "import asyncio, time\n"
         "time.sleep(1)  # as long as large packages take\n"
@@ -241,11 +241,11 @@ def test_requests_per_minute_counts_from_when_a_process_is_ready() -> None:
     asked = sorted(map(float, read("asked.txt").split()))
     assert len(asked) == 6
     assert asked[-1] - asked[0] > 5 * 0.45  # every half second
-    assert min(later - earlier for earlier, later in pairwise(asked)) > 0.2  # sooner after one that came late
+    assert min(later - earlier for earlier, later in pairwise(asked)) > 0.2  # sooner after a late one
 
 
-def test_processes_are_started_as_they_are_needed() -> None:
-    run = isolated(*"abcd", max_concurrency=4, requests_per_minute=20)  # one is free again before the next is asked
+def test_processes_are_started_as_needed() -> None:
+    run = isolated(*"abcd", max_concurrency=4, requests_per_minute=20)  # one is free again before the next question
     assert len({str(response.get("actual_answer")).split()[-1] for response in run.responses}) <= 2
 
 
@@ -260,21 +260,21 @@ def wait_for(condition: Callable[[], bool]) -> None:
         time.sleep(0.1)
 
 
-def test_a_thread_that_goes_on_after_the_timeout_is_ended() -> None:
+def test_thread_that_continues_after_the_timeout_is_ended() -> None:
     isolated("block", "one", agent="agent.py:in_thread", timeout=0.5)
     beats = Path("beats.txt").read_text(encoding="utf-8")
     time.sleep(0.3)
     assert Path("beats.txt").read_text(encoding="utf-8") == beats
 
 
-def test_processes_are_used_again_and_none_is_left() -> None:
+def test_processes_are_reused_and_none_is_left() -> None:
     run = isolated(*map(str, range(40)))
     pids = {int(str(response.get("actual_answer")).split()[-1]) for response in run.responses}
     assert 1 <= len(pids) <= 4
     assert not any(Path(f"/proc/{pid}").exists() for pid in pids)
 
 
-def test_the_demo_gives_what_it_gives_without() -> None:
+def test_demo_has_the_same_results_with_isolation() -> None:
     events: dict[bool, list[str]] = {}
     runs = {}
     for isolate in (False, True):
@@ -293,7 +293,7 @@ def test_the_demo_gives_what_it_gives_without() -> None:
 
 
 def _without_times(value: Any) -> Any:
-    """Return a record without what differs from run to run."""
+    """Return a record without values that differ between runs."""
     gone = (
         "attempt_id",
         "thread_id",
@@ -341,19 +341,19 @@ for agent in (answer, answer_async, Agent("."), lambda question: "fine", graph, 
 
 
 @pytest.mark.parametrize("way", ["file", "stdin", "-c"])
-def test_what_only_a_script_has_is_sent_by_its_value(way: str) -> None:
+def test_objects_of_a_script_are_sent_by_value(way: str) -> None:
     Path("script.py").write_text(SCRIPT, encoding="utf-8")
     given = {"file": ["script.py"], "stdin": ["-"], "-c": ["-c", SCRIPT]}[way]
     told = subprocess.run([sys.executable, *given], input=SCRIPT, capture_output=True, text=True, check=False)
     assert told.stdout.split() == ["you!", "you?", "you.", "fine", "hello", "hello"], told.stderr[-2000:]
 
 
-def test_an_agent_that_cannot_be_loaded_is_one_sentence() -> None:
+def test_unloadable_agent_is_one_error() -> None:
     with pytest.raises(AgentError, match="no database here"):
         isolated("one", agent="agent.py:broken")
 
 
-def test_an_agent_that_cannot_be_sent_is_one_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_unpicklable_agent_is_one_error(monkeypatch: pytest.MonkeyPatch) -> None:
     lock = threading.Lock()
 
     def agent(question: str) -> str:
@@ -364,7 +364,7 @@ def test_an_agent_that_cannot_be_sent_is_one_sentence(monkeypatch: pytest.Monkey
         isolated("one", agent=agent)
 
 
-def test_what_a_module_has_is_sent_by_its_name(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_objects_of_a_module_are_sent_by_name(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.syspath_prepend(str(folder))
     source = "from langgraph.graph import START, MessagesState, StateGraph\n"
     source += (
@@ -376,7 +376,7 @@ def test_what_a_module_has_is_sent_by_its_name(folder: Path, monkeypatch: pytest
     assert [response.get("actual_answer") for response in run.responses] == ["yes"]
 
 
-def test_another_question_is_asked_once_more_after_a_server_error() -> None:
+def test_question_is_retried_after_a_server_error() -> None:
     Path("agent.py").write_text(
         "import os\ndef agent(question):\n"
         "    open('asked.txt', 'a').write('x')\n"
@@ -395,7 +395,7 @@ def stub() -> Iterator[OpenAIStub]:
         yield server
 
 
-def test_a_rate_limit_of_one_process_slows_all(stub: OpenAIStub) -> None:
+def test_rate_limit_of_one_process_slows_all(stub: OpenAIStub) -> None:
     stub.chat_faults.append(rate_limit(**{"Retry-After": "0.2"}))
     Path("agent.py").write_text(ASKING.format(url=stub.base_url), encoding="utf-8")
     kinds: list[Any] = []
@@ -405,19 +405,19 @@ def test_a_rate_limit_of_one_process_slows_all(stub: OpenAIStub) -> None:
 
 
 @pytest.mark.parametrize("agent", ["agent.py:agent", "agent.py:in_thread"])
-def test_all_processes_keep_to_one_budget_of_money(stub: OpenAIStub, agent: str) -> None:
+def test_processes_share_one_cost_budget(stub: OpenAIStub, agent: str) -> None:
     Path("agent.py").write_text(ASKING.format(url=stub.base_url), encoding="utf-8")
     stub.latency_sec = 0.02
     most = 0.012
     run = isolated(*map(str, range(60)), agent=agent, max_cost=most, config={"prices": PRICES}, output_dir="run")
     costs = [response.get("agent_cost") or 0.0 for response in run.responses]
-    assert 0 < sum(costs) <= most + 4 * max(costs)  # those in flight may pass it
+    assert 0 < sum(costs) <= most + 4 * max(costs)  # requests in flight may exceed it
     assert run.stopped is not None
     assert run.stopped["reason"] == "max_cost"
     assert len(stub.requests) == sum(bool(response.get("llm_calls")) for response in run.responses)
 
 
-def test_what_a_crashed_question_paid_counts_once(stub: OpenAIStub) -> None:
+def test_cost_of_a_crashed_question_counts_once(stub: OpenAIStub) -> None:
     asking = ASKING.replace("        return", "        message =", 1).replace("])]}}", "])]}}\n        os._exit(3)", 1)
     Path("agent.py").write_text("import os\n" + asking.format(url=stub.base_url), encoding="utf-8")
     run = isolated(*"abcdef", max_cost=0.0175, max_concurrency=1, config={"prices": PRICES})

@@ -1,4 +1,4 @@
-"""Nothing that was paid for is lost when the judging of a table is killed: the next time it goes on where it was."""
+"""Killing the judging of a table loses no paid judgement: the next run resumes where it was."""
 
 import os
 import random
@@ -32,7 +32,7 @@ def number_in(request: StubRequest) -> int:
 
 
 class Judging:
-    """The command as processes, against a server of this one."""
+    """The command in separate processes, with a server in this one."""
 
     def __init__(self, folder: Path, stub: OpenAIStub) -> None:
         self.folder, self.stub = folder, stub
@@ -78,7 +78,7 @@ def judging(tmp_path: Path) -> Any:
         yield Judging(tmp_path, stub)
 
 
-def test_what_was_kept_is_not_asked_again_after_a_kill(judging: Judging) -> None:
+def test_saved_judgements_are_not_requested_again_after_a_kill(judging: Judging) -> None:
     draw = random.Random(1)
     most_lost = 0
     for _ in range(2):
@@ -90,7 +90,7 @@ def test_what_was_kept_is_not_asked_again_after_a_kill(judging: Judging) -> None
         process.communicate(timeout=_LONGEST_SEC)
         assert process.returncode == -signal.SIGKILL
         assert not judging.output.exists()
-        most_lost += 4  # those in flight
+        most_lost += 4  # requests in flight
     process = judging.start()
     stdout, stderr = process.communicate(timeout=_LONGEST_SEC)
     assert process.returncode == 0, stderr
@@ -101,7 +101,7 @@ def test_what_was_kept_is_not_asked_again_after_a_kill(judging: Judging) -> None
     assert len(asked) <= ROWS + most_lost
 
 
-def test_interrupted_command_says_how_to_go_on(judging: Judging) -> None:
+def test_interrupted_command_says_how_to_resume(judging: Judging) -> None:
     process = judging.start()
     judging.wait(process, lambda: judging.kept >= 10)
     process.send_signal(signal.SIGINT)

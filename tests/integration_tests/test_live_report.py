@@ -1,4 +1,4 @@
-"""The report of a run while it grows, in a real browser."""
+"""The report of a run as it grows, in a real browser."""
 
 import re
 import threading
@@ -32,7 +32,7 @@ FIXED = {"progress": "off", "report": False, "max_concurrency": 1}
 
 
 class Run:
-    """A run whose questions end when the test says so; all of them fail."""
+    """A run whose questions finish when the test says so. All of them fail."""
 
     def __init__(self, folder: Path) -> None:
         self._may_end = threading.Semaphore(0)
@@ -75,7 +75,7 @@ def open_live(browser: Browser) -> Iterator[Callable[[Run], Page]]:
     pages: list[Page] = []
     complaints: list[str] = []
 
-    def open_it(run: Run) -> Page:
+    def open_run(run: Run) -> Page:
         page = browser.new_page()
         page.on("pageerror", lambda error: complaints.append(str(error)))
         page.on("console", lambda message: complaints.append(message.text) if message.type == "error" else None)
@@ -83,7 +83,7 @@ def open_live(browser: Browser) -> Iterator[Callable[[Run], Page]]:
         pages.append(page)
         return page
 
-    yield open_it
+    yield open_run
     for page in pages:
         page.close()
     assert complaints == []
@@ -93,9 +93,7 @@ def rows(page: Page) -> Any:
     return page.locator("table.list tr.question")
 
 
-def test_report_grows_with_the_run_and_what_is_open_and_written_stays(
-    run: Run, open_live: Callable[[Run], Page]
-) -> None:
+def test_report_grows_with_the_run_and_keeps_open_details_and_input(run: Run, open_live: Callable[[Run], Page]) -> None:
     run.end_some(1)
     page = open_live(run)
     expect(page.locator(".live")).to_have_text("1 of 6 scored")
@@ -119,13 +117,13 @@ def test_report_grows_with_the_run_and_what_is_open_and_written_stays(
     expect(page.locator(".live")).to_have_text("The run has ended: 6 of 6 scored")
     page.get_by_role("searchbox").fill("")
     expect(rows(page)).to_have_count(6)
-    page.get_by_role("button", name=re.compile("Question q5")).click()  # the data of the last page are there
+    page.get_by_role("button", name=re.compile("Question q5")).click()  # the previous page's data are complete
     expect(page.locator(".detail").last.get_by_role("heading", name="Answer", exact=True)).to_be_visible()
     page.locator("#why button.show-set").click()
     expect(rows(page)).to_have_count(6)
 
 
-def test_closing_the_page_changes_nothing_and_the_file_is_that_of_any_run(
+def test_closing_the_page_does_not_affect_the_run_or_its_report(
     run: Run, open_live: Callable[[Run], Page], tmp_path: Path
 ) -> None:
     run.end_some(2)
@@ -154,7 +152,7 @@ def test_closing_the_page_changes_nothing_and_the_file_is_that_of_any_run(
     assert files[0] == files[1]
 
 
-def test_only_who_knows_the_token_sees_the_report(run: Run) -> None:
+def test_report_requires_the_token(run: Run) -> None:
     run.end_some(1)
     address = run.live.address
     base, token = re.fullmatch(r"(http://127\.0\.0\.1:\d+)/([\w-]{32})/", address).groups()  # type: ignore[union-attr]
@@ -167,7 +165,7 @@ def test_only_who_knows_the_token_sees_the_report(run: Run) -> None:
     assert "connect-src 'self'" in answer.text
 
 
-def test_run_without_a_page_ends_at_once(tmp_path: Path) -> None:
+def test_run_without_a_page_ends_immediately(tmp_path: Path) -> None:
     run = Run(tmp_path / "run")
     run.start()
     run.end_all()

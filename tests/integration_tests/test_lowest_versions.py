@@ -1,4 +1,4 @@
-"""The lower bounds of the dependencies are tested ones: `make test-lowest` runs the unit tests with just these."""
+"""The lower bounds of the dependencies are tested: `make test-lowest` uses exactly these versions."""
 
 from itertools import chain
 

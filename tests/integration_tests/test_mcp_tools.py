@@ -1,4 +1,4 @@
-"""Tools of a real MCP server: what they give is one JSON text, as tools of one's own would have it."""
+"""Tools of a real MCP server: their output is one JSON text, as from a local tool."""
 
 import asyncio
 import json
@@ -32,7 +32,7 @@ class Model(GenericFakeChatModel):
 
 
 async def run_all() -> tuple[list[Any], dict[str, str]]:
-    """Give the steps of an agent that calls all tools at once, and the outputs of some that are called by hand."""
+    """Return the steps of an agent that calls all tools in parallel, and the outputs of some manual calls."""
     from langchain_mcp_adapters.client import MultiServerMCPClient
     from langchain_mcp_adapters.tools import load_mcp_tools
 
@@ -71,7 +71,7 @@ def test_every_call_is_a_step_in_order(steps: list[Any]) -> None:
     assert {step["name"] for step in steps if step["status"] == "error"} == {"broken"}
 
 
-def test_lists_are_json_however_long(steps: list[Any]) -> None:
+def test_lists_of_any_length_are_json(steps: list[Any]) -> None:
     row = [{"id": 0, "name": "æ0"}, {"id": 1, "name": "æ1"}]
     assert [json.loads(text) for text in outputs(steps, "rows")] == [row, row[:1], []]
     assert "æ" in outputs(steps, "rows")[0]
@@ -86,25 +86,25 @@ def test_without_structured_content_several_blocks_of_json_are_a_list(steps: lis
     assert outputs(steps, "names_without_structure") == ["ab"]
 
 
-def test_single_blocks_stay_as_they_are(steps: list[Any]) -> None:
+def test_single_blocks_are_unchanged(steps: list[Any]) -> None:
     assert json.loads(outputs(steps, "own_result")[0]) == {"result": [1]}
     assert outputs(steps, "count") == ["3"]
 
 
-def test_images_and_other_blocks_stay_what_they_are(steps: list[Any]) -> None:
+def test_images_and_other_blocks_are_unchanged(steps: list[Any]) -> None:
     (image,) = json.loads(outputs(steps, "picture")[0])
     assert (image["type"], image["mime_type"], image["base64"]) == ("image", "image/png", "eA==")
     assert [block["type"] for block in json.loads(outputs(steps, "picture_with_words")[0])] == ["text", "image"]
     assert json.loads(outputs(steps, "resource")[0]) == {"lines": ["a", "b"]}
 
 
-def test_an_error_of_the_server_is_an_error_step(steps: list[Any]) -> None:
+def test_server_error_is_an_error_step(steps: list[Any]) -> None:
     assert [step["error"] for step in steps if step["name"] == "broken"] == [
         "Error executing tool broken: no such store"
     ]
 
 
-def test_structured_content_is_the_artifact_too(steps: list[Any]) -> None:
+def test_structured_content_is_also_the_artifact(steps: list[Any]) -> None:
     assert steps[0]["artifact"] == {"structured_content": {"result": json.loads(steps[0]["output"])}}
 
 
@@ -123,7 +123,7 @@ def test_results_match_their_reference(name: str, media_type: str, reference: st
     assert match_steps([[expected]], steps).steps_score == 1.0
 
 
-def test_tools_that_are_called_by_hand_give_the_same(found: tuple[list[Any], dict[str, str]]) -> None:
+def test_manually_called_tools_have_the_same_output(found: tuple[list[Any], dict[str, str]]) -> None:
     steps, by_hand = found
     assert by_hand["sparql_query"] == outputs(steps, "sparql_query")[0]
     assert by_hand["rows_without_structure"] == outputs(steps, "rows_without_structure")[0]

@@ -1,4 +1,4 @@
-"""Model calls of real agents with ChatOpenAI over HTTP: each counts once, whoever told of it, and says how it ended."""
+"""Model calls of real ChatOpenAI agents over HTTP: each counts once, by callback or message, with its finish reason."""
 
 import asyncio
 import contextvars
@@ -39,7 +39,7 @@ def model(stub: OpenAIStub) -> Any:
 
 
 def elsewhere(function: Callable[[], Any]) -> Any:
-    """Call a function in a bare thread: no callback is handed on."""
+    """Call a function in a new thread without any callbacks."""
     with ThreadPoolExecutor(1) as pool:
         return pool.submit(function).result()
 
@@ -84,7 +84,7 @@ def no_id(message: AIMessage) -> AIMessage:
     return message.model_copy(update={"id": None})
 
 
-# Each asks the model once, out of sight or not, and has the message go one way or another.
+# Each calls the model once, with or without callbacks, and passes the message on in some way.
 ONE_CALL: dict[str, Callable[[Any], Any]] = {
     "told": lambda m: nodes(lambda s: {"messages": m.invoke("?")}),
     "told, streamed": lambda m: nodes(lambda s: {"messages": streamed(m)}, keep),
@@ -125,7 +125,7 @@ ONE_CALL: dict[str, Callable[[Any], Any]] = {
 
 
 @pytest.mark.parametrize("shape", ONE_CALL.values(), ids=ONE_CALL.keys())
-def test_a_call_counts_once(shape: Callable[[Any], Any], model: Any, stub: OpenAIStub) -> None:
+def test_call_counts_once(shape: Callable[[Any], Any], model: Any, stub: OpenAIStub) -> None:
     before = len(stub.requests)
     response = record(shape(model))
     assert len(stub.requests) - before == 1
@@ -133,8 +133,8 @@ def test_a_call_counts_once(shape: Callable[[Any], Any], model: Any, stub: OpenA
     assert (response["input_tokens"], response["output_tokens"], response["total_tokens"]) == (1000, 100, 1100)
 
 
-def test_a_call_in_a_task_without_the_callers_context_counts_once(model: Any) -> None:
-    """As each task is before Python 3.11."""
+def test_call_in_a_task_without_the_callers_context_counts_once(model: Any) -> None:
+    """Like every task before Python 3.11."""
 
     async def node(state: Any) -> dict[str, Any]:
         task = asyncio.get_running_loop().create_task(model.ainvoke("?"), context=contextvars.Context())
@@ -146,11 +146,11 @@ def test_a_call_in_a_task_without_the_callers_context_counts_once(model: Any) ->
     assert (len(response["llm_calls"]), response["input_tokens"]) == (1, 1000)
 
 
-def test_calls_that_look_alike_count_each(model: Any) -> None:
-    """All cost the same here, and say the same; the provider's id is the same as well."""
+def test_identical_calls_each_count(model: Any) -> None:
+    """All have the same cost, text and provider id."""
 
     def node(state: Any) -> dict[str, Any]:
-        model.invoke("Is it so?")  # of which only its callback tells
+        model.invoke("Is it so?")  # seen only by its callback
         with ThreadPoolExecutor(3) as pool:
             return {"messages": list(pool.map(model.invoke, "???"))}
 
@@ -159,7 +159,7 @@ def test_calls_that_look_alike_count_each(model: Any) -> None:
     assert response["capture_warnings"] == ["3 of 5 " + FROM_MESSAGES]
 
 
-def test_calls_without_ids_that_look_alike_count_each(model: Any) -> None:
+def test_identical_calls_without_ids_each_count(model: Any) -> None:
     def branch(state: Any) -> dict[str, Any]:
         return {"messages": [no_id(elsewhere(lambda: model.invoke("?"))) for _ in range(2)]}
 
@@ -169,14 +169,14 @@ def test_calls_without_ids_that_look_alike_count_each(model: Any) -> None:
     assert (len(response["llm_calls"]), response["input_tokens"]) == (4, 4000)
 
 
-def test_the_second_turn_has_its_own_calls_also_with_another_handler(model: Any) -> None:
+def test_second_turn_has_its_own_calls_with_any_handler(model: Any) -> None:
     chat = nodes(lambda s: {"messages": elsewhere(lambda: model.invoke("?"))}, keep, checkpointer=InMemorySaver())
     for _ in range(3):
         response = record(chat, configurable={"thread_id": "1"})
         assert (len(response["llm_calls"]), response["input_tokens"]) == (1, 1000)
 
 
-def test_an_agent_in_a_thread_of_a_tool_counts_by_what_the_tool_puts_into_the_state(model: Any) -> None:
+def test_agent_in_a_tool_thread_is_counted_by_the_tools_state_update(model: Any) -> None:
     @tool
     def ask_expert(question: str) -> Any:
         """Ask."""
@@ -191,11 +191,11 @@ def test_an_agent_in_a_thread_of_a_tool_counts_by_what_the_tool_puts_into_the_st
     assert (len(response["llm_calls"]), response.get("input_tokens")) == (1, 1000)
 
 
-# --- how an answer ended ---
+# --- finish reasons ---
 
 
 def answering(stub: OpenAIStub, finish_reason: str = "stop", **message: Any) -> None:
-    """Have the next answer end so."""
+    """Set the finish reason of the next answer."""
 
     def change(answer: Json) -> None:
         answer["choices"][0]["message"].update(message)
@@ -233,7 +233,7 @@ def search(query: str) -> str:
         ("content_filter", EMPTY, "was stopped by the provider's filter (finish_reason content_filter)"),
     ],
 )
-def test_an_answer_that_is_none_is_warned_of(
+def test_unusable_answer_has_a_warning(
     reason: str, message: Json, warning: str | None, is_streamed: bool, model: Any, stub: OpenAIStub
 ) -> None:
     answering(stub, reason, **message)
@@ -244,13 +244,13 @@ def test_an_answer_that_is_none_is_warned_of(
     assert response["status"] == "success"
 
 
-def test_a_refusal_is_warned_of_with_its_words(model: Any, stub: OpenAIStub) -> None:
+def test_refusal_has_a_warning_with_its_text(model: Any, stub: OpenAIStub) -> None:
     answering(stub, content=None, refusal="I will not.")
     (warning,) = record(create_agent(model, []))["capture_warnings"]
     assert warning == "model call 1 (gpt-4o-mini) refused: I will not."
 
 
-def test_a_call_that_cannot_be_read_is_warned_of_and_no_step(model: Any, stub: OpenAIStub) -> None:
+def test_unreadable_call_has_a_warning_and_is_not_a_step(model: Any, stub: OpenAIStub) -> None:
     answering(stub, "tool_calls", content=None, tool_calls=invalid_call(CUT))
     response = record(create_agent(model, [search]))
     assert response["actual_steps"] == []
@@ -263,7 +263,7 @@ def test_a_call_that_cannot_be_read_is_warned_of_and_no_step(model: Any, stub: O
     assert "troubleshooting" not in warning
 
 
-def test_a_message_from_elsewhere_says_how_it_ended_too(model: Any, stub: OpenAIStub) -> None:
+def test_message_without_callbacks_has_its_finish_reason(model: Any, stub: OpenAIStub) -> None:
     answering(stub, "length")
     response = record(nodes(lambda s: {"messages": elsewhere(lambda: model.invoke("?"))}, keep))
     assert [call["finish_reason"] for call in response["llm_calls"]] == ["length"]

@@ -1,4 +1,4 @@
-"""A newcomer's way from nothing to a gated run: a fresh environment, the built wheel, the commands of the page."""
+"""The getting-started path: a fresh environment, the built wheel, and the page's commands up to a gated run."""
 
 import os
 import subprocess
@@ -13,9 +13,7 @@ PAGE = ROOT / "docs" / "start" / "own-agent.md"
 
 
 @pytest.mark.full
-def test_page_on_your_own_agent_leads_from_a_fresh_environment_to_a_gated_run(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_your_own_agent_page_works_in_a_fresh_environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def run(*command: object) -> None:
         subprocess.run(command, check=True, cwd=tmp_path, env=environment)  # type: ignore[arg-type]
 

@@ -1,4 +1,4 @@
-"""What notebooks show, in a browser as Jupyter lays it out: no script runs in it, and it reads in both themes."""
+"""Notebook output in a browser, with Jupyter's layout: it runs no script and is readable in both themes."""
 
 from pathlib import Path
 
@@ -16,7 +16,7 @@ from graphrag_eval_lc.demo.agent import create_demo_agent
 
 pytestmark = pytest.mark.full
 
-# JupyterLab's colours of cells, rows and borders, in its light and in its dark theme.
+# JupyterLab's colours for cells, rows and borders, in its light and dark themes.
 THEMES = {"light": ("#ffffff", "rgba(0, 0, 0, 0.87)", "#f5f5f5"), "dark": ("#111111", "#ffffff", "#212121")}
 _PAGE = """<!doctype html><html lang="en"><head><title>Notebook</title><style>
 body {{ background: {0}; color: {1}; font: 14px sans-serif; }}
@@ -27,7 +27,7 @@ tbody tr:nth-child(odd) {{ background: {2}; }}
 
 
 def parts(run: BenchmarkRun, other: BenchmarkRun) -> str:
-    """Return all that a notebook shows of two runs."""
+    """Return everything that a notebook shows of two runs."""
     shown = (run, run.results, run.show(run.results[0]["question_id"]), compare_runs(run, other))
     return "<hr>".join(each._repr_html_() for each in shown)
 
@@ -38,7 +38,7 @@ def opened(browser: Browser, folder: Path, html: str, theme: str) -> OpenedPage:
     return OpenedPage(browser, path)
 
 
-def test_tables_read_in_both_themes(browser: Browser, tmp_path: Path) -> None:
+def test_tables_are_readable_in_both_themes(browser: Browser, tmp_path: Path) -> None:
     run = run_benchmark(create_demo_agent, DATASET_PATH, progress="off", limit=20)
     other = run_benchmark(create_demo_agent, DATASET_PATH, progress="off", limit=15)
     html = parts(run, other)
@@ -48,7 +48,7 @@ def test_tables_read_in_both_themes(browser: Browser, tmp_path: Path) -> None:
         page.close()
 
 
-def test_hostile_texts_run_nothing_and_add_no_element(browser: Browser, tmp_path: Path) -> None:
+def test_hostile_texts_run_no_script_and_add_no_element(browser: Browser, tmp_path: Path) -> None:
     run, other = hostile_run(tmp_path / "a"), hostile_run(tmp_path / "b", is_better=True)
     page = opened(browser, tmp_path, parts(run, other), "light")
     assert page.complaints == []

@@ -1,4 +1,4 @@
-"""One run's mean is the same number wherever it is shown: terminal, notebook, report, gate and comparison."""
+"""A run's mean is the same everywhere: terminal, notebook, report, gate and comparison."""
 
 import io
 import re
@@ -26,11 +26,11 @@ def terminal(run: BenchmarkRun) -> str:
     return printed.getvalue()
 
 
-def test_every_place_shows_the_mean_over_all_questions_first(run: BenchmarkRun) -> None:
+def test_mean_over_all_questions_comes_first_everywhere(run: BenchmarkRun) -> None:
     (gate,) = gate_results(run, {"steps_score": 0.5})
     assert gate.value is not None
     first, answered = f"{gate.value:.3f}", f"{run.aggregates['micro']['steps_score']['mean']:.3f}"
-    assert first != answered  # a question of the demo fails
+    assert first != answered  # one of the demo's questions fails
     row = next(line for line in terminal(run).splitlines() if "All questions" in line)
     assert re.findall(r"\d\.\d{3}", row)[:2] == [first, answered]
     assert f"steps_score {first} (answered: {answered})" in repr(run)

@@ -1,4 +1,4 @@
-"""An oxigraph server over HTTP: its results in each format are those of its JSON."""
+"""An oxigraph server over HTTP: results in every format equal those in JSON."""
 
 import shutil
 import socket
@@ -87,7 +87,7 @@ def answer(server: httpx.Client, query: str, format: str) -> str:
 
 @pytest.mark.parametrize("format", ["json", "xml", "tsv"])
 @pytest.mark.parametrize("name", SELECTS)
-def test_select_in_a_typed_format_is_the_json_to_the_term(server: httpx.Client, name: str, format: Any) -> None:
+def test_select_in_a_typed_format_has_the_terms_of_the_json(server: httpx.Client, name: str, format: Any) -> None:
     reference, output = answer(server, SELECTS[name], "json"), answer(server, SELECTS[name], format)
     for found in (read_sparql_results(output), read_sparql_results(output, format=format)):
         compared = compare_sparql_results(reference, found, ignore_duplicates=False, strict=True)
@@ -95,15 +95,15 @@ def test_select_in_a_typed_format_is_the_json_to_the_term(server: httpx.Client, 
 
 
 @pytest.mark.parametrize("name", SELECTS)
-def test_select_in_csv_is_the_json_by_value(server: httpx.Client, name: str) -> None:
+def test_select_in_csv_has_the_values_of_the_json(server: httpx.Client, name: str) -> None:
     reference, output = answer(server, SELECTS[name], "json"), answer(server, SELECTS[name], "csv")
     compared = compare_sparql_results(reference, read_sparql_results(output, format="csv"), ignore_duplicates=False)
-    # CSV writes the empty text of the note as it writes an unbound cell.
+    # In CSV, the note's empty string looks like an unbound cell.
     assert compared.score == (0.0 if name == "all" else 1.0), compared.reason
 
 
 @pytest.mark.parametrize("name", [name for name in SELECTS if name not in ("all", "no rows")])
-def test_csv_of_a_server_is_recognised_where_it_has_rows(server: httpx.Client, name: str) -> None:
+def test_csv_is_recognised_if_it_has_rows(server: httpx.Client, name: str) -> None:
     compared = compare_sparql_results(answer(server, SELECTS[name], "json"), answer(server, SELECTS[name], "csv"))
     assert compared.score == 1.0, compared.reason
     assert compared.reason.endswith("It was read from W3C CSV.")
@@ -117,7 +117,7 @@ def test_ask_is_read_in_json_and_xml(server: httpx.Client, format: str, iri: str
 
 
 @pytest.mark.parametrize("format", ["xml", "csv", "tsv"])
-def test_cut_answers_are_undecided_and_never_right(server: httpx.Client, format: str) -> None:
+def test_truncated_answers_are_undecided_and_never_right(server: httpx.Client, format: str) -> None:
     reference, whole = answer(server, SELECTS["texts"], "json"), answer(server, SELECTS["texts"], format)
     step = {"name": "sparql_query", "output": reference, "output_media_type": SPARQL_RESULTS}
     for length in range(10, len(whole) - 2, 7):

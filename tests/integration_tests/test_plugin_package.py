@@ -1,4 +1,4 @@
-"""A package of somebody else's adds a metric, a step kind and an evaluator: installed by pip, or named by --plugin."""
+"""A third-party package with a metric, a step kind and an evaluator, installed by pip or passed with --plugin."""
 
 import contextlib
 import json
@@ -59,7 +59,7 @@ RUN = ("run", "qa.yaml", "-a", "agent.py:graph", "-q", "-o")
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Give a folder into which pip installed the package."""
+    """Return a folder into which pip installed the package."""
     target = tmp_path_factory.mktemp("site")
     pip = [sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
     flags = ["--no-index", "--no-deps", "--no-build-isolation", "--target", str(target)]
@@ -69,7 +69,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def installed_run(site: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Give the folder of a run with the installed package."""
+    """Return the folder of a run with the installed package."""
     folder = tmp_path_factory.mktemp("installed")
     Path(folder, "qa.yaml").write_text(DATASET)
     Path(folder, "agent.py").write_text(AGENT)
@@ -86,7 +86,7 @@ def own_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def command(*arguments: str, path: Path | None = None, **variables: str) -> subprocess.CompletedProcess[str]:
-    """Run the command line in a process of its own, with a folder of installed packages or without."""
+    """Run the command line in a separate process, with or without a folder of installed packages."""
     environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"} | variables
     if path is not None:
         environment["PYTHONPATH"] = str(path)
@@ -110,7 +110,7 @@ def record_in(folder: str) -> Mapping[str, Any]:
 
 
 def check_run(folder: str) -> None:
-    """Check that a run has what the package gives: found, used, summed up and shown."""
+    """Check that the run uses the package: its metric, kind and evaluator are found, used, aggregated and shown."""
     answered, failed = results_in(folder)
     assert answered["steps_score"] == 1.0
     assert answered["steps_diagnosis"][0][0]["reason"] == "the score of match_counts is 1"
@@ -124,7 +124,7 @@ def check_run(folder: str) -> None:
 
 
 @pytest.mark.full
-def test_installed_plugin_is_found_and_can_be_switched_off(site: Path) -> None:
+def test_installed_plugin_is_found_and_can_be_disabled(site: Path) -> None:
     shown = done("doctor", "--plugins", path=site)
     assert "entry point acme" in shown
     assert "acme-agent-checks 1.2.0" in shown
@@ -134,7 +134,7 @@ def test_installed_plugin_is_found_and_can_be_switched_off(site: Path) -> None:
 
 
 @pytest.mark.full
-def test_installed_plugin_is_used_summed_up_compared_shown_and_recorded(site: Path, installed_run: Path) -> None:
+def test_installed_plugin_is_used_aggregated_compared_shown_and_recorded(site: Path, installed_run: Path) -> None:
     done("validate", "qa.yaml", path=site)
     shutil.copytree(installed_run, "runs/a")
     shutil.copytree(installed_run, "runs/b")
@@ -157,7 +157,7 @@ def test_installed_plugin_is_used_summed_up_compared_shown_and_recorded(site: Pa
 
 
 @pytest.mark.full
-def test_run_of_an_installed_plugin_is_refused_without_it(installed_run: Path) -> None:
+def test_run_with_an_installed_plugin_is_rejected_without_it(installed_run: Path) -> None:
     shutil.copytree(installed_run, "runs/a")
     refused = command("score", "runs/a")
     assert refused.returncode == 2
@@ -169,7 +169,7 @@ def test_run_of_an_installed_plugin_is_refused_without_it(installed_run: Path) -
 
 
 @pytest.mark.full
-def test_another_version_is_told(site: Path, installed_run: Path) -> None:
+def test_another_version_is_reported(site: Path, installed_run: Path) -> None:
     shutil.copytree(installed_run, "runs/a")
     record = dict(record_in("runs/a"))
     record["plugins"][0]["version"] = "1.1.0"
@@ -183,7 +183,7 @@ def test_another_version_is_told(site: Path, installed_run: Path) -> None:
 
 
 @pytest.mark.full
-def test_plugin_that_is_named_does_the_same_without_being_installed() -> None:
+def test_plugin_option_works_without_installation() -> None:
     Path("config.yaml").write_text("plugins: [acme_checks]")
     given = ("--plugin", "acme_checks")
     for folder, via, options in (("runs/b", "config", ("-c", "config.yaml")), ("runs/a", "--plugin", given)):
@@ -210,7 +210,7 @@ def test_plugin_that_is_named_does_the_same_without_being_installed() -> None:
 
 
 @pytest.mark.full
-def test_broken_installed_plugin_is_one_sentence(tmp_path: Path) -> None:
+def test_broken_installed_plugin_is_one_error(tmp_path: Path) -> None:
     info = tmp_path / "site" / "acme_checks-2.0.dist-info"
     info.mkdir(parents=True)
     (info / "METADATA").write_text("Metadata-Version: 2.1\nName: acme-checks\nVersion: 2.0\n")

@@ -1,4 +1,4 @@
-"""The engine ragas, with ragas itself, against a server that answers both engines alike."""
+"""The ragas engine with ragas itself, against a server that answers both engines in the same way."""
 
 import json
 import random
@@ -24,7 +24,7 @@ METRICS = ("answer_relevance", "retrieval_answer_recall", "retrieval_context_rec
 
 
 class Answering:
-    """Answers by the marks in the texts, whatever the words of a prompt and the schema around them."""
+    """Answers by marks in the texts, whatever the wording and schema of the prompt."""
 
     def __init__(self) -> None:
         self._asked: Counter[str] = Counter()
@@ -49,7 +49,7 @@ class Answering:
 
 
 def case(number: int, chance: random.Random) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Give a question and its response; the marks say what a model finds."""
+    """Return a question and its response, with marks for the model's findings."""
 
     def marks() -> str:
         return "MARK-" + "".join(chance.choice("01") for _ in range(chance.randint(1, 5)))
@@ -69,7 +69,7 @@ def case(number: int, chance: random.Random) -> tuple[dict[str, Any], dict[str, 
 
 
 def evaluated(python: Path, stub: OpenAIStub, count: int, engine: str, **judges: Any) -> list[dict[str, Any]]:
-    """Give the judged values of some questions, those of the step beside those of the answer."""
+    """Return the judged values of some questions, of the step and of the answer."""
     chance = random.Random(6)
     cases = [case(number, chance) for number in range(count)]
     model = {"base_url": stub.base_url, "api_key": "k"}
@@ -90,7 +90,7 @@ def stub() -> Iterator[OpenAIStub]:
         yield running
 
 
-def test_both_engines_give_the_same_values(ragas_python: Path, stub: OpenAIStub) -> None:
+def test_both_engines_have_the_same_values(ragas_python: Path, stub: OpenAIStub) -> None:
     native = evaluated(ragas_python, stub, 20, "native")
     stub.requests.clear()
     ragas = evaluated(ragas_python, stub, 20, "ragas")
@@ -111,14 +111,14 @@ def test_costs_are_those_of_the_requests(ragas_python: Path, stub: OpenAIStub) -
     assert result["answer_relevance_cost"] == pytest.approx(3 * one + 2 * 50 * 0.02e-6)
 
 
-def test_a_request_without_usage_is_unpriced(ragas_python: Path, stub: OpenAIStub) -> None:
+def test_request_without_usage_is_unpriced(ragas_python: Path, stub: OpenAIStub) -> None:
     stub.chat_faults.extend([missing_usage()] * 5)
     (result,) = evaluated(ragas_python, stub, 1, "ragas", metrics=["retrieval_utilization"])
     assert "retrieval_utilization" in result
     assert "retrieval_utilization_cost" not in result
 
 
-def test_requests_keep_to_the_pool_and_are_sent_again_after_a_rate_limit(ragas_python: Path, stub: OpenAIStub) -> None:
+def test_requests_respect_the_limit_and_are_retried_after_a_rate_limit(ragas_python: Path, stub: OpenAIStub) -> None:
     stub.latency_sec = 0.02
     stub.chat_faults.append(rate_limit(retry_after_ms="20"))
     results = evaluated(ragas_python, stub, 10, "ragas", max_concurrency=3)
@@ -130,9 +130,7 @@ def test_requests_keep_to_the_pool_and_are_sent_again_after_a_rate_limit(ragas_p
     ("fault", "error"),
     [(refusal("No."), "refused"), (finish_reason("content_filter"), "filter")],
 )
-def test_answers_that_end_otherwise_are_not_asked_for_again(
-    fault: Any, error: str, ragas_python: Path, stub: OpenAIStub
-) -> None:
+def test_unfinished_answers_are_not_retried(fault: Any, error: str, ragas_python: Path, stub: OpenAIStub) -> None:
     stub.chat_faults.append(fault)
     (result,) = evaluated(ragas_python, stub, 1, "ragas", metrics=["retrieval_utilization"])
     assert error in result["retrieval_utilization_error"]
@@ -140,7 +138,7 @@ def test_answers_that_end_otherwise_are_not_asked_for_again(
     assert len(stub.requests) == 1
 
 
-def test_an_answer_that_breaks_the_schema_is_asked_for_once_more(ragas_python: Path, stub: OpenAIStub) -> None:
+def test_answer_that_violates_the_schema_is_retried_once(ragas_python: Path, stub: OpenAIStub) -> None:
     stub.answers.append("no JSON")
     (result,) = evaluated(ragas_python, stub, 1, "ragas", metrics=["retrieval_utilization"])
     assert "retrieval_utilization" in result

@@ -1,4 +1,4 @@
-"""Context precision, utilization, recall and answer relevance equal ragas' own values for the same verdicts."""
+"""Context precision, utilization, recall and answer relevance equal ragas' values for the same verdicts."""
 
 import json
 import random
@@ -13,10 +13,10 @@ from graphrag_eval_lc.judges import AnswerRelevance, ContextPrecision, ContextRe
 
 pytestmark = pytest.mark.full
 
-EPSILON = 1e-10  # what ragas adds to the number of relevant contexts
+EPSILON = 1e-10  # ragas adds this to the number of relevant contexts
 NUMBER_OF_CASES = 100
 
-# Reads cases as JSON, and prints for each the values that ragas computes from the answers given in advance.
+# Reads cases as JSON, and prints ragas' values for each case's predefined answers.
 SCRIPT = """
 import asyncio, json, sys
 from ragas.embeddings.base import BaseRagasEmbedding

@@ -1,4 +1,4 @@
-"""Runs by workers of real Ray clusters on this machine: one process's limits hold for all, and nothing is lost."""
+"""Runs on workers of real local Ray clusters: they share the limits of a single process, and lose nothing."""
 
 import contextlib
 import os
@@ -21,9 +21,9 @@ from graphrag_eval_lc.errors import AgentError, OptionError
 
 pytestmark = pytest.mark.full
 
-KILLED_DRIVERS = int(os.environ.get("GRAPHRAG_EVAL_LC_KILLED_DRIVERS", "1"))  # `make test-kills` has 5
+KILLED_DRIVERS = int(os.environ.get("GRAPHRAG_EVAL_LC_KILLED_DRIVERS", "1"))  # `make test-kills` uses 5
 
-# A cluster has other folders and another environment than the run.
+# A cluster has a different folder and environment than the run.
 AGENT = """
 import asyncio, os, time
 from pathlib import Path
@@ -52,7 +52,7 @@ def agent():
         return (await model.ainvoke(question)).text
     return answer
 """
-# Each attempt is noted on the disk before and after.
+# Each attempt is recorded on disk before and after.
 NOTED = """
 os.chdir({folder!r})
 os.environ["ASKED_FILE"] = "asked.txt"
@@ -85,13 +85,13 @@ def free_port() -> int:
 
 @pytest.fixture(scope="module")
 def client_port() -> int:
-    """The port at which the cluster takes programs of other machines."""
+    """The port of the cluster for clients on other machines."""
     return free_port()
 
 
 @pytest.fixture(scope="module")
 def cluster(client_port: int) -> Iterator[str]:
-    """A cluster that runs connect to by its address."""
+    """A cluster to which runs connect by address."""
     yield from started_cluster(ray_client_server_port=client_port)
 
 
@@ -106,7 +106,7 @@ def successes(run: BenchmarkRun) -> int:
     return int(run.aggregates["micro"]["number_of_success_samples"])
 
 
-def test_a_cluster_of_its_own_ends_with_the_run() -> None:
+def test_own_cluster_ends_with_the_run() -> None:
     for _ in range(2):
         run = by_ray(*map(str, range(20)))
         assert successes(run) == 20
@@ -114,12 +114,12 @@ def test_a_cluster_of_its_own_ends_with_the_run() -> None:
     assert not ray.is_initialized()
 
 
-def test_a_cluster_of_its_own_lasts_longer_than_an_idle_thread() -> None:
+def test_own_cluster_outlives_an_idle_thread() -> None:
     Path("slow.py").write_text("import time\ndef agent(question):\n    time.sleep(14)\n    return question\n")
     assert successes(by_ray("one", agent="slow.py:agent")) == 1
 
 
-def test_ctrl_c_in_a_terminal_reaches_a_cluster_of_its_own_too(run_on_disk: Any) -> None:
+def test_ctrl_c_in_a_terminal_reaches_an_own_cluster(run_on_disk: Any) -> None:
     run = run_on_disk(NOTED.format(folder=str(Path.cwd())), 60)
     process = run.start(run.command("-j", "4", "--engine", "ray", "--workers", "2"), before=os.setsid)
     run.wait(process, lambda: run.number_asked >= 6)
@@ -130,13 +130,13 @@ def test_ctrl_c_in_a_terminal_reaches_a_cluster_of_its_own_too(run_on_disk: Any)
     assert "Traceback" not in stderr
 
 
-def test_ctrl_c_while_a_cluster_starts_ends_the_run_and_the_cluster(run_on_disk: Any) -> None:
+def test_ctrl_c_during_cluster_start_ends_the_run_and_the_cluster(run_on_disk: Any) -> None:
     run = run_on_disk(NOTED.format(folder=str(Path.cwd())), 5)
     log = Path("events.jsonl")
     command = run.command("--engine", "ray", "--workers", "2", "--log-file", str(log))
     process = run.start(command, before=os.setsid)
     run.wait(process, lambda: log.exists() and "workers_starting" in log.read_text(encoding="utf-8"))
-    run.wait(process, lambda: len(_processes_of(run)) > 1)  # the first ones of the cluster
+    run.wait(process, lambda: len(_processes_of(run)) > 1)  # the cluster's first processes
     os.killpg(process.pid, signal.SIGINT)
     _, stderr = process.communicate(timeout=60)
     assert process.returncode == 130, stderr
@@ -148,7 +148,7 @@ def test_ctrl_c_while_a_cluster_starts_ends_the_run_and_the_cluster(run_on_disk:
         time.sleep(0.1)
 
 
-def test_an_address_where_nothing_answers_is_told_at_once() -> None:
+def test_unreachable_address_is_reported_immediately() -> None:
     address = f"127.0.0.1:{free_port()}"
     with pytest.raises(OptionError, match=rf"no Ray cluster can be reached .* nothing answers at {address} \("):
         by_ray("one", ray_address=address)
@@ -157,12 +157,12 @@ def test_an_address_where_nothing_answers_is_told_at_once() -> None:
 class TestOnACluster:
     """The cluster has two nodes and three processors."""
 
-    def test_an_agent_of_this_program_is_sent_by_its_value(self, cluster: str) -> None:
+    def test_agent_of_this_program_is_sent_by_value(self, cluster: str) -> None:
         greeting = "hello"
         run = by_ray("one", "two", agent=lambda question: f"{greeting} {question}", ray_address=cluster)
         assert [response.get("actual_answer") for response in run.responses] == ["hello one", "hello two"]
 
-    def test_what_cannot_be_sent_is_one_sentence(self, cluster: str) -> None:
+    def test_unpicklable_agent_is_one_error(self, cluster: str) -> None:
         lock = threading.Lock()
 
         def agent(question: str) -> str:
@@ -172,25 +172,25 @@ class TestOnACluster:
         with pytest.raises(AgentError, match=r"the agent cannot be sent to another process .*my_agent\.py:agent"):
             by_ray("one", agent=agent, ray_address=cluster)
 
-    def test_questions_of_a_lost_worker_are_asked_again(self, cluster: str) -> None:
+    def test_questions_of_a_lost_worker_are_retried(self, cluster: str) -> None:
         run = by_ray("once", *map(str, range(30)), ray_address=cluster, max_concurrency=6)
         assert successes(run) == 31
         assert run.warnings == []
 
-    def test_a_question_that_ends_every_worker_fails_alone(self, cluster: str) -> None:
+    def test_question_that_ends_every_worker_fails_alone(self, cluster: str) -> None:
         run = by_ray("always", *map(str, range(10)), ray_address=cluster, max_concurrency=3)
         assert [response.get("error") for response in run.responses if response["status"] == "error"] == [
             "WorkerLostError: 3 workers were lost while they asked it"
         ]
         assert successes(run) == 10
 
-    def test_all_workers_keep_to_one_limit_of_requests(self, cluster: str) -> None:
+    def test_workers_share_one_request_limit(self, cluster: str) -> None:
         run = by_ray(*map(str, range(20)), ray_address=cluster, workers=3, requests_per_minute=600)
         assert successes(run) == 20
         starts = sorted(float(line.split()[-1]) for line in Path("pids.txt").read_text(encoding="utf-8").splitlines())
         assert starts[-1] - starts[0] >= 19 * 0.1 * 0.9
 
-    def test_a_rate_limit_of_one_worker_slows_all_and_one_budget_is_kept(self, cluster: str) -> None:
+    def test_workers_share_rate_limits_and_budget(self, cluster: str) -> None:
         with OpenAIStub() as stub:
             stub.latency_sec = 0.02
             stub.chat_faults.append(rate_limit(**{"Retry-After": "0.2"}))
@@ -206,21 +206,21 @@ class TestOnACluster:
             )
         assert limits[0] == 4
         costs = [response.get("agent_cost") or 0.0 for response in run.responses]
-        assert 0 < sum(costs) <= most + 8 * max(costs)  # those in flight may pass it
+        assert 0 < sum(costs) <= most + 8 * max(costs)  # requests in flight may exceed it
         assert run.stopped is not None
         assert run.stopped["reason"] == "max_cost"
 
-    def test_ctrl_c_lets_what_is_in_flight_end(self, cluster: str, run_on_disk: Any) -> None:
+    def test_ctrl_c_lets_questions_in_flight_finish(self, cluster: str, run_on_disk: Any) -> None:
         run = run_on_disk(NOTED.format(folder=str(Path.cwd())), 60)
         options = run.command("-j", "4", "--engine", "ray", "--workers", "2", "--ray-address", cluster)
-        process = run.start(options, is_new=True)  # a fork is there before the cluster has ended the last client
+        process = run.start(options, is_new=True)  # a fork starts before the cluster has closed the previous client
         run.wait(process, lambda: run.number_asked >= 6)
         process.send_signal(signal.SIGINT)
         _, stderr = process.communicate(timeout=60)
         assert process.returncode == 130, stderr
         assert set(run.asked()) == run.answered()
 
-    def test_a_stop_at_once_from_elsewhere_tells_nothing_of_ray(
+    def test_immediate_stop_of_a_remote_client_prints_nothing_about_ray(
         self, cluster: str, client_port: int, run_on_disk: Any
     ) -> None:
         run = run_on_disk(NOTED.format(folder=str(Path.cwd())), 60)
@@ -235,19 +235,19 @@ class TestOnACluster:
         assert process.returncode == 143, stderr
         assert "Traceback" not in stderr, stderr
         outcome = run.run(options, is_new=True)
-        if "no Ray cluster can be reached" in outcome.stderr:  # a busy cluster is still ending the first client
+        if "no Ray cluster can be reached" in outcome.stderr:  # a busy cluster is still closing the first client
             time.sleep(10)
             outcome = run.run(options, is_new=True)
         assert outcome.returncode == 0, outcome.stderr
         run.check_complete()
 
-    def test_a_folder_that_is_too_large_to_be_sent_is_one_sentence(self, cluster: str) -> None:
+    def test_folder_too_large_to_be_sent_is_one_error(self, cluster: str) -> None:
         with Path("data.bin").open("wb") as file:
             file.truncate(600 * 2**20)
         with pytest.raises(OptionError, match=r"agent's folder cannot be sent .*Package size.*in .*\.rayignore"):
             by_ray("one", ray_address=cluster)
 
-    def test_kills_of_workers_and_drivers_lose_nothing_and_nothing_confirmed_is_asked_twice(
+    def test_repeatedly_killed_workers_and_drivers_lose_and_repeat_nothing(
         self, cluster: str, run_on_disk: Any
     ) -> None:
         draw = random.Random(20261123)
@@ -264,7 +264,7 @@ class TestOnACluster:
                 if number < 3:
                     kills["worker"] += _kill_worker(run, draw)
             kills["driver"] += run.kill(process)
-        # What was lost with three workers is an error, and is asked again on demand.
+        # A question that three workers lost is an error, and is retried on request.
         failed = {key for key, record in run.journalled().items() if record["status"] == "error"}
         outcome = run.run([*options, "--retry-errors"], is_new=True)
         assert outcome.returncode == 0, outcome.stderr
@@ -275,7 +275,7 @@ class TestOnACluster:
 
 
 def _processes_of(run: Any) -> list[str]:
-    """Give the commands of all processes that a run has started, known by their environment."""
+    """Return the commands of all processes that a run started, found by their environment."""
     found = []
     for place in Path("/proc").glob("[0-9]*"):
         with contextlib.suppress(OSError):  # it has ended
@@ -285,13 +285,13 @@ def _processes_of(run: Any) -> list[str]:
 
 
 def _ended(run: Any) -> dict[str, int]:
-    """Give the questions whose attempts ended, each with the process that asked it, in order."""
+    """Return the questions with finished attempts and their processes, in order."""
     lines = (run.folder / "ended.txt").read_text(encoding="utf-8").splitlines()
     return {question: int(pid) for question, pid in map(str.split, lines)}
 
 
 def _kill_worker(run: Any, draw: random.Random) -> bool:
-    """Kill one of the processes that ask; tell whether it was there."""
+    """Kill one of the agent's processes and return whether it existed."""
     pids = sorted({pid for pid in _ended(run).values() if Path(f"/proc/{pid}").exists()})
     os.kill(draw.choice(pids), signal.SIGKILL)
     return True

@@ -1,4 +1,4 @@
-"""Responses scored by workers of real Ray clusters on this machine: as one process scores them, key by key."""
+"""Scoring by workers of real local Ray clusters has the same results as a single process, key by key."""
 
 import asyncio
 import json
@@ -51,12 +51,12 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 
 @pytest.fixture(scope="module")
 def cluster() -> Iterator[str]:
-    """A cluster that runs connect to by its address."""
+    """A cluster to which runs connect by address."""
     yield from started_cluster()
 
 
 def guesses(number: int) -> tuple[Any, dict[str, Any]]:
-    """Give a dataset whose steps are compared by a matcher of a user, and responses to it."""
+    """Return a dataset whose steps need a custom matcher, and responses to it."""
     step = {"name": "guess", "output": "1"}
     asked = [
         {"id": f"q{each}", "question_text": f"{each}?", "reference_steps": [[step]], "weight": each / 7}
@@ -74,7 +74,7 @@ def guesses(number: int) -> tuple[Any, dict[str, Any]]:
 
 
 def written(run: BenchmarkRun) -> list[str]:
-    """Give the results as they stand in a file, so that the order of keys and all digits count."""
+    """Return the results as written to a file, to compare the order of keys and all digits."""
     return [json.dumps(result) for result in run.results]
 
 
@@ -91,13 +91,13 @@ def check_same(one: BenchmarkRun, other: BenchmarkRun) -> None:
 
 @pytest.fixture
 def demo_run(folder: Path) -> Path:
-    """The run of the demo's agent, each question asked twice."""
+    """A run of the demo's agent with two repeats."""
     agent = "graphrag_eval_lc.demo.agent:create_demo_agent"
     run_benchmark(agent, DATASET_PATH, output_dir="demo", repeats=2, progress="off")
     return folder / "demo"
 
 
-def test_a_cluster_of_its_own_scores_twice() -> None:
+def test_own_cluster_scores_twice() -> None:
     dataset, responses = guesses(70)
     one = score_responses(dataset, responses)
     for _ in range(2):
@@ -108,7 +108,7 @@ def test_a_cluster_of_its_own_scores_twice() -> None:
 class TestOnACluster:
     """The cluster has two nodes and three processors."""
 
-    def test_results_are_those_of_one_process_with_judges_and_repeats(
+    def test_results_equal_a_single_process_with_judges_and_repeats(
         self, cluster: str, demo_run: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         stub = StubJudge()
@@ -119,14 +119,14 @@ class TestOnACluster:
         assert not any("a judge or a metric failed" in warning for warning in one.warnings)
         check_same(score_run(demo_run, **options, engine="ray", workers=2, ray_address=cluster), one)
 
-    def test_results_are_those_of_one_process_without_judges(self, cluster: str, demo_run: Path) -> None:
+    def test_results_equal_a_single_process_without_judges(self, cluster: str, demo_run: Path) -> None:
         one = score_run(demo_run)
         files = ("results.jsonl", "aggregates.yaml")
         before = [(demo_run / name).read_bytes() for name in files]
         check_same(score_run(demo_run, engine="ray", ray_address=cluster), one)
         assert [(demo_run / name).read_bytes() for name in files] == before
 
-    def test_the_matcher_of_a_plugin_file_compares_there(self, cluster: str) -> None:
+    def test_matcher_of_a_plugin_file_runs_on_workers(self, cluster: str) -> None:
         Path("half.py").write_text(PLUGIN, encoding="utf-8")
         load_plugins(["half.py"], via="--plugin")
         dataset, responses = guesses(9)
@@ -134,7 +134,7 @@ class TestOnACluster:
         check_same(run, score_responses(dataset, responses))
         assert {result["steps_score"] for result in run.results} == {0.5}
 
-    def test_a_matcher_of_this_program_is_sent_by_its_value(self, cluster: str) -> None:
+    def test_matcher_of_this_program_is_sent_by_value(self, cluster: str) -> None:
         most = 0.25
         driver = os.getpid()
 
@@ -145,7 +145,7 @@ class TestOnACluster:
         run = scored(*guesses(9), ray_address=cluster)
         assert {result["steps_score"] for result in run.results} == {0.25}
 
-    def test_a_matcher_that_cannot_be_sent_is_one_sentence(self, cluster: str) -> None:
+    def test_unpicklable_matcher_is_one_error(self, cluster: str) -> None:
         lock = threading.Lock()
 
         @register_matcher(name="guess")
@@ -156,13 +156,13 @@ class TestOnACluster:
         with pytest.raises(OptionError, match=r"the matcher of guess cannot be sent .*--plugin FILE"):
             scored(*guesses(2), ray_address=cluster)
 
-    def test_a_response_that_cannot_be_sent_is_one_sentence(self, cluster: str) -> None:
+    def test_unpicklable_response_is_one_error(self, cluster: str) -> None:
         dataset, responses = guesses(3)
         responses["q1"]["note"] = threading.Lock()
         with pytest.raises(OptionError, match=r"question q1: .*cannot be sent to another process"):
             scored(dataset, responses, ray_address=cluster)
 
-    def test_a_comparison_that_raises_does_so_as_in_one_process(self, cluster: str) -> None:
+    def test_failing_matcher_raises_as_in_a_single_process(self, cluster: str) -> None:
         @register_matcher(name="guess")
         def match(reference: Any, actual: Any) -> float:
             return 7.0 if actual["output"] == "5" else 1.0
@@ -175,7 +175,7 @@ class TestOnACluster:
         assert str(there.value) == str(alone.value)
         assert Path("there/results.jsonl").exists() == Path("alone/results.jsonl").exists()
 
-    def test_what_a_killed_worker_had_is_compared_again(self, cluster: str, folder: Path) -> None:
+    def test_responses_of_a_killed_worker_are_retried(self, cluster: str, folder: Path) -> None:
         killed = folder / "killed"
 
         @register_matcher(name="guess")
@@ -190,7 +190,7 @@ class TestOnACluster:
         assert killed.exists()
         assert written(run) == written(score_responses(dataset, responses))
 
-    def test_workers_that_are_lost_again_and_again_are_one_error(self, cluster: str) -> None:
+    def test_workers_that_are_lost_repeatedly_are_one_error(self, cluster: str) -> None:
         driver = os.getpid()
 
         @register_matcher(name="guess")
@@ -202,20 +202,20 @@ class TestOnACluster:
         with pytest.raises(GraphRAGEvalError, match="lost"):
             scored(*guesses(40), ray_address=cluster)
 
-    def test_a_plugin_that_cannot_be_loaded_there_is_one_error(self, cluster: str, folder: Path) -> None:
+    def test_plugin_that_workers_cannot_load_is_one_error(self, cluster: str, folder: Path) -> None:
         text = f"import os\nif os.getpid() != {os.getpid()}:\n    raise RuntimeError('no GPU here')\n{PLUGIN}"
         Path("half.py").write_text(text, encoding="utf-8")
         load_plugins(["half.py"], via="--plugin")
         with pytest.raises(OptionError, match=r"the workers cannot compare: .*half\.py failed with .*no GPU here"):
             scored(*guesses(9), ray_address=cluster)
 
-    def test_it_works_inside_a_running_event_loop(self, cluster: str) -> None:
+    def test_scoring_works_in_a_running_event_loop(self, cluster: str) -> None:
         async def inside() -> BenchmarkRun:
             return scored(*guesses(9), ray_address=cluster)
 
         assert len(asyncio.run(inside()).results) == 9
 
-    def test_the_command_line_scores_with_a_plugin(self, cluster: str) -> None:
+    def test_command_line_scores_with_a_plugin(self, cluster: str) -> None:
         Path("half.py").write_text(PLUGIN, encoding="utf-8")
         dataset, responses = guesses(9)
         Path("qa.json").write_text(json.dumps(dataset), encoding="utf-8")
@@ -232,7 +232,7 @@ class TestOnACluster:
         assert Path("many/results.jsonl").read_bytes() == Path("one/results.jsonl").read_bytes()
 
 
-def test_a_folder_that_holds_a_run_is_refused_before_a_cluster_is_reached(folder: Path) -> None:
+def test_folder_with_a_run_is_rejected_before_connecting(folder: Path) -> None:
     dataset, responses = guesses(3)
     score_responses(dataset, responses, output_dir="run", progress="off")
     with pytest.raises(RunFolderError, match="holds a run already"):

@@ -1,8 +1,9 @@
-"""The judges with a real model, behind an OpenAI-compatible endpoint; skipped without one. Run: ``make test-judge``.
+"""The judges with a real model behind an OpenAI-compatible endpoint; skipped without one.
 
-Set GRAPHRAG_EVAL_LC_JUDGE_BASE_URL, and GRAPHRAG_EVAL_LC_JUDGE_MODEL if the endpoint has several models;
-GRAPHRAG_EVAL_LC_JUDGE_EMBEDDING_MODEL adds answer relevance. A small model is a weak judge, so what is checked is what
-no judge may do: give full marks to a wrong answer, or leave a metric without a score or a reason. The rest is printed.
+Run: ``make test-judge``. Set GRAPHRAG_EVAL_LC_JUDGE_BASE_URL, and GRAPHRAG_EVAL_LC_JUDGE_MODEL if the endpoint has
+several models; GRAPHRAG_EVAL_LC_JUDGE_EMBEDDING_MODEL adds answer relevance. A small model is a weak judge, so only
+what no judge may do is checked: full marks for a wrong answer, or a metric without a score or reason. The rest is
+printed.
 """
 
 import os
@@ -71,10 +72,10 @@ def model() -> Any:
 
 
 def show(name: str, score: JudgeScore) -> None:
-    tell(f"{name}: {score.value}\n  {score.reason}\n  {dict(score.details)}")
+    report(f"{name}: {score.value}\n  {score.reason}\n  {dict(score.details)}")
 
 
-def tell(text: str) -> None:
+def report(text: str) -> None:
     sys.stdout.write(f"\n{text}\n")
     sys.stdout.flush()
 
@@ -95,21 +96,21 @@ def test_wrong_answer_has_no_full_marks(question: str, reference: str, answer: s
 
 
 def outcome_of_recall(metric: ContextRecall, **asked: Any) -> float | str | None:
-    """Return the score, or the one sentence of a weak model's error."""
+    """Return the score, or the one-line error of a weak model."""
     try:
         return metric.score(**asked).value
     except JudgeError as problem:
         return str(problem)
 
 
-def test_each_other_judge_gives_a_score_and_a_reason(model: Any) -> None:
+def test_each_other_judge_has_a_score_and_a_reason(model: Any) -> None:
     question, reference = NO5
     contexts = ["AURLAND, BERGEN, MODALEN and SOGNDAL are substations of NO5.", "Norway has five bidding zones."]
     asked = {"user_input": question, "retrieved_contexts": contexts}
     show("context precision", ContextPrecision(model).score(reference=reference, **asked))
     show("context utilization", ContextUtilization(model).score(response=RIGHT[0][2], **asked))
     recall = outcome_of_recall(ContextRecall(model), reference=reference, **asked)
-    tell(f"context recall: {recall}")
+    report(f"context recall: {recall}")
     assert isinstance(recall, float) or "twice" in str(recall)
     if (section := embedding()) is not None:
         embeddings = as_embedding_model(EmbeddingConfig(**section))
@@ -118,12 +119,12 @@ def test_each_other_judge_gives_a_score_and_a_reason(model: Any) -> None:
             show(f"answer relevance: {answer}", relevance)
 
 
-def test_the_demos_first_ten_questions_are_judged(tmp_path: Path) -> None:
+def test_first_ten_questions_of_the_demo_are_judged(tmp_path: Path) -> None:
     llm = {"generation": generation()} | ({} if embedding() is None else {"embedding": embedding()})
     config = {"llm": llm, "judges": {"max_concurrency": 1, "timeout": TIMEOUT_SEC}}
     run = run_benchmark(create_demo_agent(), DATASET_PATH, output_dir=tmp_path, config=config, limit=10, progress="off")
     for result in run.results:
-        tell(f"{result['question_id']}: {judged(result)}")
+        report(f"{result['question_id']}: {judged(result)}")
     assert len(run.results) == 10
     for result in run.results:
         assert "answer_f1" in result or "answer_correctness_error" in result

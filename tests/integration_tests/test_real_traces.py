@@ -1,4 +1,4 @@
-"""Traces that the real instrumentations make, read back: the responses are those of the capture handler beside them."""
+"""Traces of real instrumentations, read back: the responses equal those of the capture handler in the same run."""
 
 import json
 import os
@@ -39,7 +39,7 @@ STATIONS: list[Any] = [
 
 
 def made(script: str, tracer: str, target: Path) -> None:
-    """Run a script in a process of its own, as instrumentations change what they instrument."""
+    """Run a script in a separate process, as instrumentations patch their libraries."""
     if not _is_there(PACKAGES[tracer]):
         pytest.skip(f"{PACKAGES[tracer]} is not installed")
     environment = {**os.environ, "OPENAI_AGENTS_DISABLE_TRACING": "", "OTEL_SDK_DISABLED": ""}
@@ -73,12 +73,12 @@ def files(folder: Path) -> list[Path]:
     return [path for path in sorted(folder.iterdir()) if path.name != "handler.jsonl"]
 
 
-def told(response: Any) -> dict[str, Any]:
+def essentials(response: Any) -> dict[str, Any]:
     steps = [{key: step.get(key) for key in TOLD_OF_STEPS} for step in response["actual_steps"]]
     return {**{key: response.get(key) for key in TOLD}, "steps": steps}
 
 
-def test_each_form_gives_the_handlers_responses(demo: Path) -> None:
+def test_each_format_has_the_responses_of_the_handler(demo: Path) -> None:
     lines = (demo / "handler.jsonl").read_text().splitlines()
     expected = {response["question_id"]: response for response in map(json.loads, lines)}
     assert sum(len(response["actual_steps"]) for response in expected.values()) == 117
@@ -87,10 +87,10 @@ def test_each_form_gives_the_handlers_responses(demo: Path) -> None:
         found: dict[Any, Any] = {response["question_id"]: response for response in read_traces(path, DATASET_PATH)}
         assert found.keys() == expected.keys()
         for question_id, response in expected.items():
-            assert told(found[question_id]) == told(response), (path.name, question_id)
+            assert essentials(found[question_id]) == essentials(response), (path.name, question_id)
 
 
-def test_question_is_found_by_its_text_where_no_id_is_told(demo: Path) -> None:
+def test_question_without_an_id_is_found_by_its_text(demo: Path) -> None:
     path = files(demo)[0]
     text = path.read_text()
     nameless = path.with_name(f"nameless_{path.name}")
@@ -102,7 +102,7 @@ def test_question_is_found_by_its_text_where_no_id_is_told(demo: Path) -> None:
     assert found == {question["id"] for template in load_dataset(DATASET_PATH) for question in template["questions"]}
 
 
-def test_scores_are_those_of_the_handlers_responses(demo: Path) -> None:
+def test_scores_equal_those_of_the_handler(demo: Path) -> None:
     dataset = load_dataset(DATASET_PATH)
     lines = (demo / "handler.jsonl").read_text().splitlines()
     expected: Any = [json.loads(line) for line in lines]
@@ -112,7 +112,7 @@ def test_scores_are_those_of_the_handlers_responses(demo: Path) -> None:
 
 
 @pytest.mark.parametrize("framework", ["pydantic-ai", "openai-agents", "smolagents", "llama-index"])
-def test_agents_of_other_frameworks_are_read(framework: str, tmp_path: Path) -> None:
+def test_traces_of_other_frameworks_are_read(framework: str, tmp_path: Path) -> None:
     made("frameworks.py", framework, tmp_path / "otlp.json")
     responses: dict[Any, Any] = {each["question_id"]: each for each in read_traces(tmp_path / "otlp.json", STATIONS)}
     assert list(responses) == list(PLANS)
@@ -121,7 +121,7 @@ def test_agents_of_other_frameworks_are_read(framework: str, tmp_path: Path) -> 
         calls = [(step["name"], step["args"]) for step in response["actual_steps"]]
         expected = [(name, args) for answer in plan for name, args in answer]
         assert calls[: len(expected)] == expected
-        # An agent may try again what failed, some until they may not go on.
+        # An agent may retry a failed call, some until their limit.
         assert all(call == ("check", {"name": "TROMSO"}) for call in calls[len(expected) :])
         if "broken" not in question:
             assert response["actual_answer"] == answer_to(question)
@@ -132,5 +132,5 @@ def test_agents_of_other_frameworks_are_read(framework: str, tmp_path: Path) -> 
     assert outputs == ['{"iri": "urn:OSLO"}', '{"iri": "urn:BERGEN"}', "1000.5"]
     (failed, *_) = responses["Is TROMSO broken?"]["actual_steps"]
     assert failed["status"] == "error"
-    if framework != "openai-agents":  # it keeps the error's details to itself
+    if framework != "openai-agents":  # it hides the error's details
         assert NO_DATA in failed["error"]

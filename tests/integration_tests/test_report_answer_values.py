@@ -1,4 +1,4 @@
-"""In a real browser: a value of an answer opens the row that it comes from, and no text of it can do anything."""
+"""In a real browser: a value in an answer opens the row it comes from, and no text in it has an effect."""
 
 from pathlib import Path
 from typing import Any
@@ -31,7 +31,7 @@ def agent(question: str) -> dict[str, Any]:
     return {"answer": ANSWER}
 
 
-def test_a_value_opens_its_row_and_the_row_leads_back(browser: Browser, tmp_path: Path) -> None:
+def test_value_opens_its_row_and_the_row_links_back(browser: Browser, tmp_path: Path) -> None:
     config = {"answer_grounding": {"enabled": True}}
     dataset = [{"template_id": "t", "questions": [QUESTION]}]
     run = run_benchmark(agent, dataset, output_dir=tmp_path / "run", config=config)  # type: ignore[arg-type]

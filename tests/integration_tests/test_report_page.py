@@ -1,4 +1,4 @@
-"""The report of a run in a real browser: what can be done with it, and that no text in it can do anything."""
+"""The report of a run in a real browser: its features, and that no text in it has an effect."""
 
 import re
 import shlex
@@ -29,7 +29,7 @@ ALL = "status=all&sort=given"
 
 
 class ReportPage(OpenedPage):
-    """A report, and the parts of it that the tests speak of."""
+    """A report and its elements."""
 
     @property
     def rows(self) -> Locator:
@@ -37,33 +37,33 @@ class ReportPage(OpenedPage):
         return self.page.locator("table.list tr.question")
 
     def keys(self) -> list[str]:
-        """Give the keys of the questions that are shown."""
+        """Return the keys of the visible questions."""
         return self.rows.locator(".question-id").all_inner_texts()
 
     def column(self, name: str) -> list[str]:
-        """Give the cells of a column of the list."""
+        """Return the cells of a column of the list."""
         headings = self.page.locator("table.list > thead th").all_inner_texts()
         position = [heading.strip() for heading in headings].index(name) + 1
         return self.rows.locator(f":scope > :nth-child({position})").locator("visible=true").all_inner_texts()
 
     def button_of(self, key: str) -> Locator:
-        """Give the button that opens a question."""
+        """Return the button that opens a question."""
         return self.rows.filter(has=self.page.get_by_text(key, exact=True)).locator(".question-button")
 
     def opened(self, key: str) -> Locator:
-        """Open a question; give its details, once they are there."""
+        """Open a question and return its details once they are rendered."""
         self.button_of(key).click()
         return self.detail()
 
     def detail(self) -> Locator:
-        """Give the details of the question that is open, once they are there."""
+        """Return the details of the open question once they are rendered."""
         detail = self.page.locator(".detail")
         expect(detail.get_by_role("heading", name="Answer", exact=True)).to_be_visible()
         return detail
 
 
 def with_metrics(run: BenchmarkRun, **metrics: Callable[[int], float]) -> BenchmarkRun:
-    """Give a run with more metrics, which its answered questions have by their positions."""
+    """Return a run with more metrics, whose values are the positions of the answered questions."""
     micro = run.aggregates["micro"] | {name: {"mean": 0.5} for name in metrics}
     results: list[Any] = [
         {**result, **({name: value(at) for name, value in metrics.items()} if result["status"] == "success" else {})}
@@ -89,33 +89,31 @@ def hostile_report(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def open_report(browser: Browser, report: Path) -> Iterator[Open]:
-    """Open the demo's report; whatever a test does with it, it must not complain."""
+    """Open the demo's report. The test fails if the page reports a complaint."""
     opened: list[ReportPage] = []
 
-    def open_it(path: Path = report, address: str = ALL, **options: Any) -> ReportPage:
+    def open_path(path: Path = report, address: str = ALL, **options: Any) -> ReportPage:
         opened.append(ReportPage(browser, path, address=address, **options))
         return opened[-1]
 
-    yield open_it
+    yield open_path
     complaints = [complaint for page in opened for complaint in page.complaints]
     for page in opened:
         page.close()
     assert complaints == []
 
 
-# --- what failed ----------------------------------------------------------------------------------------------------
+# --- failures -------------------------------------------------------------------------------------------------------
 
 
 def failed_keys(run: BenchmarkRun) -> list[str]:
-    """Give the keys of what is not right, the worst first."""
+    """Return the keys of all questions that are not right, worst first."""
     failures = run.view().failures
     assert len(failures) == 18
     return [failure.key for failure in failures]
 
 
-def test_page_begins_with_the_headline_and_the_failed_questions_the_worst_first(
-    run: BenchmarkRun, open_report: Open
-) -> None:
+def test_page_starts_with_the_headline_and_failed_questions_worst_first(run: BenchmarkRun, open_report: Open) -> None:
     opened = open_report(address="")
     headline = opened.page.locator(".headline")
     expect(headline).to_have_text(str(run.view().headline))
@@ -130,9 +128,7 @@ def test_page_begins_with_the_headline_and_the_failed_questions_the_worst_first(
     expect(opened.rows).to_have_count(len(run.results))
 
 
-def test_each_group_of_failures_shows_its_questions_and_stays_in_the_address(
-    run: BenchmarkRun, open_report: Open
-) -> None:
+def test_each_failure_group_shows_its_questions_and_is_kept_in_the_url(run: BenchmarkRun, open_report: Open) -> None:
     opened = open_report(address="")
     for group in run.view().groups:
         opened.page.locator("#why details").evaluate_all("all => all.forEach(each => { each.open = true })")
@@ -144,7 +140,7 @@ def test_each_group_of_failures_shows_its_questions_and_stays_in_the_address(
         expect(opened.rows.first).to_contain_text(group.title)
 
 
-def test_a_part_of_the_work_shows_the_questions_of_all_its_groups(run: BenchmarkRun, open_report: Open) -> None:
+def test_failure_category_shows_the_questions_of_all_its_groups(run: BenchmarkRun, open_report: Open) -> None:
     opened = open_report(address="")
     part = run.view().parts[0]
     opened.page.get_by_role("button", name=f"Show {part.count} questions: {part.title}", exact=True).click()
@@ -152,7 +148,7 @@ def test_a_part_of_the_work_shows_the_questions_of_all_its_groups(run: Benchmark
     assert sorted(opened.keys()) == sorted(key for group in part.groups for key in group.keys)
 
 
-def test_browsers_way_back_leads_to_the_groups_and_all_that_failed(open_report: Open) -> None:
+def test_browser_history_leads_back_to_the_groups_and_all_failures(open_report: Open) -> None:
     opened = open_report(address="")
     button = opened.page.locator("#why .show-set").last
     button.click()
@@ -164,14 +160,14 @@ def test_browsers_way_back_leads_to_the_groups_and_all_that_failed(open_report: 
     expect(opened.rows).to_have_count(1)
 
 
-def test_status_leaves_the_questions_that_are_so(open_report: Open) -> None:
+def test_status_filters_questions(open_report: Open) -> None:
     opened = open_report(address="")
     for status, count in {"right": 30, "partly": 4, "wrong": 13, "error": 1}.items():
         opened.page.evaluate(f"location.hash = '#status={status}'")
         expect(opened.rows).to_have_count(count)
 
 
-def test_failed_question_has_what_was_expected_and_opens_with_its_wrong_step_and_what_differs(
+def test_failed_question_shows_the_expectation_and_opens_at_its_wrong_step(
     open_report: Open,
 ) -> None:
     opened = open_report(address="")
@@ -192,7 +188,7 @@ def test_failed_question_has_what_was_expected_and_opens_with_its_wrong_step_and
     expect(right.locator(".step-head[aria-expanded=true]")).to_have_count(0)
 
 
-def test_keys_go_through_the_filtered_list(run: BenchmarkRun, open_report: Open) -> None:
+def test_keys_navigate_the_filtered_list(run: BenchmarkRun, open_report: Open) -> None:
     opened = open_report(address="")
     worst = failed_keys(run)
     expanded = opened.page.locator(".question-button[aria-expanded=true] .question-id")
@@ -206,7 +202,7 @@ def test_keys_go_through_the_filtered_list(run: BenchmarkRun, open_report: Open)
     expect(search).to_have_value("jkj")
 
 
-def test_address_names_the_question_that_was_opened_last(open_report: Open) -> None:
+def test_url_names_the_last_opened_question(open_report: Open) -> None:
     opened = open_report(address="status=wrong&q=search_steins")
     opened.detail()
     for key in ("j", "j", "k"):
@@ -222,7 +218,7 @@ def test_address_names_the_question_that_was_opened_last(open_report: Open) -> N
     assert opened.page.evaluate("location.hash") == "#status=wrong"
 
 
-def test_search_shows_how_many_right_questions_it_hides(open_report: Open) -> None:
+def test_search_shows_the_number_of_hidden_right_questions(open_report: Open) -> None:
     opened = open_report(address="")
     more = opened.page.get_by_role("button", name="more among the right ones: show")
     expect(more).to_have_count(0)
@@ -252,7 +248,7 @@ def test_search_in_a_field(open_report: Open) -> None:
     expect(opened.rows).to_have_count(0)
 
 
-def test_query_id_and_the_command_that_asks_again_are_copied(open_report: Open, tmp_path: Path) -> None:
+def test_query_id_and_rerun_command_can_be_copied(open_report: Open, tmp_path: Path) -> None:
     opened = open_report(address="", permissions=["clipboard-read", "clipboard-write"])
     detail = opened.opened("transformers_kristiansand")
     detail.get_by_role("button", name="Copy id").click()
@@ -271,13 +267,13 @@ def test_query_id_and_the_command_that_asks_again_are_copied(open_report: Open, 
 # --- the list --------------------------------------------------------------------------------------------------------
 
 
-def test_all_questions_are_listed_in_the_order_of_the_dataset(run: BenchmarkRun, open_report: Open) -> None:
+def test_questions_are_listed_in_dataset_order(run: BenchmarkRun, open_report: Open) -> None:
     opened = open_report()
     assert opened.keys() == [result["question_id"] for result in run.results]
     assert opened.page.locator("h1").count() == 1
 
 
-def test_headings_sort_the_list_both_ways(run: BenchmarkRun, open_report: Open) -> None:
+def test_headings_sort_the_list_in_both_directions(run: BenchmarkRun, open_report: Open) -> None:
     opened = open_report()
     by_time = [result["question_id"] for result in sorted(run.results, key=lambda result: -result["elapsed_sec"])]
     for order in ("descending", "ascending"):
@@ -298,7 +294,7 @@ def test_templates_are_sorted_by_their_headings(open_report: Open) -> None:
     assert len(set(shares)) > 1
 
 
-def test_filters_leave_the_questions_that_fit_and_stay_in_the_address(run: BenchmarkRun, open_report: Open) -> None:
+def test_filters_select_questions_and_are_kept_in_the_url(run: BenchmarkRun, open_report: Open) -> None:
     opened = open_report()
     search = opened.page.get_by_role("search")
 
@@ -323,7 +319,7 @@ def test_filters_leave_the_questions_that_fit_and_stay_in_the_address(run: Bench
     check(lambda result: any(step["name"] == "now" for step in result["actual_steps"]))
 
 
-def test_search_finds_words_of_texts_ids_and_errors(run: BenchmarkRun, open_report: Open) -> None:
+def test_search_finds_words_in_texts_ids_and_errors(run: BenchmarkRun, open_report: Open) -> None:
     opened = open_report()
     box = opened.page.get_by_role("searchbox")
     box.fill("RATED stavanger")
@@ -340,9 +336,7 @@ def test_search_finds_words_of_texts_ids_and_errors(run: BenchmarkRun, open_repo
     expect(opened.rows).to_have_count(len(run.results))
 
 
-def test_each_stage_of_the_funnel_cell_of_the_matrix_and_kind_of_error_shows_its_questions(
-    run: BenchmarkRun, open_report: Open
-) -> None:
+def test_funnel_stages_matrix_cells_and_error_kinds_show_their_questions(run: BenchmarkRun, open_report: Open) -> None:
     opened = open_report()
     buttons = opened.page.locator("#failures button.show-set, #errors button.show-set")
     assert buttons.count() >= 5
@@ -367,7 +361,7 @@ def test_matrix_has_the_judged_questions(run: BenchmarkRun, open_report: Open) -
     assert opened.keys() == lost
 
 
-def test_failed_question_says_so_and_has_the_score_by_which_it_is_filtered(open_report: Open) -> None:
+def test_failed_question_is_marked_and_has_the_score_it_is_filtered_by(open_report: Open) -> None:
     opened = open_report()
     search = opened.page.get_by_role("search")
     search.get_by_label("to", exact=True).fill("0")
@@ -377,7 +371,7 @@ def test_failed_question_says_so_and_has_the_score_by_which_it_is_filtered(open_
     expect(failed.locator("td.score").first).to_have_text("✗ 0.000")
 
 
-def test_scores_of_another_range_have_no_colour_and_bounds_of_their_own(
+def test_scores_of_another_range_have_no_colour_and_their_own_bounds(
     run: BenchmarkRun, tmp_path: Path, open_report: Open
 ) -> None:
     rated = with_metrics(run, helpfulness=lambda at: 1 + at % 5)
@@ -390,7 +384,7 @@ def test_scores_of_another_range_have_no_colour_and_bounds_of_their_own(
     assert opened.page.locator("td.score:not(.side-column):is(.good, .warn, .bad)").count() == 0
 
 
-def test_a_registered_score_of_which_less_is_better_has_its_unit_and_its_colours(
+def test_registered_lower_is_better_score_has_its_unit_and_colours(
     run: BenchmarkRun, tmp_path: Path, open_report: Open, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     spec = MetricSpec(key="detour", title="way for nothing", unit="km", lower_is_better=True, range=(0.0, 4.0))
@@ -405,7 +399,7 @@ def test_a_registered_score_of_which_less_is_better_has_its_unit_and_its_colours
     assert shown == {"✓ 0 km", "≈ 1.00 km", "≈ 2.00 km", "≈ 3.00 km", "✗ 4.00 km"}
     score = opened.page.locator("td.score:not(.side-column)")
     assert {text.strip() for text in score.and_(opened.page.locator(".good")).all_inner_texts()} == {"✓ 0 km"}
-    # A failed question counts as the worst.
+    # A failed question has the worst score.
     failed = [result["question_id"] for result in run.results if result["status"] == "error"]
     assert failed
     search.get_by_label("from", exact=True).fill("4")
@@ -415,14 +409,14 @@ def test_a_registered_score_of_which_less_is_better_has_its_unit_and_its_colours
     opened.opened(failed[0])
 
 
-def test_what_the_report_does_not_have_is_no_filter(open_report: Open) -> None:
+def test_unknown_filter_values_are_ignored(open_report: Open) -> None:
     opened = open_report()
     opened.page.evaluate("location.hash = '#template=none&tool=none&status=odd&sort=odd&min=odd&group=none'")
     expect(opened.rows).to_have_count(18)
     assert opened.page.evaluate("location.hash") == ""
 
 
-def test_question_stays_open_while_the_list_is_filtered(open_report: Open) -> None:
+def test_question_stays_open_when_the_list_is_filtered(open_report: Open) -> None:
     opened = open_report()
     detail = opened.opened("transformers_kristiansand")
     search = opened.page.get_by_role("searchbox")
@@ -455,7 +449,7 @@ def test_question_opens_with_its_answers_steps_and_timeline(open_report: Open) -
     expect(opened.page.locator(".detail")).to_have_count(0)
 
 
-def test_question_opens_by_the_keyboard_alone(open_report: Open) -> None:
+def test_question_can_be_opened_with_the_keyboard(open_report: Open) -> None:
     opened = open_report()
     keyboard = opened.page.keyboard
     keyboard.press("Tab")
@@ -474,7 +468,7 @@ def test_question_opens_by_the_keyboard_alone(open_report: Open) -> None:
     expect(opened.page.locator(".detail")).to_have_count(0)
 
 
-def test_link_to_a_question_opens_it_in_the_window_with_the_focus(open_report: Open) -> None:
+def test_link_to_a_question_opens_it_in_view_with_the_focus(open_report: Open) -> None:
     opened = open_report(question="search_steins")
     opened.detail()
     button = opened.button_of("search_steins")
@@ -494,7 +488,7 @@ def test_links_within_the_report_open_their_question(open_report: Open) -> None:
     expect(opened.page.locator(".question-button[aria-expanded=true]")).to_be_focused()
 
 
-def test_sections_are_reached_with_the_filters_kept(open_report: Open) -> None:
+def test_section_links_keep_the_filters(open_report: Open) -> None:
     opened = open_report()
     opened.page.get_by_label("Status").select_option("error")
     expect(opened.rows).to_have_count(1)
@@ -506,7 +500,7 @@ def test_sections_are_reached_with_the_filters_kept(open_report: Open) -> None:
         opened.page.reload()
 
 
-def test_repeats_of_a_question_have_links_of_their_own(tmp_path: Path, open_report: Open) -> None:
+def test_repeats_of_a_question_have_separate_links(tmp_path: Path, open_report: Open) -> None:
     repeated = demo_run(tmp_path, repeats=2, question_ids=["substations_se3", "search_steins"])
     opened = open_report(write_report(repeated), question="search_steins #2")
     opened.detail()
@@ -516,14 +510,14 @@ def test_repeats_of_a_question_have_links_of_their_own(tmp_path: Path, open_repo
     expect(opened.button_of("search_steins #2")).to_be_focused()
 
 
-def test_rows_are_a_table_with_all_columns_in_which_equal_rows_are_folded(open_report: Open) -> None:
+def test_rows_are_a_table_with_all_columns_and_folded_equal_rows(open_report: Open) -> None:
     detail = open_report().opened("transformers_kristiansand")
     table = detail.locator("table.rows").first
     headings = table.locator("thead th").all_inner_texts()
     assert headings == ["transformer", "ratedS ↔ ratedU", "name (not required)"]
     assert table.locator(".row-missing td").all_inner_texts()[1:] == ["1000", "KRISTIANSAND T1"]
     expect(table.locator(".row-extra")).to_have_count(4)
-    assert table.locator("mark").all_inner_texts() == ["1000", "300"]  # what keeps two rows from being one
+    assert table.locator("mark").all_inner_texts() == ["1000", "300"]  # distinguishes two rows
     equal = table.locator(".row-equal")
     expect(equal.first).to_be_hidden()
     detail.get_by_role("button", name="Show 2 equal rows").click()
@@ -531,7 +525,7 @@ def test_rows_are_a_table_with_all_columns_in_which_equal_rows_are_folded(open_r
     expect(equal.first).to_be_visible()
 
 
-def test_iris_are_short_and_whole_if_they_are_pointed_at_or_copied(open_report: Open) -> None:
+def test_iris_are_short_and_complete_on_hover_or_copy(open_report: Open) -> None:
     opened = open_report(permissions=["clipboard-read", "clipboard-write"])
     detail = opened.opened("transformers_kristiansand")
     iri = detail.locator("table.rows .iri").first
@@ -553,7 +547,7 @@ QUERIES = (
 )
 
 
-def test_only_what_means_another_thing_is_marked_in_queries(tmp_path: Path, open_report: Open) -> None:
+def test_only_semantic_differences_are_marked_in_queries(tmp_path: Path, open_report: Open) -> None:
     step = {"name": "sparql_query", "output": "7"}
     reference, actual = ({**step, "args": {"query": query}} for query in QUERIES)
     diagnosis = {"score": 0.0, "matched": False, "reason": "differs", "nearest": "c"}
@@ -571,18 +565,18 @@ def test_only_what_means_another_thing_is_marked_in_queries(tmp_path: Path, open
     assert marked == ["cim:nameFILTER?x!=?y", "7c:length"]
 
 
-def test_searches_for_documents_have_no_colours_of_code(open_report: Open) -> None:
+def test_document_searches_have_no_syntax_highlighting(open_report: Open) -> None:
     search, query = (
         open_report().opened(key).locator(".code-keyword").count() for key in ("notes_hasle", "longest_lines_no4")
     )
     assert search == 0 < query
 
 
-# --- what readers note -----------------------------------------------------------------------------------------------
+# --- notes -----------------------------------------------------------------------------------------------------------
 
 
-def test_notes_stay_are_exported_and_change_the_dataset(tmp_path: Path, open_report: Open) -> None:
-    """From the report to the dataset: a reference is marked and an output accepted, by the keyboard alone."""
+def test_notes_are_kept_exported_and_change_the_dataset(tmp_path: Path, open_report: Open) -> None:
+    """From the report to the dataset, by keyboard only: mark a reference, and accept an output."""
     dataset = tmp_path / "qa.yaml"
     dataset.write_text(DATASET_PATH.read_text(encoding="utf-8"), encoding="utf-8")
     opened = open_report(accept_downloads=True)
@@ -594,12 +588,12 @@ def test_notes_stay_are_exported_and_change_the_dataset(tmp_path: Path, open_rep
     detail.get_by_label("The judge is").select_option("wrong")
     detail.get_by_label("Note", exact=True).fill("T1 has two ends </script>")
     detail.get_by_label("Accept this output as the reference").press("Space")
-    opened.page.wait_for_timeout(300)  # Chromium stores what a page keeps a moment later
+    opened.page.wait_for_timeout(300)  # Chromium saves local storage a moment later
     opened.page.reload()
     opened.page.get_by_role("button", name="Show 1 note").click()
     assert opened.keys() == ["transformers_kristiansand"]
     expect(opened.rows.first).to_contain_text("✎ note")
-    detail = opened.detail()  # the address names the question that was open
+    detail = opened.detail()  # the URL names the open question
     expect(detail.get_by_label("The reference is wrong")).to_be_checked()
     expect(detail.get_by_label("Note", exact=True)).to_have_value("T1 has two ends </script>")
     expect(detail.get_by_label("Accept this output as the reference")).to_be_checked()
@@ -627,21 +621,21 @@ def test_notes_stay_are_exported_and_change_the_dataset(tmp_path: Path, open_rep
         expect(button).to_be_hidden()
 
 
-# --- how it looks ----------------------------------------------------------------------------------------------------
+# --- appearance ------------------------------------------------------------------------------------------------------
 
 
-def test_colours_follow_the_system_until_they_are_chosen(open_report: Open) -> None:
+def test_colours_follow_the_system_until_chosen(open_report: Open) -> None:
     light, dark = open_report(color_scheme="light"), open_report(color_scheme="dark")
     assert light.lightness() > 0.8
     assert dark.lightness() < 0.3
     light.page.locator("#theme").click()
     assert light.lightness() < 0.3
-    light.page.wait_for_timeout(300)  # Chromium stores what a page keeps a moment later
+    light.page.wait_for_timeout(300)  # Chromium saves local storage a moment later
     light.page.reload()
     assert light.lightness() < 0.3
 
 
-def test_print_has_what_is_open_on_white_paper(open_report: Open) -> None:
+def test_print_shows_open_details_on_white(open_report: Open) -> None:
     opened = open_report(color_scheme="dark")
     closed = opened.page.pdf()
     detail = opened.opened("transformers_kristiansand")
@@ -654,9 +648,7 @@ def test_print_has_what_is_open_on_white_paper(open_report: Open) -> None:
     assert len(pdf) > len(closed)
 
 
-def test_headings_of_the_list_have_room_and_so_have_the_questions(
-    run: BenchmarkRun, tmp_path: Path, open_report: Open
-) -> None:
+def test_list_headings_and_questions_have_enough_room(run: BenchmarkRun, tmp_path: Path, open_report: Open) -> None:
     names = ("answer_f1", "answer_relevance", "helpfulness", "politeness_of_answers")
     judged = with_metrics(run, **dict.fromkeys(names, lambda _: 0.5))
     opened = open_report(write_report(judged, tmp_path / "report.html"))
@@ -672,7 +664,7 @@ def test_headings_of_the_list_have_room_and_so_have_the_questions(
     assert not opened.is_wider_than_the_window()
 
 
-def test_what_the_score_means_is_on_the_first_screen_of_a_phone_and_nothing_is_cut(open_report: Open) -> None:
+def test_score_explanation_fits_on_a_phone_screen(open_report: Open) -> None:
     opened = open_report(address="", size=PHONE)
     note = opened.page.locator(".score-note")
     expect(note).to_be_in_viewport()
@@ -683,7 +675,7 @@ def test_what_the_score_means_is_on_the_first_screen_of_a_phone_and_nothing_is_c
     assert opened.page.locator(".code").evaluate_all(is_cut.replace("Width", "Height")) == 0
 
 
-def test_without_scripts_all_but_the_list_is_there(open_report: Open) -> None:
+def test_everything_but_the_list_is_shown_without_scripts(open_report: Open) -> None:
     page = open_report(java_script_enabled=False).page
     expect(page.locator("noscript p")).to_be_visible()
     for heading in ("Why questions failed", "Scores", "Templates", "Where questions fail", "What ran"):
@@ -698,7 +690,7 @@ def test_without_scripts_all_but_the_list_is_there(open_report: Open) -> None:
         ("dark", LAPTOP, ("transformers_kristiansand",)),
     ],
 )
-def test_axe_finds_nothing_serious_and_the_page_never_scrolls_sideways(
+def test_page_is_accessible_and_never_scrolls_sideways(
     scheme: str, size: tuple[int, int], questions: tuple[str, ...], open_report: Open
 ) -> None:
     opened = open_report(color_scheme=scheme, size=size)
@@ -711,12 +703,12 @@ def test_axe_finds_nothing_serious_and_the_page_never_scrolls_sideways(
     assert opened.serious_violations() == []
 
 
-# --- what models were given and gave ----------------------------------------------------------------------------------
+# --- prompts and replies of models -----------------------------------------------------------------------------------
 
 
 @pytest.fixture(scope="module")
 def kept_run(tmp_path_factory: pytest.TempPathFactory) -> BenchmarkRun:
-    """A run of two questions that kept its messages."""
+    """A run of two questions that recorded its messages."""
     capture: Any = {"keep_messages": True}
     return demo_run(tmp_path_factory.mktemp("kept"), mistakes=0, limit=2, capture=capture)
 
@@ -726,16 +718,14 @@ def kept_report(kept_run: BenchmarkRun) -> Path:
     return write_report(kept_run)
 
 
-def test_model_calls_open_to_what_is_new_with_them(
-    kept_run: BenchmarkRun, kept_report: Path, open_report: Open
-) -> None:
+def test_model_calls_open_to_their_new_messages(kept_run: BenchmarkRun, kept_report: Path, open_report: Open) -> None:
     result: Any = kept_run.results[0]
     detail = open_report(kept_report).opened(result["question_id"])
     expect(detail.get_by_text(result["run_id"])).to_be_visible()
     calls = detail.locator(".timeline > li.model")
     expect(calls).to_have_count(len(result["llm_calls"]))
     first, second = calls.nth(0), calls.nth(1)
-    expect(first.locator(".message")).to_have_count(0)  # made only where they are opened
+    expect(first.locator(".message")).to_have_count(0)  # rendered only when opened
 
     first.locator(".event").click()
     expect(first.locator(".message").filter(has_text="user")).to_contain_text(result["question_text"])
@@ -749,7 +739,7 @@ def test_model_calls_open_to_what_is_new_with_them(
     assert new.filter(has_text=result["question_text"]).count() == 1
 
 
-def test_calls_of_models_and_tools_are_one_timeline_with_what_they_spent(run: BenchmarkRun, open_report: Open) -> None:
+def test_model_and_tool_calls_are_one_timeline_with_usage(run: BenchmarkRun, open_report: Open) -> None:
     detail = open_report().opened("transformers_stavanger")
     result: Any = next(each for each in run.results if each["question_id"] == "transformers_stavanger")
     events = detail.locator(".timeline > li")
@@ -759,10 +749,10 @@ def test_calls_of_models_and_tools_are_one_timeline_with_what_they_spent(run: Be
     shown = detail.locator(".timeline > li.model .event-name").all_inner_texts()
     assert all(amount in text for amount, text in zip(tokens, shown, strict=True))
     events.first.locator(".event").click()
-    assert detail.locator(".message").count() == 0  # the run did not keep them
+    assert detail.locator(".message").count() == 0  # the run did not record them
 
 
-def test_axe_finds_nothing_serious_in_transcripts(kept_report: Path, open_report: Open) -> None:
+def test_transcripts_are_accessible(kept_report: Path, open_report: Open) -> None:
     opened = open_report(kept_report, color_scheme="dark", size=PHONE)
     opened.rows.first.locator(".question-button").click()
     opened.detail()
@@ -771,10 +761,10 @@ def test_axe_finds_nothing_serious_in_transcripts(kept_report: Path, open_report
     assert not opened.is_wider_than_the_window()
 
 
-# --- what texts may do: nothing --------------------------------------------------------------------------------------
+# --- texts have no effect --------------------------------------------------------------------------------------------
 
 
-def test_texts_stay_texts_even_without_the_policy(hostile_report: Path, open_report: Open) -> None:
+def test_texts_are_not_interpreted_even_without_the_policy(hostile_report: Path, open_report: Open) -> None:
     opened = open_report(hostile_report, bypass_csp=True)
     page = opened.page
     number = sum(len(template["questions"]) for template in hostile_dataset())
@@ -794,7 +784,7 @@ def test_texts_stay_texts_even_without_the_policy(hostile_report: Path, open_rep
     assert not opened.is_wider_than_the_window()
 
 
-def test_hostile_texts_are_shown_in_each_place(hostile_report: Path, open_report: Open) -> None:
+def test_hostile_texts_are_shown_everywhere(hostile_report: Path, open_report: Open) -> None:
     opened = open_report(hostile_report, color_scheme="light", size=PHONE)
     opened.rows.nth(1).locator(".question-button").click()
     opened.detail()
@@ -816,7 +806,7 @@ def test_hostile_texts_are_shown_in_each_place(hostile_report: Path, open_report
     assert not opened.is_wider_than_the_window()
 
 
-def test_long_outputs_are_shortened_and_control_and_direction_characters_visible(
+def test_long_outputs_are_truncated_and_control_and_bidi_characters_visible(
     hostile_report: Path, open_report: Open
 ) -> None:
     assert hostile_report.stat().st_size < 3_000_000

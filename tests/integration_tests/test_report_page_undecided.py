@@ -1,4 +1,4 @@
-"""Undecided steps and cut outputs in the report of a run, in a real browser."""
+"""Undecided steps and truncated outputs in the report of a run, in a real browser."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -29,7 +29,7 @@ def opened(browser: Browser, tmp_path: Path) -> Iterator[OpenedPage]:
     assert complaints == []
 
 
-def test_marks_of_undecided_and_near_steps_are_told_apart(opened: OpenedPage) -> None:
+def test_undecided_and_near_steps_have_different_marks(opened: OpenedPage) -> None:
     marks = {}
     for key in OUTPUTS:
         row = opened.page.locator("table.list tr.question").filter(has=opened.page.get_by_text(key, exact=True))
@@ -45,7 +45,7 @@ def test_marks_of_undecided_and_near_steps_are_told_apart(opened: OpenedPage) ->
     assert marks["t_doubt"][1] == marks["t_cut"][1] != marks["t_wrong"][1]
 
 
-def test_undecided_steps_are_a_group_that_shows_its_questions(opened: OpenedPage) -> None:
+def test_undecided_steps_are_a_group_with_its_questions(opened: OpenedPage) -> None:
     row = opened.page.locator("table.errors tr").filter(has_text="not known whether it fits")
     expect(row).to_contain_text("an undecided step, which counts 0")
     row.locator("button.show-set").click()
@@ -53,12 +53,12 @@ def test_undecided_steps_are_a_group_that_shows_its_questions(opened: OpenedPage
     expect(keys).to_have_text(["t_doubt", "t_cut"])
 
 
-def test_search_finds_what_is_undecided(opened: OpenedPage) -> None:
+def test_search_finds_undecided_questions(opened: OpenedPage) -> None:
     opened.page.get_by_role("searchbox").fill("undecided")
     expect(opened.page.locator("table.list tr.question .question-id")).to_have_text(["t_doubt", "t_cut"])
 
 
-def test_bound_stands_beside_the_score(opened: OpenedPage) -> None:
+def test_upper_bound_is_next_to_the_score(opened: OpenedPage) -> None:
     expect(opened.page.locator("table.scores tbody tr")).to_have_count(5)
     expect(opened.page.locator("table.scores td.strong").first).to_have_text("0.250 0.750 if all undecided fit")
     expect(opened.page.get_by_text("if all undecided fit")).to_have_count(1)

@@ -1,6 +1,6 @@
-"""What demo, run and runs show in terminals of 80 and 120 columns: golden screens in `tests/goldens/screens`.
+"""The output of demo, run and runs on terminals with 80 and 120 columns: golden screens in `tests/goldens/screens`.
 
-GRAPHRAG_EVAL_LC_WRITE_SCREENS=1 writes them again.
+GRAPHRAG_EVAL_LC_WRITE_SCREENS=1 updates them.
 """
 
 import json
@@ -11,7 +11,7 @@ from pathlib import Path
 from support.terminals import on_terminal, plain
 
 _SCREENS = Path(__file__).parents[1] / "goldens" / "screens"
-# One process for all screens: most of the time of each would go into imports.
+# A single process for all screens, as imports take most of the time.
 _MAIN = """
 import fcntl, json, struct, sys, termios
 from graphrag_eval_lc.cli import main
@@ -47,7 +47,7 @@ _TEMPLATES = {
     "urn:uuid:0a1b2c3d-0000-4000-8000-00000000cafe": ["where is oslo"],
 }
 _HEADLINE = re.compile(r"^\d+ of \d+ right", re.MULTILINE)
-# What is another in each run, in as many characters.
+# Values that differ between runs, replaced by as many characters.
 _CHANGING = (
     (re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d"), "2026-01-01 00:00"),
     (re.compile(r"(?<=│)( +)\d\.\d\d(?= │|$)", re.MULTILINE), r"\g<1>0.00"),
@@ -55,7 +55,7 @@ _CHANGING = (
 
 
 def dataset() -> str:
-    """Return a dataset with ids that are longer than their columns."""
+    """Return a dataset with ids that are wider than their columns."""
     lines = []
     for template, texts in _TEMPLATES.items():
         lines.append(f"- template_id: {template}\n  questions:")
@@ -87,7 +87,7 @@ def commands(columns: int) -> dict[str, list[str]]:
     }
 
 
-def test_screens_are_the_golden_ones(tmp_path: Path) -> None:
+def test_screens_match_the_golden_ones(tmp_path: Path) -> None:
     (tmp_path / "my_agent.py").write_text(_AGENT)
     (tmp_path / "questions.yaml").write_text(dataset())
     screens = [(columns, name, arguments) for columns in (80, 120) for name, arguments in commands(columns).items()]

@@ -1,4 +1,4 @@
-"""Shards that are killed at any moment and resumed, then merged: nothing is lost, and nothing known is asked again."""
+"""Shards that are killed at any moment, resumed and merged lose nothing and repeat no saved answer."""
 
 import json
 import os
@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-# The side file is on the disk before the agent does anything else.
+# The attempt is on disk before the agent does anything else.
 ANSWERING = """
 def surely_note(config):
     descriptor = os.open(os.environ["ASKED_FILE"], os.O_WRONLY | os.O_APPEND | os.O_CREAT)
@@ -33,7 +33,7 @@ async def answer(state, config: RunnableConfig):
 
 graph = graph_of(answer)
 """
-KILLED_RUNS = int(os.environ.get("GRAPHRAG_EVAL_LC_KILLED_RUNS", "4")) // 2  # `make test-kills` has 50
+KILLED_RUNS = int(os.environ.get("GRAPHRAG_EVAL_LC_KILLED_RUNS", "4")) // 2  # `make test-kills` uses 50
 QUESTIONS = 120
 FAILING = QUESTIONS // 20
 OF = 3
@@ -42,10 +42,10 @@ Key = tuple[str, int]
 
 
 class ShardsOnDisk:
-    """The shards of a run, each a process of its own that is killed and started again.
+    """The shards of a run, each in a separate process that is killed and restarted.
 
     Args:
-        run: The run in whose folder they are; its own output is that of the merge.
+        run: The run whose folder contains the shards; its output is the merged run.
     """
 
     def __init__(self, run: Any) -> None:
@@ -55,16 +55,16 @@ class ShardsOnDisk:
         self.kills = 0
 
     def start(self, number: int) -> Any:
-        """Start the shard of this number, from 0, or go on with it."""
+        """Start or resume the shard with this number, counted from 0."""
         options = ("--output", str(self.folders[number]), "--shard", f"{number + 1}/{OF}", "-j", "4")
         return self._run.start(self._run.command(*options))
 
     def kill(self, number: int, process: Any) -> None:
-        """Kill a shard, and note what it had written by then, which may never be asked again."""
+        """Kill a shard and record the answers written by then, which must never be run again."""
         self.kills += self._run.kill(process)
         self._known.append((self._run.number_asked, answered_in(self.folders[number])))
 
-    def check_nothing_known_was_asked_again(self) -> None:
+    def check_no_known_answer_was_rerun(self) -> None:
         asked = self._run.asked()
         for position, known in self._known:
             assert not known & set(asked[position:])
@@ -82,11 +82,11 @@ def answered_in(folder: Path) -> set[Key]:
 
 @pytest.mark.full
 @pytest.mark.parametrize("seed", range(KILLED_RUNS))
-def test_shards_that_are_killed_again_and_again_merge_to_the_whole_run(run_on_disk: Any, seed: int) -> None:
+def test_repeatedly_killed_shards_merge_to_the_whole_run(run_on_disk: Any, seed: int) -> None:
     draw = random.Random(seed)
     run = run_on_disk(ANSWERING, QUESTIONS)
     shards = ShardsOnDisk(run)
-    is_merged_early = seed % 2 == 1  # then the merged run goes on, and not the shards
+    is_merged_early = seed % 2 == 1  # then the merged run is resumed instead of the shards
     for _ in range(2):
         processes = [shards.start(number) for number in range(OF)]
         for number in draw.sample(range(OF), OF):
@@ -99,7 +99,7 @@ def test_shards_that_are_killed_again_and_again_merge_to_the_whole_run(run_on_di
         for process in [shards.start(number) for number in range(OF)]:
             _, stderr = process.communicate(timeout=90)
             assert process.returncode == 0, stderr
-    there = [folder for folder in shards.folders if folder.exists()]  # as a pattern of the shell gives them
+    there = [folder for folder in shards.folders if folder.exists()]  # in the order of a shell pattern
     merge = ["merge", *map(str, there), "--output", str(run.output), "--no-report"]
     answered: set[Key] = set().union(*map(answered_in, shards.folders))
     outcome = run.run(merge)
@@ -110,5 +110,5 @@ def test_shards_that_are_killed_again_and_again_merge_to_the_whole_run(run_on_di
         position = run.number_asked
         assert run.run(run.command("-j", "8")).returncode == 0
         assert not answered & set(run.asked()[position:])
-    shards.check_nothing_known_was_asked_again()
+    shards.check_no_known_answer_was_rerun()
     run.check_complete(errors=FAILING)

@@ -1,4 +1,4 @@
-"""A question that blocks the event loop, on the command line and in a notebook; and what only looks like one."""
+"""Questions that block the event loop, on the command line and in a notebook, and false alarms."""
 
 import signal
 import time
@@ -48,7 +48,7 @@ def tell(run):
 """
 
 
-def test_the_command_names_what_blocks_and_all_are_answered(run_on_disk: Any) -> None:
+def test_command_names_the_blocking_question_and_answers_all(run_on_disk: Any) -> None:
     run = run_on_disk(BLOCKING.format(seconds=3), 16)
     process = run.start(run.command("-j", "8"))
     _, stderr = process.communicate(timeout=60)
@@ -57,7 +57,7 @@ def test_the_command_names_what_blocks_and_all_are_answered(run_on_disk: Any) ->
     assert [record["status"] for record in run.journalled().values()] == ["success"] * 16
 
 
-def test_a_process_that_was_suspended_is_not_reported(run_on_disk: Any) -> None:
+def test_suspended_process_is_not_reported(run_on_disk: Any) -> None:
     run = run_on_disk(BLOCKING.format(seconds=0), 4)
     process = run.start(run.command("-j", "4"))
     run.wait(process, lambda: run.number_asked >= 4)
@@ -69,7 +69,7 @@ def test_a_process_that_was_suspended_is_not_reported(run_on_disk: Any) -> None:
     assert [record["status"] for record in run.journalled().values()] == ["success"] * 4
 
 
-def test_the_first_signal_in_a_stall_stops_in_order(run_on_disk: Any) -> None:
+def test_first_signal_in_a_stall_stops_cleanly(run_on_disk: Any) -> None:
     run = run_on_disk(BLOCKING.format(seconds=2), 16)
     process = run.start(run.command("-j", "4"))
     run.wait(process, lambda: run.number_asked >= 4)
@@ -79,7 +79,7 @@ def test_the_first_signal_in_a_stall_stops_in_order(run_on_disk: Any) -> None:
     assert len(run.answered()) == 4
 
 
-def test_the_second_signal_in_a_stall_ends_at_once(run_on_disk: Any) -> None:
+def test_second_signal_in_a_stall_ends_immediately(run_on_disk: Any) -> None:
     run = run_on_disk(BLOCKING.format(seconds=60), 16)
     process = run.start([each for each in run.command("-j", "4") if each != "--quiet"])
     run.wait(process, lambda: run.number_asked >= 4)
@@ -92,7 +92,7 @@ def test_the_second_signal_in_a_stall_ends_at_once(run_on_disk: Any) -> None:
     assert "blocks the event loop" in stderr
 
 
-def test_both_ways_of_a_notebook_watch_the_loop_that_they_run_in_and_leave_nothing_behind() -> None:
+def test_notebooks_watch_their_event_loop_and_clean_up() -> None:
     cells = [NOTEBOOK, *["tell(run_benchmark(agent, dataset, **options))"] * 2]
     cells += ["tell(await arun_benchmark(agent, dataset, **options))"] * 2
     notebook: Any = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(source) for source in cells])

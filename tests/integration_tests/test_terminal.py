@@ -1,4 +1,4 @@
-"""Texts that a terminal would obey, in each place of a run, through the commands on a real terminal."""
+"""Terminal control sequences in all texts of a run, through the commands on a real terminal."""
 
 import csv
 import html
@@ -29,7 +29,7 @@ def answer(question):
         raise ValueError(question)
     return question
 """
-# Names of metrics may hold anything where results are read; a run with them is made in Python.
+# Metric names in results may contain anything; a run with them is created in Python.
 _SCORED = """
 import json, sys
 from graphrag_eval_lc import score_responses
@@ -63,7 +63,7 @@ _TEXTS = [marked(number, payload) for number, payload in _NUMBERED]
 
 
 def command(folder: Path, *arguments: str) -> tuple[int, str]:
-    """Run the command on a terminal; what reaches it has nothing that a terminal obeys, and no traceback."""
+    """Run the command on a terminal, and check that it prints no control sequences and no traceback."""
     code, written = on_terminal(["-c", _MAIN, *arguments], folder)
     assert commands_in(written) == []
     assert "Traceback" not in written
@@ -72,12 +72,12 @@ def command(folder: Path, *arguments: str) -> tuple[int, str]:
 
 
 def missing(text: str, numbered: Iterable[tuple[int, str]] = _NUMBERED) -> list[str]:
-    """Return the payloads that do not stand legibly in a text."""
+    """Return the payloads that are not legible in a text."""
     return [shown(number, payload) for number, payload in numbered if shown(number, payload) not in text]
 
 
 def dataset(texts: Sequence[str], *, has_steps: bool = True) -> list[dict[str, Any]]:
-    """Return a template for each text, with a question that has it for its id, its text and the name of its step."""
+    """Return one template per text, with a question that has it as id, text and step name."""
     return [
         {
             "template_id": text,
@@ -94,7 +94,7 @@ def dataset(texts: Sequence[str], *, has_steps: bool = True) -> list[dict[str, A
 
 
 def responses(texts: Sequence[str]) -> list[dict[str, Any]]:
-    """Return a response to each question, failed or with a call of a tool, and one to a question that is not there."""
+    """Return a failed or successful response per question, and one to an unknown question."""
     found = []
     for place, text in enumerate(texts):
         step = {"name": f"{text}!", "args": {text: text}, "id": "c", "status": "error", "error": text}
@@ -107,7 +107,7 @@ def responses(texts: Sequence[str]) -> list[dict[str, Any]]:
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Give a folder with a dataset, an agent, responses, and two runs that were scored."""
+    """Return a folder with a dataset, an agent, responses, and two scored runs."""
     made = tmp_path_factory.mktemp("terminal")
     (made / "agent.py").write_text(_AGENT)
     (made / "payloads.json").write_text(json.dumps(_TEXTS))
@@ -178,7 +178,7 @@ def test_validate_names_broken_questions_as_text(folder: Path) -> None:
 
 
 def commands(folder: Path, calls: Sequence[Sequence[str]]) -> list[str]:
-    """Run commands one after the other on a terminal; return what each shows, with its exit code at the end."""
+    """Run commands one after the other on a terminal; return each output, with its exit code at the end."""
     (folder / "calls.json").write_text(json.dumps(calls))
     code, written = on_terminal(["-c", _CALLS, "calls.json"], folder)
     assert code == 0
@@ -190,7 +190,7 @@ def commands(folder: Path, calls: Sequence[Sequence[str]]) -> list[str]:
     return [text + code for text, code in zip(shown_by[::2], shown_by[1::2], strict=False)]
 
 
-def test_json_is_the_same_document_with_escapes_of_its_own(folder: Path, tmp_path: Path) -> None:
+def test_json_is_the_same_document_with_json_escapes(folder: Path, tmp_path: Path) -> None:
     calls = [
         ("run", "qa.json", "-a", "agent.py:answer", "--quiet", "--max-retries", "0", "-o", str(tmp_path / "run")),
         ("score", "qa.json", "responses.json", "-o", str(tmp_path / "scored")),
@@ -200,13 +200,13 @@ def test_json_is_the_same_document_with_escapes_of_its_own(folder: Path, tmp_pat
         ("runs", "--trend", "runs"),
     ]
     for text in commands(folder, [(*arguments, "--json") for arguments in calls]):
-        document, _ = json.JSONDecoder().raw_decode(text, text.index("{\n"))  # warnings stand before and behind it
+        document, _ = json.JSONDecoder().raw_decode(text, text.index("{\n"))  # warnings come before and after it
         found = json.dumps(document, ensure_ascii=False)
         assert all(json.dumps(each, ensure_ascii=False)[1:-1] in found for each in _TEXTS[:3])
 
 
 def ends_of(folder: Path, *arguments: str) -> str:
-    """Run a command once with each payload in its arguments, all of them wrong; return what the terminal shows."""
+    """Run a command with each payload in its arguments, all invalid, and return the terminal output."""
     ends = commands(folder, [[each.replace("{}", text) for each in arguments] for text in _TEXTS])
     assert all(text.endswith("ended with 2") for text in ends)
     return "".join(ends)
@@ -215,19 +215,19 @@ def ends_of(folder: Path, *arguments: str) -> str:
 @pytest.mark.parametrize(
     "arguments", [("score", "{}.json", "x", "-o", "o"), ("runs", "{}"), ("compare", "{}", "runs/b")]
 )
-def test_files_that_are_not_there_are_named_as_text(folder: Path, arguments: tuple[str, ...]) -> None:
-    # A path joins slashes, and no path holds the null character.
+def test_missing_files_are_named_as_text(folder: Path, arguments: tuple[str, ...]) -> None:
+    # A path collapses slashes and cannot contain the null character.
     in_paths = [each for each in _NUMBERED if "//" not in each[1] and "\0" not in each[1]]
     assert missing(ends_of(folder, *arguments), in_paths) == []
 
 
 @pytest.mark.parametrize("arguments", [("--{}",), ("{}",), ("runs", "--last", "{}")], ids=" ".join)
-def test_wrong_arguments_are_no_commands_of_the_terminal(folder: Path, arguments: tuple[str, ...]) -> None:
-    # Newer versions of click escape them in a way of their own.
+def test_invalid_arguments_contain_no_terminal_commands(folder: Path, arguments: tuple[str, ...]) -> None:
+    # Newer versions of click have their own escapes.
     assert "Usage:" in ends_of(folder, *arguments)
 
 
-def test_drafts_imports_and_plugins_are_told_as_text(folder: Path) -> None:
+def test_drafts_imports_and_plugins_are_shown_as_text(folder: Path) -> None:
     code, _ = command(folder, "dataset", "draft", "responses.json", "-o", "draft.json", "--dataset", "qa.json")
     assert code == 0
     with (folder / "questions.csv").open("w", newline="", encoding="utf-8") as file:
@@ -271,7 +271,7 @@ def test_traceback_of_debug_is_text(folder: Path) -> None:
 
 
 @pytest.mark.parametrize("encoding", ["ascii", "latin-1", "cp1252", "ascii:strict"])
-def test_no_encoding_of_the_terminal_ends_a_command(folder: Path, encoding: str, tmp_path: Path) -> None:
+def test_no_terminal_encoding_crashes_a_command(folder: Path, encoding: str, tmp_path: Path) -> None:
     code, written = on_terminal(
         ["-c", _MAIN, "score", "qa.json", "responses.json", "-o", str(tmp_path / "scored")],
         folder,
@@ -282,7 +282,7 @@ def test_no_encoding_of_the_terminal_ends_a_command(folder: Path, encoding: str,
     assert "\x1b[2J" not in written
 
 
-def test_pytest_tells_failures_gates_and_folders_as_text(tmp_path: Path) -> None:
+def test_pytest_shows_failures_gates_and_folders_as_text(tmp_path: Path) -> None:
     project = write_project(tmp_path / "project", _TEST)
     (project / "qa.json").write_text(json.dumps(dataset(_TEXTS)))
     gates = [f"--graphrag-fail-under={_TEXTS[place]}/steps_score=0.9" for place in (0, 4, 27)]
@@ -297,7 +297,7 @@ def test_pytest_tells_failures_gates_and_folders_as_text(tmp_path: Path) -> None
     assert f"Written to runs/{shown(4, PAYLOADS[4])}" in plain(written)
 
 
-def test_what_notebooks_show_is_text(folder: Path) -> None:
+def test_notebooks_show_text(folder: Path) -> None:
     run, other = load_run(folder / "runs/a"), load_run(folder / "runs/b")
     comparison = compare_runs(run, other)
     texts = [repr(run), run._repr_html_(), run.results._repr_html_(), str(comparison), repr(comparison)]
@@ -306,7 +306,7 @@ def test_what_notebooks_show_is_text(folder: Path) -> None:
     assert [text for text in map(html.escape, map(shown, *zip(*_NUMBERED, strict=True))) if text not in texts[5]] == []
 
 
-def test_a_record_of_a_run_that_is_broken_or_another_one_is_told_as_text(folder: Path, tmp_path: Path) -> None:
+def test_broken_or_different_record_is_reported_as_text(folder: Path, tmp_path: Path) -> None:
     options = ("--limit", "2", "--max-retries", "0", "--no-report", "--quiet")
     asked = ("run", "qa.json", "-a", "agent.py:answer", *options, "-o")
     command(folder, *asked, str(tmp_path / "run"))
@@ -320,7 +320,7 @@ def test_a_record_of_a_run_that_is_broken_or_another_one_is_told_as_text(folder:
 
 
 def hostile(value: Any) -> Any:
-    """Return a value of JSON whose texts all begin with what a terminal would obey."""
+    """Return a JSON value whose strings all start with a control sequence."""
     if isinstance(value, dict):
         return {key: hostile(item) for key, item in value.items()}
     if isinstance(value, list):

@@ -1,4 +1,4 @@
-"""The page of a trend in a real browser: what it shows, where its links go, and that no text in it can do anything."""
+"""The trend page in a real browser: its contents and links, and that no text in it has an effect."""
 
 import json
 import shutil
@@ -25,7 +25,7 @@ WIDE = (1280, 800)
 
 @pytest.fixture(scope="module")
 def page_path(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return the page of four runs of the demo, the last one beside a change of its dataset."""
+    """Return the page of four demo runs, the last one after a change of the dataset."""
     folder = tmp_path_factory.mktemp("trend")
     for number, mistakes in enumerate((8, 19, 8, 0)):
         run = folder / "runs" / f"run {number}"
@@ -49,14 +49,14 @@ def hostile_path(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def open_page(browser: Browser, page_path: Path) -> Iterator[Open]:
-    """Open the trend; whatever a test does with it, it must not complain."""
+    """Open the trend. The test fails if the page reports a complaint."""
     opened: list[OpenedPage] = []
 
-    def open_it(path: Path = page_path, **options: object) -> OpenedPage:
+    def open_path(path: Path = page_path, **options: object) -> OpenedPage:
         opened.append(OpenedPage(browser, path, **options))  # type: ignore[arg-type]
         return opened[-1]
 
-    yield open_it
+    yield open_path
     complaints = [complaint for page in opened for complaint in page.complaints]
     for page in opened:
         page.close()
@@ -64,7 +64,7 @@ def open_page(browser: Browser, page_path: Path) -> Iterator[Open]:
 
 
 @pytest.mark.parametrize(("size", "scheme"), [(PHONE, "light"), (WIDE, "dark"), (LAPTOP, "light")])
-def test_page_is_readable_in_any_size_and_light(open_page: Open, size: tuple[int, int], scheme: str) -> None:
+def test_page_is_readable_in_any_size_and_colour_scheme(open_page: Open, size: tuple[int, int], scheme: str) -> None:
     opened = open_page(size=size, color_scheme=scheme)
     assert not opened.is_wider_than_the_window()
     assert opened.serious_violations() == []
@@ -94,7 +94,7 @@ def test_each_template_has_a_row(open_page: Open, page_path: Path) -> None:
     assert sorted(rows.locator("th").all_inner_texts()) == sorted(templates)
 
 
-def test_all_of_it_is_there_without_scripts(open_page: Open) -> None:
+def test_everything_is_shown_without_scripts(open_page: Open) -> None:
     opened = open_page(java_script_enabled=False)
     expect(opened.page.locator("#score-2 tbody tr")).to_have_count(4)
     expect(opened.page.get_by_role("link", name="with 3").first).to_be_visible()
@@ -114,12 +114,12 @@ def test_links_lead_to_the_reports_and_comparisons(browser: Browser, page_path: 
     context.close()
 
 
-def test_no_text_of_a_run_can_do_anything(open_page: Open, hostile_path: Path) -> None:
+def test_texts_are_not_interpreted(open_page: Open, hostile_path: Path) -> None:
     opened = open_page(hostile_path)
     expect(opened.page.locator("#runs tbody tr")).to_have_count(2)
     assert opened.page.evaluate("document.querySelectorAll('main script, main img, main b').length") == 0
 
 
-def test_page_moved_away_from_its_runs_still_shows_them(open_page: Open, page_path: Path, tmp_path: Path) -> None:
+def test_page_moved_away_from_its_runs_is_complete(open_page: Open, page_path: Path, tmp_path: Path) -> None:
     moved = Path(shutil.copy(page_path, tmp_path / "moved.html"))
     expect(open_page(moved).page.locator("#score-1 tbody tr")).to_have_count(4)

@@ -1,4 +1,6 @@
-"""What judges, agents by address and SPARQL endpoints do with servers that redirect, drip, flood and send bombs."""
+"""How judges, remote agents and SPARQL endpoints handle servers that redirect, drip, flood and send decompression
+bombs.
+"""
 
 import asyncio
 import functools
@@ -63,7 +65,7 @@ async def of_check(url: str, sec: float) -> Any:
 
 
 async def of_question(url: str, sec: float) -> Any:
-    """Ask a question of an agent whose server is unruly only then."""
+    """Send a question to an agent whose server becomes unruly only then."""
     agent = await aload_agent(f"{url}/agent", key_variable="UNRULY_KEY")
     try:
         attempt = await AgentCall(agent, timeout=sec).aattempt(QUESTION, "r/1/q/1/1/1", abandoned())
@@ -103,17 +105,17 @@ def good(client: str, body: bytes | None = None, **headers: str) -> bytes:
 
 
 def answering(client: str, pieces: Callable[[Seen], Pieces]) -> Callable[[Seen], Pieces]:
-    """Return the answers of a server that is unruly where a client asks for what counts."""
+    """Return the responses of a server that is unruly only for the requests under test."""
 
     def answer(seen: Seen) -> Pieces:
-        if is_of_interest(client, seen):
+        if is_under_test(client, seen):
             return pieces(seen)
         return [response(json.dumps(ASSISTANT if seen.path.endswith("/search") else {}).encode())]
 
     return answer
 
 
-def is_of_interest(client: str, seen: Seen) -> bool:
+def is_under_test(client: str, seen: Seen) -> bool:
     wanted = {"question": "/runs/stream", "check": "/assistants/search"}.get(client, "/")
     return wanted in seen.path
 
@@ -124,7 +126,7 @@ def _key(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 async def outcome(client: str, server: Unruly, sec: float = LONG) -> str:
-    """Return what comes of asking: an error as one line, at the timeout at the latest."""
+    """Return the outcome, with an error as one line, at the latest after the timeout."""
     began = time.monotonic()
     try:
         found = await CLIENTS[client](server.url, sec)
@@ -132,7 +134,7 @@ async def outcome(client: str, server: Unruly, sec: float = LONG) -> str:
         told = f"{type(problem).__name__}: {problem}"
     else:
         told = "answered" if found is True else f"found {found}"
-    assert time.monotonic() - began < sec + 5  # the state of the agent's thread is looked at, too
+    assert time.monotonic() - began < sec + 5  # the state of the agent's thread is read, too
     assert "\n" not in told
     return told
 
@@ -144,7 +146,7 @@ STATUSES = (301, 302, 303, 307, 308)
 
 
 @pytest.mark.parametrize("client", CLIENTS)
-async def test_a_redirect_on_the_same_server_keeps_method_and_body(client: str) -> None:
+async def test_redirect_on_the_same_server_keeps_method_and_body(client: str) -> None:
     for status in STATUSES:
         redirect = functools.partial(response, b"", status)
 
@@ -153,14 +155,14 @@ async def test_a_redirect_on_the_same_server_keeps_method_and_body(client: str) 
 
         with unruly(answering(client, pieces)) as server:
             assert await outcome(client, server) == "answered"
-            first, second = [seen for seen in server.seen if is_of_interest(client, seen)]
+            first, second = [seen for seen in server.seen if is_under_test(client, seen)]
         assert (first.method, first.body) == (second.method, second.body)
         assert first.body
 
 
 @pytest.mark.parametrize("client", CLIENTS)
 @pytest.mark.parametrize(("host", "status"), [("127.0.0.1", 302), ("localhost", 307), ("port", 303)])
-async def test_nothing_goes_to_another_host(client: str, status: int, host: str) -> None:
+async def test_nothing_is_sent_to_another_host(client: str, status: int, host: str) -> None:
     with unruly(lambda _: [good(client)]) as other, unruly(lambda _: []) as server:
         port = (other if host == "port" else server).url.rpartition(":")[2]
         place = other.url if host == "port" else f"{'https' if host == '127.0.0.1' else 'http'}://{host}:{port}"
@@ -174,7 +176,7 @@ async def test_nothing_goes_to_another_host(client: str, status: int, host: str)
 
 
 @pytest.mark.parametrize("status", [302, 308])
-async def test_an_endpoint_may_redirect_where_that_is_wanted(status: int) -> None:
+async def test_endpoint_may_redirect_if_allowed(status: int) -> None:
     with unruly(lambda _: [good("endpoint")]) as other:
         there = response(b"", status, location=f"{other.url}/sparql")
         with unruly(lambda _: [there]) as server:
@@ -184,7 +186,7 @@ async def test_an_endpoint_may_redirect_where_that_is_wanted(status: int) -> Non
     assert "authorization" not in other.seen[0].headers
 
 
-async def test_a_judge_that_is_redirected_three_times_is_asked_nothing_more() -> None:
+async def test_judge_is_not_called_after_three_redirects() -> None:
     with unruly(lambda _: [response(b"", 307, location="http://localhost:1/")]) as server:
         judge = as_judge_model(GenerationConfig(model="m", base_url=f"{server.url}/v1", api_key=KEY))
         for number in range(5):
@@ -219,7 +221,7 @@ UNRULY: dict[str, tuple[Callable[[str], Pieces], float, str]] = {
 @pytest.mark.full
 @pytest.mark.parametrize("behaviour", UNRULY)
 @pytest.mark.parametrize("client", CLIENTS)
-async def test_a_body_is_bounded_in_time_and_size(client: str, behaviour: str) -> None:
+async def test_body_is_bounded_in_time_and_size(client: str, behaviour: str) -> None:
     pieces, sec, told = UNRULY[behaviour]
     told = told.replace("64,", "100,").replace("0.6 s", "0.6 seconds") if client == "endpoint" else told
     with unruly(answering(client, lambda _: pieces(client))) as server:
@@ -230,7 +232,7 @@ async def test_a_body_is_bounded_in_time_and_size(client: str, behaviour: str) -
             peak = tracemalloc.get_traced_memory()[1]
         finally:
             tracemalloc.stop()
-        asked = [seen for seen in server.seen if is_of_interest(client, seen)]
+        asked = [seen for seen in server.seen if is_under_test(client, seen)]
     assert len(asked) == 1
     assert peak < 150 * MB
     assert "br" not in asked[0].headers["accept-encoding"]
