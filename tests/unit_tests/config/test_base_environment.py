@@ -13,7 +13,7 @@ def _variables(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("ABSENT_OF_MODEL", raising=False)
 
 
-def test_variables_are_put_in_wherever_a_string_stands() -> None:
+def test_variables_are_expanded_in_every_string() -> None:
     section = GenerationConfig(
         base_url="https://${HOST_OF_MODEL}/v1",
         api_key=SecretStr("${KEY_OF_MODEL}"),
@@ -28,18 +28,18 @@ def test_variables_are_put_in_wherever_a_string_stands() -> None:
     assert section.model_extra == {"default_headers": {"X-Keys": ["${KEY_OF_MODEL}", 1]}}
 
 
-def test_second_dollar_makes_it_text() -> None:
+def test_double_dollar_is_a_literal_dollar() -> None:
     assert expanded("$${KEY_OF_MODEL} costs $5 {x} ${}", "k") == "${KEY_OF_MODEL} costs $5 {x} ${}"
 
 
 @pytest.mark.parametrize(("name", "state"), [("ABSENT_OF_MODEL", "not set"), ("EMPTY_OF_MODEL", "empty")])
-def test_missing_variable_is_named_with_its_key(name: str, state: str) -> None:
+def test_unset_or_empty_variable_is_an_error_at_its_key(name: str, state: str) -> None:
     section = GenerationConfig(api_key=SecretStr(f"${{{name}}}"))
     with pytest.raises(ConfigError, match=f"key llm.generation.api_key: the environment variable {name} is {state}"):
         expanded(section, "llm.generation")
 
 
-def test_masked_key_of_an_earlier_run_asks_for_the_config() -> None:
+def test_masked_value_from_a_recorded_run_needs_the_original_config() -> None:
     with pytest.raises(ConfigError, match=r"key llm.generation.api_key: the value was masked .* Give the config again"):
         expanded(GenerationConfig(api_key=SecretStr("***")), "llm.generation")
     with pytest.raises(ConfigError, match=r"key llm.generation.base_url: the value was masked"):

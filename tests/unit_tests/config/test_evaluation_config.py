@@ -18,7 +18,7 @@ CUSTOM = {"name": "tone", "inputs": ["actual_answer"], "instructions": "Rate it.
         ({"judges": {"metrics": ["retrieval_answer"]}}, "judges.metrics"),
     ],
 )
-def test_what_needs_a_model_says_what_to_add(config: dict[str, Any], key: str) -> None:
+def test_metric_that_needs_a_model_says_what_to_add(config: dict[str, Any], key: str) -> None:
     with pytest.raises(ConfigError, match=f"key {key}: a model is needed") as caught:
         load_config(config)
     assert "Add llm: {}" in str(caught.value)
@@ -35,7 +35,7 @@ def test_answer_relevance_needs_an_embedding_model(config: dict[str, Any]) -> No
     assert load_config({"llm": {"generation": {}}, **config}, has_embeddings=True)
 
 
-def test_what_is_switched_off_needs_no_model() -> None:
+def test_disabled_metric_needs_no_model() -> None:
     load_config({"answer_correctness": {"enabled": False}, "answer_relevance": {"enabled": False}})
     load_config({"llm": {"generation": {}}, "answer_relevance": {"enabled": False}})
 
@@ -48,18 +48,18 @@ def test_what_is_switched_off_needs_no_model() -> None:
         ({"name": "other", "outputs": {"tone_error": "x"}}, "the key tone_error is given by tone and by other"),
     ],
 )
-def test_each_key_is_given_once(second: dict[str, Any], complaint: str) -> None:
+def test_output_key_may_be_declared_only_once(second: dict[str, Any], complaint: str) -> None:
     with pytest.raises(ConfigError, match=complaint):
         load_config({"llm": {}, "custom_evaluations": [CUSTOM, {**CUSTOM, **second}]})
 
 
-def test_score_of_repeats_is_measured_with_the_config() -> None:
+def test_score_for_repeats_must_be_measured_by_the_config() -> None:
     config = load_config({"retrieval": {"measures": ["P@5"]}, "repeats": {"metric": "retrieval_ids_precision@5"}})
     with pytest.raises(ConfigError, match=r"repeats\.metric: 'retrieval_ids_precision@5' is not allowed here"):
         with_measures(config, ["nDCG@10"])
 
 
-def test_config_of_a_run_can_be_read_where_its_metrics_are_not_registered() -> None:
+def test_recorded_config_loads_without_its_registered_metrics() -> None:
     config = EvaluationConfig.model_validate({"repeats": {"metric": "saved_sec", "threshold": 60.0}})
     with pytest.raises(ConfigError, match="'saved_sec' is not allowed here"):
         load_config(config)

@@ -7,7 +7,7 @@ from graphrag_eval_lc.config import EvaluationConfig, StepsConfig, load_config
 from graphrag_eval_lc.errors import ConfigError
 
 
-def test_defaults_are_graphrag_evals_documented_behaviour() -> None:
+def test_defaults_match_graphrag_eval() -> None:
     config = load_config()
     assert config.steps.scoring == "last_group"
     assert config.sparql.model_dump() == {
@@ -21,7 +21,7 @@ def test_defaults_are_graphrag_evals_documented_behaviour() -> None:
     assert config.repeats.model_dump() == {"metric": "steps_score", "threshold": 1.0}
 
 
-def test_path_dict_and_object_give_the_same(tmp_path: Path) -> None:
+def test_path_dict_and_object_load_the_same_config(tmp_path: Path) -> None:
     path = tmp_path / "config.yaml"
     path.write_text("steps:\n  scoring: all_groups\n")
     made = EvaluationConfig(steps=StepsConfig(scoring="all_groups"))
@@ -29,7 +29,7 @@ def test_path_dict_and_object_give_the_same(tmp_path: Path) -> None:
     assert load_config(made) is made
 
 
-def test_empty_file_is_an_error_and_a_comment_is_the_defaults(tmp_path: Path) -> None:
+def test_empty_file_is_an_error_but_a_comment_means_defaults(tmp_path: Path) -> None:
     path = tmp_path / "config.yaml"
     path.write_text("")
     with pytest.raises(ConfigError, match="empty"):
@@ -81,13 +81,13 @@ def test_empty_file_is_an_error_and_a_comment_is_the_defaults(tmp_path: Path) ->
         ({"llm": {"generation": {"provider": "anthropic"}}}, "key llm.generation.model"),
     ],
 )
-def test_mistake_names_its_key_and_the_nearest_known_one(config: dict[str, object], complaint: str) -> None:
+def test_error_names_the_key_and_suggests_the_nearest_one(config: dict[str, object], complaint: str) -> None:
     with pytest.raises(ConfigError) as caught:
         load_config(config)
     assert complaint in str(caught.value)
 
 
-def test_numbers_with_an_exponent_are_numbers_in_yaml_too(tmp_path: Path) -> None:
+def test_yaml_numbers_may_have_an_exponent(tmp_path: Path) -> None:
     path = tmp_path / "config.yaml"
     path.write_text(
         "sparql: {tolerance: {float: 1e-4, double: 1E-9}}\n"
@@ -103,24 +103,24 @@ def test_numbers_with_an_exponent_are_numbers_in_yaml_too(tmp_path: Path) -> Non
         load_config({"repeats": {"threshold": "half"}})
 
 
-def test_mistake_in_a_file_names_its_line(tmp_path: Path) -> None:
+def test_error_in_a_file_names_the_line(tmp_path: Path) -> None:
     path = tmp_path / "config.yaml"
     path.write_text("sparql:\n  strict: true\nsteps:\n  scorin: all_groups\n")
     with pytest.raises(ConfigError, match="line 4"):
         load_config(path)
 
 
-def test_missing_file_is_one_sentence(tmp_path: Path) -> None:
+def test_missing_file_is_a_config_error(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="cannot be read"):
         load_config(tmp_path / "absent.yaml")
 
 
-def test_what_is_no_config_is_refused() -> None:
+def test_other_types_are_rejected() -> None:
     with pytest.raises(ConfigError, match="cannot be made from list"):
         load_config([1])  # type: ignore[arg-type]
 
 
-def test_whole_number_is_a_threshold_too() -> None:
+def test_integer_threshold_is_accepted() -> None:
     assert load_config({"repeats": {"threshold": 1}}).repeats.threshold == 1.0
 
 
@@ -132,7 +132,7 @@ def test_whole_number_is_a_threshold_too() -> None:
         {"llm": {"generation": {"base_url": ["http://me:pa55word@host"]}}},
     ],
 )
-def test_value_of_a_secret_is_not_told(config: dict[str, object]) -> None:
+def test_error_does_not_show_the_secret(config: dict[str, object]) -> None:
     with pytest.raises(ConfigError) as caught:
         load_config(config)
     assert "pa55word" not in str(caught.value)
@@ -143,7 +143,7 @@ def test_value_of_a_secret_is_not_told(config: dict[str, object]) -> None:
     assert "552211" not in str(raw.value)
 
 
-def test_mistake_of_two_sections_in_a_file_names_its_line(tmp_path: Path) -> None:
+def test_error_across_two_sections_names_the_line(tmp_path: Path) -> None:
     path = tmp_path / "config.yaml"
     path.write_text("steps:\n  scoring: last_group\nanswer_relevance:\n  enabled: true\n")
     with pytest.raises(ConfigError, match=r"config.yaml, line 4, key answer_relevance: .* Add llm: \{\}"):

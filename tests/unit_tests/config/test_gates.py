@@ -1,5 +1,3 @@
-"""The section ``gates``."""
-
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +15,7 @@ gates:
 
 
 @pytest.mark.parametrize(
-    ("gate", "told"),
+    ("gate", "complaint"),
     [
         ("{metric: steps_score, max_drop: -0.1}", "key gates.1.max_drop: -0.1 is not allowed here"),
         ("{metric: steps_score, max_lost: 1.5}", "key gates.1.max_lost: 1.5 is not allowed here"),
@@ -32,12 +30,12 @@ gates:
         ("steps_score=0.9", "key gates.1: a mapping of keys to values is needed here. Known keys: metric, template,"),
     ],
 )
-def test_mistake_is_told_with_file_line_and_key(tmp_path: Path, gate: str, told: str) -> None:
+def test_error_names_file_line_and_key(tmp_path: Path, gate: str, complaint: str) -> None:
     path = tmp_path / "config.yaml"
     path.write_text(TEXT % gate)
     with pytest.raises(ConfigError) as problem:
         load_config(path)
-    assert str(problem.value).startswith(f"{path}, line 4, {told}")
+    assert str(problem.value).startswith(f"{path}, line 4, {complaint}")
 
 
 @pytest.mark.parametrize(
@@ -74,11 +72,11 @@ def test_gates_of_one_run_need_no_baseline(gate: GateConfig, needs_baseline: boo
 
 
 @pytest.mark.parametrize("over", ["+1e999", "+1e999%", f"+{'9' * 400}", 10**400, -(10**400), "1e999"])
-def test_bound_that_no_run_could_exceed_is_told(over: Any) -> None:
+def test_bound_that_no_run_could_exceed_is_rejected(over: Any) -> None:
     with pytest.raises(ConfigError, match="not a number or an increase over the baseline"):
         load_config({"gates": [{"metric": "total_tokens", "over": over}]})
 
 
-def test_empty_name_does_not_stand_for_the_main_metric() -> None:
+def test_empty_metric_name_is_rejected() -> None:
     with pytest.raises(ConfigError, match=r"gates\.0\.metric"):
         load_config({"gates": [{"metric": "", "under": 0.5}]})

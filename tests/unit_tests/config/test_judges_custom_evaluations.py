@@ -22,7 +22,7 @@ def loaded(**changes: Any) -> None:
     load_config({"llm": {}, "custom_evaluations": [values]})
 
 
-def test_evaluation_of_graphrag_eval_is_taken() -> None:
+def test_evaluation_in_graphrag_evals_format_is_accepted() -> None:
     loaded()
     loaded(inputs=["question", "reference_answer", "actual_answer"], steps_name=..., steps_keys=...)
 
@@ -44,13 +44,13 @@ def test_evaluation_of_graphrag_eval_is_taken() -> None:
         ({"instruction": "x", "instructions": ...}, "Did you mean instructions?"),
     ],
 )
-def test_mistake_is_one_sentence(changes: dict[str, Any], complaint: str) -> None:
+def test_error_names_key_and_problem(changes: dict[str, Any], complaint: str) -> None:
     with pytest.raises(ConfigError) as caught:
         loaded(**changes)
     assert complaint in str(caught.value)
 
 
-def test_all_keys_of_results_and_aggregates_are_reserved() -> None:
+def test_keys_of_results_and_aggregates_are_reserved() -> None:
     steps = [{"name": "retrieval", "args": {}, "id": "1", "status": "success", "output": "[]"}]
     reference = {"name": "retrieval", "output": '[{"id": "d"}]'}
     question = {"id": "q", "question_text": "?", "reference_steps": [[reference]]}
@@ -62,8 +62,13 @@ def test_all_keys_of_results_and_aggregates_are_reserved() -> None:
     assert [key for key in keys if not is_reserved_key(key)] == []
 
 
-def test_all_keys_of_judges_and_metrics_are_reserved() -> None:
-    told = ["answer_correctness", "answer_relevance_reason", "retrieval_answer_f1_cost", "retrieval_utilization_error"]
+def test_keys_of_judges_and_metrics_are_reserved() -> None:
+    documented = [
+        "answer_correctness",
+        "answer_relevance_reason",
+        "retrieval_answer_f1_cost",
+        "retrieval_utilization_error",
+    ]
     others = [
         "answer_eval_error",
         "answer_matching_claims_count",
@@ -72,7 +77,7 @@ def test_all_keys_of_judges_and_metrics_are_reserved() -> None:
         "judges_cost",
         "interrupted",
     ]
-    of_judges = [key for judge in JUDGES for key in judge.keys]
-    keys = [*told, *others, *of_judges, *(spec.key for spec in BUILT_IN)]
+    judge_keys = [key for judge in JUDGES for key in judge.keys]
+    keys = [*documented, *others, *judge_keys, *(spec.key for spec in BUILT_IN)]
     assert [key for key in keys if not is_reserved_key(key)] == []
     assert not is_reserved_key("saved_sec")

@@ -13,12 +13,12 @@ def llm(values: dict[str, Any]) -> LLMConfig:
     return section
 
 
-def test_no_section_is_no_model() -> None:
+def test_without_the_section_there_is_no_model() -> None:
     assert load_config().llm is None
     assert load_config({"llm": None}).llm is None
 
 
-def test_empty_section_stands_for_both_defaults() -> None:
+def test_empty_section_selects_both_default_models() -> None:
     assert llm({}) == LLMConfig(generation=GenerationConfig(), embedding=EmbeddingConfig())
     assert llm({}).generation.model_dump() == {
         "provider": "openai",
@@ -31,18 +31,18 @@ def test_empty_section_stands_for_both_defaults() -> None:
     assert llm({}).embedding == EmbeddingConfig(provider="openai", model="text-embedding-3-small")
 
 
-def test_generation_alone_has_no_embedding_model() -> None:
+def test_generation_section_alone_configures_no_embedding_model() -> None:
     assert llm({"generation": {}}).embedding is None
 
 
-def test_further_keys_are_passed_on() -> None:
+def test_unknown_keys_are_passed_to_the_model() -> None:
     section = llm({"generation": {"top_p": 0.5}, "embedding": {"dimensions": 256}})
     assert section.generation.model_extra == {"top_p": 0.5}
     assert section.embedding is not None
     assert section.embedding.model_extra == {"dimensions": 256}
 
 
-def test_no_temperature_can_be_sent() -> None:
+def test_temperature_can_be_omitted() -> None:
     assert llm({"generation": {"temperature": None}}).generation.temperature is None
 
 
@@ -55,7 +55,7 @@ def test_secrets_are_not_printed() -> None:
     assert section.generation.api_key.get_secret_value() == "qwertz99"
 
 
-def test_record_of_a_run_keeps_references_and_masks_secrets() -> None:
+def test_recorded_config_keeps_variable_references_and_masks_secrets() -> None:
     config = load_config({"llm": {"generation": {"api_key": "${KEY}"}, "embedding": {"api_key": "qwertz99"}}})
     record = masked_values(config.model_dump())["llm"]
     assert record["generation"]["api_key"] == "${KEY}"

@@ -1,4 +1,4 @@
-"""The section on capture: the options of the handler, and what each mistake says."""
+"""The section ``capture``: the handler's options, and the error for each mistake."""
 
 from pathlib import Path
 from typing import Any
@@ -10,11 +10,11 @@ from graphrag_eval_lc.config import CaptureConfig, load_config
 from graphrag_eval_lc.errors import ConfigError
 
 
-def test_section_has_the_options_of_the_handler() -> None:
+def test_section_has_the_handlers_options() -> None:
     assert CaptureConfig.model_fields.keys() == CaptureKeywords.__annotations__.keys()
 
 
-def test_options_stand_in_a_file(tmp_path: Path) -> None:
+def test_options_are_read_from_a_file(tmp_path: Path) -> None:
     path = tmp_path / "config.yaml"
     path.write_text(
         "capture:\n"
@@ -61,13 +61,13 @@ def test_options_stand_in_a_file(tmp_path: Path) -> None:
         (True, "key capture: a mapping of keys to values is needed here. Known keys: step_names, retrieval_documents"),
     ],
 )
-def test_mistake_is_told_with_its_key(capture: Any, complaint: str) -> None:
+def test_error_names_the_key(capture: Any, complaint: str) -> None:
     with pytest.raises(ConfigError) as caught:
         load_config({"capture": capture})
     assert complaint in str(caught.value)
 
 
-def test_mistake_in_a_file_is_told_with_its_line(tmp_path: Path) -> None:
+def test_error_in_a_file_names_the_line(tmp_path: Path) -> None:
     path = tmp_path / "config.yaml"
     path.write_text("steps: {}\ncapture:\n  retrieval_documents: all\n")
     with pytest.raises(ConfigError, match=r"config\.yaml, line 3, key capture\.retrieval_documents: 'all'"):

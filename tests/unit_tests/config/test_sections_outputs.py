@@ -1,5 +1,3 @@
-"""The key ``steps.outputs``: what it takes, and what its mistakes say."""
-
 from typing import Any
 
 import pytest
@@ -19,7 +17,7 @@ def test_outputs_are_declared_by_tool() -> None:
 
 
 @pytest.mark.parametrize(
-    ("outputs", "said"),
+    ("outputs", "complaint"),
     [
         ({"t": {"path": ""}}, "the path is empty. Write the keys with dots"),
         ({"t": {"path": "a..b"}}, "'a..b' is not a path: it has an empty key"),
@@ -32,7 +30,7 @@ def test_outputs_are_declared_by_tool() -> None:
         ({"": {"format": "csv"}}, "steps.outputs"),
     ],
 )
-def test_mistakes_are_told_with_their_place(outputs: Any, said: str) -> None:
+def test_error_names_key_and_problem(outputs: Any, complaint: str) -> None:
     with pytest.raises(ConfigError) as problem:
         loaded(outputs)
-    assert said in str(problem.value)
+    assert complaint in str(problem.value)

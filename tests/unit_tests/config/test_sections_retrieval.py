@@ -1,5 +1,3 @@
-"""The section on retrieval."""
-
 from typing import Any
 
 import pytest
@@ -19,7 +17,7 @@ def loaded(**section: Any) -> RetrievalConfig:
     return load_config({"retrieval": section}).retrieval
 
 
-def test_measures_are_the_default_ones_unless_named() -> None:
+def test_without_measures_the_defaults_are_used() -> None:
     assert [str(measure) for measure in loaded().parsed_measures()] == [
         "P",
         "R",
@@ -34,18 +32,18 @@ def test_measures_are_the_default_ones_unless_named() -> None:
     assert list(loaded(measures=[]).parsed_measures()) == []
 
 
-def test_tools_are_named_by_their_name_or_with_a_column() -> None:
+def test_tool_may_be_a_name_or_a_name_with_an_id_column() -> None:
     config = loaded(steps=["search_docs", {"name": "sparql_query", "column": "doc"}, {"name": "find"}])
     assert config.document_step_names() == {"retrieval", "search_docs", "find"}
     assert config.columns() == {"search_docs": None, "sparql_query": "doc", "find": None}
 
 
-def test_tools_stand_for_the_steps_that_steps_names_calls_them() -> None:
+def test_tools_are_matched_after_steps_names_renames_them() -> None:
     config = loaded(steps=["search_docs", {"name": "run_sparql", "column": "?doc"}, {"name": "find", "column": "d"}])
     names = {"search_docs": "search", "run_sparql": "sparql_query", "find": "retrieval", "other": "calc"}
     assert config.document_step_names(names) == {"retrieval", "search_docs", "search"}
-    of_documents = {"search_docs": None, "search": None}
-    assert config.columns(names) == {**of_documents, "run_sparql": "doc", "sparql_query": "doc", "find": "d"}
+    document_tools = {"search_docs": None, "search": None}
+    assert config.columns(names) == {**document_tools, "run_sparql": "doc", "sparql_query": "doc", "find": "d"}
 
 
 @pytest.mark.parametrize(
@@ -68,13 +66,13 @@ def test_tools_stand_for_the_steps_that_steps_names_calls_them() -> None:
         ({"measure": []}, "Did you mean measures?"),
     ],
 )
-def test_mistake_names_its_place(section: dict[str, Any], complaint: str) -> None:
+def test_error_names_the_key(section: dict[str, Any], complaint: str) -> None:
     with pytest.raises(ConfigError) as caught:
         loaded(**section)
     assert complaint in str(caught.value)
 
 
-def test_other_measures_leave_all_else_as_it_is() -> None:
+def test_choosing_measures_changes_nothing_else() -> None:
     section = {"steps": ["a", {"name": "b", "column": "c"}], "missing": "zero", "text": {"enabled": False}}
     config = load_config({"retrieval": section, "steps": {"scoring": "all_groups"}})
     other = with_measures(config, ["P@5"])
@@ -85,7 +83,7 @@ def test_other_measures_leave_all_else_as_it_is() -> None:
         with_measures(config, ["x"])
 
 
-def test_section_is_read_again_from_its_record() -> None:
+def test_recorded_section_can_be_loaded_again() -> None:
     config = loaded(steps=["a", {"name": "b", "column": "c"}], measures=["P@5"])
     assert load_config({"retrieval": config.model_dump()}).retrieval == config
 
@@ -97,5 +95,5 @@ def test_measured_keys_are_reserved(key: str) -> None:
         CustomEvaluationConfig(name="mine", inputs=["question"], instructions="Rate.", outputs={key: "x"})
 
 
-def test_section_is_there_without_being_named() -> None:
+def test_section_has_defaults() -> None:
     assert EvaluationConfig().retrieval == RetrievalConfig()

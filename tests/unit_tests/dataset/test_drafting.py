@@ -1,4 +1,4 @@
-"""Drafts in the dataset's order, from responses and from the folders of runs."""
+"""Drafting a dataset in the original's order, from responses and from run folders."""
 
 import json
 from pathlib import Path
@@ -43,7 +43,7 @@ def run_folder(path: Path, dataset: Any = DATASET, **options: Any) -> Path:
     return path
 
 
-# --- the dataset -----------------------------------------------------------------------------------------------------
+# --- the original dataset --------------------------------------------------------------------------------------------
 
 
 def test_templates_questions_and_their_keys_keep_their_order() -> None:
@@ -56,7 +56,7 @@ def test_templates_questions_and_their_keys_keep_their_order() -> None:
     assert question["reference_answer"] == "Here."
 
 
-def test_references_of_the_dataset_may_stay() -> None:
+def test_existing_references_can_be_kept() -> None:
     made: Any = [response("b"), response("a")]
     drafted: Any = draft_dataset(made, DATASET, keep_references=True)
     assert shape(drafted) == {"where": ["b", "a"], "who": ["c"]}
@@ -67,7 +67,7 @@ def test_references_of_the_dataset_may_stay() -> None:
     assert draft_dataset(made[:1], complete, keep_references=True) == complete
 
 
-def test_references_stay_where_only_the_results_have_them(tmp_path: Path) -> None:
+def test_references_found_only_in_results_can_be_kept(tmp_path: Path) -> None:
     path = tmp_path / "qa.json"
     steps = [[{"name": "add", "output": "3"}]]
     question = {"id": "q", "question_text": "?", "reference_answer": "There.", "reference_steps": steps}
@@ -78,12 +78,12 @@ def test_references_stay_where_only_the_results_have_them(tmp_path: Path) -> Non
     assert (drafted["reference_answer"], drafted["reference_steps"]) == ("There.", steps)
 
 
-def test_no_references_can_be_kept_without_a_dataset() -> None:
+def test_keeping_references_needs_a_dataset() -> None:
     with pytest.raises(DatasetError, match="the dataset whose references should be kept is missing"):
         draft_dataset([response("a")], keep_references=True)  # type: ignore[list-item]
 
 
-def test_what_is_left_out_is_noted() -> None:
+def test_questions_left_out_are_noted() -> None:
     made: Any = [
         response("a", status="error", error="away"),
         response("c", question_text="Who  runs\nC?"),
@@ -101,7 +101,7 @@ def test_what_is_left_out_is_noted() -> None:
     assert draft(made[1:2], DATASET).notes == ("Without a response, and left out (2 questions): b, a.",)
 
 
-def test_nothing_that_is_given_is_changed() -> None:
+def test_arguments_are_not_modified() -> None:
     before = json.dumps(DATASET)
     made: Any = [response("a")]
     for keep in (False, True):
@@ -115,10 +115,10 @@ def test_draft_can_be_drafted_again() -> None:
     assert draft_dataset([*made, response("z")], once)[0]["questions"][-1]["id"] == "z"  # type: ignore[index]
 
 
-# --- one response a question -----------------------------------------------------------------------------------------
+# --- one response for each question ----------------------------------------------------------------------------------
 
 
-def test_last_line_of_a_key_counts_and_the_first_repeat_that_did_not_fail(tmp_path: Path) -> None:
+def test_last_line_per_key_and_first_successful_repeat_are_used(tmp_path: Path) -> None:
     path = write_lines(
         tmp_path / "responses.jsonl",
         response("a", "of the third", repeat=3),
@@ -133,10 +133,10 @@ def test_last_line_of_a_key_counts_and_the_first_repeat_that_did_not_fail(tmp_pa
     assert answers == {"a": "of the second", "b": "last"}
 
 
-# --- the folder of a run ---------------------------------------------------------------------------------------------
+# --- run folders -----------------------------------------------------------------------------------------------------
 
 
-def test_run_tells_its_dataset_and_its_config(tmp_path: Path) -> None:
+def test_dataset_and_config_come_from_the_run(tmp_path: Path) -> None:
     (tmp_path / "qa.yaml").write_text(yaml.safe_dump(DATASET, sort_keys=False))
     config = {"steps": {"names": {"lookup": "find"}}}
     made: Any = [response(identifier) for identifier in "cab"]
@@ -154,7 +154,7 @@ def test_repeats_of_a_run_are_one_question(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("is_named", [True, False])
-def test_results_tell_the_templates_where_the_dataset_is_lost(tmp_path: Path, is_named: bool) -> None:
+def test_templates_come_from_results_if_the_dataset_is_lost(tmp_path: Path, is_named: bool) -> None:
     path = tmp_path / "qa.json"
     path.write_text(json.dumps(DATASET))
     folder = run_folder(tmp_path / "run", path if is_named else DATASET)
@@ -170,7 +170,7 @@ def test_results_tell_the_templates_where_the_dataset_is_lost(tmp_path: Path, is
     assert shape(draft_dataset(folder, DATASET)) == {"where": ["b", "a"], "who": ["c"]}
 
 
-def test_run_in_progress_is_drafted_as_far_as_it_went(tmp_path: Path) -> None:
+def test_unfinished_run_is_drafted_as_far_as_it_got(tmp_path: Path) -> None:
     folder = run_folder(tmp_path / "run")
     record = json.loads((folder / "run.json").read_text())
     del record["times"]["finished"]
@@ -184,7 +184,7 @@ def test_run_in_progress_is_drafted_as_far_as_it_went(tmp_path: Path) -> None:
     assert (folder / "responses.jsonl").read_bytes() == before
 
 
-def test_folder_without_responses_is_refused(tmp_path: Path) -> None:
+def test_folder_without_responses_is_rejected(tmp_path: Path) -> None:
     with pytest.raises(RunFolderError, match=r"the folder holds no responses\.jsonl"):
         draft_dataset(tmp_path)
     folder = run_folder(tmp_path / "run")
@@ -193,7 +193,7 @@ def test_folder_without_responses_is_refused(tmp_path: Path) -> None:
         draft_dataset(folder)
 
 
-def test_wrong_input_is_reported_with_its_place(tmp_path: Path) -> None:
+def test_invalid_input_is_reported_with_its_location(tmp_path: Path) -> None:
     with pytest.raises(ResponsesError, match="cannot be read"):
         draft_dataset(tmp_path / "absent")
     folder = run_folder(tmp_path / "run")
@@ -218,7 +218,7 @@ ROWS = '{"head": {"vars": ["n"]}, "results": {"bindings": [{"n": {"type": "liter
     ],
 )
 @pytest.mark.parametrize("tool", ["cypher_query", "read_neo4j_cypher", "sql_db_query", "ask_graph", "sparql_query"])
-def test_rows_are_drafted_with_the_media_type_of_their_form(
+def test_rows_are_drafted_with_the_media_type_of_their_format(
     tool: str, output: str, media_type: str | None, columns: list[str]
 ) -> None:
     config = {"steps": {"kinds": {"ask_graph": "rows", "sparql_query": "rows"}}}

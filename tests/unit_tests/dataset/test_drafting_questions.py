@@ -1,4 +1,4 @@
-"""The references that are drafted from a response."""
+"""Drafting reference steps from a response."""
 
 import json
 from typing import Any
@@ -25,7 +25,7 @@ def drafted(*steps: dict[str, Any], config: Any = None, **more: Any) -> dict[str
     return dict(template["questions"][0])  # type: ignore[index]
 
 
-def test_question_answer_and_mark() -> None:
+def test_draft_has_question_answer_and_draft_mark() -> None:
     assert drafted(question_text="Why?", actual_answer="So.") == {
         "id": "q",
         "question_text": "Why?",
@@ -62,7 +62,7 @@ def test_search_whose_hit_is_used_becomes_iri_discovery() -> None:
     assert question["reference_steps"][0][0]["output"] == "urn:b"
 
 
-def test_iri_is_used_only_where_it_stands_as_a_whole() -> None:
+def test_iri_counts_as_used_only_as_a_whole_word() -> None:
     question = drafted(
         step("autocomplete_search", rows("http://x/1", "http://x/12"), query="x"),
         step("sparql_query", rows("urn:c"), query="SELECT * { <http://x/12> ?p ?a }"),
@@ -82,7 +82,7 @@ def test_other_outputs_are_json_documents_or_text() -> None:
     assert media_types == {"retrieval": None, "weather": "application/json", "note": None, "retrieve_data_points": None}
 
 
-def test_sparql_results_are_reported_by_their_form_whatever_the_tool_is_called() -> None:
+def test_sparql_results_are_recognised_by_their_format_under_any_tool_name() -> None:
     question = drafted(
         step("run_sparql", rows("urn:a"), query="a"),
         step("ask", '{"head": {}, "boolean": true}'),
@@ -97,7 +97,7 @@ def test_sparql_results_are_reported_by_their_form_whatever_the_tool_is_called()
     assert question["reference_steps"][0][0]["required_columns"] == ["x"]
 
 
-def test_steps_have_the_names_that_the_config_gives_their_tools() -> None:
+def test_steps_are_named_as_the_config_maps_their_tools() -> None:
     config = {
         "steps": {"names": {"find": "autocomplete_search", "run_sparql": "sparql_query", "look": "retrieval"}},
         "retrieval": {"steps": ["search_docs"]},
@@ -118,7 +118,7 @@ def test_failed_responses_are_left_out() -> None:
     assert draft_dataset(responses)[0]["questions"] == []
 
 
-def test_draft_is_sound_and_the_run_that_it_comes_from_scores_1() -> None:
+def test_draft_is_valid_and_its_own_run_scores_1() -> None:
     responses: Any = [
         {
             "question_id": "q",
@@ -135,7 +135,7 @@ def test_draft_is_sound_and_the_run_that_it_comes_from_scores_1() -> None:
     assert run_evaluation(draft, responses, {"steps": {"scoring": "all_groups"}})[0]["steps_score"] == 1.0
 
 
-# --- what registered kinds declare -----------------------------------------------------------------------------------
+# --- registered step kinds -------------------------------------------------------------------------------------------
 
 
 def register_kind(*serves: Any, **more: Any) -> None:
@@ -152,12 +152,12 @@ def parse_table(output: Any) -> list[str]:
     return output.split(",")
 
 
-def test_step_that_is_compared_by_its_args_is_drafted_without_an_output() -> None:
+def test_step_compared_by_args_is_drafted_without_output() -> None:
     register_matcher(name="set_alarm", reads="args")(lambda reference, actual: 1.0)
     assert references(step("set_alarm", None, at="7:00")) == [{"name": "set_alarm", "args": {"at": "7:00"}}]
 
 
-def test_output_of_a_registered_form_is_drafted_with_its_media_type() -> None:
+def test_output_in_a_registered_format_is_drafted_with_its_media_type() -> None:
     register_kind((None, "text/csv"), parse=parse_table)
     assert references(step("query", "id,a"), step("note", "calm"), step("find", rows("urn:a"))) == [
         {"name": "query", "args": {}, "output": "id,a", "output_media_type": "text/csv"},
@@ -172,7 +172,7 @@ def test_output_of_a_registered_form_is_drafted_with_its_media_type() -> None:
     ]
 
 
-def test_registered_kind_drafts_what_it_declares_of_each_step() -> None:
+def test_registered_kind_controls_the_draft_of_its_steps() -> None:
     def draft(found: Any, later: Any) -> Any:
         return {"name": "find", "args": found["args"], "output": found["output"], "used": len(later)}
 
@@ -192,7 +192,7 @@ def test_registered_kind_drafts_what_it_declares_of_each_step() -> None:
         (lambda found, later: {"output": "a"}, "the draft of own returned {'output': 'a'}"),
     ],
 )
-def test_draft_that_is_no_reference_step_is_reported(draft: Any, text: str) -> None:
+def test_invalid_draft_from_a_registered_kind_is_reported(draft: Any, text: str) -> None:
     register_kind(("find", None), draft=draft)
     with pytest.raises(MatcherError) as problem:
         references(step("find", "a"))

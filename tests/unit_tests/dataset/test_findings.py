@@ -1,4 +1,4 @@
-"""Misspelt keys and wrong types: what `validate` says of them, and of what it says nothing."""
+"""Misspelt keys and wrong types that `validate` reports, and keys that it accepts."""
 
 from typing import Any
 
@@ -13,8 +13,8 @@ ACTUAL = {"name": "add", "args": {}, "id": "c", "status": "success", "output": "
 
 
 def dataset(step: Any = STEP, question: Any = None, template: Any = None) -> list[Any]:
-    asked = {"id": "q", "question_text": "Why?", "reference_steps": [[step]], **(question or {})}
-    return [{"template_id": "t", "questions": [asked], **(template or {})}]
+    record = {"id": "q", "question_text": "Why?", "reference_steps": [[step]], **(question or {})}
+    return [{"template_id": "t", "questions": [record], **(template or {})}]
 
 
 def found(*arguments: Any) -> list[tuple[str, str, str | None]]:
@@ -40,13 +40,13 @@ OTHER = {
 
 
 @pytest.mark.parametrize("kind", sorted(KEYS.keys() & NEAR))
-def test_near_miss_of_a_key_is_told_from_a_key_of_its_own(kind: str) -> None:
-    for key, meant in (pair.split(">") for pair in NEAR[kind].split()):
-        assert near_key(key, KEYS[kind]) == meant
+def test_misspelt_key_is_distinguished_from_a_custom_key(kind: str) -> None:
+    for key, expected in (pair.split(">") for pair in NEAR[kind].split()):
+        assert near_key(key, KEYS[kind]) == expected
     assert {key for key in OTHER[kind].split() if near_key(key, KEYS[kind])} == set()
 
 
-def test_near_misses_are_found_in_every_record_with_their_lines(tmp_path: Any) -> None:
+def test_misspelt_keys_are_found_in_every_record_with_their_lines(tmp_path: Any) -> None:
     path, responses = tmp_path / "qa.yaml", tmp_path / "responses.jsonl"
     path.write_text(
         "- template_id: t\n"
@@ -86,15 +86,15 @@ def test_near_misses_are_found_in_every_record_with_their_lines(tmp_path: Any) -
         ("strict", "yes", "Write strict: true, without quotes."),
     ],
 )
-def test_switch_that_is_a_text_or_a_number_is_found(key: str, value: Any, hint: str) -> None:
-    ((severity, what, told),) = found(dataset({**STEP, key: value}))
-    assert (severity, told) == ("error", hint)
+def test_flag_given_as_string_or_number_is_reported(key: str, value: Any, hint: str) -> None:
+    ((severity, what, actual_hint),) = found(dataset({**STEP, key: value}))
+    assert (severity, actual_hint) == ("error", hint)
     assert what.startswith(f"{key} is ")
     assert what.endswith(", which is not true or false")
 
 
 @pytest.mark.parametrize("key", ["ordered", "ignore_duplicates", "strict"])
-def test_switch_that_cannot_be_one_is_refused(key: str) -> None:
+def test_invalid_flag_is_rejected(key: str) -> None:
     wrong = dataset({**STEP, key: "maybe"})
     assert [what for _, what, _ in found(wrong)] == ["'maybe' is not allowed here"]
     with pytest.raises(DatasetError, match=f"key .*{key}: 'maybe' is not allowed here"):
@@ -102,7 +102,7 @@ def test_switch_that_cannot_be_one_is_refused(key: str) -> None:
 
 
 @pytest.mark.parametrize("key", ["input_tokens", "output_tokens", "total_tokens", "elapsed_sec"])
-def test_truth_is_no_number(key: str) -> None:
+def test_boolean_is_not_accepted_as_a_number(key: str) -> None:
     response = {"question_id": "q", key: True}
     (problem,) = validate_dataset(dataset(STEP), [response])
     assert (problem.what, problem.hint) == ("True is not allowed here", "Give a number, not true or false.")
@@ -130,7 +130,7 @@ def test_wrong_type_in_a_reference_step_is_one_finding(changes: dict[str, Any], 
 
 
 @pytest.mark.parametrize("question", [{"id": ["q"]}, {"id": 1.5}, {"question_text": 7}])
-def test_ids_and_questions_that_are_no_texts_are_found(question: dict[str, Any]) -> None:
+def test_ids_and_question_texts_must_be_strings(question: dict[str, Any]) -> None:
     ((severity, what, _),) = found(dataset(question=question))
     assert (severity, what.endswith("is not a text")) == ("error", True)
 
@@ -143,12 +143,12 @@ def test_ids_and_questions_that_are_no_texts_are_found(question: dict[str, Any])
         ([{"value": 3, "unt": "kV"}], "[0].unt: the key unt is read by nothing, and unit is missing"),
     ],
 )
-def test_a_mistake_in_a_reference_number_is_one_finding_at_its_key(value: list[Any], what: str) -> None:
+def test_mistake_in_a_reference_number_is_reported_at_its_key(value: list[Any], what: str) -> None:
     (problem,) = validate_dataset(dataset(question={"reference_numbers": value}))
     assert f"reference_numbers{what}" in str(problem)
 
 
-def test_answers_that_are_numbers_are_warnings() -> None:
+def test_numeric_answer_is_a_warning() -> None:
     hint = "Put it in quotes: '42'."
     assert found(dataset(question={"reference_answer": 42})) == [
         ("warning", "reference_answer is the number 42, not a text", hint)
@@ -182,7 +182,7 @@ def test_answers_that_are_numbers_are_warnings() -> None:
         ({"output": 3}, ("warning", "the output is the number 3, not a text", "Put it in quotes: '3'.")),
     ],
 )
-def test_what_is_wrong_with_an_actual_step_is_found(changes: dict[str, Any], finding: tuple[str, str, str]) -> None:
+def test_mistake_in_an_actual_step_is_reported(changes: dict[str, Any], finding: tuple[str, str, str]) -> None:
     response = {"question_id": "q", "actual_steps": [{**ACTUAL, **changes}]}
     assert found(dataset(), [response]) == [finding]
 
@@ -200,7 +200,7 @@ def test_status_of_a_response_is_a_warning(status: str, what: str) -> None:
 
 
 @pytest.mark.parametrize("junk", [None, 3, "x", [], [[]], {"a": []}, float("nan"), pytest.param(10**4000, id="huge")])
-def test_nothing_that_stands_anywhere_makes_it_fail(junk: Any) -> None:
+def test_validation_never_raises_whatever_a_value_is(junk: Any) -> None:
     for key in (*KEYS["reference_step"], "reads"):
         validate_dataset(dataset({**STEP, key: junk}))
     for key in KEYS["question"]:
@@ -212,7 +212,7 @@ def test_nothing_that_stands_anywhere_makes_it_fail(junk: Any) -> None:
 
 
 @pytest.mark.parametrize(("key", "value"), [("total_tokens", "2"), ("elapsed_sec", "1.5")])
-def test_number_of_a_response_that_is_a_text_is_found(key: str, value: str) -> None:
+def test_number_given_as_a_string_is_an_error(key: str, value: str) -> None:
     response = {"question_id": "q", "actual_steps": [ACTUAL], key: value}
     what = f"{key} is '{value}', a text, so that it is not counted"
     assert found(dataset(), [response]) == [("error", what, "Write the number without quotes.")]

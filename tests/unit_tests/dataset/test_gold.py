@@ -29,7 +29,7 @@ def results(variables: Any, *rows: Any) -> dict[str, Any]:
         (results(["y", "x"], {"x": URI, "y": URI}), ("y", "x")),
     ],
 )
-def test_columns_are_those_that_a_row_binds_whatever_the_head_says(value: Any, columns: tuple[str, ...]) -> None:
+def test_columns_are_those_bound_in_rows_whatever_the_head_says(value: Any, columns: tuple[str, ...]) -> None:
     gold = gold_of_sparql(value)
     assert gold.columns == columns
     assert not gold.is_empty
@@ -38,7 +38,7 @@ def test_columns_are_those_that_a_row_binds_whatever_the_head_says(value: Any, c
 
 
 @pytest.mark.parametrize(
-    ("value", "is_ask", "meant"),
+    ("value", "is_ask", "expected"),
     [
         (
             results(["__ASK_RETVAL"], {"__ASK_RETVAL": {"type": "typed-literal", "datatype": INTEGER, "value": "1"}}),
@@ -58,14 +58,14 @@ def test_columns_are_those_that_a_row_binds_whatever_the_head_says(value: Any, c
         (results(["__ASK_RETVAL"], *[{"__ASK_RETVAL": {"value": "1"}}] * 2), True, "an ASK is answered with 2 values"),
     ],
 )
-def test_an_ask_that_is_answered_with_a_row_is_a_boolean(value: Any, is_ask: bool, meant: bool | str) -> None:
+def test_ask_answered_with_a_row_becomes_a_boolean(value: Any, is_ask: bool, expected: bool | str) -> None:
     query = "ASK {}" if is_ask else "SELECT ?x {}"
-    if isinstance(meant, str):
-        with pytest.raises(BrokenGoldError, match=meant):
+    if isinstance(expected, str):
+        with pytest.raises(BrokenGoldError, match=expected):
             gold_of_sparql(with_truth(query, value))
         return
     gold = gold_of_sparql(with_truth(query, value))
-    assert (json.loads(gold.output), gold.is_empty, gold.columns) == ({"head": {}, "boolean": meant}, False, None)
+    assert (json.loads(gold.output), gold.is_empty, gold.columns) == ({"head": {}, "boolean": expected}, False, None)
 
 
 @pytest.mark.parametrize(
@@ -82,11 +82,11 @@ def test_an_ask_that_is_answered_with_a_row_is_a_boolean(value: Any, is_ask: boo
         ("PREFIX " * 2000, False),
     ],
 )
-def test_an_ask_is_known_by_its_form(query: str, is_ask: bool) -> None:
+def test_ask_query_is_recognised_by_its_form(query: str, is_ask: bool) -> None:
     assert is_ask_query(query) == is_ask
 
 
-def test_a_column_that_the_head_lacks_is_told() -> None:
+def test_column_missing_from_the_head_is_noted() -> None:
     assert gold_of_sparql(results(["c"], {"callret-0": URI})).notes == ("head.vars lacks callret-0, which rows bind",)
     assert gold_of_sparql(results(None, {"x": URI})).notes == ()
 
@@ -102,14 +102,14 @@ def test_a_column_that_the_head_lacks_is_told() -> None:
         {},
     ],
 )
-def test_gold_that_binds_nothing_is_empty(value: Any) -> None:
+def test_gold_without_bindings_is_empty(value: Any) -> None:
     assert gold_of_sparql(value).is_empty
 
 
-@pytest.mark.parametrize(("given", "meant"), [(True, True), (False, False), ("true", True), (" False", False)])
-def test_yes_and_no_are_read_as_they_are_meant(given: Any, meant: bool) -> None:
-    gold = gold_of_sparql({"head": {}, "boolean": given})
-    assert json.loads(gold.output) == {"head": {}, "boolean": meant}
+@pytest.mark.parametrize(("value", "expected"), [(True, True), (False, False), ("true", True), (" False", False)])
+def test_booleans_may_be_strings(value: Any, expected: bool) -> None:
+    gold = gold_of_sparql({"head": {}, "boolean": value})
+    assert json.loads(gold.output) == {"head": {}, "boolean": expected}
     assert gold.columns is None
     assert "required_columns" not in gold.as_step_keys()
     assert not gold.is_empty
@@ -126,12 +126,12 @@ def test_yes_and_no_are_read_as_they_are_meant(given: Any, meant: bool) -> None:
         (results(["x"], {"x": {"type": "uri"}}), "a cell of x is not an RDF term with a value"),
     ],
 )
-def test_what_cannot_be_read_says_why(value: Any, text: str) -> None:
+def test_unreadable_gold_says_why(value: Any, text: str) -> None:
     with pytest.raises(BrokenGoldError, match="^" + text.replace("[", r"\[").replace("]", r"\]")):
         gold_of_sparql(value)
 
 
-def test_yes_and_no_may_stand_beside_empty_results() -> None:
+def test_boolean_may_come_with_empty_results() -> None:
     assert gold_of_sparql({"head": {}, "results": {}, "boolean": True}).output == '{"head":{},"boolean":true}'
 
 
@@ -139,13 +139,13 @@ def test_yes_and_no_may_stand_beside_empty_results() -> None:
     ("value", "datatype"),
     [("8", "integer"), ("2001-07-20", "date"), ("Novelist", "string"), ("52000", "nonNegativeInteger")],
 )
-def test_gold_without_datatypes_fits_results_that_have_them(value: str, datatype: str) -> None:
+def test_gold_without_datatypes_matches_typed_results(value: str, datatype: str) -> None:
     gold = gold_of_sparql(results(["c"], {"c": {"type": "literal", "value": value}}))
     typed = {"type": "literal", "value": value, "datatype": f"http://www.w3.org/2001/XMLSchema#{datatype}"}
     assert compare_sparql_results(gold.output, results(["x"], {"x": typed}), gold.columns).score == 1.0
 
 
-def test_values_that_are_no_texts_become_texts() -> None:
+def test_values_are_converted_to_strings() -> None:
     gold = gold_of_sparql(results(["n"], {"n": {"type": "typed-literal", "datatype": INTEGER, "value": 5}}))
     assert json.loads(gold.output)["results"]["bindings"][0]["n"]["value"] == "5"
     assert gold.answer_type == "number"
@@ -161,12 +161,12 @@ def test_values_that_are_no_texts_become_texts() -> None:
         ({"type": "literal", "value": "2001", "datatype": "http://www.w3.org/2001/XMLSchema#gYear"}, "date"),
     ],
 )
-def test_the_type_of_an_answer_is_that_of_its_cells(cell: Any, answer_type: str) -> None:
+def test_answer_type_is_that_of_the_cells(cell: Any, answer_type: str) -> None:
     assert gold_of_sparql(results(["x"], {"x": cell}, {})).answer_type == answer_type
     assert gold_of_sparql(results(["x", "y"], {"x": cell, "y": cell})).answer_type == "table"
 
 
-def test_texts_are_read_by_their_form() -> None:
+def test_format_of_a_text_is_detected() -> None:
     assert gold_of_value(json.dumps(results(["x"], {"x": URI}))).media_type == SPARQL_RESULTS
     rows = gold_of_value('[{"name": "OSLO", "load": 7}]')
     assert rows.as_step_keys() == {
@@ -182,11 +182,11 @@ def test_texts_are_read_by_their_form() -> None:
 
 
 @pytest.mark.parametrize("text", ['[{"name": "OSLO"}, {"na', '{"head": {"vars": ["a"]}, "resul', "[('OSLO',), ('BER"])
-def test_gold_that_breaks_off_is_broken_and_no_text(text: str) -> None:
+def test_truncated_gold_is_an_error_and_not_a_text(text: str) -> None:
     with pytest.raises(BrokenGoldError, match=r"breaks? off"):
         gold_of_value(text)
 
 
 @pytest.mark.parametrize("text", ["[note: see the map]", "Oslo", "name,kv\r\nOSLO,420\r\n"])
-def test_other_texts_stay_as_they_are(text: str) -> None:
+def test_other_texts_are_kept_unchanged(text: str) -> None:
     assert gold_of_value(text).as_step_keys() == {"output": text}

@@ -43,7 +43,7 @@ def written(folder: Path, *ids: str, template_id: str = "t") -> Path:
 
 
 @pytest.mark.parametrize(("identifier", "read"), CHANGED.items())
-def test_id_that_yaml_changes_is_named_with_its_line_and_quotes(tmp_path: Path, identifier: str, read: str) -> None:
+def test_id_changed_by_yaml_is_reported_with_line_and_quotes(tmp_path: Path, identifier: str, read: str) -> None:
     path = written(tmp_path, "q0", identifier)
     with pytest.warns(GraphRAGEvalWarning) as caught:
         templates = load_dataset(path)
@@ -58,7 +58,7 @@ def test_id_that_yaml_changes_is_named_with_its_line_and_quotes(tmp_path: Path, 
 
 
 @pytest.mark.parametrize("identifier", ["7", "-5", "1e3", "2024-01-01", "'0123'", '"0123"', "!!str 0123", "0o17", "q"])
-def test_id_that_stays_as_it_is_written_is_not_named(tmp_path: Path, identifier: str) -> None:
+def test_id_unchanged_by_yaml_is_not_reported(tmp_path: Path, identifier: str) -> None:
     path = written(tmp_path, identifier)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
@@ -66,18 +66,18 @@ def test_id_that_stays_as_it_is_written_is_not_named(tmp_path: Path, identifier:
     assert validate_dataset(path) == []
 
 
-def test_id_that_yaml_reads_as_no_text_at_all_is_an_error(tmp_path: Path) -> None:
+def test_id_that_yaml_reads_as_another_type_is_an_error(tmp_path: Path) -> None:
     for identifier, read in {"yes": "True", "on": "True", "null": "None", "~": "None", "1.50": "1.5"}.items():
         with pytest.raises(DatasetError, match=f"YAML reads {identifier} as {read}, which is not a text"):
             load_dataset(written(tmp_path, identifier))
 
 
 @given(st.from_regex(r"[-+]?[0-9][0-9_:xb]{0,5}", fullmatch=True).filter(lambda text: not text.endswith(":")))
-def test_whatever_yaml_makes_of_a_number_is_named_unless_it_is_the_same(identifier: str) -> None:
+def test_numeric_id_is_reported_exactly_if_yaml_changes_it(identifier: str) -> None:
     text = f"- template_id: t\n  questions:\n  - question_text: Why?\n    id: {identifier}\n"
     try:
         (template,) = yaml.load(text, Loader=yaml.SafeLoader)
-    except ValueError:  # PyYAML takes "0b_" for a number
+    except ValueError:  # PyYAML reads "0b_" as a number
         reject()
     read = template["questions"][0].get("id")
     assume(isinstance(read, int | str))
@@ -87,17 +87,17 @@ def test_whatever_yaml_makes_of_a_number_is_named_unless_it_is_the_same(identifi
     assert len(caught) == (str(read) != identifier)
 
 
-def test_id_of_a_template_is_named_too(tmp_path: Path) -> None:
+def test_template_id_is_reported_too(tmp_path: Path) -> None:
     (note,) = read_dataset(written(tmp_path, "q", template_id="0123")).notes
     assert "YAML reads the id 0123 as 83 (line 1)" in note
 
 
-def test_many_ids_are_one_note(tmp_path: Path) -> None:
+def test_many_ids_share_one_note(tmp_path: Path) -> None:
     (note,) = read_dataset(written(tmp_path, *(f"0{number}" for number in range(10, 18)))).notes
     assert "YAML reads ids 010 as 8 (line 3), 011 as 9 (line 4), 012 as 10 (line 5) and 5 more ids. To keep" in note
 
 
-def test_ids_that_are_the_same_only_as_yaml_reads_them_are_refused(tmp_path: Path) -> None:
+def test_ids_that_collide_once_yaml_has_read_them_are_rejected(tmp_path: Path) -> None:
     path = written(tmp_path, "83", "'84'", "0123")
     with pytest.raises(DatasetError) as caught:
         load_dataset(path)
@@ -107,7 +107,7 @@ def test_ids_that_are_the_same_only_as_yaml_reads_them_are_refused(tmp_path: Pat
     assert [(each.severity, each.line) for each in validate_dataset(path)] == [("warning", 5), ("error", 5)]
 
 
-def test_response_to_the_id_as_it_is_written_is_refused_with_what_to_mend(tmp_path: Path) -> None:
+def test_response_to_the_id_as_written_is_rejected_with_the_fix(tmp_path: Path) -> None:
     path = written(tmp_path, "0123")
     with pytest.raises(DatasetError) as caught:
         score_responses(path, [{"question_id": "0123", "actual_answer": "x"}])
@@ -119,7 +119,7 @@ def test_response_to_the_id_as_it_is_written_is_refused_with_what_to_mend(tmp_pa
     assert problem.hint == "YAML reads that id of the dataset as 83. Put it in quotes: '0123'."
 
 
-def test_response_to_the_id_as_it_is_read_is_scored_with_a_warning(tmp_path: Path) -> None:
+def test_response_to_the_id_as_read_is_scored_with_a_warning(tmp_path: Path) -> None:
     run = score_responses(written(tmp_path, "0123"), [{"question_id": "83", "actual_answer": "x"}])
     assert [result["status"] for result in run.results] == ["success"]
     (warning,) = run.warnings
@@ -127,9 +127,7 @@ def test_response_to_the_id_as_it_is_read_is_scored_with_a_warning(tmp_path: Pat
 
 
 @pytest.mark.parametrize("text", ["- {question_id: 0123, actual_answer: x}\n", "0123: {actual_answer: x}\n"])
-def test_response_whose_id_yaml_changes_is_refused_where_the_question_has_it_in_quotes(
-    tmp_path: Path, text: str
-) -> None:
+def test_response_id_changed_by_yaml_is_rejected_if_the_question_quotes_it(tmp_path: Path, text: str) -> None:
     responses = tmp_path / "responses.yaml"
     responses.write_text(text)
     with pytest.warns(GraphRAGEvalWarning, match="YAML reads the id 0123 as 83"):
@@ -145,7 +143,7 @@ def test_response_whose_id_yaml_changes_is_refused_where_the_question_has_it_in_
     assert both[1].hint == "The dataset has 0123, as it is written here. Check its question_id."
 
 
-def test_note_on_warnings_counts_all_that_the_command_lists(tmp_path: Path) -> None:
+def test_note_counts_all_warnings_of_validate(tmp_path: Path) -> None:
     path = written(tmp_path, "0123")
     path.write_text(path.read_text() + "  - {id: q, question_text: Two?, reference_answer: 2}\n")
     assert [each.severity for each in validate_dataset(path)] == ["warning", "warning"]
@@ -156,7 +154,7 @@ DATASET = [{"template_id": "t", "questions": [{"id": f"q-{n}", "question_text": 
 ONE = "1 response is to a question that the dataset does not have, and is not scored: Q-1 (perhaps q-1)"
 
 
-def test_a_few_ids_are_named_and_the_others_counted() -> None:
+def test_first_unknown_ids_are_named_and_the_rest_counted() -> None:
     assert unknown_questions_warning([f"x{n}" for n in range(5)], ["a"]) == (
         "5 responses are to questions that the dataset does not have, and are not scored: x0, x1, x2 and 2 more"
     )
@@ -165,11 +163,11 @@ def test_a_few_ids_are_named_and_the_others_counted() -> None:
 @pytest.mark.parametrize(
     ("unknown", "nearest"), [("Q-1", "q-1"), ("q-1 ", "q-1"), ("q_2", None), ("weather", None), ("x" * 10_000, None)]
 )
-def test_nearest_id_is_like_the_unknown_one(unknown: str, nearest: str | None) -> None:
+def test_nearest_id_is_suggested_only_if_similar(unknown: str, nearest: str | None) -> None:
     assert nearest_id(unknown, ["q-1", "q-2"]) == nearest
 
 
-def test_response_without_a_question_is_told_by_the_evaluation_however_it_is_given() -> None:
+def test_evaluation_warns_of_responses_without_a_question() -> None:
     response = {"question_id": "Q-1", "actual_answer": "x"}
     for responses in ([response], {"Q-1": {"actual_answer": "x"}}):
         with pytest.warns(GraphRAGEvalWarning) as caught:
@@ -178,7 +176,7 @@ def test_response_without_a_question_is_told_by_the_evaluation_however_it_is_giv
         assert [result["status"] for result in results] == ["error", "error"]
 
 
-def test_response_without_a_question_is_told_by_scoring_and_scoring_again(tmp_path: object) -> None:
+def test_scoring_and_rescoring_warn_of_responses_without_a_question(tmp_path: object) -> None:
     run = score_responses(DATASET, [{"question_id": "Q-1"}], output_dir=f"{tmp_path}/run")
     assert run.warnings == [ONE]
     assert score_run(f"{tmp_path}/run", dataset=DATASET).warnings == [ONE]

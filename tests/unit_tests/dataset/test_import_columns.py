@@ -1,4 +1,4 @@
-"""Reading tables and records of questions, queries and answers."""
+"""Importing tables and records of questions, queries and answers."""
 
 import json
 from pathlib import Path
@@ -27,7 +27,7 @@ def read_records(records: Any, **columns: str) -> SourceDataset:
 
 
 @pytest.mark.parametrize("delimiter", [",", ";", "\t"])
-def test_the_delimiter_is_that_of_the_first_row(delimiter: str) -> None:
+def test_delimiter_is_detected_in_the_first_row(delimiter: str) -> None:
     text = f'question{delimiter}query\n"Which, which; and\twhich?"{delimiter}"SELECT ?x\nWHERE {{}}"\n\n'
     [found] = read(text).questions
     assert (found.id, found.text, found.query) == ("1", "Which, which; and which?", "SELECT ?x\nWHERE {}")
@@ -43,13 +43,13 @@ def test_the_delimiter_is_that_of_the_first_row(delimiter: str) -> None:
         ("text,SQL query", "sql_db_query"),
     ],
 )
-def test_columns_are_found_by_their_usual_names(head: str, step_name: str) -> None:
+def test_columns_are_recognised_by_common_names(head: str, step_name: str) -> None:
     found = read(f"{head}\nWhich?,SELECT 1\n")
     assert [(each.text, each.query) for each in found.questions] == [("Which?", "SELECT 1")]
     assert STEP_NAMES[found.questions[0].language or "SPARQL"] == step_name
 
 
-def test_columns_are_named() -> None:
+def test_columns_can_be_named_explicitly() -> None:
     text = 'a,b,c,d,e,f\nq7,Which?,SELECT 1,where,"[{""x"": 1}]",One.\n'
     given = {"id": "a", "question": "b", "query": "c", "template": "d", "results": "e", "answer": "f"}
     [found] = read(text, **given).questions
@@ -69,17 +69,17 @@ def test_columns_are_named() -> None:
         ("question,query,query", {}, "two columns are called query. Rename one."),
     ],
 )
-def test_columns_that_cannot_be_told_are_an_error(head: str, columns: dict[str, str], text: str) -> None:
+def test_missing_or_ambiguous_columns_are_an_error(head: str, columns: dict[str, str], text: str) -> None:
     with pytest.raises(DatasetError) as caught:
         read(f"{head}\n", **columns)
     assert f"grid.csv, line 1: {text}" in str(caught.value)
 
 
-def test_a_named_column_settles_which_holds_the_query() -> None:
+def test_naming_the_query_column_resolves_the_ambiguity() -> None:
     assert read("question,sparql,cypher\nWhich?,a,b\n", query="cypher").questions[0].query == "b"
 
 
-def test_broken_rows_are_told_with_their_lines_and_the_others_are_read() -> None:
+def test_broken_rows_are_reported_with_their_lines_and_the_rest_imported() -> None:
     text = 'id,question,sparql,results\n1,"Which\none?",a,\n2,Which?\n3, ,c,\n'
     text += '4,Who?,d,"{""results"": {""bindings"": 1}}"\n'
     found = read(text)
@@ -99,12 +99,12 @@ def test_unmatched_quotation_marks_are_an_error() -> None:
         read('question,query\n"Which?,a\n')
 
 
-def test_cells_are_of_any_length() -> None:
+def test_cells_may_have_any_length() -> None:
     query = "SELECT " + "?x " * 100_000
     assert read(f"question,query\nWhich?,{query}\n").questions[0].query == query
 
 
-def test_records_have_the_keys_of_columns() -> None:
+def test_record_keys_work_like_columns() -> None:
     gold = {"head": {}, "boolean": True}
     record = {"_id": 17, "corrected_question": "Is it?", "sparql_query": "ASK {}", "results": gold}
     found = read_records([record, 7])
@@ -121,13 +121,13 @@ def test_other_json_is_an_error(records: Any) -> None:
         read_records(records)
 
 
-def test_the_columns_of_lc_quad_2_are_known() -> None:
+def test_columns_of_lc_quad_2_are_recognised() -> None:
     record = {"uid": 7, "question": "Which?", "sparql_wikidata": "SELECT 1", "template_id": 3, "answer": []}
     [found] = read_records([record]).questions
     assert (found.id, found.query, found.template_id, found.answer) == ("7", "SELECT 1", "3", None)
 
 
-def test_one_of_several_queries_has_to_be_named() -> None:
+def test_with_several_queries_one_must_be_named() -> None:
     record = {"question": "Which?", "sparql_wikidata": "SELECT 1", "sparql_dbpedia18": "SELECT 2"}
     with pytest.raises(DatasetError, match="--query-column sparql_wikidata"):
         read_records([record])
@@ -135,7 +135,7 @@ def test_one_of_several_queries_has_to_be_named() -> None:
     assert found.query == "SELECT 2"
 
 
-def test_a_column_query_holds_questions_if_most_are_in_words() -> None:
+def test_query_column_holds_questions_if_most_cells_are_prose() -> None:
     texts = ["Who?", "Why?", "Select a line from the list"]
     found = read_records([{"query": text, "answer": "A"} for text in texts])
     assert [(each.text, each.query) for each in found.questions] == [(text, None) for text in texts]

@@ -1,4 +1,4 @@
-"""Reading QALD's JSON."""
+"""Importing QALD's JSON."""
 
 import json
 from pathlib import Path
@@ -37,10 +37,10 @@ def read(*questions: Any, languages: tuple[str, ...] = ()) -> SourceDataset:
 
 
 @pytest.mark.parametrize(
-    ("given", "meant"), [(7, "7"), ("7", "7"), ("012", "012"), (0, "0"), (None, "1"), (" ", "1"), ([], "1")]
+    ("raw", "expected"), [(7, "7"), ("7", "7"), ("012", "012"), (0, "0"), (None, "1"), (" ", "1"), ([], "1")]
 )
-def test_ids_are_texts(given: Any, meant: str) -> None:
-    assert [each.id for each in read(question(given)).questions] == [meant]
+def test_ids_become_strings(raw: Any, expected: str) -> None:
+    assert [each.id for each in read(question(raw)).questions] == [expected]
 
 
 TEXTS = [
@@ -64,11 +64,11 @@ TEXTS = [
         (("fr", "pt"), "Qual?"),
     ],
 )
-def test_text_is_the_first_in_the_language_or_a_variety_of_it(languages: tuple[str, ...], text: str) -> None:
+def test_first_text_in_the_language_or_a_regional_variant_is_used(languages: tuple[str, ...], text: str) -> None:
     assert [each.text for each in read(question(question=TEXTS), languages=languages).questions] == [text]
 
 
-def test_questions_without_the_language_are_told_and_left_out() -> None:
+def test_questions_without_the_language_are_reported_and_skipped() -> None:
     found = read(question(1), question(2, question=TEXTS), languages=("fr", "pt"))
     assert [each.id for each in found.questions] == ["2"]
     assert found.sentences() == [
@@ -79,7 +79,7 @@ def test_questions_without_the_language_are_told_and_left_out() -> None:
     assert found.problems == []
 
 
-def test_a_question_that_is_a_text_is_in_english() -> None:
+def test_question_given_as_a_string_is_in_english() -> None:
     assert [each.text for each in read(question(question="Which?")).questions] == ["Which?"]
 
 
@@ -94,13 +94,13 @@ def test_without_answers_there_is_no_gold(answers: Any) -> None:
     assert found.template_id == "other"
 
 
-def test_answers_without_rows_are_empty_gold() -> None:
+def test_answers_without_rows_are_an_empty_gold_result() -> None:
     [found] = read(question(answers=[NO_ROWS])).questions
     assert found.gold is not None
     assert found.gold.is_empty
 
 
-def test_several_answers_with_the_same_columns_are_one_table() -> None:
+def test_answers_with_the_same_columns_become_one_table() -> None:
     [found] = read(question(answers=[GOLD, NO_ROWS, OTHER])).questions
     assert found.gold is not None
     assert found.gold.columns == ("x",)
@@ -113,7 +113,7 @@ def test_question_without_a_query_has_none(query: Any) -> None:
     assert [each.query for each in read(question(query=query)).questions] == [None]
 
 
-def test_templates_are_the_types_of_answers_by_qald_or_by_the_gold() -> None:
+def test_template_is_the_answer_type_from_qald_or_the_gold() -> None:
     found = read(question(answertype="date", onlydbo=True, hybrid="false"), question(2))
     assert [each.template_id for each in found.questions] == ["date", "resource"]
     assert found.questions[0].kept == {"answertype": "date", "onlydbo": True, "hybrid": "false"}
@@ -138,20 +138,20 @@ def test_templates_are_the_types_of_answers_by_qald_or_by_the_gold() -> None:
         ),
     ],
 )
-def test_a_broken_question_is_one_problem_and_the_others_are_read(record: Any, text: str, left: list[str]) -> None:
+def test_broken_question_is_one_problem_and_the_rest_are_imported(record: Any, text: str, left: list[str]) -> None:
     found = read(record, question(2))
     assert [str(problem).startswith(text) for problem in found.problems] == [True]
     assert [each.id for each in found.questions] == left
     assert all(each.gold is None for each in found.questions[:-1])
 
 
-def test_questions_are_a_list() -> None:
+def test_questions_must_be_a_list() -> None:
     with pytest.raises(DatasetError, match="questions is not a list"):
         read_value({"questions": {}})
 
 
 @given(st.lists(st.sampled_from(["7", "7-2", "7-3", "7-2-2", "8"]), max_size=12))
-def test_ids_are_unique_and_the_first_of_each_keeps_its_own(ids: list[str]) -> None:
+def test_duplicate_ids_are_renumbered_except_the_first(ids: list[str]) -> None:
     found = list(unique_ids([SourceQuestion(each, f"{place}?") for place, each in enumerate(ids)]))
     assert [question.text for _, question in found] == [f"{place}?" for place in range(len(ids))]
     new = [identifier for identifier, _ in found]

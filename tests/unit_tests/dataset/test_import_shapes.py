@@ -1,4 +1,4 @@
-"""Shapes of published datasets: what the question, its query, its gold and a model's answer are in each."""
+"""How questions, queries, gold results and model answers are laid out in published datasets."""
 
 import json
 from pathlib import Path
@@ -27,7 +27,7 @@ def read(value: Any, suffix: str = "json", **options: Any) -> Import:
 
 
 def flat(found: Import) -> list[dict[str, Any]]:
-    """Return what each question has, with its one reference step, its text and the answer of a model."""
+    """Return each question as a flat dict with its one reference step, its text and the model's answer."""
     responses = {each["question_id"]: each["actual_answer"] for each in found.responses}
     questions = []
     for question in (dict(each) for template in found.templates for each in template["questions"] or ()):
@@ -39,7 +39,7 @@ def flat(found: Import) -> list[dict[str, Any]]:
 
 
 @pytest.mark.parametrize(("suffix", "value", "expected"), [pytest.param(*each[1:], id=each[0]) for each in SHAPES])
-def test_shape_is_read_as_it_is_meant(suffix: str, value: Any, expected: dict[str, Any]) -> None:
+def test_published_shape_is_imported(suffix: str, value: Any, expected: dict[str, Any]) -> None:
     found = flat(read(value, suffix))
     assert found
     for each in found:
@@ -73,7 +73,7 @@ def test_shape_is_read_as_it_is_meant(suffix: str, value: Any, expected: dict[st
         (["Who?", 7], "[0]", '"Who?"'),
     ],
 )  # fmt: skip
-def test_unknown_shape_is_refused_with_its_path_and_an_example(value: Any, key: str, example: str) -> None:
+def test_unknown_shape_is_rejected_with_its_path_and_an_example(value: Any, key: str, example: str) -> None:
     names = {"question_column": "question"} if value == ["Who?", 7] else {}
     if names:
         value.append({"question": "Why?", "answer": "A"})
@@ -89,7 +89,7 @@ def test_unknown_shape_is_refused_with_its_path_and_an_example(value: Any, key: 
     "name",
     ["ref_answer", "gt", "groundtruth", "true_answer", "Reference Response", "answer_gold", "idealOutput", "truth"],
 )
-def test_an_answer_next_to_any_name_of_gold_is_that_of_a_model(name: str, suffix: str) -> None:
+def test_answer_next_to_any_gold_key_is_the_models(name: str, suffix: str) -> None:
     value = (
         [{"question": "Who?", "answer": "M", name: "G"}] if suffix == "json" else f"question,answer,{name}\nWho?,M,G\n"
     )
@@ -97,7 +97,7 @@ def test_an_answer_next_to_any_name_of_gold_is_that_of_a_model(name: str, suffix
     assert (found["reference_answer"], found["response"]) == ("G", "M")
 
 
-def test_an_empty_number_in_parquet_is_blank_and_bytes_are_no_text() -> None:
+def test_parquet_null_numbers_are_blank_and_bytes_are_rejected() -> None:
     arrow, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
     rows = [{"question": b"Who?", "answer": 1.0}, {"question": b"Why?", "answer": float("nan")}]
     parquet.write_table(arrow.Table.from_pylist(rows), "file.parquet")
@@ -106,7 +106,7 @@ def test_an_empty_number_in_parquet_is_blank_and_bytes_are_no_text() -> None:
     assert [each.get("reference_answer") for each in flat(imported("file.parquet", ImportOptions()))] == ["1.0", None]
 
 
-def test_many_questions_of_one_unknown_shape_are_one_problem() -> None:
+def test_questions_of_the_same_unknown_shape_are_one_problem() -> None:
     found = read([{"id": f"q{n}", "question": {"tokens": [n]}, "answer": "A"} for n in range(500)])
     [problem] = found.problems
     assert "Left out (500 questions): q0, q1" in problem.hint
@@ -127,7 +127,7 @@ def test_xml_that_is_not_qald_or_not_safe_is_one_error(text: str, complaint: str
         read(text, "xml")
 
 
-def test_gold_that_is_not_taken_and_answers_of_models_are_noted() -> None:
+def test_unused_gold_and_model_answers_are_noted() -> None:
     [one, two, three] = read(
         [{"question": "Who?", "target": "T", "ground_truth": "G", "answer": "M", "response": "N"}]
     ).notes
@@ -137,7 +137,7 @@ def test_gold_that_is_not_taken_and_answers_of_models_are_noted() -> None:
 
 
 @pytest.mark.parametrize("name", ["new.jsonl", "new.json", "new.yaml"])
-def test_responses_of_questions_have_their_new_ids(name: str) -> None:
+def test_responses_refer_to_the_new_question_ids(name: str) -> None:
     found = read([{"id": "q", "question": f"{n}?", "ideal": "G", "answer": f"M{n}"} for n in (1, 2)])
     write_responses(Path(name), found)
     loaded = load_responses(name)
@@ -146,7 +146,7 @@ def test_responses_of_questions_have_their_new_ids(name: str) -> None:
         write_responses(Path(name), found)
 
 
-def test_a_query_of_no_known_language_is_reported_unless_the_step_is_named() -> None:
+def test_query_in_an_unknown_language_is_reported_unless_the_step_is_named() -> None:
     record = {"question": "Who?", "query": "g.V().values('name')", "results": [{"name": "Nea"}]}
     found = read([record])
     assert flat(found) == [{"id": "1", "text": "Who?"}]
@@ -155,7 +155,7 @@ def test_a_query_of_no_known_language_is_reported_unless_the_step_is_named() -> 
     assert (named["step"], named["query"]) == ("gremlin", record["query"])
 
 
-def test_relevant_ids_are_a_reference_step_if_it_is_named() -> None:
+def test_relevant_ids_become_a_reference_step_if_it_is_named() -> None:
     record = {"qid": "p", "query": "Who?", "retrieval_gt": [["d1"], ["d2", "d3"]], "generation_gt": ["G"]}
     found = read([record])
     assert flat(found) == [{"id": "p", "text": "Who?", "reference_answer": "G"}]

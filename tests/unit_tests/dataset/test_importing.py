@@ -1,4 +1,4 @@
-"""Importing a dataset: what is written, what is told, and which options go with which file."""
+"""Importing a dataset: the files written, the notes printed, and the options that go with each kind of file."""
 
 import json
 import warnings
@@ -38,7 +38,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def of_qald(*questions: Any, progress: Any = None, **options: Any) -> Import:
+def import_qald(*questions: Any, progress: Any = None, **options: Any) -> Import:
     Path("qald.json").write_text(json.dumps({"dataset": {"id": "grid"}, "questions": questions}))
     return imported("qald.json", ImportOptions(**options), progress)
 
@@ -48,7 +48,7 @@ def questions_in(found: Import) -> dict[str, dict[str, Any]]:
 
 
 def test_gold_is_a_reference_step_with_the_query(folder: Path) -> None:
-    found = of_qald(question(1, GOLD, query="\nSELECT ?x  \nWHERE {} \r\n"))
+    found = import_qald(question(1, GOLD, query="\nSELECT ?x  \nWHERE {} \r\n"))
     assert found.templates == [
         {
             "template_id": "resource",
@@ -74,16 +74,18 @@ def test_gold_is_a_reference_step_with_the_query(folder: Path) -> None:
     assert (found.problems, found.notes) == ((), ())
 
 
-def test_names_of_steps_and_templates_are_options(folder: Path) -> None:
-    found = of_qald(
+def test_step_and_template_names_can_be_set(folder: Path) -> None:
+    found = import_qald(
         question(1, GOLD), question(2, {"boolean": True}), step_name="run_sparql", template_id="all of them"
     )
     assert [template["template_id"] for template in found.templates] == ["all of them"]
     assert {each["reference_steps"][0][0]["name"] for each in questions_in(found).values()} == {"run_sparql"}
 
 
-def test_empty_gold_is_told_and_no_reference(folder: Path) -> None:
-    found = of_qald(question(1, EMPTY), question(2, UNBOUND), question(3), question(4, GOLD), question(5, query=None))
+def test_empty_gold_is_reported_and_is_not_a_reference(folder: Path) -> None:
+    found = import_qald(
+        question(1, EMPTY), question(2, UNBOUND), question(3), question(4, GOLD), question(5, query=None)
+    )
     written = questions_in(found)
     assert [identifier for identifier, each in written.items() if "reference_steps" in each] == ["4"]
     assert {each.get("reference_query") for name, each in written.items() if name in "123"} == {"SELECT ?x {}"}
@@ -98,23 +100,23 @@ def test_empty_gold_is_told_and_no_reference(folder: Path) -> None:
     assert (found.number_of_questions, found.number_with_steps) == (5, 1)
 
 
-def test_empty_gold_is_kept_where_it_is_asked_for(folder: Path) -> None:
-    found = of_qald(question(1, EMPTY), question(2, UNBOUND), keep_empty=True)
+def test_empty_gold_can_be_kept(folder: Path) -> None:
+    found = import_qald(question(1, EMPTY), question(2, UNBOUND), keep_empty=True)
     assert found.number_with_steps == 2
     assert found.notes == ("The gold is empty, and any query without rows fits it (2 questions): 1, 2.",)
     assert {problem.severity for problem in validate_dataset(found.templates)} == {"warning"}
 
 
-def test_ids_that_stand_twice_get_a_number_that_no_other_has(folder: Path) -> None:
-    found = of_qald(*(question(number, GOLD) for number in (7, "7", "7-2", 7)))
+def test_duplicate_ids_get_an_unused_number(folder: Path) -> None:
+    found = import_qald(*(question(number, GOLD) for number in (7, "7", "7-2", 7)))
     assert list(questions_in(found)) == ["7", "7-3", "7-2", "7-4"]
     assert found.notes == ("Several questions have the same id (1 id): 7. The first keeps it, the others are "
                            "called 7-2 and so on.",)  # fmt: skip
 
 
-def test_a_text_that_stands_twice_is_in_one_template(folder: Path) -> None:
+def test_questions_with_the_same_text_share_a_template(folder: Path) -> None:
     twice = {**question(2, {"boolean": True}), "question": [{"language": "en", "string": "which IS 1?"}]}
-    found = of_qald(question(1, GOLD), twice, question(3, {"boolean": True}))
+    found = import_qald(question(1, GOLD), twice, question(3, {"boolean": True}))
     ids = {each["template_id"]: [one["id"] for one in each["questions"]] for each in found.templates}
     assert ids == {"resource": ["1", "2"], "boolean": ["3"]}
     assert found.notes[0].startswith("The same text as an earlier question")
@@ -123,16 +125,16 @@ def test_a_text_that_stands_twice_is_in_one_template(folder: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["qa.yaml", "qa.json"])
-def test_what_is_written_is_loaded_as_it_was_made(folder: Path, name: str) -> None:
-    of_qald(*qald(60)["questions"], question("0123", GOLD), question("12:30:45", GOLD), question("1_000", GOLD))
+def test_written_dataset_loads_unchanged(folder: Path, name: str) -> None:
+    import_qald(*qald(60)["questions"], question("0123", GOLD), question("12:30:45", GOLD), question("1_000", GOLD))
     found = imported("qald.json", ImportOptions())
     write_data(folder / name, found.templates)
     assert load_dataset(folder / name) == found.templates
     assert validate_dataset(folder / name) == []
 
 
-def test_queries_of_several_lines_are_blocks(folder: Path) -> None:
-    found = of_qald(question(1, GOLD, query="SELECT ?x \t\nWHERE {\n  ?x :p 'å'  \n}"))
+def test_multiline_queries_are_yaml_blocks(folder: Path) -> None:
+    found = import_qald(question(1, GOLD, query="SELECT ?x \t\nWHERE {\n  ?x :p 'å'  \n}"))
     write_data(folder / "qa.yaml", found.templates)
     assert (
         "query: |-\n            SELECT ?x\n            WHERE {\n              ?x :p 'å'\n"
@@ -140,9 +142,9 @@ def test_queries_of_several_lines_are_blocks(folder: Path) -> None:
     )
 
 
-def test_texts_of_several_lines_inside_a_query_stay(folder: Path) -> None:
+def test_multiline_strings_inside_a_query_are_preserved(folder: Path) -> None:
     query = 'SELECT ?x { ?x :p """a \n b""" }'
-    [found] = questions_in(of_qald(question(1, GOLD, query=query))).values()
+    [found] = questions_in(import_qald(question(1, GOLD, query=query))).values()
     assert found["reference_steps"][0][0]["args"] == {"query": query}
 
 
@@ -170,7 +172,7 @@ def test_cypher_with_results_is_json_with_columns(folder: Path) -> None:
     assert validate_dataset(found.templates) == []
 
 
-def test_gold_that_is_not_compared_as_rows_is_told_with_what_helps(folder: Path) -> None:
+def test_gold_not_compared_as_rows_is_reported_with_the_fix(folder: Path) -> None:
     Path("a.csv").write_text('question,sql,results\nOne?,SELECT 1,"[(1,)]"\nTwo?,SELECT 2,two\nThree?,SELECT 3,3\n')
     other = "The gold cannot be read as rows, and is compared as a text or JSON (1 question): 2. Store rows, as in"
     own = "The gold is compared as a text or JSON, as no step kind serves my_sql (2 questions): 1, 3."
@@ -208,7 +210,7 @@ def test_gold_that_is_not_compared_as_rows_is_told_with_what_helps(folder: Path)
         ),
     ],
 )
-def test_what_does_not_go_together_is_one_error(
+def test_incompatible_options_are_one_error(
     folder: Path, name: str, text: str | None, options: dict[str, Any], complaint: str
 ) -> None:
     if text is not None:
@@ -218,14 +220,14 @@ def test_what_does_not_go_together_is_one_error(
     assert str(caught.value).startswith(complaint)
 
 
-def test_columns_do_not_go_with_qald(folder: Path) -> None:
+def test_columns_cannot_be_combined_with_qald(folder: Path) -> None:
     Path("qald.json").write_text(json.dumps({"questions": [question(1, GOLD)]}))
     with pytest.raises(OptionError, match="QALD's JSON has no columns, so that the query column cannot be named"):
         import_dataset("qald.json", query_column="sparql")
 
 
-def test_in_python_what_is_told_is_a_warning(folder: Path) -> None:
-    of_qald(question(1, GOLD), "what", question(2))
+def test_python_api_warns_instead_of_printing(folder: Path) -> None:
+    import_qald(question(1, GOLD), "what", question(2))
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         import_dataset("qald.json")
@@ -233,7 +235,7 @@ def test_in_python_what_is_told_is_a_warning(folder: Path) -> None:
     assert [Path(each.filename).name for each in caught] == [Path(__file__).name] * 2
 
 
-def test_an_endpoint_is_asked_for_what_is_missing(folder: Path) -> None:
+def test_missing_gold_is_fetched_from_the_endpoint(folder: Path) -> None:
     asked, seen = [], []
 
     def answer(query: str) -> Answer:
@@ -248,7 +250,7 @@ def test_an_endpoint_is_asked_for_what_is_missing(folder: Path) -> None:
         question(5, query=None),
     ]
     with answering(answer) as url:
-        found = of_qald(*questions, endpoint=url, progress=lambda *args: seen.append(args))
+        found = import_qald(*questions, endpoint=url, progress=lambda *args: seen.append(args))
         assert sorted(asked) == ["broken", "three", "two"]
         assert seen == [(1, 3), (2, 3), (3, 3)]
         steps = {name: each.get("reference_steps") for name, each in questions_in(found).items()}
@@ -259,22 +261,22 @@ def test_an_endpoint_is_asked_for_what_is_missing(folder: Path) -> None:
             f"qald.json, question 4: {url} returns no results: status 400: no such thing. Fix the query, or ask later. "
             "It has no reference steps."
         ]
-        again = of_qald(*questions, endpoint=url, refresh=True)
+        again = import_qald(*questions, endpoint=url, refresh=True)
     assert sorted(asked[3:]) == ["broken", "one", "three", "two"]
     assert questions_in(again)["1"]["reference_steps"][0][0]["required_columns"] == ["y"]
 
 
 @pytest.mark.parametrize("rows", [[{"__ASK_RETVAL": {"type": "typed-literal", "value": "1"}}], []])
-def test_an_ask_that_a_store_answers_with_a_row_is_gold(folder: Path, rows: list[Any]) -> None:
+def test_ask_that_a_store_answers_with_a_row_is_gold(folder: Path, rows: list[Any]) -> None:
     reply = json.dumps({"head": {"vars": ["__ASK_RETVAL"] * len(rows)}, "results": {"bindings": rows}})
     with answering(lambda _: (200, reply, {})) as url:
-        found = of_qald(question(1, EMPTY, query="ASK { ?s ?p ?o }"), endpoint=url)
+        found = import_qald(question(1, EMPTY, query="ASK { ?s ?p ?o }"), endpoint=url)
     [[step]] = questions_in(found)["1"]["reference_steps"]
     assert json.loads(step["output"]) == {"head": {}, "boolean": bool(rows)}
     assert not any("empty" in note for note in found.notes)
 
 
-def test_import_that_was_stopped_resumes(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_interrupted_import_resumes(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sparql_endpoint, "_RETRIES", RetryPolicy(first_wait=0))
     asked: list[str] = []
 
@@ -285,13 +287,13 @@ def test_import_that_was_stopped_resumes(folder: Path, monkeypatch: pytest.Monke
     questions = [question(number, query=query) for number, query in enumerate(("one", "two", "one"))]
     options = {"state": folder / "qa.yaml.refresh.jsonl"}
     with answering(answer) as url:
-        first = of_qald(*questions, endpoint=url, **options)
-        second = of_qald(*questions, endpoint=url, **options)
+        first = import_qald(*questions, endpoint=url, **options)
+        second = import_qald(*questions, endpoint=url, **options)
     assert [len(each.problems) for each in (first, second)] == [1, 0]
     assert asked.count("one") == 1
 
 
-def test_where_an_endpoint_goes_away_what_it_gave_is_kept(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_results_fetched_before_the_endpoint_fails_are_kept(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sparql_endpoint, "_RETRIES", RetryPolicy(first_wait=0))
     replies: list[Any] = []
 
@@ -301,10 +303,10 @@ def test_where_an_endpoint_goes_away_what_it_gave_is_kept(folder: Path, monkeypa
 
     with answering(answer) as url:
         questions = (question(number, query=f"what {number}") for number in range(60))
-        found = of_qald(*questions, endpoint=url, follow_redirects=True)
+        found = import_qald(*questions, endpoint=url, follow_redirects=True)
     assert ["reference_steps" in each for each in questions_in(found).values()].count(True) == 1
     assert found.unanswered == 59
-    assert len(replies) < 60  # the rest is not asked
+    assert len(replies) < 60  # nothing else is sent
     [problem] = found.problems
     assert "no longer answers" in problem.what
     assert problem.what.endswith("59 queries have no results")
@@ -334,7 +336,7 @@ NEARLY = st.fixed_dictionaries({"id": JSON, "question": TEXTS, "query": JSON, "a
 @pytest.mark.full
 @settings(max_examples=150, deadline=None)
 @given(questions=st.lists(RECORDS | NEARLY | JSON, max_size=4), is_qald=st.booleans())
-def test_whatever_a_file_holds_the_dataset_can_be_used_or_one_error_says_why(
+def test_any_file_imports_as_a_usable_dataset_or_fails_with_one_error(
     tmp_path_factory: pytest.TempPathFactory, questions: list[Any], is_qald: bool
 ) -> None:
     path = tmp_path_factory.getbasetemp() / "any.json"

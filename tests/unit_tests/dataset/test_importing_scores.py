@@ -1,4 +1,4 @@
-"""An imported dataset, scored with responses that are made from its own gold."""
+"""Scoring an imported dataset with responses built from its own gold results."""
 
 import copy
 import json
@@ -46,40 +46,40 @@ def without_a_row(results: Results, chance: random.Random) -> Results:
 
 
 def scores(dataset: Path, change: Callable[[Results, random.Random], Results]) -> dict[str, tuple[bool, float]]:
-    """Return for each question whether it asks for yes or no, and its score."""
-    chance, responses, asks = random.Random(3), [], {}
+    """Return, for each question, whether it is a yes/no question and its score."""
+    chance, responses, is_yes_no = random.Random(3), [], {}
     templates = load_dataset(dataset)
     for template in templates:
         for question in template["questions"]:
             [[step]] = question["reference_steps"]
             results = json.loads(step["output"])
-            asks[question["id"]] = "boolean" in results
+            is_yes_no[question["id"]] = "boolean" in results
             output = json.dumps(change(copy.deepcopy(results), chance))
             actual = {"name": step["name"], "args": step["args"], "id": "c", "status": "success", "output": output}
             responses.append({"question_id": question["id"], "actual_steps": [actual]})
     found = run_evaluation(templates, responses)
-    return {result["question_id"]: (asks[result["question_id"]], result["steps_score"]) for result in found}
+    return {result["question_id"]: (is_yes_no[result["question_id"]], result["steps_score"]) for result in found}
 
 
-def test_all_score_one_with_columns_renamed_rows_shuffled_and_a_column_added(dataset: Path) -> None:
+def test_renamed_columns_shuffled_rows_and_an_extra_column_score_1(dataset: Path) -> None:
     found = scores(dataset, renamed_shuffled_and_one_added)
     assert len(found) == QUESTIONS
     assert [name for name, (_, score) in found.items() if score != 1.0] == []
 
 
 @pytest.mark.full
-def test_none_but_a_yes_or_no_scores_one_with_a_row_removed(dataset: Path) -> None:
+def test_with_a_row_removed_only_yes_no_questions_score_1(dataset: Path) -> None:
     found = scores(dataset, without_a_row)
     assert len(found) == QUESTIONS
     assert {score for is_ask, score in found.values() if is_ask} == {1.0}
     assert {score for is_ask, score in found.values() if not is_ask} == {0.0}
 
 
-def test_validation_finds_nothing_in_it(dataset: Path) -> None:
+def test_imported_dataset_validates_cleanly(dataset: Path) -> None:
     assert validate_dataset(dataset) == []
 
 
-def test_questions_stand_in_templates_by_the_type_of_their_answers(dataset: Path) -> None:
+def test_questions_are_grouped_into_templates_by_answer_type(dataset: Path) -> None:
     counts = {template["template_id"]: len(template["questions"]) for template in load_dataset(dataset)}
     assert counts.keys() == {"resource", "boolean", "number", "table", "string", "date"}
     assert sum(counts.values()) == QUESTIONS

@@ -49,18 +49,18 @@ YAML = """\
         ("qa.jsonl", json.dumps(TEMPLATE) + "\n\n"),
     ],
 )
-def test_each_format_gives_the_same_templates_with_unknown_keys(tmp_path: Path, name: str, text: str) -> None:
+def test_every_format_loads_the_same_templates_with_unknown_keys(tmp_path: Path, name: str, text: str) -> None:
     (tmp_path / name).write_text(text)
     assert load_dataset(tmp_path / name) == [TEMPLATE]
 
 
 @pytest.mark.parametrize("text", [YAML, json.dumps([TEMPLATE]), json.dumps(TEMPLATE)])
-def test_open_file_tells_its_format_by_its_first_character(text: str) -> None:
+def test_format_of_an_open_file_is_detected_by_its_first_character(text: str) -> None:
     assert load_dataset(io.StringIO(text)) == [TEMPLATE]
     assert load_dataset(io.BytesIO(text.encode())) == [TEMPLATE]
 
 
-def test_byte_order_mark_is_passed_over(tmp_path: Path) -> None:
+def test_byte_order_mark_is_skipped(tmp_path: Path) -> None:
     (tmp_path / "qa.yaml").write_text(YAML, encoding="utf-8-sig")
     assert load_dataset(tmp_path / "qa.yaml") == [TEMPLATE]
 
@@ -70,7 +70,7 @@ def test_template_may_have_no_questions(questions: str) -> None:
     assert list(questions_of(load_dataset(io.StringIO(f"- template_id: t{questions}")))) == []
 
 
-def test_numbers_as_ids_become_texts() -> None:
+def test_numeric_ids_become_strings() -> None:
     dataset = load_dataset(io.StringIO("- template_id: 7\n  questions: [{id: 12, question_text: x}]"))
     assert [(template["template_id"], question["id"]) for template, question in questions_of(dataset)] == [("7", "12")]
 
@@ -90,7 +90,7 @@ def test_numbers_as_ids_become_texts() -> None:
         ("- x: [", "not valid YAML"),
     ],
 )
-def test_mistake_is_reported_with_place_and_mend(text: str, complaint: str) -> None:
+def test_error_names_the_location_and_the_fix(text: str, complaint: str) -> None:
     with pytest.raises(DatasetError) as caught:
         load_dataset(io.StringIO(text))
     assert complaint in str(caught.value)
@@ -114,12 +114,12 @@ def test_empty_or_wrongly_encoded_file_is_one_clear_error(tmp_path: Path, conten
     assert str(path) in str(caught.value)
 
 
-def test_what_is_neither_path_nor_file_is_refused() -> None:
+def test_source_must_be_a_path_or_a_file() -> None:
     with pytest.raises(DatasetError, match="a list is needed at the top, not NoneType"):
         load_dataset(None)  # type: ignore[arg-type]
 
 
-def test_responses_by_question_id_from_each_format(tmp_path: Path) -> None:
+def test_every_format_of_responses_loads_by_question_id(tmp_path: Path) -> None:
     response = {"question_id": "q1", "actual_answer": "T1", "extra": [1]}
     for name, text in {
         "r.jsonl": json.dumps(response) + "\n",
@@ -131,7 +131,7 @@ def test_responses_by_question_id_from_each_format(tmp_path: Path) -> None:
         assert load_responses(tmp_path / name) == {"q1": response}
 
 
-def test_own_id_of_a_response_goes_before_its_key() -> None:
+def test_question_id_of_a_response_takes_precedence_over_its_key() -> None:
     assert read_responses({"a": {"question_id": "q1"}}).records == [{"question_id": "q1"}]
 
 
@@ -148,13 +148,13 @@ def test_last_line_of_a_question_wins() -> None:
         ('{"question_id": "a", "input_tokens": -5}\n', "question a, key [0].input_tokens: -5 is not allowed here"),
     ],
 )
-def test_mistake_in_responses_names_its_line(text: str, complaint: str) -> None:
+def test_error_in_responses_names_the_line(text: str, complaint: str) -> None:
     with pytest.raises(ResponsesError) as caught:
         load_responses(io.StringIO(text))
     assert complaint in str(caught.value)
 
 
-def test_descriptions_of_a_reference_step_name_what_the_step_kinds_declare() -> None:
+def test_schema_of_a_reference_step_describes_the_keys_of_step_kinds() -> None:
     texts = {key: str(field.description) for key, field in ReferenceStepModel.model_fields.items()}
     rows, json = (
         [media_type for name, media_type in kind.serves if name is None and media_type]
@@ -173,7 +173,7 @@ def test_descriptions_of_a_reference_step_name_what_the_step_kinds_declare() -> 
     assert all(name in names for name in re.findall(r"\w+_\w+|retrieval", texts["name"] + texts["output"]))
 
 
-def test_demos_dataset_fits_its_schema() -> None:
+def test_demo_dataset_conforms_to_the_schema() -> None:
     schema = json.loads(SCHEMA_PATHS["dataset"].read_text(encoding="utf-8"))
     jsonschema.validate(yaml.safe_load(DATASET_PATH.read_text(encoding="utf-8")), schema)
 
@@ -203,7 +203,7 @@ def test_demos_dataset_fits_its_schema() -> None:
         ("responses", [{"question_id": "q", "input_tokens": True}]),
     ],
 )
-def test_mistakes_do_not_fit(name: str, records: object) -> None:
+def test_invalid_records_violate_the_schema(name: str, records: object) -> None:
     schema = json.loads(SCHEMA_PATHS[name].read_text(encoding="utf-8"))
     with pytest.raises(jsonschema.ValidationError):
         jsonschema.validate(records, schema)
@@ -221,7 +221,7 @@ def test_mistakes_do_not_fit(name: str, records: object) -> None:
         ("a", False),
     ],
 )
-def test_relevant_ids_are_ids_groups_or_gains(relevant_ids: object, fits: bool) -> None:
+def test_relevant_ids_may_be_ids_groups_or_gains(relevant_ids: object, fits: bool) -> None:
     schema = json.loads(SCHEMA_PATHS["dataset"].read_text(encoding="utf-8"))
     steps = [[{"name": "retrieval", "relevant_ids": relevant_ids}]]
     records = [{"template_id": "t", "questions": [{"id": "q", "question_text": "", "reference_steps": steps}]}]

@@ -1,4 +1,4 @@
-"""Responses where a dataset is needed, and a dataset where responses are, are recognised whoever reads them."""
+"""Passing responses where a dataset is expected, or the reverse, is recognised by every reader."""
 
 import json
 from collections.abc import Callable
@@ -34,7 +34,7 @@ def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     ],
 )
 @pytest.mark.usefixtures("files")
-def test_responses_are_no_dataset(swapped: Callable[[], object]) -> None:
+def test_responses_passed_as_a_dataset_are_recognised(swapped: Callable[[], object]) -> None:
     with pytest.raises(DatasetError, match="these are responses, not a reference dataset") as caught:
         swapped()
     assert str(caught.value).endswith(ORDER)
@@ -42,27 +42,27 @@ def test_responses_are_no_dataset(swapped: Callable[[], object]) -> None:
 
 @pytest.mark.parametrize("read", [lambda: run_evaluation(DATASET, DATASET), lambda: load_responses("qa.json")])
 @pytest.mark.usefixtures("files")
-def test_a_dataset_is_no_responses(read: Callable[[], object]) -> None:
+def test_dataset_passed_as_responses_is_recognised(read: Callable[[], object]) -> None:
     with pytest.raises(ResponsesError, match="this is a reference dataset, not responses") as caught:
         read()
     assert str(caught.value).endswith(ORDER)
 
 
 @pytest.mark.usefixtures("files")
-def test_validate_tells_it_alone() -> None:
-    (of_dataset,) = validate_dataset("responses.jsonl")
-    (of_responses,) = validate_dataset("qa.json", "qa.json")
-    assert of_dataset.what == "these are responses, not a reference dataset"
-    assert of_responses.what == "this is a reference dataset, not responses"
+def test_validate_reports_only_the_mix_up() -> None:
+    (dataset_problems,) = validate_dataset("responses.jsonl")
+    (responses_problems,) = validate_dataset("qa.json", "qa.json")
+    assert dataset_problems.what == "these are responses, not a reference dataset"
+    assert responses_problems.what == "this is a reference dataset, not responses"
 
 
-def test_results_are_no_dataset() -> None:
+def test_results_passed_as_a_dataset_are_recognised() -> None:
     found = mistaken_for_dataset([{"template_id": "t", "question_id": "q", "status": "success"}])
     assert found is not None
     assert found.what == "these are results, not a reference dataset"
 
 
-def test_older_keys_are_recognised_with_what_they_are_called_now() -> None:
+def test_older_keys_are_recognised_with_their_current_names() -> None:
     question = {"id": "q", "nl_question": "1 + 1?", "expected_steps": []}
     dataset: Any = [{"template_id": "t", "questions": [question]}]
     hint = "Rename nl_question to question_text, expected_steps to reference_steps, in the whole file."
@@ -74,12 +74,12 @@ def test_older_keys_are_recognised_with_what_they_are_called_now() -> None:
 
 
 @pytest.mark.parametrize("values", [DATASET, [], {}, None, "qa.yaml", [None], [{"template_id": "t"}], DATASET[0]])
-def test_what_is_a_dataset_or_nothing_known_is_left_to_the_format(values: Any) -> None:
+def test_datasets_and_unknown_records_are_left_to_the_format_check(values: Any) -> None:
     assert mistaken_for_dataset(values) is None
 
 
 @pytest.mark.parametrize("values", [[RESPONSE], [], {}, None, [3], [{"question_id": "q", "template_id": "t"}]])
-def test_what_is_responses_or_nothing_known_is_left_to_the_format(values: Any) -> None:
+def test_responses_and_unknown_records_are_left_to_the_format_check(values: Any) -> None:
     assert mistaken_for_responses(values) is None
 
 
@@ -92,7 +92,7 @@ def test_what_is_responses_or_nothing_known_is_left_to_the_format(values: Any) -
         ({"reference_answer": "So."}, "Add question_text."),
     ],
 )
-def test_a_key_under_another_name_is_recognised(question: dict[str, str], hint: str) -> None:
+def test_common_other_name_of_a_key_is_recognised(question: dict[str, str], hint: str) -> None:
     with pytest.raises(DatasetError) as caught:
         run_evaluation([{"template_id": "t", "questions": [{"id": "q7", **question}]}], {})  # type: ignore[list-item]
     assert (caught.value.question_id, caught.value.hint) == ("q7", hint)

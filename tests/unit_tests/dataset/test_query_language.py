@@ -1,4 +1,4 @@
-"""The language of a query is that of its text."""
+"""The language of a query is detected from its text."""
 
 import pytest
 
@@ -88,7 +88,7 @@ QUERIES = {
 
 
 @pytest.mark.parametrize(("language", "query"), [(name, each) for name, texts in QUERIES.items() for each in texts])
-def test_language_is_that_of_the_text(language: str | None, query: str) -> None:
+def test_language_is_detected(language: str | None, query: str) -> None:
     assert language_of(query) == language
 
 
@@ -99,13 +99,13 @@ def test_language_is_that_of_the_text(language: str | None, query: str) -> None:
         ("cypher_query", "Cypher"), ("query", None), ("mysqlquery", None), ("", None),
     ],
 )  # fmt: skip
-def test_a_column_may_name_the_language(name: str, language: str | None) -> None:
+def test_column_name_may_state_the_language(name: str, language: str | None) -> None:
     assert language_in_name(name) == language
 
 
 @pytest.mark.parametrize(
     "part", ["'", '"', "(", "SELECT ", "<", "--", "/*", "?x ", "{", "[a", "MATCH (", "WITH a AS ", "\\"]
 )
-def test_no_text_takes_long(part: str) -> None:
+def test_detection_is_fast_on_any_text(part: str) -> None:
     language_of(part * 30_000)
     language_of("SELECT " + part * 30_000)

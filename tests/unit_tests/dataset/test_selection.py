@@ -19,13 +19,13 @@ def ids_of(selection: Selection, templates: Any = TEMPLATES) -> list[str]:
     return [question["id"] for _, question in selection.apply(templates)]
 
 
-def test_everything_is_selected_where_nothing_is_given() -> None:
+def test_everything_is_selected_by_default() -> None:
     assert ids_of(Selection()) == ["l1", "l2", "l3", "n1", "n2"]
     assert Selection().as_dict() == {}
     assert ids_of(Selection(), []) == []
 
 
-def test_each_question_comes_with_its_template() -> None:
+def test_selected_questions_keep_their_templates() -> None:
     assert [found["template_id"] for found, _ in Selection(limit=4).apply(TEMPLATES)] == ["lines"] * 3 + ["nodes"]
 
 
@@ -42,41 +42,41 @@ def test_each_question_comes_with_its_template() -> None:
         ({"sample": 9, "seed": 1, "limit": 3}, ["l1", "l2", "l3"]),
     ],
 )
-def test_filters_are_met_together_in_the_datasets_order(filters: dict[str, Any], ids: list[str]) -> None:
+def test_filters_combine_and_keep_the_datasets_order(filters: dict[str, Any], ids: list[str]) -> None:
     assert ids_of(Selection(**filters)) == ids
 
 
-def test_number_as_an_id_is_taken_as_its_text() -> None:
+def test_numeric_id_is_matched_as_a_string() -> None:
     ids: Any = (1, 2)
     found: list[Any] = [*ids_of(Selection(question_ids=ids[1:]), [template("t", *ids)])]
     assert found == [2]
 
 
-def test_sample_of_a_seed_is_the_same_everywhere() -> None:
+def test_seeded_sample_is_reproducible() -> None:
     many = [template("t", *(f"q{n:03}" for n in range(100)))]
     assert ids_of(Selection(sample=5, seed=7), many) == ["q006", "q019", "q041", "q050", "q083"]
     assert ids_of(Selection(sample=5, seed=8), many) != ids_of(Selection(sample=5, seed=7), many)
 
 
-def test_sample_is_the_same_questions_in_another_order_of_the_dataset() -> None:
+def test_sample_does_not_depend_on_the_datasets_order() -> None:
     selection = Selection(sample=3, seed=3)
     assert set(ids_of(selection)) == set(ids_of(selection, TEMPLATES[::-1]))
 
 
-def test_seed_that_is_not_given_is_drawn_and_told() -> None:
+def test_missing_seed_is_drawn_and_reported() -> None:
     selection = Selection(sample=2)
     assert selection.as_dict() == {"sample": 2, "seed": selection.seed}
     assert ids_of(Selection(**selection.as_dict())) == ids_of(selection)
 
 
 @given(st.integers(1, 8), st.integers(1, 8), st.integers(0, 2**32))
-def test_sample_and_limit_give_as_many_as_there_are(sample: int, limit: int, seed: int) -> None:
+def test_sample_and_limit_may_exceed_the_number_of_questions(sample: int, limit: int, seed: int) -> None:
     ids = ids_of(Selection(sample=sample, limit=limit, seed=seed))
     assert len(ids) == min(sample, limit, 5)
     assert ids == [identifier for identifier in ("l1", "l2", "l3", "n1", "n2") if identifier in ids]
 
 
-def test_record_names_what_was_given_and_makes_the_selection_again() -> None:
+def test_recorded_selection_reproduces_the_same_questions() -> None:
     selection = Selection(limit=3, template_ids=("nodes", "nodes"), sample=2, seed=0)
     assert selection.as_dict() == {"limit": 3, "template_ids": ["nodes"], "sample": 2, "seed": 0}
     assert Selection(**selection.as_dict()) == selection
@@ -92,12 +92,12 @@ def test_record_names_what_was_given_and_makes_the_selection_again() -> None:
         ({"template_ids": ("nodes",), "question_ids": ("l1",)}, "no question is left"),
     ],
 )
-def test_selection_that_the_dataset_does_not_have_is_refused(filters: dict[str, Any], message: str) -> None:
+def test_unknown_ids_are_rejected(filters: dict[str, Any], message: str) -> None:
     with pytest.raises(DatasetError, match=message):
         Selection(**filters).apply(TEMPLATES)
 
 
-def test_question_id_that_stands_twice_is_refused() -> None:
+def test_duplicate_question_id_is_rejected() -> None:
     with pytest.raises(DatasetError, match="question a: two questions have this id"):
         Selection(question_ids=("b",)).apply([template("s", "a", "b"), template("t", "a")])
 
@@ -110,13 +110,13 @@ def test_question_id_that_stands_twice_is_refused() -> None:
         ({"seed": 1}, "Give the size of the sample too"),
     ],
 )
-def test_numbers_that_select_nothing_are_refused(values: dict[str, Any], message: str) -> None:
+def test_numbers_that_select_nothing_are_rejected(values: dict[str, Any], message: str) -> None:
     with pytest.raises(OptionError, match=message):
         Selection(**values)
 
 
 @pytest.mark.parametrize(("answered", "ids"), [({"n1", "l3", "other"}, ["l3", "n1"]), ({"l1"}, ["l1"])])
-def test_only_questions_with_a_response_are_left_where_these_are_wanted(answered: set[str], ids: list[str]) -> None:
+def test_selection_can_be_limited_to_answered_questions(answered: set[str], ids: list[str]) -> None:
     questions = Selection().apply(TEMPLATES)
     found = Selection(answered_only=True).answered(questions, answered)
     assert [question["id"] for _, question in found] == ids
@@ -128,13 +128,13 @@ def test_selection_of_answered_questions_is_recorded() -> None:
     assert (Selection(answered_only=True).is_all, Selection().is_all) == (False, True)
 
 
-def test_no_response_to_any_question_is_an_error_where_only_these_are_wanted() -> None:
+def test_selecting_answered_questions_needs_at_least_one_response() -> None:
     with pytest.raises(DatasetError, match=r"none of 5 questions has a response. Check that the question ids"):
         Selection(answered_only=True).answered(Selection().apply(TEMPLATES), {"x"})
-    assert Selection(answered_only=True).answered([], {"x"}) == []  # as of a dataset without questions
+    assert Selection(answered_only=True).answered([], {"x"}) == []  # as for a dataset without questions
 
 
 @pytest.mark.parametrize("ids", [3, 1.5, object()])
-def test_ids_that_are_no_list_are_refused(ids: Any) -> None:
+def test_ids_must_be_a_list(ids: Any) -> None:
     with pytest.raises(OptionError, match=r"question_ids cannot be .*. Give a list of ids."):
         Selection(question_ids=ids)

@@ -1,4 +1,4 @@
-"""Asking a SPARQL endpoint, which may fail."""
+"""Querying a SPARQL endpoint, which may fail."""
 
 import time
 from typing import Any
@@ -17,7 +17,7 @@ async def results(url: str, query: str = "SELECT", seconds: float = 5, **options
         return await endpoint.results(query)
 
 
-async def test_results_of_a_query_are_its_json() -> None:
+async def test_query_returns_its_json_results() -> None:
     query = "SELECT ?x WHERE { ?x :p 'å + & = ?' }"
     with answering(lambda given: (200, f'{{"boolean": {str(given == query).lower()}}}', {})) as url:
         assert await results(url, query) == {"boolean": True}
@@ -33,19 +33,19 @@ async def test_results_of_a_query_are_its_json() -> None:
         ((200, '{"head": ', {}), "^it returns no JSON"),
     ],
 )
-async def test_a_query_without_results_says_why(answer: Answer, text: str) -> None:
+async def test_failed_query_says_why(answer: Answer, text: str) -> None:
     with answering(lambda _: answer) as url, pytest.raises(EndpointError, match=text):
         await results(url)
 
 
 @pytest.mark.full
-async def test_what_passes_with_time_is_asked_again() -> None:
+async def test_transient_failure_is_retried() -> None:
     answers = iter([(503, "busy", {"Retry-After": "0"}), (429, "slower", {"Retry-After": "0"}), (200, "{}", {})])
     with answering(lambda _: next(answers)) as url:
         assert await results(url) == {}
 
 
-async def test_a_server_that_asks_for_a_long_wait_is_not_waited_for() -> None:
+async def test_long_retry_after_is_not_waited_for() -> None:
     with (
         answering(lambda _: (429, "slower", {"Retry-After": "7200"})) as url,
         pytest.raises(EndpointError, match=r"^status 429: slower$"),
@@ -53,7 +53,7 @@ async def test_a_server_that_asks_for_a_long_wait_is_not_waited_for() -> None:
         await results(url)
 
 
-async def test_a_slow_query_ends_at_the_timeout() -> None:
+async def test_slow_query_times_out() -> None:
     def answer(_: str) -> Answer:
         time.sleep(0.5)
         return 200, "{}", {}
@@ -62,7 +62,7 @@ async def test_a_slow_query_ends_at_the_timeout() -> None:
         await results(url, seconds=0.1)
 
 
-async def test_where_nothing_answers_no_other_query_is_asked() -> None:
+async def test_unreachable_endpoint_gets_no_further_queries() -> None:
     with answering(lambda _: (200, "{}", {})) as url:
         pass
     with pytest.raises(DatasetError, match="cannot be reached") as caught:
@@ -72,7 +72,7 @@ async def test_where_nothing_answers_no_other_query_is_asked() -> None:
 
 
 @pytest.mark.parametrize("place", ["http://[", "http://127.0.0.1:1/"])
-async def test_where_a_redirect_leads_nowhere_no_other_query_is_asked(place: str) -> None:
+async def test_endpoint_behind_a_dead_redirect_gets_no_further_queries(place: str) -> None:
     with (
         answering(lambda _: (307, "", {"Location": place})) as url,
         pytest.raises(DatasetError, match="cannot be reached"),
@@ -80,7 +80,7 @@ async def test_where_a_redirect_leads_nowhere_no_other_query_is_asked(place: str
         await results(url, follows_redirects=True)
 
 
-async def test_an_endpoint_that_goes_away_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_lost_connection_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sparql_endpoint, "_RETRIES", RetryPolicy(first_wait=0))
     with answering(lambda _: (200, "{}", {})) as url:
         endpoint = SparqlEndpoint(url, 5)
@@ -90,20 +90,20 @@ async def test_an_endpoint_that_goes_away_says_so(monkeypatch: pytest.MonkeyPatc
             await endpoint.results("SELECT")
 
 
-async def test_an_endpoint_on_this_machine_is_asked_without_a_proxy(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_local_endpoint_bypasses_the_proxy(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("http_proxy", "http://127.0.0.1:1")
     with answering(lambda _: (200, "{}", {})) as url:
         assert await results(url) == {}
 
 
 @pytest.mark.parametrize("url", ["foo", "ftp://host/sparql", "http://", ""])
-def test_what_is_no_url_is_refused(url: str) -> None:
+def test_invalid_url_is_rejected(url: str) -> None:
     with pytest.raises(OptionError, match="endpoint"):
         SparqlEndpoint(url, 5)
 
 
 @pytest.mark.parametrize("timeout", [0, -1, float("nan")])
-def test_a_timeout_is_above_zero(timeout: float) -> None:
+def test_timeout_must_be_positive(timeout: float) -> None:
     with pytest.raises(OptionError, match="timeout is above 0"):
         SparqlEndpoint("http://localhost/sparql", timeout)
     with pytest.raises(OptionError, match="max_bytes is above 0"):

@@ -1,4 +1,4 @@
-"""What `validate` finds in reference steps: media types that are read as meant, and outputs that are cut."""
+"""What `validate` reports for reference steps: media types that are corrected, and truncated outputs."""
 
 import json
 import re
@@ -30,7 +30,7 @@ def found(**step: Any) -> list[tuple[str, str, str]]:
         "application/sparql+json",
     ],
 )
-def test_media_type_that_is_read_as_meant_is_a_warning(media_type: str) -> None:
+def test_media_type_corrected_while_reading_is_a_warning(media_type: str) -> None:
     assert found(output_media_type=media_type) == [
         ("warning", f"the media type {media_type} is read as {SPARQL}", f"Write output_media_type: {SPARQL}.")
     ]
@@ -46,7 +46,7 @@ def test_missing_media_type_of_a_query_is_a_warning() -> None:
     ]
 
 
-def test_results_that_are_compared_as_a_text_are_a_warning() -> None:
+def test_results_compared_as_text_are_a_warning() -> None:
     what = "the output is {} and compared as a text, so that the order of its rows and its names count"
     add, write = f"Add output_media_type: {SPARQL}.", f"Write output_media_type: {SPARQL}."
     assert found(name="run_sparql") == [("warning", what.format("SPARQL results"), add)]
@@ -65,9 +65,7 @@ def test_results_that_are_compared_as_a_text_are_a_warning() -> None:
         ("PREFIX : <urn:> SELECT ?name { ?s :name ?name }", "name,kv\r\nOslo,420\r\n", "W3C CSV"),
     ],
 )
-def test_rows_that_a_tool_of_ones_own_gave_to_a_query_and_that_are_not_compared_as_rows_are_a_warning(
-    query: str, output: str, form: str
-) -> None:
+def test_rows_from_a_custom_query_tool_not_compared_as_rows_are_a_warning(query: str, output: str, form: str) -> None:
     step = {"name": "ask_graph", "args": {"query": query}, "output": output}
     what = (
         f"a query returned the output, {form}, and it is compared as {{}}, so that the order of its rows and its names"
@@ -83,7 +81,7 @@ def test_rows_that_a_tool_of_ones_own_gave_to_a_query_and_that_are_not_compared_
     assert found(**{**step, "args": {"query": "Oslo"}}) == []
 
 
-def test_misspelt_media_type_of_something_else_is_an_error() -> None:
+def test_misspelt_media_type_that_does_not_match_the_output_is_an_error() -> None:
     assert found(output="<urn:a> a <urn:B> .", output_media_type="aplication/sparql-results+json") == [
         (
             "error",
@@ -101,13 +99,13 @@ def test_media_type_that_cannot_be_compared_is_a_warning(media_type: str, severi
     assert [severity for severity, _, _ in found(output="text", output_media_type=media_type)] == severities
 
 
-def test_output_is_checked_under_the_media_type_that_is_meant() -> None:
+def test_output_is_checked_under_the_corrected_media_type() -> None:
     (_, column) = found(output_media_type=f"{SPARQL}; charset=utf-8", required_columns=["m"])
     assert column[1] == "the output has no column m"
 
 
 @pytest.mark.parametrize("length", range(1, len(ROWS), 5))
-def test_output_that_is_cut_anywhere_is_told_from_one_that_is_wrong(length: int) -> None:
+def test_truncated_output_is_distinguished_from_a_malformed_one(length: int) -> None:
     ((severity, what, hint),) = found(output=ROWS[:length], output_media_type=SPARQL)
     assert severity == "error"
     assert what.startswith("the output cannot be read as SPARQL results: ")
@@ -116,7 +114,7 @@ def test_output_that_is_cut_anywhere_is_told_from_one_that_is_wrong(length: int)
 
 
 @pytest.mark.parametrize("output", ["SELECT", "{'head': 1}", '{"a": }', "[1, 2}", "{} and more", "[" * 100_000 + "x"])
-def test_output_that_is_wrong_is_not_called_cut(output: str) -> None:
+def test_malformed_output_is_not_reported_as_truncated(output: str) -> None:
     ((_, what, hint),) = found(output=output, output_media_type=SPARQL)
     assert "breaks off" not in what
     assert hint == "Store what the tool returns."
@@ -141,7 +139,7 @@ NAMES = {"required_columns": ["name", "n"]}
         {"name": "cypher_query", "output": "There are none."},
     ],
 )
-def test_good_rows_of_any_query_language_are_no_finding(step: dict[str, Any]) -> None:
+def test_valid_rows_of_any_query_language_are_accepted(step: dict[str, Any]) -> None:
     media_type = step.get("output_media_type")
     expected = [] if media_type is None or ";" not in media_type else ["warning"]
     assert [severity for severity, _, _ in found(**step)] == expected
@@ -186,7 +184,7 @@ CANNOT = "the output cannot be read as"
         ({"output": "n,m\n1,2\n", "output_media_type": "text/cvs"}, "warning", "text/cvs is read as text/csv", "Write"),
     ],
 )
-def test_rows_that_are_not_as_their_media_type_says_are_one_finding(
+def test_rows_that_contradict_their_media_type_are_one_finding(
     step: dict[str, Any], severity: str, what: str, hint: str
 ) -> None:
     [(found_severity, found_what, found_hint)] = found(**{"name": "cypher_query", **step})
@@ -195,7 +193,7 @@ def test_rows_that_are_not_as_their_media_type_says_are_one_finding(
     assert re.search(hint, found_hint)
 
 
-def test_steps_whose_kind_the_config_gives_need_no_media_type() -> None:
+def test_steps_with_a_configured_kind_need_no_media_type() -> None:
     config = {"steps": {"kinds": {"run_sparql": "rows", "sparql_query": "text"}}}
     assert validate_dataset(dataset(name="run_sparql"), config=config) == []
     assert validate_dataset(dataset(), config=config) == []

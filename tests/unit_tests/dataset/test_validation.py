@@ -21,7 +21,7 @@ def dataset(*steps: dict[str, Any]) -> list[Any]:
     return [{"template_id": "t", "questions": [question]}]
 
 
-def whats(*arguments: Any) -> list[str]:
+def descriptions(*arguments: Any) -> list[str]:
     return [problem.what for problem in validate_dataset(*arguments)]
 
 
@@ -46,8 +46,8 @@ def whats(*arguments: Any) -> list[str]:
         *({"name": "count", "output": "5", "tolerance": tolerance} for tolerance in (1e-6, "1e-6", 0, None)),
     ],
 )
-def test_sound_steps_are_no_problem(step: dict[str, Any]) -> None:
-    assert whats(dataset(step)) == []
+def test_valid_steps_have_no_problems(step: dict[str, Any]) -> None:
+    assert descriptions(dataset(step)) == []
 
 
 @pytest.mark.parametrize(
@@ -66,13 +66,13 @@ def test_sound_steps_are_no_problem(step: dict[str, Any]) -> None:
         ({"name": "x"}, "no output to compare with"),
     ],
 )
-def test_step_that_nothing_could_fulfil_is_a_problem(step: dict[str, Any], what: str) -> None:
-    [found] = whats(dataset(step))
+def test_step_that_nothing_can_match_is_a_problem(step: dict[str, Any], what: str) -> None:
+    [found] = descriptions(dataset(step))
     assert found.startswith(what)
 
 
 def test_empty_group_is_a_problem() -> None:
-    assert whats(dataset()) == ["an empty group of reference steps"]
+    assert descriptions(dataset()) == ["an empty group of reference steps"]
 
 
 def test_every_problem_is_reported_at_once_with_its_line(tmp_path: Path) -> None:
@@ -100,7 +100,7 @@ def test_every_problem_is_reported_at_once_with_its_line(tmp_path: Path) -> None
     ]
 
 
-def test_problem_is_one_sentence_with_place_and_mend(tmp_path: Path) -> None:
+def test_problem_names_the_location_and_the_fix(tmp_path: Path) -> None:
     path = tmp_path / "qa.json"
     path.write_text(json.dumps(dataset(SPARQL | {"required_columns": ["m"]}), indent=1))
     [problem] = validate_dataset(path)
@@ -110,7 +110,7 @@ def test_problem_is_one_sentence_with_place_and_mend(tmp_path: Path) -> None:
     )
 
 
-def test_responses_and_questions_must_belong_together() -> None:
+def test_responses_must_match_the_questions() -> None:
     lines = '{"question_id": "z"}\n\n{"question_id": "q"}\n{"question_id": "q", "elapsed_sec": -1}\n'
     problems = validate_dataset(dataset(SPARQL), io.StringIO(lines))
     assert [(problem.line, problem.what) for problem in problems] == [
@@ -118,13 +118,13 @@ def test_responses_and_questions_must_belong_together() -> None:
         (1, "a response to a question that the dataset does not have"),
         (4, "two responses to the question q; the last one counts"),
     ]
-    assert whats(dataset(SPARQL), {}) == ["the question has no response"]
-    assert whats(dataset(SPARQL), [{"question_id": "q"}]) == []
+    assert descriptions(dataset(SPARQL), {}) == ["the question has no response"]
+    assert descriptions(dataset(SPARQL), [{"question_id": "q"}]) == []
 
 
 @pytest.mark.parametrize("values", [3, {"a": 1}, [3], [{"questions": [3]}], [{"template_id": "t", "questions": {}}]])
-def test_what_is_no_dataset_is_a_problem_and_no_exception(values: Any) -> None:
-    assert whats(io.StringIO(json.dumps(values)))
+def test_input_that_is_not_a_dataset_is_reported_without_raising(values: Any) -> None:
+    assert descriptions(io.StringIO(json.dumps(values)))
 
 
 def test_demos_dataset_has_no_problems() -> None:
@@ -149,19 +149,19 @@ def test_recorded_runs_have_no_problems(conformance_dir: Path, run: str) -> None
         ("a", "'a' is not allowed here"),
     ],
 )
-def test_relevant_ids_that_are_none_are_reported_once(relevant_ids: Any, what: str) -> None:
+def test_invalid_relevant_ids_are_reported_once(relevant_ids: Any, what: str) -> None:
     (problem,) = validate_dataset(dataset({"name": "retrieval", "relevant_ids": relevant_ids}))
     assert (problem.what, problem.key) == (what, "[0].questions[0].reference_steps[0][0].relevant_ids")
 
 
 @pytest.mark.parametrize("tolerance", [1, -1e-6, "5%", True, [1e-6], float("nan"), float("inf"), 10**400])
-def test_a_tolerance_that_is_none_is_reported(tolerance: Any) -> None:
+def test_invalid_tolerance_is_reported(tolerance: Any) -> None:
     (problem,) = validate_dataset(dataset({"name": "count", "output": "5", "tolerance": tolerance}))
     assert problem.key == "[0].questions[0].reference_steps[0][0].tolerance"
     assert problem.hint == "Give a share from 0 to below 1, such as 1e-6 for a millionth."
 
 
-def test_tools_whose_names_no_reference_step_has_are_problems_where_steps_are_missed_for_it(tmp_path: Path) -> None:
+def test_unmapped_tools_are_reported_if_reference_steps_are_missed(tmp_path: Path) -> None:
     path = tmp_path / "responses.jsonl"
     steps = [{"name": "think", "output": "ok"}, {"name": "run_sparql", "status": "success", "output": ROWS}]
     path.write_text(json.dumps({"question_id": "q", "actual_steps": steps}))
@@ -173,18 +173,18 @@ def test_tools_whose_names_no_reference_step_has_are_problems_where_steps_are_mi
     assert validate_dataset(dataset(SPARQL), path, {"steps": {"names": {"run_sparql": "sparql_query"}}}) == []
 
 
-def test_last_response_to_a_question_says_what_is_called() -> None:
+def test_called_tools_are_taken_from_the_last_response() -> None:
     first = {"question_id": "q", "actual_steps": [{"name": "run_sparql", "output": ROWS}]}
     last = {"question_id": "q", "actual_steps": [{"name": "sparql_query", "output": ROWS}]}
-    assert whats(dataset(SPARQL), [first, last]) == ["two responses to the question q; the last one counts"]
+    assert descriptions(dataset(SPARQL), [first, last]) == ["two responses to the question q; the last one counts"]
 
 
-def test_repeats_of_a_question_are_no_problem() -> None:
+def test_repeats_are_not_duplicates() -> None:
     repeats = [{"question_id": "q", "repeat": repeat} for repeat in (1, 2, 2)]
-    assert whats(dataset(SPARQL), repeats) == ["two responses to the question q (repeat 2); the last one counts"]
+    assert descriptions(dataset(SPARQL), repeats) == ["two responses to the question q (repeat 2); the last one counts"]
 
 
-# --- what the config and registered kinds say ------------------------------------------------------------------------
+# --- config and registered kinds -------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -194,20 +194,20 @@ def test_repeats_of_a_question_are_no_problem() -> None:
         {"retrieval": {"steps": ["find"]}, "steps": {"names": {"find": "search_docs"}}},
     ],
 )
-def test_step_that_the_config_counts_as_retrieval_needs_documents(config: dict[str, Any]) -> None:
+def test_step_configured_as_retrieval_needs_documents(config: dict[str, Any]) -> None:
     unreadable, sound = {"name": "search_docs", "output": "doc-1"}, {"name": "search_docs", "output": '[{"id": "d"}]'}
-    assert whats(dataset(unreadable)) == []
-    [what] = whats(dataset(unreadable), None, config)
+    assert descriptions(dataset(unreadable)) == []
+    [what] = descriptions(dataset(unreadable), None, config)
     assert what == "the output cannot be read as documents: the output is not JSON: doc-1"
-    assert whats(dataset(sound), None, config) == []
-    assert whats(dataset({**sound, "output": []}), None, config) == ["no relevant documents"]
-    assert whats(dataset({"name": "search_docs", "relevant_ids": ["d"]}), None, config) == []
+    assert descriptions(dataset(sound), None, config) == []
+    assert descriptions(dataset({**sound, "output": []}), None, config) == ["no relevant documents"]
+    assert descriptions(dataset({"name": "search_docs", "relevant_ids": ["d"]}), None, config) == []
 
 
-def test_step_whose_own_matcher_reads_only_args_needs_no_output() -> None:
+def test_step_with_a_matcher_that_reads_only_args_needs_no_output() -> None:
     register_matcher(name="set_alarm", reads="args")(lambda reference, actual: 1.0)
-    assert whats(dataset({"name": "set_alarm", "args": {"at": "7:00"}})) == []
-    assert whats(dataset({"name": "set_alarm"})) == ["a set_alarm step is compared by its args, and has none"]
+    assert descriptions(dataset({"name": "set_alarm", "args": {"at": "7:00"}})) == []
+    assert descriptions(dataset({"name": "set_alarm"})) == ["a set_alarm step is compared by its args, and has none"]
 
 
 def check_rows(step: Any) -> Iterator[Finding]:
@@ -227,10 +227,10 @@ def register_table(check: Any) -> None:
     register_step_kind(kind)
 
 
-def test_step_of_a_registered_kind_is_checked_as_it_declares(tmp_path: Path) -> None:
+def test_registered_kind_checks_its_own_steps(tmp_path: Path) -> None:
     register_table(check_rows)
     step = {"name": "query", "output_media_type": "text/csv", "output": "id,a", "args": {"query": "x"}}
-    assert whats(dataset(step)) == []
+    assert descriptions(dataset(step)) == []
     path = tmp_path / "qa.json"
     path.write_text(json.dumps(dataset(step | {"rows": ["b"]}, {key: step[key] for key in step if key != "args"})))
     place = f"{path}, line 1, question q, key [0].questions[0].reference_steps[0]"
@@ -238,19 +238,19 @@ def test_step_of_a_registered_kind_is_checked_as_it_declares(tmp_path: Path) -> 
         f"{place}[0].rows[0]: the output has no row b. Mend it.",
         f"{place}[1]: the query is missing. Add args.",
     ]
-    [what] = whats(dataset(step | {"output": "a"}))
+    [what] = descriptions(dataset(step | {"output": "a"}))
     assert what == "the output cannot be read as a table: it has no column id"
-    [what] = whats(dataset(step | {"output": None}))
+    [what] = descriptions(dataset(step | {"output": None}))
     assert what.startswith("the check of table failed with AttributeError: ")
 
 
-def test_check_that_gives_no_findings_is_reported() -> None:
+def test_check_that_returns_something_else_than_findings_is_reported() -> None:
     register_table(lambda step: ["the output is wrong"])
     with pytest.raises(MatcherError, match="the check of table returned 'the output is wrong'"):
-        whats(dataset({"name": "query", "output_media_type": "text/csv", "output": "id,a"}))
+        descriptions(dataset({"name": "query", "output_media_type": "text/csv", "output": "id,a"}))
 
 
-# --- what a run wrote ------------------------------------------------------------------------------------------------
+# --- run folders -----------------------------------------------------------------------------------------------------
 
 ASKED: Any = [{"template_id": "t", "questions": [{"id": name, "question_text": f"{name}?"} for name in "ab"]}]
 
@@ -262,47 +262,47 @@ def failing(question: str) -> str:
 
 
 def run_twice(folder: Path) -> Path:
-    """Ask both questions twice; one fails at first and is asked again."""
+    """Run both questions twice; one fails at first and is retried."""
     run_benchmark(failing, ASKED, output_dir=folder, repeats=2, progress=False)
     run_benchmark(lambda question: "yes", ASKED, output_dir=folder, repeats=2, retry_errors=True, force=True)
     return folder / "responses.jsonl"
 
 
-def test_what_a_run_wrote_is_no_problem(tmp_path: Path) -> None:
+def test_responses_written_by_a_run_are_valid(tmp_path: Path) -> None:
     journal = run_twice(tmp_path / "run")
     assert len(journal.read_text().splitlines()) == 6
-    assert whats(ASKED, journal) == whats(ASKED, journal.parent) == []
+    assert descriptions(ASKED, journal) == descriptions(ASKED, journal.parent) == []
     copy = tmp_path / "copy.jsonl"
     copy.write_text(journal.read_text())
-    assert whats(ASKED, copy) == []
+    assert descriptions(ASKED, copy) == []
 
 
-def test_response_to_an_earlier_text_of_the_question_is_no_problem(tmp_path: Path) -> None:
+def test_response_to_an_earlier_question_text_is_valid(tmp_path: Path) -> None:
     journal = run_twice(tmp_path / "run")
     changed: Any = [{"template_id": "t", "questions": [{"id": "a", "question_text": "A?"}, ASKED[0]["questions"][1]]}]
     run_benchmark(lambda question: "yes", changed, output_dir=journal.parent, repeats=2, force=True)
     assert len(journal.read_text().splitlines()) > 6
-    assert whats(changed, journal.parent) == []
+    assert descriptions(changed, journal.parent) == []
     (tmp_path / "copy.jsonl").write_text(journal.read_text())
-    assert whats(changed, tmp_path / "copy.jsonl") == []
+    assert descriptions(changed, tmp_path / "copy.jsonl") == []
 
 
-def test_line_that_was_cut_off_as_the_run_was_killed_is_no_problem(tmp_path: Path) -> None:
+def test_line_truncated_by_a_kill_is_accepted(tmp_path: Path) -> None:
     journal = run_twice(tmp_path / "run")
     with journal.open("a") as file:
         file.write('{"question_id": "a", "repe')
-    assert whats(ASKED, journal) == whats(ASKED, journal.parent) == []
+    assert descriptions(ASKED, journal) == descriptions(ASKED, journal.parent) == []
 
 
-def test_line_that_no_run_writes_is_reported(tmp_path: Path) -> None:
+def test_line_that_no_run_would_write_is_reported(tmp_path: Path) -> None:
     journal = run_twice(tmp_path / "run")
     lines = journal.read_text().splitlines()
     journal.write_text("\n".join([lines[0], '{"question_id"', *lines[1:]]) + "\n")
     with pytest.raises(ResponsesError, match="line 2: the file of responses is not valid JSON"):
-        whats(ASKED, journal.parent)
+        descriptions(ASKED, journal.parent)
 
 
-def test_only_the_last_line_of_a_question_is_checked_with_its_line(tmp_path: Path) -> None:
+def test_only_the_last_response_to_a_question_is_checked(tmp_path: Path) -> None:
     journal = run_twice(tmp_path / "run")
     last = json.loads(journal.read_text().splitlines()[-1]) | {"elapsed_sec": -1}
     with journal.open("a") as file:
@@ -311,9 +311,9 @@ def test_only_the_last_line_of_a_question_is_checked_with_its_line(tmp_path: Pat
     assert (problem.path, problem.line, problem.question_id) == (str(journal), 7, "b")
 
 
-def test_question_that_a_run_did_not_ask_is_no_problem(tmp_path: Path) -> None:
+def test_questions_outside_the_runs_selection_need_no_response(tmp_path: Path) -> None:
     run_benchmark(failing, ASKED, output_dir=tmp_path, limit=1)
-    assert whats(ASKED, tmp_path) == []
+    assert descriptions(ASKED, tmp_path) == []
     journal = tmp_path / "responses.jsonl"
     journal.write_text("")
     assert [problem.question_id for problem in validate_dataset(ASKED, tmp_path)] == ["a"]
@@ -321,10 +321,10 @@ def test_question_that_a_run_did_not_ask_is_no_problem(tmp_path: Path) -> None:
 
 def test_folder_without_responses_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(RunFolderError, match=r"the folder holds no responses\.jsonl"):
-        whats(ASKED, tmp_path)
+        descriptions(ASKED, tmp_path)
 
 
-def test_a_run_is_checked_by_its_own_config_unless_another_is_given(tmp_path: Path) -> None:
+def test_recorded_config_is_used_unless_another_is_passed(tmp_path: Path) -> None:
     step = {"name": "add", "args": {}, "id": "c", "status": "success", "output": "3"}
     responses: Any = [{"question_id": "q", "actual_answer": "3", "actual_steps": [{**step, "name": "plus"}]}]
     adding = dataset({"name": "add", "output": "3"})
@@ -332,17 +332,17 @@ def test_a_run_is_checked_by_its_own_config_unless_another_is_given(tmp_path: Pa
         register_step_kind(StepKind(key="own", serves=(("own", None),), matcher=lambda *_: 1.0))
         config = {"steps": {"names": {"plus": "add"}, "kinds": {"later": "own"}}}
         score_responses(adding, responses, output_dir=tmp_path, config=config)
-    assert whats(adding, tmp_path) == whats(adding, tmp_path / "responses.jsonl") == []
-    (unknown,) = whats(adding, tmp_path, {})
+    assert descriptions(adding, tmp_path) == descriptions(adding, tmp_path / "responses.jsonl") == []
+    (unknown,) = descriptions(adding, tmp_path, {})
     assert unknown.startswith("plus is called in 1 of 1 response and no reference step has that name")
 
 
-def test_folders_are_no_files(tmp_path: Path) -> None:
+def test_folder_passed_as_a_file_is_an_error(tmp_path: Path) -> None:
     score_responses(dataset({"name": "add", "output": "3"}), [], output_dir=tmp_path / "run")
     with pytest.raises(
         DatasetError, match=r"run: this is a folder, not a reference dataset\. It is a run folder: name the dataset"
     ):
-        whats(tmp_path / "run")
+        descriptions(tmp_path / "run")
     with pytest.raises(ResponsesError, match=r"The responses of this run are in .*run/responses\.jsonl\."):
         score_responses(dataset({"name": "add", "output": "3"}), tmp_path / "run", output_dir=tmp_path / "again")
     with pytest.raises(ResponsesError, match=r"a file of responses\. Give a file\."):

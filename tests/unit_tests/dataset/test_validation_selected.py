@@ -1,4 +1,4 @@
-"""Findings of the selected questions, and of responses to them."""
+"""Validating only the selected questions and their responses."""
 
 import json
 from pathlib import Path
@@ -38,13 +38,11 @@ def found(dataset: Any = DATASET, responses: Any = None, **selection: Any) -> li
         ({"template_ids": ["nodes"], "question_ids": ["l1"]}, []),
     ],
 )
-def test_findings_are_those_of_the_selected_templates_and_questions(
-    selection: dict[str, Any], ids: list[str | None]
-) -> None:
+def test_only_selected_templates_and_questions_are_checked(selection: dict[str, Any], ids: list[str | None]) -> None:
     assert [identifier for identifier, _ in found(**selection)] == ids
 
 
-def test_response_to_a_question_that_is_not_selected_is_no_stranger_and_not_checked() -> None:
+def test_response_to_an_unselected_question_is_neither_unknown_nor_checked() -> None:
     responses: list[Any] = [
         {"question_id": "l1", "actual_steps": "no list"},
         {"question_id": "n1", "actual_steps": "no list"},
@@ -58,21 +56,21 @@ def test_response_to_a_question_that_is_not_selected_is_no_stranger_and_not_chec
     ]
 
 
-def test_questions_without_a_response_are_left_out_on_demand() -> None:
+def test_unanswered_questions_can_be_skipped() -> None:
     responses: list[Any] = [{"question_id": "l2"}]
     whats = [each.what for each in validate_dataset(DATASET, responses)]
     assert whats.count("the question has no response") == 2
     assert [identifier for identifier, _ in found(DATASET, responses, answered_only=True)] == ["l2"]
 
 
-def test_folder_that_was_scored_in_part_is_checked_in_part(tmp_path: Path) -> None:
+def test_partially_scored_folder_is_checked_partially(tmp_path: Path) -> None:
     sound: list[Any] = [{"template_id": "t", "questions": [question("a"), question("b"), question("c")]}]
     responses: list[Any] = [{"question_id": "a"}, {"question_id": "b"}]
     score_responses(sound, responses, output_dir=tmp_path / "run", question_ids=["b"])
     assert validate_dataset(sound, tmp_path / "run") == []
 
 
-def test_tools_are_those_of_the_selected_questions(tmp_path: Path) -> None:
+def test_tools_come_from_the_selected_questions(tmp_path: Path) -> None:
     step = {"name": "lookup", "output": "1"}
     dataset: list[Any] = [
         {"template_id": each, "questions": [question(each, reference_steps=[[step]])]} for each in ("a", "b")
@@ -103,18 +101,18 @@ YAML = """\
 
 
 @pytest.mark.parametrize("selection", [{}, {"template_ids": ["lines"]}, {"question_ids": ["n1"]}])
-def test_repeated_keys_are_mistakes_of_the_file_whatever_is_selected(tmp_path: Path, selection: dict[str, Any]) -> None:
+def test_duplicate_keys_are_reported_whatever_is_selected(tmp_path: Path, selection: dict[str, Any]) -> None:
     (tmp_path / "qa.yaml").write_text(YAML)
     assert [each.line for each in validate_dataset(tmp_path / "qa.yaml", **selection)] == [5, 7]
 
 
-def test_ids_that_the_dataset_does_not_have_are_one_error_with_the_nearest() -> None:
+def test_unknown_ids_are_one_error_with_the_nearest() -> None:
     with pytest.raises(DatasetError, match=r"unknown template node. Did you mean nodes?"):
         validate_dataset(DATASET, template_ids=["node"])
     with pytest.raises(DatasetError, match=r"unknown question n2. Did you mean n1"):
         validate_dataset(DATASET, question_ids=["n2"])
 
 
-def test_answered_questions_are_known_only_with_responses() -> None:
+def test_selecting_answered_questions_needs_responses() -> None:
     with pytest.raises(OptionError, match=r"answered_only needs responses. Give them too: --responses FILE"):
         validate_dataset(DATASET, answered_only=True)

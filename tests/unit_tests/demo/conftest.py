@@ -1,4 +1,4 @@
-"""The demo's graph, tools and agent, made once for all tests: they keep no state."""
+"""The demo's graph, tools and agent. They are stateless, so all tests share them."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""The demo's agent, its planner in the place of a model, and its tools."""
+"""The demo's agent, its rule-based planner and its tools."""
 
 import asyncio
 import json
@@ -15,7 +15,7 @@ from graphrag_eval_lc.errors import AgentError, MissingExtraError
 
 
 class ScriptedChatModel(FakeMessagesListChatModel):
-    """Gives the messages of a list; takes tools as real models do."""
+    """Returns scripted messages, and accepts tools as real models do."""
 
     def bind_tools(self, tools, **kwargs):
         return self
@@ -26,7 +26,6 @@ def ask(agent, question):
 
 
 def tool_calls(messages):
-    """Return tool name and status of each tool call in order."""
     return [(message.name, message.status) for message in messages if isinstance(message, ToolMessage)]
 
 
@@ -79,7 +78,7 @@ FAILED_QUERY = ("sparql_query", "error")
         ("Which transformers are in ATLANTIS?", [FIND], "I found no substation named ATLANTIS."),
     ],
 )  # fmt: skip
-def test_it_answers_a_question_of_each_kind(agent, question, calls, answer):
+def test_agent_answers_a_question_of_each_kind(agent, question, calls, answer):
     messages = ask(agent, question)
     assert tool_calls(messages) == calls
     assert answer in messages[-1].text
@@ -99,30 +98,30 @@ def test_it_answers_a_question_of_each_kind(agent, question, calls, answer):
         ),
     ],
 )
-def test_it_errs_as_language_models_do_and_reads_errors(agent, question, calls, answer):
+def test_agent_makes_typical_model_mistakes_and_reads_tool_errors(agent, question, calls, answer):
     messages = ask(agent, question)
     assert tool_calls(messages) == calls
     assert answer in messages[-1].text
 
 
-def test_a_plan_that_goes_round_ends_at_the_recursion_limit(agent):
+def test_circular_plan_ends_at_the_recursion_limit(agent):
     with pytest.raises(GraphRecursionError):
         ask(agent, "What are the 4 longest DC lines?")
 
 
-async def test_many_questions_at_once_get_the_answers_that_each_gets_alone(agent):
+async def test_concurrent_questions_get_the_same_answers(agent):
     questions = [f"Which substations are in NO{number}?" for number in (1, 2, 3, 4)] * 4
     states = await asyncio.gather(*(agent.ainvoke({"messages": [("user", each)]}) for each in questions))
     assert [state["messages"][-1].text for state in states] == [ask(agent, each)[-1].text for each in questions]
 
 
-async def test_it_streams_its_steps(agent):
+async def test_agent_streams_its_steps(agent):
     question = {"messages": [("user", "Which substations are in SE2?")]}
     updates = [update async for update in agent.astream(question, stream_mode="updates")]
     assert [node for update in updates for node in update] == ["model", "tools", "model", "tools", "model"]
 
 
-def test_another_chat_model_takes_the_place_of_the_planner_and_reads_tool_errors():
+def test_chat_model_can_replace_the_planner_and_reads_tool_errors():
     call = {"name": "sparql_query", "args": {"query": "CLEAR ALL"}, "id": "a"}
     model = ScriptedChatModel(responses=[AIMessage("", tool_calls=[call]), AIMessage("It only reads.")])
     messages = ask(create_demo_agent(model), "Clear the graph.")
@@ -131,25 +130,25 @@ def test_another_chat_model_takes_the_place_of_the_planner_and_reads_tool_errors
 
 
 @pytest.mark.parametrize("model", ["nobody:nothing", "gpt-4o-mini", ""])
-def test_an_unknown_model_name_is_one_clear_error(model):
+def test_unknown_model_name_is_one_clear_error(model):
     with pytest.raises(AgentError, match=rf"^the model '{model}' .*\. Give it as provider:name"):
         create_demo_agent(model)
 
 
-def test_a_missing_integration_package_is_one_clear_error(monkeypatch):
+def test_missing_integration_package_is_one_clear_error(monkeypatch):
     monkeypatch.setitem(sys.modules, "langchain_mistralai", None)
     with pytest.raises(AgentError, match=r"mistralai:small.*not installed.*Install the integration package"):
         create_demo_agent("mistralai:small")
 
 
 @pytest.mark.parametrize("package", ["pyoxigraph", "langchain"])
-def test_a_missing_extra_says_what_to_install(monkeypatch, package):
+def test_missing_extra_says_what_to_install(monkeypatch, package):
     monkeypatch.setitem(sys.modules, package, None)
     with pytest.raises(MissingExtraError, match=rf"The demo needs the package {package}.*\[demo\]"):
         create_demo_agent()
 
 
-def test_each_kind_of_slip_happens():
+def test_every_kind_of_slip_occurs():
     assert set(SLIPS.values()) == set(Slip)
 
 
@@ -181,48 +180,48 @@ def wording(question):
         ("How much WIND capacity is in FI?", {"kind": "WIND", "zone": "FI"}),
     ],
 )
-def test_a_wording_finds_what_the_question_names(question, groups):
+def test_wording_is_parsed_into_intent_and_names(question, groups):
     assert {name: wording(question)[name] for name in groups} == groups
 
 
 @pytest.mark.parametrize(
     ("messages", "calls", "text"),
     [
-        ([QUESTION], ["NO2 call_1", "DK1 call_2"], ""),  # which do not wait for each other
+        ([QUESTION], ["NO2 call_1", "DK1 call_2"], ""),  # independent of each other
         ([SystemMessage("…")], [], "Please ask a question."),
         ([HumanMessage("Who painted the Mona Lisa?")], [], "planner with fixed rules"),
     ],
 )
-def test_its_next_message_has_the_calls_of_its_plan_or_the_answer(messages, calls, text):
-    given = MODEL.invoke(messages)
-    assert [f"{call['args']['query']} {call['id']}" for call in given.tool_calls] == calls
-    assert text in given.text
+def test_planner_replies_with_the_calls_of_its_plan_or_the_answer(messages, calls, text):
+    reply = MODEL.invoke(messages)
+    assert [f"{call['args']['query']} {call['id']}" for call in reply.tool_calls] == calls
+    assert text in reply.text
 
 
-def test_the_answer_follows_from_the_tool_messages_and_call_ids_go_on():
-    asked = MODEL.invoke([QUESTION])
-    failed = [ToolMessage("no graph", tool_call_id=call["id"], status="error") for call in asked.tool_calls]
-    assert MODEL.invoke([QUESTION, asked, *failed]).text == "I did not find both bidding zones, NO2 and DK1."
-    given = MODEL.invoke([QUESTION, asked, AIMessage("Yes."), HumanMessage("What do the notes say about icing?")])
-    assert [(call["name"], call["id"]) for call in given.tool_calls] == [("retrieval", "call_3")]
+def test_planner_answers_from_tool_messages_and_continues_call_ids():
+    first_call = MODEL.invoke([QUESTION])
+    failed = [ToolMessage("no graph", tool_call_id=call["id"], status="error") for call in first_call.tool_calls]
+    assert MODEL.invoke([QUESTION, first_call, *failed]).text == "I did not find both bidding zones, NO2 and DK1."
+    reply = MODEL.invoke([QUESTION, first_call, AIMessage("Yes."), HumanMessage("What do the notes say about icing?")])
+    assert [(call["name"], call["id"]) for call in reply.tool_calls] == [("retrieval", "call_3")]
 
 
-def test_it_says_that_it_is_a_planner_and_estimates_its_token_counts(tools):
+def test_planner_reports_its_model_name_and_estimated_token_counts(tools):
     params = MODEL._get_ls_params()
     assert MODEL._llm_type == params["ls_provider"] == params["ls_model_name"] == "rule-based-planner"
-    given = MODEL.invoke([HumanMessage("x" * 39)])
-    assert (given.usage_metadata["input_tokens"], given.usage_metadata["output_tokens"]) == (
+    reply = MODEL.invoke([HumanMessage("x" * 39)])
+    assert (reply.usage_metadata["input_tokens"], reply.usage_metadata["output_tokens"]) == (
         10,
-        -(-len(given.text) // 4),
+        -(-len(reply.text) // 4),
     )
-    assert given.response_metadata["model_name"] == "rule-based-planner"
-    assert "estimated" in given.response_metadata["token_counts"]
+    assert reply.response_metadata["model_name"] == "rule-based-planner"
+    assert "estimated" in reply.response_metadata["token_counts"]
     bound = MODEL.bind_tools(list(tools.values()))
     plain, described = (each.invoke([QUESTION]).usage_metadata["input_tokens"] for each in (MODEL, bound))
     assert described > plain + 100
 
 
-async def test_sync_async_and_streamed_calls_give_the_same():
+async def test_sync_async_and_streamed_calls_return_the_same():
     message = MODEL.invoke([QUESTION])
     streamed = [chunk async for chunk in MODEL.astream([QUESTION])]
     for other in (await MODEL.ainvoke([QUESTION]), *streamed):
@@ -235,7 +234,7 @@ async def test_sync_async_and_streamed_calls_give_the_same():
 FEDA_EEMSHAVEN = "33493c83-6d76-5b77-8648-005e165add0c"
 
 
-def test_the_tools_are_described_for_the_model(tools):
+def test_tools_are_described_for_the_model(tools):
     assert sorted(tools) == [
         "autocomplete_search",
         "now",
@@ -249,7 +248,7 @@ def test_the_tools_are_described_for_the_model(tools):
         assert all(argument.get("description") for argument in tool.args.values())
 
 
-def test_autocomplete_search_gives_sparql_json_results_with_a_typed_rank(tools):
+def test_autocomplete_search_returns_sparql_json_results_with_a_typed_rank(tools):
     result = json.loads(tools["autocomplete_search"].invoke({"query": "OSLO", "result_class": "cim:Substation"}))
     assert result["head"]["vars"] == ["iri", "name", "class", "rank"]
     [row] = result["results"]["bindings"]
@@ -257,24 +256,24 @@ def test_autocomplete_search_gives_sparql_json_results_with_a_typed_rank(tools):
     assert row["rank"] == {"type": "literal", "value": "1.0", "datatype": "http://www.w3.org/2001/XMLSchema#double"}
 
 
-def test_retrieval_gives_a_json_array_of_id_and_text(tools):
+def test_retrieval_returns_a_json_array_of_id_and_text(tools):
     found = json.loads(tools["retrieval"].invoke({"query": "icing patrols look for ice", "k": 3}))
     assert [sorted(document) for document in found] == [["id", "text"]] * 3
     assert found[0]["id"] == "https://example.org/grid/doc/procedure-icing"
 
 
-def test_retrieve_time_series_gives_a_json_array_of_what_the_thing_has(tools):
+def test_retrieve_time_series_returns_a_json_array_of_the_things_series(tools):
     found = json.loads(tools["retrieve_time_series"].invoke({"mrid": FEDA_EEMSHAVEN}))
     assert [sorted(series) for series in found] == [["external_id", "mrid", "name", "unit"]]
     assert (found[0]["external_id"], found[0]["mrid"]) == ("flow-2001", FEDA_EEMSHAVEN)
 
 
 @pytest.mark.parametrize("aggregates", ["max", ["max"]])
-def test_retrieve_data_points_takes_one_aggregate_or_several(tools, aggregates):
+def test_retrieve_data_points_accepts_one_aggregate_or_several(tools, aggregates):
     args = {"external_id": "flow-2001", "start": "2h-ago", "end": "now", "aggregates": aggregates, "granularity": "1h"}
-    given = json.loads(tools["retrieve_data_points"].invoke(args))
-    assert (given["externalId"], given["unit"]) == ("flow-2001", "MW")
-    assert [sorted(point) for point in given["datapoints"]] == [["max", "timestamp"]] * 2
+    reply = json.loads(tools["retrieve_data_points"].invoke(args))
+    assert (reply["externalId"], reply["unit"]) == ("flow-2001", "MW")
+    assert [sorted(point) for point in reply["datapoints"]] == [["max", "timestamp"]] * 2
 
 
 @pytest.mark.parametrize(
@@ -293,8 +292,8 @@ def test_retrieve_data_points_takes_one_aggregate_or_several(tools, aggregates):
         ("retrieval", {"query": "ice", "k": 51}, "k is 51, but must be from 1 to 50"),
     ],
 )
-def test_a_tool_that_fails_gives_a_message_of_status_error(tools, name, args, message):
-    given = tools[name].invoke({"type": "tool_call", "id": "call_1", "name": name, "args": args})
-    assert isinstance(given, ToolMessage)
-    assert given.status == "error"
-    assert message in given.text
+def test_failed_tool_returns_a_message_with_status_error(tools, name, args, message):
+    reply = tools[name].invoke({"type": "tool_call", "id": "call_1", "name": name, "args": args})
+    assert isinstance(reply, ToolMessage)
+    assert reply.status == "error"
+    assert message in reply.text

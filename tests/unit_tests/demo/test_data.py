@@ -1,4 +1,4 @@
-"""The demo's graph, documents and time series hang together."""
+"""The demo's graph, documents and time series are consistent."""
 
 import json
 
@@ -27,7 +27,7 @@ def count(graph, pattern, what="*"):
         "?s a cim:ACLineSegment . FILTER NOT EXISTS { ?s cim:Conductor.length ?km FILTER(?km > 0) }",
     ],
 )
-def test_nothing_is_without_what_it_must_have(graph, without):
+def test_required_properties_are_present(graph, without):
     assert count(graph, without) == 0
 
 
@@ -39,7 +39,7 @@ def test_nothing_is_without_what_it_must_have(graph, without):
         ("PowerTransformer", "?end cim:PowerTransformerEnd.PowerTransformer ?s ; cim:TransformerEnd.BaseVoltage ?node"),
     ],
 )
-def test_each_line_and_transformer_has_two_ends_in_two_places(graph, class_name, ends):
+def test_each_line_and_transformer_connects_two_different_nodes(graph, class_name, ends):
     query = f"""{PREFIX}SELECT ?s {{ ?s a cim:{class_name} . {ends} }}
     GROUP BY ?s HAVING (COUNT(DISTINCT ?end) != 2 || COUNT(DISTINCT ?node) != 2)"""
     assert json.loads(graph.query(query))["results"]["bindings"] == []
@@ -53,7 +53,7 @@ def test_names_are_unique_in_their_class(graph):
     assert len(set(things)) == len(things)
 
 
-def test_documents_are_short_unlike_each_other_and_have_unique_ids():
+def test_documents_are_short_and_distinct_with_unique_ids():
     documents = [json.loads(line) for line in DOCUMENTS_PATH.read_text(encoding="utf-8").splitlines()]
     assert 110 <= len(documents) <= 140
     assert len({document["id"] for document in documents}) == len({document["text"] for document in documents})

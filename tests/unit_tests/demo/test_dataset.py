@@ -1,4 +1,4 @@
-"""The demo's dataset is sound, and what it says is what graph, documents and time series give."""
+"""The demo's dataset is valid and agrees with the graph, documents and time series."""
 
 import json
 import re
@@ -34,7 +34,7 @@ def steps_named(name):
 
 
 def rows(output):
-    """Return columns and rows of SPARQL JSON results, the rows as sorted pairs so that they can be counted."""
+    """Return the columns and rows of SPARQL JSON results; rows are sorted pairs so that a Counter can hold them."""
     result = json.loads(output)
     return result["head"]["vars"], [json.dumps(row, sort_keys=True) for row in result["results"]["bindings"]]
 
@@ -44,7 +44,7 @@ def test_there_are_enough_templates_and_questions():
     assert len(QUESTIONS) >= 42
 
 
-def test_each_template_has_the_format_of_a_reference_dataset():
+def test_each_template_conforms_to_the_dataset_format():
     for template in TEMPLATES:
         TemplateModel.model_validate(template, strict=True)
 
@@ -54,7 +54,7 @@ def test_ids_are_unique():
     assert len(set(ids)) == len(ids)
 
 
-def test_each_question_has_an_answer_and_ends_with_a_step_to_score():
+def test_each_question_has_an_answer_and_ends_with_a_scored_step():
     for question in QUESTIONS:
         assert question["reference_answer"]
         assert question["reference_steps"][-1][0]["name"] in SCORED
@@ -81,29 +81,29 @@ def test_every_kind_of_reference_step_occurs():
 
 
 @pytest.mark.parametrize("step", steps_named("sparql_query"))
-def test_a_stored_result_is_what_the_graph_gives(graph, step):
-    given = graph.query(step["args"]["query"])
-    if "boolean" in json.loads(given):
-        assert json.loads(step["output"]) == json.loads(given)
+def test_stored_result_matches_the_graph(graph, step):
+    actual = graph.query(step["args"]["query"])
+    if "boolean" in json.loads(actual):
+        assert json.loads(step["output"]) == json.loads(actual)
         return
-    (stored_columns, stored_rows), (given_columns, given_rows) = rows(step["output"]), rows(given)
-    assert stored_columns == given_columns
+    (stored_columns, stored_rows), (actual_columns, actual_rows) = rows(step["output"]), rows(actual)
+    assert stored_columns == actual_columns
     assert set(step["required_columns"]) <= set(stored_columns)
     assert stored_rows
     if step.get("ordered"):
-        assert stored_rows == given_rows
+        assert stored_rows == actual_rows
     else:
-        assert Counter(stored_rows) == Counter(given_rows)
+        assert Counter(stored_rows) == Counter(actual_rows)
 
 
 @pytest.mark.parametrize("step", steps_named("iri_discovery"))
-def test_an_iri_is_what_the_search_for_the_name_finds_first(tools, step):
+def test_iri_is_the_first_search_hit_for_the_name(tools, step):
     found = json.loads(tools["autocomplete_search"].invoke({"query": step["args"]["query"]}))
     assert found["results"]["bindings"][0]["iri"]["value"] == step["output"]
 
 
 @pytest.mark.parametrize("step", steps_named("retrieval"))
-def test_relevant_documents_are_documents_of_the_collection(step):
+def test_relevant_documents_are_in_the_collection(step):
     documents = [json.loads(line) for line in DOCUMENTS_PATH.read_text(encoding="utf-8").splitlines()]
     collection = {document["id"]: f"{document['title']}. {document['text']}" for document in documents}
     relevant = json.loads(step["output"])
@@ -112,14 +112,14 @@ def test_relevant_documents_are_documents_of_the_collection(step):
 
 
 @pytest.mark.parametrize("step", steps_named("retrieval"))
-def test_each_notes_question_finds_something_relevant(step):
+def test_search_finds_a_relevant_document(step):
     found = DocumentIndex(DOCUMENTS_PATH).search(step["args"]["query"], step["args"]["k"])
     relevant = {document["id"] for document in json.loads(step["output"])}
     assert relevant & {document["id"] for document in found}
 
 
 @pytest.mark.parametrize("name", ["autocomplete_search", "retrieve_time_series", "retrieve_data_points"])
-def test_a_stored_json_output_is_what_the_tool_gives(tools, name):
+def test_stored_json_output_matches_the_tools(tools, name):
     steps = [param.values[0] for param in steps_named(name)]
     assert steps
     for step in steps:
@@ -127,19 +127,21 @@ def test_a_stored_json_output_is_what_the_tool_gives(tools, name):
 
 
 @pytest.mark.parametrize("step", steps_named("now"))
-def test_now_is_what_the_tool_gives(tools, step):
+def test_stored_now_matches_the_tools(tools, step):
     assert step["output"] == tools["now"].invoke(step["args"])
 
 
 @pytest.mark.parametrize("question", WITH_DATA_POINTS, ids=lambda question: question["id"])
-def test_data_points_are_those_of_the_thing_in_question_and_stand_in_the_answer(question):
-    step_of = {step["name"]: step for step in steps_of(question)}
-    [series] = json.loads(step_of["retrieve_time_series"]["output"])
-    assert step_of["iri_discovery"]["output"] == f"urn:uuid:{step_of['retrieve_time_series']['args']['mrid']}"
-    asked = step_of["retrieve_data_points"]["args"]
-    assert asked["external_id"] == series["external_id"]
-    [aggregate] = asked["aggregates"]
-    points = json.loads(step_of["retrieve_data_points"]["output"])["datapoints"]
+def test_data_points_belong_to_the_questions_thing_and_appear_in_the_answer(question):
+    steps_by_name = {step["name"]: step for step in steps_of(question)}
+    [series] = json.loads(steps_by_name["retrieve_time_series"]["output"])
+    assert (
+        steps_by_name["iri_discovery"]["output"] == f"urn:uuid:{steps_by_name['retrieve_time_series']['args']['mrid']}"
+    )
+    args = steps_by_name["retrieve_data_points"]["args"]
+    assert args["external_id"] == series["external_id"]
+    [aggregate] = args["aggregates"]
+    points = json.loads(steps_by_name["retrieve_data_points"]["output"])["datapoints"]
     answered = re.findall(r"(-?[\d.]+) MW from (\S+ \S+?)[,.](?: |$)", question["reference_answer"])
     assert [(float(value), time) for value, time in answered] == [
         (point[aggregate], point["timestamp"][:16].replace("T", " ")) for point in points

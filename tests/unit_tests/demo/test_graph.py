@@ -1,4 +1,4 @@
-"""What the demo's tools search: the graph, the names of its things, and documents."""
+"""What the demo's tools search: the graph, the names in it, and documents."""
 
 import json
 import math
@@ -17,7 +17,7 @@ PREFIX = "PREFIX cim: <https://cim.ucaiug.io/ns#>\n"
 PAIRS_OF_ALL_TRIPLES = "SELECT (COUNT(*) AS ?n) { ?a ?b ?c . ?d ?e ?f }"
 
 
-def test_select_gives_sparql_json_results(graph):
+def test_select_returns_sparql_json_results(graph):
     query = (
         PREFIX + "SELECT ?name ?none { ?s a cim:Substation ; cim:IdentifiedObject.name ?name FILTER(?name = 'OSLO') }"
     )
@@ -27,7 +27,7 @@ def test_select_gives_sparql_json_results(graph):
     }
 
 
-def test_terms_keep_kind_datatype_and_language(graph):
+def test_terms_keep_type_datatype_and_language(graph):
     result = json.loads(
         graph.query('SELECT (1.5 AS ?number) ("is"@no AS ?word) (BNODE() AS ?blank) (<urn:a> AS ?iri) {}')
     )
@@ -38,7 +38,7 @@ def test_terms_keep_kind_datatype_and_language(graph):
 
 
 @pytest.mark.parametrize(("pattern", "boolean"), [("a cim:Substation", True), ("a cim:Breaker", False)])
-def test_ask_gives_a_boolean(graph, pattern, boolean):
+def test_ask_returns_a_boolean(graph, pattern, boolean):
     assert json.loads(graph.query(f"{PREFIX}ASK {{ ?s {pattern} }}")) == {"head": {}, "boolean": boolean}
 
 
@@ -49,7 +49,7 @@ def test_ask_gives_a_boolean(graph, pattern, boolean):
         "DESCRIBE ?s { ?s a cim:Substation ; cim:IdentifiedObject.name 'OSLO' }",
     ],
 )
-def test_construct_and_describe_give_turtle(graph, query):
+def test_construct_and_describe_return_turtle(graph, query):
     assert "a cim:Substation" in graph.query(PREFIX + query)
 
 
@@ -63,7 +63,7 @@ def test_construct_and_describe_give_turtle(graph, query):
         "",
     ],
 )
-def test_what_does_not_read_is_refused(graph, update):
+def test_updates_are_rejected(graph, update):
     with pytest.raises(QueryError, match="The query is not valid SPARQL at line"):
         graph.query(update)
 
@@ -78,7 +78,7 @@ def test_what_does_not_read_is_refused(graph, update):
         "PREFIX : <urn:> SELECT * { SERVICE :a { ?s ?p ?o } }",
     ],
 )
-def test_service_is_refused(graph, query):
+def test_service_clause_is_rejected(graph, query):
     with pytest.raises(QueryError, match="SERVICE is not allowed"):
         graph.query(query)
 
@@ -90,38 +90,38 @@ def test_service_is_refused(graph, query):
         "PREFIX service: <urn:s#> ASK { ?s service:service-time ?o }",
     ],
 )
-def test_the_word_service_in_names_strings_and_comments_is_no_service(graph, query):
+def test_service_in_names_strings_and_comments_is_allowed(graph, query):
     assert "head" in json.loads(graph.query(query))
 
 
-def test_a_missing_prefix_is_named_as_the_mistake(graph):
+def test_error_names_the_missing_prefix(graph):
     with pytest.raises(QueryError, match=r"line 1, column .* a prefix is used that no PREFIX line declares"):
         graph.query("SELECT ?s { ?s a cim:Substation }")
 
 
-def test_wrong_syntax_gives_a_short_message(graph):
+def test_syntax_error_has_a_short_message(graph):
     with pytest.raises(QueryError, match="not valid SPARQL at line 1") as caught:
         graph.query("SELECT ?s { ?s ?p")
     assert len(str(caught.value)) < 300
 
 
-def test_an_unknown_function_is_a_query_error(graph):
+def test_unknown_function_is_a_query_error(graph):
     with pytest.raises(QueryError, match=r"cannot be evaluated.*urn:f"):
         graph.query("SELECT (<urn:f>(1) AS ?x) {}")
 
 
 @pytest.mark.parametrize("query", ["SELECT * { ?s ?p ?o }", "CONSTRUCT WHERE { ?s ?p ?o }"])
-def test_too_many_rows_are_an_error_that_says_how_many_are_allowed(query):
+def test_too_many_rows_are_an_error_with_the_limit(query):
     with pytest.raises(QueryError, match="more than 7 rows"):
         KnowledgeGraph(GRAPH_PATH, max_rows=7).query(query)
 
 
-def test_as_many_rows_as_allowed_are_no_error():
+def test_as_many_rows_as_allowed_are_returned():
     result = KnowledgeGraph(GRAPH_PATH, max_rows=7).query("SELECT * { ?s ?p ?o } LIMIT 7")
     assert len(json.loads(result)["results"]["bindings"]) == 7
 
 
-def test_a_long_query_ends_with_an_error_at_the_time_limit():
+def test_long_query_fails_at_the_timeout():
     graph = KnowledgeGraph(GRAPH_PATH, time_limit=0.1)
     started = time.monotonic()
     with pytest.raises(QueryError, match=r"longer than 0\.1 seconds"):
@@ -130,7 +130,7 @@ def test_a_long_query_ends_with_an_error_at_the_time_limit():
 
 
 @pytest.mark.full
-def test_a_query_that_was_given_up_does_not_hold_up_the_end_of_the_process():
+def test_abandoned_query_does_not_delay_process_exit():
     script = (
         "from graphrag_eval_lc.demo import GRAPH_PATH\n"
         "from graphrag_eval_lc.demo.graph import KnowledgeGraph, QueryError\n"
@@ -144,7 +144,7 @@ def test_a_query_that_was_given_up_does_not_hold_up_the_end_of_the_process():
     assert (ended.returncode, ended.stdout) == (0, "given up\n")
 
 
-def test_named_things_have_iri_name_and_class(graph):
+def test_named_things_have_an_iri_a_name_and_a_class(graph):
     oslo = [thing for thing in graph.named_things() if thing.name == "OSLO"]
     assert [thing.class_iri for thing in oslo] == ["https://cim.ucaiug.io/ns#Substation"]
     assert oslo[0].iri.startswith("urn:uuid:")
@@ -171,7 +171,7 @@ def found(query, class_iri=None, limit=10):
     return [hit.thing.name for hit in INDEX.search(query, class_iri, limit)]
 
 
-def test_the_very_name_comes_first_with_rank_1():
+def test_exact_name_comes_first_with_rank_1():
     best = INDEX.search("oslo", None, 10)[0]
     assert (best.thing.name, best.rank) == ("OSLO", 1.0)
 
@@ -189,22 +189,22 @@ def test_the_very_name_comes_first_with_rank_1():
         ("--", []),
     ],
 )
-def test_each_word_equals_begins_or_nearly_equals_a_word_of_the_name(query, names):
+def test_each_query_word_must_equal_prefix_or_resemble_a_word_of_the_name(query, names):
     assert found(query) == names
 
 
-def test_a_class_narrows_the_search():
+def test_class_narrows_the_search():
     assert found("OSLO", "urn:Transformer") == ["OSLO T1"]
 
 
-def test_the_limit_keeps_the_best():
+def test_limit_keeps_the_best():
     assert found("OSLO", limit=1) == ["OSLO"]
 
 
 @pytest.mark.parametrize(
     "name", ["cim:Substation", "<https://cim.ucaiug.io/ns#Substation>", "https://cim.ucaiug.io/ns#Substation"]
 )
-def test_a_class_is_named_by_prefix_or_in_full(name):
+def test_class_may_be_a_prefixed_name_or_an_iri(name):
     assert full_iri(name) == "https://cim.ucaiug.io/ns#Substation"
 
 
@@ -218,7 +218,7 @@ def index_of(tmp_path, *documents):
     return DocumentIndex(path)
 
 
-def test_documents_are_found_by_words_of_title_and_text_best_first(tmp_path):
+def test_documents_are_found_by_title_and_text_best_first(tmp_path):
     index = index_of(tmp_path, ("a", "Oil", "A sample."), ("b", "Ice", "Ice on a line."), ("c", "Line", "Long."))
     assert index.search("ICE on the line", 5) == [
         {"id": "b", "text": "Ice. Ice on a line."},
@@ -231,14 +231,14 @@ def test_k_limits_the_documents(tmp_path):
     assert [document["id"] for document in index.search("ice", 2)] == ["a", "b"]
 
 
-def test_no_shared_word_finds_nothing(tmp_path):
+def test_query_without_a_shared_word_finds_nothing(tmp_path):
     assert index_of(tmp_path, ("a", "Ice", "Snow")).search("sun", 5) == []
 
 
 WORDS = st.lists(st.sampled_from("abcde"), max_size=8)
 
 
-def test_scores_are_those_of_a_calculation_by_hand():
+def test_scores_match_a_worked_example():
     ranking = BM25([["ice", "ice", "line"], ["line"], ["oil", "sample"]], k1=1.2, b=0.75)
     # N = 3, mean length = 2; "ice" is in one text of length 3 with tf = 2, "line" in two.
     ice = math.log(1 + 2.5 / 1.5) * 2 / (2 + 1.2 * (0.25 + 0.75 * 3 / 2))
@@ -247,22 +247,22 @@ def test_scores_are_those_of_a_calculation_by_hand():
     assert ranking.scores(["ice", "line"]) == pytest.approx([ice + line_in_first, line_in_second, 0.0])
 
 
-def test_without_length_normalisation_only_the_frequency_counts():
+def test_without_length_normalisation_only_frequency_counts():
     scores = BM25([["ice"], ["ice", "and", "snow"]], b=0.0).scores(["ice"])
     assert scores[0] == pytest.approx(scores[1])
 
 
-def test_no_texts_give_no_scores():
+def test_no_texts_have_no_scores():
     assert BM25([]).scores(["ice"]) == []
 
 
 @given(st.lists(WORDS, min_size=1, max_size=6), WORDS)
-def test_a_score_is_positive_exactly_where_a_word_is_shared(texts, query):
+def test_score_is_positive_exactly_if_a_word_is_shared(texts, query):
     for text, score in zip(texts, BM25(texts).scores(query), strict=True):
         assert (score > 0) == bool(set(text) & set(query))
 
 
 @given(st.lists(WORDS, min_size=1, max_size=6), WORDS)
-def test_the_order_of_the_texts_does_not_change_their_scores(texts, query):
+def test_order_of_texts_does_not_change_scores(texts, query):
     forwards = BM25(texts).scores(query)
     assert BM25(texts[::-1]).scores(query)[::-1] == pytest.approx(forwards)

@@ -1,4 +1,4 @@
-"""What the rule-based planner scores in the demo: in full, but for its slips and for what the search ranks too low."""
+"""The rule-based planner's scores: 1, except for its deliberate slips and for results that the search ranks too low."""
 
 from contextlib import suppress
 
@@ -8,7 +8,7 @@ from langgraph.errors import GraphRecursionError
 from graphrag_eval_lc import GraphRAGEvalCallbackHandler, load_dataset, run_evaluation
 from graphrag_eval_lc.demo import DATASET_PATH
 
-pytestmark = pytest.mark.full  # all questions of the demo are asked
+pytestmark = pytest.mark.full  # all demo questions are sent
 
 DATASET = load_dataset(DATASET_PATH)
 WITHOUT_FULL_SCORE = {
@@ -49,7 +49,7 @@ def response_to(agent, question):
 
 
 @pytest.mark.parametrize("scoring", ["last_group", "all_groups"])
-def test_each_question_without_a_slip_scores_in_full(responses, scoring):
+def test_questions_without_a_slip_score_1(responses, scoring):
     results = run_evaluation(DATASET, responses, {"steps": {"scoring": scoring}})
     assert [result["question_id"] for result in results if result["status"] == "error"] == ["longest_dc_lines"]
     scores = {result["question_id"]: result["steps_score"] for result in results if result["status"] == "success"}
@@ -66,6 +66,6 @@ def test_each_question_without_a_slip_scores_in_full(responses, scoring):
         ("search_steins", "another JSON value"),
     ],
 )
-def test_a_slip_is_told_in_the_reason(responses, question_id, reason):
+def test_diagnosis_names_the_slip(responses, question_id, reason):
     [result] = [each for each in run_evaluation(DATASET, responses) if each["question_id"] == question_id]
     assert reason in str(result["steps_diagnosis"])

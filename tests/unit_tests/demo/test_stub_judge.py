@@ -1,4 +1,4 @@
-"""The stand-in for OpenAI's models answers all that judges ask, over HTTP."""
+"""The stub of OpenAI's models answers every request of the judges over HTTP."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -22,7 +22,7 @@ def stub(monkeypatch: pytest.MonkeyPatch) -> Iterator[StubJudge]:
     started.close()
 
 
-def test_claims_are_sorted_by_their_words() -> None:
+def test_claims_are_classified_by_shared_words() -> None:
     score = AnswerCorrectness("gpt-4o-mini").score(
         user_input="Transformers?", reference=REFERENCE, response="OSLO T1 has 1000 MVA. OSLO T3 has 250 MVA."
     )
@@ -31,13 +31,13 @@ def test_claims_are_sorted_by_their_words() -> None:
     assert score.cost is not None
 
 
-def test_a_claim_of_short_words_is_compared_by_these() -> None:
+def test_claim_of_short_words_only_is_compared_by_them() -> None:
     judge = AnswerCorrectness("gpt-4o-mini")
     assert judge.score(user_input="Who?", reference="Bob", response="Eve").value == 0
     assert judge.score(user_input="Who?", reference="Ann", response="Ann").value == 1
 
 
-def test_evaluations_of_ones_own_get_the_outputs_that_they_ask_for() -> None:
+def test_custom_evaluation_gets_the_outputs_it_declares() -> None:
     evaluation = {
         "name": "economy",
         "inputs": ["question", "actual_steps"],
@@ -57,13 +57,13 @@ def test_evaluations_of_ones_own_get_the_outputs_that_they_ask_for() -> None:
     assert "economy_error" not in result
 
 
-def test_contexts_are_of_use_where_they_state_the_answer() -> None:
+def test_contexts_are_useful_if_they_state_the_answer() -> None:
     options: Any = {"user_input": "Transformers?", "reference": REFERENCE, "retrieved_contexts": ["Snow.", REFERENCE]}
     assert ContextPrecision("gpt-4o-mini").score(**options).value == 0.5
     assert ContextRecall("gpt-4o-mini").score(**options).value == 1.0
 
 
-def test_embeddings_compare_words() -> None:
+def test_embeddings_reflect_shared_words() -> None:
     relevance = AnswerRelevance("gpt-4o-mini", embeddings="text-embedding-3-small")
     direct = relevance.score(user_input="Where is the Eiffel Tower?", response="The Eiffel Tower is in Paris.")
     evasive = relevance.score(user_input="Where is the Eiffel Tower?", response="I cannot say.")
@@ -72,7 +72,7 @@ def test_embeddings_compare_words() -> None:
     assert evasive.value == 0
 
 
-def test_closed_stub_answers_no_more() -> None:
+def test_closed_stub_no_longer_answers() -> None:
     closed = StubJudge()
     closed.close()
     with pytest.raises(httpx.ConnectError):

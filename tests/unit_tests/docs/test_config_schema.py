@@ -1,4 +1,4 @@
-"""The JSON Schema of the configuration and the words on its keys, both made of the sections' docstrings."""
+"""The configuration's JSON Schema and key descriptions, both generated from the sections' docstrings."""
 
 import json
 import sys
@@ -46,7 +46,7 @@ def _made_by(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("_made_by")
-def test_file_is_fresh() -> None:
+def test_schema_files_are_up_to_date() -> None:
     from made_by.config_schema import config_schema_text, format_schema_text
 
     assert CONFIG_SCHEMA_PATH.read_text(encoding="utf-8") == config_schema_text(), "make schemas"
@@ -55,11 +55,11 @@ def test_file_is_fresh() -> None:
 
 
 @pytest.mark.usefixtures("_made_by")
-def test_types_and_defaults_are_told_in_words() -> None:
+def test_types_and_defaults_are_described_in_words() -> None:
     from made_by.config_keys import described_keys
 
     keys = {key.path: (key.takes, key.default) for key in described_keys()}
-    told = {
+    expected = {
         "steps.grading": ("`binary` or `graded`", '"binary"'),
         "judges.batch": ("whole number, ≥ 1", "1"),
         "judges.timeout": ("number, > 0", "120.0"),
@@ -70,10 +70,10 @@ def test_types_and_defaults_are_told_in_words() -> None:
         "prices.<name>.input": ("number, ≥ 0", None),
         "steps.outputs.<name>.artifact": ("true or false", "false"),
     }
-    assert {path: keys[path] for path in told} == told
+    assert {path: keys[path] for path in expected} == expected
 
 
-def test_schema_is_one() -> None:
+def test_schema_is_valid() -> None:
     jsonschema.Draft202012Validator.check_schema(SCHEMA)
 
 
@@ -84,7 +84,7 @@ def test_every_key_is_described() -> None:
 
 
 @pytest.mark.parametrize("config", [{}, FULL, *({key: value} for key, value in FULL.items())], ids=repr)
-def test_what_can_be_loaded_is_accepted(config: dict[str, Any]) -> None:
+def test_loadable_config_conforms_to_the_schema(config: dict[str, Any]) -> None:
     if "custom_evaluations" in config:
         config = {**config, "llm": FULL["llm"]}
     load_config(config)
@@ -105,7 +105,7 @@ def test_what_can_be_loaded_is_accepted(config: dict[str, Any]) -> None:
     ],
     ids=repr,
 )
-def test_what_cannot_be_loaded_is_refused(config: dict[str, Any]) -> None:
+def test_invalid_config_violates_the_schema(config: dict[str, Any]) -> None:
     with pytest.raises(ConfigError):
         load_config(config)
     with pytest.raises(jsonschema.ValidationError):

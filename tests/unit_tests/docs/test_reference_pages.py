@@ -24,22 +24,22 @@ def made_by() -> Iterator[Any]:
         sys.path.remove(str(DOCS))
 
 
-def test_pages_that_are_made_are_fresh(made_by: Any) -> None:
-    is_as_made = Version(version("typer")) >= Version("0.20")  # older ones word the command line otherwise
+def test_generated_pages_are_up_to_date(made_by: Any) -> None:
+    has_same_wording = Version(version("typer")) >= Version("0.20")  # older versions word the help differently
     stale = [
         name
         for name, page in made_by["pages"].PAGES.items()
-        if (is_as_made or name != "reference/cli.md")
+        if (has_same_wording or name != "reference/cli.md")
         and not ((DOCS / name).exists() and (DOCS / name).read_text(encoding="utf-8") == page())
     ]
     assert stale == [], "make reference"
 
 
-def test_each_metric_has_its_formula(made_by: Any) -> None:
+def test_each_metric_has_a_formula(made_by: Any) -> None:
     assert sorted(made_by["facts"].FACTS) == sorted(made_by["metrics"].metric_keys())
 
 
-def test_functions_of_metrics_are_those_of_the_metrics_room(made_by: Any) -> None:
+def test_functions_named_for_metrics_exist(made_by: Any) -> None:
     lines = re.findall(
         r"^- \*\*In Python:\*\* (.*) of `graphrag_eval_lc.metrics`\.$", made_by["metrics"].metrics_page(), re.M
     )
@@ -48,7 +48,7 @@ def test_functions_of_metrics_are_those_of_the_metrics_room(made_by: Any) -> Non
     assert all(hasattr(metrics, function) for function in functions)
 
 
-def test_examples_of_metrics_give_what_stands_there(made_by: Any) -> None:
+def test_metric_examples_return_the_documented_values(made_by: Any) -> None:
     facts = made_by["facts"]
     names: dict[str, Any] = {}
     exec(facts.PREPARED, names)
@@ -57,7 +57,7 @@ def test_examples_of_metrics_give_what_stands_there(made_by: Any) -> None:
     assert computed == shown
 
 
-def test_each_command_and_each_key_has_its_line() -> None:
+def test_each_command_and_each_key_is_documented() -> None:
     from graphrag_eval_lc.config import EvaluationConfig
 
     cli = (DOCS / "reference" / "cli.md").read_text(encoding="utf-8")

@@ -1,4 +1,4 @@
-"""Small tables, and judges whose answers are known."""
+"""Small tables, and a progress that records its calls."""
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -13,7 +13,7 @@ HEADER = ["Question", "Reference answer", "Actual answer"]
 
 @pytest.fixture
 def write_table(tmp_path: Path) -> Callable[..., Path]:
-    """Give a function that writes a table into a file."""
+    """Return a function that writes a table to a file."""
 
     def write(rows: Sequence[Sequence[str]], name: str = "in.tsv", header: Sequence[str] = HEADER) -> Path:
         path = tmp_path / name
@@ -23,8 +23,8 @@ def write_table(tmp_path: Path) -> Callable[..., Path]:
     return write
 
 
-class NotedProgress:
-    """Notes what it is told."""
+class RecordedProgress:
+    """Records the calls of its methods."""
 
     def __init__(self) -> None:
         self.noted: list[Any] = []
@@ -37,5 +37,5 @@ class NotedProgress:
 
 
 @pytest.fixture
-def progress() -> NotedProgress:
-    return NotedProgress()
+def progress() -> RecordedProgress:
+    return RecordedProgress()

@@ -37,7 +37,7 @@ def result_of(response: Any, config: Any = None) -> dict[str, Any]:
     return dict(run_evaluation(DATASET, {"q1": response}, config)[0])
 
 
-def test_result_has_graphrag_evals_keys_in_order_then_the_further_ones() -> None:
+def test_result_has_graphrag_evals_keys_in_order_followed_by_others() -> None:
     assert list(result_of(RESPONSE)) == [
         "template_id",
         "question_id",
@@ -63,7 +63,7 @@ def test_result_has_graphrag_evals_keys_in_order_then_the_further_ones() -> None
     ]
 
 
-def test_match_is_written_into_the_copy_of_the_reference_step() -> None:
+def test_match_is_written_to_a_copy_of_the_reference_step() -> None:
     result = result_of(RESPONSE)
     assert result["steps_score"] == 1.0
     assert result["reference_steps"][0][0]["matches"] == "call_1"
@@ -72,7 +72,7 @@ def test_match_is_written_into_the_copy_of_the_reference_step() -> None:
     ]
 
 
-def test_steps_that_were_not_needed_are_counted_and_cost_nothing() -> None:
+def test_unneeded_steps_are_counted_but_do_not_lower_the_score() -> None:
     failed = STEP | {"id": "call_0", "status": "error", "error": "timeout"}
     other = {"name": "search", "args": {}, "id": "call_2", "status": "success", "output": "nothing"}
     result = result_of(RESPONSE | {"actual_steps": [failed, STEP, STEP, other]})
@@ -88,13 +88,13 @@ def test_tools_are_mapped_to_step_names_by_the_config() -> None:
     assert result_of(renamed)["steps_score"] == 0.0
 
 
-def test_nothing_that_is_passed_in_is_changed() -> None:
+def test_arguments_are_not_modified() -> None:
     dataset, response = copy.deepcopy(DATASET), copy.deepcopy(RESPONSE)
     run_evaluation(dataset, [response])
     assert (dataset, response) == (DATASET, RESPONSE)
 
 
-def test_question_without_a_response_is_an_error_sample_that_scores_0() -> None:
+def test_question_without_a_response_is_an_error_and_scores_0() -> None:
     result = run_evaluation(DATASET, {})[0]
     assert (result["status"], result["error"], result["steps_score"]) == ("error", NO_RESPONSE, 0.0)
     assert result["actual_steps"] == []
@@ -113,7 +113,7 @@ def test_question_without_a_response_is_an_error_sample_that_scores_0() -> None:
         ("NO1", "the response cannot be used"),
     ],
 )
-def test_failed_or_unusable_response_is_an_error_sample(response: Any, error: str) -> None:
+def test_failed_or_unusable_response_is_an_error(response: Any, error: str) -> None:
     result = result_of(response)
     assert result["status"] == "error"
     assert result["error"].startswith(error)
@@ -126,7 +126,7 @@ def test_question_without_reference_steps_has_no_steps_score() -> None:
     assert result["status"] == "success"
 
 
-def test_results_come_in_the_datasets_order_and_other_responses_are_passed_over() -> None:
+def test_results_follow_the_datasets_order_and_unknown_responses_are_skipped() -> None:
     questions = [{"id": name, "question_text": name} for name in "cab"]
     dataset: list[Any] = [{"template_id": "t", "questions": questions}, {"template_id": "empty"}]
     responses: list[Any] = [{"question_id": name} for name in ("a", "b", "c", "z")]
@@ -134,7 +134,7 @@ def test_results_come_in_the_datasets_order_and_other_responses_are_passed_over(
 
 
 TWO: list[Any] = [{"template_id": "where", "questions": [QUESTION, {**QUESTION, "id": "q2"}]}]
-# In another order than the questions and the repeats.
+# Ordered differently from the questions and the repeats.
 REPEATED: list[Any] = [
     {**RESPONSE, "question_id": "q2", "repeat": 2},
     {**RESPONSE, "question_id": "q1", "repeat": 2, "error": "away"},
@@ -143,10 +143,10 @@ REPEATED: list[Any] = [
 ]
 
 
-def test_each_repeat_of_a_question_has_a_result_as_in_a_folder() -> None:
+def test_each_repeat_has_a_result_as_in_a_run_folder() -> None:
     results = run_evaluation(TWO, REPEATED)
-    told = [(result["question_id"], result["repeat"], result["steps_score"]) for result in results]
-    assert told == [("q1", 1, 1.0), ("q1", 2, 1.0), ("q2", 1, 0.0), ("q2", 2, 1.0)]
+    caught = [(result["question_id"], result["repeat"], result["steps_score"]) for result in results]
+    assert caught == [("q1", 1, 1.0), ("q1", 2, 1.0), ("q2", 1, 0.0), ("q2", 2, 1.0)]
     assert list(results) == list(score_responses(TWO, REPEATED).results)
 
 
@@ -165,7 +165,7 @@ async def test_each_repeat_is_judged() -> None:
         [RESPONSE, {**RESPONSE, "actual_answer": "the last one wins"}],
     ],
 )
-def test_responses_by_id_and_those_without_repeats_have_a_result_for_each_question(responses: Any) -> None:
+def test_responses_by_id_or_without_repeats_have_one_result_per_question(responses: Any) -> None:
     results = run_evaluation(TWO, responses)
     assert [result["question_id"] for result in results] == ["q1", "q2"]
     assert "repeat" not in results[1]
@@ -173,7 +173,7 @@ def test_responses_by_id_and_those_without_repeats_have_a_result_for_each_questi
 
 
 @pytest.mark.parametrize("bad", ["oops", '{"foo": {"bar": 1}}'])
-def test_comparison_error_does_not_depend_on_which_steps_the_score_needs(bad: str) -> None:
+def test_comparison_error_is_reported_whichever_steps_are_scored(bad: str) -> None:
     rows = '{"head": {"vars": ["x"]}, "results": {"bindings": [{"x": {"type": "uri", "value": "urn:a"}}]}}'
     media_type = "application/sparql-results+json"
     question = QUESTION | {
@@ -189,7 +189,7 @@ def test_comparison_error_does_not_depend_on_which_steps_the_score_needs(bad: st
     assert marked[0] == marked[1] == {bad}
 
 
-async def test_async_twin_and_sync_inside_a_running_loop_agree() -> None:
+async def test_async_function_and_sync_function_in_a_running_loop_agree() -> None:
     responses: dict[str, Any] = {"q1": RESPONSE}
     assert await arun_evaluation(DATASET, responses) == run_evaluation(DATASET, responses)
 
@@ -205,7 +205,7 @@ async def test_async_twin_and_sync_inside_a_running_loop_agree() -> None:
         (DATASET, {}, {"step": 1}, ConfigError),
     ],
 )
-def test_wrong_arguments_are_errors(dataset: Any, responses: Any, config: Any, error: type[Exception]) -> None:
+def test_invalid_arguments_are_rejected(dataset: Any, responses: Any, config: Any, error: type[Exception]) -> None:
     with pytest.raises(error):
         run_evaluation(dataset, responses, config)
 
@@ -249,7 +249,7 @@ async def test_answers_are_judged_inside_a_running_loop(judge: OpenAIStub) -> No
     check_judged(await arun_evaluation(judged_dataset(), judged_responses(), config_of(judge)))
 
 
-def test_wrong_key_is_warned_of_and_told_in_each_result(judge: OpenAIStub) -> None:
+def test_wrong_api_key_is_a_warning_and_an_error_in_each_result(judge: OpenAIStub) -> None:
     config = config_of(judge)
     config["llm"]["generation"]["api_key"] = "wrong"
     with pytest.warns(GraphRAGEvalWarning, match="the judging was stopped: openai:gpt-4o-mini refused 3 requests in"):
@@ -258,7 +258,7 @@ def test_wrong_key_is_warned_of_and_told_in_each_result(judge: OpenAIStub) -> No
     assert all("heck the API key" in dict(result)["answer_correctness_error"] for result in results)
 
 
-def test_question_without_an_answer_is_judged_by_nobody(judge: OpenAIStub) -> None:
+def test_question_without_an_answer_is_not_judged(judge: OpenAIStub) -> None:
     broken: Any = {"q0": {"actual_answer": "x", "actual_steps": 3}, "q1": {"status": "error", "error": "no"}}
     results = run_evaluation(judged_dataset(3), broken, config_of(judge))
     assert [result["status"] for result in results] == ["error"] * 3
@@ -289,7 +289,7 @@ def test_functions_score_each_response() -> None:
         assert "raises" not in result
 
 
-def test_model_of_langchain_judges_without_an_llm_section() -> None:
+def test_langchain_model_can_judge_without_an_llm_section() -> None:
     answer = '{"reason": "so", "true_positives": ["a"], "false_positives": ["b"], "false_negatives": []}'
     chat = FakeListChatModel(responses=[answer])
     config = {"judges": {"metrics": ["answer_correctness"]}}
@@ -307,12 +307,12 @@ def test_model_of_langchain_judges_without_an_llm_section() -> None:
         ({"config": {"answer_correctness": {"enabled": True}}}, "llm"),
     ],
 )
-def test_what_judges_cannot_be_made_of_is_told(arguments: dict[str, Any], complaint: str) -> None:
+def test_invalid_judges_are_rejected(arguments: dict[str, Any], complaint: str) -> None:
     with pytest.raises((ConfigError, OptionError), match=complaint):
         run_evaluation(judged_dataset(), judged_responses(), **arguments)
 
 
-def test_what_a_response_says_of_its_run_is_handed_through_and_counts_nowhere() -> None:
+def test_run_metadata_of_a_response_is_passed_through_and_affects_nothing() -> None:
     call = {"model": "m", "started_at": "2026-01-05T10:00:00Z", "first_token_sec": 0.1, "input_messages": [[0, 1]]}
     more = {
         "started_at": "2026-01-05T10:00:00Z",
@@ -332,7 +332,7 @@ def test_what_a_response_says_of_its_run_is_handed_through_and_counts_nowhere() 
     assert compute_aggregates([result]) == compute_aggregates([result_of(RESPONSE)])
 
 
-def test_what_an_earlier_evaluation_judged_is_not_handed_through() -> None:
+def test_judgements_of_an_earlier_evaluation_are_dropped() -> None:
     judged = {"answer_f1": 0.5, "answer_relevance": 0.5, "answer_correctness_cost": 0.1, "answer_eval_error": "old"}
     assert not judged.keys() & result_of({**RESPONSE, **judged}).keys()
 
@@ -344,34 +344,34 @@ def test_agents_model_calls_are_priced() -> None:
     assert result["llm_calls"][0]["cost"] == 1.5
 
 
-def test_tool_whose_name_no_reference_step_has_is_warned_of() -> None:
+def test_tool_without_a_reference_step_of_its_name_is_a_warning() -> None:
     question = {"id": "q", "question_text": "1 + 2?", "reference_steps": [[{"name": "add", "output": "3"}]]}
     dataset: Any = [{"template_id": "t", "questions": [question]}]
     step = {"name": "add_up", "args": {}, "id": "c", "status": "success", "output": "3"}
     responses: Any = [{"question_id": "q", "actual_steps": [step]}]
-    with pytest.warns(GraphRAGEvalWarning, match="add_up is called in 1 of 1 response") as told:
+    with pytest.warns(GraphRAGEvalWarning, match="add_up is called in 1 of 1 response") as caught:
         assert run_evaluation(dataset, responses)[0]["steps_score"] == 0.0
-    assert told[0].filename == __file__
+    assert caught[0].filename == __file__
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         config = {"steps": {"names": {"add_up": "add"}}}
         assert run_evaluation(dataset, responses, config)[0]["steps_score"] == 1.0
 
 
-def test_what_could_not_be_judged_and_what_has_no_price_is_warned_of() -> None:
+def test_failed_judges_and_unknown_prices_are_warnings() -> None:
     calls = [{"model": "nobody-knows-me", "input_tokens": 1, "output_tokens": 1}]
     config = {"prices": {"other": {"input": 1.0, "output": 1.0}}}
     responses = [{**response, "llm_calls": calls} for response in judged_responses()]
-    with pytest.warns(GraphRAGEvalWarning) as told:
+    with pytest.warns(GraphRAGEvalWarning) as caught:
         run_evaluation(judged_dataset(), responses, config, evaluators=[raises])
-    assert [str(each.message)[:45] for each in told] == [
+    assert [str(each.message)[:45] for each in caught] == [
         "a judge or a metric failed in 2 of 2 results;",
         "no price is known for nobody-knows-me, so cos",
     ]
-    assert {each.filename for each in told} == {__file__}
+    assert {each.filename for each in caught} == {__file__}
 
 
-async def test_warnings_of_the_async_twin_name_the_caller() -> None:
-    with pytest.warns(GraphRAGEvalWarning, match="a judge or a metric failed") as told:
+async def test_warnings_of_the_async_function_name_the_caller() -> None:
+    with pytest.warns(GraphRAGEvalWarning, match="a judge or a metric failed") as caught:
         await arun_evaluation(judged_dataset(), judged_responses(), evaluators=[raises])
-    assert told[0].filename == __file__
+    assert caught[0].filename == __file__

@@ -1,4 +1,4 @@
-"""Retrieval from the dataset to the aggregates."""
+"""Retrieval measures from the dataset to the aggregates."""
 
 import json
 from typing import Any
@@ -64,7 +64,7 @@ def measured(result: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def test_steps_questions_and_aggregates_have_their_measures() -> None:
+def test_steps_questions_and_aggregates_have_measures() -> None:
     first, second, third, fourth = map(dict, run_evaluation(DATASET, RESPONSES, CONFIG))
     assert list(measured(first)) == [
         "retrieval_ids_precision@5",
@@ -95,7 +95,7 @@ def test_without_a_config_retrieval_steps_have_the_eight_measures() -> None:
     assert len([key for key in measured(result) if key.startswith("retrieval_ids_")]) == 8
 
 
-def test_what_an_earlier_evaluation_measured_is_replaced() -> None:
+def test_measures_of_an_earlier_evaluation_are_replaced() -> None:
     first = run_evaluation(DATASET, RESPONSES, CONFIG)
     again = run_evaluation(DATASET, first, {"retrieval": {**CONFIG["retrieval"], "measures": ["RR"]}})  # type: ignore[arg-type]
     keys = [key for key in measured(dict(again[0])) if key.startswith("retrieval_ids_")]
@@ -105,12 +105,12 @@ def test_what_an_earlier_evaluation_measured_is_replaced() -> None:
     assert "retrieval_missing" not in without[0]
 
 
-def test_question_without_a_response_misses_what_it_should_retrieve() -> None:
+def test_question_without_a_response_retrieves_nothing() -> None:
     result = run_evaluation(DATASET, [], CONFIG)[0]
     assert (result["status"], result["retrieval_missing"], result["retrieval_text_missing"]) == ("error", 1, 1)
 
 
-def test_relevant_ids_that_are_none_do_not_end_the_evaluation() -> None:
+def test_invalid_relevant_ids_do_not_stop_the_evaluation() -> None:
     for broken in ([], ["a", ["b"]], {"a": "much"}):
         dataset: list[Any] = [
             {"template_id": "t", "questions": [question("q1", [{"name": "retrieval", "relevant_ids": broken}])]}

@@ -1,4 +1,4 @@
-"""run_evaluation of some of the questions."""
+"""run_evaluation for some of the questions."""
 
 import asyncio
 from typing import Any
@@ -25,7 +25,7 @@ RESPONSES: dict[str, Any] = {"a1": {"actual_answer": "x"}, "b2": {"actual_answer
         ({"template_ids": "b", "answered_only": True}, ["b2"]),
     ],
 )
-def test_results_are_those_of_the_selected_questions(selection: dict[str, Any], ids: list[str]) -> None:
+def test_only_selected_questions_have_results(selection: dict[str, Any], ids: list[str]) -> None:
     for _ in range(2):
         assert [result["question_id"] for result in run_evaluation(DATASET, RESPONSES, **selection)] == ids
     results = asyncio.run(arun_evaluation(DATASET, RESPONSES, **selection))
@@ -38,7 +38,7 @@ def test_all_repeats_of_answered_questions_are_scored() -> None:
     assert [(result["question_id"], result["repeat"]) for result in results] == [("a2", 1), ("a2", 2)]
 
 
-def test_what_the_dataset_does_not_have_is_an_error() -> None:
+def test_unknown_ids_are_an_error() -> None:
     with pytest.raises(DatasetError, match=r"unknown question a3. Did you mean a"):
         run_evaluation(DATASET, RESPONSES, question_ids=["a3"])
     with pytest.raises(DatasetError, match="none of 4 questions has a response"):

@@ -1,4 +1,4 @@
-"""Statuses of steps and responses in any case."""
+"""Statuses of steps and responses are case-insensitive."""
 
 from typing import Any
 
@@ -20,24 +20,24 @@ def scored(step: Any, **response: Any) -> Any:
 
 
 @pytest.mark.parametrize("status", ["Success", "SUCCESS", "success", None])
-def test_step_with_a_status_in_any_case_is_a_success(status: str | None) -> None:
+def test_success_is_recognised_in_any_case(status: str | None) -> None:
     result = scored({"status": status})
     assert (result["steps_score"], result["actual_steps"][0]["status"]) == (1.0, "success")
     assert result["steps_counts"]["failed"] == 0
 
 
-def test_step_that_failed_in_any_case_has_its_error_and_is_counted() -> None:
+def test_failed_step_in_any_case_keeps_its_error_and_is_counted() -> None:
     result = scored({"status": "Error", "output": "no such graph"})
     assert (result["steps_score"], result["actual_steps"][0]["error"]) == (0.0, "no such graph")
     assert compute_aggregates([result])["per_template"]["t"]["steps"]["errors"] == {"add": 1}
 
 
-def test_status_of_another_word_stays_and_is_no_success() -> None:
+def test_unknown_status_is_kept_and_counts_as_failed() -> None:
     result = scored({"status": "done"})
     assert (result["steps_score"], result["actual_steps"][0]["status"]) == (0.0, "done")
 
 
 @pytest.mark.parametrize("status", ["error", "Error", "ERROR"])
-def test_response_that_failed_in_any_case_is_an_error_sample(status: str) -> None:
+def test_failed_response_in_any_case_is_an_error(status: str) -> None:
     assert scored({"status": "success"}, status=status)["status"] == "error"
     assert scored({"status": "success"}, status="Success")["status"] == "success"

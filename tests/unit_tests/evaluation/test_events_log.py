@@ -22,7 +22,7 @@ def test_each_event_is_a_line_with_its_time_in_utc(tmp_path: Path) -> None:
     path = tmp_path / "events.jsonl"
     with EventLog(path) as log:
         log(RunEvent("attempt_started", {"question_id": "q1", "repeat": None, "attempt": 1}))
-        [line] = lines_of(path)  # there before the log is closed
+        [line] = lines_of(path)  # before the log is closed
     assert list(line) == ["time", "event", "question_id", "repeat", "attempt"]
     assert line["event"] == "attempt_started"
     moment = datetime.fromisoformat(line["time"])
@@ -31,7 +31,7 @@ def test_each_event_is_a_line_with_its_time_in_utc(tmp_path: Path) -> None:
     assert log.problem is None
 
 
-def test_a_torn_line_of_an_earlier_session_spoils_only_itself(tmp_path: Path) -> None:
+def test_torn_line_of_an_earlier_session_does_not_affect_new_lines(tmp_path: Path) -> None:
     path = tmp_path / "events.jsonl"
     path.write_text('{"time": "20')
     with EventLog(path) as log:
@@ -42,7 +42,7 @@ def test_a_torn_line_of_an_earlier_session_spoils_only_itself(tmp_path: Path) ->
     assert [json.loads(line)["event"] for line in lines] == ["warning", "warning"]
 
 
-def test_no_terminal_that_shows_the_log_obeys_it(tmp_path: Path) -> None:
+def test_control_sequences_are_escaped(tmp_path: Path) -> None:
     with EventLog(tmp_path / "events.jsonl") as log:
         log(RunEvent("warning", {"message": "a\x9b2J\x1b[2J\x7f\u202eø", "question_id": "q\x85##[error]"}))
     text = (tmp_path / "events.jsonl").read_text(encoding="utf-8")
@@ -68,7 +68,7 @@ def test_a_question_id_stays_as_the_dataset_has_it(tmp_path: Path) -> None:
     assert lines_of(path)[0]["question_id"] == identifier
 
 
-def test_values_that_json_lacks_are_written_so_that_every_reader_takes_them(tmp_path: Path) -> None:
+def test_values_that_json_lacks_are_written_as_valid_json(tmp_path: Path) -> None:
     path = tmp_path / "events.jsonl"
     with EventLog(path) as log:
         log(RunEvent("run_started", {"output_dir": Path("runs/a"), "label": "lone \ud800\n", "total": float("nan")}))
@@ -94,7 +94,7 @@ def test_a_file_that_cannot_be_opened_is_one_clear_error(tmp_path: Path, name: s
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
-def test_a_full_disk_ends_the_log_and_not_the_run() -> None:
+def test_full_disk_ends_the_log_but_not_the_run() -> None:
     with EventLog("/dev/full") as log:
         log(WARNING)
         log(WARNING)

@@ -1,4 +1,4 @@
-"""A question, a judge or the caller that blocks the event loop of a run: a warning names the code."""
+"""A run warns when a question, a judge or the caller blocks its event loop, and names the code."""
 
 import asyncio
 import json
@@ -43,7 +43,7 @@ def run_of(agent: Any, questions: int = 4, **options: Any) -> Any:
     return run_benchmark(agent, dataset_of(questions), **{"progress": "off", "timeout": 5, **options})
 
 
-def test_a_warning_names_what_blocks_while_it_does(tmp_path: Path) -> None:
+def test_warning_names_the_blocking_code_while_it_blocks(tmp_path: Path) -> None:
     log = tmp_path / "events.jsonl"
     run = run_of(agent_blocking("q1", "q2"), log_file=log)
     (warning,) = run.warnings
@@ -57,7 +57,7 @@ def test_a_warning_names_what_blocks_while_it_does(tmp_path: Path) -> None:
     assert warned["time"] < next(event["time"] for event in events if event["event"] == "response_ended")
 
 
-def test_timeouts_pass_meanwhile_and_synchronous_code_in_a_thread_blocks_nothing() -> None:
+def test_timeouts_still_fire_and_sync_code_in_threads_does_not_block() -> None:
     run = run_of(agent_blocking("q1", seconds=1.2, work=0.3), timeout=1)
     assert len(run.warnings) == 1
     assert {response["status"] for response in run.responses} == {"error"}
@@ -71,14 +71,14 @@ def test_timeouts_pass_meanwhile_and_synchronous_code_in_a_thread_blocks_nothing
     assert run.warnings == []
 
 
-def test_no_thread_is_left_behind_by_two_runs_of_a_process() -> None:
+def test_two_runs_in_a_process_leave_no_threads_behind() -> None:
     for _ in range(2):
         run_of(agent_blocking())
         assert "graphrag-eval-lc-stalls" not in [thread.name for thread in threading.enumerate()]
 
 
 @pytest.mark.full
-async def test_code_of_the_caller_that_blocks_its_own_loop_is_reported() -> None:
+async def test_caller_that_blocks_its_own_loop_is_reported() -> None:
     async def callers_code() -> None:
         await asyncio.sleep(0.1)
         time.sleep(0.9)  # noqa: ASYNC251
@@ -97,7 +97,7 @@ async def blocking_evaluator(question: Any, response: Any) -> float:
 
 
 @pytest.mark.full
-def test_a_judge_that_blocks_is_reported() -> None:
+def test_blocking_judge_is_reported() -> None:
     run = run_of(agent_blocking(), evaluators=[blocking_evaluator])
     (warning,) = run.warnings
     assert warning.startswith("blocking_evaluator (")
@@ -109,7 +109,7 @@ def test_a_judge_that_blocks_is_reported() -> None:
 
 
 @pytest.mark.full
-def test_a_run_of_another_thread_that_finds_the_loop_blocked_uses_another_loop() -> None:
+def test_run_in_another_thread_uses_a_new_loop_if_the_loop_is_blocked() -> None:
     with ThreadPoolExecutor(2) as threads:
         blocking = threads.submit(run_of, agent_blocking("q1", seconds=4))
         time.sleep(1)
@@ -121,7 +121,7 @@ def test_a_run_of_another_thread_that_finds_the_loop_blocked_uses_another_loop()
 
 
 @pytest.mark.full
-def test_a_run_inside_of_a_question_blocks_the_loop_of_that_question_and_not_its_own() -> None:
+def test_nested_run_blocks_only_the_outer_loop() -> None:
     inner: list[Any] = []
 
     async def node(state: MessagesState) -> Any:

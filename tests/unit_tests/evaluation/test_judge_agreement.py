@@ -6,7 +6,7 @@ from graphrag_eval_lc.metrics import krippendorffs_alpha, wilson_interval
 COUNTS = {"#Reference": "2", "#PTarget": "4", "#Matching": "2", "Error": ""}
 
 
-def test_figures_of_a_worked_example() -> None:
+def test_worked_example() -> None:
     labels = [True] * 25 + [False] * 25 + [None, True]
     verdicts = [True] * 20 + [False] * 5 + [True] * 10 + [False] * 15 + [None, None]
     agreement = JudgeAgreement(labels, verdicts)
@@ -20,16 +20,16 @@ def test_figures_of_a_worked_example() -> None:
     assert agreement.disagreements == list(range(20, 35))
 
 
-def test_judge_counts_as_one_more_person_for_answers_on_which_people_agree() -> None:
-    people = [[True, True, False, False], [True, False, False, False]]
-    agreement = JudgeAgreement([True, None, False, False], [True, True, False, True], people)
-    assert agreement.alpha_of_people == krippendorffs_alpha(zip(*people, strict=True))
-    judged = [True, None, False, True]  # people disagree on the second
-    assert agreement.alpha_with_judge == krippendorffs_alpha(zip(*people, judged, strict=True))
-    assert JudgeAgreement([True], [True], people[:1]).alpha_with_judge is None
+def test_judge_counts_as_another_rater_if_the_raters_agree() -> None:
+    raters = [[True, True, False, False], [True, False, False, False]]
+    agreement = JudgeAgreement([True, None, False, False], [True, True, False, True], raters)
+    assert agreement.alpha_of_people == krippendorffs_alpha(zip(*raters, strict=True))
+    judged = [True, None, False, True]  # raters disagree on the second
+    assert agreement.alpha_with_judge == krippendorffs_alpha(zip(*raters, judged, strict=True))
+    assert JudgeAgreement([True], [True], raters[:1]).alpha_with_judge is None
 
 
-def test_what_cannot_be_measured_is_none() -> None:
+def test_undefined_figures_are_none() -> None:
     agreement = JudgeAgreement([True, True], [True, None])
     assert agreement.false_negatives.value == 0.0
     assert agreement.false_positives.value is agreement.false_positives.interval is None
@@ -46,7 +46,7 @@ def test_what_cannot_be_measured_is_none() -> None:
         ("answer_f1", 0.0, True),
     ],
 )
-def test_answer_is_correct_from_the_threshold_on(metric: str, threshold: float, verdict: bool) -> None:
+def test_answer_is_correct_at_or_above_the_threshold(metric: str, threshold: float, verdict: bool) -> None:
     assert verdict_in(COUNTS, metric, threshold) is verdict
 
 

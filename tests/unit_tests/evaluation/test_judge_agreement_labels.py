@@ -30,13 +30,13 @@ def test_blank_label_is_none(write_table: Callable[..., Path]) -> None:
         ([], "no row has a label"),
     ],
 )
-def test_what_is_no_label_is_told(write_table: Callable[..., Path], labels: list[str], complaint: str) -> None:
+def test_invalid_labels_are_rejected(write_table: Callable[..., Path], labels: list[str], complaint: str) -> None:
     with pytest.raises(ResponsesError) as caught:
         labels_of(write_table, *labels)
     assert complaint in str(caught.value)
 
 
-def test_missing_column_is_told_with_the_nearest(write_table: Callable[..., Path]) -> None:
+def test_missing_column_is_an_error_with_the_nearest_name(write_table: Callable[..., Path]) -> None:
     table = read_table(write_table([], header=["label", "y"]))
     with pytest.raises(ResponsesError, match=r"no column Label\. Rename label, if that is it, to Label"):
         labels_in(table, "Label")

@@ -1,9 +1,9 @@
-"""What could not be judged is told in one sentence."""
+"""Failed judges are summed up in one warning."""
 
 from graphrag_eval_lc.evaluation.pipeline import JudgeFailures
 
 
-def test_nothing_is_told_where_nothing_failed() -> None:
+def test_without_failures_there_is_no_warning() -> None:
     failures = JudgeFailures()
     assert failures.warning() is None
     failures.add({"question_id": "q1", "answer_f1": 1.0, "error": "of the agent", "actual_steps": [{"error": "x"}]})
@@ -12,7 +12,7 @@ def test_nothing_is_told_where_nothing_failed() -> None:
     assert failures.warning() is None
 
 
-def test_result_counts_once_and_the_first_is_told() -> None:
+def test_result_counts_once_and_the_first_failure_is_named() -> None:
     failures = JudgeFailures()
     failures.add({"question_id": "q1"})
     failures.add({"question_id": "q2", "actual_steps": [{"retrieval_utilization_error": "gone"}]})

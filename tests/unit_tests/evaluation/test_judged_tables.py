@@ -20,8 +20,8 @@ def found(reason: str) -> dict[str, Any]:
     return {"reason": reason, "true_positives": ["t"], "false_positives": [], "false_negatives": ["n"]}
 
 
-class Interrupted:
-    """Is interrupted when the first answer is judged."""
+class InterruptingProgress:
+    """Interrupts the process when the first answer has been judged."""
 
     def started(self, total: int, done: int) -> None: ...
 
@@ -30,7 +30,7 @@ class Interrupted:
 
 
 def judge_of(*answers: dict[str, Any] | Exception) -> tuple[AnswerJudge, ScriptedJudge]:
-    """Give a judge that asks one at a time, and its model."""
+    """Return a judge that sends one request at a time, and its model."""
     model = ScriptedJudge(answers)
     return AnswerJudge(AnswerCorrectness(model), model.name, 1, Pricing()), model
 
@@ -42,16 +42,16 @@ def rows_of(path: Path) -> list[dict[str, str]]:
 
 @pytest.fixture
 def judged(tmp_path: Path, progress: Any) -> Callable[..., JudgedTable]:
-    """Give a function that judges a file into out.tsv."""
+    """Return a function that judges a file into out.tsv."""
 
     def judged(source: Path, judge: AnswerJudge, **options: Any) -> JudgedTable:
-        told = options.pop("told", progress)
-        return judge_table(read_table(source), judge, told, **{"output": tmp_path / "out.tsv", **options})
+        listener = options.pop("progress", progress)
+        return judge_table(read_table(source), judge, listener, **{"output": tmp_path / "out.tsv", **options})
 
     return judged
 
 
-def test_columns_of_the_input_come_first_then_those_of_the_judge(
+def test_input_columns_come_before_the_judges_columns(
     write_table: Write, tmp_path: Path, judged: Callable[..., JudgedTable], progress: Any
 ) -> None:
     header = ["Id", "Actual answer", "Question", "Note", "Reference answer"]
@@ -67,7 +67,7 @@ def test_columns_of_the_input_come_first_then_those_of_the_judge(
     assert sorted(path.name for path in tmp_path.iterdir()) == ["in.tsv", "out.tsv"]
 
 
-def test_columns_of_the_judge_in_the_input_are_replaced(
+def test_judge_columns_in_the_input_are_replaced(
     write_table: Write, tmp_path: Path, judged: Callable[..., JudgedTable]
 ) -> None:
     header = ["Reasoning", "Question", "Reference answer", "Actual answer", "Label"]
@@ -77,7 +77,7 @@ def test_columns_of_the_judge_in_the_input_are_replaced(
     assert list(row) == ["Question", "Reference answer", "Actual answer", "Label", *JUDGED_COLUMNS]
 
 
-def test_finished_rows_are_kept_and_those_with_an_error_asked_again(
+def test_finished_rows_are_kept_and_failed_rows_retried(
     write_table: Write, tmp_path: Path, judged: Callable[..., JudgedTable], progress: Any
 ) -> None:
     source = write_table(ROWS)
@@ -92,7 +92,7 @@ def test_finished_rows_are_kept_and_those_with_an_error_asked_again(
     assert judged(source, judge_of()[0]).asked == 0
 
 
-def test_rows_may_be_added_moved_and_changed(
+def test_rows_may_be_added_moved_and_changed_between_runs(
     write_table: Write, tmp_path: Path, judged: Callable[..., JudgedTable]
 ) -> None:
     judged(write_table(ROWS), judge_of(found("0"), found("1"), found("2"))[0])
@@ -103,19 +103,19 @@ def test_rows_may_be_added_moved_and_changed(
     assert (done.asked, done.outdated) == (2, 1)
 
 
-def test_same_answer_is_asked_for_once(write_table: Write, tmp_path: Path, judged: Callable[..., JudgedTable]) -> None:
+def test_same_answer_is_judged_once(write_table: Write, tmp_path: Path, judged: Callable[..., JudgedTable]) -> None:
     judge, model = judge_of(found("once"))
     judged(write_table([ROWS[0], ROWS[0]]), judge)
     assert len(model.asked) == 1
     assert [row["Reasoning"] for row in rows_of(tmp_path / "out.tsv")] == ["once", "once"]
 
 
-def test_what_was_judged_before_a_crash_is_not_asked_again(
+def test_rows_judged_before_a_crash_are_not_judged_again(
     write_table: Write, tmp_path: Path, judged: Callable[..., JudgedTable]
 ) -> None:
     source = write_table(ROWS)
     with pytest.raises(KeyboardInterrupt):
-        judged(source, judge_of(found("0"))[0], told=Interrupted())
+        judged(source, judge_of(found("0"))[0], progress=InterruptingProgress())
     partial = tmp_path / "out.tsv.partial"
     assert len(partial.read_text().splitlines()) == 1
     assert not (tmp_path / "out.tsv").exists()
@@ -125,19 +125,19 @@ def test_what_was_judged_before_a_crash_is_not_asked_again(
     assert not partial.exists()
 
 
-def test_overwriting_begins_anew_also_for_what_was_cut_short(
+def test_overwriting_also_discards_an_interrupted_output(
     write_table: Write, tmp_path: Path, judged: Callable[..., JudgedTable]
 ) -> None:
     source = write_table(ROWS[:2])
     judged(source, judge_of(found("old"), found("old"))[0])
     with pytest.raises(KeyboardInterrupt):
-        judged(source, judge_of(found("new"))[0], told=Interrupted(), overwrite=True)
+        judged(source, judge_of(found("new"))[0], progress=InterruptingProgress(), overwrite=True)
     assert not (tmp_path / "out.tsv").exists()
     assert judged(source, judge_of(found("newer"))[0]).asked == 1
     assert [row["Reasoning"] for row in rows_of(tmp_path / "out.tsv")] == ["new", "newer"]
 
 
-def test_blank_texts_are_errors_of_their_rows_alone(
+def test_blank_text_is_an_error_of_its_row_only(
     write_table: Write, tmp_path: Path, judged: Callable[..., JudgedTable]
 ) -> None:
     rows = [["q", "", "a"], ["q", "r", ""], ["q", "r", "a"]]
@@ -171,7 +171,7 @@ def test_without_an_output_nothing_is_written(
 
 
 @pytest.mark.parametrize("content", ["Question\tx\n1\t2\n", "some notes\n", "a\tb\n1\n"])
-def test_other_file_is_not_replaced(
+def test_unrelated_file_is_not_replaced(
     write_table: Write, tmp_path: Path, judged: Callable[..., JudgedTable], content: str
 ) -> None:
     (tmp_path / "out.tsv").write_text(content)
@@ -182,7 +182,7 @@ def test_other_file_is_not_replaced(
     assert (tmp_path / "out.tsv").read_text() == content
 
 
-def test_judged_answers_of_another_input_are_not_replaced(
+def test_output_for_another_input_is_not_replaced(
     write_table: Write, tmp_path: Path, judged: Callable[..., JudgedTable]
 ) -> None:
     judged(write_table(ROWS[:1]), judge_of(found("0"))[0])
@@ -192,7 +192,7 @@ def test_judged_answers_of_another_input_are_not_replaced(
     assert (tmp_path / "out.tsv").read_bytes() == before
 
 
-def test_input_is_never_the_output(write_table: Write, judged: Callable[..., JudgedTable]) -> None:
+def test_output_must_not_be_the_input(write_table: Write, judged: Callable[..., JudgedTable]) -> None:
     source = write_table(ROWS)
     before = source.read_bytes()
     with pytest.raises(OptionError, match="is the input itself"):
@@ -200,13 +200,13 @@ def test_input_is_never_the_output(write_table: Write, judged: Callable[..., Jud
     assert source.read_bytes() == before
 
 
-def test_folder_that_cannot_be_made_is_told(write_table: Write, judged: Callable[..., JudgedTable]) -> None:
+def test_folder_that_cannot_be_created_is_an_error(write_table: Write, judged: Callable[..., JudgedTable]) -> None:
     source = write_table(ROWS)
     with pytest.raises(RunFolderError, match=r"in\.tsv"):
         judged(source, judge_of()[0], output=source / "out.tsv")
 
 
-def test_missing_column_is_told_before_anything_is_asked(
+def test_missing_column_is_an_error_before_the_first_request(
     write_table: Write, tmp_path: Path, judged: Callable[..., JudgedTable]
 ) -> None:
     judge, model = judge_of()

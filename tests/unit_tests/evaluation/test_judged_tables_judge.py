@@ -4,13 +4,13 @@ from graphrag_eval_lc.errors import ConfigError
 from graphrag_eval_lc.evaluation.judged_tables import answer_judge
 
 
-def test_without_a_config_it_is_openais_default_model(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_a_config_the_judge_is_openais_default_model(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "k")
     judge = answer_judge(None)
     assert (judge.name, judge.max_concurrency) == ("openai:gpt-4o-mini", 16)
 
 
-def test_config_says_model_concurrency_and_prices() -> None:
+def test_model_concurrency_and_prices_come_from_the_config() -> None:
     judge = answer_judge(
         {
             "llm": {"generation": {"model": "m", "base_url": "http://127.0.0.1:9/v1", "api_key": "k"}},
@@ -27,6 +27,6 @@ def test_without_an_llm_section_there_is_no_judge() -> None:
         answer_judge({"judges": {"max_concurrency": 3}})
 
 
-def test_prompt_that_cannot_be_used_is_told_before_anything_is_asked() -> None:
+def test_unusable_prompt_is_an_error_before_the_first_request() -> None:
     with pytest.raises(ConfigError, match=r"answer_correctness\.prompt"):
         answer_judge({"llm": {"generation": {"api_key": "k"}}, "answer_correctness": {"prompt": "{question}"}})

@@ -1,4 +1,4 @@
-"""How many questions may fail."""
+"""The limit on failed questions."""
 
 from typing import Any
 
@@ -23,18 +23,20 @@ from graphrag_eval_lc.evaluation.stop_signal import FailureLimit
         ("100%", 10, 10, False),
     ],
 )
-def test_limit_is_passed_by_more_than_it_allows(value: Any, errors: int, total: int, is_passed: bool) -> None:
+def test_limit_is_exceeded_by_more_failures_than_it_allows(
+    value: Any, errors: int, total: int, is_passed: bool
+) -> None:
     assert FailureLimit.read(value).is_passed(errors=errors, total=total) is is_passed
 
 
 @pytest.mark.parametrize(
     ("value", "text"), [(20, "20"), (10**20, "1" + 20 * "0"), ("007", "7"), ("5%", "5%"), ("12.5 %", "12.5%")]
 )
-def test_limit_reads_as_it_was_given(value: Any, text: str) -> None:
+def test_limit_is_shown_as_it_was_written(value: Any, text: str) -> None:
     assert str(FailureLimit.read(value)) == text
 
 
 @pytest.mark.parametrize("value", [-1, "-1", "-5%", "101%", "nan%", "inf%", "5.5", 2.5, True, "", "%", "many", None])
-def test_what_is_neither_number_nor_share_is_refused(value: Any) -> None:
+def test_limit_must_be_a_number_or_a_share(value: Any) -> None:
     with pytest.raises(OptionError, match=r"max_failures cannot be .*such as 20, or a share"):
         FailureLimit.read(value)

@@ -1,4 +1,4 @@
-"""Samples are scored as they come, beside the event loop, and only their numbers stay in memory."""
+"""Samples are scored as they arrive, off the event loop, and only their numbers stay in memory."""
 
 import asyncio
 import json
@@ -36,7 +36,7 @@ def pipeline_of(*, repeats: int = 1, file: ResultsFile | None = None, notify: An
     return Pipeline(EvaluationConfig(), [TEMPLATE], repeats=repeats, file=file, notify=notify, pricing=Pricing())
 
 
-def test_results_go_to_the_file_in_their_order_and_are_not_kept(tmp_path: Path) -> None:
+def test_results_are_written_in_order_and_not_kept_in_memory(tmp_path: Path) -> None:
     path = tmp_path / "results.jsonl"
     with ResultsFile(path) as file:
         pipeline = pipeline_of(file=file)
@@ -47,28 +47,28 @@ def test_results_go_to_the_file_in_their_order_and_are_not_kept(tmp_path: Path) 
     assert pipeline.kept() == []
 
 
-def test_failed_judges_of_results_from_elsewhere_are_warned_of() -> None:
+def test_failed_judges_in_existing_results_are_a_warning() -> None:
     pipeline = pipeline_of()
     result: Any = {"template_id": "t", "question_id": "q0", "status": "success", "tone_error": "no"}
     pipeline.keep(sample(0), result)
     assert pipeline.warnings() == ["a judge or a metric failed in 1 of 1 result; the first is q0, tone_error: no"]
 
 
-def test_each_score_is_told() -> None:
-    told: list[RunEvent] = []
-    pipeline = pipeline_of(repeats=2, notify=told.append)
+def test_each_score_is_an_event() -> None:
+    events: list[RunEvent] = []
+    pipeline = pipeline_of(repeats=2, notify=events.append)
     pipeline.add(sample(0, 2), response(0))
     pipeline.add(sample(1, 1), response(1, actual_steps=[]))
-    first, second = (dict(event.fields) for event in told)
+    first, second = (dict(event.fields) for event in events)
     assert first == {"question_id": "q0", "repeat": 2, "status": "success", "steps_score": 1.0, "reason": None}
     assert "did not call" in second.pop("reason")
     assert second == {"question_id": "q1", "repeat": 1, "status": "success", "steps_score": 0.0}
 
 
-# --- beside the event loop -------------------------------------------------------------------------------------------
+# --- off the event loop ----------------------------------------------------------------------------------------------
 
 
-async def test_scoring_does_not_hold_up_the_event_loop() -> None:
+async def test_scoring_does_not_block_the_event_loop() -> None:
     release = threading.Event()
     pipeline = pipeline_of(notify=lambda event: release.wait(30))
     pipeline.begin(room=10)
@@ -79,7 +79,7 @@ async def test_scoring_does_not_hold_up_the_event_loop() -> None:
     assert len(pipeline.kept()) == 5
 
 
-async def test_asking_waits_where_too_many_wait_for_their_scores() -> None:
+async def test_adding_waits_if_too_many_responses_are_unscored() -> None:
     release = threading.Event()
     pipeline = pipeline_of(notify=lambda event: release.wait(30))
     pipeline.begin(room=2)
@@ -95,11 +95,11 @@ async def test_asking_waits_where_too_many_wait_for_their_scores() -> None:
     await pipeline.aclose()
 
 
-async def test_scoring_that_fails_is_told_at_the_end_and_holds_up_nothing() -> None:
-    told: list[str] = []
+async def test_failed_scoring_is_raised_at_the_end_and_blocks_nothing() -> None:
+    events: list[str] = []
 
     def fail(event: RunEvent) -> None:
-        told.append(event.kind)
+        events.append(event.kind)
         raise OSError("the disk is full")
 
     pipeline = pipeline_of(notify=fail)
@@ -108,14 +108,14 @@ async def test_scoring_that_fails_is_told_at_the_end_and_holds_up_nothing() -> N
         await asyncio.wait_for(pipeline.aadd(sample(position), response(position)), 30)
     with pytest.raises(OSError, match="the disk is full"):
         await pipeline.aclose()
-    assert told == ["result_scored", "warning"]
+    assert events == ["result_scored", "warning"]
 
 
 # --- judges ----------------------------------------------------------------------------------------------------------
 
 
 def judged_pipeline(function: Any, **options: Any) -> Pipeline:
-    """Give a pipeline in which a function judges, of which two calls may be under way at once."""
+    """Return a pipeline with one function as the judge and a concurrency limit of 2."""
     config = EvaluationConfig.model_validate({"judges": {"max_concurrency": 2}})
     judges = judges_of(config, evaluators=[function])
     return Pipeline(config, [TEMPLATE], repeats=1, pricing=Pricing(), judges=judges, **options)
@@ -127,7 +127,7 @@ async def grade(question: Any, response: Any) -> float:
     return 0.5
 
 
-async def test_each_result_is_judged_and_what_could_not_be_is_told() -> None:
+async def test_each_result_is_judged_and_failures_are_a_warning() -> None:
     pipeline = judged_pipeline(grade)
     await pipeline.aadd_all([sample(position) for position in range(3)], lambda each: response(each.position))
     assert pipeline.stopped() is None
@@ -137,7 +137,7 @@ async def test_each_result_is_judged_and_what_could_not_be_is_told() -> None:
     ]
 
 
-async def test_no_more_results_are_judged_at_once_than_there_are_places() -> None:
+async def test_concurrent_judgements_stay_within_the_limit() -> None:
     now = most = 0
     both = asyncio.Event()
 
@@ -165,7 +165,7 @@ async def test_no_more_results_are_judged_at_once_than_there_are_places() -> Non
     assert read == list(range(20))
 
 
-async def test_result_that_cannot_be_kept_ends_it_at_once() -> None:
+async def test_result_that_cannot_be_kept_stops_the_pipeline_at_once() -> None:
     def fail(event: RunEvent) -> None:
         raise OSError("the disk is full")
 

@@ -1,4 +1,4 @@
-"""A pipeline whose responses are compared elsewhere gives what it gives by itself."""
+"""A pipeline with an external comparer produces the same results as one without."""
 
 from collections.abc import AsyncGenerator, Iterable
 from typing import Any
@@ -21,17 +21,17 @@ QUESTIONS: Any = [{"id": f"q{each}", "question_text": "?", "reference_steps": ST
 SAMPLES = sorted(samples_of([(TEMPLATE, each) for each in QUESTIONS], 2), key=lambda sample: sample.position)
 
 
-class Elsewhere:
-    """Compares like the workers of a cluster, in this process."""
+class RemoteComparer:
+    """Compares as the workers of a cluster do, but in this process."""
 
     def __init__(self, fails_at: int | None = None) -> None:
-        self.given: list[tuple[int, bool]] = []
+        self.calls: list[tuple[int, bool]] = []
         self._fails_at = fails_at
 
     async def acompared(
         self, samples: Iterable[tuple[Sample, Response | None]], *, number: int, has_repeats: bool
     ) -> AsyncGenerator[Compared]:
-        self.given.append((number, has_repeats))
+        self.calls.append((number, has_repeats))
         for sample, response in samples:
             if sample.position == self._fails_at:
                 raise ValueError("no comparison")
@@ -41,7 +41,7 @@ class Elsewhere:
             yield Compared(sample, response, result)
 
 
-def pipeline(comparer: Elsewhere | None = None) -> Pipeline:
+def pipeline(comparer: RemoteComparer | None = None) -> Pipeline:
     return Pipeline(EvaluationConfig(), [TEMPLATE], repeats=2, pricing=Pricing(), comparer=comparer)
 
 
@@ -54,17 +54,17 @@ def response_of(sample: Sample) -> Response | None:
 
 
 def test_results_and_aggregates_are_the_same() -> None:
-    comparer = Elsewhere()
-    alone, elsewhere = pipeline(), pipeline(comparer)
-    for each in (alone, elsewhere):
+    comparer = RemoteComparer()
+    local, remote = pipeline(), pipeline(comparer)
+    for each in (local, remote):
         each.add_all(SAMPLES, response_of)
-    assert comparer.given == [(6, True)]
-    assert elsewhere.kept() == alone.kept()
-    assert elsewhere.finish() == alone.finish()
+    assert comparer.calls == [(6, True)]
+    assert remote.kept() == local.kept()
+    assert remote.finish() == local.finish()
 
 
-def test_what_a_comparison_raises_comes_after_what_was_compared_before_it() -> None:
-    failing = pipeline(Elsewhere(fails_at=4))
+def test_failed_comparison_keeps_the_results_before_it() -> None:
+    failing = pipeline(RemoteComparer(fails_at=4))
     with pytest.raises(ValueError, match="no comparison"):
         failing.add_all(SAMPLES, response_of)
     assert len(failing.kept()) == 4

@@ -1,4 +1,4 @@
-"""Recall, precision, F1 and order of the steps in results, whatever the grading."""
+"""Recall, precision, F1 and order of the steps in results."""
 
 from typing import Any
 
@@ -26,7 +26,7 @@ def quality_of(result: dict[str, Any]) -> list[float]:
     return [result[key] for key in QUALITY]
 
 
-def test_they_are_of_all_groups_whatever_the_scoring() -> None:
+def test_quality_covers_all_groups_whatever_the_scoring() -> None:
     steps = (call("look", "b"), call("look", "c"), call("find", "a"), call("other", "a"))
     for scoring in ("last_group", "all_groups"):
         result = result_of(*steps, config={"steps": {"scoring": scoring}})
@@ -35,7 +35,7 @@ def test_they_are_of_all_groups_whatever_the_scoring() -> None:
     assert quality_of(result_of(call("look", "b"))) == [0.5, 1.0, 2 / 3, 1.0]
 
 
-def test_a_grade_counts_where_steps_are_graded() -> None:
+def test_grades_count_if_steps_are_graded() -> None:
     near = StepScore(0.0, lambda: "near", lambda: 0.0, grade=lambda: 0.5)
     register_matcher(name="look")(lambda reference, actual: near)
     steps = (call("find", "a"), call("look", "c"))
@@ -44,11 +44,11 @@ def test_a_grade_counts_where_steps_are_graded() -> None:
 
 
 @pytest.mark.parametrize("groups", [None, [], [[]]])
-def test_without_reference_steps_they_are_absent_although_an_earlier_evaluation_had_them(groups: Any) -> None:
+def test_without_reference_steps_earlier_values_are_dropped(groups: Any) -> None:
     result = result_of(call("look", "b"), groups=groups, **dict.fromkeys(QUALITY, 0.5))
     assert not {*QUALITY} & result.keys()
 
 
-def test_a_failed_question_keeps_what_its_steps_say() -> None:
+def test_failed_question_keeps_the_quality_of_its_steps() -> None:
     result = result_of(call("look", "b"), error="away")
     assert (result["status"], result["steps_recall"]) == ("error", 0.5)

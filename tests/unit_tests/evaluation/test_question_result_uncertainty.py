@@ -13,7 +13,7 @@ def result_of(*steps: dict[str, Any], groups: Any = None, **more: Any) -> dict[s
     return dict(run_evaluation(dataset, [{"question_id": "q", "actual_steps": list(steps), **more}])[0])  # type: ignore[typeddict-item]
 
 
-def test_undecided_step_is_told_counted_and_bounds_the_score() -> None:
+def test_undecided_step_is_reported_counted_and_bounds_the_score() -> None:
     result = result_of(looked("?"))
     assert (result["steps_score"], result["steps_score_upper"]) == (0.0, 1.0)
     assert result["steps_diagnosis"] == [
@@ -30,14 +30,14 @@ def test_undecided_step_is_told_counted_and_bounds_the_score() -> None:
     assert result["steps_counts"] == {"extra": 0, "repeated": 0, "failed": 0, "undecided": 1, "outputs_cut": 0}
 
 
-def test_cut_output_is_told_on_its_step_and_is_no_error_of_the_tool() -> None:
+def test_truncated_output_is_noted_on_its_step_and_is_not_a_tool_error() -> None:
     result = result_of(looked("o<cut>"))
     assert result["actual_steps"][0]["output_cut"] == "the output ends after 1 characters"
     assert "comparison_error" not in result["actual_steps"][0]
     assert (result["steps_counts"]["outputs_cut"], result["steps_counts"]["undecided"]) == (1, 1)
 
 
-def test_what_an_earlier_evaluation_said_is_not_handed_on() -> None:
+def test_values_of_an_earlier_evaluation_are_dropped() -> None:
     old = {"steps_score_upper": 0.9, "steps_counts": {"undecided": 7}}
     result = result_of(looked("ok", output_cut="earlier"), **old)
     assert "steps_score_upper" not in result
@@ -45,11 +45,11 @@ def test_what_an_earlier_evaluation_said_is_not_handed_on() -> None:
     assert "output_cut" not in result["actual_steps"][0]
 
 
-def test_questions_own_key_of_the_same_name_as_a_count_stays() -> None:
+def test_key_of_the_question_named_like_a_count_is_kept() -> None:
     assert result_of(looked("ok"), undecided="by the author")["undecided"] == "by the author"
 
 
-def test_tables_have_the_counts_as_columns_and_the_bound_over_all_questions() -> None:
+def test_tables_have_columns_for_the_counts_and_the_bound() -> None:
     results = Results(results_of(t_1="ok", t_2="?", t_3="o<cut>", t_4="no"))  # type: ignore[arg-type]
     rows = results.table().rows
     assert [(row["steps_undecided"], row["steps_outputs_cut"]) for row in rows] == [(0, 0), (1, 0), (1, 1), (0, 0)]

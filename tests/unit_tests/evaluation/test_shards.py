@@ -1,4 +1,4 @@
-"""Shards: which samples belong to which part."""
+"""Assigning samples to shards."""
 
 import pytest
 from hypothesis import given
@@ -17,13 +17,13 @@ def test_each_sample_belongs_to_one_shard(key: tuple[str, int], of: int) -> None
 
 
 @given(st.integers(0, 10**12), st.integers(1, 40))
-def test_parts_of_a_number_add_up_to_it(whole: int, of: int) -> None:
+def test_shares_of_a_number_add_up_to_it(whole: int, of: int) -> None:
     parts = [Shard(number, of).part_of(whole) for number in range(1, of + 1)]
     assert sum(parts) == whole
     assert max(parts) - min(parts) <= 1
 
 
-def test_part_of_a_sample_is_the_same_in_all_versions() -> None:
+def test_shard_of_a_sample_never_changes() -> None:
     keys = [("q1", 1), ("q1", 2), ("q2", 1), ("Größe", 1), ("\ud800", 1)]
     assert [shard_number(key, 16) for key in keys] == [14, 6, 5, 1, 8]
 
@@ -39,12 +39,12 @@ def test_part_of_a_sample_is_the_same_in_all_versions() -> None:
         (3, "cannot be 3"),
     ],
 )
-def test_what_is_no_shard_is_refused(text: object, part: str) -> None:
+def test_invalid_shard_is_rejected(text: object, part: str) -> None:
     with pytest.raises(OptionError, match=part):
         Shard.read(text)
 
 
-def test_limit_of_failures_is_divided_as_a_number_and_stays_as_a_share() -> None:
+def test_failure_limit_is_divided_if_a_number_and_kept_if_a_share() -> None:
     assert str(FailureLimit.read(20).in_shard(Shard(1, 16))) == "2"
     assert str(FailureLimit.read(20).in_shard(Shard(5, 16))) == "1"
     assert str(FailureLimit.read("5%").in_shard(Shard(5, 16))) == "5%"

@@ -1,4 +1,4 @@
-"""Ending a run before its time: by request, and by signals."""
+"""Stopping a run early, on request or by a signal."""
 
 import asyncio
 import signal
@@ -10,32 +10,32 @@ from graphrag_eval_lc.evaluation.stop_signal import StopSignal, stopped_by_signa
 
 
 def bound() -> tuple[StopSignal, list[str]]:
-    told: list[str] = []
+    reported: list[str] = []
     stop = StopSignal()
-    stop.bind(lambda: told.append(str(stop.reason)))
-    return stop, told
+    stop.bind(lambda: reported.append(str(stop.reason)))
+    return stop, reported
 
 
-async def test_first_reason_stays_and_is_told_once() -> None:
-    stop, told = bound()
+async def test_first_reason_is_kept_and_reported_once() -> None:
+    stop, reported = bound()
     stop.request("max_tokens", "the budget")
     stop.request("interrupted", "Ctrl-C")
     await asyncio.sleep(0)
-    assert (stop.reason, stop.message, told) == ("max_tokens", "the budget", ["max_tokens"])
+    assert (stop.reason, stop.message, reported) == ("max_tokens", "the budget", ["max_tokens"])
     assert not stop.abandoned.done()
 
 
-async def test_request_from_before_the_loop_is_told_as_it_begins() -> None:
-    told: list[str] = []
+async def test_request_made_before_the_loop_is_reported_when_it_starts() -> None:
+    reported: list[str] = []
     stop = StopSignal()
     stop.request("interrupted", "Ctrl-C")
     stop.abandon()
-    stop.bind(lambda: told.append("told"))
-    assert told == ["told"]
+    stop.bind(lambda: reported.append("told"))
+    assert reported == ["told"]
     assert stop.abandoned.done()
 
 
-async def test_request_from_another_thread_ends_a_wait() -> None:
+async def test_request_from_another_thread_ends_the_wait() -> None:
     stop, _ = bound()
     thread = threading.Thread(target=stop.request, args=("interrupted", "SIGTERM"))
     thread.start()
@@ -43,7 +43,7 @@ async def test_request_from_another_thread_ends_a_wait() -> None:
     thread.join()
 
 
-def test_request_after_the_loop_is_closed_does_nothing() -> None:
+def test_request_after_the_loop_has_closed_does_nothing() -> None:
     stop = StopSignal()
 
     async def bind() -> None:
@@ -55,7 +55,7 @@ def test_request_after_the_loop_is_closed_does_nothing() -> None:
 
 
 @pytest.mark.parametrize(("number", "name"), [(signal.SIGINT, "Ctrl-C"), (signal.SIGTERM, "SIGTERM")])
-def test_first_signal_stops_in_order_and_the_second_at_once(number: signal.Signals, name: str) -> None:
+def test_first_signal_stops_gracefully_and_the_second_at_once(number: signal.Signals, name: str) -> None:
     stop = StopSignal()
     with stopped_by_signals(stop):
         signal.raise_signal(number)
@@ -67,7 +67,7 @@ def test_first_signal_stops_in_order_and_the_second_at_once(number: signal.Signa
 
 
 @pytest.mark.skipif(not hasattr(signal, "SIGHUP"), reason="Windows has no SIGHUP")
-def test_closed_terminal_stops_in_order_however_often_it_is_said() -> None:
+def test_repeated_sighup_stops_gracefully() -> None:
     stop = StopSignal()
     with stopped_by_signals(stop):
         signal.raise_signal(signal.SIGHUP)
@@ -75,7 +75,7 @@ def test_closed_terminal_stops_in_order_however_often_it_is_said() -> None:
     assert (stop.reason, stop.message, stop.is_abandoned, stop.is_at_once) == ("interrupted", "SIGHUP", False, False)
 
 
-def test_signal_to_a_run_that_stops_already_gives_up_what_is_in_flight() -> None:
+def test_signal_to_a_stopping_run_abandons_running_questions() -> None:
     stop = StopSignal()
     stop.request("max_failures", "too many")
     with stopped_by_signals(stop):
@@ -86,14 +86,14 @@ def test_signal_to_a_run_that_stops_already_gives_up_what_is_in_flight() -> None
     assert stop.is_at_once
 
 
-def test_handlers_of_before_are_put_back() -> None:
+def test_previous_handlers_are_restored() -> None:
     before = [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)]
     with stopped_by_signals(StopSignal()):
         assert signal.getsignal(signal.SIGINT) is not before[0]
     assert [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)] == before
 
 
-def test_another_thread_leaves_signals_alone() -> None:
+def test_other_threads_install_no_handlers() -> None:
     seen = []
 
     def run() -> None:

@@ -1,4 +1,4 @@
-"""Many items at once, as many as there are places: what waits, what fails, and what is cancelled."""
+"""Running many items with limited concurrency: waiting, failures and cancellation."""
 
 import asyncio
 from collections.abc import Iterator
@@ -10,7 +10,7 @@ from graphrag_eval_lc.evaluation.pipeline import Workers
 
 
 class Counting:
-    """Counts what is under way at once; items in ``fails`` raise."""
+    """Counts items that run at once; items in ``fails`` raise."""
 
     def __init__(self, *, fails: tuple[int, ...] = ()) -> None:
         self.fails = fails
@@ -42,7 +42,7 @@ async def turns() -> None:
         await asyncio.sleep(0)
 
 
-async def test_as_many_are_under_way_as_there_are_places_and_all_are_done_in_their_order() -> None:
+async def test_items_run_in_order_up_to_the_concurrency_limit() -> None:
     counting = Counting()
     running = asyncio.create_task(Workers(counting.work, places=3).arun(range(10)))
     await turns()
@@ -53,23 +53,23 @@ async def test_as_many_are_under_way_as_there_are_places_and_all_are_done_in_the
     assert counting.most == 3
 
 
-async def test_items_are_taken_only_when_there_is_room_for_them() -> None:
-    taken: list[int] = []
+async def test_items_are_read_only_when_there_is_room() -> None:
+    read: list[int] = []
 
     def items() -> Iterator[int]:
         for item in range(10):
-            taken.append(item)
+            read.append(item)
             yield item
 
     counting = Counting()
     running = asyncio.create_task(Workers(counting.work, places=2).arun(items()))
     await turns()
-    assert taken == [0, 1, 2]
+    assert read == [0, 1, 2]
     counting.release.set()
     await running
 
 
-async def test_so_many_wait_as_there_is_room_for() -> None:
+async def test_queue_holds_as_many_items_as_there_is_room_for() -> None:
     counting = Counting()
     workers = Workers(counting.work, places=1, room=2)
     for item in range(3):
@@ -83,7 +83,7 @@ async def test_so_many_wait_as_there_is_room_for() -> None:
     assert counting.done == [0, 1, 2, 3]
 
 
-async def test_items_that_wait_may_be_done_along_with_the_one_at_hand() -> None:
+async def test_waiting_items_can_be_taken_by_the_running_one() -> None:
     counting = Counting()
     workers = Workers(counting.work, places=1, room=2)
     for item in range(3):
@@ -96,7 +96,7 @@ async def test_items_that_wait_may_be_done_along_with_the_one_at_hand() -> None:
     assert counting.done == [0]
 
 
-async def test_first_problem_cancels_the_others_and_is_raised_as_it_is() -> None:
+async def test_first_error_cancels_the_others_and_is_raised_unchanged() -> None:
     counting = Counting(fails=(2,))
     with pytest.raises(ValueError, match="no 2") as raised:
         await asyncio.wait_for(Workers(counting.work, places=3).arun(range(10)), 30)
@@ -105,7 +105,7 @@ async def test_first_problem_cancels_the_others_and_is_raised_as_it_is() -> None
     assert set(counting.begun) == {0, 1, 2}
 
 
-async def test_where_the_others_go_on_the_first_problem_is_raised_at_the_end() -> None:
+async def test_first_error_can_be_raised_after_the_others_have_finished() -> None:
     counting = Counting(fails=(0, 2))
     counting.release.set()
     workers = Workers(counting.work, places=2, goes_on=True)
@@ -116,7 +116,7 @@ async def test_where_the_others_go_on_the_first_problem_is_raised_at_the_end() -
     assert counting.done == [1, 3, 4]
 
 
-async def test_who_is_cancelled_cancels_what_is_under_way() -> None:
+async def test_cancelling_the_caller_cancels_running_items() -> None:
     counting = Counting()
     running = asyncio.create_task(Workers(counting.work, places=2).arun(range(5)))
     await turns()
@@ -126,7 +126,7 @@ async def test_who_is_cancelled_cancels_what_is_under_way() -> None:
     assert counting.begun == sorted(counting.cancelled) == [0, 1]
 
 
-async def test_worker_that_somebody_else_cancels_leaves_nobody_waiting() -> None:
+async def test_worker_cancelled_from_outside_does_not_deadlock() -> None:
     async def cancelled(item: int) -> None:
         task = asyncio.current_task()
         assert task is not None
@@ -137,7 +137,7 @@ async def test_worker_that_somebody_else_cancels_leaves_nobody_waiting() -> None
         await asyncio.wait_for(Workers(cancelled, places=2).arun(range(5)), 30)
 
 
-async def test_task_that_refuses_to_be_cancelled_does_not_hold_up_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_task_that_ignores_cancellation_does_not_delay_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "_CANCELLING_SEC", 0.05)
     release = asyncio.Event()
 

@@ -1,4 +1,4 @@
-"""What the event hooks let through and what they refuse, with httpx and with httpx2."""
+"""Which responses the event hooks accept and reject, with httpx and httpx2."""
 
 import gzip
 import itertools
@@ -25,7 +25,7 @@ def client(request: pytest.FixtureRequest) -> Any:
 
 
 @pytest.mark.parametrize(
-    ("body", "headers", "told"),
+    ("body", "headers", "complaint"),
     [
         (TEXT, {}, None),
         (TEXT + b"x", {}, "sent more than 1,000 bytes"),
@@ -43,41 +43,41 @@ def client(request: pytest.FixtureRequest) -> Any:
         (b"data: 1\n" * MOST, EVENTS, "sent more than"),
         (b"data: 1\n\n" * MOST, {}, "sent more than"),
     ],
-    ids=itertools.count(),  # compressed bodies have the time in them
+    ids=itertools.count(),  # compressed bodies contain a timestamp
 )
-async def test_a_body_is_let_through_or_refused(
-    client: Any, body: bytes, headers: dict[str, str], told: str | None
+async def test_body_is_accepted_or_rejected(
+    client: Any, body: bytes, headers: dict[str, str], complaint: str | None
 ) -> None:
     with unruly(lambda _: [response(body, **headers)]) as server:
         async with client:
-            if told is None:
+            if complaint is None:
                 content = (await client.get(server.url)).content
                 assert content == (body if "content_encoding" not in headers or not body else TEXT)
                 return
-            with pytest.raises(RefusedResponseError, match=told) as caught:
+            with pytest.raises(RefusedResponseError, match=complaint) as caught:
                 await client.get(server.url)
     assert not is_worth_a_retry(caught.value)
 
 
-async def test_a_stream_of_events_may_last_and_its_connection_is_closed(client: Any) -> None:
+async def test_event_stream_may_be_long_and_its_connection_is_closed(client: Any) -> None:
     with unruly(lambda _: itertools.chain([response(b"", **EVENTS)], itertools.repeat(b": ping\n\n"))) as server:
         async with client:
             async with client.stream("GET", server.url) as streamed:
-                async for number, _ in count(streamed.aiter_bytes()):
+                async for number, _ in with_byte_count(streamed.aiter_bytes()):
                     if number > 50 * MOST:
                         break
             assert streamed.is_closed
             assert all(connection.is_closed() for connection in client._transport._pool.connections)
 
 
-async def count(parts: Any) -> Any:
+async def with_byte_count(chunks: Any) -> Any:
     total = 0
-    async for part in parts:
-        total += len(part)
-        yield total, part
+    async for chunk in chunks:
+        total += len(chunk)
+        yield total, chunk
 
 
-async def test_a_client_stays_with_the_server_of_its_first_request(client: Any) -> None:
+async def test_client_stays_with_the_server_of_its_first_request(client: Any) -> None:
     with unruly(lambda _: [response()]) as server, unruly(lambda _: [response()]) as other:
         async with client:
             await client.get(f"{server.url}/a")
@@ -88,7 +88,7 @@ async def test_a_client_stays_with_the_server_of_its_first_request(client: Any) 
 
 
 @pytest.mark.parametrize(
-    ("home", "place", "is_same"),
+    ("first_url", "second_url", "is_same"),
     [
         ("http://a/x", "http://a:80/y", True),
         ("http://a/x", "https://a/y", True),
@@ -101,13 +101,13 @@ async def test_a_client_stays_with_the_server_of_its_first_request(client: Any) 
         ("http://a/x", "ftp://a/x", False),
     ],
 )
-def test_a_server_is_scheme_host_and_port(home: str, place: str, is_same: bool) -> None:
+def test_server_is_identified_by_scheme_host_and_port(first_url: str, second_url: str, is_same: bool) -> None:
     for name in ("httpx", "httpx2"):
         url = import_module(name).URL
-        assert _is_same_server(url(home), url(place)) == is_same
+        assert _is_same_server(url(first_url), url(second_url)) == is_same
 
 
-async def test_redirects_in_a_circle_end() -> None:
+async def test_redirect_loop_ends() -> None:
     with unruly(lambda seen: [response(b"", 302, location=seen.path)]) as server:
         async with httpx.AsyncClient(event_hooks=bounded_http(), follow_redirects=True, trust_env=False) as client:
             with pytest.raises(httpx.TooManyRedirects):

@@ -1,4 +1,4 @@
-"""Threads for work that may hang: as many as it takes, used again, and never waited for."""
+"""Threads for work that may hang: started as needed, reused, and never waited for."""
 
 import subprocess
 import sys
@@ -21,7 +21,7 @@ def test_result_and_error_reach_the_caller(pool: DaemonThreadPool) -> None:
         pool.submit(divmod, 1, 0).result(30)
 
 
-def test_hanging_work_does_not_hold_up_other_work(pool: DaemonThreadPool) -> None:
+def test_hanging_work_does_not_block_other_work(pool: DaemonThreadPool) -> None:
     release = threading.Event()
     hanging = [pool.submit(release.wait, 60) for _ in range(20)]
     assert pool.submit(lambda: "through").result(30) == "through"
@@ -30,14 +30,14 @@ def test_hanging_work_does_not_hold_up_other_work(pool: DaemonThreadPool) -> Non
     assert all(future.result(30) for future in hanging)
 
 
-def test_idle_thread_is_used_again(pool: DaemonThreadPool) -> None:
+def test_idle_thread_is_reused(pool: DaemonThreadPool) -> None:
     threads = set()
     for _ in range(50):
         threads.add(pool.submit(threading.get_ident).result(30))
-    assert len(threads) < 25  # one, but for the moments between a result and the thread's being idle
+    assert len(threads) < 25  # usually one; more if a result arrives before the thread is marked as idle
 
 
-def test_closing_waits_for_nothing(pool: DaemonThreadPool) -> None:
+def test_shutdown_does_not_wait(pool: DaemonThreadPool) -> None:
     release = threading.Event()
     hanging = pool.submit(release.wait, 60)
     pool.shutdown(wait=True)
@@ -46,12 +46,12 @@ def test_closing_waits_for_nothing(pool: DaemonThreadPool) -> None:
     assert hanging.result(30)
 
 
-def test_work_that_was_cancelled_before_its_start_is_not_done(pool: DaemonThreadPool) -> None:
+def test_work_can_be_cancelled_before_it_starts(pool: DaemonThreadPool) -> None:
     future = pool.submit(lambda: None)
     assert future.cancel() or future.result(30) is None
 
 
-def test_hanging_thread_does_not_hold_up_the_end_of_the_process() -> None:
+def test_hanging_thread_does_not_delay_process_exit() -> None:
     code = (
         "import threading\n"
         "from graphrag_eval_lc.event_loop.loop import DaemonThreadPool\n"

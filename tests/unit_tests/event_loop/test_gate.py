@@ -9,24 +9,24 @@ import pytest
 from graphrag_eval_lc.event_loop.loop import Gate
 
 
-class _SignalCame(BaseException):
+class _AlarmError(BaseException):
     pass
 
 
 @pytest.fixture
 def alarm() -> Iterator[list[bool]]:
-    """Raise in the main thread when the alarm goes off, while the list says so."""
+    """Raise in the main thread when the timer fires, if the list holds True."""
     is_on = [False]
 
-    def raise_it(number: int, frame: FrameType | None) -> None:
+    def handler(number: int, frame: FrameType | None) -> None:
         if is_on[0]:
             is_on[0] = False
-            raise _SignalCame
+            raise _AlarmError
 
-    earlier = signal.signal(signal.SIGALRM, raise_it)
+    previous = signal.signal(signal.SIGALRM, handler)
     yield is_on
     signal.setitimer(signal.ITIMER_REAL, 0)
-    signal.signal(signal.SIGALRM, earlier)
+    signal.signal(signal.SIGALRM, previous)
 
 
 def wait_for_the_alarm(gate: Gate, alarm: list[bool]) -> None:
@@ -36,20 +36,20 @@ def wait_for_the_alarm(gate: Gate, alarm: list[bool]) -> None:
         pass
 
 
-def test_who_waits_gets_what_a_signals_handler_raises_and_may_wait_again(alarm: list[bool]) -> None:
+def test_wait_raises_from_a_signal_handler_and_can_be_repeated(alarm: list[bool]) -> None:
     gate = Gate()
-    came = 0
+    count = 0
     end = time.monotonic() + 0.5
     while time.monotonic() < end:
-        with pytest.raises(_SignalCame):
+        with pytest.raises(_AlarmError):
             wait_for_the_alarm(gate, alarm)
-        came += 1
-    assert came > 10
+        count += 1
+    assert count > 10
     gate.open()
     assert gate.wait()
 
 
-def test_threads_that_wait_pass_once_it_is_open() -> None:
+def test_waiting_threads_continue_when_the_gate_opens() -> None:
     gate = Gate()
     passed: list[bool] = []
     threads = [threading.Thread(target=lambda: passed.append(gate.wait(30))) for _ in range(3)]

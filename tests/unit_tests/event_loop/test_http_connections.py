@@ -1,4 +1,4 @@
-"""A model's HTTP client outlives event loops: each request is sent once, answered, and paid for once."""
+"""A model's HTTP client outlives event loops: each request is sent, answered and charged once."""
 
 import asyncio
 import importlib
@@ -52,8 +52,8 @@ def agent_of(model: ChatOpenAI) -> Any:
     return StateGraph(MessagesState).add_node("answer", answer).add_edge(START, "answer").compile()
 
 
-class Count:
-    """What reached the server since the last look, against what was said to be paid for."""
+class RequestCounter:
+    """Counts the requests that have reached the server since the last call."""
 
     def __init__(self, stub: OpenAIStub) -> None:
         self._stub, self._seen = stub, 0
@@ -71,25 +71,25 @@ class Count:
 
 
 @pytest.mark.parametrize("is_new_model", [False, True])
-def test_each_of_five_benchmarks_in_a_script_is_answered(stub: OpenAIStub, is_new_model: bool) -> None:
-    count, agent = Count(stub), agent_of(model_of(stub))
+def test_five_benchmarks_in_one_script_all_get_answers(stub: OpenAIStub, is_new_model: bool) -> None:
+    count, agent = RequestCounter(stub), agent_of(model_of(stub))
     for _ in range(5):
         count.check_run(run_benchmark(agent_of(model_of(stub)) if is_new_model else agent, DATASET, progress="off"))
 
 
-async def test_a_running_loop_may_be_blocked_by_threads_that_call(stub: OpenAIStub) -> None:
-    count, model = Count(stub), model_of(stub)
+async def test_model_can_be_called_from_threads_that_block_its_loop(stub: OpenAIStub) -> None:
+    count, model = RequestCounter(stub), model_of(stub)
     judge = ContextPrecision(model)
     await asyncio.gather(*(model.ainvoke("?") for _ in range(4)))
     assert count.new() == 4
     with ThreadPoolExecutor(2) as threads:
-        assert [score.cost is not None for score in threads.map(lambda _: judge.score(**asked()), range(2))]
+        assert [score.cost is not None for score in threads.map(lambda _: judge.score(**judge_inputs()), range(2))]
     assert count.new() == 2 * len(CONTEXTS)
 
 
 @pytest.mark.full
-def test_benchmarks_of_two_threads_with_one_model_do_not_touch_each_other(stub: OpenAIStub) -> None:
-    count, agent = Count(stub), agent_of(model_of(stub))
+def test_concurrent_benchmarks_with_one_model_do_not_interfere(stub: OpenAIStub) -> None:
+    count, agent = RequestCounter(stub), agent_of(model_of(stub))
     stub.latency_sec = 0.005
     with ThreadPoolExecutor(3) as threads:
         runs = list(threads.map(lambda _: run_benchmark(agent, DATASET, progress="off"), range(9)))
@@ -98,9 +98,8 @@ def test_benchmarks_of_two_threads_with_one_model_do_not_touch_each_other(stub: 
 
 
 @pytest.mark.full
-@pytest.mark.full
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
-def test_forked_child_opens_connections_of_its_own(stub: OpenAIStub) -> None:
+def test_forked_child_opens_new_connections(stub: OpenAIStub) -> None:
     code = f"""
 import asyncio, os
 from langchain_openai import ChatOpenAI
@@ -111,7 +110,7 @@ async def agent(question):
     answer = (await model.ainvoke(question)).text
     if not hasattr(agent, "child"):
         agent.child = os.fork()
-        if agent.child == 0:  # beside an open connection of its parent
+        if agent.child == 0:  # the parent has an open connection
             os._exit(0 if run_benchmark(agent, dataset, progress="off").response("q").get("error") is None else 1)
         os.waitpid(agent.child, 0)
     return answer
@@ -130,37 +129,37 @@ def test_agent_and_judge_may_share_a_client(stub: OpenAIStub) -> None:
     for run in runs:
         assert [result for result in run.results if "error" in str(sorted(result))] == []
         assert all(dict(result)["answer_correctness_cost"] > 0 for result in run.results)
-    assert len(stub.requests) == 4 * 2 * QUESTIONS  # an answer and a verdict each
+    assert len(stub.requests) == 4 * 2 * QUESTIONS  # an answer and a judgement each
 
 
 # --- judges ----------------------------------------------------------------------------------------------------------
 
 
-def asked() -> dict[str, Any]:
+def judge_inputs() -> dict[str, Any]:
     return {"user_input": "?", "reference": "yes", "retrieved_contexts": CONTEXTS}
 
 
-def test_judges_pay_for_what_they_send(stub: OpenAIStub) -> None:
-    count, costs = Count(stub), set()
+def test_judge_is_charged_for_each_request_it_sends(stub: OpenAIStub) -> None:
+    count, costs = RequestCounter(stub), set()
     for _ in range(5):
-        costs.add(ContextPrecision(model_of(stub)).score(**asked()).cost)
+        costs.add(ContextPrecision(model_of(stub)).score(**judge_inputs()).cost)
         assert count.new() == len(CONTEXTS)
     assert len(costs) == 1
 
 
-def arrived(stub: OpenAIStub, expected: int) -> int:
-    """Give how many requests have arrived; the last may be under way when its answer is given up."""
+def arrived_requests(stub: OpenAIStub, expected: int) -> int:
+    """Return how many requests have arrived; the last may still be in transit when the client gives up."""
     deadline = time.monotonic() + 10
     while len(stub.requests) < expected and time.monotonic() < deadline:
         time.sleep(0.01)
-    time.sleep(0.1)  # and no more come
+    time.sleep(0.1)  # no more arrive
     return len(stub.requests)
 
 
-# --- what is left alone, and what is said ----------------------------------------------------------------------------
+# --- streams, and errors across loops ---------------------------------------------------------------------------------
 
 
-async def test_a_stream_that_is_under_way_goes_on_after_a_synchronous_call(stub: OpenAIStub) -> None:
+async def test_stream_continues_after_a_synchronous_call(stub: OpenAIStub) -> None:
     model = model_of(stub)
     stub.answers.append("a long answer that comes in parts")
     parts: list[str] = []
@@ -171,7 +170,7 @@ async def test_a_stream_that_is_under_way_goes_on_after_a_synchronous_call(stub:
     assert "".join(parts) == "a long answer that comes in parts"
 
 
-def test_a_connection_that_was_broken_within_a_run_is_said_and_not_paid_for_again(stub: OpenAIStub) -> None:
+def test_connection_of_another_loop_is_an_error_and_not_sent_twice(stub: OpenAIStub) -> None:
     model = model_of(stub)
 
     def ask_in_another_loop(state: MessagesState) -> Any:
@@ -186,15 +185,15 @@ def test_a_connection_that_was_broken_within_a_run_is_said_and_not_paid_for_agai
     error = dict(run_benchmark(agent, question, progress="off").response("q"))["error"]
     assert "belongs to another event loop" in error
     assert "http_async_client" in error
-    assert arrived(stub, 2) == 2
+    assert arrived_requests(stub, 2) == 2
 
 
-def test_what_failed_before_it_was_sent_is_worth_a_retry(stub: OpenAIStub) -> None:
+def test_only_requests_that_were_not_sent_are_retried(stub: OpenAIStub) -> None:
     httpx = importlib.import_module(openai.DefaultAsyncHttpxClient.__mro__[1].__module__.partition(".")[0])
     client = openai.DefaultAsyncHttpxClient(limits=httpx.Limits(keepalive_expiry=0.2))
     model = model_of(stub, http_async_client=client)
     asyncio.run(model.ainvoke("?"))
-    time.sleep(0.3)  # the next request closes what is kept no longer, in a loop that is closed
+    time.sleep(0.3)  # the next request closes the expired connection, which belongs to a closed loop
     with pytest.raises((RuntimeError, openai.APIConnectionError)) as unsent:
         asyncio.run(model.ainvoke("?"))
     assert len(stub.requests) == 1
@@ -203,7 +202,7 @@ def test_what_failed_before_it_was_sent_is_worth_a_retry(stub: OpenAIStub) -> No
     asyncio.run(kept.ainvoke("?"))
     with pytest.raises((RuntimeError, openai.APIConnectionError)) as sent:
         asyncio.run(kept.ainvoke("?"))
-    assert arrived(stub, 3) == 3
+    assert arrived_requests(stub, 3) == 3
     assert not is_worth_a_retry(sent.value)
 
 
@@ -217,5 +216,5 @@ def test_what_failed_before_it_was_sent_is_worth_a_retry(stub: OpenAIStub) -> No
         (ValueError("Event loop is closed"), False),
     ],
 )
-def test_errors_of_other_loops_are_known_by_what_asyncio_says(error: Exception, expected: bool) -> None:
+def test_errors_across_loops_are_recognised_by_asyncios_message(error: Exception, expected: bool) -> None:
     assert is_of_another_loop(error) is expected

@@ -1,4 +1,4 @@
-"""Coroutines from synchronous code: in a running loop too, and whatever hangs or raises in them."""
+"""Coroutines called from synchronous code, also inside a running loop, and when they hang or raise."""
 
 import asyncio
 import contextvars
@@ -25,51 +25,51 @@ async def test_runs_inside_a_running_loop_with_its_context_variables() -> None:
     assert run_sync(answer) == "inside"
 
 
-# --- one loop that lasts ---------------------------------------------------------------------------------------------
+# --- one lasting loop ------------------------------------------------------------------------------------------------
 
 
-async def loop_here() -> asyncio.AbstractEventLoop:
+async def current_loop() -> asyncio.AbstractEventLoop:
     return asyncio.get_running_loop()
 
 
-def test_all_calls_have_one_loop_whichever_thread_they_come_from() -> None:
-    first = run_sync(loop_here)
+def test_calls_from_all_threads_share_one_loop() -> None:
+    first = run_sync(current_loop)
     with ThreadPoolExecutor(4) as threads:
-        assert {future.result() for future in [threads.submit(run_sync, loop_here) for _ in range(20)]} == {first}
+        assert {future.result() for future in [threads.submit(run_sync, current_loop) for _ in range(20)]} == {first}
     assert not first.is_closed()
 
 
-def test_many_calls_at_once_do_not_mix_up_their_context() -> None:
-    async def own_value(number: int) -> bool:
+def test_concurrent_calls_keep_their_own_context() -> None:
+    async def has_own_value(number: int) -> bool:
         await asyncio.sleep(0.001 * (number % 3))
         return variable.get() == str(number)
 
     def call(number: int) -> bool:
         variable.set(str(number))
-        return run_sync(lambda: own_value(number))
+        return run_sync(lambda: has_own_value(number))
 
     with ThreadPoolExecutor(8) as threads:
         assert all(threads.map(call, range(40)))
 
 
-def test_call_out_of_the_loop_itself_has_another_one_which_lasts_too() -> None:
+def test_call_from_inside_the_loop_uses_a_second_lasting_loop() -> None:
     async def outer() -> list[asyncio.AbstractEventLoop]:
-        return [await loop_here(), run_sync(loop_here), run_sync(loop_here)]
+        return [await current_loop(), run_sync(current_loop), run_sync(current_loop)]
 
     outside, *inside = run_sync(outer)
     assert inside[0] is inside[1] is not outside
 
 
-def test_call_from_a_thread_of_the_loop_is_in_the_same_loop() -> None:
+def test_call_from_a_thread_of_the_loop_uses_the_same_loop() -> None:
     async def outer() -> tuple[asyncio.AbstractEventLoop, asyncio.AbstractEventLoop]:
-        return await loop_here(), await asyncio.to_thread(run_sync, loop_here)
+        return await current_loop(), await asyncio.to_thread(run_sync, current_loop)
 
     outside, inside = run_sync(outer)
     assert inside is outside
 
 
 @pytest.mark.full
-def test_call_that_the_loop_waits_for_without_knowing_goes_on_in_another() -> None:
+def test_call_that_blocks_the_loop_runs_in_another_loop() -> None:
     async def outer() -> str:
         with ThreadPoolExecutor(1) as threads:  # code that blocks the loop
             return threads.submit(run_sync, answer).result(30)
@@ -77,7 +77,7 @@ def test_call_that_the_loop_waits_for_without_knowing_goes_on_in_another() -> No
     assert run_sync(outer) == "outside"
 
 
-def test_stopping_the_loop_stops_nothing() -> None:
+def test_stopping_the_loop_does_not_stop_the_call() -> None:
     async def stop() -> str:
         asyncio.get_running_loop().stop()
         await asyncio.sleep(0.01)
@@ -87,7 +87,7 @@ def test_stopping_the_loop_stops_nothing() -> None:
     assert run_sync(answer) == "outside"
 
 
-def test_one_call_is_not_ended_by_what_another_raises() -> None:
+def test_error_in_one_call_does_not_end_another() -> None:
     release = threading.Event()
 
     async def wait() -> str:
@@ -103,7 +103,7 @@ def test_one_call_is_not_ended_by_what_another_raises() -> None:
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
-def test_forked_child_has_a_loop_of_its_own_and_takes_none_from_its_parent() -> None:
+def test_forked_child_has_its_own_loop() -> None:
     code = """
 import asyncio, os
 from graphrag_eval_lc.event_loop.loop import run_sync
@@ -127,7 +127,7 @@ print(os.waitstatus_to_exitcode(status), run_sync(answer))
     assert (done.stdout, done.stderr) == ("0 end\n", "")
 
 
-def test_process_ends_without_a_word() -> None:
+def test_process_exits_silently() -> None:
     code = "from graphrag_eval_lc.event_loop.loop import run_sync\nimport asyncio\nrun_sync(lambda: asyncio.sleep(0))"
     command = [sys.executable, "-X", "dev", "-c", code]
     done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True)
@@ -137,7 +137,7 @@ def test_process_ends_without_a_word() -> None:
 # --- Ctrl-C ----------------------------------------------------------------------------------------------------------
 
 
-def test_interrupt_ends_the_waiting_and_what_was_waited_for() -> None:
+def test_ctrl_c_ends_the_wait_and_the_coroutine() -> None:
     ended: list[str] = []
 
     async def hang() -> None:
@@ -154,7 +154,7 @@ def test_interrupt_ends_the_waiting_and_what_was_waited_for() -> None:
     assert run_sync(answer) == "outside"
 
 
-def test_first_interrupt_ends_the_waiting_inside_asyncio_run_too() -> None:
+def test_first_ctrl_c_ends_the_wait_inside_asyncio_run() -> None:
     code = """
 import asyncio, os, signal, threading, time
 from graphrag_eval_lc.event_loop.loop import run_sync
@@ -171,7 +171,7 @@ except KeyboardInterrupt:
 
 
 @pytest.mark.full
-def test_interrupt_ends_the_waiting_for_code_that_blocks_the_loop() -> None:
+def test_ctrl_c_ends_the_wait_for_blocking_code() -> None:
     code = """
 import os, signal, threading, time
 from graphrag_eval_lc.event_loop.loop import run_sync
@@ -189,10 +189,10 @@ except KeyboardInterrupt:
     assert (done.stdout, done.stderr) == ("interrupted end\n", "")
 
 
-# --- what hangs ------------------------------------------------------------------------------------------------------
+# --- hanging code ----------------------------------------------------------------------------------------------------
 
 
-def test_hanging_thread_does_not_hold_up_the_end() -> None:
+def test_hanging_thread_does_not_delay_the_end() -> None:
     release = threading.Event()
 
     async def leave_a_thread_behind() -> str:
@@ -203,7 +203,7 @@ def test_hanging_thread_does_not_hold_up_the_end() -> None:
     release.set()
 
 
-def test_tasks_that_are_left_are_cancelled() -> None:
+def test_remaining_tasks_are_cancelled() -> None:
     cancelled = []
 
     async def wait() -> None:
@@ -224,7 +224,7 @@ def test_tasks_that_are_left_are_cancelled() -> None:
 
 
 @pytest.mark.full
-def test_task_that_refuses_to_be_cancelled_does_not_hold_up_the_end() -> None:
+def test_task_that_ignores_cancellation_does_not_delay_the_end() -> None:
     code = (
         "import asyncio\n"
         "from graphrag_eval_lc.event_loop.loop import has_stuck_tasks, run_sync\n"
@@ -245,10 +245,10 @@ def test_task_that_refuses_to_be_cancelled_does_not_hold_up_the_end() -> None:
         "import os; os._exit(0)"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True)
-    assert (done.stdout, done.stderr) == ("False end True 1\n", "")  # the next call's loop has only its own task
+    assert (done.stdout, done.stderr) == ("False end True 1\n", "")  # the next call's loop runs only its own task
 
 
-# --- what raises out of the loop -------------------------------------------------------------------------------------
+# --- exceptions that end the loop ------------------------------------------------------------------------------------
 
 
 async def raise_in_another_task(error: BaseException) -> str:
@@ -261,13 +261,13 @@ async def raise_in_another_task(error: BaseException) -> str:
 
 
 @pytest.mark.parametrize("error", [SystemExit(3), KeyboardInterrupt()])
-def test_task_that_ends_the_loop_is_survived_where_asked_for(error: BaseException) -> None:
-    told: list[BaseException] = []
+def test_task_that_ends_the_loop_can_be_survived(error: BaseException) -> None:
+    seen: list[BaseException] = []
 
     def survives(problem: BaseException) -> bool:
-        told.append(problem)
+        seen.append(problem)
         return True
 
     outcome = run_sync(lambda: raise_in_another_task(error), survives=survives)
     assert outcome == f"saw {type(error).__name__}"
-    assert told == [error]
+    assert seen == [error]

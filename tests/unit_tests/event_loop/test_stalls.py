@@ -1,4 +1,4 @@
-"""Code that blocks an event loop: it is reported while it does, and what only looks like it is not."""
+"""Code that blocks an event loop is reported while it blocks; code that only looks like it is not."""
 
 import asyncio
 import gc
@@ -30,7 +30,7 @@ def count_until(end: float) -> int:
     return number
 
 
-async def test_who_blocks_is_reported_once_while_it_does_with_its_place_in_the_code() -> None:
+async def test_blocking_code_is_reported_once_with_its_location() -> None:
     warnings: list[tuple[float, str, str]] = []
 
     def warn(text: str) -> None:
@@ -51,7 +51,7 @@ async def test_who_blocks_is_reported_once_while_it_does_with_its_place_in_the_c
 
 @pytest.mark.full
 @pytest.mark.parametrize("blocking", ["busy", "subprocess", "callback"])
-async def test_busy_code_children_and_callbacks_are_reported(blocking: str) -> None:
+async def test_busy_code_subprocesses_and_callbacks_are_reported(blocking: str) -> None:
     def mine() -> None:
         if blocking == "busy":
             count_until(time.monotonic() + 0.9)
@@ -69,7 +69,7 @@ async def test_busy_code_children_and_callbacks_are_reported(blocking: str) -> N
 
 
 @pytest.mark.full
-async def test_pieces_between_which_others_proceed_and_blocking_threads_are_not_reported() -> None:
+async def test_short_steps_and_blocking_threads_are_not_reported() -> None:
     warnings: list[str] = []
     with StallWatch(warnings.append):
         for _ in range(4):
@@ -85,7 +85,7 @@ async def test_pieces_between_which_others_proceed_and_blocking_threads_are_not_
 
 @pytest.mark.full
 async def test_garbage_collection_and_imports_are_not_reported(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    def collect(phase: str, info: Any) -> None:  # as long as one of millions of objects
+    def collect(phase: str, info: Any) -> None:  # as slow as collecting millions of objects
         if phase == "stop":
             end = time.thread_time() + 0.9
             sys.setswitchinterval(10)
@@ -109,7 +109,7 @@ async def test_garbage_collection_and_imports_are_not_reported(tmp_path: Any, mo
 
 
 @pytest.mark.full
-async def test_what_the_receiver_raises_is_raised_at_the_end() -> None:
+async def test_exception_in_the_callback_is_raised_at_the_end() -> None:
     def fails(text: str) -> None:
         raise LookupError("mine")
 

@@ -1,5 +1,3 @@
-"""Cells of any length."""
-
 import csv
 import io
 
@@ -8,7 +6,7 @@ import pytest
 from graphrag_eval_lc.files.reading import cells_of_any_length
 
 
-def test_long_cells_are_read_inside_and_the_limit_is_set_again_even_after_an_error() -> None:
+def test_long_cells_are_read_and_the_limit_is_restored_even_after_an_error() -> None:
     limit = csv.field_size_limit()
     long = "x" * (limit + 1)
     with cells_of_any_length():

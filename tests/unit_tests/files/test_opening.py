@@ -23,7 +23,7 @@ UMASKS = [0o000, 0o022, 0o077, 0o777]
 
 @pytest.fixture(params=[True, False], ids=["O_NOFOLLOW", "without O_NOFOLLOW"])
 def leaves_links(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Once as it is, and once as on a system whose open follows links."""
+    """Run with O_NOFOLLOW, and as on a system without it."""
     if not request.param:
         monkeypatch.setattr(opening, "_SAFE_FLAGS", opening._SAFE_FLAGS & ~os.O_NOFOLLOW)
         monkeypatch.setattr(opening, "_LEAVES_LINKS", False)
@@ -33,48 +33,48 @@ def mode_of(path: Path) -> int:
     return stat.S_IMODE(path.stat().st_mode)
 
 
-def made(path: Path, *, is_private: bool = True) -> int:
+def created_mode(path: Path, *, is_private: bool = True) -> int:
     os.close(open_descriptor(path, WRITE, is_private=is_private))
     return mode_of(path)
 
 
 @pytest.mark.parametrize("mask", UMASKS)
-def test_what_is_made_is_for_its_owner_alone_whatever_the_umask(tmp_path: Path, mask: int) -> None:
+def test_private_files_and_folders_are_readable_by_the_owner_only(tmp_path: Path, mask: int) -> None:
     before = os.umask(mask)
     try:
         make_folder(tmp_path / "run")
-        assert (mode_of(tmp_path / "run"), made(tmp_path / "run" / "file")) == (0o700, 0o600)
+        assert (mode_of(tmp_path / "run"), created_mode(tmp_path / "run" / "file")) == (0o700, 0o600)
     finally:
         os.umask(before)
 
 
 @pytest.mark.parametrize(("mask", "modes"), [(0o022, (0o755, 0o644)), (0o007, (0o770, 0o660))])
-def test_open_files_have_the_mode_that_the_umask_leaves(tmp_path: Path, mask: int, modes: tuple[int, int]) -> None:
+def test_files_that_are_not_private_follow_the_umask(tmp_path: Path, mask: int, modes: tuple[int, int]) -> None:
     before = os.umask(mask)
     try:
         make_folder(tmp_path / "run", is_private=False)
-        assert (mode_of(tmp_path / "run"), made(tmp_path / "run" / "file", is_private=False)) == modes
+        assert (mode_of(tmp_path / "run"), created_mode(tmp_path / "run" / "file", is_private=False)) == modes
     finally:
         os.umask(before)
 
 
-def test_mode_of_a_folder_that_is_there_stays(tmp_path: Path) -> None:
+def test_mode_of_an_existing_folder_is_kept(tmp_path: Path) -> None:
     (tmp_path / "run").mkdir(0o755)
     (tmp_path / "run").chmod(0o755)
     make_folder(tmp_path / "run")
     assert mode_of(tmp_path / "run") == 0o755
 
 
-def test_file_of_an_earlier_session_that_is_added_to_becomes_private(tmp_path: Path) -> None:
+def test_existing_file_becomes_private_when_appended_to(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     (tmp_path / "file").chmod(0o644)
-    assert made(tmp_path / "file", is_private=False) == 0o644
-    assert made(tmp_path / "file") == 0o600
+    assert created_mode(tmp_path / "file", is_private=False) == 0o644
+    assert created_mode(tmp_path / "file") == 0o600
 
 
 @pytest.mark.usefixtures("leaves_links")
 @pytest.mark.parametrize("target", ["there", "nowhere", "folder"])
-def test_link_is_neither_read_nor_written_through(tmp_path: Path, target: str) -> None:
+def test_symbolic_link_is_not_followed(tmp_path: Path, target: str) -> None:
     (tmp_path / "there").write_text("secret")
     (tmp_path / "folder").mkdir()
     (tmp_path / "link").symlink_to(tmp_path / target)
@@ -86,10 +86,10 @@ def test_link_is_neither_read_nor_written_through(tmp_path: Path, target: str) -
 
 
 @pytest.mark.usefixtures("leaves_links")
-def test_link_to_the_folder_is_the_users_own_choice(tmp_path: Path) -> None:
+def test_folder_itself_may_be_a_symbolic_link(tmp_path: Path) -> None:
     (tmp_path / "real").mkdir()
     (tmp_path / "runs").symlink_to("real")
-    assert made(tmp_path / "runs" / "file") == 0o600
+    assert created_mode(tmp_path / "runs" / "file") == 0o600
     make_folder(tmp_path / "runs")
 
 
@@ -102,17 +102,17 @@ def test_named_pipe_does_not_hang(tmp_path: Path, flags: int) -> None:
 
 
 @pytest.mark.usefixtures("leaves_links")
-def test_device_and_socket_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_device_and_socket_are_rejected(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(RunFolderError, match="this is a device"):
         open_to_read(Path(os.devnull))
-    monkeypatch.chdir(tmp_path)  # the names of sockets are short
+    monkeypatch.chdir(tmp_path)  # socket paths must be short
     with socket.socket(socket.AF_UNIX) as planted:
         planted.bind("socket")
         with pytest.raises(RunFolderError, match="this is a socket"):
             open_to_read(Path("socket"))
 
 
-def test_file_with_another_name_is_read_and_not_written_in_place(tmp_path: Path) -> None:
+def test_hard_linked_file_is_read_but_not_written(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("kept")
     os.link(tmp_path / "file", tmp_path / "other")
     with open_to_read(tmp_path / "file") as file:
@@ -122,7 +122,7 @@ def test_file_with_another_name_is_read_and_not_written_in_place(tmp_path: Path)
     assert (tmp_path / "other").read_text() == "kept"
 
 
-def test_descriptors_keep_clear_of_standard_output(tmp_path: Path) -> None:
+def test_descriptors_never_replace_standard_streams(tmp_path: Path) -> None:
     pid = os.fork()
     if pid == 0:
         os.close(1)
@@ -131,7 +131,7 @@ def test_descriptors_keep_clear_of_standard_output(tmp_path: Path) -> None:
     assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) > 2
 
 
-def test_export_beside_run_json_is_as_private_as_that(tmp_path: Path) -> None:
+def test_export_next_to_run_json_has_the_same_privacy(tmp_path: Path) -> None:
     run = tmp_path / "run.json"
     run.touch()
     for mode in (0o600, 0o644):
@@ -141,7 +141,7 @@ def test_export_beside_run_json_is_as_private_as_that(tmp_path: Path) -> None:
     assert not is_private_beside(tmp_path.parent / "report.html")
 
 
-def test_export_into_a_run_follows_no_link_and_one_elsewhere_does(tmp_path: Path) -> None:
+def test_export_follows_links_except_in_a_run_folder(tmp_path: Path) -> None:
     (tmp_path / "victim").write_text("kept")
     (tmp_path / "steps.csv").symlink_to("victim")
     open_to_write(tmp_path / "steps.csv").close()
@@ -151,13 +151,13 @@ def test_export_into_a_run_follows_no_link_and_one_elsewhere_does(tmp_path: Path
         open_to_write(tmp_path / "steps.csv")
 
 
-@pytest.mark.parametrize("use", [open_to_read, make_folder, lambda path: made(path)])
-def test_nul_in_a_path_is_one_sentence(use: "object") -> None:
+@pytest.mark.parametrize("use", [open_to_read, make_folder, lambda path: created_mode(path)])
+def test_nul_in_a_path_is_an_error(use: "object") -> None:
     with pytest.raises(RunFolderError, match=r"runs.x00a': the path has a NUL character"):
         use(Path("runs\0a"))  # type: ignore[operator]
 
 
-def test_relative_path_in_a_removed_folder_is_one_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_relative_path_in_a_removed_folder_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "gone").mkdir()
     monkeypatch.chdir(tmp_path / "gone")
     (tmp_path / "gone").rmdir()
@@ -169,7 +169,7 @@ def test_relative_path_in_a_removed_folder_is_one_sentence(tmp_path: Path, monke
 
 @pytest.mark.skipif(not Path("/proc/self").exists(), reason="needs /proc")
 @pytest.mark.parametrize("folder", ["/proc/run", "/proc/runs/first"])
-def test_folder_in_proc_is_not_said_to_be_removed(folder: str) -> None:
+def test_folder_in_proc_is_not_reported_as_removed(folder: str) -> None:
     with pytest.raises(RunFolderError) as caught:
         make_folder(Path(folder))
     message = str(caught.value)

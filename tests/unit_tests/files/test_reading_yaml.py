@@ -11,11 +11,11 @@ def parsed(text: str) -> Any:
     return parse_yaml(TextFile(text, "qa.yaml", "yaml"), DatasetError, what="reference dataset")
 
 
-def laughing(levels: int) -> str:
+def billion_laughs(levels: int) -> str:
     return "a0: &a0 [x]\n" + "".join(f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 9)}]\n" for n in range(1, levels))
 
 
-def merging(levels: int) -> str:
+def nested_merges(levels: int) -> str:
     first = "a0: &a0 {" + ", ".join(f"k{n}: 1" for n in range(20)) + "}\n"
     return first + "".join(f"a{n}: &a{n} {{<<: [{', '.join([f'*a{n - 1}'] * 9)}]}}\n" for n in range(1, levels))
 
@@ -30,8 +30,8 @@ def merging(levels: int) -> str:
             for ending in ("\n", "\r", "\x85", "\u2028", "\u2029")
         ),
         pytest.param("".join("  " * n + "a:\n" for n in range(3_000)), "nested", id="ever deeper indentation"),
-        pytest.param(laughing(12), "aliases", id="aliases of aliases"),
-        pytest.param(merging(20), "merge keys", id="merges of merges"),
+        pytest.param(billion_laughs(12), "aliases", id="aliases of aliases"),
+        pytest.param(nested_merges(20), "merge keys", id="merges of merges"),
         pytest.param("a: &a [*a]", "contains itself", id="alias of itself"),
         pytest.param("!!python/object/apply:os.system [ls]", "constructor", id="tag that runs code"),
         pytest.param("a: [1\nb: 2", "line 2", id="bracket left open"),
@@ -51,14 +51,14 @@ def merging(levels: int) -> str:
         ),
     ],
 )
-def test_hostile_yaml_gets_one_clear_error_within_a_second(text: str, complaint: str) -> None:
+def test_hostile_yaml_is_one_clear_error_within_a_second(text: str, complaint: str) -> None:
     with processor_seconds(1), pytest.raises(DatasetError) as caught:
         parsed(text)
     assert complaint in str(caught.value)
     assert str(caught.value).startswith("qa.yaml")
 
 
-def test_of_merged_mappings_the_first_goes_before_the_others_and_own_keys_before_all() -> None:
+def test_first_merged_mapping_wins_and_explicit_keys_override_all() -> None:
     value = parsed(
         "a: &a {name: first, only: a}\n"
         "b: &b {name: second, too: b}\n"
@@ -73,7 +73,7 @@ def test_of_merged_mappings_the_first_goes_before_the_others_and_own_keys_before
     assert value["ba"] == {"name": "second", "only": "a", "too": "b"}
     assert value["own"] == {"name": "own", "only": "a", "too": "b"}
     assert value["one"] == {"name": "one", "only": "a", "too": "b"}
-    assert value["two"]["name"] == "second"  # as of repeated keys
+    assert value["two"]["name"] == "second"  # like repeated keys
 
 
 def test_only_mappings_can_be_merged() -> None:
@@ -83,17 +83,17 @@ def test_only_mappings_can_be_merged() -> None:
         parsed("a: 1\nb: {<<: [1]}")
 
 
-def test_honest_aliases_and_depth_are_read() -> None:
+def test_legitimate_aliases_and_nesting_are_read() -> None:
     depth = MAX_DEPTH - 1
     value = parsed("a: &a [1]\nb: [*a, *a]\nc: " + "[" * depth + "]" * depth)
     assert value["b"] == [[1], [1]]
 
 
-def test_unbalanced_brackets_in_texts_are_no_depth() -> None:
+def test_brackets_in_strings_do_not_count_as_nesting() -> None:
     assert parsed("a: '" + "[" * 5_000 + "'") == {"a": "[" * 5_000}
 
 
-def test_times_stay_texts_as_in_json() -> None:
+def test_timestamps_stay_strings_as_in_json() -> None:
     assert parsed("{day: 2025-01-31, moment: 2025-01-31T10:00:00Z}") == {
         "day": "2025-01-31",
         "moment": "2025-01-31T10:00:00Z",
@@ -104,5 +104,5 @@ def test_times_stay_texts_as_in_json() -> None:
     ("location", "line"),
     [((0,), 1), ((0, "b", 1), 4), ((0, "b", 7), 3), ((0, "absent"), 1)],
 )
-def test_line_of_a_value_or_of_its_nearest_parent(location: tuple[str | int, ...], line: int) -> None:
+def test_line_is_that_of_the_value_or_its_nearest_parent(location: tuple[str | int, ...], line: int) -> None:
     assert line_of(TextFile("- a: 1\n  b:\n  - x\n  - y\n", None, "yaml"), location) == line

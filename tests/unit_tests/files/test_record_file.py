@@ -19,14 +19,14 @@ from graphrag_eval_lc.files.record_file import read_records
         ("[x]", "['x'] is not a text. Give a text, in quotes."),
     ],
 )
-def test_text_that_yaml_reads_as_something_else_is_named_as_it_is_written(value: str, what: str) -> None:
+def test_error_shows_the_value_as_written_in_yaml(value: str, what: str) -> None:
     text = f"- template_id: t\n  questions:\n  - id: q\n    question_text: {value}\n"
     with pytest.raises(DatasetError) as caught:
         read_records(io.StringIO(text), DatasetError, what="reference dataset").check(TEMPLATES, DatasetError)
     assert str(caught.value) == f"line 4, question q, key [0].questions[0].question_text: {what}"
 
 
-def test_responses_by_id_have_lines_too() -> None:
+def test_responses_by_id_have_line_numbers() -> None:
     text = "q1:\n  actual_answer: x\n0123:\n  actual_answer: y\n  question_id: z\n"
     records = response_records(io.StringIO(text))
     assert [records.line_of((index, "question_id")) for index in (0, 1)] == [1, 5]
@@ -34,7 +34,7 @@ def test_responses_by_id_have_lines_too() -> None:
     assert records.written((0, "question_id")) is None
 
 
-def test_mapping_that_repeats_an_id_has_no_lines_of_its_records() -> None:
+def test_mapping_with_a_repeated_id_reports_it() -> None:
     records = response_records(io.StringIO("q1: {}\nq1: {}\n"))
     assert records.values == [{"question_id": "q1"}]
     assert list(records.repeated_keys()) == [("q1", 2)]
@@ -48,11 +48,11 @@ def test_mapping_that_repeats_an_id_has_no_lines_of_its_records() -> None:
         ('{"a": 1}\n\n{"a": 1, "a": 2}\n', [("a", 3)]),
     ],
 )
-def test_repeated_keys_are_found_in_each_format(text: str, keys: list[tuple[str, int]]) -> None:
+def test_repeated_keys_are_found_in_every_format(text: str, keys: list[tuple[str, int]]) -> None:
     assert list(read_records(io.StringIO(text), DatasetError, what="reference dataset").repeated_keys()) == keys
 
 
-def test_lines_of_json_lines_are_numbered_with_the_blank_ones(tmp_path: Path) -> None:
+def test_blank_lines_count_in_line_numbers_of_json_lines(tmp_path: Path) -> None:
     path = tmp_path / "responses.jsonl"
     path.write_text('{"a": 1}\n\n{"a": "ü"}\n')
     records = read_records(path, DatasetError, what="file of responses")
@@ -63,6 +63,6 @@ def test_lines_of_json_lines_are_numbered_with_the_blank_ones(tmp_path: Path) ->
         read_records(path, DatasetError, what="file of responses")
 
 
-def test_nul_in_a_path_is_an_error_of_what_is_read() -> None:
+def test_nul_in_a_path_raises_the_readers_error() -> None:
     with pytest.raises(DatasetError, match="the path has a NUL character"):
         read_records("a\0b", DatasetError, what="reference dataset")

@@ -29,23 +29,23 @@ VALUES = st.recursive(
         ("3", []),
     ],
 )
-def test_keys_that_an_object_repeats_are_found_with_their_lines(text: str, found: list[tuple[str, int]]) -> None:
+def test_repeated_keys_are_found_with_their_lines(text: str, found: list[tuple[str, int]]) -> None:
     assert list(repeated_json_keys([(5, text)])) == found
 
 
 @given(VALUES, st.sampled_from([None, 1]))
-def test_what_is_written_from_values_repeats_no_key(value: Any, indent: int | None) -> None:
+def test_serialised_values_have_no_repeated_keys(value: Any, indent: int | None) -> None:
     assert list(repeated_json_keys([(1, json.dumps(value, indent=indent))])) == []
 
 
 @given(st.dictionaries(st.text(max_size=4), VALUES, min_size=1, max_size=4), st.data())
-def test_any_key_that_is_written_again_is_found(record: dict[str, Any], data: st.DataObject) -> None:
+def test_any_repeated_key_is_found(record: dict[str, Any], data: st.DataObject) -> None:
     key = data.draw(st.sampled_from(sorted(record)))
     text = f"{json.dumps(record, indent=1)[:-1].rstrip()},\n{json.dumps(key)}: 1}}"
     assert list(repeated_json_keys([(1, text)])) == [(key, text.count("\n") + 1)]
 
 
-def test_ten_thousand_records_take_about_as_long_as_reading_them() -> None:
+def test_ten_thousand_records_are_checked_quickly() -> None:
     line = json.dumps({"question_id": "q", "actual_steps": [{"name": "n", "output": "x" * 500}] * 3})
     with processor_seconds(5):
         assert list(repeated_json_keys([(1, line)] * 10_000)) == []

@@ -8,17 +8,17 @@ from graphrag_eval_lc.errors import RunFolderError
 from graphrag_eval_lc.files.writing import AppendFile
 
 
-def test_lines_stand_behind_each_other_where_append_says(tmp_path: Path) -> None:
+def test_append_returns_the_offset_of_each_line(tmp_path: Path) -> None:
     file = AppendFile(tmp_path / "file")
     assert [file.append(b"one\n"), file.append(b"two\n")] == [0, 4]
     assert (tmp_path / "file").read_bytes() == b"one\ntwo\n"
     file.close()
-    again = AppendFile(tmp_path / "file")
-    assert again.append(b"three\n") == 8
-    again.close()
+    reopened = AppendFile(tmp_path / "file")
+    assert reopened.append(b"three\n") == 8
+    reopened.close()
 
 
-def test_emptied_file_begins_anew(tmp_path: Path) -> None:
+def test_file_can_be_emptied_first(tmp_path: Path) -> None:
     (tmp_path / "file").write_bytes(b"old")
     file = AppendFile(tmp_path / "file", empty=True)
     assert file.append(b"new") == 0
@@ -27,7 +27,7 @@ def test_emptied_file_begins_anew(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a device that is always full")
-def test_full_disk_has_a_hint(tmp_path: Path) -> None:
+def test_full_disk_is_an_error_with_a_hint(tmp_path: Path) -> None:
     file = AppendFile(tmp_path / "file")
     full = os.open("/dev/full", os.O_RDWR)
     os.dup2(full, file.descriptor)
@@ -55,7 +55,7 @@ def test_replaced_file_is_reported(tmp_path: Path) -> None:
     file.close()
 
 
-def test_closed_file_takes_nothing_and_closes_twice(tmp_path: Path) -> None:
+def test_closed_file_rejects_lines_and_can_be_closed_again(tmp_path: Path) -> None:
     file = AppendFile(tmp_path / "file")
     file.close()
     file.close()

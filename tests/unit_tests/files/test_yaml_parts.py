@@ -1,4 +1,4 @@
-"""A list that is read a part at a time is the list that is read as a whole."""
+"""Reading a list in parts yields the same list as reading it whole."""
 
 from typing import Any
 
@@ -25,7 +25,7 @@ def small_parts() -> Any:
 
 
 @given(st.lists(VALUES, min_size=1, max_size=6), st.sampled_from([True, False, None]), st.booleans())
-def test_parts_make_the_whole_or_it_is_read_as_a_whole(values: list[Any], flow: bool | None, is_wide: bool) -> None:
+def test_parts_add_up_to_the_list_or_it_is_read_whole(values: list[Any], flow: bool | None, is_wide: bool) -> None:
     text = yaml.safe_dump(values, default_flow_style=flow, allow_unicode=True, width=8 if is_wide else 80)
     read = list_in_parts(text, yaml.CSafeLoader)
     assert read is None or read == yaml.load(text, yaml.CSafeLoader)
@@ -54,5 +54,5 @@ def test_lists_are_read_in_parts(text: str) -> None:
         "- a\n",
     ],
 )
-def test_all_else_is_left_to_the_whole(text: str) -> None:
+def test_other_documents_are_read_whole(text: str) -> None:
     assert list_in_parts(text, yaml.CSafeLoader) is None

@@ -1,4 +1,4 @@
-"""A small graph in a file, and an endpoint over it."""
+"""A small graph in a file, and a SPARQL endpoint that serves it."""
 
 import contextlib
 import json
@@ -26,11 +26,11 @@ def grid(tmp_path: Path) -> Path:
 
 
 class Endpoint:
-    """An endpoint over a graph, which notes what it is asked.
+    """Serves a graph and records the queries.
 
     Attributes:
         queries: The queries so far.
-        fails: What becomes of a query: None to answer it, else a status and a text.
+        fails: Returns None to answer a query, or the status and body of a failure.
     """
 
     def __init__(self, path: Path) -> None:
@@ -88,7 +88,7 @@ def endpoint(grid: Path) -> Iterator[Endpoint]:
 
 
 def results(*rows: dict[str, str], names: str = "name kv") -> str:
-    """Return SPARQL JSON results: numbers are integers, other values texts."""
+    """Return SPARQL JSON results: digits become integers, other values strings."""
     integer = "http://www.w3.org/2001/XMLSchema#integer"
     bindings = [
         {

@@ -1,4 +1,4 @@
-"""What the report says of the mistakes that are planted in the demo: a table."""
+"""The report explains the mistakes planted in the demo: a table of cases."""
 
 from pathlib import Path
 

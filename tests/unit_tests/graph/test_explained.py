@@ -1,4 +1,4 @@
-"""What explains failed queries in the diagnosis of a result."""
+"""How the diagnosis of a result explains failed queries."""
 
 import asyncio
 import os
@@ -49,18 +49,18 @@ def test_difference_is_in_the_diagnosis() -> None:
     assert found["reason"].startswith(f"{found['query']['sentence']} The actual results have no rows")
 
 
-def test_what_the_graph_does_not_have_comes_first(grid: Path, tmp_path: Path) -> None:
+def test_unknown_terms_are_reported_first(grid: Path, tmp_path: Path) -> None:
     path = tmp_path / "vocabulary.json"
     config = {"graph": {"vocabulary": str(path)}}
     query = REFERENCE.replace(":Substation", ":SubStation")
-    assert diagnosis(query, config=config)["query"]["cause"] == "class"  # the file is not there yet
+    assert diagnosis(query, config=config)["query"]["cause"] == "class"  # the file does not exist yet
     save_vocabulary(asyncio.run(read_vocabulary(GraphFile(grid))), path)
     found = diagnosis(query, config=config)["query"]
     assert found["cause"] == "unknown_class"
     assert found["sentence"].startswith(":SubStation is not a class of this graph (nearest: :Substation).")
 
 
-def test_large_query_is_said_to_be_too_large() -> None:
+def test_query_that_is_too_large_is_reported() -> None:
     chain = " ".join(f"?a{n} <urn:p> ?a{n + 1} ." for n in range(90))
     found = diagnosis(f"SELECT ?name ?kv {{ ?s <urn:name> ?name ; <urn:kv> ?kv . {chain} }}")
     assert found["query"] == {"sentence": "The query, or the reference query, is too large to be compared."}
@@ -72,7 +72,7 @@ def test_failed_query() -> None:
     assert found["query"]["cause"] in ("syntax", "undeclared_prefix")
 
 
-def test_comparison_that_breaks_never_ends_the_evaluation(
+def test_failed_comparison_does_not_stop_the_evaluation(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     def parse(*_: object, **__: object) -> list[Difference]:
@@ -111,35 +111,35 @@ def test_other_languages(name: str, reference: str, query: str, sentence: str) -
 @pytest.mark.parametrize(
     ("query", "step", "config"),
     [
-        (REFERENCE.replace(":kv", ":voltage"), {"output": results({"name": "Oslo", "kv": "420"})}, None),  # right
+        (REFERENCE.replace(":kv", ":voltage"), {"output": results({"name": "Oslo", "kv": "420"})}, None),  # correct
         (REFERENCE.replace(":kv", ":voltage"), {}, {"graph": {"explain": False}}),
         ("MATCH (s:Substation) RETURN s.name", {}, None),
         (REFERENCE, {}, None),  # the same query on another graph
-        ("SELECT ?name { ?s own:name ?name", {}, None),  # the endpoint answered it, so it knows what is right
+        ("SELECT ?name { ?s own:name ?name", {}, None),  # the endpoint answered it, so the prefix exists
     ],
 )
 def test_nothing_to_explain(query: str, step: dict[str, Any], config: dict[str, Any] | None) -> None:
     assert "query" not in diagnosis(query, config=config, **step)
 
 
-def test_vocabulary_that_cannot_be_read_is_refused_before_anything_is_asked(
+def test_unreadable_vocabulary_is_an_error_before_the_first_question(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
     Path("vocabulary.json").write_text('{"format": 9}', encoding="utf-8")
-    asked: list[str] = []
+    questions_sent: list[str] = []
     questions = [{"id": "q", "question_text": "Q"}]
     with pytest.raises(ConfigError, match="not a vocabulary"):
         run_benchmark(
-            asked.append,
+            questions_sent.append,
             [{"template_id": "t", "questions": questions}],
             config={"graph": {"vocabulary": "vocabulary.json"}},
             progress="off",
         )
-    assert asked == []
+    assert questions_sent == []
 
 
-def test_vocabulary_is_known_although_the_agent_changes_the_folder(
+def test_vocabulary_is_found_after_the_agent_changes_directory(
     grid: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)

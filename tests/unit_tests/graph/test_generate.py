@@ -1,4 +1,4 @@
-"""Datasets from templates: the demo's questions, splits without leakage, and errors of templates."""
+"""Generating datasets from templates: the demo's questions, splits without leakage, and template errors."""
 
 import asyncio
 import json
@@ -41,10 +41,10 @@ def questions_by_id(templates: list[Any]) -> dict[str, Any]:
     }
 
 
-def test_questions_of_the_demo_are_made_of_its_templates() -> None:
-    made = asyncio.run(generate_dataset(load_templates(TEMPLATES_PATH), DEMO))
-    assert not validate_dataset(made.templates)  # type: ignore[arg-type]
-    demo, found = questions_by_id(load_dataset(DATASET_PATH)), questions_by_id(made.templates)
+def test_demo_questions_can_be_generated_from_its_templates() -> None:
+    result = asyncio.run(generate_dataset(load_templates(TEMPLATES_PATH), DEMO))
+    assert not validate_dataset(result.templates)  # type: ignore[arg-type]
+    demo, found = questions_by_id(load_dataset(DATASET_PATH)), questions_by_id(result.templates)
     with_query = {key for key, each in demo.items() if "sparql_query" in json.dumps(each["reference_steps"])}
     assert found.keys() == with_query
     for key, question in found.items():
@@ -53,16 +53,16 @@ def test_questions_of_the_demo_are_made_of_its_templates() -> None:
         steps, expected = (
             [step for group in each["reference_steps"] for step in group] for each in (question, demo[key])
         )
-        for step, of_demo in zip(steps, expected, strict=True):
-            assert step["name"] == of_demo["name"]
-            assert step.get("required_columns") == of_demo.get("required_columns")
+        for step, demo_step in zip(steps, expected, strict=True):
+            assert step["name"] == demo_step["name"]
+            assert step.get("required_columns") == demo_step.get("required_columns")
             if step["name"] == "sparql_query":
-                assert json.loads(step["output"]) == json.loads(of_demo["output"])
+                assert json.loads(step["output"]) == json.loads(demo_step["output"])
 
 
 def test_question(grid: Path) -> None:
-    made = generated(GraphSource(file=grid), NAMES)
-    (template,) = made.templates
+    result = generated(GraphSource(file=grid), NAMES)
+    (template,) = result.templates
     first, second = template["questions"]
     assert [first["id"], second["id"]] == ["kv_Bergen", "kv_Oslo"]
     assert [first["question_text"], second["question_text"]] == [
@@ -73,21 +73,21 @@ def test_question(grid: Path) -> None:
     ((step,),) = first["reference_steps"]
     assert step["args"]["query"] == "SELECT ?kv { <urn:grid#bergen> <urn:grid#kv> ?kv }"
     assert step["output_media_type"] == "application/sparql-results+json"
-    assert str(made) == "2 questions of 1 template"
+    assert str(result) == "2 questions of 1 template"
 
 
-def test_what_is_left_out_is_counted(grid: Path, endpoint: Endpoint) -> None:
+def test_skipped_questions_are_counted(grid: Path, endpoint: Endpoint) -> None:
     empty = {**NAMES, "template_id": "e", "id": "e_{name}"}
     empty["reference_steps"] = [[{"name": "sparql_query", "args": {"query": "SELECT ?x { <{s}> <urn:none> ?x }"}}]]
     many = {**NAMES, "template_id": "m", "id": "m_{name}", "most_rows": 1}
     many["reference_steps"] = [[{"name": "sparql_query", "args": {"query": "SELECT ?x { ?s <urn:grid#kv> ?x }"}}]]
-    made = generated(GraphSource(file=grid), empty, many, {**empty, "keep_empty": True, "id": "k_{name}"})
-    assert dict(made.left_out) == {"no rows": 2, "more than 1 rows": 2}
-    assert made.number_of_questions == 2
+    result = generated(GraphSource(file=grid), empty, many, {**empty, "keep_empty": True, "id": "k_{name}"})
+    assert dict(result.left_out) == {"no rows": 2, "more than 1 rows": 2}
+    assert result.number_of_questions == 2
     endpoint.fails = lambda query: (500, "out of memory") if "oslo" in query else None
-    made = generated(GraphSource(endpoint.url), NAMES)
-    assert made.number_of_questions == 1
-    assert "out of memory" in next(iter(made.left_out))
+    result = generated(GraphSource(endpoint.url), NAMES)
+    assert result.number_of_questions == 1
+    assert "out of memory" in next(iter(result.left_out))
 
 
 def test_answer_of_an_ask(grid: Path) -> None:
@@ -97,28 +97,28 @@ def test_answer_of_an_ask(grid: Path) -> None:
     assert [each["reference_answer"] for each in template["questions"]] == ["Bergen: no", "Oslo: yes"]
 
 
-def test_seed_chooses_values_and_ids_stay() -> None:
-    one = {**NAMES, "most": 3}
-    one["values"] = "SELECT ?name ?s { ?s <https://cim.ucaiug.io/ns#IdentifiedObject.name> ?name } LIMIT 50"
-    one["reference_steps"] = [[{"name": "sparql_query", "args": {"query": "SELECT ?p { <{s}> ?p ?o }"}}]]
-    made = [questions_by_id(generated(DEMO, one, seed=seed).templates) for seed in (1, 1, 2)]
-    assert made[0] == made[1]
-    assert len(made[2]) == 3
-    assert made[0].keys() != made[2].keys()
-    whole = questions_by_id(generated(DEMO, {**one, "most": None}).templates)
-    for each in made:
+def test_seed_selects_values_and_ids_are_stable() -> None:
+    template = {**NAMES, "most": 3}
+    template["values"] = "SELECT ?name ?s { ?s <https://cim.ucaiug.io/ns#IdentifiedObject.name> ?name } LIMIT 50"
+    template["reference_steps"] = [[{"name": "sparql_query", "args": {"query": "SELECT ?p { <{s}> ?p ?o }"}}]]
+    result = [questions_by_id(generated(DEMO, template, seed=seed).templates) for seed in (1, 1, 2)]
+    assert result[0] == result[1]
+    assert len(result[2]) == 3
+    assert result[0].keys() != result[2].keys()
+    whole = questions_by_id(generated(DEMO, {**template, "most": None}).templates)
+    for each in result:
         assert each.keys() <= whole.keys()
 
 
 @pytest.mark.parametrize("split", ["template", "value"])
 @pytest.mark.parametrize("seed", range(5))
-def test_nothing_is_in_both_parts(split: Split, seed: int) -> None:
+def test_splits_do_not_overlap(split: Split, seed: int) -> None:
     templates = load_templates(TEMPLATES_PATH)
-    made = asyncio.run(generate_dataset(templates, DEMO, split=split, seed=seed))
-    dev, test = made.split("dev"), made.split("test")
+    result = asyncio.run(generate_dataset(templates, DEMO, split=split, seed=seed))
+    dev, test = result.split("dev"), result.split("test")
     ids = [questions_by_id(part).keys() for part in (dev, test)]
     assert not ids[0] & ids[1]
-    assert len(ids[0] | ids[1]) == made.number_of_questions
+    assert len(ids[0] | ids[1]) == result.number_of_questions
     assert 0 < len(ids[1]) < len(ids[0])
     if split == "template":
         assert not {each["template_id"] for each in dev} & {each["template_id"] for each in test}
@@ -140,19 +140,19 @@ def test_nothing_is_in_both_parts(split: Split, seed: int) -> None:
         ({"id": "same"}, "several questions have the id same"),
     ],
 )
-def test_wrong_template(grid: Path, change: dict[str, Any], error: str) -> None:
+def test_invalid_template_is_an_error(grid: Path, change: dict[str, Any], error: str) -> None:
     with pytest.raises(DatasetError, match=error):
         generated(GraphSource(file=grid), NAMES | change)
 
 
-def test_file_of_templates_that_breaks_the_form(tmp_path: Path) -> None:
+def test_invalid_template_file_is_an_error_with_its_line(tmp_path: Path) -> None:
     path = tmp_path / "templates.yaml"
     path.write_text(yaml.safe_dump([NAMES, {**NAMES, "valeus": "x"}]), encoding="utf-8")
     with pytest.raises(DatasetError, match=r"templates.yaml, line \d+, key 1.valeus"):
         load_templates(path)
 
 
-def test_values_with_quotes_and_braces_and_missing_ones(tmp_path: Path) -> None:
+def test_values_may_have_quotes_and_braces_and_may_be_missing(tmp_path: Path) -> None:
     grid = tmp_path / "grid.ttl"
     grid.write_text(
         '@prefix : <urn:grid#> . :a :name "The \\"A\\" {x}" ; :kv 1 . :b :kv 2 . :c :name "C" ; :kv 3 .',
@@ -172,7 +172,7 @@ def test_values_with_quotes_and_braces_and_missing_ones(tmp_path: Path) -> None:
             ]
         ],
     }
-    made = generated(GraphSource(file=grid), quoted)
-    found = questions_by_id(made.templates)
-    assert dict(made.left_out) == {"a value is missing": 1}
+    result = generated(GraphSource(file=grid), quoted)
+    found = questions_by_id(result.templates)
+    assert dict(result.left_out) == {"a value is missing": 1}
     assert found["kv_1"]["reference_answer"] == 'The "A" {x}: The "A" {x}.'

@@ -1,4 +1,4 @@
-"""The vocabulary of Neo4j, as its driver reads it from a stub of Bolt with rows as Neo4j's manual shows them."""
+"""Reading Neo4j's vocabulary with the real driver, from a Bolt stub that returns rows as in Neo4j's manual."""
 
 import sys
 from pathlib import Path
@@ -47,25 +47,25 @@ async def test_schema_is_read_and_saved(tmp_path: Path, monkeypatch: pytest.Monk
 
 
 @pytest.mark.parametrize(
-    ("code", "password", "says"),
+    ("code", "password", "complaint"),
     [
         ("Neo.ClientError.Procedure.ProcedureNotFound", None, "ProcedureNotFound"),
         ("", "other", "NEO4J_USERNAME and NEO4J_PASSWORD"),
     ],
 )
-async def test_what_the_database_refuses(code: str, password: str | None, says: str) -> None:
-    with bolt_server(lambda _: code, password=password) as url, pytest.raises(EndpointError, match=says):
+async def test_database_error_is_reported(code: str, password: str | None, complaint: str) -> None:
+    with bolt_server(lambda _: code, password=password) as url, pytest.raises(EndpointError, match=complaint):
         await read_neo4j(url, 10)
 
 
-async def test_no_database() -> None:
+async def test_unreachable_database_is_an_error() -> None:
     with pytest.raises(EndpointError, match="ServiceUnavailable"):
         await read_neo4j("bolt://127.0.0.1:1", 10)
     with pytest.raises(OptionError, match="has a user in it"):
         await read_neo4j("bolt://me:secret@127.0.0.1:1", 10)
 
 
-async def test_no_driver(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_missing_driver_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "neo4j", None)
     with pytest.raises(MissingExtraError, match=r"graphrag-eval-lc\[neo4j\]"):
         await read_neo4j("bolt://127.0.0.1:1", 10)

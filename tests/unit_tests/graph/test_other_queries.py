@@ -1,4 +1,4 @@
-"""How SQL and Cypher queries differ from the reference query: a table."""
+"""Differences of SQL and Cypher queries from the reference query: a table of cases."""
 
 from pathlib import Path
 from typing import Any
@@ -25,13 +25,13 @@ def test_differences() -> None:
 
 
 @pytest.mark.parametrize("query", ["SELECT FROM WHERE", "no query at all ((", "DROP TABLE lines", ""])
-def test_what_is_no_select(query: str) -> None:
+def test_only_select_queries_are_compared(query: str) -> None:
     with pytest.raises(ValueError, match=r"."):
         sql_differences("SELECT 1", query)
 
 
 @pytest.mark.parametrize("compare", [sql_differences, cypher_differences])
 @pytest.mark.parametrize("large", [f"SELECT {'(' * 5_000}1{')' * 5_000}", f"SELECT '{'x' * 100_000}'"])
-def test_large_query_is_refused(compare: Any, large: str) -> None:
+def test_large_query_is_rejected(compare: Any, large: str) -> None:
     with pytest.raises(TooLargeQueryError):
         compare(large, "SELECT 1")

@@ -1,4 +1,4 @@
-"""How a query differs from the reference query: a table, and laws."""
+"""Differences of a SPARQL query from the reference query: a table of cases, and laws."""
 
 import time
 from pathlib import Path
@@ -26,18 +26,18 @@ def test_differences() -> None:
         assert [f"{each.kind}: {each.sentence}" for each in found] == case["differences"], case["name"]
 
 
-def test_undeclared_prefix_is_that_of_the_other_query() -> None:
+def test_undeclared_prefix_is_taken_from_the_other_query() -> None:
     assert not query_differences("PREFIX c: <urn:c#> ASK { ?x a c:Line }", "ASK { ?y a c:Line }")
     assert not query_differences("ASK { ?x a c:Line }", "ASK { ?y a <urn:c#Line> }")
 
 
 @pytest.mark.parametrize("text", ["", "no query", "SELECT {", "INSERT DATA { <urn:a> <urn:b> 1 }", "SELECT ?x { ?x a"])
-def test_what_is_no_query(text: str) -> None:
+def test_invalid_query_is_an_error(text: str) -> None:
     with pytest.raises(UnreadableQueryError):
         query_differences("ASK {}", text)
 
 
-def test_of_many_differences_the_first_are_in_the_sentence() -> None:
+def test_sentence_names_the_first_of_many_differences() -> None:
     found = query_differences("SELECT * { ?a <urn:p> 1, 2, 3, 4, 5 }", "SELECT * { ?a <urn:q> ?b }")
     assert in_words(found).endswith("; and 3 more differences.")
     assert in_words([]) == ""
@@ -51,15 +51,15 @@ triples = st.lists(st.tuples(subjects, predicates, terms).map(" ".join), min_siz
 
 
 @given(triples, st.randoms(use_true_random=False))
-def test_names_and_order_say_nothing(patterns: list[str], random: Any) -> None:
+def test_variable_names_and_order_do_not_matter(patterns: list[str], random: Any) -> None:
     reference = f"SELECT * {{ {' . '.join(patterns)} }}"
     assert not query_differences(reference, reference)
     shuffled = random.sample(patterns, len(patterns))
     renamed = f"SELECT * {{ {' . '.join(shuffled)} }}"
     for name in ("line", "x1", "b", "a"):
         renamed = renamed.replace(f"?{name} ", f"?other_{name} ")
-    wanted, given_ = read_query(reference), read_query(renamed)
-    assert len(wanted.patterns) == len(given_.patterns)
+    expected, actual = read_query(reference), read_query(renamed)
+    assert len(expected.patterns) == len(actual.patterns)
     kinds = {each.kind for each in query_differences(reference, renamed, required_columns=[])}
     assert not kinds
 
@@ -72,18 +72,18 @@ conditions = st.sampled_from(
 @pytest.mark.full
 @settings(max_examples=30)
 @given(triples, conditions)
-def test_queries_that_differ_in_terms_only_are_parsed_once_and_read_as_alone(
+def test_queries_that_differ_only_in_terms_share_a_parse_without_changing_the_result(
     patterns: list[str], condition: str
 ) -> None:
     for other in ("<urn:a>", "<urn:z>", "<http://www.w3.org/1999/02/22-rdf-syntax-ns#type>"):
         query = f"ASK {{ {' . '.join(patterns)} FILTER({condition}) }}".replace("<urn:p>", other).replace("'u'", other)
-        alone = f"BASE <urn:base:> {query}"  # a query with relative IRIs has no marks
-        assert not query_differences(query, alone)
-        assert read_query(query).patterns == read_query(alone).patterns
+        parsed_alone = f"BASE <urn:base:> {query}"  # a query with relative IRIs gets no markers
+        assert not query_differences(query, parsed_alone)
+        assert read_query(query).patterns == read_query(parsed_alone).patterns
 
 
 @given(triples)
-def test_a_pattern_less_is_missing(patterns: list[str]) -> None:
+def test_missing_pattern_is_reported(patterns: list[str]) -> None:
     reference = f"ASK {{ {' . '.join([*patterns, '<urn:new> <urn:only> 99'])} }}"
     found = query_differences(reference, f"ASK {{ {' . '.join(patterns)} }}")
     assert [each.sentence for each in found] == ["lacks <urn:new> <urn:only> 99"]
@@ -104,7 +104,7 @@ LARGE = {
 
 
 @pytest.mark.parametrize("name", LARGE)
-def test_large_query_is_refused_soon(name: str) -> None:
+def test_large_query_is_rejected_quickly(name: str) -> None:
     started = time.process_time()
     for reference, actual in ((LARGE[name], "ASK { ?a <urn:p> ?b }"), ("ASK { ?a <urn:p> ?b }", LARGE[name])):
         with pytest.raises(TooLargeQueryError):
@@ -113,7 +113,7 @@ def test_large_query_is_refused_soon(name: str) -> None:
     assert time.process_time() - started < 3
 
 
-def test_largest_query_is_compared_soon() -> None:
+def test_largest_accepted_query_is_compared_quickly() -> None:
     groups = "".join(
         f"{{ ?a{n} <urn:p{n % 3}> ?b{n} . ?b{n} <urn:q> ?c{n} }} UNION {{ ?c{n} <urn:r> ?a{n} }} " for n in range(22)
     )
@@ -124,25 +124,25 @@ def test_largest_query_is_compared_soon() -> None:
     assert time.process_time() - started < 10
 
 
-def test_sum_that_has_more_parts_than_python_can_nest_is_refused() -> None:
+def test_sum_nested_deeper_than_python_allows_is_rejected() -> None:
     query = f"ASK {{ ?a <urn:p> ?b FILTER({'?b + ' * 600}?b > 2) }}"
     with pytest.raises(TooLargeQueryError):
         query_differences(query, "ASK { ?a <urn:p> ?b }")
 
 
 @pytest.mark.parametrize("condition", ["?b IN (1{0})", "?b = 1{1}"])
-def test_lists_and_conditions_of_hundreds_of_values_are_compared(condition: str) -> None:
+def test_lists_and_conditions_with_hundreds_of_values_are_compared(condition: str) -> None:
     in_list = "".join(f", {n}" for n in range(2, 201))
-    one_by_one = "".join(f" || ?b = {n}" for n in range(2, 201))
-    query = f"SELECT * {{ ?a <urn:p> ?b FILTER({condition.format(in_list, one_by_one)}) }}"
+    disjunction = "".join(f" || ?b = {n}" for n in range(2, 201))
+    query = f"SELECT * {{ ?a <urn:p> ?b FILTER({condition.format(in_list, disjunction)}) }}"
     assert not query_differences(query, query.replace("?b", "?c"))
 
 
-def test_long_chain_of_the_same_properties_is_equal() -> None:
+def test_long_chain_of_repeated_properties_equals_itself() -> None:
     chain = "SELECT * { " + " ".join(f"?a{n} <urn:p{n % 7}> ?a{n + 1} ." for n in range(45)) + " }"
     assert not query_differences(chain, chain.replace("?a", "?b"))
 
 
-def test_reading_a_query_again_changes_nothing() -> None:
+def test_comparing_a_query_repeatedly_gives_the_same_result() -> None:
     query = "SELECT ?n { ?a <urn:p> ?b . SERVICE <urn:s> { ?b <urn:q> ?n FILTER(?n > 3) } }"
     assert [query_differences(query, query) for _ in range(3)] == [[], [], []]

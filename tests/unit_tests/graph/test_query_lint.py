@@ -1,4 +1,4 @@
-"""What is wrong with a query: a table, and no false alarm on the demo's references."""
+"""Linting queries: a table of cases, and no false alarms on the demo's references."""
 
 from pathlib import Path
 from typing import Any
@@ -38,14 +38,14 @@ def test_findings(case: dict[str, Any]) -> None:
 
 
 @pytest.mark.parametrize(("was_answered", "rules"), [(False, ["syntax"]), (True, [])])
-def test_without_the_fast_parser_only_a_query_that_was_not_answered_is_broken(
+def test_without_the_fast_parser_only_unanswered_queries_have_syntax_findings(
     monkeypatch: pytest.MonkeyPatch, was_answered: bool, rules: list[str]
 ) -> None:
     monkeypatch.setattr(query_lint, "_store", lambda: None)  # as if pyoxigraph were not installed
     assert [each.rule for each in lint_query("SELECT ?l { ?l", was_answered=was_answered)] == rules
 
 
-def test_no_vocabulary_or_a_part_of_one_finds_nothing_unknown() -> None:
+def test_without_a_complete_vocabulary_no_term_is_unknown() -> None:
     query = "SELECT ?l { ?l a <urn:c#Never> ; <urn:c#nowhere> 1 }"
     for vocabulary in (None, LINES.model_copy(update={"complete": False}), Vocabulary(source="empty")):
         assert lint_query(query, vocabulary) == []
@@ -53,19 +53,19 @@ def test_no_vocabulary_or_a_part_of_one_finds_nothing_unknown() -> None:
 
 @pytest.mark.parametrize("form", ["ASK", "SELECT *", "CONSTRUCT { ?s ?p ?o } WHERE"])
 @pytest.mark.parametrize("call", ["SERVICE", "service silent"])
-def test_nothing_is_sent_to_another_endpoint(endpoint: Endpoint, form: str, call: str) -> None:
+def test_service_clause_is_never_executed(endpoint: Endpoint, form: str, call: str) -> None:
     assert lint_query(f"{form} {{ {call} <{endpoint.url}> {{ ?s ?p ?o }} }}", LINES) == []
     (found,) = lint_query(f"ASK {{ {call} <{endpoint.url}> {{ ?s ?p }} }}")
     assert (found.rule, found.line) == ("syntax", 1)
     assert endpoint.queries == []
 
 
-def test_literals_that_do_not_fit_their_datatype_are_not_logged(caplog: pytest.LogCaptureFixture) -> None:
+def test_invalid_literals_are_not_logged(caplog: pytest.LogCaptureFixture) -> None:
     assert lint_query("ASK { ?x ?p 'soon'^^<http://www.w3.org/2001/XMLSchema#dateTime> }") == []
     assert not caplog.records
 
 
-async def test_references_of_the_demo_have_no_findings() -> None:
+async def test_demo_references_have_no_findings() -> None:
     grid = await read_vocabulary(GraphFile(GRAPH_PATH))
     queries = [
         step["args"]["query"]

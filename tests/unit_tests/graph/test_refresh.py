@@ -1,4 +1,4 @@
-"""References that are run again: what is stale, and a dataset whose text stays as it is but for the outputs."""
+"""Re-running references: which are stale, and a dataset in which only the outputs change."""
 
 import asyncio
 import json
@@ -106,7 +106,7 @@ YAML = f"""\
 """
 
 
-def test_new_outputs_in_yaml_leave_all_else(tmp_path: Path, grid: Path) -> None:
+def test_only_outputs_change_in_yaml(tmp_path: Path, grid: Path) -> None:
     path = tmp_path / "qa.yaml"
     path.write_text(YAML, encoding="utf-8")
     refresh = refreshed(path, GraphSource(file=grid))
@@ -119,7 +119,7 @@ def test_new_outputs_in_yaml_leave_all_else(tmp_path: Path, grid: Path) -> None:
     assert refresh.references[0].reference.line == 11
     assert refresh.without_query == 1
     text = refresh.new_text()
-    kept = (
+    unchanged = (
         "# A dataset.",
         "# of substations",
         "&args",
@@ -128,19 +128,19 @@ def test_new_outputs_in_yaml_leave_all_else(tmp_path: Path, grid: Path) -> None:
         "# at the end",
         "extra: kept",
     )
-    assert all(each in text for each in kept)
+    assert all(each in text for each in unchanged)
     steps = [question["reference_steps"][0][0] for question in yaml.safe_load(text)[0]["questions"]]
     assert all(json.loads(step["output"]) == json.loads(results(*NOW)) for step in steps)
     assert set(steps[0]["output_source"]) == {"endpoint", "date", "sha256"}
     assert "output_source" not in steps[3]
-    # Written and run again, nothing is stale, and nothing changes.
+    # Once written, nothing is stale and nothing changes.
     path.write_text(text, encoding="utf-8")
-    again = refreshed(path, GraphSource(file=grid))
-    assert again.is_current
-    assert again.new_text() == text
+    second = refreshed(path, GraphSource(file=grid))
+    assert second.is_current
+    assert second.new_text() == text
 
 
-def test_source_is_replaced_the_second_time(tmp_path: Path, grid: Path) -> None:
+def test_existing_output_source_is_replaced(tmp_path: Path, grid: Path) -> None:
     path = dataset_of(tmp_path, results(), output_source={"endpoint": "old", "date": "2020-01-01", "sha256": "0"})
     (question,) = json.loads(refreshed(path, GraphSource(file=grid)).new_text())[0]["questions"]
     assert question["reference_steps"][0][0]["output_source"]["endpoint"] == str(grid)
@@ -149,7 +149,7 @@ def test_source_is_replaced_the_second_time(tmp_path: Path, grid: Path) -> None:
 @pytest.mark.parametrize(
     "dataset", ["template_id: t", "- 5", "- questions: [7]", "- questions: [{id: q, reference_steps: 5}]", "- []"]
 )
-def test_malformed_datasets_are_no_crash(tmp_path: Path, grid: Path, dataset: str) -> None:
+def test_malformed_datasets_do_not_crash(tmp_path: Path, grid: Path, dataset: str) -> None:
     path = tmp_path / "qa.yaml"
     path.write_text(dataset, encoding="utf-8")
     if dataset.startswith("-"):
@@ -159,7 +159,7 @@ def test_malformed_datasets_are_no_crash(tmp_path: Path, grid: Path, dataset: st
             refreshed(path, GraphSource(file=grid))
 
 
-def test_reference_without_an_output_is_reported_and_left(tmp_path: Path, grid: Path) -> None:
+def test_reference_without_an_output_is_reported_but_unchanged(tmp_path: Path, grid: Path) -> None:
     path = dataset_of(tmp_path, results())
     text = path.read_text(encoding="utf-8").replace('"output":', '"expected":')
     path.write_text(text, encoding="utf-8")
@@ -168,7 +168,7 @@ def test_reference_without_an_output_is_reported_and_left(tmp_path: Path, grid: 
     assert refresh.new_text() == text
 
 
-def test_output_that_others_share_is_refused(tmp_path: Path, grid: Path) -> None:
+def test_shared_output_is_rejected(tmp_path: Path, grid: Path) -> None:
     path = tmp_path / "qa.yaml"
     shared = f"&shared '{results()}'"
     path.write_text(
@@ -181,7 +181,7 @@ def test_output_that_others_share_is_refused(tmp_path: Path, grid: Path) -> None
         refreshed(path, GraphSource(file=grid)).new_text()
 
 
-def test_endpoint_is_asked_again_and_failures_are_of_one_reference(tmp_path: Path, endpoint: Endpoint) -> None:
+def test_endpoint_is_retried_and_a_failure_affects_one_reference(tmp_path: Path, endpoint: Endpoint) -> None:
     tries = iter([(503, "busy")])
     endpoint.fails = lambda query: next(tries, None)
     refresh = refreshed(dataset_of(tmp_path, results(*NOW)), GraphSource(endpoint.url))
@@ -194,7 +194,7 @@ def test_endpoint_is_asked_again_and_failures_are_of_one_reference(tmp_path: Pat
         assert text[:6] in only.reason
 
 
-def test_no_graph_and_no_endpoint(tmp_path: Path) -> None:
+def test_graph_or_endpoint_is_required(tmp_path: Path) -> None:
     dataset = dataset_of(tmp_path, results())
     with pytest.raises(OptionError, match="no graph is named"):
         refreshed(dataset, GraphSource())
@@ -229,7 +229,7 @@ def test_killed_refresh_resumes(tmp_path: Path, endpoint: Endpoint) -> None:
         file.write(b'{"key": "cut off')
     refresh = refreshed(dataset, GraphSource(endpoint.url), state=state)
     assert refresh.number("stale") == 20
-    asked = len(endpoint.queries) - before
-    assert 20 - before <= asked <= 21 - before + 1
+    sent = len(endpoint.queries) - before
+    assert 20 - before <= sent <= 21 - before + 1
     assert refreshed(dataset, GraphSource(endpoint.url), state=state).number("stale") == 20
-    assert len(endpoint.queries) == before + asked
+    assert len(endpoint.queries) == before + sent

@@ -1,4 +1,4 @@
-"""A proxy between a client and an endpoint: recorded calls are answered the same way without the endpoint."""
+"""A proxy between client and endpoint: recorded calls are replayed without the endpoint."""
 
 import json
 from pathlib import Path
@@ -43,13 +43,13 @@ def test_recorded_calls_are_replayed(endpoint: Endpoint, tmp_path: Path) -> None
             http.post(proxy.url, content=spaced, headers={"Content-Type": "application/sparql-query"}),
             http.get(proxy.url, params={"query": wrong}),
         ]
-    assert [(one.status_code, one.content, one.headers["Content-Type"]) for one in replayed] == [
-        (one.status_code, one.content, one.headers["Content-Type"]) for one in recorded
+    assert [(call.status_code, call.content, call.headers["Content-Type"]) for call in replayed] == [
+        (call.status_code, call.content, call.headers["Content-Type"]) for call in recorded
     ]
     assert len(endpoint.queries) == number
 
 
-def test_call_that_was_not_recorded_is_an_error_or_filled_in(endpoint: Endpoint, tmp_path: Path) -> None:
+def test_unrecorded_call_is_an_error_or_is_recorded(endpoint: Endpoint, tmp_path: Path) -> None:
     calls = tmp_path / "calls.jsonl"
     calls.touch()
     with ReplayProxy(calls, replays=True) as proxy, client() as http:
@@ -66,7 +66,7 @@ def test_call_that_was_not_recorded_is_an_error_or_filled_in(endpoint: Endpoint,
     assert len(calls.read_text(encoding="utf-8").splitlines()) == 1
 
 
-def test_answers_that_differ_come_in_order_and_the_last_one_again(endpoint: Endpoint, tmp_path: Path) -> None:
+def test_different_answers_are_replayed_in_order_and_the_last_one_repeats(endpoint: Endpoint, tmp_path: Path) -> None:
     calls = tmp_path / "calls.jsonl"
     answers = iter([(503, "busy"), None])
     endpoint.fails = lambda _: next(answers)
@@ -78,7 +78,7 @@ def test_answers_that_differ_come_in_order_and_the_last_one_again(endpoint: Endp
     assert statuses == [503, 200, 200]
 
 
-def test_what_changes_is_a_warning_and_secrets_are_not_recorded(endpoint: Endpoint, tmp_path: Path) -> None:
+def test_nondeterministic_query_is_a_warning_and_secrets_are_not_recorded(endpoint: Endpoint, tmp_path: Path) -> None:
     calls = tmp_path / "calls.jsonl"
     with ReplayProxy(calls, endpoint=endpoint.url) as proxy:
         headers = {"Authorization": "Bearer secret-123", **JSON}
@@ -88,7 +88,7 @@ def test_what_changes_is_a_warning_and_secrets_are_not_recorded(endpoint: Endpoi
     assert "secret" not in calls.read_text(encoding="utf-8")
 
 
-def test_endpoint_that_does_not_answer(tmp_path: Path) -> None:
+def test_unreachable_endpoint_is_a_502(tmp_path: Path) -> None:
     with ReplayProxy(tmp_path / "calls.jsonl", endpoint="http://127.0.0.1:9/sparql") as proxy, client() as http:
         answer = http.get(proxy.url, params={"query": QUERY})
         assert answer.status_code == 502
@@ -97,7 +97,7 @@ def test_endpoint_that_does_not_answer(tmp_path: Path) -> None:
     assert (tmp_path / "calls.jsonl").read_bytes() == b""
 
 
-def test_wrong_use(tmp_path: Path) -> None:
+def test_invalid_use_is_an_error(tmp_path: Path) -> None:
     calls = tmp_path / "calls.jsonl"
     with pytest.raises(OptionError, match="no endpoint to record is given"):
         ReplayProxy(calls)
@@ -114,7 +114,7 @@ def test_wrong_use(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("one", "other", "is_same"),
+    ("call", "other", "is_same"),
     [
         ("SELECT ?x{?x ?p 1}", "SELECT ?x{?x ?p\t1}\n", True),
         ("ASK { ?x ?p 'a b' }", "ASK { ?x ?p 'a  b' }", False),
@@ -123,11 +123,11 @@ def test_wrong_use(tmp_path: Path) -> None:
         ("ASK # c\n{}", "ASK {}", True),
     ],
 )
-def test_white_space_outside_texts_says_nothing(one: str, other: str, is_same: bool) -> None:
-    assert (folded_query(one) == folded_query(other)) is is_same
+def test_whitespace_outside_strings_is_ignored(call: str, other: str, is_same: bool) -> None:
+    assert (folded_query(call) == folded_query(other)) is is_same
 
 
-def test_what_a_call_is_known_by() -> None:
+def test_key_of_a_call() -> None:
     def key(target: str, accept: str = "*/*", method: str = "GET") -> str:
         return call_of(method, target, {"Accept": accept}, b"").key
 
@@ -145,9 +145,9 @@ def test_what_a_call_is_known_by() -> None:
 
 @given(st.text(alphabet="?x{} \n\t#'\"<>a", max_size=40))
 @example("'\n'#'")
-def test_folding_twice_changes_nothing(text: str) -> None:
-    once = folded_query(text)
-    assert folded_query(once) == once
+def test_folding_is_idempotent(text: str) -> None:
+    folded = folded_query(text)
+    assert folded_query(folded) == folded
 
 
 def test_records_are_json_lines(endpoint: Endpoint, tmp_path: Path) -> None:
@@ -158,9 +158,9 @@ def test_records_are_json_lines(endpoint: Endpoint, tmp_path: Path) -> None:
     assert (record["method"], record["path"], record["query"], record["status"]) == ("GET", "/sparql", QUERY, 200)
 
 
-def test_names_of_headers_and_parameters_of_the_endpoint(endpoint: Endpoint, tmp_path: Path) -> None:
-    one = call_of("GET", "/q?query=ASK+%7B%7D", {"accept": "text/csv"}, b"")
-    assert one == call_of("GET", "/q?query=ASK+%7B%7D", {"Accept": "text/csv"}, b"")
+def test_header_names_are_case_insensitive_and_endpoint_parameters_are_kept(endpoint: Endpoint, tmp_path: Path) -> None:
+    call = call_of("GET", "/q?query=ASK+%7B%7D", {"accept": "text/csv"}, b"")
+    assert call == call_of("GET", "/q?query=ASK+%7B%7D", {"Accept": "text/csv"}, b"")
     form = {"content-type": "application/x-www-form-urlencoded"}
     assert call_of("POST", "/q", form, b"query=ASK+%7B%7D").query == "ASK {}"
     with ReplayProxy(tmp_path / "calls.jsonl", endpoint=f"{endpoint.url}?infer=false") as proxy, client() as http:

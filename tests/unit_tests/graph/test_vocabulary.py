@@ -1,4 +1,4 @@
-"""The vocabulary of a graph: by counting, from VoID, from an ontology, from a file of its own."""
+"""The vocabulary of a graph: counted, from VoID, from an ontology, or from a saved file."""
 
 import json
 from pathlib import Path
@@ -41,7 +41,7 @@ def graph_of(tmp_path: Path, text: str) -> GraphFile:
     return GraphFile(path)
 
 
-async def test_counted(grid: Path, endpoint: Endpoint) -> None:
+async def test_terms_are_counted(grid: Path, endpoint: Endpoint) -> None:
     vocabulary = await read_vocabulary(GraphFile(grid))
     assert vocabulary.classes == {"urn:grid#Substation": 2, "urn:grid#Line": 1}
     assert vocabulary.properties["urn:grid#name"] == 2
@@ -49,33 +49,33 @@ async def test_counted(grid: Path, endpoint: Endpoint) -> None:
     assert "urn:grid#length" in vocabulary.uses["urn:grid#Line"]
     assert "urn:grid#length" not in vocabulary.uses["urn:grid#Substation"]
     async with GraphSource(endpoint.url).open() as remote:
-        of_endpoint = await read_vocabulary(remote)
-    assert of_endpoint.digest == vocabulary.digest
-    assert of_endpoint.source == endpoint.url
+        from_endpoint = await read_vocabulary(remote)
+    assert from_endpoint.digest == vocabulary.digest
+    assert from_endpoint.source == endpoint.url
 
 
-async def test_more_terms_than_are_read_are_no_vocabulary(grid: Path) -> None:
+async def test_truncated_vocabulary_is_incomplete(grid: Path) -> None:
     vocabulary = await read_vocabulary(GraphFile(grid), most=2)
     assert not vocabulary.complete
     assert vocabulary.uses is None
 
 
-async def test_void_adds_what_it_names(tmp_path: Path) -> None:
+async def test_void_adds_its_terms(tmp_path: Path) -> None:
     vocabulary = await read_vocabulary(graph_of(tmp_path, VOID))
     assert vocabulary.classes["urn:grid#Line"] == 7
     assert vocabulary.uses is not None
     assert vocabulary.uses["urn:grid#Line"] == ["urn:grid#length"]
 
 
-async def test_classes_in_named_graphs_are_known(tmp_path: Path) -> None:
+async def test_classes_in_named_graphs_are_found(tmp_path: Path) -> None:
     path = tmp_path / "graph.trig"
     path.write_text("<urn:g> { <urn:a> a <urn:grid#Line> ; <urn:grid#length> 3 }", encoding="utf-8")
     vocabulary = await read_vocabulary(GraphFile(path))
     assert (set(vocabulary.classes), vocabulary.uses is None) == ({"urn:grid#Line"}, False)
 
 
-class StoreOfGraphs:
-    """A store whose default graph has the triples of all graphs, as in Virtuoso and GraphDB."""
+class UnionGraphStore:
+    """A store whose default graph contains the triples of all named graphs, as in Virtuoso and GraphDB."""
 
     name = "store"
 
@@ -90,15 +90,15 @@ class StoreOfGraphs:
 
 async def test_triples_of_named_graphs_are_counted_once() -> None:
     grid = "<urn:g> { <urn:a> a <urn:grid#Line> ; <urn:grid#length> 3 . <urn:b> a <urn:grid#Line> }"
-    vocabulary = await read_vocabulary(StoreOfGraphs(grid))
+    vocabulary = await read_vocabulary(UnionGraphStore(grid))
     assert vocabulary.classes == {"urn:grid#Line": 2}
     assert vocabulary.properties["urn:grid#length"] == 1
 
 
 @pytest.mark.parametrize(("number", "is_whole"), [(999, True), (1_000, False), (1_001, True)])
-async def test_list_that_a_server_may_have_cut_is_not_whole(number: int, is_whole: bool) -> None:
+async def test_list_that_a_server_may_have_truncated_is_incomplete(number: int, is_whole: bool) -> None:
     lines = " ".join(f"<urn:{at}> a <urn:grid#C{at}> ." for at in range(number))
-    vocabulary = await read_vocabulary(StoreOfGraphs(lines))
+    vocabulary = await read_vocabulary(UnionGraphStore(lines))
     assert (vocabulary.complete, vocabulary.uses is not None) == (is_whole, is_whole)
 
 
@@ -120,13 +120,13 @@ async def test_ontology_adds_terms_without_instances(tmp_path: Path, grid: Path)
         ("urn:grid#Xyz", None),
     ],
 )
-def test_nearest(iri: str, nearest: str | None) -> None:
+def test_nearest_term_is_suggested(iri: str, nearest: str | None) -> None:
     names = ("Line", "DCLineSegment", "Conductor.length", "Substation")
     found = Vocabulary(source="").nearest(iri, [f"urn:grid#{name}" for name in names])
     assert found == ([] if nearest is None else [nearest])
 
 
-async def test_file(grid: Path, tmp_path: Path) -> None:
+async def test_vocabulary_file_round_trips(grid: Path, tmp_path: Path) -> None:
     vocabulary = await read_vocabulary(GraphFile(grid))
     path = tmp_path / "new" / "vocabulary.json"
     save_vocabulary(vocabulary, path)
@@ -144,7 +144,7 @@ async def test_file(grid: Path, tmp_path: Path) -> None:
         ("g.ttl.gz", "x", "not a graph"),
     ],
 )
-def test_file_that_is_no_graph(tmp_path: Path, name: str, text: str, error: str) -> None:
+def test_invalid_vocabulary_file_is_an_error(tmp_path: Path, name: str, text: str, error: str) -> None:
     (tmp_path / name).write_text(text, encoding="utf-8")
     with pytest.raises(ConfigError, match=error):
         GraphFile(tmp_path / name)
@@ -158,7 +158,7 @@ NEO4J = """[
  {"relType": ":`FROM`", "propertyName": "since", "propertyTypes": ["Date"], "mandatory": false}]"""
 
 
-def test_schema_of_neo4j(tmp_path: Path) -> None:
+def test_neo4j_schema_is_a_vocabulary(tmp_path: Path) -> None:
     path = tmp_path / "schema.json"
     path.write_text(NEO4J, encoding="utf-8")
     schema = load_vocabulary(path)

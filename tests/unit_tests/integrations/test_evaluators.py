@@ -1,4 +1,4 @@
-"""Metrics of other libraries as evaluators, where these are installed."""
+"""Metrics of other libraries as evaluators, if these are installed."""
 
 from typing import Any
 
@@ -30,28 +30,28 @@ def scores(evaluator: Any, key: str) -> list[float]:
     return [float(result[key]) for result in results]
 
 
-def test_an_evaluator_of_openevals() -> None:
+def test_openevals_evaluator() -> None:
     exact = pytest.importorskip("openevals.exact")
     assert scores(answer_evaluator(exact.exact_match, "same_answer"), "same_answer") == [1.0, 0.0]
 
 
-def test_an_evaluator_of_agentevals_as_it_is() -> None:
+def test_agentevals_evaluator_works_unchanged() -> None:
     match = pytest.importorskip("agentevals.trajectory.match")
     evaluator = match.create_trajectory_match_evaluator(trajectory_match_mode="superset")
     assert scores(evaluator, "trajectory_superset_match") == [1.0, 0.0]
 
 
-def test_metrics_of_deepeval() -> None:
+def test_deepeval_metrics() -> None:
     metrics = pytest.importorskip("deepeval.metrics")
     assert scores(deepeval_evaluator(metrics.ExactMatchMetric()), "exact_match_metric") == [1.0, 0.0]
 
 
-def test_a_metric_of_ragas() -> None:
+def test_ragas_metric() -> None:
     metrics = pytest.importorskip("ragas.metrics")
     assert scores(ragas_evaluator(metrics.NonLLMStringSimilarity(), "similarity"), "similarity") == [1.0, 0.0]
 
 
-def test_an_answer_in_content_blocks_is_its_text() -> None:
+def test_answer_in_content_blocks_is_passed_as_text() -> None:
     def exact(*, outputs: str, reference_outputs: str, **_: str) -> dict[str, object]:
         return {"key": "equal", "score": outputs == reference_outputs}
 

@@ -1,4 +1,4 @@
-"""The MCP server, started by the command and asked by the real client over standard input and output."""
+"""The MCP server, started by the command and called by the real client over standard input and output."""
 
 import asyncio
 import sys
@@ -36,8 +36,8 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def asked(folder: Path, *calls: tuple[str, dict[str, Any]]) -> tuple[list[Any], list[str]]:
-    """Return the tools of the server, and what it answers to calls."""
+def answers(folder: Path, *calls: tuple[str, dict[str, Any]]) -> tuple[list[Any], list[str]]:
+    """Return the server's tools and its answers to the calls."""
     from mcp import ClientSession, StdioServerParameters
     from mcp.client.stdio import stdio_client
 
@@ -53,7 +53,7 @@ def asked(folder: Path, *calls: tuple[str, dict[str, Any]]) -> tuple[list[Any], 
 
 
 def test_a_coding_agent_reads_runs(runs: Path) -> None:
-    tools, (listed, failed, second, explained, compared, valid, linted, unknown) = asked(
+    tools, (listed, failed, second, explained, compared, valid, linted, unknown) = answers(
         runs,
         ("list_runs", {}),
         ("failures", {"run": "monday"}),

@@ -1,4 +1,4 @@
-"""Scores of Langfuse's traces: the real client and handler, and a server that keeps what it is sent."""
+"""Publishing scores to Langfuse traces, with the real client and handler and a stub server."""
 
 import json
 import os
@@ -18,7 +18,7 @@ trace_service = pytest.importorskip("opentelemetry.proto.collector.trace.v1.trac
 
 
 class LangfuseStub:
-    """Answers as Langfuse does; traces are known by what its handler exports."""
+    """Answers like Langfuse; its traces are those that Langfuse's handler exports."""
 
     def __init__(self) -> None:
         self.traces: dict[str, dict[str, Any]] = {}
@@ -49,8 +49,8 @@ class LangfuseStub:
         start = "2026-01-01T00:00:00Z"
         key = "langfuse.observation.metadata."
         metadata = {name.removeprefix(key): value for name, value in found.items() if name.startswith(key)}
-        own = {"id": trace_id[:16], "traceId": trace_id, "startTime": start, "projectId": "p", "type": "SPAN"}
-        return {**own, "isRootObservation": True, "metadata": metadata}
+        record = {"id": trace_id[:16], "traceId": trace_id, "startTime": start, "projectId": "p", "type": "SPAN"}
+        return {**record, "isRootObservation": True, "metadata": metadata}
 
 
 @pytest.fixture
@@ -58,7 +58,7 @@ def stub(monkeypatch: pytest.MonkeyPatch) -> Any:
     answering = LangfuseStub()
     with tool_stub(answering.answer) as server:
         monkeypatch.setenv("LANGFUSE_BASE_URL", server.url)
-        monkeypatch.setenv("LANGFUSE_PUBLIC_KEY", f"pk-lf-{server.url}")  # of each key there is one client
+        monkeypatch.setenv("LANGFUSE_PUBLIC_KEY", f"pk-lf-{server.url}")  # there is one client per key
         monkeypatch.setenv("LANGFUSE_SECRET_KEY", "sk-lf-of-the-tests")
         yield answering
 
@@ -75,7 +75,7 @@ def traced_run(folder: Path) -> Any:
     return run
 
 
-def test_each_score_is_at_the_trace_of_its_question(tmp_path: Path, stub: Any) -> None:
+def test_each_score_is_attached_to_the_trace_of_its_question(tmp_path: Path, stub: Any) -> None:
     run = traced_run(tmp_path / "run")
     published = publish_scores(run, to="langfuse")
     assert (published.sent, published.unplaced) == (3, [])
@@ -85,10 +85,10 @@ def test_each_score_is_at_the_trace_of_its_question(tmp_path: Path, stub: Any) -
     before = dict(stub.scores)
     (tmp_path / "run" / "published.jsonl").unlink()
     assert publish_scores(run, to="langfuse").sent == 3
-    assert stub.scores == before  # ids and times are the same
+    assert stub.scores == before  # with the same ids and times
 
 
-def test_what_langfuse_rejects_and_what_has_no_trace_is_listed(tmp_path: Path, stub: Any) -> None:
+def test_rejected_scores_and_missing_traces_are_listed(tmp_path: Path, stub: Any) -> None:
     run = traced_run(tmp_path / "run")
     stub.rejects = "steps_score"
     del stub.traces[next(iter(stub.traces))]
@@ -101,7 +101,7 @@ def test_what_langfuse_rejects_and_what_has_no_trace_is_listed(tmp_path: Path, s
     ]
 
 
-def test_a_response_keeps_the_id_of_its_trace(stub: Any) -> None:
+def test_response_keeps_its_trace_id(stub: Any) -> None:
     from langfuse.langchain import CallbackHandler
 
     client = langfuse.Langfuse()
@@ -115,7 +115,7 @@ def test_a_response_keeps_the_id_of_its_trace(stub: Any) -> None:
     assert (found["langfuse"], found["opentelemetry"]) == (trace_id, trace_id)
 
 
-def test_a_project_is_refused_as_keys_belong_to_one(tmp_path: Path) -> None:
+def test_project_is_rejected_because_keys_belong_to_one(tmp_path: Path) -> None:
     run = run_benchmark(RunnableLambda(lambda question: "2"), SUMS, output_dir=tmp_path / "run", progress="off")
     with pytest.raises(PublishError, match="keys belong to a project"):
         publish_scores(run, to="langfuse", project="p")

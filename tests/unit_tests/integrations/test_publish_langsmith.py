@@ -1,4 +1,4 @@
-"""Scores as feedback of LangSmith's runs: the real client and tracer, and a server that keeps what it is sent."""
+"""Publishing scores as feedback on LangSmith runs, with the real client and tracer and a stub server."""
 
 from pathlib import Path
 from typing import Any
@@ -16,12 +16,12 @@ PROJECT = "11111111-1111-4111-8111-111111111111"
 
 
 class LangSmithStub:
-    """Answers as LangSmith does; runs are known by what its tracer posts."""
+    """Answers like LangSmith; its runs are those that LangSmith's tracer posts."""
 
     def __init__(self) -> None:
         self.runs: dict[str, Any] = {}
         self.feedback: dict[str, Any] = {}
-        self.limited = 0  # how many requests are refused for their rate
+        self.limited = 0  # how many requests get a 429
         self.key_is_wrong = False
 
     def answer(self, method: str, path: str, body: Any) -> Answer:
@@ -78,7 +78,7 @@ def traced_run(folder: Path, server: ToolStub, *, is_traced: bool = True) -> Any
     return run_benchmark(agent, SUMS, output_dir=folder, progress="off", max_retries=0)
 
 
-def test_each_score_is_feedback_of_the_run_of_its_question(tmp_path: Path, langsmith: Any) -> None:
+def test_each_score_is_feedback_on_the_run_of_its_question(tmp_path: Path, langsmith: Any) -> None:
     stub, server = langsmith
     run = traced_run(tmp_path / "run", server)
     published = publish_scores(run, to="langsmith", report_url="https://ci.example/report.html")
@@ -97,19 +97,19 @@ def test_each_score_is_feedback_of_the_run_of_its_question(tmp_path: Path, langs
     assert "ValueError" in sent["q3"]["comment"]
 
 
-def test_publishing_twice_sends_nothing_new(tmp_path: Path, langsmith: Any) -> None:
+def test_publishing_is_idempotent(tmp_path: Path, langsmith: Any) -> None:
     stub, server = langsmith
     traced_run(tmp_path / "run", server)
     publish_scores(tmp_path / "run", to="langsmith")
     before = dict(stub.feedback)
-    again = publish_scores(tmp_path / "run", to="langsmith")
-    assert (again.sent, again.unchanged, stub.feedback) == (0, 3, before)
-    (tmp_path / "run" / "published.jsonl").unlink()  # and without its record nothing is there twice
+    second = publish_scores(tmp_path / "run", to="langsmith")
+    assert (second.sent, second.unchanged, stub.feedback) == (0, 3, before)
+    (tmp_path / "run" / "published.jsonl").unlink()  # without the record nothing is duplicated either
     assert publish_scores(tmp_path / "run", to="langsmith").sent == 3
     assert stub.feedback.keys() == before.keys()
 
 
-def test_a_rate_limit_is_waited_for_and_what_has_no_run_is_listed(tmp_path: Path, langsmith: Any) -> None:
+def test_rate_limit_is_retried_and_missing_runs_are_listed(tmp_path: Path, langsmith: Any) -> None:
     stub, server = langsmith
     traced_run(tmp_path / "run", server)
     stub.limited = 1
@@ -121,7 +121,7 @@ def test_a_rate_limit_is_waited_for_and_what_has_no_run_is_listed(tmp_path: Path
     assert "has no run" in lost.reason
 
 
-def test_a_wrong_key_is_one_clear_error(tmp_path: Path, langsmith: Any) -> None:
+def test_wrong_key_is_one_clear_error(tmp_path: Path, langsmith: Any) -> None:
     stub, server = langsmith
     traced_run(tmp_path / "run", server)
     stub.key_is_wrong = True
@@ -129,7 +129,7 @@ def test_a_wrong_key_is_one_clear_error(tmp_path: Path, langsmith: Any) -> None:
         publish_scores(tmp_path / "run", to="langsmith")
 
 
-def test_a_dry_run_sends_nothing(tmp_path: Path, langsmith: Any) -> None:
+def test_dry_run_sends_nothing(tmp_path: Path, langsmith: Any) -> None:
     _, server = langsmith
     run = traced_run(tmp_path / "run", server, is_traced=False)
     assert str(publish_scores(run, to="langsmith", dry_run=True)) == "3 scores would be sent to langsmith"

@@ -1,4 +1,4 @@
-"""Scores in MLflow's traces, and the run: the real client and tracer, on SQLite."""
+"""Publishing scores to MLflow's traces and run, with the real client and tracer, on SQLite."""
 
 import os
 import subprocess
@@ -11,7 +11,7 @@ pytestmark = pytest.mark.full
 pytest.importorskip("mlflow")
 pytest.importorskip("alembic")
 
-# In a process of its own, as MLflow keeps its store and its tracer for the whole process.
+# Runs in a process of its own: MLflow keeps one store and one tracer per process.
 SCRIPT = """
 import mlflow, mlflow.langchain
 from pathlib import Path
@@ -51,7 +51,7 @@ print("all is well")
 """
 
 
-def test_traces_get_feedback_and_the_experiment_one_run(tmp_path: Path) -> None:
+def test_traces_get_feedback_and_the_experiment_gets_one_run(tmp_path: Path) -> None:
     store = {"MLFLOW_TRACKING_URI": f"sqlite:///{tmp_path}/mlflow.db", "PYTHONPATH": os.pathsep.join(sys.path)}
     done = subprocess.run(
         [sys.executable, "-c", SCRIPT],

@@ -1,4 +1,4 @@
-"""Scores as log records: what a receiver is sent, read with OpenTelemetry's own definitions."""
+"""Publishing scores as log records, parsed with OpenTelemetry's own definitions."""
 
 from pathlib import Path
 from typing import Any
@@ -28,7 +28,7 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path / "run"
 
 
-def test_each_score_is_a_record_at_the_trace_of_its_question(folder: Path) -> None:
+def test_each_score_is_a_record_with_the_trace_of_its_question(folder: Path) -> None:
     with tool_stub(lambda method, path, body: (200, {})) as server:
         published = publish_scores(folder, to="otel", endpoint=f"{server.url}/v1/logs")
         bodies = [logs.ExportLogsServiceRequest.FromString(body) for _, _, body in server.seen if body]
@@ -44,7 +44,7 @@ def test_each_score_is_a_record_at_the_trace_of_its_question(folder: Path) -> No
     assert [record.trace_id.hex() for record in records] == [exported_trace_id(run_id, f"q{n}", 1) for n in (1, 2, 3)]
 
 
-def test_a_kill_between_scores_loses_and_repeats_nothing(folder: Path) -> None:
+def test_kill_between_scores_loses_and_duplicates_nothing(folder: Path) -> None:
     with tool_stub(lambda method, path, body: (200, {})) as server:
         address = f"{server.url}/v1/logs"
         publish_scores(folder, to="otel", endpoint=address)
@@ -52,9 +52,9 @@ def test_a_kill_between_scores_loses_and_repeats_nothing(folder: Path) -> None:
         lines = record.read_text().splitlines(keepends=True)
         record.write_text(lines[0] + lines[1][:20])  # as a kill leaves it
         before = len(server.seen)
-        again = publish_scores(folder, to="otel", endpoint=address)
-        assert (again.sent, again.unchanged) == (2, 1)
-        assert len(server.seen) == before + 3  # with the request that looks whether the receiver is there
+        second = publish_scores(folder, to="otel", endpoint=address)
+        assert (second.sent, second.unchanged) == (2, 1)
+        assert len(server.seen) == before + 3  # one of them checks that the receiver exists
         assert publish_scores(folder, to="otel", endpoint=address).unchanged == 3
 
 
@@ -68,12 +68,12 @@ def test_a_kill_between_scores_loses_and_repeats_nothing(folder: Path) -> None:
         ({"to": "otel", "project": "p"}, PublishError, "no projects"),
     ],
 )
-def test_wrong_options_are_one_clear_error(folder: Path, options: Any, error: type[Exception], text: str) -> None:
+def test_invalid_options_are_one_clear_error(folder: Path, options: Any, error: type[Exception], text: str) -> None:
     with pytest.raises(error, match=text):
         publish_scores(folder, **options)
 
 
-def test_a_server_that_takes_nothing_any_more_ends_it(folder: Path) -> None:
+def test_publishing_stops_if_the_server_rejects_everything(folder: Path) -> None:
     with tool_stub(lambda method, path, body: (200, {}) if not body else (403, {})) as server:
         published = publish_scores(folder, to="otel", endpoint=f"{server.url}/v1/logs")
         assert len(server.seen) == 2

@@ -1,4 +1,4 @@
-"""The same questions through the runners of other tools, with this package's agent and scorer: the same scores."""
+"""Other tools' runners, with this package's agent and scorer, score the same questions the same."""
 
 import os
 import subprocess
@@ -29,7 +29,7 @@ def recorded() -> tuple[Recorded, Scores]:
     return {response["question_id"]: dict(response) for response in run.responses}, scores
 
 
-def in_langsmith(responses: Recorded) -> Scores:
+def with_langsmith(responses: Recorded) -> Scores:
     from graphrag_eval_lc.integrations.langsmith import examples, scorer
 
     found = langsmith.evaluate(
@@ -41,7 +41,7 @@ def in_langsmith(responses: Recorded) -> Scores:
     return {row["example"].inputs["question_id"]: row["evaluation_results"]["results"][0].score for row in found}
 
 
-def in_langfuse(responses: Recorded) -> Scores:
+def with_langfuse(responses: Recorded) -> Scores:
     langfuse = pytest.importorskip("langfuse")
     from graphrag_eval_lc.integrations.langfuse import examples, scorer
 
@@ -55,7 +55,7 @@ def in_langfuse(responses: Recorded) -> Scores:
     return {each.item["metadata"]["question_id"]: each.evaluations[0].value for each in found.item_results}
 
 
-def in_pydantic_evals(responses: Recorded) -> Scores:
+def with_pydantic_evals(responses: Recorded) -> Scores:
     evals = pytest.importorskip("pydantic_evals")
     from graphrag_eval_lc.integrations.pydantic_evals import examples, scorer
 
@@ -64,7 +64,7 @@ def in_pydantic_evals(responses: Recorded) -> Scores:
     return {case.name: case.scores["steps_score"].value for case in report.cases}
 
 
-def in_inspect(responses: Recorded) -> Scores:
+def with_inspect(responses: Recorded) -> Scores:
     inspect_ai = pytest.importorskip("inspect_ai")
     from inspect_ai.solver import solver
 
@@ -84,7 +84,7 @@ def in_inspect(responses: Recorded) -> Scores:
         return {str(sample.id): sample.scores["graphrag_eval"].value["steps_score"] for sample in log.samples}
 
 
-def in_mlflow(responses: Recorded) -> Scores:
+def with_mlflow(responses: Recorded) -> Scores:
     pytest.importorskip("pandas")
     genai = pytest.importorskip("mlflow.genai")
     mlflow = pytest.importorskip("mlflow")
@@ -95,16 +95,16 @@ def in_mlflow(responses: Recorded) -> Scores:
     def ask(question: str, question_id: str, template_id: str) -> Any:
         return responses[question_id]
 
-    os.environ["MLFLOW_GENAI_EVAL_MAX_WORKERS"] = "1"  # more of them wait for each other's writes to SQLite
-    with tempfile.TemporaryDirectory() as folder, chdir(folder):  # artifacts go to the current folder
+    os.environ["MLFLOW_GENAI_EVAL_MAX_WORKERS"] = "1"  # several workers wait for each other's writes to SQLite
+    with tempfile.TemporaryDirectory() as folder, chdir(folder):  # artifacts are written to the current folder
         mlflow.set_tracking_uri(f"sqlite:///{folder}/mlflow.db")
         found = genai.evaluate(data=examples(DATASET_PATH), predict_fn=ask, scorers=[scorer(metrics=METRICS)])
         rows = [row for _, row in found.result_df.iterrows()]
     return {row["request"]["question_id"]: row["steps_score/value"] for row in rows}
 
 
-@pytest.mark.parametrize("run", [in_langsmith, in_langfuse, in_pydantic_evals, in_inspect, in_mlflow])
-def test_the_same_48_questions_have_the_same_scores(
+@pytest.mark.parametrize("run", [with_langsmith, with_langfuse, with_pydantic_evals, with_inspect, with_mlflow])
+def test_all_runners_score_the_demo_the_same(
     run: Callable[[Recorded], Scores], recorded: tuple[Recorded, Scores]
 ) -> None:
     responses, expected = recorded
@@ -129,7 +129,7 @@ wait_for_all_tracers()
 
 
 @pytest.mark.parametrize(("how", "has_leak"), [("target", False), ("plain", True)])
-def test_the_target_sends_nothing_to_langsmith(how: str, has_leak: bool) -> None:
+def test_target_sends_nothing_to_langsmith(how: str, has_leak: bool) -> None:
     with tool_stub(lambda method, path, body: (200, {"version": "0.16.1"})) as server:
         settings = {"LANGSMITH_ENDPOINT": server.url, "LANGSMITH_API_KEY": "k", "LANGSMITH_TRACING": "false"}
         subprocess.run([sys.executable, "-c", LEAK, how], env=os.environ | settings, check=True, timeout=120)

@@ -1,4 +1,4 @@
-"""What is published of a run: which scores, and their comments."""
+"""Published scores and their comments."""
 
 from pathlib import Path
 
@@ -21,18 +21,18 @@ RESPONSES = [
 ]
 
 
-def test_a_comment_is_about_a_step_that_counts(tmp_path: Path) -> None:
+def test_comment_is_about_a_scored_step(tmp_path: Path) -> None:
     score_responses(DATASET, RESPONSES, output_dir=tmp_path / "run")
     run = scored_run(tmp_path / "run", ["steps_score"])
     found = {sample.key: [(score.value, score.comment) for score in sample.scores] for sample in run.samples}
-    assert found["right"] == [(1.0, "")]  # although the steps of the first group are only matched, not scored
+    assert found["right"] == [(1.0, "")]  # steps of the first group are matched, but not scored
     ((value, comment),) = found["wrong"]
     assert value == 0.0
     assert comment.startswith("add: the agent did not call add")
     assert "group not scored" not in comment
 
 
-def test_ids_are_always_the_same_and_differ(tmp_path: Path) -> None:
+def test_ids_are_stable_and_unique(tmp_path: Path) -> None:
     score_responses(DATASET, RESPONSES, output_dir=tmp_path / "run")
     runs = [scored_run(tmp_path / "run", ["steps_score", "steps_recall"]) for _ in range(2)]
     ids = [[score.id for sample in run.samples for score in sample.scores] for run in runs]

@@ -1,4 +1,4 @@
-"""Short waits before requests are sent again."""
+"""Shortens the waits between retries."""
 
 import pytest
 

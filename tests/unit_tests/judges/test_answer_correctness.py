@@ -13,10 +13,10 @@ from graphrag_eval_lc.judges.answer_correctness import Claim, ClaimLists
 from graphrag_eval_lc.judges.model_interface import UnusableAnswerError
 from graphrag_eval_lc.judges.prompts import load_prompt
 
-GIVEN = {"user_input": "What is on it?", "reference": "Tomato and ham.", "response": "Tomato and basil."}
+SAMPLE = {"user_input": "What is on it?", "reference": "Tomato and ham.", "response": "Tomato and basil."}
 
 
-# Neither has a name or a number, and each has all words of the claims below.
+# Without names or numbers, and with every word of the claims below.
 TEXTS = {
     "user_input": "What is on it?",
     "reference": "It is right, covered or missing.",
@@ -37,7 +37,7 @@ def lists(supported: int, wrong: int, missing: int) -> dict[str, Any]:
     }
 
 
-async def test_pizza_with_two_claims_right_one_wrong_and_one_missing_scores_two_thirds() -> None:
+async def test_two_right_claims_one_wrong_and_one_missing_score_two_thirds() -> None:
     judge = ScriptedJudge(
         [
             {
@@ -70,11 +70,11 @@ async def test_pizza_with_two_claims_right_one_wrong_and_one_missing_scores_two_
 async def test_one_request_is_sent_with_the_three_texts_fenced() -> None:
     judge = ScriptedJudge([lists(1, 0, 0)])
     await AnswerCorrectness(judge).ascore(**TEXTS)
-    (asked,) = judge.asked
-    assert asked.schema is ClaimLists
-    assert asked.system == load_prompt("answer_correctness").system
+    (request,) = judge.asked
+    assert request.schema is ClaimLists
+    assert request.system == load_prompt("answer_correctness").system
     for name, text in zip(("question", "reference_answer", "actual_answer"), TEXTS.values(), strict=True):
-        assert re.search(rf"<({name}-\w+)>\n{re.escape(text)}\n</\1>", asked.user)
+        assert re.search(rf"<({name}-\w+)>\n{re.escape(text)}\n</\1>", request.user)
 
 
 @pytest.mark.parametrize(
@@ -86,7 +86,7 @@ async def test_one_request_is_sent_with_the_three_texts_fenced() -> None:
         ((0, 2, 0), 0.0, 0.0, 0.0),
     ],
 )
-async def test_share_of_nothing_is_not_measured(
+async def test_share_of_nothing_is_none(
     counts: tuple[int, int, int], precision: float | None, recall: float | None, f1: float | None
 ) -> None:
     score = await AnswerCorrectness(ScriptedJudge([lists(*counts)] * 2)).ascore(**TEXTS)
@@ -97,7 +97,7 @@ def sorted_claims(**changed: list[str]) -> dict[str, Any]:
     return {**lists(0, 0, 0), "covered_claims": [], **changed}
 
 
-async def test_claim_that_is_repeated_counts_once() -> None:
+async def test_repeated_claim_counts_once() -> None:
     claims = sorted_claims(
         true_positives=["It is right.", "it is  right", "It is covered."],
         covered_claims=["It is covered.", "It is covered"],
@@ -119,7 +119,8 @@ def test_precision_counts_claims_of_the_answer_and_recall_those_of_the_reference
     assert score.value == pytest.approx(2 * precision * recall / (precision + recall) if precision and recall else 0.0)
 
 
-# --- claims are compared with the texts ------------------------------------------------------------------------------
+# --- claims are checked against the texts
+# ------------------------------------------------------------------------------
 
 ZONE = {
     "user_input": "Which substations are in NO5?",
@@ -142,7 +143,7 @@ ALL_RIGHT = {
 }
 
 
-async def test_claims_that_the_texts_do_not_have_are_asked_for_once_more() -> None:
+async def test_claims_that_contradict_the_texts_are_requested_once_more() -> None:
     judge = ScriptedJudge([ALL_RIGHT, RIGHT])
     score = await AnswerCorrectness(judge).ascore(**ZONE)
     assert (score.value, score.cost, score.reason) == (0.5, 0.02, "One of two.")
@@ -152,7 +153,7 @@ async def test_claims_that_the_texts_do_not_have_are_asked_for_once_more() -> No
     assert "'OSLO is in NO5.' is not covered: the reference answer does not have OSLO" in second.user
 
 
-async def test_claims_that_the_texts_do_not_have_twice_are_corrected_and_the_reason_says_so() -> None:
+async def test_claims_that_contradict_the_texts_twice_are_corrected_with_a_note() -> None:
     score = await AnswerCorrectness(ScriptedJudge([ALL_RIGHT, ALL_RIGHT])).ascore(**ZONE)
     assert score.details["true_positives"] == score.details["covered_claims"] == ["AURLAND is in NO5."]
     assert score.details["false_positives"] == ["OSLO is in NO5."]
@@ -172,10 +173,10 @@ async def test_if_the_second_request_fails_the_first_answer_is_corrected() -> No
     ("claims", "reason"),
     [
         (["AURLAND is in NO7.", "OSLO is in NO7."], "One of two."),  # worse
-        (["AURLAND is in NO5.", "OSLO is in NO5."], "Again."),  # as good
+        (["AURLAND is in NO5.", "OSLO is in NO5."], "Again."),  # equally good
     ],
 )
-async def test_a_second_answer_counts_unless_it_is_worse(claims: list[str], reason: str) -> None:
+async def test_second_answer_is_used_unless_it_is_worse(claims: list[str], reason: str) -> None:
     second = {**ALL_RIGHT, "true_positives": claims, "reason": "Again."}
     score = await AnswerCorrectness(ScriptedJudge([ALL_RIGHT, second])).ascore(**ZONE)
     assert score.value == 0.5
@@ -213,17 +214,18 @@ async def test_right_answer_with_an_empty_list_of_covered_claims_scores_1() -> N
     assert (await AnswerCorrectness(ScriptedJudge([claims] * 2)).ascore(**answer)).value == 1.0
 
 
-async def test_claim_in_the_words_of_the_reference_is_no_false_positive() -> None:
-    """As a small model answered to an answer that equals the reference."""
+async def test_claim_worded_like_the_reference_is_not_a_false_positive() -> None:
+    """A small model replied like this to an answer identical to the reference."""
     claims = {**RIGHT, "true_positives": [], "false_positives": [ZONE["reference"]]}
     claims = {**claims, "covered_claims": [], "false_negatives": []}
     score = await AnswerCorrectness(ScriptedJudge([claims] * 2)).ascore(**{**ZONE, "response": ZONE["reference"]})
     assert score.value == 1.0
-    score = await AnswerCorrectness(ScriptedJudge([claims] * 2)).ascore(**ZONE)  # the answer does not say so
+    # this answer does not contain the claim
+    score = await AnswerCorrectness(ScriptedJudge([claims] * 2)).ascore(**ZONE)
     assert score.value == 0.0
 
 
-async def test_claim_on_both_lists_that_is_covered_is_a_true_positive() -> None:
+async def test_covered_claim_on_both_lists_is_a_true_positive() -> None:
     claims = {**RIGHT, "false_positives": ["AURLAND is in NO5.", "OSLO is in NO5."]}
     score = await AnswerCorrectness(ScriptedJudge([claims] * 2)).ascore(**ZONE)
     assert (score.details["true_positives"], score.details["false_positives"]) == (
@@ -239,16 +241,16 @@ async def test_answer_without_a_claim_has_recall_0() -> None:
         assert (score.value, score.details["recall"], score.details["precision"]) == (0.0, 0.0, None)
 
 
-async def test_blank_answer_scores_zero_and_is_not_asked_about() -> None:
+async def test_blank_answer_scores_zero_without_a_request() -> None:
     judge = ScriptedJudge([])
-    score = await AnswerCorrectness(judge).ascore(**{**GIVEN, "response": " \n"})
+    score = await AnswerCorrectness(judge).ascore(**{**SAMPLE, "response": " \n"})
     assert (score.value, score.cost, score.reason) == (0.0, 0.0, "The answer is blank.")
-    assert score.details["false_negatives"] == [GIVEN["reference"]]
+    assert score.details["false_negatives"] == [SAMPLE["reference"]]
     assert (score.details["recall"], score.details["precision"]) == (0.0, None)
     assert judge.asked == []
 
 
-async def test_score_works_where_a_loop_runs_as_in_a_notebook() -> None:
+async def test_score_works_inside_a_running_loop() -> None:
     assert AnswerCorrectness(ScriptedJudge([lists(1, 0, 0)])).score(**TEXTS).value == 1.0
 
 
@@ -267,7 +269,7 @@ def test_schema_is_closed(broken: dict[str, Any]) -> None:
         ClaimLists.model_validate({**lists(1, 1, 1), **broken})
 
 
-def test_own_prompt_is_sent_in_place_of_the_packages() -> None:
+def test_custom_prompt_replaces_the_packages() -> None:
     judge = ScriptedJudge([lists(1, 0, 0)])
     template = "Compare!\n# Query\n{question}\n# Reference\n{reference_answer}\n# Candidate\n{actual_answer}\n{{}}"
     AnswerCorrectness(judge, prompt=template).score(**TEXTS)
@@ -287,12 +289,12 @@ def test_own_prompt_is_sent_in_place_of_the_packages() -> None:
 
 
 @pytest.mark.parametrize("template", ["{answer}", "{question} {reference_answer} {actual_answer} {context}"])
-def test_own_prompt_with_another_placeholder_is_a_config_error(template: str) -> None:
+def test_custom_prompt_with_an_unknown_placeholder_is_a_config_error(template: str) -> None:
     with pytest.raises(ConfigError, match=r"key answer_correctness\.prompt: .*which is not a placeholder"):
         AnswerCorrectness(ScriptedJudge([]), prompt=template)
 
 
-def test_own_prompt_without_the_answers_is_a_config_error() -> None:
+def test_custom_prompt_without_the_answers_is_a_config_error() -> None:
     with pytest.raises(ConfigError, match=r"lacks \{reference_answer\}, \{actual_answer\}"):
         AnswerCorrectness(ScriptedJudge([]), prompt="Is it right? {question}")
 
@@ -300,5 +302,5 @@ def test_own_prompt_without_the_answers_is_a_config_error() -> None:
 CLAIM: TypeAdapter[str] = TypeAdapter(Claim)
 
 
-def test_schema_of_a_claim_is_a_plain_string_which_each_endpoint_takes() -> None:
+def test_schema_of_a_claim_is_a_plain_string_that_all_endpoints_accept() -> None:
     assert CLAIM.json_schema() == {"type": "string"}

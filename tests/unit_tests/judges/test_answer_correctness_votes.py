@@ -1,4 +1,4 @@
-"""Votes on claims, over HTTP: the first request finds the claims, further ones decide on the same claims."""
+"""Voting on claims over HTTP: the first request finds the claims, further ones vote on them."""
 
 import re
 from typing import Any
@@ -32,19 +32,19 @@ FOUND = {
 }
 
 
-class Voting:
-    """A stub that finds ``FOUND``, and whose votes agree with all claims but those that are listed for them in turn."""
+class VotingStub:
+    """Stub that finds ``FOUND`` and votes for all claims except the ones listed for each vote in turn."""
 
     def __init__(self, stub: OpenAIStub, *against: set[str]) -> None:
         self._against = list(against)
-        self.ballots: list[StubRequest] = []
+        self.vote_requests: list[StubRequest] = []
         stub.answer = self
 
     def __call__(self, request: StubRequest) -> dict[str, Any]:
         if "votes" not in (request.schema or {})["properties"]:
             return FOUND
-        self.ballots.append(request)
-        against = self._against[(len(self.ballots) - 1) % len(self._against)]
+        self.vote_requests.append(request)
+        against = self._against[(len(self.vote_requests) - 1) % len(self._against)]
         claims = re.findall(r"^([AR]\d+): (.*)$", request.user, re.MULTILINE)
         return {
             "reason": "So.",
@@ -63,14 +63,14 @@ def judged(stub: OpenAIStub, **judges: Any) -> dict[str, Any]:
 
 
 def test_without_votes_one_request_decides(openai_stub: OpenAIStub) -> None:
-    Voting(openai_stub, set())
+    VotingStub(openai_stub, set())
     result = judged(openai_stub)
     assert (result["answer_f1"], len(openai_stub.requests)) == (1.0, 1)
     assert "answer_correctness_agreement" not in result
 
 
-def test_the_majority_decides_on_each_claim(openai_stub: OpenAIStub) -> None:
-    voting = Voting(openai_stub, {WRONG, MISSING}, {WRONG, MISSING})
+def test_majority_decides_on_each_claim(openai_stub: OpenAIStub) -> None:
+    voting = VotingStub(openai_stub, {WRONG, MISSING}, {WRONG, MISSING})
     result = judged(openai_stub, votes=3)
     assert (result["answer_true_positives"], result["answer_false_positives"]) == ([RIGHT], [WRONG])
     assert (result["answer_covered_claims"], result["answer_false_negatives"]) == ([RIGHT], [MISSING])
@@ -83,31 +83,31 @@ def test_the_majority_decides_on_each_claim(openai_stub: OpenAIStub) -> None:
         (RIGHT, "reference", 3, 3),
         (MISSING, "reference", 1, 3),
     }
-    assert len(voting.ballots) == 2
-    assert voting.ballots[0].user == voting.ballots[1].user
+    assert len(voting.vote_requests) == 2
+    assert voting.vote_requests[0].user == voting.vote_requests[1].user
     assert result["answer_correctness_cost"] == pytest.approx(3 * 0.00021)
 
 
-def test_a_minority_changes_nothing_but_the_agreement(openai_stub: OpenAIStub) -> None:
-    Voting(openai_stub, {WRONG}, set())
+def test_minority_changes_only_the_agreement(openai_stub: OpenAIStub) -> None:
+    VotingStub(openai_stub, {WRONG}, set())
     result = judged(openai_stub, votes=3)
     assert result["answer_f1"] == 1.0
     assert result["answer_correctness_agreement"] == pytest.approx((3 + 2 / 3) / 4)
 
 
-def test_other_models_vote_once_each_and_are_named(openai_stub: OpenAIStub) -> None:
-    voting = Voting(openai_stub, {WRONG, MISSING})
+def test_other_models_vote_once_each_and_are_recorded(openai_stub: OpenAIStub) -> None:
+    voting = VotingStub(openai_stub, {WRONG, MISSING})
     voters = [{"model": name, "base_url": openai_stub.base_url, "api_key": "k"} for name in ("gpt-4o", "gpt-4.1")]
     result = judged(openai_stub, voters=voters)
-    assert [ballot.body["model"] for ballot in voting.ballots] == ["gpt-4o", "gpt-4.1"]
+    assert [ballot.body["model"] for ballot in voting.vote_requests] == ["gpt-4o", "gpt-4.1"]
     assert result["answer_f1"] == 0.5
     judges = Judges.from_config(load_config(config_of(openai_stub, voters=voters)))
     assert judges is not None
     assert judges.describe()["voters"] == ["openai:gpt-4o", "openai:gpt-4.1"]
 
 
-def test_a_tie_is_no_majority_and_a_failed_vote_is_missing(openai_stub: OpenAIStub) -> None:
-    Voting(openai_stub, {WRONG})
+def test_tie_is_not_a_majority_and_a_failed_vote_is_missing(openai_stub: OpenAIStub) -> None:
+    VotingStub(openai_stub, {WRONG})
     openai_stub.chat_faults.extend([None, refusal()])
     result = judged(openai_stub, votes=3)
     assert result["answer_false_positives"] == [WRONG]
@@ -116,7 +116,7 @@ def test_a_tie_is_no_majority_and_a_failed_vote_is_missing(openai_stub: OpenAISt
     assert "refused to answer" in result["answer_correctness_reason"]
 
 
-def test_claims_that_a_vote_leaves_out_or_makes_up_are_not_counted(openai_stub: OpenAIStub) -> None:
+def test_claims_that_a_vote_omits_or_invents_are_not_counted(openai_stub: OpenAIStub) -> None:
     openai_stub.answers.extend(
         [FOUND, {"reason": "", "votes": [{"claim": "a1:", "agrees": 0}, {"claim": "Z9", "agrees": 0}]}]
     )
@@ -124,7 +124,7 @@ def test_claims_that_a_vote_leaves_out_or_makes_up_are_not_counted(openai_stub: 
     assert sorted(each["votes"] for each in result["answer_claim_votes"]) == [1, 1, 1, 2]
 
 
-def test_no_majority_agrees_with_a_number_that_the_reference_does_not_have(openai_stub: OpenAIStub) -> None:
+def test_majority_cannot_accept_a_number_missing_from_the_reference(openai_stub: OpenAIStub) -> None:
     claim = "OSLO has 7 lines."
     found = {
         "reason": "So.",
@@ -145,8 +145,8 @@ def test_no_majority_agrees_with_a_number_that_the_reference_does_not_have(opena
     assert (result["answer_false_positives"], result["answer_f1"]) == ([claim], 0.0)
 
 
-async def test_each_vote_is_cached_and_a_later_scoring_asks_nothing(openai_stub: OpenAIStub, tmp_path: Any) -> None:
-    Voting(openai_stub, {WRONG}, set())
+async def test_votes_are_cached_and_scoring_again_sends_nothing(openai_stub: OpenAIStub, tmp_path: Any) -> None:
+    VotingStub(openai_stub, {WRONG}, set())
     cache = JudgeCache(tmp_path / "cache.jsonl")
     agreements = []
     for _ in range(2):
@@ -160,8 +160,8 @@ async def test_each_vote_is_cached_and_a_later_scoring_asks_nothing(openai_stub:
     assert len(openai_stub.requests) == 3
 
 
-def test_a_budget_that_ends_before_the_votes_leaves_the_answer_unjudged(openai_stub: OpenAIStub) -> None:
-    Voting(openai_stub, set())
+def test_answer_is_not_judged_if_the_budget_ends_before_the_votes(openai_stub: OpenAIStub) -> None:
+    VotingStub(openai_stub, set())
 
     async def judge() -> dict[str, Any]:
         judges = Judges.from_config(load_config(config_of(openai_stub, votes=3)), budget=Budget(max_cost=0.0001))
@@ -176,7 +176,7 @@ def test_a_budget_that_ends_before_the_votes_leaves_the_answer_unjudged(openai_s
     assert result["answer_correctness_cost"] == pytest.approx(0.00021)
 
 
-def test_a_dry_run_counts_the_votes(openai_stub: OpenAIStub) -> None:
+def test_dry_run_counts_the_votes(openai_stub: OpenAIStub) -> None:
     plan = RequestPlan(Pricing())
 
     async def judge() -> None:

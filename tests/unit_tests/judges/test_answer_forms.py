@@ -46,7 +46,7 @@ def test_objects_are_closed_and_need_all_their_keys() -> None:
     assert closed_schema(Verdict) == VERDICT
 
 
-def test_nested_forms_are_written_out() -> None:
+def test_nested_models_are_inlined() -> None:
     assert closed_schema(Verdicts) == {
         "type": "object",
         "properties": {
@@ -60,12 +60,12 @@ def test_nested_forms_are_written_out() -> None:
     }
 
 
-def test_a_form_that_contains_itself_is_refused() -> None:
+def test_recursive_model_is_rejected() -> None:
     with pytest.raises(ValueError, match="cannot contain itself, as Tree does"):
         closed_schema(Tree)
 
 
-def test_names_are_those_that_endpoints_take() -> None:
+def test_schema_names_are_valid_for_endpoints() -> None:
     assert form_name(type("Größe 1" + "x" * 100, (BaseModel,), {})) == "Gr__e_1" + "x" * 57
 
 
@@ -87,7 +87,7 @@ ONE, ZERO = '{"reason": "yes", "verdict": 1}', '{"reason": "no", "verdict": 0}'
         '{"reason": "two\nlines", "verdict": 1} }',
     ],
 )
-def test_the_last_complete_object_of_the_form_is_read(text: str) -> None:
+def test_last_complete_matching_object_is_read(text: str) -> None:
     assert answer_in(text, Judged).verdict == 1
 
 
@@ -95,6 +95,6 @@ def test_the_last_complete_object_of_the_form_is_read(text: str) -> None:
     "text",
     [f"<think>{ONE}</think>I cannot.", f"<think>{ONE} hm", f"<|channel|>analysis<|message|>{ONE}", "[" * 60_000, ""],
 )
-def test_thoughts_alone_are_no_answer(text: str) -> None:
+def test_thinking_alone_is_not_an_answer(text: str) -> None:
     with pytest.raises(WrongFormError):
         answer_in(text, Judged)

@@ -21,14 +21,14 @@ def table_of(text: str | bytes, folder: Path) -> list[Sequence[str]]:
 
 
 @given(st.integers(2, 4).flatmap(lambda width: st.lists(st.lists(cells, min_size=width, max_size=width), max_size=5)))
-def test_what_is_written_is_read_to_the_letter(tmp_path_factory: pytest.TempPathFactory, rows: list[list[str]]) -> None:
+def test_written_table_is_read_back_exactly(tmp_path_factory: pytest.TempPathFactory, rows: list[list[str]]) -> None:
     width = len(rows[0]) if rows else 2
     header = ("a", "b", "c", "d")[:width]
     folder = tmp_path_factory.mktemp("tables")
     assert table_of(b"".join(table_lines([header, *rows])), folder) == [header, *rows]
 
 
-def test_byte_order_mark_and_carriage_returns_of_windows_are_no_content(tmp_path: Path) -> None:
+def test_byte_order_mark_and_windows_line_ends_are_ignored(tmp_path: Path) -> None:
     assert table_of(b"\xef\xbb\xbfa\tb\r\n1\t2\r\n", tmp_path) == [("a", "b"), ["1", "2"]]
 
 
@@ -37,13 +37,13 @@ def test_tabs_line_breaks_and_quotation_marks_in_cells_survive(tmp_path: Path) -
     assert table_of(f'a\tb\n"{quoted}"\t5" pipe\n', tmp_path) == [("a", "b"), [CELL, '5" pipe']]
 
 
-def test_cell_of_megabytes_is_read_and_the_limit_of_csv_left_as_it_was(tmp_path: Path) -> None:
+def test_huge_cell_is_read_and_the_csv_limit_restored(tmp_path: Path) -> None:
     limit = csv.field_size_limit()
     assert table_of("a\tb\n" + "x" * 3_000_000 + "\ty\n", tmp_path)[1] == ["x" * 3_000_000, "y"]
     assert csv.field_size_limit() == limit
 
 
-def test_lines_are_those_where_rows_begin(tmp_path: Path) -> None:
+def test_line_of_a_row_is_its_first(tmp_path: Path) -> None:
     path = tmp_path / "table.tsv"
     path.write_text('a\tb\n"1\n1"\t2\n\n3\t4\n')
     assert read_table(path).lines == [2, 5]
@@ -60,7 +60,7 @@ def test_lines_are_those_where_rows_begin(tmp_path: Path) -> None:
         (b"a\tb\n\xe5\t1\n", "line 2: the table of answers is not UTF-8: byte 0xe5"),
     ],
 )
-def test_what_is_no_table_is_told_with_its_line(tmp_path: Path, text: str | bytes, complaint: str) -> None:
+def test_invalid_table_is_an_error_with_its_line(tmp_path: Path, text: str | bytes, complaint: str) -> None:
     with pytest.raises(ResponsesError) as caught:
         table_of(text, tmp_path)
     assert complaint in str(caught.value)
@@ -82,7 +82,7 @@ def test_what_is_no_table_is_told_with_its_line(tmp_path: Path, text: str | byte
         ("Question\tQuestion\tReference answer\tActual answer", "there are 2 columns Question. Rename all but one."),
     ],
 )
-def test_missing_columns_are_told_with_the_nearest_that_there_are(tmp_path: Path, header: str, complaint: str) -> None:
+def test_missing_columns_are_an_error_with_the_nearest_ones(tmp_path: Path, header: str, complaint: str) -> None:
     path = tmp_path / "table.tsv"
     path.write_text(header + "\n")
     with pytest.raises(ResponsesError) as caught:
@@ -101,11 +101,11 @@ def test_missing_columns_are_told_with_the_nearest_that_there_are(tmp_path: Path
         ("a", "\r\nactual_answer,question_text,reference_answer"),
     ],
 )
-def test_table_is_csv_or_tsv_with_the_names_of_tables_or_of_datasets(tmp_path: Path, name: str, header: str) -> None:
+def test_table_is_csv_or_tsv_with_column_names_of_tables_or_datasets(tmp_path: Path, name: str, header: str) -> None:
     (tmp_path / name).write_text(header)
     columns = read_table(tmp_path / name).columns
     question, reference, actual = read_table(tmp_path / name).places(["Question", "Reference answer", "Actual answer"])
-    assert [columns[place].lower().replace("_", " ") for place in (reference, actual)] == [
+    assert [columns[index].lower().replace("_", " ") for index in (reference, actual)] == [
         "reference answer",
         "actual answer",
     ]

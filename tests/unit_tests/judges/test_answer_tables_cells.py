@@ -13,7 +13,7 @@ RECORD = {
 }
 
 
-def test_counts_reason_and_lists_have_a_column_each() -> None:
+def test_counts_reason_and_lists_have_one_column_each() -> None:
     assert cells_of(RECORD) == {
         "#Reference": "3",
         "#PTarget": "3",
@@ -26,14 +26,14 @@ def test_counts_reason_and_lists_have_a_column_each() -> None:
     }
 
 
-def test_error_stands_alone() -> None:
+def test_error_leaves_the_other_columns_blank() -> None:
     cells = cells_of({"answer_correctness_error": "refused"})
     assert {column: text for column, text in cells.items() if text} == {"Error": "refused"}
     assert not is_judged(cells)
 
 
 @pytest.mark.parametrize("counts", ["", "two", "2.0", "-1"])
-def test_row_whose_counts_are_no_numbers_is_not_judged(counts: str) -> None:
+def test_row_without_numeric_counts_is_not_judged(counts: str) -> None:
     assert is_judged(cells_of(RECORD))
     assert not is_judged({**cells_of(RECORD), "#Matching": counts})
 
@@ -42,7 +42,7 @@ def test_row_whose_counts_are_no_numbers_is_not_judged(counts: str) -> None:
     ("reference", "actual", "matching", "f1", "recall"),
     [(3, 3, 2, 2 / 3, 2 / 3), (2, 4, 2, 2 / 3, 1.0), (0, 2, 0, 0.0, None), (2, 0, 0, 0.0, 0.0), (0, 0, 0, None, None)],
 )
-def test_scores_are_those_of_the_counts(
+def test_scores_are_computed_from_the_counts(
     reference: int, actual: int, matching: int, f1: float | None, recall: float | None
 ) -> None:
     cells = {"#Reference": str(reference), "#PTarget": str(actual), "#Matching": str(matching)}

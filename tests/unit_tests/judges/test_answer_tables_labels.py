@@ -1,4 +1,4 @@
-"""Labels of people correct judged means, over HTTP: those of a judged table, and those of notes on the run itself."""
+"""Human labels correct judged means, over HTTP: labels from a judged table, and from notes on the run itself."""
 
 from pathlib import Path
 from typing import Any
@@ -24,15 +24,15 @@ DATASET = [
 
 
 def verdict(request: StubRequest) -> dict[str, Any]:
-    """Call what says "it is" right: the stub is taken in by "so it is"."""
-    is_right = "it is\n</actual" in request.user
+    """Accept every answer that ends with "it is": "so it is" deceives this judge."""
+    is_accepted = "it is\n</actual" in request.user
     claims = ["it is"]
     return {
         "reason": "So.",
-        "true_positives": claims if is_right else [],
-        "false_positives": [] if is_right else ["no"],
-        "covered_claims": claims if is_right else [],
-        "false_negatives": [] if is_right else claims,
+        "true_positives": claims if is_accepted else [],
+        "false_positives": [] if is_accepted else ["no"],
+        "covered_claims": claims if is_accepted else [],
+        "false_negatives": [] if is_accepted else claims,
     }
 
 
@@ -55,9 +55,9 @@ def write(path: Path, header: tuple[str, ...], rows: list[list[str]]) -> Path:
     return path
 
 
-def test_the_scores_of_a_judged_table_say_how_the_judge_errs(openai_stub: OpenAIStub, tmp_path: Path) -> None:
+def test_scores_in_a_judged_table_measure_the_judges_errors(openai_stub: OpenAIStub, tmp_path: Path) -> None:
     full, none = ["1", "1", "1", "", "", "[]", "[]", "[]"], ["1", "1", "0", "", "", "[]", "[]", "[]"]
-    # Of 20 right answers it calls 18 right, of 20 wrong ones 8.
+    # It accepts 18 of 20 right answers, and 8 of 20 wrong ones.
     kinds = [("1", full, 18), ("1", none, 2), ("0", full, 8), ("0", none, 12)]
     rows = [
         [f"q{at} {n}", "r", "a", label, *cells] for at, (label, cells, count) in enumerate(kinds) for n in range(count)
@@ -69,8 +69,8 @@ def test_the_scores_of_a_judged_table_say_how_the_judge_errs(openai_stub: OpenAI
     correct = calibrated["correct"]
     assert (correct["judged"], correct["sensitivity"], correct["specificity"]) == (0.75, 0.9, pytest.approx(0.6))
     assert correct["mean"] == pytest.approx((0.75 + 0.6 - 1) / 0.5)
-    said = [(True, True)] * 18 + [(False, True)] * 2 + [(True, False)] * 8 + [(False, False)] * 12
-    expected = calibrated_share([[True] * 15 + [False] * 5], said)
+    verdicts = [(True, True)] * 18 + [(False, True)] * 2 + [(True, False)] * 8 + [(False, False)] * 12
+    expected = calibrated_share([[True] * 15 + [False] * 5], verdicts)
     assert expected is not None
     assert (correct["low"], correct["high"]) == (pytest.approx(expected.low), pytest.approx(expected.high))
     assert calibrated["answer_f1"]["judged"] == found.aggregates["micro"]["answer_f1"]["mean"] == 0.75
@@ -80,7 +80,7 @@ def test_the_scores_of_a_judged_table_say_how_the_judge_errs(openai_stub: OpenAI
     assert "Corrected for the judge" in report
 
 
-def test_labels_without_scores_find_them_in_the_results(openai_stub: OpenAIStub, tmp_path: Path) -> None:
+def test_labels_without_scores_use_those_in_the_results(openai_stub: OpenAIStub, tmp_path: Path) -> None:
     rows = [
         [f"Is {number} right?", "yes, it is", agent(f"Is {number} right?"), str(int(number < 10))]
         for number in range(20)
@@ -93,7 +93,7 @@ def test_labels_without_scores_find_them_in_the_results(openai_stub: OpenAIStub,
     assert compute_aggregates(found.results, config_of(openai_stub, labels)) == found.aggregates
 
 
-def test_labels_of_one_kind_correct_the_mean_alone_and_say_so(openai_stub: OpenAIStub, tmp_path: Path) -> None:
+def test_labels_of_one_kind_correct_only_the_mean_and_say_so(openai_stub: OpenAIStub, tmp_path: Path) -> None:
     rows = [[f"Is {number} right?", "yes, it is", "yes, it is", "1"] for number in range(10)]
     found = run(openai_stub, write(tmp_path / "notes.csv", (*ANSWERS, "Label"), rows))
     calibrated = found.aggregates["calibrated"]
@@ -103,7 +103,7 @@ def test_labels_of_one_kind_correct_the_mean_alone_and_say_so(openai_stub: OpenA
     assert "mean" in calibrated["answer_f1"]
 
 
-def test_without_a_labelled_answer_in_the_run_there_is_no_section(openai_stub: OpenAIStub, tmp_path: Path) -> None:
+def test_without_labels_for_the_run_there_is_no_section(openai_stub: OpenAIStub, tmp_path: Path) -> None:
     labels = write(tmp_path / "notes.csv", (*ANSWERS, "Label"), [["Another?", "r", "a", "1"]])
     assert "calibrated" not in run(openai_stub, labels).aggregates
 
@@ -111,7 +111,7 @@ def test_without_a_labelled_answer_in_the_run_there_is_no_section(openai_stub: O
 @pytest.mark.parametrize(
     "text", [None, "a,b\n1,2\n", "question_text,reference_answer,actual_answer,Label\nq,r,a,maybe\n"]
 )
-def test_labels_that_cannot_be_used_are_one_error_before_anything_is_asked(
+def test_unusable_labels_are_an_error_before_the_first_request(
     openai_stub: OpenAIStub, tmp_path: Path, text: str | None
 ) -> None:
     path = tmp_path / "labels.csv"

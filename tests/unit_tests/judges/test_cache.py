@@ -19,22 +19,22 @@ def line_of(digest: str, **record: object) -> bytes:
     return json.dumps({"digest": digest, "record": record}).encode()
 
 
-def test_what_is_put_is_got_now_and_in_the_next_session(path: Path) -> None:
+def test_records_are_found_in_this_session_and_the_next(path: Path) -> None:
     cache = JudgeCache(path)
     cache.put("a", RECORD)
     assert cache.get("a") == RECORD
     assert cache.get("b") is None
-    assert JudgeCache(path).get("a") == RECORD  # the first was not even closed
+    assert JudgeCache(path).get("a") == RECORD  # the first session did not even close it
 
 
-def test_last_record_of_a_digest_counts(path: Path) -> None:
+def test_last_record_of_a_digest_wins(path: Path) -> None:
     cache = JudgeCache(path)
     cache.put("a", {"cost": 1})
     cache.put("a", {"cost": 2})
     assert cache.get("a") == JudgeCache(path).get("a") == {"cost": 2}
 
 
-def test_lines_that_cannot_be_read_are_passed_over(path: Path) -> None:
+def test_unreadable_lines_are_skipped(path: Path) -> None:
     bad = [b"", b"{", b"\xff\xfe", b"[1]", b"null", b'{"digest": 1, "record": {}}', b'{"digest": "x", "record": 1}']
     deep = b"[" * 100_000
     path.write_bytes(b"\n".join([line_of("a", n=1), *bad, deep, line_of("b", n=2), b""]))
@@ -43,7 +43,7 @@ def test_lines_that_cannot_be_read_are_passed_over(path: Path) -> None:
 
 
 @pytest.mark.parametrize("length", range(len(line_of("b", n=2)) + 1))
-def test_line_that_was_cut_off_anywhere_costs_no_other(path: Path, length: int) -> None:
+def test_line_truncated_anywhere_does_not_affect_others(path: Path, length: int) -> None:
     path.write_bytes(line_of("a", n=1) + b"\n" + line_of("b", n=2)[:length])
     cache = JudgeCache(path)
     cache.put("c", {"n": 3})
@@ -53,14 +53,14 @@ def test_line_that_was_cut_off_anywhere_costs_no_other(path: Path, length: int) 
         assert each.get("b") == ({"n": 2} if is_whole else None)
 
 
-def test_file_that_was_changed_meanwhile_gives_nothing_wrong(path: Path) -> None:
+def test_file_changed_by_others_returns_no_wrong_record(path: Path) -> None:
     path.write_bytes(line_of("a", n=1) + b"\n")
     cache = JudgeCache(path)
     path.write_bytes(line_of("b", n=2) + b"\n")
     assert cache.get("a") is None
 
 
-def test_closed_cache_opens_again(path: Path) -> None:
+def test_closed_cache_can_be_used_again(path: Path) -> None:
     cache = JudgeCache(path)
     cache.put("a", {"n": 1})
     cache.close()
@@ -71,7 +71,7 @@ def test_closed_cache_opens_again(path: Path) -> None:
     assert JudgeCache(path).get("b") == {"n": 2}
 
 
-def test_threads_may_use_it_at_once(path: Path) -> None:
+def test_cache_is_thread_safe(path: Path) -> None:
     cache = JudgeCache(path)
     lost = []
 
@@ -86,23 +86,23 @@ def test_threads_may_use_it_at_once(path: Path) -> None:
         thread.start()
     for thread in threads:
         thread.join()
-    again = JudgeCache(path)
+    reopened = JudgeCache(path)
     assert lost == []
-    assert all(again.get(f"{thread}-{number}") for thread in range(8) for number in range(50))
+    assert all(reopened.get(f"{thread}-{number}") for thread in range(8) for number in range(50))
 
 
-def test_path_that_is_no_file_is_told(tmp_path: Path) -> None:
+def test_path_must_be_a_file(tmp_path: Path) -> None:
     with pytest.raises(RunFolderError, match="cannot be read"):
         JudgeCache(tmp_path)
 
 
-def test_folder_that_is_gone_is_told(tmp_path: Path) -> None:
+def test_missing_folder_is_an_error(tmp_path: Path) -> None:
     cache = JudgeCache(tmp_path / "away" / "judge_cache.jsonl")
     with pytest.raises(RunFolderError, match="cannot be written"):
         cache.put("a", {})
 
 
-def test_merged_caches_hold_all_that_was_paid(tmp_path: Path) -> None:
+def test_merging_caches_keeps_all_costs(tmp_path: Path) -> None:
     first, second, absent = (tmp_path / name for name in ("a.jsonl", "b.jsonl", "c.jsonl"))
     vain = line_of(PAID_IN_VAIN, cost=0.25)
     first.write_bytes(b"\n".join([line_of("x", cost=1.0), vain, b'{"digest": "torn', line_of("z", cost=2.0)]))
@@ -114,7 +114,7 @@ def test_merged_caches_hold_all_that_was_paid(tmp_path: Path) -> None:
     assert cache.spent() == 1.0 + 0.25 + 2.0 + 1.0 + 0.25 + 0.25 + 3.0
 
 
-def test_lines_that_caches_share_are_paid_once(tmp_path: Path) -> None:
+def test_cost_of_shared_lines_counts_once(tmp_path: Path) -> None:
     part, merged = tmp_path / "a.jsonl", tmp_path / "b.jsonl"
     vain = line_of(PAID_IN_VAIN, cost=0.25) + b"\n"
     part.write_bytes(vain + line_of("x", cost=1.0) + b"\n" + vain)
@@ -125,7 +125,7 @@ def test_lines_that_caches_share_are_paid_once(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("cost", [-1000, -1e-9, float("nan"), float("inf"), 10**401, 1e308, "1", True])
-def test_record_with_an_impossible_cost_is_left_out(path: Path, cost: object) -> None:
+def test_record_with_an_impossible_cost_is_skipped(path: Path, cost: object) -> None:
     path.write_bytes(b"\n".join([line_of("a", cost=0.25), line_of("b", cost=cost), b""]))
     cache = JudgeCache(path)
     assert (cache.get("a"), cache.get("b"), cache.spent()) == ({"cost": 0.25}, None, 0.25)

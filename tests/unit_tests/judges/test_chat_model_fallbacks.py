@@ -26,7 +26,7 @@ class RefusalError(Exception):
         ("Use 'max_completion_tokens' instead", {"tokens_key": "max_completion_tokens"}),
     ],
 )
-def test_a_refusal_tells_what_to_leave_out(text: str, learned: dict[str, Any]) -> None:
+def test_rejected_parameter_is_left_out(text: str, learned: dict[str, Any]) -> None:
     assert KNOWN.learned_from(RefusalError(text), REQUEST) == EndpointAbilities(**learned)
 
 
@@ -38,11 +38,11 @@ def test_a_refusal_tells_what_to_leave_out(text: str, learned: dict[str, Any]) -
         RefusalError("json_validate_failed: adjust the json_schema"),  # after a retry
     ],
 )
-def test_a_server_that_cannot_make_the_form_is_asked_in_another_way(error: Exception) -> None:
+def test_server_without_schema_support_gets_the_next_mode(error: Exception) -> None:
     assert KNOWN.learned_from(error, REQUEST) == EndpointAbilities(mode="tools")
 
 
-def test_keys_of_an_error_name_the_refused_parameter() -> None:
+def test_error_body_names_the_rejected_parameter() -> None:
     error = RefusalError("Error code: 422", 422, {"response_format": ["This field is not supported."]})
     assert KNOWN.learned_from(error, REQUEST) == EndpointAbilities(mode="tools")
 
@@ -56,11 +56,11 @@ def test_keys_of_an_error_name_the_refused_parameter() -> None:
         ValueError("response_format"),
     ],
 )
-def test_other_errors_tell_nothing(error: Exception) -> None:
+def test_other_errors_change_nothing(error: Exception) -> None:
     assert KNOWN.learned_from(error, REQUEST) is None
 
 
-def test_after_tools_there_is_json_mode_then_text_and_then_nothing() -> None:
+def test_modes_fall_back_from_tools_to_json_to_text() -> None:
     tools = EndpointAbilities(mode="tools")
     json_mode = tools.learned_from(RefusalError("This model does not support tools"), {})
     assert json_mode == EndpointAbilities(mode="json_object")

@@ -1,4 +1,4 @@
-"""What code says of claims, row by row of claims.yaml, and what it says of whole answers."""
+"""Checks of claims by code: a table of cases in claims.yaml, and laws for whole answers."""
 
 from pathlib import Path
 
@@ -22,26 +22,26 @@ def rows(table: str) -> list[list[str]]:
 
 
 @pytest.mark.parametrize(("reference", "answer"), rows("same"))
-def test_of_what_may_be_the_same_nothing_is_missing(reference: str, answer: str) -> None:
+def test_equivalent_answers_lack_nothing(reference: str, answer: str) -> None:
     texts = ClaimTexts("What is it?", reference, answer)
     assert (texts.not_in_reference(answer), texts.not_in_answer(reference)) == ("", "")
     assert (texts.left_out(), texts.added()) == ({}, {})
 
 
 @pytest.mark.parametrize(("reference", "answer"), rows("different"))
-def test_what_differs_is_found_on_both_sides(reference: str, answer: str) -> None:
+def test_differences_are_found_on_both_sides(reference: str, answer: str) -> None:
     texts = ClaimTexts("What is it?", reference, answer)
     assert texts.not_in_reference(answer) or texts.left_out()
     assert texts.not_in_answer(reference)
 
 
 @pytest.mark.parametrize(("question", "reference", "claim"), rows("said"))
-def test_claims_that_a_reference_may_have_are_left_to_the_model(question: str, reference: str, claim: str) -> None:
+def test_claims_the_reference_may_support_are_left_to_the_model(question: str, reference: str, claim: str) -> None:
     assert ClaimTexts(question, reference, "It is so.").not_in_reference(claim) == ""
 
 
 @pytest.mark.parametrize(("reference", "answer"), rows("left_to_the_model"))
-def test_what_other_words_deny_or_say_of_another_name_is_left_to_the_model(reference: str, answer: str) -> None:
+def test_paraphrased_negations_and_other_subjects_are_left_to_the_model(reference: str, answer: str) -> None:
     assert ClaimTexts("What is it?", reference, answer).not_in_reference(answer) == ""
 
 
@@ -58,23 +58,21 @@ def test_what_other_words_deny_or_say_of_another_name_is_left_to_the_model(refer
         ("Hasle has 300 kV, 420 kV; Arendal 420 kV.", "Hasle has 420 kV.", ""),
     ],
 )
-def test_same_words_with_a_negation_or_the_number_of_another_name_are_no_support(
-    reference: str, claim: str, problem: str
-) -> None:
+def test_negation_or_another_names_number_is_not_support(reference: str, claim: str, problem: str) -> None:
     assert ClaimTexts("What is it?", reference, reference).not_in_reference(claim) == problem
 
 
 @pytest.mark.parametrize(("text", "plain"), [("- 5 °C", "5 °C"), ("-- Bergen", "Bergen"), ("-5 °C", "-5 °C")])
-def test_a_minus_before_a_digit_is_no_bullet(text: str, plain: str) -> None:
+def test_minus_before_a_digit_is_not_a_bullet(text: str, plain: str) -> None:
     assert sentences_in(text) == [plain]
     assert ClaimTexts("What is it?", text, text).reference_states(plain)
 
 
-README = [part for part in (ROOT / "README.md").read_text(encoding="utf-8").split("\n\n") if part.strip()]
+README = [piece for piece in (ROOT / "README.md").read_text(encoding="utf-8").split("\n\n") if piece.strip()]
 
 
 @pytest.mark.parametrize("text", README)
-def test_a_text_lacks_nothing_of_itself_in_any_order(text: str) -> None:
+def test_reordered_text_lacks_nothing(text: str) -> None:
     reversed_text = "\n".join(reversed(sentences_in(text)))
     for answer in (text, reversed_text):
         texts = ClaimTexts("What is it?", text, answer)
@@ -92,11 +90,11 @@ def test_a_text_lacks_nothing_of_itself_in_any_order(text: str) -> None:
         ("NO5 has 4 lines and 5 substations.", "the reference answer does not have 5"),
     ],
 )
-def test_a_problem_says_what_is_wrong_with_a_claim(claim: str, problem: str) -> None:
+def test_problem_says_what_is_wrong_with_a_claim(claim: str, problem: str) -> None:
     assert ZONES.not_in_reference(claim) == problem
 
 
-def test_a_choice_in_the_question_does_not_make_both_right() -> None:
+def test_choice_in_the_question_does_not_support_both_options() -> None:
     texts = ClaimTexts("Was it built in 1884 or 1902?", "It was built in 1884.", "It was built in 1902.")
     assert texts.not_in_reference("It was built in 1902.") == "the reference answer does not have 1902"
 
@@ -108,11 +106,11 @@ def test_most_words_of_a_claim_must_be_in_its_text() -> None:
     assert not texts.has_words_of_answer("There are three transformers.")
 
 
-def test_names_that_are_added_to_an_answer_of_the_reference_are_found() -> None:
+def test_names_added_to_the_reference_answer_are_found() -> None:
     (problem,) = ZONES.added().values()
     assert problem == "the reference answer does not have Oslo"
 
 
-def test_remarks_on_how_an_answer_was_found_add_nothing() -> None:
+def test_remarks_on_the_method_add_nothing() -> None:
     assert ClaimTexts("Where is it?", "It is in NO1.", "I asked 3 tools of DBpedia. It is in NO1.").added() == {}
     assert ClaimTexts("What does it cost?", "It costs $5.", "I spent $2 on tools. It costs $5.").added() == {}

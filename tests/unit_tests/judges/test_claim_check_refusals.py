@@ -1,4 +1,4 @@
-"""What is a refusal, and what is an answer."""
+"""Telling refusals from answers."""
 
 import json
 import os
@@ -39,7 +39,7 @@ The capacity is not known to change before 2030.
     ("text", "refuses"),
     [(text, True) for text in REFUSALS.splitlines()] + [(text, False) for text in ANSWERS.splitlines()],
 )
-def test_a_refusal_is_known_by_its_words(text: str, refuses: bool) -> None:
+def test_refusal_is_recognised_by_its_wording(text: str, refuses: bool) -> None:
     assert is_refusal(text) is refuses
 
 

@@ -30,17 +30,17 @@ class NumpyLike:
         return 0.5
 
 
-async def called(function: Callable[..., Any]) -> dict[str, Any]:
+async def record_of(function: Callable[..., Any]) -> dict[str, Any]:
     return await CustomFunction(function).acall(QUESTION, RESPONSE)
 
 
 @pytest.mark.parametrize("value", [0.5, 1, "good", True, None])
-async def test_single_value_stands_under_the_functions_name(value: object) -> None:
+async def test_single_value_is_stored_under_the_functions_name(value: object) -> None:
     def grade(question: dict[str, Any], response: dict[str, Any]) -> object:
         assert (question, response) == (QUESTION, RESPONSE)
         return value
 
-    assert await called(grade) == {"grade": value}
+    assert await record_of(grade) == {"grade": value}
 
 
 async def test_async_function_and_callable_object_are_awaited() -> None:
@@ -51,19 +51,19 @@ async def test_async_function_and_callable_object_are_awaited() -> None:
         async def __call__(self, question: dict[str, Any], response: dict[str, Any]) -> float:
             return 0.75
 
-    assert await called(grade) == {"grade": 0.25}
-    assert await called(functools.partial(grade)) == {"grade": 0.25}
-    assert await called(Grader()) == {"Grader": 0.75}
+    assert await record_of(grade) == {"grade": 0.25}
+    assert await record_of(functools.partial(grade)) == {"grade": 0.25}
+    assert await record_of(Grader()) == {"Grader": 0.75}
 
 
-async def test_keys_of_a_dict_stay_as_they_are() -> None:
+async def test_keys_of_a_dict_are_kept() -> None:
     def grade(question: dict[str, Any], response: dict[str, Any]) -> dict[str, Any]:
         return {"length": 4, "parts": ("a", "b"), "share": NumpyLike()}
 
-    assert await called(grade) == {"length": 4, "parts": ["a", "b"], "share": 0.5}
+    assert await record_of(grade) == {"length": 4, "parts": ["a", "b"], "share": 0.5}
 
 
-async def test_call_shape_of_agentevals() -> None:
+async def test_agentevals_signature_is_supported() -> None:
     def agree(*, outputs: dict[str, Any], reference_outputs: dict[str, Any], **_: Any) -> dict[str, Any]:
         score = outputs["actual_answer"] == reference_outputs["reference_answer"]
         return {"key": "agreement", "score": score, "comment": "Words, not digits.", "metadata": None}
@@ -71,8 +71,8 @@ async def test_call_shape_of_agentevals() -> None:
     async def level(inputs: dict[str, Any], outputs: dict[str, Any]) -> list[dict[str, Any]]:
         return [{"key": "level", "score": inputs["level"]}, {"key": "asked", "score": 1.0, "comment": None}]
 
-    assert await called(agree) == {"agreement": False, "agreement_reason": "Words, not digits."}
-    assert await called(level) == {"level": "easy", "asked": 1.0}
+    assert await record_of(agree) == {"agreement": False, "agreement_reason": "Words, not digits."}
+    assert await record_of(level) == {"level": "easy", "asked": 1.0}
 
 
 async def test_agentevals_sees_the_steps_as_messages() -> None:
@@ -82,7 +82,7 @@ async def test_agentevals_sees_the_steps_as_messages() -> None:
         seen.update(outputs=outputs["messages"], reference=reference_outputs["messages"], inputs=inputs)
         return 1.0
 
-    await called(look)
+    await record_of(look)
     call = {"id": "s1", "type": "function", "function": {"name": "add", "arguments": json.dumps({"a": 1})}}
     assert seen["outputs"] == [
         {"role": "user", "content": "1 + 1?"},
@@ -102,19 +102,19 @@ async def test_agentevals_sees_the_steps_as_messages() -> None:
 
 
 def tools_agree(*, outputs: dict[str, Any], reference_outputs: dict[str, Any]) -> bool:
-    """Compare the names of the tool calls, as ``create_trajectory_match_evaluator`` of agentevals does."""
-    given, wanted = (
+    """Compare the names of the tool calls, like agentevals' ``create_trajectory_match_evaluator``."""
+    actual_names, wanted = (
         [call["function"]["name"] for message in each["messages"] for call in message.get("tool_calls", ())]
         for each in (outputs, reference_outputs)
     )
-    return given == wanted and wanted == [step["name"] for [step] in reference_outputs["reference_steps"]]
+    return actual_names == wanted and wanted == [step["name"] for [step] in reference_outputs["reference_steps"]]
 
 
 NAMES = {"run_query": "sparql_query", "ask_graph": "sparql_query", "lookup": "autocomplete_search"}
 
 
 @pytest.mark.parametrize(
-    ("called", "reference", "agree"),
+    ("record_of", "reference", "agree"),
     [
         (["run_query"], ["sparql_query"], True),
         (["ask_graph", "search_notes"], ["sparql_query", "retrieval"], True),
@@ -125,12 +125,13 @@ NAMES = {"run_query": "sparql_query", "ask_graph": "sparql_query", "lookup": "au
         ([], ["sparql_query"], False),
     ],
 )
-def test_agentevals_sees_the_reference_with_the_names_of_the_tools(
-    called: list[str], reference: list[str], agree: bool
-) -> None:
+def test_agentevals_sees_the_reference_with_tool_names(record_of: list[str], reference: list[str], agree: bool) -> None:
     steps: Any = [[{"name": name, "output": "x", "args": {}, "relevant_ids": ["d"]}] for name in reference]
     question: Any = {"id": "q", "question_text": "?", "reference_steps": steps}
-    response: Any = {"question_id": "q", "actual_steps": [{"name": name, "args": {}, "output": "x"} for name in called]}
+    response: Any = {
+        "question_id": "q",
+        "actual_steps": [{"name": name, "args": {}, "output": "x"} for name in record_of],
+    }
     config = {"steps": {"names": NAMES}, "retrieval": {"steps": ["search_notes"]}}
     dataset: Any = [{"template_id": "t", "questions": [question]}]
     [result] = run_evaluation(dataset, [response], config, evaluators=[tools_agree])
@@ -142,31 +143,31 @@ def fails(question: Any, response: Any) -> float:
     return float(response["score"])
 
 
-def leaves(question: Any, response: Any) -> float:
+def exits(question: Any, response: Any) -> float:
     sys.exit("enough")
 
 
-def stops(question: Any, response: Any) -> Any:
+def stops_iteration(question: Any, response: Any) -> Any:
     return next(iter(()))
 
 
-def gives_nan(question: Any, response: Any) -> float:
+def returns_nan(question: Any, response: Any) -> float:
     return float("nan")
 
 
-def gives_object(question: Any, response: Any) -> object:
+def returns_object(question: Any, response: Any) -> object:
     return object()
 
 
-def gives_reserved(question: Any, response: Any) -> dict[str, float]:
+def returns_reserved(question: Any, response: Any) -> dict[str, float]:
     return {"steps_score": 1.0}
 
 
-def gives_list(question: Any, response: Any) -> list[float]:
+def returns_list(question: Any, response: Any) -> list[float]:
     return [1.0]
 
 
-def tells_secret(question: Any, response: Any) -> float:
+def leaks_secret(question: Any, response: Any) -> float:
     raise ValueError("401 for https://me:pa55word@host")
 
 
@@ -174,51 +175,58 @@ def tells_secret(question: Any, response: Any) -> float:
     ("function", "text"),
     [
         (fails, "KeyError: 'score'"),
-        (leaves, "SystemExit: enough"),
-        (stops, "StopIteration"),
-        (gives_nan, "ValueError: Out of range float values are not JSON compliant"),
-        (gives_object, "an evaluator returned object, which a result cannot hold."),
-        (gives_reserved, "gives_reserved returned the key 'steps_score', which is not a text or a key of the results"),
-        (gives_list, "gives_list returned a list of something else than {key, score, comment}"),
-        (tells_secret, "ValueError: 401 for https://me:***@host"),
+        (exits, "SystemExit: enough"),
+        (stops_iteration, "StopIteration"),
+        (returns_nan, "ValueError: Out of range float values are not JSON compliant"),
+        (returns_object, "an evaluator returned object, which a result cannot hold."),
+        (
+            returns_reserved,
+            "returns_reserved returned the key 'steps_score', which is not a text or a key of the results",
+        ),
+        (returns_list, "returns_list returned a list of something else than {key, score, comment}"),
+        (leaks_secret, "ValueError: 401 for https://me:***@host"),
     ],
 )
-async def test_failure_stands_in_the_result(function: Callable[..., Any], text: str) -> None:
-    record = await called(function)
+async def test_failure_is_recorded_in_the_result(function: Callable[..., Any], text: str) -> None:
+    record = await record_of(function)
     assert list(record) == [f"{function.__name__}_error"]
     assert text in record[f"{function.__name__}_error"]
 
 
-async def test_synchronous_function_does_not_hold_up_the_loop() -> None:
+async def test_synchronous_function_runs_in_a_thread() -> None:
     threads = []
 
-    def where(question: Any, response: Any) -> bool:
+    def record_thread(question: Any, response: Any) -> bool:
         threads.append(threading.current_thread())
         return True
 
-    await called(where)
+    await record_of(record_thread)
     assert threads != [threading.current_thread()]
 
 
-async def test_function_cannot_change_the_records_keys() -> None:
+async def test_function_cannot_modify_the_records() -> None:
     def clear(question: dict[str, Any], response: dict[str, Any]) -> bool:
         question.clear()
         response.clear()
         return True
 
-    await called(clear)
+    await record_of(clear)
     assert "id" in QUESTION
     assert "actual_answer" in RESPONSE
 
 
-def test_functions_of_one_name_are_numbered() -> None:
-    def made() -> Callable[..., float]:
+def test_functions_with_the_same_name_are_numbered() -> None:
+    def make_grade() -> Callable[..., float]:
         def grade(question: Any, response: Any) -> float:
             return 1.0
 
         return grade
 
-    assert [each.name for each in all_functions([made(), made(), made()])] == ["grade", "grade_2", "grade_3"]
+    assert [each.name for each in all_functions([make_grade(), make_grade(), make_grade()])] == [
+        "grade",
+        "grade_2",
+        "grade_3",
+    ]
 
 
 def steps_score(question: Any, response: Any) -> float:
@@ -226,6 +234,6 @@ def steps_score(question: Any, response: Any) -> float:
 
 
 @pytest.mark.parametrize("wrong", [3, lambda question, response: 1.0, steps_score])
-def test_what_cannot_evaluate_is_refused_at_once(wrong: Any) -> None:
+def test_invalid_evaluator_is_rejected_at_once(wrong: Any) -> None:
     with pytest.raises(OptionError):
         CustomFunction(wrong)

@@ -1,4 +1,4 @@
-"""What registered metrics and evaluators give for each response, and why they give nothing."""
+"""Results of registered metrics and evaluators, and the reasons if there are none."""
 
 import asyncio
 import math
@@ -28,26 +28,26 @@ async def nothing(question: Any, response: Any) -> None:
     await asyncio.sleep(0)
 
 
-def registered(given: Any, **declared: Any) -> dict[str, Any]:
-    """Give the result of q1 where a metric gives something, or raises it."""
+def registered(returned: Any, **declared: Any) -> dict[str, Any]:
+    """Return the result of q1 with a metric that returns the value, or raises it if it is an exception."""
 
     @register_metric(key="own", **declared)
     def own(question: Any, response: Any) -> Any:
-        if isinstance(given, BaseException):
-            raise given
-        return given
+        if isinstance(returned, BaseException):
+            raise returned
+        return returned
 
     return dict(run_evaluation(DATASET, RESPONSES)[0])
 
 
-def test_registered_functions_are_called_beside_those_that_are_passed() -> None:
+def test_registered_functions_are_called_as_well_as_passed_ones() -> None:
     register_metric(key="words", kind="count", unit="words")(words)
     register_evaluator(name="tone")(lambda question, response: {"calm": True, "mood": "fine"})
     first, second, third = run_evaluation(DATASET, RESPONSES, evaluators=[lambda_free])
     assert first["custom_metrics"] == ["words", "calm", "lambda_free"]
     assert (first["words"], first["calm"], first["mood"]) == (2, True, "fine")  # type: ignore[typeddict-item]
-    assert second["words"] == 0  # type: ignore[typeddict-item]  # a failed question is measured as it is
-    assert "custom_metrics" not in third  # to which there is no response
+    assert second["words"] == 0  # type: ignore[typeddict-item]  # failed questions are measured too
+    assert "custom_metrics" not in third  # it has no response
     micro = compute_aggregates([first, second, third])["micro"]
     assert micro["words"]["sum"] == 2
     assert micro["number_of_error_samples"] == 2
@@ -57,12 +57,12 @@ def lambda_free(question: Any, response: Any) -> float:
     return 0.5
 
 
-def test_one_that_is_passed_too_is_called_once() -> None:
+def test_function_both_registered_and_passed_is_called_once() -> None:
     register_metric(key="words", kind="count")(words)
     assert [each.name for each in all_functions([words])] == ["words"]
 
 
-def test_registered_ones_keep_their_names() -> None:
+def test_registered_functions_keep_their_names() -> None:
     register_evaluator(words)
 
     def other(question: Any, response: Any) -> int:
@@ -73,23 +73,23 @@ def test_registered_ones_keep_their_names() -> None:
 
 
 @pytest.mark.parametrize(
-    ("given", "value"), [(0.5, 0.5), (1, 1), (True, True), (np.float64(0.25), 0.25), (np.int64(1), 1)]
+    ("returned", "value"), [(0.5, 0.5), (1, 1), (True, True), (np.float64(0.25), 0.25), (np.int64(1), 1)]
 )
-def test_a_number_or_a_boolean_is_the_value(given: Any, value: Any) -> None:
-    result = registered(given)
+def test_numbers_and_booleans_are_values(returned: Any, value: Any) -> None:
+    result = registered(returned)
     assert result["own"] == value
     assert result["custom_metrics"] == ["own"]
     assert "own_error" not in result
 
 
-def test_none_is_absent_and_never_0() -> None:
+def test_none_is_absent_and_not_0() -> None:
     register_metric(key="own")(nothing)
     result = run_evaluation(DATASET, RESPONSES)[0]
     assert {"own", "own_error", "custom_metrics"}.isdisjoint(result)
 
 
 @pytest.mark.parametrize(
-    ("given", "declared", "reason"),
+    ("returned", "declared", "reason"),
     [
         (math.nan, {}, "the metric own returned nan; return None if there is nothing to measure."),
         (math.inf, {"unit": "seconds"}, "the metric own returned inf; return None if there is nothing to measure."),
@@ -102,18 +102,18 @@ def test_none_is_absent_and_never_0() -> None:
         (SystemExit(3), {}, "SystemExit: 3"),
     ],
 )
-def test_what_is_no_value_is_an_error_with_the_reason(given: Any, declared: Any, reason: str) -> None:
-    result = registered(given, **declared)
+def test_invalid_value_is_an_error_with_the_reason(returned: Any, declared: Any, reason: str) -> None:
+    result = registered(returned, **declared)
     assert result["own_error"] == reason
     assert "own" not in result
 
 
-def test_a_value_of_an_earlier_evaluation_is_not_taken_for_one_of_now() -> None:
+def test_values_of_an_earlier_evaluation_are_dropped() -> None:
     register_metric(key="own")(nothing)
     earlier: Any = {"q1": {**RESPONSES["q1"], "own": 0.9, "own_error": "away"}}
     assert {"own", "own_error"}.isdisjoint(run_evaluation(DATASET, earlier)[0])
 
 
-def test_evaluators_that_are_no_list_are_refused() -> None:
+def test_evaluators_must_be_a_list() -> None:
     with pytest.raises(OptionError, match="evaluators cannot be 3"):
         all_functions(3)  # type: ignore[arg-type]

@@ -7,7 +7,7 @@ import graphrag_eval_lc.judges as judges
 
 
 @pytest.mark.parametrize("name", judges.__all__)
-def test_each_exported_name_is_there(name: str) -> None:
+def test_each_exported_name_exists(name: str) -> None:
     assert getattr(judges, name).__name__ == name
 
 

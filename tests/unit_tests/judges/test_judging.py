@@ -22,7 +22,7 @@ TONE = {"name": "tone", "inputs": ["actual_answer"], "instructions": "Rate.", "o
 
 
 class AnsweringJudge:
-    """Answers by what is asked; a model of a run gets its questions in any order."""
+    """Answers according to the requested schema, since requests of a run arrive in any order."""
 
     name = "answering:judge"
 
@@ -89,7 +89,7 @@ async def judged(
     return record
 
 
-async def test_answer_metrics_have_the_keys_of_graphrag_eval() -> None:
+async def test_answer_metrics_have_graphrag_evals_keys() -> None:
     record = await judged()
     assert {key: value for key, value in record.items() if key not in result()} == {
         "answer_refused": False,
@@ -125,7 +125,7 @@ async def test_retrieval_step_has_its_metrics_with_costs() -> None:
     assert not any(key.endswith("_error") for key in step)
 
 
-async def test_number_of_requests_is_the_budget() -> None:
+async def test_number_of_requests_is_as_documented() -> None:
     judge = AnsweringJudge()
     await judged(llm=judge)
     assert {schema: judge.schemas.count(schema) for schema in set(judge.schemas)} == {
@@ -136,13 +136,13 @@ async def test_number_of_requests_is_the_budget() -> None:
     }
 
 
-async def test_reference_contexts_are_told_line_by_line() -> None:
+async def test_reference_contexts_are_sent_line_by_line() -> None:
     judge = AnsweringJudge()
     await judged({"judges": {"metrics": ["retrieval_context"]}}, llm=judge)
     assert all("It is in Paris.\nIt is tall." in user for user in judge.users)
 
 
-async def test_answers_of_an_error_sample_are_not_judged_its_steps_are() -> None:
+async def test_failed_question_has_its_steps_judged_but_not_its_answer() -> None:
     record = await judged(record=result(status="error", error="stopped"))
     assert not any(key.startswith("answer_") for key in record)
     (step,) = record["actual_steps"]
@@ -150,7 +150,7 @@ async def test_answers_of_an_error_sample_are_not_judged_its_steps_are() -> None
     assert "retrieval_utilization" not in step
 
 
-async def test_without_answers_only_what_needs_none_is_judged() -> None:
+async def test_without_answers_only_metrics_that_need_none_are_judged() -> None:
     record = await judged(record=result(reference_answer=..., reference_steps=...))
     assert "answer_f1" not in record
     assert "answer_relevance" in record
@@ -163,7 +163,7 @@ async def test_without_answers_only_what_needs_none_is_judged() -> None:
     assert "answer_relevance" not in await judged(record=result(actual_answer=None))
 
 
-async def test_contexts_are_compared_with_the_reference_only_where_the_step_matched() -> None:
+async def test_contexts_are_compared_with_the_reference_only_if_the_step_matched() -> None:
     steps = [[{"name": "retrieval", "output": REFERENCE_CONTEXTS}]]
     (step,) = (await judged(record=result(reference_steps=steps)))["actual_steps"]
     assert "retrieval_context_recall" not in step
@@ -173,7 +173,7 @@ async def test_contexts_are_compared_with_the_reference_only_where_the_step_matc
     assert "retrieval_context_recall_error" not in step
 
 
-async def test_steps_are_known_by_the_names_of_the_config() -> None:
+async def test_step_names_are_mapped_by_the_config() -> None:
     steps = [
         {"name": "search", "id": "s1", "status": "success", "output": CONTEXTS},
         {"name": "retrieval", "id": "s2", "status": "error", "error": "timeout"},
@@ -188,7 +188,7 @@ async def test_steps_are_known_by_the_names_of_the_config() -> None:
 
 
 @pytest.mark.parametrize("output", ["no JSON", '{"id": "d1"}', '["text"]', None])
-async def test_output_that_holds_no_contexts_is_an_error_that_costs_nothing(output: str | None) -> None:
+async def test_output_without_contexts_is_an_error_without_a_request(output: str | None) -> None:
     judge = AnsweringJudge()
     step = {"name": "retrieval", "id": "s1", "status": "success", "output": output}
     record = await judged({"judges": {"metrics": ["retrieval_answer"]}}, result(actual_steps=[step]), llm=judge)
@@ -198,7 +198,7 @@ async def test_output_that_holds_no_contexts_is_an_error_that_costs_nothing(outp
     assert judge.schemas == []
 
 
-async def test_failure_of_one_judge_leaves_the_others() -> None:
+async def test_failure_of_one_judge_does_not_affect_the_others() -> None:
     record = await judged(llm=AnsweringJudge(fails=["ClaimLists", "Statements"]))
     assert record["answer_correctness_error"] == record["answer_eval_error"] == "the model refused to answer."
     assert "answer_f1" not in record
@@ -209,7 +209,7 @@ async def test_failure_of_one_judge_leaves_the_others() -> None:
     assert "retrieval_answer_f1" not in step
 
 
-async def test_nothing_that_a_model_raises_ends_the_run() -> None:
+async def test_no_exception_of_a_model_stops_the_run() -> None:
     class BrokenJudge(AnsweringJudge):
         async def aask(self, system: str, user: str, schema: type[Answer]) -> Asked[Answer]:
             raise RuntimeError("api_key=qwertz12345 is wrong")
@@ -220,7 +220,7 @@ async def test_nothing_that_a_model_raises_ends_the_run() -> None:
     assert record["tone_score"] is None
 
 
-async def test_cancelled_error_of_a_model_is_its_failure() -> None:
+async def test_cancelled_error_from_a_model_is_a_failure() -> None:
     class CancellingJudge(AnsweringJudge):
         async def aask(self, system: str, user: str, schema: type[Answer]) -> Asked[Answer]:
             raise asyncio.CancelledError("the client gave up")
@@ -239,7 +239,7 @@ async def test_judged_keys_of_an_earlier_evaluation_are_replaced() -> None:
     assert "retrieval_answer_f1" not in record["actual_steps"][0]
 
 
-async def test_custom_evaluations_and_functions_stand_beside() -> None:
+async def test_custom_evaluations_and_functions_are_combined() -> None:
     async def clash(question: dict[str, Any], response: dict[str, Any]) -> dict[str, float]:
         return {"tone_score": 1.0}
 
@@ -250,7 +250,7 @@ async def test_custom_evaluations_and_functions_stand_beside() -> None:
     assert record["clash_error"] == "the key tone_score is given twice"
 
 
-async def test_aggregates_are_told_the_numbers_that_functions_gave() -> None:
+async def test_numeric_values_of_functions_are_listed_for_aggregation() -> None:
     def grade(question: dict[str, Any], response: dict[str, Any]) -> dict[str, Any]:
         return {"share": 0.5, "is_short": True, "class": "good", "unknown": None}
 
@@ -258,7 +258,7 @@ async def test_aggregates_are_told_the_numbers_that_functions_gave() -> None:
     assert record["custom_metrics"] == ["share", "is_short"]
 
 
-async def test_response_that_breaks_the_format_does_not_end_the_run() -> None:
+async def test_malformed_response_does_not_stop_the_run() -> None:
     settings = load_config({"custom_evaluations": [TONE]}, has_llm=True)
     judges = Judges.from_config(settings, llm=AnsweringJudge(), functions=[custom_length])
     assert judges is not None
@@ -267,7 +267,7 @@ async def test_response_that_breaks_the_format_does_not_end_the_run() -> None:
     assert record["tone_error"] == "Actual output missing key 'actual_answer'"
 
 
-async def test_function_is_not_called_where_there_is_no_response() -> None:
+async def test_function_is_not_called_without_a_response() -> None:
     record = await judged(record=result(status="error", actual_answer=...), functions=[custom_length], response={})
     assert "custom_length" not in record
     assert "custom_length_error" not in record
@@ -288,13 +288,13 @@ async def test_function_is_not_called_where_there_is_no_response() -> None:
         ),
     ],
 )
-def test_config_says_which_metrics(config: dict[str, Any], metrics: list[str]) -> None:
+def test_metrics_are_selected_by_the_config(config: dict[str, Any], metrics: list[str]) -> None:
     judges = Judges.from_config(load_config(config, has_llm=True), llm=AnsweringJudge())
     assert judges is not None
     assert judges.describe()["metrics"] == metrics
 
 
-def test_answer_relevance_is_on_with_an_embedding_model_until_it_is_switched_off() -> None:
+def test_answer_relevance_is_on_with_an_embedding_model_unless_disabled() -> None:
     def metrics(config: dict[str, Any]) -> list[str]:
         judges = Judges.from_config(load_config(config), llm=AnsweringJudge(), embeddings=EMBEDDINGS)
         assert judges is not None
@@ -304,7 +304,7 @@ def test_answer_relevance_is_on_with_an_embedding_model_until_it_is_switched_off
     assert "answer_relevance" not in metrics({"answer_relevance": {"enabled": False}})
 
 
-def test_nothing_to_judge_is_no_judges() -> None:
+def test_with_nothing_to_judge_there_are_no_judges() -> None:
     assert Judges.from_config(load_config()) is None
     assert Judges.from_config(load_config({"judges": {"metrics": []}}), llm=AnsweringJudge()) is None
 
@@ -345,14 +345,14 @@ def test_function_cannot_take_the_name_of_a_custom_evaluation() -> None:
         Judges.from_config(settings, llm=AnsweringJudge(), functions=[tone])
 
 
-def test_missing_variable_is_an_error_before_anything_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_variable_is_an_error_before_the_first_request(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("ABSENT_OF_MODEL", raising=False)
     settings = load_config({"llm": {"generation": {"api_key": "${ABSENT_OF_MODEL}"}}})
     with pytest.raises(ConfigError, match=r"key llm.generation.api_key: the environment variable ABSENT_OF_MODEL"):
         Judges.from_config(settings)
 
 
-async def test_all_metrics_of_a_result_are_asked_at_once() -> None:
+async def test_metrics_of_a_result_are_requested_concurrently() -> None:
     arrived = asyncio.Event()
 
     class WaitingJudge(AnsweringJudge):
@@ -368,7 +368,7 @@ async def test_all_metrics_of_a_result_are_asked_at_once() -> None:
 
 
 @pytest.mark.parametrize(("results", "most"), [(1, 3), (4, 5)])
-async def test_functions_of_a_result_are_called_at_once_and_bounded(results: int, most: int) -> None:
+async def test_functions_of_a_result_run_concurrently_within_the_limit(results: int, most: int) -> None:
     running = [0, 0]
 
     async def slow(question: dict[str, Any], response: dict[str, Any]) -> float:
@@ -385,7 +385,7 @@ async def test_functions_of_a_result_are_called_at_once_and_bounded(results: int
     assert running == [0, most]
 
 
-async def test_models_of_the_config_are_closed_and_passed_ones_are_not(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_models_from_the_config_are_closed_but_passed_ones_are_not(monkeypatch: pytest.MonkeyPatch) -> None:
     class ClosingJudge(AnsweringJudge):
         is_closed = False
 
@@ -397,9 +397,11 @@ async def test_models_of_the_config_are_closed_and_passed_ones_are_not(monkeypat
     assert judges is not None
     await judges.aclose()
     assert not passed.is_closed
-    made = Judges.from_config(load_config({"llm": {"generation": {"api_key": "abc"}, "embedding": {"api_key": "abc"}}}))
-    assert made is not None
-    await made.aclose()
+    created = Judges.from_config(
+        load_config({"llm": {"generation": {"api_key": "abc"}, "embedding": {"api_key": "abc"}}})
+    )
+    assert created is not None
+    await created.aclose()
 
 
 @pytest.mark.parametrize("lacks", [set(), {"json_schema"}, {"json_schema", "tools"}])
@@ -418,8 +420,8 @@ async def test_config_alone_judges_over_http(
             "noncommittal": {"questions": ["Where?"] * 3, "noncommittal": 0},
             "attributed": {"statements": [{"statement": "s", "reason": "r", "attributed": 1}]},
         }
-        said = request.system + request.user
-        return next((value for key, value in answers.items() if key in said), {"reason": "r", "verdict": 1})
+        recorded = request.system + request.user
+        return next((value for key, value in answers.items() if key in recorded), {"reason": "r", "verdict": 1})
 
     openai_stub.answer = answer
     config = load_config(
@@ -453,6 +455,6 @@ async def test_steps_of_a_named_tool_are_judged_as_retrieval() -> None:
     assert {"retrieval_answer_f1", "retrieval_context_f1", "retrieval_utilization"} <= step.keys()
 
 
-def test_budget_of_money_needs_models_whose_requests_are_counted() -> None:
+def test_cost_budget_needs_models_that_count_requests() -> None:
     with pytest.raises(OptionError, match=r"max_cost.*scripted:judge cannot be counted.*Leave max_cost out"):
         Judges.from_config(load_config({}), llm=ScriptedJudge([]), budget=Budget(1.0))

@@ -1,4 +1,4 @@
-"""Refusals in the results of judged runs, over HTTP, and the baseline of answer relevance."""
+"""Refusals in judged runs over HTTP, and the baseline of answer relevance."""
 
 from typing import Any
 
@@ -32,7 +32,7 @@ def judged(stub: OpenAIStub, reference: str, answer: str, claims: dict[str, Any]
     ],
     ids=["both refuse", "refuses wrongly", "asks back wrongly", "answers", "answers where it should refuse"],
 )
-def test_a_refusal_is_right_if_the_reference_refuses(
+def test_refusal_is_right_if_the_reference_refuses(
     openai_stub: OpenAIStub,
     reference: str,
     answer: str,
@@ -45,7 +45,7 @@ def test_a_refusal_is_right_if_the_reference_refuses(
     assert (result["answer_refused"], result.get("answer_refusal_right"), result["answer_f1"]) == (refused, right, f1)
 
 
-def test_an_answer_without_a_reference_costs_nothing_and_may_refuse(openai_stub: OpenAIStub) -> None:
+def test_answer_without_a_reference_costs_nothing_and_may_refuse(openai_stub: OpenAIStub) -> None:
     config = {"llm": {"generation": {"base_url": openai_stub.base_url, "api_key": "k"}}}
     dataset = [{"template_id": "t", "questions": [{"id": "q", "question_text": "Where is ATLANTIS?"}]}]
     run = run_benchmark(lambda question: "I cannot find it.", dataset, config=config, progress="off")
@@ -54,7 +54,7 @@ def test_an_answer_without_a_reference_costs_nothing_and_may_refuse(openai_stub:
     assert openai_stub.requests == []
 
 
-def test_a_run_embeds_the_questions_of_its_dataset_once(openai_stub: OpenAIStub) -> None:
+def test_run_embeds_the_datasets_questions_once(openai_stub: OpenAIStub) -> None:
     def answer(request: StubRequest) -> dict[str, Any]:
         return {"questions": ["Question 3?"] * 3, "noncommittal": 0}
 

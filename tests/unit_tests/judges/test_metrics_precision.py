@@ -27,24 +27,27 @@ def precision_of(verdicts: list[int], contexts: list[str | None]) -> Any:
     return ContextPrecision(judge).score(user_input=QUESTION, reference=REFERENCE, retrieved_contexts=contexts)
 
 
-def test_eiffel_tower_contexts_score_one_and_half_with_the_irrelevant_one_first() -> None:
+def test_irrelevant_context_in_first_place_halves_the_score() -> None:
     assert precision_of([1, 0], [PARIS, BERLIN]).value == 1.0
     assert precision_of([0, 1], [BERLIN, PARIS]).value == 0.5
 
 
-async def test_one_request_is_sent_for_each_context_with_only_that_context_in_it() -> None:
+async def test_each_context_has_its_own_request() -> None:
     judge = ScriptedJudge([verdict(1, "It names Paris."), verdict(0, "It is about Berlin.")])
     score = await ContextPrecision(judge).ascore(
         user_input=QUESTION, reference=REFERENCE, retrieved_contexts=[PARIS, BERLIN]
     )
-    assert [(PARIS in asked.user, BERLIN in asked.user) for asked in judge.asked] == [(True, False), (False, True)]
-    assert all(QUESTION in asked.user and REFERENCE in asked.user for asked in judge.asked)
+    assert [(PARIS in request.user, BERLIN in request.user) for request in judge.asked] == [
+        (True, False),
+        (False, True),
+    ]
+    assert all(QUESTION in request.user and REFERENCE in request.user for request in judge.asked)
     assert score.reason == "1. Of use: It names Paris.\n2. Of no use: It is about Berlin."
     assert score.details == {"verdicts": [1, 0], "reasons": ["It names Paris.", "It is about Berlin."]}
     assert score.cost == pytest.approx(0.02)
 
 
-async def test_contexts_are_asked_about_at_the_same_time() -> None:
+async def test_contexts_are_judged_concurrently() -> None:
     class Meeting(ScriptedJudge):
         async def aask(self, system: str, user: str, schema: Any) -> Any:
             answer = await super().aask(system, user, schema)
@@ -61,25 +64,25 @@ async def test_contexts_are_asked_about_at_the_same_time() -> None:
     assert score.value == 1.0
 
 
-def test_beginning_of_the_prompt_is_the_same_for_all_contexts_so_that_a_provider_can_cache_it() -> None:
+def test_prompts_share_a_prefix_that_providers_can_cache() -> None:
     judge = ScriptedJudge([verdict(1)] * 2)
     ContextPrecision(judge).score(user_input=QUESTION, reference=REFERENCE, retrieved_contexts=[PARIS, BERLIN])
-    beginnings = {asked.user.partition("<context-")[0] for asked in judge.asked}
+    beginnings = {request.user.partition("<context-")[0] for request in judge.asked}
     assert len(beginnings) == 1
     assert REFERENCE in beginnings.pop()
 
 
-def test_contexts_without_any_text_are_not_measured() -> None:
+def test_without_any_text_there_is_no_value() -> None:
     score = precision_of([], [None, " "])
     assert (score.value, score.cost, score.reason) == (None, 0.0, "No retrieved context has a text.")
 
 
-def test_context_without_a_text_keeps_its_rank_and_is_of_no_use() -> None:
+def test_blank_context_keeps_its_rank_and_is_not_useful() -> None:
     score = precision_of([1], [None, PARIS])
     assert (score.value, score.details["verdicts"], score.cost) == (0.5, [0, 1], 0.01)
 
 
-async def test_error_on_one_context_is_raised_after_all_answers_are_in_with_what_they_cost() -> None:
+async def test_error_on_one_context_is_raised_at_the_end_with_all_costs() -> None:
     judge = ScriptedJudge([JudgeError("refused"), verdict(1), UnusableAnswerError("cut off", cost=0.005)])
     metric = ContextPrecision(judge)
     with pytest.raises(UnusableAnswerError, match="refused") as raised:
@@ -88,7 +91,7 @@ async def test_error_on_one_context_is_raised_after_all_answers_are_in_with_what
     assert raised.value.cost == pytest.approx(0.015)
 
 
-async def test_error_that_is_not_of_the_judge_is_handed_on_as_it_is() -> None:
+async def test_other_exceptions_are_raised_unchanged() -> None:
     metric = ContextPrecision(ScriptedJudge([JudgeError("refused"), KeyError("bug")]))
     with pytest.raises(KeyError, match="bug"):
         await metric.ascore(user_input=QUESTION, reference=REFERENCE, retrieved_contexts=["a", "b"])
@@ -104,7 +107,7 @@ async def test_error_that_is_not_of_the_judge_is_handed_on_as_it_is() -> None:
         ({"retrieved_contexts": ["a", {"text": "b"}]}, "retrieved context 2 must be a text, not dict"),
     ],
 )
-async def test_input_that_cannot_be_judged_is_an_error_without_a_request(broken: dict[str, Any], message: str) -> None:
+async def test_invalid_input_is_an_error_without_a_request(broken: dict[str, Any], message: str) -> None:
     judge = ScriptedJudge([])
     given_input: dict[str, Any] = {"user_input": QUESTION, "reference": REFERENCE, "retrieved_contexts": [PARIS]}
     with pytest.raises(JudgeError, match=message):
@@ -113,7 +116,7 @@ async def test_input_that_cannot_be_judged_is_an_error_without_a_request(broken:
 
 
 @given(VERDICTS)
-def test_best_order_has_the_useful_first_and_the_worst_has_them_last(verdicts: list[int]) -> None:
+def test_score_is_highest_with_useful_contexts_first_and_lowest_with_them_last(verdicts: list[int]) -> None:
     best, worst = mean_precision(sorted(verdicts, reverse=True)), mean_precision(sorted(verdicts))
     assert best == (1.0 if any(verdicts) else 0.0)
     assert worst <= mean_precision(verdicts) + 1e-12
@@ -121,7 +124,7 @@ def test_best_order_has_the_useful_first_and_the_worst_has_them_last(verdicts: l
 
 
 @given(VERDICTS)
-def test_utilization_is_precision_with_the_answer_as_the_reference(verdicts: list[int]) -> None:
+def test_utilization_equals_precision_with_the_answer_as_the_reference(verdicts: list[int]) -> None:
     answers = [{"reason": f"reason {rank}", "verdict": verdict} for rank, verdict in enumerate(verdicts)]
     contexts = [f"context {rank}" for rank in range(len(verdicts))]
     used, needed = ScriptedJudge(answers), ScriptedJudge(answers)

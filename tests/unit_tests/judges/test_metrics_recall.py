@@ -23,27 +23,27 @@ def statements(*attributed: int) -> dict[str, Any]:
     }
 
 
-async def test_value_is_the_share_of_the_statements_that_the_contexts_support() -> None:
+async def test_value_is_the_share_of_statements_that_the_contexts_support() -> None:
     score = await ContextRecall(ScriptedJudge([statements(1, 0)])).ascore(**GIVEN)
     assert (score.value, score.cost) == (0.5, 0.01)
     assert score.reason == "Covered: Statement 1. Reason 1.\nNot covered: Statement 2. Reason 2."
     assert score.details == statements(1, 0)
 
 
-async def test_one_request_is_sent_with_all_contexts_each_in_its_own_fence() -> None:
+async def test_all_contexts_are_in_one_request_each_in_its_own_fence() -> None:
     judge = ScriptedJudge([statements(1)])
     await ContextRecall(judge).ascore(**GIVEN)
-    (asked,) = judge.asked
+    (request,) = judge.asked
     for name, text in {
         "question": GIVEN["user_input"],
         "reference_answer": GIVEN["reference"],
         "context_1": GIVEN["retrieved_contexts"][0],
         "context_2": GIVEN["retrieved_contexts"][1],
     }.items():
-        assert re.search(rf"<({name}-\w+)>\n{re.escape(text)}\n</\1>", asked.user)
+        assert re.search(rf"<({name}-\w+)>\n{re.escape(text)}\n</\1>", request.user)
 
 
-async def test_context_without_a_text_is_left_out() -> None:
+async def test_blank_context_is_left_out() -> None:
     judge = ScriptedJudge([statements(1)])
     await ContextRecall(judge).ascore(**{**GIVEN, "retrieved_contexts": [None, "It stands in Paris.", " "]})
     assert "<context_1-" in judge.asked[0].user
@@ -54,14 +54,14 @@ async def test_context_without_a_text_is_left_out() -> None:
     ("contexts", "value", "reason"),
     [([], 0.0, "Nothing was retrieved."), ([None, ""], None, "No retrieved context has a text.")],
 )
-async def test_contexts_that_support_nothing_are_not_asked_about(contexts: Any, value: Any, reason: str) -> None:
+async def test_without_text_there_is_no_request(contexts: Any, value: Any, reason: str) -> None:
     judge = ScriptedJudge([])
     score = await ContextRecall(judge).ascore(**{**GIVEN, "retrieved_contexts": contexts})
     assert (score.value, score.reason, score.cost) == (value, reason, 0.0)
     assert judge.asked == []
 
 
-async def test_model_that_lists_no_statement_is_asked_about_the_sentences_of_the_reference() -> None:
+async def test_sentences_of_the_reference_are_used_if_the_model_lists_no_statements() -> None:
     judge = ScriptedJudge([statements(), statements(1, 0)])
     score = await ContextRecall(judge).ascore(**{**GIVEN, "reference": "- It is in Paris.\n- It is of iron."})
     assert (score.value, score.cost) == (0.5, 0.02)

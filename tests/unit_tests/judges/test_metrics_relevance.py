@@ -23,7 +23,7 @@ async def relevance(judge: ScriptedJudge, embeddings: ScriptedEmbeddings, respon
     return await AnswerRelevance(judge, embeddings).ascore(user_input="Where?", response=response)
 
 
-async def test_value_is_the_mean_similarity_of_the_questions_to_the_one_that_was_asked() -> None:
+async def test_value_is_the_mean_similarity_to_the_actual_question() -> None:
     judge, embeddings = ScriptedJudge([written(*"aab")]), ScriptedEmbeddings(VECTORS)
     score = await relevance(judge, embeddings)
     assert score.value == pytest.approx(2 / 3)
@@ -35,7 +35,7 @@ async def test_value_is_the_mean_similarity_of_the_questions_to_the_one_that_was
 OTHERS = {"far": (0.0, 1.0), "near": (1.0, 0.1), "away": (-1.0, 0.0), "up": (0.0, 2.0), "down": (0.0, -1.0)}
 
 
-async def test_other_questions_give_a_baseline_and_the_rank_of_the_right_one() -> None:
+async def test_other_questions_provide_a_baseline_and_a_rank() -> None:
     embeddings = ScriptedEmbeddings({**VECTORS, **OTHERS})
     judge = ScriptedJudge([written("a", "a", "a"), written("near", "near", "near")])
     metric = AnswerRelevance(judge, embeddings)
@@ -45,7 +45,7 @@ async def test_other_questions_give_a_baseline_and_the_rank_of_the_right_one() -
     assert first.details["baseline"] == pytest.approx((0 + near - 1 + 0 + 0) / 5)
     assert (first.details["rank"], second.details["rank"]) == (1, 2)
     assert second.value == pytest.approx(near)
-    # All questions are embedded once, and each answer pays its share.
+    # All questions are embedded once, and each answer is charged its share.
     assert embeddings.asked == [["Where?", "a", "a", "a"], [*questions], ["Where?", "near", "near", "near"]]
     assert (first.cost, second.cost) == (pytest.approx(0.011 + 0.001 / 6),) * 2
 
@@ -59,7 +59,7 @@ async def test_with_few_other_questions_there_is_no_baseline() -> None:
     assert len(embeddings.asked) == 1
 
 
-async def test_vectors_of_other_questions_that_cannot_be_used_leave_the_value_alone() -> None:
+async def test_unusable_vectors_of_other_questions_do_not_affect_the_value() -> None:
     vectors = {**VECTORS, **OTHERS, "up": (0.0, 0.0)}
     score = await AnswerRelevance(ScriptedJudge([written(*"aab")]), ScriptedEmbeddings(vectors)).ascore(
         user_input="Where?", response="x", others=list(OTHERS)
@@ -68,7 +68,7 @@ async def test_vectors_of_other_questions_that_cannot_be_used_leave_the_value_al
     assert "baseline" not in score.details
 
 
-async def test_of_many_questions_at_most_200_are_embedded() -> None:
+async def test_at_most_200_other_questions_are_embedded() -> None:
     questions = [f"question {number}" for number in range(450)]
     embeddings = ScriptedEmbeddings({**VECTORS, **dict.fromkeys(questions, (1.0, 1.0))})
     await AnswerRelevance(ScriptedJudge([written(*"aab")]), embeddings).ascore(
@@ -77,13 +77,13 @@ async def test_of_many_questions_at_most_200_are_embedded() -> None:
     assert embeddings.asked[1] == questions[::3]
 
 
-async def test_model_does_not_see_the_question_that_was_asked() -> None:
+async def test_model_does_not_see_the_actual_question() -> None:
     judge = ScriptedJudge([written(*"abc")])
     await relevance(judge, ScriptedEmbeddings(VECTORS))
     assert "Where?" not in judge.asked[0].system + judge.asked[0].user
 
 
-async def test_a_noncommittal_answer_scores_zero_without_embeddings() -> None:
+async def test_noncommittal_answer_scores_zero_without_embeddings() -> None:
     embeddings = ScriptedEmbeddings({})
     score = await relevance(ScriptedJudge([written(*"aaa", noncommittal=1)]), embeddings)
     assert (score.value, score.reason, score.cost) == (0.0, "The answer is noncommittal.", 0.01)
@@ -91,12 +91,12 @@ async def test_a_noncommittal_answer_scores_zero_without_embeddings() -> None:
 
 
 @pytest.mark.parametrize("questions", [(), ("", " ")])
-async def test_without_a_question_of_the_model_the_score_is_zero(questions: tuple[str, ...]) -> None:
+async def test_without_generated_questions_the_score_is_zero(questions: tuple[str, ...]) -> None:
     score = await relevance(ScriptedJudge([written(*questions)]), ScriptedEmbeddings({}))
     assert (score.value, score.reason) == (0.0, "The model found no question that it replies to.")
 
 
-async def test_blank_answer_scores_zero_and_is_not_asked_about() -> None:
+async def test_blank_answer_scores_zero_without_a_request() -> None:
     judge = ScriptedJudge([])
     score = await relevance(judge, ScriptedEmbeddings({}), response="\n")
     assert (score.value, score.reason, score.cost) == (0.0, "The answer is blank.", 0.0)
@@ -104,12 +104,12 @@ async def test_blank_answer_scores_zero_and_is_not_asked_about() -> None:
 
 
 @pytest.mark.parametrize("vector", [(0.0, 0.0), (math.nan, 1.0), (math.inf, 1.0)])
-async def test_vector_without_a_direction_is_an_error_and_no_nan(vector: tuple[float, float]) -> None:
+async def test_zero_vector_is_an_error_and_not_nan(vector: tuple[float, float]) -> None:
     with pytest.raises(JudgeError, match="without a direction"):
         await relevance(ScriptedJudge([written("a")]), ScriptedEmbeddings({**VECTORS, "a": vector}))
 
 
-async def test_error_of_the_embedding_model_tells_what_the_questions_cost() -> None:
+async def test_error_of_the_embedding_model_has_the_cost_of_the_questions() -> None:
     class Broken(ScriptedEmbeddings):
         async def aembed(self, texts: Sequence[str]) -> Asked:
             raise JudgeError("endpoint gone")
@@ -124,7 +124,7 @@ PAIRS = st.integers(1, 8).flatmap(lambda size: st.tuples(*[st.lists(NUMBERS, min
 
 
 @given(PAIRS, st.floats(0.1, 1e3))
-def test_cosine_is_symmetric_within_its_range_and_free_of_scale(
+def test_cosine_is_symmetric_bounded_and_scale_invariant(
     vectors: tuple[list[float], list[float]], scale: float
 ) -> None:
     left, right = vectors

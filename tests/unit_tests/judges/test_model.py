@@ -1,4 +1,4 @@
-"""A budget of money and refusals where models, endpoints and classes do other than is expected, over HTTP."""
+"""Cost budgets and refusals with unusual models, endpoints and model classes, over HTTP."""
 
 import json
 from pathlib import Path
@@ -16,7 +16,7 @@ QUESTIONS = 5
 
 
 class Bill:
-    """What the stub bills: the bytes of the prompt, and the most that the request allows for its answers."""
+    """What the stub charges: the bytes of the prompt, and the request's maximum for its answers."""
 
     def __init__(self, stub: OpenAIStub, answer_tokens: int | None = None) -> None:
         self.usd = self.dearest = 0.0
@@ -32,7 +32,7 @@ class Bill:
         tokens = self._answer_tokens or choices * bound
         self._stub.usage = {"prompt_tokens": prompt, "completion_tokens": tokens, "total_tokens": prompt + tokens}
         cost = (prompt * 2.0 + tokens * 8.0) / 1e6
-        self.usd += cost / choices  # called once for each choice
+        self.usd += cost / choices  # called once per choice
         self.dearest = max(cost, self.dearest)
         return judgement(request)
 
@@ -55,7 +55,7 @@ def chat_openai(stub: OpenAIStub, **options: Any) -> ChatOpenAI:
     return ChatOpenAI(model="gpt-4o-mini", base_url=stub.base_url, api_key="k", **options)  # type: ignore[arg-type]
 
 
-def test_answers_that_were_lost_count_for_the_budget_of_later_sessions(openai_stub: OpenAIStub, tmp_path: Path) -> None:
+def test_lost_answers_count_towards_the_budget_of_later_sessions(openai_stub: OpenAIStub, tmp_path: Path) -> None:
     bill = Bill(openai_stub)
     config = config_of(openai_stub, prices=PRICES, judges={"max_retries": 1, "max_concurrency": 1})
     del config["llm"]["embedding"]
@@ -74,7 +74,7 @@ def test_answers_that_were_lost_count_for_the_budget_of_later_sessions(openai_st
 
 
 @pytest.mark.full
-def test_kept_answers_of_unknown_cost_do_not_end_the_judging(openai_stub: OpenAIStub, tmp_path: Path) -> None:
+def test_cached_answers_of_unknown_cost_do_not_stop_the_judging(openai_stub: OpenAIStub, tmp_path: Path) -> None:
     openai_stub.lacks.add("usage")
     openai_stub.answer = judgement
     config = config_of(openai_stub, prices=PRICES, judges={"max_concurrency": 1})
@@ -83,7 +83,7 @@ def test_kept_answers_of_unknown_cost_do_not_end_the_judging(openai_stub: OpenAI
 
 
 @pytest.mark.parametrize("answer", [finish_reason("content_filter"), refusal(), finish_reason("length")])
-def test_unusable_answer_ends_a_row_of_refusals(openai_stub: OpenAIStub, answer: Fault) -> None:
+def test_unusable_answer_resets_the_count_of_refusals(openai_stub: OpenAIStub, answer: Fault) -> None:
     openai_stub.answer = judgement
     openai_stub.chat_faults.extend([http_error(403), answer] * 100)
     config = config_of(openai_stub, judges={"max_concurrency": 1})
@@ -91,7 +91,7 @@ def test_unusable_answer_ends_a_row_of_refusals(openai_stub: OpenAIStub, answer:
     assert scored(openai_stub, config).stopped is None
 
 
-def test_many_at_once_learn_what_a_model_does_not_take(openai_stub: OpenAIStub) -> None:
+def test_concurrent_requests_learn_unsupported_parameters(openai_stub: OpenAIStub) -> None:
     openai_stub.answer = judgement
     openai_stub.latency_sec = 0.01
     message = "Invalid parameter: response_format json_schema for model gpt-4o-mini is not supported"
@@ -101,7 +101,7 @@ def test_many_at_once_learn_what_a_model_does_not_take(openai_stub: OpenAIStub) 
 
 
 class Window:
-    """A model of few tokens for prompt and answer together, whose answers take 600 tokens; a token is four bytes."""
+    """A model with a small window for prompt and answer. Its answers have 600 tokens; a token is four bytes."""
 
     def __init__(self, stub: OpenAIStub, tokens: int) -> None:
         self._tokens = tokens
@@ -124,7 +124,7 @@ class Window:
 @pytest.mark.full
 @pytest.mark.parametrize("is_langchain", [False, True])
 @pytest.mark.parametrize("tokens", [3000, 8192])
-def test_too_long_context_does_not_cut_off_the_answers_about_others(
+def test_too_long_context_does_not_truncate_answers_about_others(
     openai_stub: OpenAIStub, is_langchain: bool, tokens: int
 ) -> None:
     Window(openai_stub, tokens)
@@ -139,11 +139,11 @@ def test_too_long_context_does_not_cut_off_the_answers_about_others(
     assert all("_error" not in key for result in run.results[1:] for key in result)
 
 
-def test_refusals_of_all_requests_at_once_end_the_run_too(openai_stub: OpenAIStub) -> None:
+def test_concurrent_refusals_stop_the_run_too(openai_stub: OpenAIStub) -> None:
     openai_stub.latency_sec = 0.05
     openai_stub.chat_faults.extend([http_error(401, "Incorrect API key provided")] * 100)
     config = config_of(openai_stub, judges={"metrics": ["answer_correctness"]})
     stopped = scored(openai_stub, config).stopped
     assert stopped["reason"] == "judges"
-    assert "Incorrect API key provided" in stopped["message"]  # openai has it in other words in each version
+    assert "Incorrect API key provided" in stopped["message"]  # each version of openai words it differently
     assert stopped["message"].endswith("(check the API key)")

@@ -1,4 +1,4 @@
-"""Costs of requests added up, and the places that requests share."""
+"""Adding up the costs of requests, and their shared concurrency limit."""
 
 import asyncio
 import random
@@ -12,7 +12,7 @@ from graphrag_eval_lc.event_loop.loop import run_sync
 from graphrag_eval_lc.judges.model_interface import CallPool, UnusableAnswerError, paid_error, total_cost
 
 
-def test_total_cost_is_unknown_where_one_cost_is() -> None:
+def test_total_cost_is_unknown_if_one_cost_is() -> None:
     assert total_cost([0.25, 0.5]) == 0.75
     assert total_cost([0.25, None]) is None
 
@@ -23,7 +23,7 @@ def test_total_cost_does_not_depend_on_the_order_of_answers(costs: list[float], 
     assert total_cost(other_order) == total_cost(costs)
 
 
-def test_error_tells_all_that_was_paid_for_in_vain() -> None:
+def test_error_has_the_total_cost() -> None:
     assert paid_error(JudgeError("refused"), [0.25]).cost == 0.25
     assert paid_error(UnusableAnswerError("cut off", cost=0.5), [0.25]).cost == 0.75
     assert paid_error(UnusableAnswerError("cut off", cost=None), [0.25]).cost is None
@@ -44,16 +44,16 @@ async def most_at_once(pool: CallPool, calls: int) -> int:
     return most
 
 
-async def test_no_more_than_its_places_are_held_at_once() -> None:
+async def test_concurrency_stays_within_the_limit() -> None:
     assert await most_at_once(CallPool(3), 20) == 3
 
 
-def test_a_pool_serves_one_event_loop_after_the_other() -> None:
+def test_pool_works_in_successive_event_loops() -> None:
     pool = CallPool(2)
     assert [run_sync(lambda: most_at_once(pool, 10)) for _ in range(3)] == [2, 2, 2]
 
 
-async def test_a_place_is_given_back_where_the_call_fails() -> None:
+async def test_slot_is_released_if_the_call_fails() -> None:
     pool = CallPool(1)
     with pytest.raises(ValueError, match="broken"):
         async with pool.place():

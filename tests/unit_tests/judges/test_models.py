@@ -38,13 +38,13 @@ def key(monkeypatch: pytest.MonkeyPatch) -> None:
         (GenerationConfig(provider="vllm", model="org/m:8b", base_url="http://localhost:1/v1"), "vllm:org/m:8b"),
     ],
 )
-def test_openai_and_compatible_endpoints_are_asked_through_openai(llm: Any, name: str) -> None:
+def test_openai_and_compatible_endpoints_use_openais_client(llm: Any, name: str) -> None:
     model = as_judge_model(llm)
     assert isinstance(model, OpenAIJudgeModel)
     assert model.name == name
 
 
-def test_models_of_langchain_and_of_ones_own_are_taken() -> None:
+def test_langchain_and_custom_models_are_accepted() -> None:
     judge = as_judge_model(GenericFakeChatModel(messages=iter([])))
     embedding = as_embedding_model(DeterministicFakeEmbedding(size=2))
     assert isinstance(judge, LangChainJudgeModel)
@@ -53,7 +53,7 @@ def test_models_of_langchain_and_of_ones_own_are_taken() -> None:
     assert as_embedding_model(embedding) is embedding
 
 
-async def test_other_providers_are_asked_through_langchain(openai_stub: OpenAIStub) -> None:
+async def test_other_providers_use_langchain(openai_stub: OpenAIStub) -> None:
     endpoint = openai_stub.base_url.removesuffix("/v1")
     keys = {"provider": "azure_openai", "api_key": "k", "azure_endpoint": endpoint, "api_version": "2024-10-21"}
     judge = as_judge_model(GenerationConfig(model="gpt-4o-mini", temperature=0.5, **keys))
@@ -69,34 +69,34 @@ async def test_other_providers_are_asked_through_langchain(openai_stub: OpenAISt
 
 
 @pytest.mark.parametrize("provider", ["cohere", "no-such-provider"])
-def test_a_provider_that_cannot_be_had_is_a_clear_error(provider: str) -> None:
+def test_unavailable_provider_is_a_clear_error(provider: str) -> None:
     with pytest.raises(ConfigError, match=rf"LangChain cannot make the model {provider}:m: .+"):
         as_judge_model(f"{provider}:m")
 
 
 @pytest.mark.parametrize(
-    ("provider", "of_langchain"),
+    ("provider", "langchain_name"),
     [("azure", "azure_openai"), ("gemini", "google_genai"), ("vertex_ai", "google_vertexai"), ("mistral", "mistralai")],
 )
-def test_litellms_names_of_providers_are_known(
-    monkeypatch: pytest.MonkeyPatch, provider: str, of_langchain: str
+def test_litellms_provider_names_are_accepted(
+    monkeypatch: pytest.MonkeyPatch, provider: str, langchain_name: str
 ) -> None:
-    made = []
+    created = []
     monkeypatch.setattr(
         "langchain.chat_models.init_chat_model",
-        lambda name, **_: made.append(name) or GenericFakeChatModel(messages=iter([])),
+        lambda name, **_: created.append(name) or GenericFakeChatModel(messages=iter([])),
     )
     as_judge_model(f"{provider}:m")
-    assert made == [f"{of_langchain}:m"]
+    assert created == [f"{langchain_name}:m"]
 
 
 @pytest.mark.parametrize(("path", "is_openai"), [("", False), ("/v1", True), ("/v1/", True)])
-def test_ollama_is_asked_in_the_language_of_its_address(path: str, is_openai: bool) -> None:
+def test_ollama_protocol_follows_its_url(path: str, is_openai: bool) -> None:
     settings = GenerationConfig(provider="ollama", model="m", base_url=f"http://localhost:1{path}")
     assert is_openai_compatible(settings) == is_openai
 
 
-def test_an_address_does_not_make_a_provider_compatible() -> None:
+def test_base_url_does_not_make_a_provider_compatible() -> None:
     settings = GenerationConfig(provider="cohere", model="m", base_url="http://localhost:1")
     assert not is_openai_compatible(settings)
     with pytest.raises(ConfigError, match="cohere:m"):
@@ -104,7 +104,7 @@ def test_an_address_does_not_make_a_provider_compatible() -> None:
 
 
 @pytest.mark.parametrize("value", [None, 3, object(), OpenAIJudgeModel])
-def test_anything_else_is_refused(value: Any) -> None:
+def test_other_values_are_rejected(value: Any) -> None:
     with pytest.raises(OptionError, match="cannot judge"):
         as_judge_model(value)
     with pytest.raises(OptionError, match="is not an embedding model"):
@@ -112,7 +112,7 @@ def test_anything_else_is_refused(value: Any) -> None:
 
 
 @pytest.mark.parametrize(("llm", "missing"), [("gpt-4o", "openai"), ("anthropic:m", "langchain")])
-def test_a_missing_package_is_a_clear_error(monkeypatch: pytest.MonkeyPatch, llm: str, missing: str) -> None:
+def test_missing_package_is_a_clear_error(monkeypatch: pytest.MonkeyPatch, llm: str, missing: str) -> None:
     real_import = builtins.__import__
 
     def without(name: str, *arguments: Any, **keywords: Any) -> Any:

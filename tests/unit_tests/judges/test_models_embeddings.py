@@ -1,4 +1,4 @@
-"""Embedding models of OpenAI-compatible endpoints and of LangChain, over real HTTP."""
+"""Embedding models at OpenAI-compatible endpoints and from LangChain, over real HTTP."""
 
 from collections.abc import Callable
 from typing import Any
@@ -23,7 +23,7 @@ from graphrag_eval_lc.judges.model_interface import UnusableAnswerError
 from graphrag_eval_lc.judges.models import LangChainEmbeddingModel
 from graphrag_eval_lc.judges.openai_models import OpenAIEmbeddingModel
 
-COST = 50 * 0.02e-6  # of one request for text-embedding-3-small: 50 tokens
+COST = 50 * 0.02e-6  # one request to text-embedding-3-small: 50 tokens
 VECTORS = {"a": [1.0, 0.5], "b": [0.1, -2.0], "c": [0.0, 3.0]}
 
 
@@ -38,7 +38,7 @@ def model_of(stub: OpenAIStub, embedding: dict[str, Any] | None = None, **option
     return OpenAIEmbeddingModel(EmbeddingConfig(**keys), **{"max_retries": 2, **options})
 
 
-async def test_vectors_come_in_the_order_of_the_texts(stub: OpenAIStub) -> None:
+async def test_vectors_are_in_the_order_of_the_texts(stub: OpenAIStub) -> None:
     embedded = await model_of(stub).aembed(["b", "a"])
     assert embedded.value == (pytest.approx([0.1, -2.0]), pytest.approx([1.0, 0.5]))
     assert embedded.cost == pytest.approx(COST)
@@ -50,7 +50,7 @@ async def test_vectors_come_in_the_order_of_the_texts(stub: OpenAIStub) -> None:
     }
 
 
-async def test_the_index_decides_where_an_endpoint_mixes_them(stub: OpenAIStub) -> None:
+async def test_index_determines_the_order_if_the_endpoint_reorders(stub: OpenAIStub) -> None:
     stub.embedding_faults.append(Fault(change=lambda answer: answer["data"].reverse()))
     assert (await model_of(stub).aembed(["a", "c"])).value == ((1.0, 0.5), (0.0, 3.0))
 
@@ -78,43 +78,43 @@ PASSING: dict[str, Callable[[], Fault]] = {
 
 
 @pytest.mark.parametrize("fault", PASSING.values(), ids=PASSING)
-async def test_what_passes_with_time_is_sent_again(stub: OpenAIStub, fault: Callable[[], Fault]) -> None:
+async def test_transient_failure_is_retried(stub: OpenAIStub, fault: Callable[[], Fault]) -> None:
     stub.embedding_faults.append(fault())
     assert (await model_of(stub).aembed(["a", "c"])).value == ((1.0, 0.5), (0.0, 3.0))
     assert len(stub.requests) == 2
 
 
-async def test_the_wrong_number_of_embeddings_is_paid_and_said(stub: OpenAIStub) -> None:
+async def test_wrong_number_of_embeddings_is_an_error_with_its_cost(stub: OpenAIStub) -> None:
     stub.embedding_faults.append(embeddings_count(3))
     with pytest.raises(UnusableAnswerError, match="returned 3 embeddings for 2 texts") as caught:
         await model_of(stub, max_retries=0).aembed(["a", "c"])
     assert caught.value.cost == pytest.approx(COST)
 
 
-async def test_without_usage_or_price_the_cost_is_not_known(stub: OpenAIStub) -> None:
+async def test_without_usage_or_price_the_cost_is_unknown(stub: OpenAIStub) -> None:
     stub.embedding_faults.append(missing_usage())
     assert (await model_of(stub).aembed(["a"])).cost is None
     assert (await model_of(stub, {"model": "our-own-model"}).aembed(["a"])).cost is None
 
 
-async def test_what_was_embedded_is_not_asked_again(stub: OpenAIStub) -> None:
+async def test_embedded_texts_are_cached(stub: OpenAIStub) -> None:
     class MemoryCache(dict[str, Any]):
         def put(self, digest: str, record: Any) -> None:
             self[digest] = record
 
     cache = MemoryCache()
     first = await model_of(stub, cache=cache).aembed(["a", "b"])
-    again = await model_of(stub, cache=cache).aembed(["a", "b"])
-    assert again.value == first.value
-    assert again.cost == first.cost
-    assert again.is_cached
+    repeated = await model_of(stub, cache=cache).aembed(["a", "b"])
+    assert repeated.value == first.value
+    assert repeated.cost == first.cost
+    assert repeated.is_cached
     assert not (await model_of(stub, cache=cache).aembed(["b", "a"])).is_cached
     assert not (await model_of(stub, {"dimensions": 2}, cache=cache).aembed(["a", "b"])).is_cached
     cache.update({digest: {"vectors": ["A"], "usages": []} for digest in cache})
     assert not (await model_of(stub, cache=cache).aembed(["a", "b"])).is_cached
 
 
-# --- of LangChain ---
+# --- LangChain ---
 
 
 def over_http(stub: OpenAIStub) -> Embeddings:
@@ -127,7 +127,7 @@ def over_http(stub: OpenAIStub) -> Embeddings:
     )
 
 
-async def test_vectors_of_langchain_come_in_the_order_of_the_texts(openai_stub: OpenAIStub) -> None:
+async def test_langchain_vectors_are_in_the_order_of_the_texts(openai_stub: OpenAIStub) -> None:
     openai_stub.embed = {"a": [1.0, 0.5], "b": [0.0, -2.0]}.__getitem__
     model = LangChainEmbeddingModel(over_http(openai_stub))
     embedded = await model.aembed(["b", "a"])

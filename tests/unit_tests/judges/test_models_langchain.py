@@ -1,4 +1,4 @@
-"""Chat models of LangChain: langchain-openai over real HTTP, and scripted ones."""
+"""LangChain chat models: langchain-openai over real HTTP, and scripted ones."""
 
 import json
 from collections.abc import Callable
@@ -25,7 +25,7 @@ from support.openai_stub import (
 from graphrag_eval_lc.judges.model_interface import Asked, UnusableAnswerError
 from graphrag_eval_lc.judges.models import LangChainJudgeModel
 
-COST = 1000 * 0.15e-6 + 100 * 0.6e-6  # of one request for gpt-4o-mini: 1000 tokens in, 100 out
+COST = 1000 * 0.15e-6 + 100 * 0.6e-6  # one request to gpt-4o-mini: 1000 tokens in, 100 out
 USAGE = {"model": "gpt-4o-mini", "input_tokens": 1000, "cached_input_tokens": 0, "output_tokens": 100}
 USAGE["total_tokens"] = 1100
 GOOD = {"reason": "It says so.", "verdict": 1}
@@ -54,14 +54,14 @@ STREAMING = {"streaming": True, "stream_usage": True}
 
 
 @pytest.mark.parametrize("chat", [{}, STREAMING], ids=["whole", "streamed"])
-async def test_an_answer_comes_as_a_value_with_usage_and_cost(openai_stub: OpenAIStub, chat: dict[str, Any]) -> None:
+async def test_answer_is_a_value_with_usage_and_cost(openai_stub: OpenAIStub, chat: dict[str, Any]) -> None:
     openai_stub.answers.append(GOOD)
     model = model_of(openai_stub, chat)
-    asked = await ask(model)
+    reply = await ask(model)
     assert model.name == "openai:gpt-4o-mini"
-    assert asked.value == Verdict(**GOOD)
-    assert asked.cost == pytest.approx(COST)
-    assert asked.usages == (USAGE,)
+    assert reply.value == Verdict(**GOOD)
+    assert reply.cost == pytest.approx(COST)
+    assert reply.usages == (USAGE,)
     assert openai_stub.requests[0].body["response_format"]["json_schema"]["strict"] is True
 
 
@@ -70,7 +70,7 @@ async def test_an_answer_comes_as_a_value_with_usage_and_cost(openai_stub: OpenA
     ("lacks", "modes"),
     [({"json_schema"}, ["json_schema", "tools"]), ({"json_schema", "tools"}, ["json_schema", "tools", "text"])],
 )
-async def test_the_form_is_told_in_the_first_way_that_the_endpoint_takes(
+async def test_schema_is_sent_in_the_first_mode_that_the_endpoint_supports(
     openai_stub: OpenAIStub, lacks: set[str], modes: list[str], chat: dict[str, Any]
 ) -> None:
     openai_stub.lacks = lacks
@@ -80,14 +80,14 @@ async def test_the_form_is_told_in_the_first_way_that_the_endpoint_takes(
     assert [request.mode for request in openai_stub.requests] == [*modes, modes[-1]]
 
 
-async def test_a_model_without_structured_output_has_the_schema_in_the_prompt() -> None:
+async def test_model_without_structured_output_gets_the_schema_in_the_prompt() -> None:
     fake = GenericFakeChatModel(messages=iter([AIMessage('{"reason": "x", "verdict": 1}')]))
-    asked = await ask(LangChainJudgeModel(fake))
-    assert asked.value.verdict == 1
-    assert asked.cost is None
+    reply = await ask(LangChainJudgeModel(fake))
+    assert reply.value.verdict == 1
+    assert reply.cost is None
 
 
-async def test_the_text_of_an_answer_is_read_without_the_thinking_before_it() -> None:
+async def test_thinking_before_the_answer_is_ignored() -> None:
     thinking, text = {"type": "thinking", "thinking": "Hm."}, {"type": "text", "text": '{"reason": "x", "verdict": 1}'}
     fake = GenericFakeChatModel(messages=iter([AIMessage([thinking, text])]))
     assert (await ask(LangChainJudgeModel(fake))).value.verdict == 1
@@ -107,7 +107,7 @@ async def test_the_text_of_an_answer_is_read_without_the_thinking_before_it() ->
         {"content": json.dumps(GOOD)},
     ],
 )
-async def test_an_answer_is_read_wherever_the_message_has_it(
+async def test_answer_is_found_anywhere_in_the_message(
     openai_stub: OpenAIStub, message: dict[str, Any], lacks: set[str]
 ) -> None:
     openai_stub.lacks = lacks
@@ -118,7 +118,7 @@ async def test_an_answer_is_read_wherever_the_message_has_it(
     assert len(openai_stub.requests) == 1 + len(lacks)
 
 
-async def test_a_temperature_that_is_refused_is_left_out_from_then_on(openai_stub: OpenAIStub) -> None:
+async def test_rejected_temperature_is_omitted_from_then_on(openai_stub: OpenAIStub) -> None:
     openai_stub.lacks = {"temperature"}
     chat = chat_model(openai_stub, temperature=0.0)
     model = LangChainJudgeModel(chat)
@@ -141,17 +141,17 @@ PASSING: dict[str, Callable[[], Fault]] = {
 
 
 @pytest.mark.parametrize("fault", PASSING.values(), ids=PASSING)
-async def test_what_passes_with_time_is_sent_again(openai_stub: OpenAIStub, fault: Callable[[], Fault]) -> None:
+async def test_transient_failure_is_retried(openai_stub: OpenAIStub, fault: Callable[[], Fault]) -> None:
     openai_stub.chat_faults.extend([fault(), fault()])
     assert (await ask(model_of(openai_stub))).value.verdict == 0
     assert len(openai_stub.requests) == 3
 
 
-async def test_a_cut_stream_is_sent_again(openai_stub: OpenAIStub) -> None:
+async def test_truncated_stream_is_retried(openai_stub: OpenAIStub) -> None:
     openai_stub.chat_faults.append(cut_off())
     openai_stub.answer = lambda _: GOOD
-    asked = await ask(model_of(openai_stub, STREAMING))
-    assert asked.value == Verdict(**GOOD)
+    reply = await ask(model_of(openai_stub, STREAMING))
+    assert reply.value == Verdict(**GOOD)
     assert len(openai_stub.requests) == 2
 
 
@@ -164,7 +164,7 @@ async def test_a_cut_stream_is_sent_again(openai_stub: OpenAIStub) -> None:
         (finish_reason("length"), "did not come to the end of its answer"),
     ],
 )
-async def test_refusals_filters_and_length_are_errors_without_a_second_payment(
+async def test_refusals_filters_and_length_are_errors_without_a_retry(
     openai_stub: OpenAIStub, fault: Fault, text: str, chat: dict[str, Any]
 ) -> None:
     openai_stub.chat_faults.append(fault)
@@ -174,14 +174,14 @@ async def test_refusals_filters_and_length_are_errors_without_a_second_payment(
     assert caught.value.cost != 0.0
 
 
-async def test_what_was_answered_is_not_asked_again_by_an_equal_model(openai_stub: OpenAIStub) -> None:
+async def test_answers_are_cached_across_equal_models(openai_stub: OpenAIStub) -> None:
     class MemoryCache(dict[str, Any]):
         def put(self, digest: str, record: Any) -> None:
             self[digest] = record
 
     cache = MemoryCache()
     first = await ask(model_of(openai_stub, cache=cache))
-    again = await ask(model_of(openai_stub, cache=cache))
-    assert again.is_cached
-    assert again.value == first.value
+    repeated = await ask(model_of(openai_stub, cache=cache))
+    assert repeated.is_cached
+    assert repeated.value == first.value
     assert not (await ask(model_of(openai_stub, {"temperature": 1.0}, cache=cache))).is_cached

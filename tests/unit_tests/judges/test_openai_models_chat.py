@@ -1,4 +1,4 @@
-"""Chat models behind an OpenAI-compatible endpoint, over real HTTP."""
+"""Chat models at an OpenAI-compatible endpoint, over real HTTP."""
 
 import asyncio
 import email.utils
@@ -34,7 +34,7 @@ from graphrag_eval_lc.judges.model_interface import Asked, CallPool, UnusableAns
 from graphrag_eval_lc.judges.openai_models import OpenAIJudgeModel
 from graphrag_eval_lc.prices import Pricing
 
-COST = 1000 * 0.15e-6 + 100 * 0.6e-6  # of one request for gpt-4o-mini: 1000 tokens in, 100 out
+COST = 1000 * 0.15e-6 + 100 * 0.6e-6  # one request to gpt-4o-mini: 1000 tokens in, 100 out
 USAGE = {"model": "gpt-4o-mini", "input_tokens": 1000, "cached_input_tokens": 0, "output_tokens": 100}
 USAGE["total_tokens"] = 1100
 GOOD = {"reason": "It says so.", "verdict": 1}
@@ -74,19 +74,19 @@ class MemoryCache(dict[str, Any]):
         self[digest] = record
 
 
-# --- what is asked ---------------------------------------------------------------------------------------------------
+# --- requests --------------------------------------------------------------------------------------------------------
 
 
-async def test_an_answer_comes_as_a_value_with_usage_and_cost(openai_stub: OpenAIStub) -> None:
+async def test_answer_is_a_value_with_usage_and_cost(openai_stub: OpenAIStub) -> None:
     openai_stub.answers.append(GOOD)
-    asked = await ask(model_of(openai_stub))
-    assert asked.value == Verdict(**GOOD)
-    assert asked.cost == pytest.approx(COST)
-    assert asked.usages == (USAGE,)
-    assert not asked.is_cached
+    reply = await ask(model_of(openai_stub))
+    assert reply.value == Verdict(**GOOD)
+    assert reply.cost == pytest.approx(COST)
+    assert reply.usages == (USAGE,)
+    assert not reply.is_cached
 
 
-async def test_a_request_carries_messages_a_strict_schema_and_temperature_0(openai_stub: OpenAIStub) -> None:
+async def test_request_has_messages_a_strict_schema_and_temperature_0(openai_stub: OpenAIStub) -> None:
     await ask(model_of(openai_stub))
     body = openai_stub.requests[0].body
     assert body["messages"] == [
@@ -98,7 +98,7 @@ async def test_a_request_carries_messages_a_strict_schema_and_temperature_0(open
     assert set(body) == {"model", "messages", "response_format", "temperature", "max_tokens"}
 
 
-async def test_further_keys_of_the_config_are_passed_on(openai_stub: OpenAIStub) -> None:
+async def test_unknown_config_keys_are_passed_on(openai_stub: OpenAIStub) -> None:
     keys = {"seed": 7, "top_p": 0.5, "own_key": {"a": 1}, "extra_headers": {"x-team": "kg"}, "max_tokens": 50}
     await ask(model_of(openai_stub, {**keys, "temperature": None}))
     request = openai_stub.requests[0]
@@ -113,7 +113,7 @@ async def test_further_keys_of_the_config_are_passed_on(openai_stub: OpenAIStub)
     assert request.headers["authorization"] == "Bearer k"
 
 
-# --- what an endpoint does not take ----------------------------------------------------------------------------------
+# --- what an endpoint does not support -------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -125,21 +125,21 @@ async def test_further_keys_of_the_config_are_passed_on(openai_stub: OpenAIStub)
         ({"json_schema", "tools", "json_object"}, ["json_schema", "tools", "json_object", "text"]),
     ],
 )
-async def test_the_form_is_told_in_the_first_way_that_the_endpoint_takes(
+async def test_schema_is_sent_in_the_first_mode_that_the_endpoint_supports(
     openai_stub: OpenAIStub, lacks: set[str], modes: list[str]
 ) -> None:
     openai_stub.lacks = lacks
     openai_stub.answer = lambda _: GOOD
     model = model_of(openai_stub)
-    asked = await ask(model)
+    reply = await ask(model)
     await ask(model)
-    assert asked.value == Verdict(**GOOD)
-    assert asked.cost == pytest.approx(COST)
+    assert reply.value == Verdict(**GOOD)
+    assert reply.cost == pytest.approx(COST)
     assert [request.mode for request in openai_stub.requests] == [*modes, modes[-1]]
 
 
 @pytest.mark.parametrize("lacks", [{"json_schema", "tools"}, {"json_schema", "tools", "json_object"}])
-async def test_without_schema_and_tools_the_prompt_has_the_form(openai_stub: OpenAIStub, lacks: set[str]) -> None:
+async def test_without_schema_and_tools_the_prompt_has_the_schema(openai_stub: OpenAIStub, lacks: set[str]) -> None:
     openai_stub.lacks = lacks
     openai_stub.answer = lambda _: GOOD
     await ask(model_of(openai_stub))
@@ -149,7 +149,7 @@ async def test_without_schema_and_tools_the_prompt_has_the_form(openai_stub: Ope
     assert openai_stub.requests[-1].user.startswith("Is it so?\n\nAnswer with nothing but one JSON object")
 
 
-async def test_an_endpoint_that_ignores_the_schema_is_noticed_after_the_first_answer(openai_stub: OpenAIStub) -> None:
+async def test_endpoint_that_ignores_the_schema_is_detected_after_the_first_answer(openai_stub: OpenAIStub) -> None:
     openai_stub.answer = lambda request: GOOD if "JSON schema" in request.user else "Yes, it is so."
     model = model_of(openai_stub)
     for _ in range(3):
@@ -158,7 +158,7 @@ async def test_an_endpoint_that_ignores_the_schema_is_noticed_after_the_first_an
 
 
 @pytest.mark.parametrize("broken", [["json_schema"], ["json_schema", "tools"], ["json_schema", "tools", "json_object"]])
-async def test_a_form_that_the_model_cannot_write_is_asked_for_in_the_next_way_after_one_retry(
+async def test_next_mode_is_used_after_one_retry_with_a_malformed_answer(
     openai_stub: OpenAIStub, broken: list[str]
 ) -> None:
     fault = http_error(400, "Failed to generate JSON. Please adjust your prompt.", code="json_validate_failed")
@@ -173,13 +173,13 @@ async def test_a_form_that_the_model_cannot_write_is_asked_for_in_the_next_way_a
 
 
 @pytest.mark.parametrize("message", MESSAGES)
-async def test_an_answer_is_read_wherever_the_message_has_it(openai_stub: OpenAIStub, message: dict[str, Any]) -> None:
+async def test_answer_is_found_anywhere_in_the_message(openai_stub: OpenAIStub, message: dict[str, Any]) -> None:
     openai_stub.chat_faults.append(Fault(change=lambda answer: answer["choices"][0].update(message=message)))
     assert (await ask(model_of(openai_stub))).value == Verdict(**GOOD)
     assert len(openai_stub.requests) == 1
 
 
-async def test_a_temperature_that_is_refused_is_left_out_from_then_on(openai_stub: OpenAIStub) -> None:
+async def test_rejected_temperature_is_omitted_from_then_on(openai_stub: OpenAIStub) -> None:
     openai_stub.lacks = {"temperature", "max_tokens"}
     model = model_of(openai_stub, {"max_tokens": 50})
     await ask(model)
@@ -189,7 +189,7 @@ async def test_a_temperature_that_is_refused_is_left_out_from_then_on(openai_stu
     assert "max_tokens" not in openai_stub.requests[-1].body
 
 
-# --- answers that break the form -------------------------------------------------------------------------------------
+# --- malformed answers -----------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -203,19 +203,19 @@ async def test_a_temperature_that_is_refused_is_left_out_from_then_on(openai_stu
     ],
 )
 @pytest.mark.parametrize("lacks", [set(), {"json_schema"}])
-async def test_an_answer_that_breaks_the_form_is_asked_again_with_the_complaint(
+async def test_malformed_answer_is_retried_with_the_complaint(
     openai_stub: OpenAIStub, broken: Any, complaint: str, lacks: set[str]
 ) -> None:
     openai_stub.lacks = lacks
     openai_stub.answers.extend([broken, GOOD])
-    asked = await ask(model_of(openai_stub))
-    assert asked.value == Verdict(**GOOD)
-    assert asked.cost == pytest.approx(2 * COST)
+    reply = await ask(model_of(openai_stub))
+    assert reply.value == Verdict(**GOOD)
+    assert reply.cost == pytest.approx(2 * COST)
     assert [message["role"] for message in openai_stub.requests[-1].body["messages"]][2:] == ["assistant", "user"]
     assert complaint in openai_stub.requests[-1].user
 
 
-async def test_broken_twice_is_an_error_that_has_the_cost(openai_stub: OpenAIStub) -> None:
+async def test_answer_malformed_twice_is_an_error_with_the_cost(openai_stub: OpenAIStub) -> None:
     openai_stub.answer = lambda _: {"verdict": "maybe"}
     with pytest.raises(
         UnusableAnswerError, match=r"openai:gpt-4o-mini twice returned an answer without the requested form"
@@ -225,7 +225,7 @@ async def test_broken_twice_is_an_error_that_has_the_cost(openai_stub: OpenAIStu
     assert caught.value.cost == pytest.approx(2 * COST)
 
 
-# --- what passes with time -------------------------------------------------------------------------------------------
+# --- transient failures ----------------------------------------------------------------------------------------------
 
 PASSING: dict[str, Callable[[], Fault]] = {
     "rate limit": rate_limit,
@@ -246,22 +246,22 @@ PASSING: dict[str, Callable[[], Fault]] = {
 
 
 @pytest.mark.parametrize("fault", PASSING.values(), ids=PASSING)
-async def test_what_passes_with_time_is_sent_again(openai_stub: OpenAIStub, fault: Callable[[], Fault]) -> None:
+async def test_transient_failure_is_retried(openai_stub: OpenAIStub, fault: Callable[[], Fault]) -> None:
     openai_stub.chat_faults.extend([fault(), fault()])
-    asked = await ask(model_of(openai_stub))
-    assert asked.value.verdict == 0
+    reply = await ask(model_of(openai_stub))
+    assert reply.value.verdict == 0
     assert len(openai_stub.requests) == 3
 
 
 @pytest.mark.parametrize("fault", PASSING.values(), ids=PASSING)
-async def test_what_does_not_pass_is_an_error(openai_stub: OpenAIStub, fault: Callable[[], Fault]) -> None:
+async def test_persistent_failure_is_an_error(openai_stub: OpenAIStub, fault: Callable[[], Fault]) -> None:
     openai_stub.chat_faults.extend([fault(), fault()])
     with pytest.raises(JudgeError, match=r"openai:gpt-4o-mini could not be asked: .+, after 2 attempts"):
         await ask(model_of(openai_stub, max_retries=1))
     assert len(openai_stub.requests) == 2
 
 
-async def test_a_request_that_takes_too_long_is_sent_again(openai_stub: OpenAIStub) -> None:
+async def test_request_that_times_out_is_retried(openai_stub: OpenAIStub) -> None:
     openai_stub.chat_faults.extend([hanging(), hanging()])
     model = model_of(openai_stub, timeout=0.3, max_retries=1)
     with pytest.raises(JudgeError, match=r"TimeoutError: no answer within 0.3 s, after 2 attempts"):
@@ -271,18 +271,18 @@ async def test_a_request_that_takes_too_long_is_sent_again(openai_stub: OpenAISt
 
 @pytest.mark.full
 @pytest.mark.parametrize("is_date", [False, True])
-async def test_no_request_is_sent_before_the_time_that_the_server_names(openai_stub: OpenAIStub, is_date: bool) -> None:
+async def test_retry_after_delays_all_requests(openai_stub: OpenAIStub, is_date: bool) -> None:
     named = email.utils.formatdate(time.time() + 2, usegmt=True) if is_date else "1"
     openai_stub.chat_faults.append(rate_limit(retry_after=named))
     model = model_of(openai_stub, pool=CallPool(1))
     start = time.monotonic()
     await asyncio.gather(*(ask(model) for _ in range(3)))
     assert time.monotonic() - start >= 0.9
-    assert len(openai_stub.requests) == 4  # those that waited for the place have not run into the limit too
+    assert len(openai_stub.requests) == 4  # requests that waited for the slot did not hit the rate limit too
 
 
 @pytest.mark.full
-async def test_a_request_that_waits_holds_no_place(openai_stub: OpenAIStub) -> None:
+async def test_waiting_request_does_not_hold_a_slot(openai_stub: OpenAIStub) -> None:
     pool = CallPool(1)
     openai_stub.chat_faults.append(rate_limit(retry_after="1"))
     slow = asyncio.create_task(ask(model_of(openai_stub, pool=pool)))
@@ -293,13 +293,13 @@ async def test_a_request_that_waits_holds_no_place(openai_stub: OpenAIStub) -> N
     await slow
 
 
-async def test_empty_choices_are_sent_again_and_paid(openai_stub: OpenAIStub) -> None:
+async def test_empty_choices_are_retried_and_charged(openai_stub: OpenAIStub) -> None:
     openai_stub.chat_faults.append(empty_choices())
-    asked = await ask(model_of(openai_stub))
-    assert asked.cost == pytest.approx(2 * COST)
+    reply = await ask(model_of(openai_stub))
+    assert reply.cost == pytest.approx(2 * COST)
 
 
-async def test_concurrency_is_bounded_over_all_models_of_a_pool(openai_stub: OpenAIStub) -> None:
+async def test_concurrency_is_limited_across_all_models_of_a_pool(openai_stub: OpenAIStub) -> None:
     openai_stub.latency_sec = 0.02
     pool = CallPool(4)
     models = [model_of(openai_stub, pool=pool) for _ in range(3)]
@@ -307,7 +307,7 @@ async def test_concurrency_is_bounded_over_all_models_of_a_pool(openai_stub: Ope
     assert openai_stub.most_in_flight == 4
 
 
-# --- what does not pass ----------------------------------------------------------------------------------------------
+# --- permanent failures ----------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -318,7 +318,7 @@ async def test_concurrency_is_bounded_over_all_models_of_a_pool(openai_stub: Ope
         (finish_reason("length"), "did not come to the end of its answer .* Set a higher max_tokens"),
     ],
 )
-async def test_refusals_filters_and_length_are_errors_without_a_second_payment(
+async def test_refusals_filters_and_length_are_errors_without_a_retry(
     openai_stub: OpenAIStub, fault: Fault, text: str
 ) -> None:
     openai_stub.chat_faults.append(fault)
@@ -328,7 +328,7 @@ async def test_refusals_filters_and_length_are_errors_without_a_second_payment(
     assert caught.value.cost == pytest.approx(COST)
 
 
-async def test_an_answer_that_was_cut_off_at_our_own_bound_is_asked_for_with_a_longer_one(
+async def test_answer_truncated_at_our_limit_is_retried_with_a_higher_one(
     openai_stub: OpenAIStub,
 ) -> None:
     openai_stub.chat_faults.append(finish_reason("length"))
@@ -338,7 +338,7 @@ async def test_an_answer_that_was_cut_off_at_our_own_bound_is_asked_for_with_a_l
     assert [request.body["max_tokens"] for request in openai_stub.requests] == [4096, 16_384, 16_384]
 
 
-async def test_an_answer_that_has_no_end_is_paid_twice_at_most(openai_stub: OpenAIStub) -> None:
+async def test_endless_answer_is_charged_at_most_twice(openai_stub: OpenAIStub) -> None:
     openai_stub.chat_faults += [finish_reason("length")] * 5
     with pytest.raises(UnusableAnswerError, match="Set a higher max_tokens") as caught:
         await ask(model_of(openai_stub))
@@ -346,7 +346,7 @@ async def test_an_answer_that_has_no_end_is_paid_twice_at_most(openai_stub: Open
     assert caught.value.cost == pytest.approx(2 * COST)
 
 
-async def test_our_own_bound_leaves_room_for_the_prompt_in_a_small_context(openai_stub: OpenAIStub) -> None:
+async def test_our_limit_leaves_room_for_the_prompt_in_a_small_context(openai_stub: OpenAIStub) -> None:
     message = (
         "maximum context length is 4096 tokens, but 4500 are asked for (404 in the messages, 4096 in the completion)"
     )
@@ -358,7 +358,7 @@ async def test_our_own_bound_leaves_room_for_the_prompt_in_a_small_context(opena
 
 
 @pytest.mark.parametrize("name", ["o3-mini", "gpt-5-mini", "deepseek/deepseek-r1", "kimi-thinking"])
-async def test_models_that_think_get_more_room(openai_stub: OpenAIStub, name: str) -> None:
+async def test_reasoning_models_get_a_higher_limit(openai_stub: OpenAIStub, name: str) -> None:
     await ask(model_of(openai_stub, {"model": name}))
     assert openai_stub.requests[0].body["max_tokens"] == 16_384
 
@@ -373,9 +373,7 @@ async def test_models_that_think_get_more_room(openai_stub: OpenAIStub, name: st
         (http_error(401, "Incorrect API key"), "Incorrect API key.*Check the API key"),
     ],
 )
-async def test_what_is_wrong_with_the_request_is_an_error_at_once(
-    openai_stub: OpenAIStub, fault: Fault, text: str
-) -> None:
+async def test_invalid_request_is_an_error_at_once(openai_stub: OpenAIStub, fault: Fault, text: str) -> None:
     openai_stub.chat_faults.append(fault)
     with pytest.raises(UnusableAnswerError, match=text) as caught:
         await ask(model_of(openai_stub))
@@ -383,7 +381,7 @@ async def test_what_is_wrong_with_the_request_is_an_error_at_once(
     assert caught.value.cost == 0.0
 
 
-async def test_no_secret_stands_in_an_error(openai_stub: OpenAIStub) -> None:
+async def test_errors_contain_no_secrets(openai_stub: OpenAIStub) -> None:
     secret = "sk-proj-4fK29dLm3Qp8Rt5Vw7Xy1Zab"
     openai_stub.chat_faults.extend([http_error(401, f"Incorrect API key provided: {secret}"), refusal(secret)])
     for _ in range(2):
@@ -392,7 +390,7 @@ async def test_no_secret_stands_in_an_error(openai_stub: OpenAIStub) -> None:
         assert secret not in str(caught.value)
 
 
-def test_without_a_key_there_is_a_clear_error(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_key_is_a_clear_error(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("OPENAI_API_KEY", "OPENAI_BASE_URL"):
         monkeypatch.delenv(name, raising=False)
     with pytest.raises(
@@ -404,7 +402,7 @@ def test_without_a_key_there_is_a_clear_error(monkeypatch: pytest.MonkeyPatch) -
 @pytest.mark.parametrize(
     ("provider", "sent"), [("openai", "of-openai"), ("my-proxy", "of-my-proxy"), ("deepseek", "none")]
 )
-async def test_a_key_of_the_environment_goes_to_its_provider_alone(
+async def test_key_from_the_environment_is_sent_to_its_provider_only(
     openai_stub: OpenAIStub, monkeypatch: pytest.MonkeyPatch, provider: str, sent: str
 ) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "of-openai")
@@ -414,13 +412,13 @@ async def test_a_key_of_the_environment_goes_to_its_provider_alone(
     assert openai_stub.requests[0].headers["authorization"] == f"Bearer {sent}"
 
 
-async def test_litellms_options_are_understood_or_left_out(openai_stub: OpenAIStub) -> None:
+async def test_litellm_options_are_translated_or_omitted(openai_stub: OpenAIStub) -> None:
     options = {"timeout": 5, "num_retries": 1, "max_retries": 2, "drop_params": True, "api_version": "1"}
     await ask(model_of(openai_stub, {"base_url": None, "api_base": openai_stub.base_url, **options}))
     assert set(openai_stub.requests[0].body) == {"model", "messages", "response_format", "temperature", "max_tokens"}
 
 
-async def test_a_context_that_is_too_long_tells_nothing_of_the_endpoint(openai_stub: OpenAIStub) -> None:
+async def test_too_long_context_does_not_change_the_mode(openai_stub: OpenAIStub) -> None:
     text = "Maximum context length is 9 tokens, with 5 in the functions and response_format, and temperature"
     openai_stub.chat_faults.append(http_error(400, text, code="context_length_exceeded"))
     model = model_of(openai_stub)
@@ -433,43 +431,43 @@ async def test_a_context_that_is_too_long_tells_nothing_of_the_endpoint(openai_s
 # --- cost ------------------------------------------------------------------------------------------------------------
 
 
-async def test_an_unknown_model_is_not_priced(openai_stub: OpenAIStub) -> None:
-    asked = await ask(model_of(openai_stub, {"model": "our-own-model"}))
-    assert asked.cost is None
-    assert asked.usages[0]["input_tokens"] == 1000
+async def test_unknown_model_has_no_cost(openai_stub: OpenAIStub) -> None:
+    reply = await ask(model_of(openai_stub, {"model": "our-own-model"}))
+    assert reply.cost is None
+    assert reply.usages[0]["input_tokens"] == 1000
 
 
-async def test_a_price_of_the_config_for_the_answering_model_goes_first() -> None:
+async def test_configured_price_of_the_answering_model_takes_precedence() -> None:
     pricing = Pricing({"our-model": PriceConfig(input=1.0, output=0.0)})
     usage = {"model": "our-model", "input_tokens": 1_000_000, "output_tokens": 0}
-    for asked in ("gpt-4o-mini", "no-such-model"):
-        assert usages_cost([usage], pricing, model=asked, provider="openai") == pytest.approx(1.0)
+    for reply in ("gpt-4o-mini", "no-such-model"):
+        assert usages_cost([usage], pricing, model=reply, provider="openai") == pytest.approx(1.0)
     assert usages_cost([{**usage, "model": "gpt-4o-mini"}], pricing, model="alias", provider="openai")
     assert not pricing.unpriced
     assert usages_cost([{**usage, "model": "other"}], pricing, model="alias", provider="openai") is None
     assert "alias" in pricing.unpriced
 
 
-async def test_a_request_without_usage_is_not_priced(openai_stub: OpenAIStub) -> None:
+async def test_request_without_usage_has_no_cost(openai_stub: OpenAIStub) -> None:
     openai_stub.chat_faults.append(missing_usage())
     openai_stub.answers.extend(["broken", GOOD])
-    asked = await ask(model_of(openai_stub))
-    assert asked.cost is None
-    assert [usage.get("input_tokens") for usage in asked.usages] == [None, 1000]
+    reply = await ask(model_of(openai_stub))
+    assert reply.cost is None
+    assert [usage.get("input_tokens") for usage in reply.usages] == [None, 1000]
 
 
 # --- cache -----------------------------------------------------------------------------------------------------------
 
 
-async def test_what_was_answered_is_not_asked_again(openai_stub: OpenAIStub) -> None:
+async def test_answers_are_cached(openai_stub: OpenAIStub) -> None:
     cache = MemoryCache()
     openai_stub.answers.extend(["broken", GOOD])
     first = await ask(model_of(openai_stub, cache=cache))
-    again = await ask(model_of(openai_stub, cache=cache))
+    repeated = await ask(model_of(openai_stub, cache=cache))
     assert len(openai_stub.requests) == 2
-    assert again.is_cached
-    assert (again.value, again.usages) == (first.value, first.usages)
-    assert again.cost == pytest.approx(2 * COST)
+    assert repeated.is_cached
+    assert (repeated.value, repeated.usages) == (first.value, first.usages)
+    assert repeated.cost == pytest.approx(2 * COST)
 
 
 @pytest.mark.parametrize(
@@ -477,13 +475,13 @@ async def test_what_was_answered_is_not_asked_again(openai_stub: OpenAIStub) -> 
     [{"model": "gpt-4o"}, {"temperature": 0.5}, {"seed": 1}, {"max_tokens": 5}],
     ids=lambda other: next(iter(other)),
 )
-async def test_another_model_or_parameter_is_asked_anew(openai_stub: OpenAIStub, other: dict[str, Any]) -> None:
+async def test_cache_key_includes_model_and_parameters(openai_stub: OpenAIStub, other: dict[str, Any]) -> None:
     cache = MemoryCache()
     await ask(model_of(openai_stub, cache=cache))
     assert not (await ask(model_of(openai_stub, other, cache=cache))).is_cached
 
 
-async def test_another_prompt_or_form_is_asked_anew(openai_stub: OpenAIStub) -> None:
+async def test_cache_key_includes_prompt_and_schema(openai_stub: OpenAIStub) -> None:
     class Other(BaseModel):
         verdict: Literal[0, 1]
 
@@ -494,33 +492,33 @@ async def test_another_prompt_or_form_is_asked_anew(openai_stub: OpenAIStub) -> 
     assert not (await model.aask("You judge.", "Is it so?", Other)).is_cached
 
 
-async def test_failures_are_not_kept(openai_stub: OpenAIStub) -> None:
+async def test_failures_are_not_cached(openai_stub: OpenAIStub) -> None:
     cache = MemoryCache()
     openai_stub.chat_faults.extend([refusal()])
     with pytest.raises(JudgeError):
         await ask(model_of(openai_stub, cache=cache))
-    assert list(cache.values()) == [{"cost": pytest.approx(COST)}]  # which counts for the budget of a later session
+    assert list(cache.values()) == [{"cost": pytest.approx(COST)}]  # counts towards the budget of a later session
     assert not (await ask(model_of(openai_stub, cache=cache))).is_cached
 
 
 @pytest.mark.parametrize("record", [{}, {"answer": "{}", "usages": []}, {"answer": None, "usages": []}])
-async def test_a_record_that_does_not_fit_is_asked_anew(openai_stub: OpenAIStub, record: dict[str, Any]) -> None:
+async def test_invalid_cache_record_is_requested_again(openai_stub: OpenAIStub, record: dict[str, Any]) -> None:
     cache = MemoryCache()
     await ask(model_of(openai_stub, cache=cache))
     cache.update(dict.fromkeys(cache, record))
     assert not (await ask(model_of(openai_stub, cache=cache))).is_cached
 
 
-async def test_equal_requests_in_flight_are_paid_once(openai_stub: OpenAIStub) -> None:
+async def test_concurrent_equal_requests_are_sent_once(openai_stub: OpenAIStub) -> None:
     openai_stub.latency_sec = 0.05
     model = model_of(openai_stub, cache=MemoryCache())
     answers = [*await asyncio.gather(*(ask(model) for _ in range(3))), await ask(model)]
     assert len(openai_stub.requests) == 1
-    assert [asked.is_cached for asked in answers] == [False, True, True, True]
-    assert [asked.cost for asked in answers] == [pytest.approx(COST), 0.0, 0.0, 0.0]
+    assert [reply.is_cached for reply in answers] == [False, True, True, True]
+    assert [reply.cost for reply in answers] == [pytest.approx(COST), 0.0, 0.0, 0.0]
 
 
-async def test_an_equal_request_is_sent_if_the_first_one_fails_or_is_cancelled(openai_stub: OpenAIStub) -> None:
+async def test_equal_request_is_sent_if_the_first_one_fails_or_is_cancelled(openai_stub: OpenAIStub) -> None:
     openai_stub.latency_sec = 0.1
     openai_stub.chat_faults.append(refusal())
     model = model_of(openai_stub, cache=MemoryCache())
@@ -533,14 +531,14 @@ async def test_an_equal_request_is_sent_if_the_first_one_fails_or_is_cancelled(o
     assert (await second).cost == pytest.approx(COST)
 
 
-async def test_what_was_paid_in_an_earlier_session_counts_once(openai_stub: OpenAIStub) -> None:
+async def test_costs_of_an_earlier_session_count_once(openai_stub: OpenAIStub) -> None:
     cache = MemoryCache()
     await ask(model_of(openai_stub, cache=cache))
     model = model_of(openai_stub, cache=cache)
     assert [(await ask(model)).cost for _ in range(3)] == [pytest.approx(COST), 0.0, 0.0]
 
 
-async def test_a_cache_that_cannot_be_written_does_not_cost_the_answer(
+async def test_unwritable_cache_does_not_lose_the_answer(
     openai_stub: OpenAIStub, caplog: pytest.LogCaptureFixture
 ) -> None:
     class FullCache(dict[str, Any]):
@@ -554,12 +552,12 @@ async def test_a_cache_that_cannot_be_written_does_not_cost_the_answer(
     model = model_of(openai_stub, cache=cache)
     with caplog.at_level(logging.WARNING):
         answers = [await ask(model), await ask(model)]
-    assert [asked.cost for asked in answers] == [pytest.approx(COST)] * 2
+    assert [reply.cost for reply in answers] == [pytest.approx(COST)] * 2
     assert cache.tried == len(caplog.records) == 1
     assert "the disk is full" in caplog.text
 
 
-async def test_who_asks_does_not_matter_to_the_cache_but_the_address_does(
+async def test_cache_key_ignores_the_api_key_but_includes_the_url(
     openai_stub: OpenAIStub, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     cache = MemoryCache()

@@ -1,4 +1,4 @@
-"""The client of an endpoint: one for each event loop, which is closed with it."""
+"""The HTTP client of an endpoint: one per event loop, closed with it."""
 
 import asyncio
 
@@ -19,21 +19,21 @@ async def clients_after(endpoint: Endpoint, requests: int) -> list[object]:
     return [endpoint._client]
 
 
-def test_synchronous_calls_share_a_client(openai_stub: OpenAIStub) -> None:
+def test_synchronous_calls_share_one_client(openai_stub: OpenAIStub) -> None:
     openai_stub.latency_sec = 0.05
     endpoint = endpoint_of(openai_stub)
-    made = [run_sync(lambda: clients_after(endpoint, 20)) for _ in range(2)]
-    assert made[0] == made[1]
+    clients = [run_sync(lambda: clients_after(endpoint, 20)) for _ in range(2)]
+    assert clients[0] == clients[1]
 
 
-def test_each_event_loop_has_its_own_clients_which_are_closed_with_it(openai_stub: OpenAIStub) -> None:
+def test_each_event_loop_has_its_own_client_that_is_closed_with_it(openai_stub: OpenAIStub) -> None:
     endpoint = endpoint_of(openai_stub)
-    made = [asyncio.run(clients_after(endpoint, 1)) for _ in range(2)]
-    assert made[0] != made[1]
-    assert all(client.is_closed() for clients in made for client in clients)  # type: ignore[attr-defined]
+    clients = [asyncio.run(clients_after(endpoint, 1)) for _ in range(2)]
+    assert clients[0] != clients[1]
+    assert all(client.is_closed() for clients in clients for client in clients)  # type: ignore[attr-defined]
 
 
-async def test_it_can_be_closed_and_used_again(openai_stub: OpenAIStub) -> None:
+async def test_endpoint_can_be_closed_and_used_again(openai_stub: OpenAIStub) -> None:
     endpoint = endpoint_of(openai_stub)
     await endpoint.aclose()
     (first,) = await clients_after(endpoint, 1)

@@ -21,7 +21,7 @@ def ragas_is_absent(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def broken_ragas(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """Give the file of a package that goes before any ragas that is installed."""
+    """Return the file of a package that shadows any installed ragas."""
     for name in [name for name in sys.modules if name.partition(".")[0] == "ragas"]:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.syspath_prepend(tmp_path)
@@ -34,7 +34,7 @@ def broken_ragas(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Pa
 
 
 @pytest.mark.usefixtures("ragas_is_absent")
-def test_absent_ragas_is_one_sentence_with_the_mend() -> None:
+def test_missing_ragas_is_an_error_with_the_fix() -> None:
     with pytest.raises(MissingExtraError) as caught:
         ragas_module("ragas")
     assert str(caught.value) == (
@@ -51,7 +51,7 @@ def test_absent_ragas_is_one_sentence_with_the_mend() -> None:
         ("raise RuntimeError", "RuntimeError"),
     ],
 )
-def test_broken_ragas_is_one_sentence_with_the_reason(content: str, reason: str, broken_ragas: Path) -> None:
+def test_broken_ragas_is_an_error_with_the_reason(content: str, reason: str, broken_ragas: Path) -> None:
     broken_ragas.write_text(content, encoding="utf-8")
     with pytest.raises(ConfigError) as caught:
         ragas_module("ragas")
@@ -61,16 +61,16 @@ def test_broken_ragas_is_one_sentence_with_the_reason(content: str, reason: str,
     )
 
 
-@pytest.mark.parametrize(("given", "then"), [(None, "true"), ("false", "false")])
+@pytest.mark.parametrize(("environment", "expected"), [(None, "true"), ("false", "false")])
 def test_telemetry_is_off_unless_the_environment_says_otherwise(
-    given: str | None, then: str, broken_ragas: Path, monkeypatch: pytest.MonkeyPatch
+    environment: str | None, expected: str, broken_ragas: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     broken_ragas.write_text("import os; TRACKED = os.environ['RAGAS_DO_NOT_TRACK']", encoding="utf-8")
-    monkeypatch.setenv("RAGAS_DO_NOT_TRACK", given or "")
-    if given is None:
+    monkeypatch.setenv("RAGAS_DO_NOT_TRACK", environment or "")
+    if environment is None:
         monkeypatch.delenv("RAGAS_DO_NOT_TRACK")
-    assert then == ragas_module("ragas").TRACKED
-    assert os.environ["RAGAS_DO_NOT_TRACK"] == then
+    assert expected == ragas_module("ragas").TRACKED
+    assert os.environ["RAGAS_DO_NOT_TRACK"] == expected
 
 
 FAKE = {
@@ -96,7 +96,7 @@ class AnswerRelevancy:
 
 
 @pytest.mark.parametrize("is_asked", [True, False])
-async def test_ragas_asks_the_models_of_the_judges_and_errors_are_theirs(broken_ragas: Path, is_asked: bool) -> None:
+async def test_ragas_uses_the_judges_models_and_reports_their_errors(broken_ragas: Path, is_asked: bool) -> None:
     for name, content in {"__init__.py": "", **FAKE}.items():
         (broken_ragas.parent / name).parent.mkdir(exist_ok=True)
         (broken_ragas.parent / name).write_text(content, encoding="utf-8")
@@ -107,12 +107,12 @@ async def test_ragas_asks_the_models_of_the_judges_and_errors_are_theirs(broken_
             await metric.ascore(user_input="Q?", response="A.")
         return
     score = await metric.ascore(user_input="Q?", response="A.")
-    assert (score.value, len({asked.system for asked in judge.asked})) == (3.5, 3)
+    assert (score.value, len({sent.system for sent in judge.asked})) == (3.5, 3)
     assert score.cost == pytest.approx(0.031)
 
 
 @pytest.mark.usefixtures("ragas_is_absent")
-def test_judges_with_the_engine_ragas_need_ragas_before_anything_is_asked() -> None:
+def test_ragas_engine_needs_ragas_before_the_first_request() -> None:
     model = {"base_url": "http://127.0.0.1:1", "api_key": "k"}
     config = {"llm": {"generation": model, "embedding": model}, "judges": {"engine": "ragas"}}
     with pytest.raises(MissingExtraError, match="ragas"):
@@ -120,9 +120,9 @@ def test_judges_with_the_engine_ragas_need_ragas_before_anything_is_asked() -> N
 
 
 @pytest.mark.usefixtures("ragas_is_absent")
-def test_correctness_alone_does_without_ragas() -> None:
+def test_correctness_alone_does_not_need_ragas() -> None:
     model = {"base_url": "http://127.0.0.1:1", "api_key": "k"}
     judges = {"engine": "ragas", "metrics": ["answer_correctness"]}
-    made = Judges.from_config(load_config({"llm": {"generation": model, "embedding": model}, "judges": judges}))
-    assert made is not None
-    assert made.describe()["metrics"] == ["answer_correctness"]
+    judges = Judges.from_config(load_config({"llm": {"generation": model, "embedding": model}, "judges": judges}))
+    assert judges is not None
+    assert judges.describe()["metrics"] == ["answer_correctness"]

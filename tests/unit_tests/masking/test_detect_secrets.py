@@ -1,4 +1,4 @@
-"""A cross-check: what another tool's plugins find in the table of secrets, our masking masks too."""
+"""Cross-check with detect-secrets: what it finds in the table of secrets, this package masks too."""
 
 import pytest
 from support.planted_secrets import LOOK_ALIKES, MORE_SECRETS, SECRETS, embeddings
@@ -10,8 +10,8 @@ pytest.importorskip("detect_secrets")
 from detect_secrets.core.scan import scan_line
 from detect_secrets.settings import transient_settings
 
-# Without Base64HighEntropyString, HexHighEntropyString, KeywordDetector and IPPublicDetector: what goes by entropy
-# finds identifiers and digests, and what goes by keywords finds any word behind them.
+# Without Base64HighEntropyString, HexHighEntropyString, KeywordDetector and IPPublicDetector: entropy also matches
+# identifiers and digests, and keywords match any word after them.
 SETTINGS = {
     "plugins_used": [
         {"name": name}
@@ -33,29 +33,29 @@ def found_in(text: str) -> list[str]:
             each.secret_value
             for line in text.splitlines()
             for each in scan_line(line)
-            # Of a block it finds the first line, and of some tokens the beginning.
+            # It reports only the first line of a block, and only the beginning of some tokens.
             if each.secret_value and "PRIVATE KEY" not in each.secret_value and len(each.secret_value) >= 12
         ]
 
 
 @pytest.mark.full
-def test_what_another_tool_finds_is_masked() -> None:
+def test_secrets_found_by_detect_secrets_are_masked() -> None:
     found = 0
     for planted in (*SECRETS, *MORE_SECRETS):
         for name, text in embeddings(planted.text):
             for secret in found_in(text):
                 found += 1
                 masked = masked_text(text)
-                assert secret not in masked or secret.startswith("AC"), (planted.name, name)  # no secret: an account
+                assert secret not in masked or secret.startswith("AC"), (planted.name, name)  # an account, not a secret
     assert found > 50
 
 
-def test_it_finds_nothing_in_a_masked_text() -> None:
+def test_detect_secrets_finds_nothing_in_masked_texts() -> None:
     for planted in (*SECRETS, *MORE_SECRETS):
-        left = [each for each in found_in(masked_text(planted.text)) if not each.startswith(("AC", "***"))]
-        assert left == [], planted.name
-        assert all("***" in each for each in left)
+        findings = [each for each in found_in(masked_text(planted.text)) if not each.startswith(("AC", "***"))]
+        assert findings == [], planted.name
+        assert all("***" in each for each in findings)
 
 
-def test_look_alikes_are_known_to_be_harmless() -> None:
+def test_detect_secrets_agrees_on_look_alikes() -> None:
     assert [text for text in LOOK_ALIKES if found_in(text)] == []

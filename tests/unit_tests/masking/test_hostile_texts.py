@@ -1,4 +1,4 @@
-"""Texts that are made to cost time: it grows with their length alone."""
+"""Adversarial texts: the time grows only linearly with their length."""
 
 import pytest
 from support.machine_speed import processor_seconds
@@ -45,14 +45,14 @@ UNITS = [
 
 @pytest.mark.full
 @pytest.mark.parametrize("unit", UNITS)
-def test_a_megabyte_takes_about_a_second_at_most(unit: str) -> None:
+def test_masking_a_megabyte_takes_at_most_about_a_second(unit: str) -> None:
     text = unit * (250_000 // len(unit))
-    with processor_seconds(0.75):  # a quarter of it, 0.25 s on a quiet machine; what is quadratic takes many
+    with processor_seconds(0.75):  # A quarter of one: 0.25 s on an idle machine. Quadratic code takes many seconds.
         masked_text(text)
 
 
 @pytest.mark.parametrize("unit", UNITS)
-def test_ten_times_the_length_takes_no_hundred_times_as_long(unit: str) -> None:
+def test_ten_times_the_length_does_not_take_a_hundred_times_as_long(unit: str) -> None:
     text = unit * (50_000 // len(unit))
     with processor_seconds(0.5):
         masked_text(text)

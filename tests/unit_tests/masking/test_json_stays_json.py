@@ -1,4 +1,4 @@
-"""Masking a text that is JSON gives JSON, and masking again changes nothing."""
+"""Masking JSON text produces valid JSON and is idempotent."""
 
 import json
 from typing import Any
@@ -35,7 +35,7 @@ VALUES = st.recursive(
 
 @settings(deadline=None)
 @given(VALUES, st.booleans(), st.sampled_from([None, 2]))
-def test_masked_json_is_json(value: Any, only_ascii: bool, indent: int | None) -> None:
+def test_masked_json_is_valid_json(value: Any, only_ascii: bool, indent: int | None) -> None:
     text = json.dumps(value, ensure_ascii=only_ascii, indent=indent)
     masked = masked_text(text)
     json.loads(masked)
@@ -45,25 +45,25 @@ def test_masked_json_is_json(value: Any, only_ascii: bool, indent: int | None) -
 @settings(deadline=None)
 @example("COOKIE:0=", None)
 @given(VALUES, st.sampled_from([None, 2]))
-def test_masked_json_in_json_is_json_in_json(value: Any, indent: int | None) -> None:
+def test_masked_nested_json_is_valid_nested_json(value: Any, indent: int | None) -> None:
     text = json.dumps({"body": json.dumps(value, indent=indent), "n": 1})
     json.loads(json.loads(masked_text(text))["body"])
 
 
 @settings(deadline=None)
 @given(VALUES)
-def test_redacting_again_changes_nothing(value: Any) -> None:
+def test_redacting_is_idempotent(value: Any) -> None:
     once = masked_secrets(value)
     assert masked_secrets(once) == once
 
 
 @given(VALUES)
-def test_types_stay(value: Any) -> None:
+def test_types_are_preserved(value: Any) -> None:
     assert shape(masked_secrets(value)) == shape(value)
 
 
 def shape(value: Any) -> Any:
-    """Return the types of a value at any depth; a number under the name of a password becomes a text."""
+    """Return the types of a value at any depth; a number under a password's name becomes a string."""
     if isinstance(value, dict):
         return {key: shape(item) for key, item in value.items()}
     if isinstance(value, list):
@@ -71,17 +71,17 @@ def shape(value: Any) -> Any:
     return "scalar" if isinstance(value, int | float | str) and not isinstance(value, bool) else type(value)
 
 
-def test_a_number_under_the_name_of_a_password_becomes_a_text() -> None:
+def test_number_under_a_passwords_name_becomes_a_string() -> None:
     assert masked_text('{"password": 12345, "n": 1}') == '{"password": "***", "n": 1}'
     assert masked_text(r'"{\"password\": 12345}"') == r'"{\"password\": \"***\"}"'
 
 
-def test_a_column_of_sparql_results_named_like_a_secret_stays() -> None:
+def test_sparql_column_named_like_a_secret_is_kept() -> None:
     bindings = '{"bindings": [{"token": {"type": "literal", "value": "Graz"}, "secret": {"type": "uri"}}]}'
     assert masked_text(bindings) == bindings
     assert masked_secrets(json.loads(bindings)) == json.loads(bindings)
 
 
-def test_the_end_of_a_json_text_is_no_quote() -> None:
+def test_end_of_json_text_is_not_an_open_quote() -> None:
     text = '{"a": "password=", "b": "token:", "c": "x"}'
     assert masked_text(text) == text

@@ -1,4 +1,4 @@
-"""The words of this package are no secrets: its messages stay readable."""
+"""The package's own messages contain no secrets and stay readable."""
 
 import ast
 from collections.abc import Iterator
@@ -16,7 +16,7 @@ TEMPLATES = sorted(path for kind in ("*.j2", "*.js", "*.css", "*.txt", "*.yaml")
 
 
 def texts_in(path: Path) -> Iterator[str]:
-    """Yield the texts of a module, those with values with a word in place of each."""
+    """Yield a module's string literals; f-strings get a word for each value."""
     tree = ast.parse(path.read_text(encoding="utf-8"))
     documentation = {
         id(node.body[0].value)
@@ -35,13 +35,13 @@ def texts_in(path: Path) -> Iterator[str]:
 
 
 @pytest.mark.full
-def test_texts_of_the_package_stay() -> None:
+def test_texts_of_the_package_are_unchanged() -> None:
     texts = {text: path for path in FILES for text in texts_in(path)}
     assert {path: text for text, path in texts.items() if masked_text(text) != text} == {}
 
 
 @pytest.mark.parametrize("key", ["api_key", "llm.generation.api_key", "password", "token", "llm.embedding.secret"])
-def test_what_is_said_of_a_key_of_the_config_stays(key: str) -> None:
+def test_errors_about_config_keys_are_unchanged(key: str) -> None:
     for what in (
         "environment variable NO_SUCH_KEY is not set",
         "a text is needed, not int",
@@ -57,11 +57,11 @@ def test_what_is_said_of_a_key_of_the_config_stays(key: str) -> None:
         assert masked_text(f"{key}: {what}") == f"{key}: {what}"
 
 
-def test_templates_and_prompts_stay() -> None:
+def test_templates_and_prompts_are_unchanged() -> None:
     texts = {path: path.read_text(encoding="utf-8") for path in TEMPLATES}
     assert [path for path, text in texts.items() if masked_text(text) != text] == []
 
 
 @pytest.mark.parametrize("secret", ["hunter2", "swordfish", "Is5secret", "correct-horse"])
-def test_a_password_behind_a_colon_is_masked_all_the_same(secret: str) -> None:
+def test_password_after_a_colon_is_masked(secret: str) -> None:
     assert secret not in masked_text(f"login failed, password: {secret} was refused")

@@ -9,14 +9,14 @@ from graphrag_eval_lc.masking import masked_and_found, masked_secrets, masked_te
 ALL = (*SECRETS, *MORE_SECRETS)
 
 
-def test_the_table_has_the_secrets_of_the_issue_and_thirty_more() -> None:
+def test_table_of_secrets_is_complete() -> None:
     assert len(SECRETS) == 46
     assert len(MORE_SECRETS) >= 30
     assert len(LOOK_ALIKES) >= 40
 
 
 @pytest.mark.parametrize("planted", ALL, ids=lambda planted: planted.name)
-def test_no_secret_is_left_however_it_is_embedded(planted: Planted) -> None:
+def test_secret_is_masked_however_it_is_embedded(planted: Planted) -> None:
     for name, text in embeddings(planted.text):
         masked = masked_text(text)
         assert leaks(planted, masked) == [], name
@@ -25,7 +25,7 @@ def test_no_secret_is_left_however_it_is_embedded(planted: Planted) -> None:
             assert json.loads(masked), name
 
 
-def test_what_is_told_of_a_secret_is_its_shape() -> None:
+def test_hint_shows_only_the_shape_of_a_secret() -> None:
     for planted in ALL:
         found = masked_and_found(f"refused {planted.text}")[1]
         assert found, planted.name
@@ -36,20 +36,20 @@ def test_what_is_told_of_a_secret_is_its_shape() -> None:
             assert not leaks(planted, str(each)), planted.name
 
 
-def test_no_secret_is_left_in_what_tools_took_and_gave() -> None:
+def test_secrets_in_nested_values_are_masked() -> None:
     for planted in ALL:
         value = {"given": [planted.text, {"more": f"x {planted.text} y"}], "n": 1}
         assert leaks(planted, json.dumps(masked_secrets(value), ensure_ascii=False)) == [], planted.name
 
 
-def test_what_only_looks_like_a_secret_is_unchanged() -> None:
+def test_look_alikes_are_unchanged() -> None:
     for text in LOOK_ALIKES:
         for name, embedded in [("alone", text), *embeddings(text)]:
             assert masked_text(embedded) == embedded, name
         assert masked_secrets({"a": [text]}) == {"a": [text]}
 
 
-def test_real_runs_are_unchanged_to_the_byte(conformance_dir: Path) -> None:
+def test_real_runs_are_unchanged(conformance_dir: Path) -> None:
     files = [path for path in (conformance_dir / "real_runs").rglob("*") if path.is_file()]
     assert files
     for path in files:

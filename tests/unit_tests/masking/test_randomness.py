@@ -11,10 +11,10 @@ LETTERS = string.ascii_letters + string.digits
 
 @pytest.mark.parametrize("alphabet", [LETTERS, LETTERS + "+/", LETTERS + "-_"])
 @pytest.mark.parametrize(("length", "share"), [(20, 0.95), (24, 0.98), (32, 0.99), (64, 0.999)])
-def test_what_is_made_at_random_is_recognized(alphabet: str, length: int, share: float) -> None:
+def test_random_strings_are_recognised(alphabet: str, length: int, share: float) -> None:
     choose = random.Random(length)
-    made = ["".join(choose.choices(alphabet, k=length)) for _ in range(1000)]
-    assert sum(map(looks_random, made)) >= share * len(made)
+    samples = ["".join(choose.choices(alphabet, k=length)) for _ in range(1000)]
+    assert sum(map(looks_random, samples)) >= share * len(samples)
 
 
 @pytest.mark.parametrize(
@@ -40,7 +40,7 @@ def test_words_numbers_and_identifiers_are_not_random(value: str) -> None:
     assert not looks_random(value)
 
 
-def test_a_digest_is_random_only_where_that_is_asked_for() -> None:
+def test_digest_counts_as_random_only_on_request() -> None:
     for digest in ("md5", "sha1", "sha256"):
         value = hashlib.new(digest, b"x").hexdigest()
         assert looks_random(value)

@@ -41,7 +41,7 @@ OPENAI_KEY = "sk-proj-" + "aB3" * 16
         (r"'line\nsk-abcdef1234567890abcdef'", r"'line\nsk-***'"),
     ],
 )
-def test_keys_of_providers_keep_only_their_beginning(text: str, masked: str) -> None:
+def test_provider_keys_keep_only_their_prefix(text: str, masked: str) -> None:
     assert masked_text(text) == masked
 
 
@@ -94,7 +94,7 @@ def test_authorization_keeps_its_scheme(text: str, masked: str) -> None:
         ("The api key was hidden-word-2024", "The api key was ***"),
     ],
 )
-def test_value_after_the_name_of_a_secret_is_masked(text: str, masked: str) -> None:
+def test_value_after_a_secrets_name_is_masked(text: str, masked: str) -> None:
     assert masked_text(text) == masked
 
 
@@ -106,7 +106,7 @@ def test_value_after_the_name_of_a_secret_is_masked(text: str, masked: str) -> N
         ("redis://:pa55@host", "redis://:***@host"),
     ],
 )
-def test_password_in_a_url_is_masked_and_its_host_is_not(text: str, masked: str) -> None:
+def test_password_in_a_url_is_masked_but_not_the_host(text: str, masked: str) -> None:
     assert masked_text(text) == masked
 
 
@@ -136,14 +136,12 @@ def test_password_in_a_url_is_masked_and_its_host_is_not(text: str, masked: str)
         'api_key="${OPENAI_API_KEY}" password=${PW} Authorization: Bearer ${TOKEN} http://u:${PW}@host',
     ],
 )
-def test_words_numbers_and_references_are_left_alone(text: str) -> None:
+def test_words_numbers_and_references_are_unchanged(text: str) -> None:
     assert masked_text(text) == text
 
 
 @pytest.mark.parametrize("name", SECRET_VARIABLES)
-def test_values_of_environment_variables_that_are_secrets_are_masked(
-    name: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_secrets_from_the_environment_are_masked(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(name, "gr4ph(secret")
     assert masked_text("refused: <gr4ph(secret>gr4ph(secret") == "refused: <***>***"
 
@@ -158,7 +156,7 @@ def test_values_of_environment_variables_that_are_secrets_are_masked(
         ("API_TOKENS", "gr4ph(other,gr4ph(secret"),
     ],
 )
-def test_the_secret_inside_the_value_of_a_variable_is_masked_alone_too(
+def test_secret_inside_an_environment_variable_is_masked_on_its_own(
     name: str, value: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv(name, value)
@@ -166,12 +164,12 @@ def test_the_secret_inside_the_value_of_a_variable_is_masked_alone_too(
 
 
 @pytest.mark.parametrize(("name", "value"), PLAIN_VARIABLES)
-def test_common_values_of_the_environment_stay(name: str, value: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_common_environment_values_are_unchanged(name: str, value: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(name, value)
     assert masked_text(f"see {value} there") == f"see {value} there"
 
 
-def test_password_of_letters_alone_is_masked_as_a_whole_word(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_password_of_letters_only_is_masked_as_a_whole_word(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("DB_PASSWORD", "powergrid")
     assert masked_text("powergrid, powergrids") == "***, powergrids"
 
@@ -187,26 +185,26 @@ def test_password_of_letters_alone_is_masked_as_a_whole_word(monkeypatch: pytest
         "{'query': 'MATCH (n) RETURN n', 'password': 'pa55w0rd'}",
     ],
 )
-def test_what_is_no_variable_of_a_query_is_masked_beside_it(text: str) -> None:
+def test_secret_next_to_a_query_variable_is_masked(text: str) -> None:
     assert masked_text(text) == text.replace("pa55w0rd", "***")
 
 
-def test_a_secret_by_its_shape_is_masked_behind_a_variable_too() -> None:
+def test_secret_recognised_by_shape_is_masked_after_a_variable() -> None:
     assert "k3jd9fLz0qWm81aXpR7t" not in masked_text("FILTER(?token = 'k3jd9fLz0qWm81aXpR7t')")
 
 
 @pytest.mark.parametrize("mask", [masked_values, masked_secrets])
-def test_a_value_under_pwd_is_masked_unless_it_is_a_folder(mask: Callable[[Any], Any]) -> None:
+def test_pwd_is_masked_unless_it_is_a_folder(mask: Callable[[Any], Any]) -> None:
     folders = {"pwd": "/home/kg", "old_pwd": "C:\\kg"}
     assert mask({"db_pwd": "swordfish", "passcode": "a1", **folders}) == {"db_pwd": "***", "passcode": "***", **folders}
 
 
-def test_items_of_a_list_in_data_are_masked_under_its_name() -> None:
+def test_list_items_under_a_secrets_name_are_masked() -> None:
     data = {"password": ["swordfish", {"n": 1}], "api_keys": ["ex:Line", "k3jd9fLz0qWm81aXpR7t"]}
     assert masked_secrets(data) == {"password": ["***", {"n": 1}], "api_keys": ["ex:Line", "***"]}
 
 
-def test_a_setting_with_dots_or_blanks_is_known_by_its_last_name() -> None:
+def test_dotted_or_spaced_name_is_recognised_by_its_last_word() -> None:
     assert masked_values({"neo4j.password": "swordfish", " pwd ": "swordfish", "neo4j.user": "kg"}) == {
         "neo4j.password": "***",
         " pwd ": "***",
@@ -223,13 +221,13 @@ texts = st.one_of(st.text(), st.lists(st.sampled_from(PIECES), max_size=14).map(
 
 
 @given(texts)
-def test_masking_again_changes_nothing(text: str) -> None:
-    once = masked_text(text)
-    assert masked_text(once) == once
+def test_masking_is_idempotent(text: str) -> None:
+    masked = masked_text(text)
+    assert masked_text(masked) == masked
 
 
 @given(st.text(alphabet=string.digits + "XYZxyz \n\t.,;-_/|äßİ\ud800"))
-def test_text_without_a_trigger_is_unchanged(text: str) -> None:
+def test_text_without_a_secret_is_unchanged(text: str) -> None:
     assert masked_text(text) == text
 
 
@@ -238,9 +236,9 @@ def test_text_without_a_trigger_is_unchanged(text: str) -> None:
     "unit",
     ["plain words of a long message ", "sk-", "token=", 'token="', "password=\\", "eyJaaaaaaaa.", "://a:", "Basic "],
 )
-def test_time_grows_with_the_length_alone(unit: str) -> None:
+def test_time_is_linear_in_the_length(unit: str) -> None:
     text = unit * (500_000 // len(unit))
-    with processor_seconds(5):  # what is quadratic takes minutes
+    with processor_seconds(5):  # quadratic code takes minutes
         masked_text(text)
 
 
@@ -258,7 +256,7 @@ def test_time_grows_with_the_length_alone(unit: str) -> None:
         "client_secret",
     ],
 )
-def test_value_of_a_secret_key_is_masked(key: str) -> None:
+def test_value_under_a_secret_key_is_masked(key: str) -> None:
     assert masked_values({key: "abc", "other": [{key: "def"}]}) == {key: "***", "other": [{key: "***"}]}
     assert masked_values({key: ["abc", "def"]}) == {key: "***"}
 
@@ -271,7 +269,7 @@ def test_value_of_a_secret_key_is_masked(key: str) -> None:
         {"authorization": "Bearer ${TOKEN}"},
     ],
 )
-def test_values_that_are_no_secrets_stay(values: dict[str, Any]) -> None:
+def test_other_values_are_unchanged(values: dict[str, Any]) -> None:
     assert masked_values(values) == values
 
 
@@ -280,7 +278,7 @@ def test_strings_and_secret_strings_at_any_depth_are_masked() -> None:
     assert masked_values(values) == {"url": "http://u:***@h", "more": ("***", ["with sk-***"])}
 
 
-def test_value_inside_itself_is_named_and_not_followed() -> None:
+def test_circular_value_is_noted_and_not_followed() -> None:
     values: dict[str, Any] = {}
     values["me"] = values
     assert masked_values(values) == {"me": "<dict inside itself>"}
@@ -294,17 +292,17 @@ json_values = st.recursive(
 
 @pytest.mark.full
 @given(json_values)
-def test_what_is_passed_in_stays_as_it_was(values: Any) -> None:
+def test_argument_is_not_modified(values: Any) -> None:
     before = copy.deepcopy(values)
     masked = masked_values(values)
     assert values == before
     assert masked_values(masked) == masked
 
 
-# --- without what was masked -----------------------------------------------------------------------------------------
+# --- removing masked values ------------------------------------------------------------------------------------------
 
 
-def test_what_was_masked_can_be_left_out() -> None:
+def test_masked_values_can_be_removed() -> None:
     masked = masked_values({"llm": {"generation": {"model": "m", "api_key": "abc"}, "more": [{"password": "x"}, 1]}})
     assert without_masked(masked) == {"llm": {"generation": {"model": "m"}, "more": [{}, 1]}}
     assert without_masked({"api_key": "${OPENAI_API_KEY}", "none": None}) == {
@@ -313,17 +311,17 @@ def test_what_was_masked_can_be_left_out() -> None:
     }
 
 
-def test_remembered_value_is_masked_whatever_it_looks_like() -> None:
+def test_registered_secret_is_masked_whatever_it_looks_like() -> None:
     assert masked_text("wrong key verysecret-abc-123") == "wrong key verysecret-abc-123"
     remember_secret("verysecret-abc-123")
     assert masked_text("wrong key verysecret-abc-123") == "wrong key ***"
 
 
-def test_short_value_is_not_remembered_as_it_may_stand_in_any_word() -> None:
+def test_short_value_is_not_registered_since_any_word_may_contain_it() -> None:
     remember_secret("none")
     assert masked_text("none of these") == "none of these"
 
 
-def test_secret_in_what_another_rule_keeps_is_masked_too() -> None:
+def test_secret_in_text_kept_by_another_rule_is_masked() -> None:
     inner, key = f"ghp_{'a1B2c3D4' * 3}", "k3jd9fLz0qWm81aXpR7tk3jd9fLz0qWm81aXpR7t"
     assert masked_text(f"cohere {inner} key: {key}") == "cohere ghp_*** key: ***"
