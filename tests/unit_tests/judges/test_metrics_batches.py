@@ -17,16 +17,16 @@ USEFUL = "PARIS"
 
 
 class ReadingJudge:
-    """Finds a context useful where it has a word; takes messages of a length, and forgets or repeats some contexts."""
+    """Finds contexts with a keyword useful; limits message length and verdicts per request, and can omit verdicts."""
 
     name = "reading:judge"
 
-    def __init__(self, *, longest: int | None = None, forgets: int = 0, most: int | None = None) -> None:
+    def __init__(self, *, max_length: int | None = None, forgets: int = 0, max_verdicts: int | None = None) -> None:
         self.messages: list[str] = []
         self.refused = 0
-        self._longest = longest
+        self._longest = max_length
         self._forgets = forgets
-        self._most = most
+        self._most = max_verdicts
 
     async def aask(self, system: str, user: str, schema: Any) -> Asked[Any]:
         if self._longest is not None and len(user) > self._longest:
@@ -56,15 +56,15 @@ def judged(judge: ReadingJudge, texts: list[str], batch: int, answer: str = "It 
 TEXTS = st.lists(st.sampled_from(["", USEFUL, "Rome", f"Rome and {USEFUL}"]), max_size=12).filter(any)
 
 
-@given(texts=TEXTS, batch=st.integers(1, 14), forgets=st.integers(0, 5), most=st.integers(2, 9))
-def test_each_context_has_its_verdict_whatever_the_batch_and_what_the_model_leaves_out(
-    texts: list[str], batch: int, forgets: int, most: int
+@given(texts=TEXTS, batch=st.integers(1, 14), forgets=st.integers(0, 5), max_verdicts=st.integers(2, 9))
+def test_each_context_gets_a_verdict_whatever_the_batch_size_and_omissions(
+    texts: list[str], batch: int, forgets: int, max_verdicts: int
 ) -> None:
-    judge = ReadingJudge(forgets=forgets, most=most)
+    judge = ReadingJudge(forgets=forgets, max_verdicts=max_verdicts)
     assert judged(judge, texts, batch) == [int(USEFUL in text) for text in texts]
 
 
-def test_ten_contexts_take_one_request_with_the_answer_in_it_once() -> None:
+def test_batch_is_one_request_that_contains_the_answer_once() -> None:
     judge = ReadingJudge()
     judged(judge, [f"Context {number}." for number in range(30)], batch=10)
     assert len(judge.messages) == 3
@@ -79,7 +79,7 @@ def test_ten_contexts_take_one_request_with_the_answer_in_it_once() -> None:
         [],
     ],
 )
-def test_contexts_without_one_verdict_are_asked_about_one_by_one(verdicts: list[dict[str, Any]]) -> None:
+def test_contexts_without_exactly_one_verdict_are_judged_individually(verdicts: list[dict[str, Any]]) -> None:
     class Confused(ReadingJudge):
         async def aask(self, system: str, user: str, schema: Any) -> Asked[Any]:
             if schema is NumberedVerdicts:
@@ -92,22 +92,22 @@ def test_contexts_without_one_verdict_are_asked_about_one_by_one(verdicts: list[
 
 
 @pytest.mark.parametrize("batch", [1, 3])
-def test_context_that_is_too_long_is_one_sentence(batch: int) -> None:
+def test_context_that_is_too_long_is_an_error(batch: int) -> None:
     with pytest.raises(JudgeError, match="too long for reading:judge"):
-        judged(ReadingJudge(longest=800), ["Oslo", "Rome " * 200, "Bergen"], batch)
+        judged(ReadingJudge(max_length=800), ["Oslo", "Rome " * 200, "Bergen"], batch)
 
 
-def test_batch_that_is_too_long_is_judged_one_by_one() -> None:
-    assert judged(ReadingJudge(longest=800), ["Oslo " * 60, USEFUL, "Rome " * 60], batch=3) == [0, 1, 0]
+def test_contexts_of_a_batch_that_is_too_long_are_judged_individually() -> None:
+    assert judged(ReadingJudge(max_length=800), ["Oslo " * 60, USEFUL, "Rome " * 60], batch=3) == [0, 1, 0]
 
 
-def test_request_whose_answer_was_cut_is_paid_too() -> None:
-    metric = ContextPrecision(ReadingJudge(most=2), batch=3)
+def test_cost_includes_requests_with_truncated_answers() -> None:
+    metric = ContextPrecision(ReadingJudge(max_verdicts=2), batch=3)
     score = metric.score(user_input="Where?", reference="It is in PARIS.", retrieved_contexts=["Oslo", USEFUL, "Rome"])
-    assert score.cost == pytest.approx(0.04)  # of the batch, and of each context
+    assert score.cost == pytest.approx(0.04)  # for the batch and for each context
 
 
-def test_costs_of_all_requests_are_on_the_error() -> None:
+def test_error_has_the_cost_of_all_requests() -> None:
     class Failing(ReadingJudge):
         async def aask(self, system: str, user: str, schema: Any) -> Asked[Any]:
             if len(self.messages) == 2:

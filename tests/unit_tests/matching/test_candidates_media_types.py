@@ -1,4 +1,4 @@
-"""Which media type a reference step means: case, parameters, misspellings, and none at all."""
+"""How the media type of a reference step is interpreted: case, parameters, misspellings, and none."""
 
 from collections.abc import Callable
 from typing import Any
@@ -22,7 +22,7 @@ def rows(column: str) -> str:
 ROWS = rows("n")
 
 
-def meant(media_type: Any, name: str = "run_sparql", output: Any = ROWS) -> str | None:
+def interpreted(media_type: Any, name: str = "run_sparql", output: Any = ROWS) -> str | None:
     return media_type_of(StepView({"name": name, "output": output, "output_media_type": media_type}))
 
 
@@ -40,8 +40,8 @@ def meant(media_type: Any, name: str = "run_sparql", output: Any = ROWS) -> str 
         "application/sparql-results",
     ],
 )
-def test_sparql_results_under_a_misspelt_media_type_are_compared_as_such(media_type: str) -> None:
-    assert meant(media_type) == SPARQL
+def test_sparql_results_with_a_misspelt_media_type_are_compared_as_rows(media_type: str) -> None:
+    assert interpreted(media_type) == SPARQL
     reference = {"name": "run_sparql", "output": rows("n"), "output_media_type": media_type}
     actual = {"name": "run_sparql", "output": rows("other_name"), "status": "success"}
     assert match_steps([[reference]], [actual]).steps_score == 1.0
@@ -52,19 +52,19 @@ def constant(score: float) -> Callable[[Any, Any], float]:
 
 
 @pytest.mark.usefixtures("forget_matchers")
-def test_registered_kind_whose_parse_fails_does_not_make_the_comparison_fail() -> None:
+def test_failed_parse_of_a_registered_kind_does_not_fail_the_comparison() -> None:
     def broken(output: Any) -> Any:
         raise KeyError(output)
 
     register_step_kind(StepKind(key="t", serves=((None, "text/mine"),), matcher=constant(1.0), parse=broken))
-    assert meant("text/mines") == "text/mines"
+    assert interpreted("text/mines") == "text/mines"
     assert near_media_types("text/mines") == ["text/mine"]
 
 
-# --- statuses and names -------------------------------------------------------------------------------------------
+# --- statuses and names ----------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("name", [["add"], {"add": 1}])
-def test_list_as_the_name_of_a_reference_step_is_one_clear_error(name: Any) -> None:
+def test_list_as_a_step_name_is_one_clear_error(name: Any) -> None:
     with pytest.raises(DatasetError, match=r"key reference_steps\[0\]\[0\]\.name: the name of a reference step is"):
         match_steps([[{"name": name, "output": "3"}]], [])

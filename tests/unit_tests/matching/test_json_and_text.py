@@ -1,4 +1,4 @@
-"""JSON values are compared by value at any depth, texts to the letter; reasons say where they first differ."""
+"""JSON values are compared by value at any depth, texts exactly; reasons name the first difference."""
 
 import json
 import math
@@ -38,7 +38,7 @@ def are_equal_by_definition(left: Any, right: Any) -> bool:
 
 
 @given(VALUES, VALUES)
-def test_values_are_equal_as_the_definition_says_and_differ_where_it_says(found: Any, expected: Any) -> None:
+def test_equality_and_first_difference_agree_with_the_definition(found: Any, expected: Any) -> None:
     is_equal = are_equal_by_definition(found, expected)
     one, other = json.dumps(found), json.dumps(expected)
     assert {compared(one, other)[0], compared(other, one)[0]} == {float(is_equal)}
@@ -58,7 +58,7 @@ def test_values_are_equal_as_the_definition_says_and_differ_where_it_says(found:
         ((1,), (1, 2), ("", (1,), (1, 2))),
     ],
 )
-def test_first_difference_is_in_the_order_of_the_reference(found: Any, expected: Any, difference: Any) -> None:
+def test_first_difference_follows_the_references_order(found: Any, expected: Any, difference: Any) -> None:
     assert first_difference(found, expected) == difference
 
 
@@ -81,10 +81,10 @@ def test_deep_outputs_are_compared(depth: int) -> None:
         tower = [tower]
     assert compared(tower, "[" * depth + "1" + "]" * depth)[0] == 1.0
     calls = [{"name": "fetch", "args": {"tower": tower}, "status": "success", "output": ""}] * 2
-    assert match_steps([], calls).repeated in ([1], [])  # too deep a tower is passed over
+    assert match_steps([], calls).repeated in ([1], [])  # a tower that is too deep is skipped
 
 
-def test_an_output_that_is_nested_too_deeply_is_unreadable() -> None:
+def test_too_deeply_nested_output_is_unreadable() -> None:
     deep = text_of_depth(1_000_000)
     score, reason = compared("[]", deep)
     assert (score, "nested too deeply" in reason) == (0.0, True)

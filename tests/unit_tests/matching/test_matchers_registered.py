@@ -24,7 +24,7 @@ def test_most_specific_matcher_wins() -> None:
     assert step_kind_for("other", None).matcher is match_texts
 
 
-def test_own_matcher_scores_steps_of_its_name() -> None:
+def test_registered_matcher_scores_steps_of_its_name() -> None:
     @register_matcher(name="count")
     def match_counts(reference: StepView, actual: StepView) -> float:
         return 1.0 if int(reference["output"]) == int(actual["output"]) else 0.25
@@ -45,7 +45,7 @@ def test_matcher_reads_outputs_or_args() -> None:
         register_matcher(name="count", reads="artifact")  # type: ignore[arg-type]
 
 
-def test_steps_are_shown_as_without_the_matcher() -> None:
+def test_matcher_does_not_change_how_steps_are_shown() -> None:
     results = "application/sparql-results+json"
     register_matcher(name="sparql_query")(constant(1.0))  # type: ignore[type-var]
     register_matcher(name="run_sparql", media_type=results)(constant(1.0))  # type: ignore[type-var]
@@ -57,7 +57,7 @@ def test_steps_are_shown_as_without_the_matcher() -> None:
     ]
 
 
-def test_exception_of_a_matcher_scores_0_and_is_the_reason() -> None:
+def test_exception_in_a_matcher_scores_0_with_the_reason() -> None:
     def broken(reference: StepView, actual: StepView) -> float:
         raise KeyError("rows")
 
@@ -67,11 +67,11 @@ def test_exception_of_a_matcher_scores_0_and_is_the_reason() -> None:
     assert comparison.reason() == "the comparison failed with KeyError: 'rows'"
 
 
-def test_custom_matchers_are_those_of_users_also_in_the_place_of_built_in_ones() -> None:
+def test_custom_matchers_include_replacements_of_built_in_ones() -> None:
     assert custom_matchers() == {}
-    own = register_matcher(name="count")(constant(1.0))  # type: ignore[type-var]
+    registered = register_matcher(name="count")(constant(1.0))  # type: ignore[type-var]
     instead = register_matcher(name="sparql_query", media_type="application/sparql-results+json")(constant(1.0))  # type: ignore[type-var]
     assert custom_matchers() == {
-        ("count", None): own,
+        ("count", None): registered,
         ("sparql_query", "application/sparql-results+json"): instead,
     }

@@ -18,7 +18,7 @@ relevance = (
 
 
 @given(relevance, st.lists(ids, max_size=6), st.none() | st.integers(1, 6))
-def test_score_is_recall_at_k_of_the_ids_in_one_form(relevant: Any, retrieved: list[Any], k: int | None) -> None:
+def test_score_is_recall_at_k_of_the_normalised_ids(relevant: Any, retrieved: list[Any], k: int | None) -> None:
     reference = StepView({"relevant_ids": relevant, "args": {} if k is None else {"k": k}})
     actual = StepView({"output": json.dumps([{"id": identifier} for identifier in retrieved])})
     wanted, found = found_ids(relevant_ids(reference), actual)
@@ -27,7 +27,7 @@ def test_score_is_recall_at_k_of_the_ids_in_one_form(relevant: Any, retrieved: l
     ] * 2
 
 
-def test_what_is_made_of_a_step_is_made_once() -> None:
+def test_derived_values_of_a_step_are_computed_once() -> None:
     calls: list[StepView] = []
 
     def counted(step: StepView) -> int:

@@ -1,4 +1,4 @@
-"""What matched retrieval steps measure, and what is missing."""
+"""Measures of matched retrieval steps, and steps that are missing."""
 
 import json
 from typing import Any
@@ -24,16 +24,16 @@ def measured(reference: dict[str, Any], actual: dict[str, Any] | None, **section
     return retrieval_measures([pair], RetrievalConfig.model_validate(section))
 
 
-def test_ids_have_every_measure_under_its_key() -> None:
+def test_ids_have_every_measure() -> None:
     reference, actual = {"output": documents(a=None, b=None)}, {"output": documents(x=None, b=None)}
     (record,) = measured(reference, actual).of_steps.values()
     assert list(record) == [f"retrieval_ids_{measure.key}" for measure in DEFAULT_MEASURES]
-    of_two = measured(reference, actual, measures=["P@5", "RR"])
-    assert of_two.of_steps == {3: {"retrieval_ids_precision@5": 0.2, "retrieval_ids_reciprocal_rank": 0.5}}
+    two_documents = measured(reference, actual, measures=["P@5", "RR"])
+    assert two_documents.of_steps == {3: {"retrieval_ids_precision@5": 0.2, "retrieval_ids_reciprocal_rank": 0.5}}
     assert measured(reference, actual, measures=[]).of_steps == {}
 
 
-def test_texts_are_compared_where_both_sides_have_them() -> None:
+def test_texts_are_compared_if_both_sides_have_them() -> None:
     reference = {"output": documents(a="The cable was repaired in May.", b=None)}
     actual = {"output": documents(z="The cable was repaired in may", a="Something else")}
     record = measured(reference, actual, measures=[]).of_steps[3]
@@ -54,7 +54,7 @@ def test_gains_and_groups_are_measured() -> None:
     assert grouped == {"retrieval_ids_recall": 0.5}
 
 
-def test_missing_are_the_reference_steps_that_nothing_fulfils() -> None:
+def test_unmatched_reference_steps_are_missing() -> None:
     with_texts, without = {"output": documents(a="one")}, {"relevant_ids": ["a"]}
     assert measured(with_texts, None) == RetrievalMeasures({}, {"retrieval_missing": 1, "retrieval_text_missing": 1})
     assert measured(without, None) == RetrievalMeasures({}, {"retrieval_missing": 1})
@@ -65,12 +65,12 @@ def test_missing_are_the_reference_steps_that_nothing_fulfils() -> None:
 
 
 @pytest.mark.parametrize("reference", [{"output": "[]"}, {"output": "oops"}, {"relevant_ids": {"a": 0}}, {}])
-def test_reference_that_names_nothing_relevant_is_neither_measured_nor_missing(reference: dict[str, Any]) -> None:
+def test_reference_without_relevant_ids_is_neither_measured_nor_missing(reference: dict[str, Any]) -> None:
     assert measured(reference, None) == RetrievalMeasures({}, {})
     assert measured(reference, {"output": documents(a="one")}) == RetrievalMeasures({}, {})
 
 
-def test_what_cannot_be_measured_says_why() -> None:
+def test_unmeasurable_step_says_why() -> None:
     reference = {"output": documents(a="one")}
     record = measured(reference, {"output": "oops"}).of_steps[3]
     assert record == {"retrieval_ids_error": "the output is not JSON: oops"}

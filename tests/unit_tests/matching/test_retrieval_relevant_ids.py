@@ -1,4 +1,4 @@
-"""What is relevant, and what was found."""
+"""Which ids are relevant, and which were retrieved."""
 
 import json
 from typing import Any
@@ -35,7 +35,7 @@ def sparql(output: str, **more: Any) -> StepView:
 @pytest.mark.parametrize(
     "value", [["a", 1, 2.5], [["a", "b"], ["c"]], {"a": 3, "b": 0}, {1: 0.5}, ("a",), [("a",), {"b"}]]
 )
-def test_ids_groups_and_gains_are_relevant_ids(value: Any) -> None:
+def test_relevant_ids_may_be_ids_groups_or_gains(value: Any) -> None:
     assert alternatives(parse_relevant_ids(value))
 
 
@@ -60,24 +60,24 @@ def test_ids_groups_and_gains_are_relevant_ids(value: Any) -> None:
         (5, "not a list or a mapping"),
     ],
 )
-def test_all_else_is_refused(value: Any, complaint: str) -> None:
+def test_other_values_are_rejected(value: Any, complaint: str) -> None:
     with pytest.raises(UnreadableOutput, match=complaint):
         parse_relevant_ids(value)
 
 
-def test_relevant_ids_go_before_the_output() -> None:
+def test_relevant_ids_take_precedence_over_the_output() -> None:
     assert relevant_ids(StepView({"output": documents("a"), "relevant_ids": ["b"]})) == ["b"]
     assert relevant_ids(StepView({"output": documents("a"), "relevant_ids": None})) == ["a"]
     assert relevant_ids(StepView({"relevant_ids": [["a", "b"]]})) == [["a", "b"]]
 
 
-def test_blank_nodes_are_retrieved_and_never_relevant() -> None:
+def test_blank_nodes_can_be_retrieved_but_not_relevant() -> None:
     reference, actual = sparql(rows({"doc": "_:x"}, {"doc": "urn:a"})), sparql(rows({"doc": "_:x"}, {"doc": "urn:a"}))
     relevant = relevant_ids(reference)
     assert found_ids(relevant, actual) == (["urn:a"], ["_:x", "urn:a"])
 
 
-def test_column_of_another_name_is_the_one_with_most_of_the_relevant_ids() -> None:
+def test_id_column_is_the_one_with_the_most_relevant_ids() -> None:
     reference = sparql(rows({"doc": "urn:a"}, {"doc": "urn:b"}))
     actual = sparql(rows({"label": "urn:a", "iri": "urn:b"}, {"label": "A", "iri": "urn:a"}))
     assert found_ids(relevant_ids(reference), actual)[1] == ["urn:b", "urn:a"]
@@ -96,7 +96,7 @@ def test_results_without_a_column_have_no_ids(output: str, complaint: str) -> No
         found_ids(["urn:a"], sparql(output))
 
 
-def test_an_id_column_that_cannot_be_read_says_why_and_another_one_does_no_harm() -> None:
+def test_unreadable_id_column_says_why_and_other_columns_do_not_matter() -> None:
     broken = sparql(json.dumps({"head": {"vars": ["doc", "n"]}, "results": {"bindings": [{"doc": [1], "n": "a"}]}}))
     with pytest.raises(UnreadableOutput, match="column `doc` cannot be read: its cell in row 1 is a list"):
         relevant_ids(broken)

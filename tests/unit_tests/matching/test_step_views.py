@@ -1,4 +1,4 @@
-"""What ``steps.kinds`` says of reference steps: before their media types and names, after retrieval."""
+"""How ``steps.kinds`` sets the kind of reference steps: it overrides media types and names, but not retrieval."""
 
 import json
 from typing import Any
@@ -20,12 +20,12 @@ def score(reference: dict[str, Any], output: str, tool: str = "graph", **options
 
 
 @pytest.mark.parametrize("media_type", [None, "application/json", "text/plain"])
-def test_the_config_says_which_steps_are_rows_whatever_their_media_type(media_type: str | None) -> None:
+def test_config_makes_steps_rows_whatever_their_media_type(media_type: str | None) -> None:
     reference = {"output": ROWS, "output_media_type": media_type}
     assert (score(reference, RENAMED), score(reference, RENAMED, kinds={"graph": "rows"})) == (0.0, 1.0)
 
 
-def test_what_has_ids_counts_as_retrieval_and_is_rows_else() -> None:
+def test_step_with_ids_is_retrieval_and_otherwise_rows() -> None:
     retrieval = RetrievalConfig.model_validate({"steps": [{"name": "graph", "column": "id"}]})
     views = StepViews(StepsConfig(kinds={"graph": "rows"}), retrieval=retrieval)
     found = [
@@ -36,7 +36,7 @@ def test_what_has_ids_counts_as_retrieval_and_is_rows_else() -> None:
 
 
 @pytest.mark.usefixtures("forget_matchers")
-def test_kinds_of_users_may_be_named() -> None:
+def test_registered_kinds_can_be_named() -> None:
     def match(reference: Any, actual: Any) -> float:
         return 0.5
 
@@ -74,13 +74,13 @@ KNOWN = "There are rows, iri_discovery"
         ),
     ],
 )
-def test_a_kind_that_cannot_be_is_one_error_that_names_the_nearest(config: Any, key: str, what: str) -> None:
+def test_unknown_kind_is_one_error_with_the_nearest_name(config: Any, key: str, what: str) -> None:
     with pytest.raises(ConfigError, match=f"(?s){what}") as raised:
         load_config(config)
     assert raised.value.key == key
 
 
-def test_reports_of_runs_whose_plugins_are_gone_read_the_steps_without_their_kinds() -> None:
+def test_steps_are_read_without_their_kinds_if_the_plugin_is_missing() -> None:
     config = EvaluationConfig.model_validate({"steps": {"kinds": {"graph": "of_a_plugin"}}})
     views = StepViews(config.steps)
     assert views.kind_of(views.reference_view({"name": "graph"})).key == "text"

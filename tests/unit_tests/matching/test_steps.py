@@ -28,7 +28,7 @@ actual_lists = st.lists(names.map(act), max_size=5)
 
 
 @given(groups, actual_lists, st.sampled_from(["last_group", "all_groups"]))
-def test_score_lies_between_0_and_1_and_every_match_is_diagnosed(
+def test_score_is_between_0_and_1_and_every_match_is_diagnosed(
     reference: list[list[dict[str, Any]]], actual: list[dict[str, Any]], scoring: Scoring
 ) -> None:
     match = match_steps(reference, actual, scoring=scoring)

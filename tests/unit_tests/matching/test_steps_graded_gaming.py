@@ -1,7 +1,7 @@
-"""What scores 1.0 as a match or mismatch although it is no honest answer, and is worth less where steps are graded.
+"""Dishonest steps that score 1.0 in binary grading score less in graded grading.
 
-The outputs are those of a real store. Each case has the steps of an honest agent and others that score as well where
-steps fit or do not: all of them 1.0, of which only the honest one is worth 1.
+The outputs come from a real store. Each case has the steps of an honest agent and steps that trick binary grading:
+both score 1.0 there, but only the honest ones score 1 if steps are graded.
 """
 
 import json
@@ -30,14 +30,14 @@ _HAS_BERGEN: Final = "ASK { ?s a :Substation ; :name 'BERGEN' }"
 
 
 class Graph:
-    """A small graph with a search, whose outputs are those of tools."""
+    """A small graph with a search; its outputs look like those of tools."""
 
     def __init__(self) -> None:
         self._store = pyoxigraph.Store()
         self._store.load(_TURTLE.encode(), format=pyoxigraph.RdfFormat.TURTLE)
 
     def query(self, query: str) -> dict[str, Any]:
-        """Return the step of a query."""
+        """Return the step for a query."""
         found = self._store.query(_PREFIX + query)
         assert isinstance(found, pyoxigraph.QuerySolutions | pyoxigraph.QueryBoolean)
         text = found.serialize(format=pyoxigraph.QueryResultsFormat.JSON)
@@ -45,7 +45,7 @@ class Graph:
         return _step("sparql_query", query, text.decode())
 
     def search(self, text: str, hits: int = 1) -> dict[str, Any]:
-        """Return the step of a search, which gives the best hits by name."""
+        """Return the step for a search that returns the best hits by name."""
         rows = json.loads(self.query("SELECT ?x ?name { ?x :name ?name } ORDER BY ?name")["output"])
         bindings = rows["results"]["bindings"]
         bindings.sort(key=lambda row: (not row["name"]["value"].startswith(text), row["name"]["value"]))
@@ -61,7 +61,7 @@ GRAPH: Final = Graph()
 
 
 def reference(query: str, *required: str) -> dict[str, Any]:
-    """Return the reference step of a query."""
+    """Return the reference step for a query."""
     step = {"name": "sparql_query", "output": GRAPH.query(query)["output"], "output_media_type": SPARQL_RESULTS}
     return {**step, "required_columns": list(required)} if required else step
 
@@ -75,7 +75,7 @@ NOTHING: Final = reference("SELECT ?t ?power { ?t :in :station1 ; :power ?power 
 
 
 class Case(NamedTuple):
-    """A trick, and what its steps are worth at most beside those of an honest agent."""
+    """A trick, and the highest graded score that it may have."""
 
     wanted: dict[str, Any]
     honest: list[dict[str, Any]]
@@ -125,7 +125,7 @@ CASES: Final = {
 
 
 @pytest.mark.parametrize("trick", CASES)
-def test_trick_scores_as_well_as_the_honest_steps_and_is_worth_less(trick: str) -> None:
+def test_trick_scores_1_in_binary_grading_but_less_in_graded(trick: str) -> None:
     case = CASES[trick]
     assert score(case, case.honest, "binary") == 1.0
     assert score(case, case.trick, "binary") == 1.0  # before

@@ -1,4 +1,4 @@
-"""Laws of graded scores: their bounds, what makes them 1, and what right and wrong calls do to them."""
+"""Laws of graded scores: bounds, when they are 1, and the effect of right and wrong calls."""
 
 from typing import Any
 
@@ -22,7 +22,7 @@ def score(groups: list[str], calls: list[dict[str, float]]) -> float:
 
 @given(GROUPS, CALLS)
 @LAWS
-def test_all_metrics_lie_between_0_and_1(groups: list[str], calls: list[dict[str, float]]) -> None:
+def test_all_metrics_are_between_0_and_1(groups: list[str], calls: list[dict[str, float]]) -> None:
     match = graded(groups, *calls)
     assert match.quality is not None
     assert all(0.0 <= value <= 1.0 for value in match.quality.record().values())
@@ -31,7 +31,7 @@ def test_all_metrics_lie_between_0_and_1(groups: list[str], calls: list[dict[str
 
 @given(GROUPS, CALLS, st.randoms())
 @LAWS
-def test_score_is_1_just_where_all_is_fulfilled_in_full_without_a_surplus(
+def test_score_is_1_exactly_if_all_steps_match_fully_without_extra_calls(
     groups: list[str], calls: list[dict[str, float]], random: Any
 ) -> None:
     right = [{letter: 1.0} for letter in "".join(groups)]
@@ -45,13 +45,13 @@ def test_score_is_1_just_where_all_is_fulfilled_in_full_without_a_surplus(
 @pytest.mark.full
 @given(GROUPS, CALLS, st.data())
 @LAWS
-def test_call_that_fulfils_one_more_reference_step_never_lowers_the_score(
+def test_matching_one_more_reference_step_never_lowers_the_score(
     groups: list[str], calls: list[dict[str, float]], data: Any
 ) -> None:
     match = graded(groups, *calls)
-    taken = {(each.group, each.reference) for each in match.matches}
+    matched = {(each.group, each.reference) for each in match.matches}
     open_letters = [
-        letter for at, group in enumerate(groups) for place, letter in enumerate(group) if (at, place) not in taken
+        letter for at, group in enumerate(groups) for index, letter in enumerate(group) if (at, index) not in matched
     ]
     if open_letters:
         more = {data.draw(st.sampled_from(open_letters)): 1.0}
@@ -74,7 +74,7 @@ def test_better_call_never_lowers_the_score(groups: list[str], calls: list[dict[
 @pytest.mark.full
 @given(GROUPS, CALLS, st.randoms())
 @LAWS
-def test_order_of_calls_and_groups_changes_nothing_but_steps_order(
+def test_order_of_calls_and_groups_affects_only_steps_order(
     groups: list[str], calls: list[dict[str, float]], random: Any
 ) -> None:
     other_calls, other_groups = random.sample(calls, len(calls)), random.sample(groups, len(groups))

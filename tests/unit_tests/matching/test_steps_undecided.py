@@ -39,16 +39,10 @@ def test_undecided_steps_count_0_and_bound_the_score_from_above(
     assert numbers(matched(groups, outputs)) == expected
 
 
-class TestDiagnosis:
-    def outcomes(self, match: StepsMatch) -> list[list[str]]:
-        return [[step.outcome for step in group] for group in match.diagnosis]
-
-
-class TestCutOutputs:
-    def test_do_not_depend_on_what_is_asked_first(self) -> None:
-        first, second = (matched([["ok"], ["so"]], ["o<cut>", "so"]) for _ in range(2))
-        assert second.diagnosis is not None
-        assert first.cut == second.cut == {0: "the output ends after 1 characters"}
+def test_truncated_outputs_do_not_depend_on_what_is_read_first() -> None:
+    first, second = (matched([["ok"], ["so"]], ["o<cut>", "so"]) for _ in range(2))
+    assert second.diagnosis is not None
+    assert first.cut == second.cut == {0: "the output ends after 1 characters"}
 
 
 OUTPUTS = st.lists(st.sampled_from(["a", "b", "c", "?", "0.5", "a<cut>"]), max_size=6)
@@ -59,11 +53,11 @@ OUTPUTS = st.lists(st.sampled_from(["a", "b", "c", "?", "0.5", "a<cut>"]), max_s
     outputs=OUTPUTS,
     scoring=st.sampled_from(["last_group", "all_groups"]),
 )
-def test_laws_of_the_bounds(groups: list[list[str]], outputs: list[str], scoring: Scoring) -> None:
+def test_bounds_of_the_score(groups: list[list[str]], outputs: list[str], scoring: Scoring) -> None:
     match = matched(groups, outputs, scoring)
     score, undecided, upper = numbers(match)
     assert score is not None
-    # What is undecided counts as what does not fit.
+    # Undecided steps count as mismatches.
     without = matched(groups, ["no" if "?" in each or "<" in each else each for each in outputs], scoring)
     assert (score, [(one.group, one.reference, one.actual) for one in match.matches]) == (
         without.steps_score,
@@ -71,16 +65,17 @@ def test_laws_of_the_bounds(groups: list[list[str]], outputs: list[str], scoring
     )
     assert upper is None or score <= upper <= 1.0
     assert (upper is None) <= (undecided == 0)
-    told = sum(step.outcome == "undecided" for group in match.diagnosis for step in group)
-    assert undecided <= told
-    # No way in which the doubts could end is above the upper score where steps fit in full or not at all.
+    reported = sum(step.outcome == "undecided" for group in match.diagnosis for step in group)
+    assert undecided <= reported
+    # However the undecided steps turn out, the score stays at or below the upper score if steps match fully or not at
+    # all.
     if "0.5" not in outputs:
         for truth in ("a", "b", "c"):
             ended = matched(groups, [truth if "?" in each or "<" in each else each for each in outputs], scoring)
             assert (ended.steps_score or 0.0) <= (score if upper is None else upper) + 1e-12
 
 
-def test_users_matchers_may_leave_a_comparison_undecided() -> None:
+def test_registered_matcher_may_leave_a_comparison_undecided() -> None:
     found = comparison_of(lambda *_: explained(0.0, "who knows", is_undecided=True), StepView({}), StepView({}))
     assert isinstance(found, StepScore)
     assert found.outcome == "undecided"

@@ -34,22 +34,22 @@ ANCHOR = "2025-12-15T15:00:00Z"
         ("now", "9" * 400 + "d-ago", False),
     ],
 )
-def test_times_that_mean_the_same(reference: Any, actual: Any, equal: bool) -> None:
+def test_equal_times(reference: Any, actual: Any, equal: bool) -> None:
     assert do_times_equal(ANCHOR, reference, actual) is equal
 
 
 @pytest.mark.parametrize("anchor", [ANCHOR, "2025-12-15T15:00:00", 1765810800000, datetime(2025, 12, 15, 15)])
-def test_anchor_is_a_text_a_datetime_or_milliseconds_and_utc_without_a_zone(anchor: Any) -> None:
+def test_anchor_may_be_a_string_a_datetime_or_milliseconds_and_defaults_to_utc(anchor: Any) -> None:
     assert do_times_equal(anchor, "1h-ago", "2025-12-15T14:00:30Z")
 
 
-def test_without_an_anchor_only_like_is_compared_with_like() -> None:
+def test_without_an_anchor_relative_and_absolute_times_are_not_compared() -> None:
     assert do_times_equal(None, "1h-ago", "60m-ago")
     assert not do_times_equal(None, "1h-ago", ANCHOR)
 
 
 @given(st.integers(0, 10**6), st.sampled_from("smhdw"), st.sampled_from(["ago", "ahead"]))
-def test_relative_time_equals_the_absolute_time_that_it_stands_for(count: int, unit: str, direction: str) -> None:
+def test_relative_time_equals_its_absolute_time(count: int, unit: str, direction: str) -> None:
     anchor = datetime(4000, 1, 1, tzinfo=UTC)
     offset = relative_offset(f"{count}{unit}-{direction}")
     assert offset is not None

@@ -1,4 +1,4 @@
-"""Tools whose names no reference step has: when it is told, and which name is suggested."""
+"""Tools without a reference step of their name: when they are reported, and which name is suggested."""
 
 from typing import Any
 
@@ -35,7 +35,7 @@ def suggested(*pairs: tuple[Any, dict[str, Any]], **more: Any) -> dict[tuple[str
 
 
 @pytest.mark.usefixtures("forget_matchers")
-def test_matcher_that_was_not_made_for_these_steps_ends_nothing() -> None:
+def test_matcher_that_cannot_handle_the_steps_does_not_raise() -> None:
     registry.register_matcher(name="count_rows")(lambda reference, actual: 7)
     assert suggested(([[reference("count_rows", "3")]], response(call("count", "3")))) == {("count",): "count_rows"}
 
@@ -51,7 +51,7 @@ ANYTHING = st.recursive(
 
 
 @given(groups=ANYTHING, steps=ANYTHING)
-def test_what_breaks_the_format_is_passed_over(groups: Any, steps: Any) -> None:
+def test_malformed_steps_are_skipped(groups: Any, steps: Any) -> None:
     unknown = tools((groups, {"actual_steps": steps}))
     assert all(str(tool) for tool in unknown.found())
     reference_names(groups)
@@ -69,6 +69,6 @@ def test_what_breaks_the_format_is_passed_over(groups: Any, steps: Any) -> None:
         ("", "sparql_query", False),
     ],
 )
-def test_names_are_alike_by_their_words(one: str, other: str, is_alike: bool) -> None:
+def test_names_are_compared_by_their_words(one: str, other: str, is_alike: bool) -> None:
     assert (name_similarity(one, other) >= 0.6) is is_alike
     assert name_similarity(one, other) == name_similarity(other, one)

@@ -1,7 +1,7 @@
-"""Steps, comparisons and hints have the outcomes that the files in ``vectors`` have for their inputs.
+"""Outcomes of steps, comparisons and hints for the inputs in ``vectors``.
 
-An outcome is without what is empty, and without the reasons of rows and of what cannot be read. After a change that is
-meant, ``python tests/unit_tests/matching/test_vectors.py`` writes the outcomes of today into the files.
+Outcomes omit empty values and the reasons of rows and unreadable outputs. After an intended change, run
+``python tests/unit_tests/matching/test_vectors.py`` to write the current outcomes to the files.
 """
 
 import json
@@ -30,19 +30,18 @@ PATHS = sorted(Path(__file__).with_name("vectors").glob("*.jsonl"))
 
 
 @pytest.mark.parametrize("path", PATHS, ids=lambda path: path.stem)
-def test_outcomes_are_the_recorded_ones(path: Path) -> None:
+def test_outcomes_match_the_recorded_ones(path: Path) -> None:
     records = list(map(json.loads, path.read_text(encoding="utf-8").splitlines()))
     outcomes = [f"{record['what']}: {rounded(outcome_of(record))}" for record in records]
     assert outcomes == [f"{record['what']}: {rounded(record['outcome'])}" for record in records]
 
 
 def rounded(value: Any) -> Any:
-    """Return a value as JSON has it, with nine digits."""
+    """Return a value as JSON, rounded to nine digits."""
     return json.loads(json.dumps(value), parse_float=lambda text: round(float(text), 9))
 
 
 def outcome_of(record: dict[str, Any]) -> Any:
-    """Return the outcome of a record."""
     if record["op"] == "steps":
         return _outcome_of_steps(record)
     if record["op"] == "unknown_tools":
@@ -64,8 +63,8 @@ def _outcome_of_steps(record: dict[str, Any]) -> dict[str, Any]:
     references = [step for group in record["reference_steps"] for step in group]
     diagnosed = []
     for reference, step in zip(references, [step for group in match.diagnosis for step in group], strict=True):
-        is_of_rows = views.kind_of(views.reference_view(reference)).key == "rows"
-        has_reason = step.nearest is None or not (is_of_rows or step.nearest in (*match.unreadable, *match.cut))
+        compares_rows = views.kind_of(views.reference_view(reference)).key == "rows"
+        has_reason = step.nearest is None or not (compares_rows or step.nearest in (*match.unreadable, *match.cut))
         found = {"nearest": step.nearest, "score": step.score, "outcome": step.outcome, "matched": step.matched}
         diagnosed.append(found | ({"reason": step.reason} if has_reason else {}))
     quality = match.quality

@@ -1,4 +1,4 @@
-"""The assignment over all groups: the best total, each call used once, of equal totals the best order."""
+"""Assignment across all groups: the best total, each call used once and, among equal totals, the best order."""
 
 from collections.abc import Mapping, Sequence
 from itertools import product
@@ -14,7 +14,7 @@ from graphrag_eval_lc.matching import StepScore, StepView, match_steps, register
 from graphrag_eval_lc.matching.assignment import order_share
 
 
-def taken(groups: Sequence[str], *worths: Mapping[str, float] | str) -> list[tuple[str, int]]:
+def assigned(groups: Sequence[str], *worths: Mapping[str, float] | str) -> list[tuple[str, int]]:
     match = graded(groups, *worths)
     return [(groups[each.group][each.reference], each.actual) for each in match.matches]
 
@@ -22,30 +22,32 @@ def taken(groups: Sequence[str], *worths: Mapping[str, float] | str) -> list[tup
 @pytest.mark.parametrize(
     ("groups", "calls", "expected"),
     [
-        pytest.param(["a", "b"], ["a", "b", "a"], [("a", 0), ("b", 1)], id="the last one of equals would be late"),
+        pytest.param(["a", "b"], ["a", "b", "a"], [("a", 0), ("b", 1)], id="last of equal calls would be out of order"),
         pytest.param(["a", "b"], ["a", "a", "b", "b"], [("a", 1), ("b", 3)], id="the last ones in order"),
-        pytest.param(["a", "b"], ["b", "a"], [("a", 1), ("b", 0)], id="the total goes before the order"),
+        pytest.param(["a", "b"], ["b", "a"], [("a", 1), ("b", 0)], id="total before order"),
         pytest.param(["a", "ab"], ["a", "a", "b"], [("a", 0), ("a", 1), ("b", 2)], id="the same step in two groups"),
         pytest.param(
-            ["a", "ab"], ["a", "b"], [("a", 0), ("b", 1)], id="of two that need one call one has it, in order"
+            ["a", "ab"], ["a", "b"], [("a", 0), ("b", 1)], id="one of two steps that need the same call, in order"
         ),
         pytest.param(["a", "b", "a"], ["a", "b"], [("a", 0), ("b", 1)], id="the first of two that need one call"),
         pytest.param(["a", "b", "a"], ["b", "a"], [("b", 0), ("a", 1)], id="the last of two that need one call"),
-        pytest.param(["x", "ab"], ["x", "ab", "ab"], [("x", 0), ("a", 1), ("b", 2)], id="all orders in a group do"),
+        pytest.param(["x", "ab"], ["x", "ab", "ab"], [("x", 0), ("a", 1), ("b", 2)], id="any order within a group"),
         pytest.param(["a", "", "b"], ["a", "b"], [("a", 0), ("b", 1)], id="a group without steps"),
-        pytest.param(["a"], [{"a": 0.3}, {"a": 0.9}, {"a": 0.5}], [("a", 1)], id="the best of those in part"),
+        pytest.param(["a"], [{"a": 0.3}, {"a": 0.9}, {"a": 0.5}], [("a", 1)], id="best of partial matches"),
         pytest.param(["a", "b"], [{"a": 1.0, "b": 0.9}, {"a": 0.8}], [("a", 1), ("b", 0)], id="the best total"),
-        pytest.param(["a", "b"], [{"a": 0.5}, {"b": 0.5}, {"a": 0.5}], [("a", 0), ("b", 1)], id="in part, in order"),
-        pytest.param(["xy", "z"], ["xy", "y", "z"], [("x", 0), ("y", 1), ("z", 2)], id="which of a group has which"),
-        pytest.param(["w", "xy"], ["xy", "w", "y", "xy"], [("w", 1), ("x", 3), ("y", 2)], id="room for those before"),
+        pytest.param(
+            ["a", "b"], [{"a": 0.5}, {"b": 0.5}, {"a": 0.5}], [("a", 0), ("b", 1)], id="partial matches, in order"
+        ),
+        pytest.param(["xy", "z"], ["xy", "y", "z"], [("x", 0), ("y", 1), ("z", 2)], id="assignment within a group"),
+        pytest.param(["w", "xy"], ["xy", "w", "y", "xy"], [("w", 1), ("x", 3), ("y", 2)], id="room for earlier steps"),
         pytest.param(["a", "b"], [], [], id="no calls"),
         pytest.param([], ["a"], [], id="no groups"),
     ],
 )
-def test_best_total_is_chosen_and_of_equal_ones_the_best_order(
+def test_best_total_is_chosen_and_the_best_order_among_equal_totals(
     groups: Any, calls: Any, expected: list[tuple[str, int]]
 ) -> None:
-    assert taken(groups, *calls) == expected
+    assert assigned(groups, *calls) == expected
 
 
 worths = st.dictionaries(st.sampled_from("abc"), st.sampled_from([0.25, 0.5, 1.0]), max_size=3)
@@ -53,7 +55,7 @@ worths = st.dictionaries(st.sampled_from("abc"), st.sampled_from([0.25, 0.5, 1.0
 
 @given(st.lists(st.text("abc", min_size=1, max_size=2), max_size=3), st.lists(worths, max_size=5))
 @settings(max_examples=150, deadline=None)
-def test_no_other_assignment_has_a_higher_total_or_with_it_more_matches(
+def test_no_assignment_has_a_higher_total_or_more_matches_at_the_same_total(
     groups: list[str], calls: list[dict[str, float]]
 ) -> None:
     match = graded(groups, *calls)
@@ -64,12 +66,12 @@ def test_no_other_assignment_has_a_higher_total_or_with_it_more_matches(
     assert share <= best[2] + 1e-9
     letters = [letter for group in groups for letter in group]
     most = [max((call.get(letter, 0.0) for call in calls), default=0.0) for letter in letters]
-    if best == (pytest.approx(fsum(most)), len(letters), 1.0):  # all can have the best for them, in order
+    if best == (pytest.approx(fsum(most)), len(letters), 1.0):  # every step can have its best call, in order
         assert share == 1.0
 
 
 def all_assignments(groups: list[str], calls: list[dict[str, float]]) -> list[tuple[float, int, float]]:
-    """Return for each assignment its total, how many steps it matches, and its order."""
+    """Return the total, the number of matches and the order of every assignment."""
     letters = [(at, letter) for at, group in enumerate(groups) for letter in group]
     options = [
         [None, *(index for index, call in enumerate(calls) if call.get(letter, 0.0) > 0)] for _, letter in letters
@@ -84,7 +86,7 @@ def all_assignments(groups: list[str], calls: list[dict[str, float]]) -> list[tu
     return found
 
 
-def test_calls_before_the_last_one_that_fits_in_full_are_not_compared() -> None:
+def test_calls_before_the_last_full_match_are_not_compared() -> None:
     compared: list[tuple[str, str]] = []
 
     @register_matcher(name="look")

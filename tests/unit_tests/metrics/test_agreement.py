@@ -29,14 +29,14 @@ def test_newcombes_examples_of_wilsons_interval(count: int, number: int, lower: 
     assert wilson_interval(count, number) == (pytest.approx(lower, abs=5e-5), pytest.approx(upper, abs=5e-5))
 
 
-def test_interval_of_the_one_row_there_is_says_little() -> None:
+def test_interval_of_a_single_row_is_wide() -> None:
     lower, upper = wilson_interval(1, 1)
     assert lower < 0.21
     assert upper == 1.0
 
 
 @given(st.integers(1, 10**6), st.data())
-def test_wilsons_interval_contains_the_share_and_mirrors(number: int, data: st.DataObject) -> None:
+def test_wilsons_interval_contains_the_share_and_is_symmetric(number: int, data: st.DataObject) -> None:
     count = data.draw(st.integers(0, number))
     lower, upper = wilson_interval(count, number)
     assert 0 <= lower <= count / number <= upper <= 1
@@ -44,7 +44,7 @@ def test_wilsons_interval_contains_the_share_and_mirrors(number: int, data: st.D
 
 
 @given(st.integers(1, 1000), st.data())
-def test_wilsons_bounds_are_the_shares_that_are_just_not_refuted(number: int, data: st.DataObject) -> None:
+def test_wilsons_bounds_are_at_the_limit_of_rejection(number: int, data: st.DataObject) -> None:
     count = data.draw(st.integers(0, number))
     for bound in wilson_interval(count, number):
         error = sqrt(bound * (1 - bound) / number)
@@ -53,14 +53,14 @@ def test_wilsons_bounds_are_the_shares_that_are_just_not_refuted(number: int, da
 
 
 @pytest.mark.parametrize("share", [0.05, 0.3, 0.5])
-def test_wilsons_interval_holds_the_true_share_about_as_often_as_it_says(share: float) -> None:
+def test_wilsons_interval_has_about_its_nominal_coverage(share: float) -> None:
     chances = [comb(40, count) * share**count * (1 - share) ** (40 - count) for count in range(41)]
-    held = [lower <= share <= upper for lower, upper in (wilson_interval(count, 40) for count in range(41))]
-    assert 0.92 < sum(chance for chance, is_held in zip(chances, held, strict=True) if is_held) < 0.98
+    contained = [lower <= share <= upper for lower, upper in (wilson_interval(count, 40) for count in range(41))]
+    assert 0.92 < sum(chance for chance, is_contained in zip(chances, contained, strict=True) if is_contained) < 0.98
 
 
 @given(st.integers(1, 100), st.data())
-def test_more_confidence_is_a_wider_interval(number: int, data: st.DataObject) -> None:
+def test_higher_confidence_is_a_wider_interval(number: int, data: st.DataObject) -> None:
     count = data.draw(st.integers(0, number))
     lower, upper = wilson_interval(count, number, confidence=0.99)
     assert lower <= wilson_interval(count, number)[0]
@@ -68,13 +68,13 @@ def test_more_confidence_is_a_wider_interval(number: int, data: st.DataObject) -
 
 
 @pytest.mark.parametrize(("count", "number"), [(0, 0), (3, 2), (-1, 2)])
-def test_share_that_cannot_be_is_an_error(count: int, number: int) -> None:
+def test_impossible_share_is_an_error(count: int, number: int) -> None:
     with pytest.raises(ValueError, match=f"not {count} of {number}"):
         wilson_interval(count, number)
 
 
 @pytest.mark.parametrize("confidence", [0, 1, 95])
-def test_confidence_is_between_0_and_1(confidence: float) -> None:
+def test_confidence_must_be_between_0_and_1(confidence: float) -> None:
     with pytest.raises(ValueError, match=f"not {confidence}"):
         wilson_interval(1, 2, confidence=confidence)
 
@@ -96,17 +96,17 @@ def test_worked_examples_of_kappa(table: list[list[int]], kappa: float) -> None:
 
 
 @pytest.mark.parametrize("table", [[[0, 0], [0, 0]], [[10, 0], [0, 0]], []])
-def test_kappa_of_one_answer_throughout_is_not_defined(table: list[list[int]]) -> None:
+def test_kappa_is_undefined_if_all_answers_are_the_same(table: list[list[int]]) -> None:
     assert (cohens_kappa(table), kappa_standard_error(table), kappa_interval(table)) == (None, None, None)
 
 
-def test_standard_error_of_the_diagnoses() -> None:
+def test_standard_error_of_the_published_example() -> None:
     assert kappa_standard_error(DIAGNOSES) == pytest.approx(0.0877, abs=5e-5)
     assert kappa_interval(DIAGNOSES) == (pytest.approx(0.4824, abs=5e-4), pytest.approx(0.8247, abs=5e-4))
 
 
 @pytest.mark.parametrize("table", [[[2, 0], [0, 2]], [[0, 3], [3, 0]], [[7, 0], [0, 90]]])
-def test_full_agreement_has_an_interval_though_its_error_is_not_known(table: list[list[int]]) -> None:
+def test_full_agreement_has_an_interval_without_a_standard_error(table: list[list[int]]) -> None:
     assert kappa_standard_error(table) is None
     kappa, interval = cohens_kappa(table), kappa_interval(table)
     assert kappa is not None
@@ -125,7 +125,7 @@ def test_kappa_is_at_most_1_and_only_for_full_agreement(table: list[list[int]]) 
 
 
 @given(tables, st.sampled_from((0.5, 0.95, 0.999)))
-def test_kappa_has_an_interval_that_holds_it_wherever_it_is_defined(table: list[list[int]], confidence: float) -> None:
+def test_kappas_interval_contains_it_whenever_it_is_defined(table: list[list[int]], confidence: float) -> None:
     kappa, interval = cohens_kappa(table), kappa_interval(table, confidence=confidence)
     assert (kappa is None) is (interval is None)
     if kappa is not None and interval is not None:
@@ -134,14 +134,14 @@ def test_kappa_has_an_interval_that_holds_it_wherever_it_is_defined(table: list[
 
 
 @given(tables)
-def test_it_does_not_matter_who_is_the_first_rater(table: list[list[int]]) -> None:
-    turned = [list(column) for column in zip(*table, strict=True)]
-    assert cohens_kappa(turned) == pytest.approx(cohens_kappa(table))
-    assert kappa_standard_error(turned) == pytest.approx(kappa_standard_error(table), abs=1e-6)
+def test_order_of_raters_does_not_matter(table: list[list[int]]) -> None:
+    transposed = [list(column) for column in zip(*table, strict=True)]
+    assert cohens_kappa(transposed) == pytest.approx(cohens_kappa(table))
+    assert kappa_standard_error(transposed) == pytest.approx(kappa_standard_error(table), abs=1e-6)
 
 
 @given(tables, st.integers(2, 5))
-def test_as_many_rows_again_leave_kappa_and_shrink_its_error(table: list[list[int]], times: int) -> None:
+def test_repeating_the_rows_keeps_kappa_and_shrinks_its_error(table: list[list[int]], times: int) -> None:
     more = [[times * count for count in row] for row in table]
     error = kappa_standard_error(table)
     assume(error is not None and error > 1e-4)
@@ -156,7 +156,7 @@ def kappa_of_shares(shares: list[list[float]]) -> float:
 
 
 @given(st.lists(st.lists(st.integers(1, 30), min_size=3, max_size=3), min_size=3, max_size=3))
-def test_standard_error_is_that_of_the_delta_method(table: list[list[int]]) -> None:
+def test_standard_error_agrees_with_the_delta_method(table: list[list[int]]) -> None:
     number = sum(map(sum, table))
     shares = [[count / number for count in row] for row in table]
     slopes = []
@@ -173,7 +173,7 @@ def test_standard_error_is_that_of_the_delta_method(table: list[list[int]]) -> N
 
 
 @pytest.mark.parametrize("table", [[[1, 2], [3]], [[1, 2]], [[1, -2], [3, 4]]])
-def test_table_that_is_none_of_agreement_is_an_error(table: list[list[int]]) -> None:
+def test_invalid_table_is_an_error(table: list[list[int]]) -> None:
     with pytest.raises(ValueError, match="square"):
         cohens_kappa(table)
 
@@ -202,5 +202,5 @@ def test_laws_of_alpha(units: list[list[int | None]]) -> None:
 
 
 @pytest.mark.parametrize("units", [[], [[1, None]], [[1, 1], [1, 1]]])
-def test_alpha_without_a_difference_or_a_pair_is_not_defined(units: list[list[int | None]]) -> None:
+def test_alpha_is_undefined_without_differences_or_pairs(units: list[list[int | None]]) -> None:
     assert krippendorffs_alpha(units) is None

@@ -22,7 +22,7 @@ texts = st.lists(st.text("ab ", max_size=6), max_size=5)
 # --- by id
 
 
-def test_ids_are_compared_as_sets_of_texts() -> None:
+def test_ids_are_compared_as_sets_of_strings() -> None:
     assert id_context_precision(["x", "x", "a"], ["a", "b"]) == 0.5
     assert id_context_recall(["x", "x", "a"], ["a", "b", "b"]) == 0.5
     assert id_context_precision([1, "2"], ["1", 2]) == id_context_recall([1, "2"], ["1", 2]) == 1.0
@@ -37,7 +37,7 @@ def test_empty_ids() -> None:
 
 
 @pytest.mark.parametrize("metric", [id_context_precision, id_context_recall])
-def test_text_for_ids_is_an_error(metric: Any) -> None:
+def test_string_instead_of_ids_is_an_error(metric: Any) -> None:
     with pytest.raises(TypeError, match="reference_context_ids is a text"):
         metric(["a"], "a")
 
@@ -45,7 +45,7 @@ def test_text_for_ids_is_an_error(metric: Any) -> None:
 # --- by text
 
 
-def test_precision_is_the_average_precision_of_what_is_like_a_reference() -> None:
+def test_precision_is_the_average_precision_of_texts_similar_to_a_reference() -> None:
     references = ["The Eiffel Tower is in Paris.", "Paris is a city."]
     retrieved = ["Paris is a city!", "1234", "The Eiffel Tower was in Paris."]
     assert text_context_precision(retrieved, references) == pytest.approx((1 + 2 / 3) / 2)
@@ -53,7 +53,7 @@ def test_precision_is_the_average_precision_of_what_is_like_a_reference() -> Non
     assert text_context_recall(retrieved[:2], references) == 0.5
 
 
-def test_just_the_threshold_is_enough_for_precision_and_not_for_recall() -> None:
+def test_similarity_at_the_threshold_counts_for_precision_but_not_for_recall() -> None:
     pair = ["abcdefghij"], ["abcdefghxx"]
     assert text_context_scores(*pair, threshold=0.8) == {"precision": 1.0, "recall": 0.0, "f1": 0.0}
     assert text_context_scores(*pair, threshold=0.79) == {"precision": 1.0, "recall": 1.0, "f1": 1.0}
@@ -76,26 +76,26 @@ def test_distances_by_name(distance: Distance, likeness: float) -> None:
     assert text_context_precision(*pair, threshold=above, distance=distance) == 0.0
 
 
-def test_no_references_are_not_applicable_and_nothing_retrieved_is_0() -> None:
+def test_without_references_there_is_no_value_and_without_results_it_is_0() -> None:
     assert text_context_scores(["a"], []) == {}
     assert text_context_precision(["a"], []) is None
     assert text_context_recall([], []) is None
     assert text_context_scores([], ["a"]) == {"precision": 0.0, "recall": 0.0, "f1": 0.0}
 
 
-def test_empty_texts_are_alike() -> None:
+def test_empty_texts_are_equal() -> None:
     assert text_context_scores(["", "a"], ["", "b"]) == {"precision": 1.0, "recall": 0.5, "f1": pytest.approx(2 / 3)}
 
 
 @given(texts, texts, st.sampled_from([0.0, 0.25, 1 / 3, 0.5, 0.6, 0.8, 1.0]), st.sampled_from(get_args(Distance)))
-def test_scores_lie_between_0_and_1(
+def test_scores_are_between_0_and_1(
     retrieved: list[str], references: list[str], threshold: float, distance: Distance
 ) -> None:
     scores = text_context_scores(retrieved, references, threshold=threshold, distance=distance)
     assert bool(scores) == bool(references)
     assert all(0.0 <= score <= 1.0 for score in scores.values())
-    again = text_context_scores(retrieved, references[::-1], threshold=threshold, distance=distance)
-    assert scores == again
+    second = text_context_scores(retrieved, references[::-1], threshold=threshold, distance=distance)
+    assert scores == second
 
 
 @given(
@@ -103,7 +103,7 @@ def test_scores_lie_between_0_and_1(
     texts.map(lambda several: several or [""]),
     st.sampled_from([0.0, 0.25, 1 / 3, 0.4, 0.5, 0.6, 2 / 3, 0.8, 1.0]),
 )
-def test_leaving_out_what_is_unlike_changes_no_verdict(
+def test_shortcut_for_dissimilar_texts_changes_no_result(
     retrieved: list[str], references: list[str], threshold: float
 ) -> None:
     found = [
@@ -145,7 +145,7 @@ def test_unknown_distance_is_an_error() -> None:
         ([{"text": "a"}], "retrieved has an element that is not a text but dict"),
     ],
 )
-def test_what_is_no_list_of_texts_is_an_error(retrieved: Any, message: str) -> None:
+def test_texts_must_be_a_list_of_strings(retrieved: Any, message: str) -> None:
     with pytest.raises(TypeError, match=message):
         text_context_scores(retrieved, ["a"])
 
@@ -157,7 +157,7 @@ def test_rapidfuzz_is_loaded_when_texts_are_compared() -> None:
 
 @pytest.mark.parametrize("threshold", [0.1, 0.3, 0.35, 0.45, 0.5, 0.55, 0.65, 0.7, 0.95])
 @pytest.mark.parametrize("distance", ["levenshtein", "hamming", "jaro", "jaro_winkler"])
-def test_ties_with_the_threshold_are_decided_by_the_whole_distance(threshold: float, distance: Distance) -> None:
+def test_ties_at_the_threshold_are_decided_by_the_exact_distance(threshold: float, distance: Distance) -> None:
     from rapidfuzz import distance as distances
 
     kinds = {"levenshtein": "Levenshtein", "hamming": "Hamming", "jaro": "Jaro", "jaro_winkler": "JaroWinkler"}

@@ -22,7 +22,7 @@ SKEWED = [[1.0], [1.0], [1.0], [1.0], [1.0], [1.0], [0.0], [0.0]]
 
 @settings(deadline=None, max_examples=200)
 @given(clusters=CLUSTERS, confidence=CONFIDENCES, scale=st.sampled_from((None, 1.0)))
-def test_p_is_below_the_level_exactly_where_0_lies_outside_the_interval(
+def test_p_is_below_the_level_exactly_if_the_interval_excludes_0(
     clusters: list[list[float]], confidence: float, scale: float | None
 ) -> None:
     found = MeanDifference(clusters, scale=scale)
@@ -43,13 +43,13 @@ def test_interval_at_the_level_of_p_ends_at_0(clusters: list[list[float]], step:
     assert narrow is not None
     assert wide is not None
     assert wide.low <= 0 <= wide.high
-    # The nearer end lies beyond 0 by itself, not by the least number that there is.
+    # The nearer end is beyond 0 by a real margin, not only by the smallest float.
     assert 1e-300 < min(abs(narrow.low), abs(narrow.high)) <= abs(found.difference)
 
 
 @settings(deadline=None, max_examples=60)
 @given(clusters=CLUSTERS)
-def test_intervals_of_more_confidence_hold_those_of_less(clusters: list[list[float]]) -> None:
+def test_intervals_are_nested_by_confidence(clusters: list[list[float]]) -> None:
     intervals = [MeanDifference(clusters, scale=1).interval(confidence) for confidence in (0.3, 0.8, 0.95, 0.999)]
     for inner, outer in pairwise(filter(None, intervals)):
         assert outer.low <= inner.low <= inner.high <= outer.high
@@ -58,7 +58,7 @@ def test_intervals_of_more_confidence_hold_those_of_less(clusters: list[list[flo
 @pytest.mark.full
 @settings(deadline=None, max_examples=60)
 @given(clusters=CLUSTERS)
-def test_it_does_not_matter_which_run_is_called_a(clusters: list[list[float]]) -> None:
+def test_swapping_the_runs_does_not_matter(clusters: list[list[float]]) -> None:
     found, swapped = MeanDifference(clusters), MeanDifference([[-value for value in values] for values in clusters])
     assert swapped.p_value == pytest.approx(found.p_value)
     interval, mirror = found.interval(), swapped.interval()
@@ -74,25 +74,25 @@ def test_it_does_not_matter_which_run_is_called_a(clusters: list[list[float]]) -
         [1, -1, 0.5, -0.5, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0.25, -0.25],  # as many up as down
     ],
 )
-def test_it_does_not_matter_which_run_is_called_a_where_choices_of_templates_are_drawn(scores: list[float]) -> None:
+def test_swapping_the_runs_does_not_matter_if_templates_are_sampled(scores: list[float]) -> None:
     found, swapped = MeanDifference([[each] for each in scores]), MeanDifference([[-each] for each in scores])
     assert swapped.p_value == found.p_value
     interval, mirror = found.interval(0.9), swapped.interval(0.9)
     assert interval is not None
     assert mirror == pytest.approx((-interval.high, -interval.low), rel=1e-12)
-    again = MeanDifference([[each] for each in scores[::-1]])
-    assert (again.p_value, again.interval(0.9)) == (found.p_value, interval)
+    second = MeanDifference([[each] for each in scores[::-1]])
+    assert (second.p_value, second.interval(0.9)) == (found.p_value, interval)
 
 
 @settings(deadline=None, max_examples=60)
 @given(clusters=st.lists(st.lists(SCORES, min_size=1, max_size=4), min_size=2, max_size=9))
-def test_p_is_never_below_that_of_sign_flips(clusters: list[list[float]]) -> None:
+def test_p_is_never_below_the_sign_flip_test(clusters: list[list[float]]) -> None:
     p_value = MeanDifference(clusters).p_value
     assert p_value >= permutation_p_value(clusters) - 1e-9
     assert p_value >= lowest_p_value(clusters) - 1e-9
 
 
-def test_p_of_many_symmetric_differences_is_that_of_t() -> None:
+def test_p_for_many_symmetric_differences_approaches_the_t_test() -> None:
     differences = [0.5, 0.9, 0.7, 0.3, 0.1] * 4 + [-0.5, -0.9, -0.7, -0.3, -0.1] * 2 + [0.2]
     robust = cluster_robust_mean([[each] for each in differences])
     statistic = robust.mean / robust.standard_error
@@ -100,7 +100,7 @@ def test_p_of_many_symmetric_differences_is_that_of_t() -> None:
     assert MeanDifference([[each] for each in differences]).p_value == pytest.approx(expected, rel=0.4)
 
 
-def test_six_templates_that_improved_alike_are_below_5_percent_and_five_are_not() -> None:
+def test_six_equally_improved_templates_are_significant_but_five_are_not() -> None:
     assert MeanDifference([[1.0] * 4] * 6).p_value == 2 / 2**6
     assert MeanDifference([[1.0] * 4] * 5).p_value == 2 / 2**5
     interval = MeanDifference([[1.0] * 4] * 5).interval()
@@ -109,13 +109,13 @@ def test_six_templates_that_improved_alike_are_below_5_percent_and_five_are_not(
 
 
 @pytest.mark.parametrize("number", [6, 8, 12, 29])
-def test_questions_that_all_differ_alike_do_not_have_an_interval_without_width(number: int) -> None:
+def test_equal_differences_still_have_an_interval_with_width(number: int) -> None:
     interval = MeanDifference([[0.25]] * number).interval()
     assert interval is not None
     assert 0 < interval.low < 0.25 < interval.high
 
 
-def test_one_question_of_many_that_differs_is_no_evidence() -> None:
+def test_one_differing_question_among_many_is_not_evidence() -> None:
     found = MeanDifference([[0.0] * 4] * 10 + [[0.0, 1.0, 0.0, 0.0]], scale=1)
     assert found.p_value == 1.0
     interval = found.interval()
@@ -123,7 +123,7 @@ def test_one_question_of_many_that_differs_is_no_evidence() -> None:
     assert interval.low < 0 < found.difference < interval.high < 0.2
 
 
-def test_nothing_that_differs_is_as_unsure_as_one_question() -> None:
+def test_no_difference_is_as_uncertain_as_one_question() -> None:
     found = MeanDifference([[0.0] * 4] * 11, scale=1)
     assert (found.p_value, found.standard_error) == (1.0, 1 / 44)
     assert found.interval() == pytest.approx((-0.0506, 0.0506), abs=1e-4)
@@ -131,44 +131,44 @@ def test_nothing_that_differs_is_as_unsure_as_one_question() -> None:
     assert (unknown.p_value, unknown.interval(), unknown.power(0.05)) == (1.0, None, None)
 
 
-def test_skewness_makes_a_difference_less_sure_but_never_surer() -> None:
+def test_skewness_never_increases_significance() -> None:
     assert MeanDifference(SKEWED).p_value > permutation_p_value(SKEWED) == 2 / 2**6
     against = [[1.0], *[[-0.25]] * 12]
     assert MeanDifference(against).p_value >= permutation_p_value(against)
 
 
-def test_questions_of_the_only_cluster_are_clusters_of_their_own() -> None:
+def test_questions_of_a_single_cluster_count_separately() -> None:
     assert MeanDifference([[1.0] * 8]).p_value == MeanDifference([[1.0]] * 8).p_value == 2 / 2**8
 
 
-def test_draws_for_many_clusters_are_the_same_each_time() -> None:
+def test_sampling_for_many_clusters_is_deterministic() -> None:
     clusters = [[0.1 * (index % 7) - 0.25] for index in range(200)]
-    first, again = MeanDifference(clusters), MeanDifference(clusters)
-    assert (first.p_value, first.interval()) == (again.p_value, again.interval())
+    first, second = MeanDifference(clusters), MeanDifference(clusters)
+    assert (first.p_value, first.interval()) == (second.p_value, second.interval())
     assert MeanDifference(clusters[::-1]).p_value == first.p_value
 
 
-def test_one_value_says_nothing() -> None:
+def test_one_value_has_no_interval() -> None:
     found = MeanDifference([[0.5]])
     assert (found.difference, found.p_value, found.interval(), found.power(0.05)) == (0.5, 1.0, None, None)
     assert (found.standard_error, found.questions_needed(), found.questions_needed_range()) == (None, None, None)
 
 
 @pytest.mark.parametrize("clusters", [[], [[]], [[float("nan"), 1.0]], [[float("inf")], [1.0]]])
-def test_what_is_no_number_is_told(clusters: list[list[float]]) -> None:
+def test_values_must_be_finite(clusters: list[list[float]]) -> None:
     with pytest.raises(ValueError, match="a mean difference needs finite numbers, at least one"):
         MeanDifference(clusters)
 
 
 @pytest.mark.parametrize("value", [1e200, -1e300, 1.7e308])
-def test_what_is_too_large_to_be_squared_is_told(value: float) -> None:
+def test_values_too_large_to_square_are_an_error(value: float) -> None:
     with pytest.raises(ValueError, match=r"is too large to reckon with, which goes up to 1e\+120"):
         MeanDifference([[value, value], [0.0]])
     assert MeanDifference([[-2e100], [0.0]], scale=2e100).interval() is not None
 
 
 @pytest.mark.parametrize("confidence", [0.0, 1.0, 95.0])
-def test_confidence_is_between_0_and_1(confidence: float) -> None:
+def test_confidence_must_be_between_0_and_1(confidence: float) -> None:
     with pytest.raises(ValueError, match="the confidence level is between 0 and 1"):
         MeanDifference([[1.0], [0.0]]).interval(confidence)
 
@@ -183,7 +183,7 @@ def test_power_grows_with_the_effect_and_the_questions() -> None:
     assert (few.power(0.05, 0.01) or 1.0) < (few.power(0.05) or 0.0)
 
 
-def test_power_is_that_of_the_noncentral_t_distribution() -> None:
+def test_power_agrees_with_the_noncentral_t_distribution() -> None:
     clusters = [[0.25, 0.0], [-0.5, 0.0], [0.0, 0.75], [-0.75, 0.0], [0.0, -0.25], [0.0, 0.5]] * 5
     found = MeanDifference(clusters)
     error = cluster_robust_mean(clusters).standard_error
@@ -193,7 +193,7 @@ def test_power_is_that_of_the_noncentral_t_distribution() -> None:
 
 
 @pytest.mark.parametrize("deviation", [0.02, 0.05])
-def test_power_of_graded_scores_is_not_that_of_scores_that_are_0_or_1(deviation: float) -> None:
+def test_power_depends_on_the_deviation_of_graded_scores(deviation: float) -> None:
     draw = random.Random(1)
     shifts = [[draw.gauss(-0.05, deviation) for _ in range(4)] for _ in range(11)]
     graded = MeanDifference(shifts, scale=1)
@@ -202,13 +202,13 @@ def test_power_of_graded_scores_is_not_that_of_scores_that_are_0_or_1(deviation:
     assert (graded.power(0.05) or 0) > 0.95 > 0.1 > (binary.power(0.05) or 1)
 
 
-def test_test_that_cannot_find_anything_has_no_power() -> None:
+def test_undetectable_difference_has_no_power() -> None:
     assert MeanDifference([[0.1] * 100] * 5, scale=1).power(0.05) == 0.0
 
 
-def test_runs_that_are_the_same_have_the_power_to_see_5_of_100_questions_only_with_many_of_them() -> None:
+def test_power_of_equal_runs_to_detect_5_percent_grows_with_the_questions() -> None:
     powers = [MeanDifference([[0.0] * 4] * number, scale=1).power(0.05) for number in (11, 30, 100)]
-    assert powers == pytest.approx([0.01, 0.43, 0.99], abs=0.05)  # as benchmarks/difference_tests.py counts
+    assert powers == pytest.approx([0.01, 0.43, 0.99], abs=0.05)  # counted as in benchmarks/difference_tests.py
 
 
 def test_needed_questions_are_a_range_around_the_single_number() -> None:
@@ -221,13 +221,13 @@ def test_needed_questions_are_a_range_around_the_single_number() -> None:
     assert {str(end)[1:].strip("0") for end in needed if end} == {""}
 
 
-def test_needed_questions_have_no_upper_end_where_there_may_be_no_difference() -> None:
+def test_needed_questions_have_no_upper_end_if_there_may_be_no_difference() -> None:
     needed = MeanDifference([[0.0], [0.5], [-0.5], [0.25], [0.0], [-0.2]] * 5).questions_needed_range()
     assert needed is not None
     assert (needed.low > 30, needed.high) == (True, None)
 
 
-def test_missing_scipy_is_told_with_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_scipy_is_an_error_with_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "scipy.stats", None)
     found = MeanDifference([[0.0], [1.0], [0.5]] * 3)
     for ask in (lambda: found.p_value, found.interval, lambda: found.power(0.05)):

@@ -7,7 +7,7 @@ from graphrag_eval_lc.metrics.difference import permutation_p_value
 from graphrag_eval_lc.metrics.intervals import mean_interval
 
 
-def test_missing_scipy_is_told_with_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_scipy_is_an_error_with_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
     for module in ("scipy.stats", "scipy.special"):
         monkeypatch.setitem(sys.modules, module, None)
     for test in (lambda: mean_interval([0.0, 1.0], ["a", "b"]), lambda: permutation_p_value([[0.0], [1.0]])):

@@ -27,18 +27,18 @@ def test_worked_examples(clusters: list[list[float]], error: float) -> None:
 
 
 @pytest.mark.parametrize("clusters", [[], [[]], [[0.0, 1.0]], [[0.0, 1.0], []]])
-def test_fewer_than_two_clusters_give_none(clusters: list[list[float]]) -> None:
+def test_fewer_than_two_clusters_have_no_error(clusters: list[list[float]]) -> None:
     assert clustered_standard_error(clusters) is None
 
 
 @given(st.lists(scores, min_size=2, max_size=20))
-def test_clusters_of_one_value_give_the_plain_standard_error(values: list[float]) -> None:
+def test_clusters_of_one_value_have_the_plain_standard_error(values: list[float]) -> None:
     found = clustered_standard_error([value] for value in values)
     assert found == pytest.approx(stdev(values) / math.sqrt(len(values)), abs=1e-12)
 
 
 @given(clusters_of_scores)
-def test_it_is_the_formula_over_all_pairs_of_a_cluster(clusters: list[list[float]]) -> None:
+def test_error_agrees_with_the_formula_over_pairs(clusters: list[list[float]]) -> None:
     values = [value for cluster in clusters for value in cluster]
     centre = mean(values)
     pairs = sum((one - centre) * (other - centre) for cluster in clusters for one in cluster for other in cluster)
@@ -55,7 +55,7 @@ def test_order_does_not_matter(clusters: list[list[float]], random: Any) -> None
     assert clustered_standard_error(clusters) == before
 
 
-def test_asking_each_question_twice_makes_it_no_surer() -> None:
-    once = [[1.0, 0.0, 1.0], [0.5], [0.0, 0.0]]
-    twice = [cluster * 2 for cluster in once]
-    assert clustered_standard_error(twice) == pytest.approx(clustered_standard_error(once))
+def test_repeating_each_question_does_not_reduce_the_error() -> None:
+    single = [[1.0, 0.0, 1.0], [0.5], [0.0, 0.0]]
+    doubled = [cluster * 2 for cluster in single]
+    assert clustered_standard_error(doubled) == pytest.approx(clustered_standard_error(single))

@@ -1,4 +1,4 @@
-"""The interval of a run's mean: known values, laws, and what is refused."""
+"""The interval of a run's mean: known values, laws, and invalid input."""
 
 import math
 from collections.abc import Sequence
@@ -24,7 +24,7 @@ def interval_of(run: Sequence[tuple[float, int]], confidence: float = 0.95) -> M
 
 
 def wilson(successes: float, size: float, quantile: float) -> tuple[float, ...]:
-    """Solve ``(p − m)² = q² p (1 − p) / n`` for p, which Wilson's interval is."""
+    """Solve ``(p − m)² = q² p (1 − p) / n`` for p, as in Wilson's interval."""
     mean = successes / size
     roots = np.roots([1 + quantile**2 / size, -2 * mean - quantile**2 / size, mean**2])
     return tuple(sorted(float(root) for root in roots))
@@ -33,7 +33,7 @@ def wilson(successes: float, size: float, quantile: float) -> tuple[float, ...]:
 # --- known values -----------------------------------------------------------------------------------------------------
 
 
-def test_six_right_questions_of_six_templates_are_wilsons_interval_of_six() -> None:
+def test_one_right_question_per_template_has_wilsons_interval() -> None:
     interval = interval_of([(1.0, template) for template in range(6)])
     assert interval[:2] == pytest.approx(wilson(6, 6, stats.norm.ppf(0.975)), abs=1e-9)
 
@@ -43,16 +43,16 @@ def test_templates_that_are_all_right_count_as_one_question_each() -> None:
     assert interval[:2] == pytest.approx(wilson(8, 8, stats.norm.ppf(0.975)), abs=1e-9)
 
 
-def test_a_template_with_half_of_the_questions_counts_as_fewer() -> None:
+def test_large_template_reduces_the_effective_number() -> None:
     alike = [(1.0, 0)] * 8 + [(1.0, template) for template in range(1, 9)]
     size = 16**2 / (64 + 8)
     assert interval_of(alike)[:2] == pytest.approx(wilson(size, size, stats.norm.ppf(0.975)), abs=1e-9)
 
 
-def test_questions_of_their_own_templates_are_wilsons_interval_with_students_quantile() -> None:
+def test_single_questions_have_wilsons_interval_with_students_quantile() -> None:
     run = [(1.0, 1), (0.0, 2), (1.0, 3), (1.0, 4), (1.0, 5), (1.0, 6), (1.0, 7), (0.0, 8)]
     interval = interval_of(run)
-    # x̄ (1 − x̄) / SE² is n − 1 where SE is that of a sample.
+    # x̄ (1 − x̄) / SE² is n − 1 for the SE of a sample.
     assert interval[:2] == pytest.approx(wilson(0.75 * 7, 7, stats.t.ppf(0.975, 7)), abs=1e-9)
 
 
@@ -67,7 +67,7 @@ def test_values_without_bounds_have_a_t_interval_with_a_cluster_robust_standard_
     assert alone[:2] == pytest.approx((2900 / 3 - half, 2900 / 3 + half))
 
 
-def test_cluster_robust_error_of_clusters_of_one_size_is_that_of_their_means() -> None:
+def test_cluster_robust_error_of_equal_clusters_is_that_of_their_means() -> None:
     groups = [[1.0, 0.0], [1.0, 1.0], [0.0, 0.0], [1.0, 0.5]]
     means = [0.5, 1.0, 0.0, 0.75]
     found = cluster_robust_mean(groups)
@@ -83,14 +83,14 @@ def test_one_large_cluster_leaves_few_degrees_of_freedom() -> None:
 
 
 @given(runs, st.randoms())
-def test_neither_order_nor_names_of_templates_change_it(run: list[tuple[float, int]], random: Random) -> None:
+def test_order_and_names_of_templates_do_not_matter(run: list[tuple[float, int]], random: Random) -> None:
     shuffled = [(score, -template) for score, template in run]
     random.shuffle(shuffled)
     assert interval_of(shuffled) == interval_of(run)
 
 
 @given(runs)
-def test_it_holds_the_mean_and_stays_within_the_bounds_and_has_a_width(run: list[tuple[float, int]]) -> None:
+def test_interval_contains_the_mean_within_the_bounds_and_has_a_width(run: list[tuple[float, int]]) -> None:
     interval = interval_of(run)
     assert 0 <= interval.low <= interval.mean <= interval.high <= 1
     assert interval.high - interval.low > 0.05
@@ -104,14 +104,14 @@ def test_mirrored_scores_have_the_mirrored_interval(run: list[tuple[float, int]]
 
 
 @given(runs, st.floats(0.5, 0.99), st.floats(0.5, 0.99))
-def test_more_confidence_is_wider(run: list[tuple[float, int]], one: float, other: float) -> None:
+def test_higher_confidence_is_wider(run: list[tuple[float, int]], one: float, other: float) -> None:
     less, more = (interval_of(run, confidence) for confidence in sorted((one, other)))
     assert more.low <= less.low + 1e-12
     assert less.high <= more.high + 1e-12
 
 
 @given(runs)
-def test_scores_on_another_scale_have_the_same_interval_on_that_scale(run: list[tuple[float, int]]) -> None:
+def test_interval_scales_with_the_scores(run: list[tuple[float, int]]) -> None:
     stars = mean_interval([1 + 4 * score for score, _ in run], [template for _, template in run], bounds=(1, 5))
     low, high = interval_of(run)[:2]
     assert stars is not None
@@ -119,25 +119,25 @@ def test_scores_on_another_scale_have_the_same_interval_on_that_scale(run: list[
 
 
 @given(st.lists(st.tuples(st.floats(2, 1e6), st.integers(0, 9)), min_size=2, max_size=30))
-def test_ends_that_are_bounds_are_not_crossed(run: list[tuple[float, int]]) -> None:
+def test_interval_does_not_cross_the_bounds(run: list[tuple[float, int]]) -> None:
     interval = mean_interval([value for value, _ in run], [template for _, template in run], bounds=(0, None))
     assert interval is None or 0 <= interval.low <= interval.mean <= interval.high
 
 
-# --- what is told, and what is refused --------------------------------------------------------------------------------
+# --- notes and errors -------------------------------------------------------------------------------------------------
 
 
-def test_fewer_than_five_templates_are_told_and_taken_question_by_question() -> None:
+def test_with_fewer_than_five_templates_questions_count_separately_with_a_note() -> None:
     run = [(1.0, 1), (1.0, 1), (0.0, 2), (1.0, 2), (0.5, 3), (1.0, 3), (1.0, 4), (1.0, 4)]
     interval = interval_of(run)
     assert interval.note is not None
     assert interval.note.startswith("4 templates say too little of how templates differ, so each question was taken")
-    assert interval[:2] == interval_of([(score, place) for place, (score, _) in enumerate(run)])[:2]
+    assert interval[:2] == interval_of([(score, index) for index, (score, _) in enumerate(run)])[:2]
     assert interval_of([(1.0, 1), (0.0, 1)]).note is not None
     assert interval_of([*run, (1.0, 5)]).note is None
 
 
-def test_what_says_nothing_has_no_interval() -> None:
+def test_uninformative_values_have_no_interval() -> None:
     assert mean_interval([], []) is None
     assert mean_interval([0.5], ["t"]) is None
     assert mean_interval([7.0, 7.0, 7.0], ["a", "b", "c"]) is None
@@ -155,14 +155,14 @@ def test_what_says_nothing_has_no_interval() -> None:
         ([1.0, 1.0], ["a", "b"], {"bounds": (5, 1)}, "the bounds are the least and the greatest value"),
     ],
 )
-def test_wrong_input_is_refused(
+def test_invalid_input_is_rejected(
     values: list[float], clusters: list[str], options: dict[str, Any], complaint: str
 ) -> None:
     with pytest.raises(ValueError, match=complaint):
         mean_interval(values, clusters, **options)
 
 
-def test_numpy_values_and_labels_are_taken() -> None:
+def test_numpy_values_and_labels_are_accepted() -> None:
     values: Any = np.array([1.0, 0.0, 1.0])
     labels: Any = np.array(["a", "b", "c"])
     interval = mean_interval(values, labels)
@@ -173,14 +173,14 @@ def test_numpy_values_and_labels_are_taken() -> None:
 
 
 @pytest.mark.parametrize(("templates", "mean", "correlation"), [(5, 0.97, 0.5), (10, 0.9, 0.3)])
-def test_it_holds_the_true_mean_as_often_as_it_says(templates: int, mean: float, correlation: float) -> None:
+def test_interval_has_its_nominal_coverage(templates: int, mean: float, correlation: float) -> None:
     random = np.random.default_rng(4)
     strength = (1 - correlation) / correlation
     labels = [template for template in range(templates) for _ in range(4)]
-    held = 0
+    covered = 0
     for _ in range(400):
         chances = np.repeat(random.beta(mean * strength, (1 - mean) * strength, templates), 4)
         interval = mean_interval((random.random(4 * templates) < chances).tolist(), labels)
         assert interval is not None
-        held += interval.low <= mean <= interval.high
-    assert held / 400 >= 0.93
+        covered += interval.low <= mean <= interval.high
+    assert covered / 400 >= 0.93

@@ -1,4 +1,4 @@
-"""The benchmark of coverage, as it stands in the repository, without the other methods that it shows beside ours."""
+"""The coverage benchmark, without the methods that it lists for comparison."""
 
 import subprocess
 import sys
@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 BENCHMARKS = Path(__file__).parents[3] / "benchmarks"
-# The bootstrap is most of the work, and has no part in the verdict.
+# The bootstrap takes most of the time and does not affect the verdict.
 WITHOUT_BOOTSTRAP = """
 import sys
 import interval_coverage
@@ -17,7 +17,7 @@ sys.exit(interval_coverage.main())
 
 
 @pytest.mark.full
-def test_intervals_hold_the_true_mean_in_every_cell() -> None:
+def test_intervals_cover_the_true_mean_in_every_cell() -> None:
     command = [sys.executable, "-c", WITHOUT_BOOTSTRAP, "--quick"]
     done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=BENCHMARKS)
     assert done.returncode == 0, done.stdout + done.stderr

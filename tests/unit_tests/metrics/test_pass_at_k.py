@@ -38,7 +38,7 @@ def test_thousands_of_samples_neither_overflow_nor_lose_digits() -> None:
 
 
 @given(outcomes(), st.data())
-def test_both_are_shares_of_the_choices_of_k_samples(outcome: tuple[int, int], data: Any) -> None:
+def test_both_are_shares_of_the_selections_of_k_samples(outcome: tuple[int, int], data: Any) -> None:
     n, c = outcome
     k = data.draw(st.integers(1, n))
     choices = list(combinations([True] * c + [False] * (n - c), k))
@@ -47,13 +47,13 @@ def test_both_are_shares_of_the_choices_of_k_samples(outcome: tuple[int, int], d
 
 
 @given(outcomes())
-def test_at_k_1_both_are_the_share_that_passed(outcome: tuple[int, int]) -> None:
+def test_at_k_1_both_equal_the_pass_rate(outcome: tuple[int, int]) -> None:
     n, c = outcome
     assert pass_at_k(n, c, 1) == pass_hat_k(n, c, 1) == c / n
 
 
 @given(outcomes())
-def test_pass_at_k_never_falls_and_pass_hat_k_never_grows(outcome: tuple[int, int]) -> None:
+def test_pass_at_k_never_decreases_and_pass_hat_k_never_increases(outcome: tuple[int, int]) -> None:
     n, c = outcome
     at = [pass_at_k(n, c, k) for k in range(1, n + 1)]
     hat = [pass_hat_k(n, c, k) for k in range(1, n + 1)]
@@ -62,7 +62,7 @@ def test_pass_at_k_never_falls_and_pass_hat_k_never_grows(outcome: tuple[int, in
 
 
 @given(outcomes(), st.data())
-def test_some_pass_where_not_all_fail(outcome: tuple[int, int], data: Any) -> None:
+def test_pass_at_k_and_all_failing_add_up_to_1(outcome: tuple[int, int], data: Any) -> None:
     n, c = outcome
     k = data.draw(st.integers(1, n))
     assert pass_at_k(n, c, k) == pytest.approx(1 - pass_hat_k(n, n - c, k))

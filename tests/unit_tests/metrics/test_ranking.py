@@ -1,4 +1,4 @@
-"""Measures of rankings, by their functions and by their names: a table of values, and the laws that all keep."""
+"""Ranking measures, by function and by name: a table of values, and laws that all follow."""
 
 import math
 from collections.abc import Callable
@@ -48,7 +48,7 @@ VALUES: list[tuple[str, Any, Any, float | None]] = [
     ("AP@3", R4, FIVE, (1 + 2 / 3) / 4),
     ("Rprec", [1, 2], [1, 3, 2], 0.5),
     ("nDCG@1", [["a"], ["b"]], ["a", "b", "c"], 1.0),
-    # gains by id, which matter to nDCG alone
+    # gains by id, which only nDCG uses
     ("nDCG", GAINS, ["c", "b", "a", "d"], (1 / math.log2(3) + 3 / math.log2(4)) / (3 + 1 / math.log2(3))),
     ("nDCG@1", GAINS, ["c", "b"], 0.0),
     ("nDCG@1", GAINS, ["b"], 1 / 3),
@@ -65,7 +65,7 @@ VALUES: list[tuple[str, Any, Any, float | None]] = [
     ("R@2", [["a"], ["b"], ["c"]], ["a", "x"], 1 / 3),
     ("R", [["a"], []], ["a"], 1.0),
     ("R", [[], []], ["a"], None),
-    # tuples are ids if tuples were retrieved
+    # tuples are ids if the retrieved ids are tuples
     ("R", {TRIPLE, OTHER}, [TRIPLE], 0.5),
     ("R", [("a", 1)], [("a", 1)], 1.0),
     ("R", [frozenset("ab")], [frozenset("ab"), frozenset("c")], 1.0),
@@ -85,7 +85,7 @@ def test_value_of_a_measure(measure: str, relevant: Any, retrieved: Any, value: 
     assert FUNCTIONS[parsed.name](relevant, iter(retrieved), *cutoff) == pytest.approx(value)
 
 
-def test_average_precision_may_be_divided_by_what_was_retrieved() -> None:
+def test_average_precision_can_be_normalised_by_the_retrieved() -> None:
     assert average_precision(R4, FIVE, normalize="retrieved_relevant") == pytest.approx((1 + 2 / 3 + 3 / 4) / 3)
     assert average_precision(R4, FIVE, k=3, normalize="retrieved_relevant") == pytest.approx((1 + 2 / 3) / 2)
     assert average_precision(R4, [7], normalize="retrieved_relevant") == 0.0
@@ -94,7 +94,7 @@ def test_average_precision_may_be_divided_by_what_was_retrieved() -> None:
 
 
 @pytest.mark.parametrize("relevant", [[], {}, {"a": 0}, [[]], set()])
-def test_nothing_relevant_is_not_applicable_but_to_capped_recall(relevant: Any) -> None:
+def test_without_relevant_ids_only_capped_recall_has_a_value(relevant: Any) -> None:
     for name, metric in FUNCTIONS.items():
         assert metric(relevant, ["a"]) == (0.0 if name == "R_cap" else None)
         assert parse_measure(name)(relevant, ["a"]) is None
@@ -122,20 +122,20 @@ def test_every_measure_is_a_share_and_repeated_ids_count_once(
             assert ranking_scores(relevant, retrieved, [measure]) == {measure.key: score}
 
 
-@given(relevant=ids, of_groups=groups, retrieved=ids, k=cutoffs)
-def test_order_of_the_relevant_does_not_matter_and_that_of_groups_only_to_rounding(
-    relevant: list[int], of_groups: list[list[int]], retrieved: list[int], k: int | None
+@given(relevant=ids, in_groups=groups, retrieved=ids, k=cutoffs)
+def test_order_of_relevant_ids_or_groups_does_not_matter(
+    relevant: list[int], in_groups: list[list[int]], retrieved: list[int], k: int | None
 ) -> None:
     for metric in FUNCTIONS.values():
         score = metric(relevant, retrieved, k)
         assert score == metric(relevant[::-1] + relevant, retrieved, k) == metric(set(relevant), retrieved, k)
-        score = metric(of_groups, retrieved, k)
-        assert score == metric([group[::-1] for group in of_groups], retrieved, k)
-        assert score == pytest.approx(metric(of_groups[::-1], retrieved, k))
+        score = metric(in_groups, retrieved, k)
+        assert score == metric([group[::-1] for group in in_groups], retrieved, k)
+        assert score == pytest.approx(metric(in_groups[::-1], retrieved, k))
 
 
 @given(st.sets(st.integers(0, 9), min_size=1), ids, cutoffs)
-def test_groups_of_one_id_and_equal_gains_are_ids_and_one_group_is_divided_by_what_was_retrieved(
+def test_single_id_groups_and_equal_gains_count_like_ids(
     relevant: set[int], retrieved: list[int], k: int | None
 ) -> None:
     for name in ("P", "R", "F1", "Success", "Rprec", "R_cap"):
@@ -143,15 +143,13 @@ def test_groups_of_one_id_and_equal_gains_are_ids_and_one_group_is_divided_by_wh
         assert score == FUNCTIONS[name]([[each] for each in relevant], retrieved, k)
         assert score == FUNCTIONS[name](dict.fromkeys(relevant, 7), retrieved, k)
     assert ndcg(dict.fromkeys(relevant, 7), retrieved, k) == pytest.approx(ndcg(relevant, retrieved, k))
-    of_group = average_precision([relevant], retrieved, k)
-    assert of_group == average_precision(relevant, retrieved, k, normalize="retrieved_relevant")
+    single_group = average_precision([relevant], retrieved, k)
+    assert single_group == average_precision(relevant, retrieved, k, normalize="retrieved_relevant")
     assert metrics.recall_at_k(relevant, sorted(relevant), k) == ndcg(relevant, sorted(relevant), k) == 1.0
 
 
 @given(ids | groups, ids, st.integers(1, 12))
-def test_more_of_the_ranking_never_lowers_recall_hits_and_reciprocal_rank(
-    relevant: Any, retrieved: list[int], k: int
-) -> None:
+def test_larger_k_never_lowers_recall_hits_and_reciprocal_rank(relevant: Any, retrieved: list[int], k: int) -> None:
     for name in ("R", "Success", "RR"):
         score, next_score = (FUNCTIONS[name](relevant, retrieved, each) for each in (k, k + 1))
         assert score is None or (next_score is not None and score <= next_score)
@@ -170,13 +168,13 @@ def test_more_of_the_ranking_never_lowers_recall_hits_and_reciprocal_rank(
         *((gain, TypeError, "the gain of 'a' is a number, not") for gain in ("1", None)),
     ],
 )
-def test_gain_that_is_no_finite_number_is_an_error(gain: Any, kind: type[Exception], problem: str) -> None:
+def test_gains_must_be_finite_numbers(gain: Any, kind: type[Exception], problem: str) -> None:
     with pytest.raises(kind, match=problem):
         ndcg({"a": gain}, ["a"])
 
 
 @pytest.mark.parametrize("k", [0, -1, 1.5, True, "3"])
-def test_k_below_one_or_not_whole_is_an_error(k: Any) -> None:
+def test_k_must_be_a_positive_integer(k: Any) -> None:
     for metric in FUNCTIONS.values():
         with pytest.raises(ValueError, match="a whole number of at least 1, not"):
             metric([1], [1], k)
@@ -195,7 +193,7 @@ def test_k_below_one_or_not_whole_is_an_error(k: Any) -> None:
         ([["doc-1", ["doc-2"]]], ["doc-1"], "a group of relevant has an element that is not an id"),
     ],
 )
-def test_what_is_no_ranking_is_an_error(relevant: Any, retrieved: Any, message: str) -> None:
+def test_invalid_ranking_is_an_error(relevant: Any, retrieved: Any, message: str) -> None:
     for metric in FUNCTIONS.values():
         with pytest.raises(TypeError, match=message):
             metric(relevant, retrieved)
@@ -236,14 +234,14 @@ def test_ids_next_to_groups_are_an_error() -> None:
         ("SetF", "F1", "f1"),
     ],
 )
-def test_measures_are_read_with_their_usual_names(text: str, name: str, key: str) -> None:
+def test_measures_are_parsed_by_their_common_names(text: str, name: str, key: str) -> None:
     measure = parse_measure(text)
     assert (str(measure), measure.key) == (name, key)
 
 
 @pytest.mark.parametrize("name", FUNCTIONS)
 @pytest.mark.parametrize("cutoff", [None, 1, 20])
-def test_text_and_key_are_read_again(name: str, cutoff: int | None) -> None:
+def test_text_and_key_are_parsed_back(name: str, cutoff: int | None) -> None:
     measure = Measure(name, None if name == "Rprec" else cutoff)
     assert parse_measure(str(measure)) == parse_measure(measure.key) == measure
 
@@ -262,34 +260,34 @@ def test_text_and_key_are_read_again(name: str, cutoff: int | None) -> None:
         ("@10", "the measures are P, R"),
     ],
 )
-def test_typo_gets_the_nearest_names(text: str, advice: str) -> None:
+def test_typo_is_an_error_with_the_nearest_names(text: str, advice: str) -> None:
     with pytest.raises(ValueError, match=advice):
         parse_measure(text)
 
 
 @pytest.mark.parametrize("text", ["P@0", "P@", "P@-1", "P@1.5", "P@ten", "P@5@6", "P@٣", "P@" + "9" * 5000])
-def test_cut_off_is_a_whole_number_of_at_least_1(text: str) -> None:
+def test_cutoff_must_be_a_positive_integer(text: str) -> None:
     with pytest.raises(ValueError, match=r"the cut-off of 'P@.*is a whole number of at least 1, as in P@5"):
         parse_measure(text)
 
 
-def test_r_precision_takes_no_cut_off() -> None:
+def test_r_precision_has_no_cutoff() -> None:
     with pytest.raises(ValueError, match="Rprec takes no cut-off"):
         parse_measure("Rprec@5")
 
 
-def test_set_measures_take_no_cut_off() -> None:
+def test_set_measures_have_no_cutoff() -> None:
     with pytest.raises(ValueError, match="SetP takes no cut-off, as it is over all that was retrieved: write P@5"):
         parse_measure("SetP@5")
 
 
 @pytest.mark.parametrize("value", [5, None, b"P@5", Measure("P")])
-def test_measure_is_named_by_a_text(value: Any) -> None:
+def test_measure_name_must_be_a_string(value: Any) -> None:
     with pytest.raises(TypeError, match="a measure is named by a text such as nDCG@10, not by "):
         parse_measure(value)
 
 
-def test_scores_take_the_names_of_measures_too() -> None:
+def test_measures_can_be_passed_by_name() -> None:
     assert ranking_scores(["a"], ["b", "a"], ["P@5", Measure("RR")]) == {"precision@5": 0.2, "reciprocal_rank": 0.5}
     with pytest.raises(ValueError, match="did you mean nDCG@10"):
         ranking_scores([], [], ["nDGC@10"])
@@ -304,12 +302,12 @@ def test_scores_take_the_names_of_measures_too() -> None:
         ([5], "a measure is named by a text such as nDCG@10, not by int"),
     ],
 )
-def test_what_is_no_list_of_measures_is_an_error(measures: Any, message: str) -> None:
+def test_measures_must_be_a_list(measures: Any, message: str) -> None:
     with pytest.raises(TypeError, match=message):
         ranking_scores(["a"], ["a"], measures)
 
 
-def test_measure_of_an_unknown_name_or_a_wrong_cut_off_is_an_error() -> None:
+def test_unknown_name_or_invalid_cutoff_is_an_error() -> None:
     with pytest.raises(ValueError, match=r"unknown measure 'ndcg': did you mean nDCG\?"):
         Measure("ndcg")
     with pytest.raises(ValueError, match="at least 1"):
@@ -317,7 +315,7 @@ def test_measure_of_an_unknown_name_or_a_wrong_cut_off_is_an_error() -> None:
 
 
 @given(st.text(max_size=20) | st.from_regex(r"[A-Za-z_]{1,6}@?[0-9]{0,3}", fullmatch=True))
-def test_any_text_is_a_measure_or_a_value_error(text: str) -> None:
+def test_any_text_parses_or_raises_value_error(text: str) -> None:
     try:
         measure = parse_measure(text)
     except ValueError:
@@ -325,13 +323,13 @@ def test_any_text_is_a_measure_or_a_value_error(text: str) -> None:
     assert parse_measure(str(measure)) == measure
 
 
-def test_scores_are_in_the_order_of_the_measures_by_their_keys() -> None:
+def test_scores_are_keyed_in_the_order_of_the_measures() -> None:
     measures = [parse_measure(text) for text in ("nDCG@2", "P@1", "Rprec")]
     scores = ranking_scores(["a", "b"], ["a", "b", "c"], measures)
     assert list(scores.items()) == [("ndcg@2", 1.0), ("precision@1", 1.0), ("r_precision", 1.0)]
 
 
-def test_default_measures_are_all_without_a_cut_off_but_capped_recall() -> None:
+def test_default_measures_are_all_except_capped_recall_without_cutoff() -> None:
     names = [str(measure) for measure in DEFAULT_MEASURES]
     assert names == ["P", "R", "F1", "RR", "AP", "nDCG", "Success", "Rprec"]
     assert list(ranking_scores(["a"], ["a"])) == [measure.key for measure in DEFAULT_MEASURES]
@@ -352,17 +350,17 @@ TREC_EVAL = {"RR": "recip_rank", "AP": "map", "nDCG": "ndcg", "Rprec": "Rprec", 
     retrieved=st.lists(st.integers(0, 40), min_size=1, max_size=30, unique=True),
     is_graded=st.booleans(),
 )
-def test_equal_to_trec_eval_on_random_runs(relevant: dict[int, int], retrieved: list[int], is_graded: bool) -> None:
+def test_agrees_with_trec_eval_on_random_runs(relevant: dict[int, int], retrieved: list[int], is_graded: bool) -> None:
     pytrec_eval = pytest.importorskip("pytrec_eval")
     judged = relevant if is_graded else {identifier: min(gain, 1) for identifier, gain in relevant.items()}
     qrels = {"q": {str(identifier): gain for identifier, gain in judged.items()}}
     run = {"q": {str(identifier): float(-rank) for rank, identifier in enumerate(retrieved)}}
-    asked = {"recip_rank", "map", "ndcg", "Rprec", "set_P"} | {
+    requested = {"recip_rank", "map", "ndcg", "Rprec", "set_P"} | {
         f"{family}.1,3,10,25" for family in ("P", "recall", "map_cut", "ndcg_cut", "success")
     }
-    theirs = pytrec_eval.RelevanceEvaluator(qrels, asked).evaluate(run)["q"]
-    given_ids = judged if is_graded else [identifier for identifier, gain in judged.items() if gain]
+    theirs = pytrec_eval.RelevanceEvaluator(qrels, requested).evaluate(run)["q"]
+    relevant_ids = judged if is_graded else [identifier for identifier, gain in judged.items() if gain]
     for name, their_name in TREC_EVAL.items():
-        # Where nothing is relevant trec_eval has 0.
-        score = parse_measure(name)(given_ids, retrieved) or 0.0
+        # Where nothing is relevant, trec_eval returns 0.
+        score = parse_measure(name)(relevant_ids, retrieved) or 0.0
         assert score == pytest.approx(theirs[their_name], rel=1e-9, abs=1e-9), name

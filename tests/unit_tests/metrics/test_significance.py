@@ -22,14 +22,14 @@ P_VALUES = st.lists(st.floats(0, 1), max_size=8)
 
 @settings(deadline=None, max_examples=60)
 @given(clusters=CLUSTERS)
-def test_p_value_is_the_share_of_all_signs_that_give_as_much(clusters: list[list[float]]) -> None:
+def test_p_value_is_the_share_of_sign_flips_at_least_as_extreme(clusters: list[list[float]]) -> None:
     sums = [sum(values) for values in clusters]
     totals = [
         sum(sign * total for sign, total in zip(signs, sums, strict=True))
         for signs in product((1, -1), repeat=len(sums))
     ]
-    as_much = sum(abs(total) >= abs(sum(sums)) - 1e-9 for total in totals)
-    assert permutation_p_value(clusters) == pytest.approx(as_much / len(totals))
+    at_least_as_extreme = sum(abs(total) >= abs(sum(sums)) - 1e-9 for total in totals)
+    assert permutation_p_value(clusters) == pytest.approx(at_least_as_extreme / len(totals))
     assert permutation_p_value(clusters) >= lowest_p_value(clusters) - 1e-12
 
 
@@ -39,11 +39,11 @@ def test_clusters_are_flipped_as_a_whole() -> None:
 
 
 @pytest.mark.parametrize("clusters", [[], [[0.0, 0.0]], {"t1": [0.0], "t2": [0.0]}, [[0.5]], [[0.5], [0.0]]])
-def test_nothing_to_flip_is_no_evidence(clusters: list[list[float]]) -> None:
+def test_without_clusters_to_flip_p_is_1(clusters: list[list[float]]) -> None:
     assert permutation_p_value(clusters) == 1.0
 
 
-def test_drawn_signs_are_the_same_each_time_and_never_give_zero() -> None:
+def test_sampled_signs_are_deterministic_and_p_is_never_0() -> None:
     clusters = [[0.5]] * 60
     p_value = permutation_p_value(clusters)
     assert p_value == permutation_p_value(clusters) == pytest.approx(2 / 10_000)
@@ -56,7 +56,7 @@ def test_drawn_signs_are_the_same_each_time_and_never_give_zero() -> None:
     against=st.lists(st.just(-1.0), max_size=3),
     scale=st.sampled_from((1.0, 10.0)),
 )
-def test_larger_differences_do_not_change_a_p_value_that_is_at_its_lowest(
+def test_larger_differences_do_not_lower_a_minimal_p_value(
     leading: list[int], against: list[float], scale: float
 ) -> None:
     clusters = [*([scale * each] for each in leading), *([each] for each in against)]
@@ -75,13 +75,11 @@ def test_larger_differences_do_not_change_a_p_value_that_is_at_its_lowest(
         ([], 1.0),
     ],
 )
-def test_six_clusters_that_differ_are_the_fewest_that_can_fall_below_5_percent(
-    clusters: list[list[float]], lowest: float
-) -> None:
+def test_at_least_six_differing_clusters_are_needed_for_5_percent(clusters: list[list[float]], lowest: float) -> None:
     assert lowest_p_value(clusters) == lowest
 
 
-def test_what_rounding_leaves_is_no_difference() -> None:
+def test_rounding_errors_are_not_differences() -> None:
     noise = [0.8 - 0.7, -0.1]
     assert sum(noise) != 0
     assert differing_sums([noise, [1e-7, 2e-7]]) == [3e-7]
@@ -92,22 +90,22 @@ def test_what_rounding_leaves_is_no_difference() -> None:
 @pytest.mark.parametrize(
     ("p_values", "adjusted"), [([0.01, 0.02, 0.03, 0.04], [0.04, 0.06, 0.06, 0.06]), ([0.03], [0.03]), ([], [])]
 )
-def test_adjusted_values_of_a_textbook(p_values: list[float], adjusted: list[float]) -> None:
+def test_textbook_example_of_adjusted_values(p_values: list[float], adjusted: list[float]) -> None:
     assert holm(p_values) == pytest.approx(adjusted)
 
 
 @given(p_values=P_VALUES)
-def test_adjusted_values_lie_between_the_given_ones_and_those_of_bonferroni_in_their_order(
+def test_adjusted_values_are_bounded_by_bonferroni_and_keep_the_order(
     p_values: list[float],
 ) -> None:
     adjusted = holm(p_values)
-    assert all(given_value <= value <= 1 for given_value, value in zip(p_values, adjusted, strict=True))
+    assert all(p_value <= value <= 1 for p_value, value in zip(p_values, adjusted, strict=True))
     assert not p_values or min(adjusted) == min(1, len(p_values) * min(p_values))
     ranks = sorted(range(len(p_values)), key=p_values.__getitem__)
     assert [adjusted[index] for index in ranks] == sorted(adjusted)
 
 
-def test_effect_size_is_the_t_statistic_over_the_root_of_the_number() -> None:
+def test_effect_size_is_t_over_the_root_of_n() -> None:
     differences = [0.1, 0.4, -0.2, 0.3, 0.25]
     statistic = scipy.stats.ttest_1samp(differences, 0).statistic
     assert cohens_dz(differences) == pytest.approx(statistic / 5**0.5)
@@ -126,6 +124,6 @@ def test_needed_questions_have_a_power_of_80_percent(significance: float) -> Non
 
 
 @given(difference=st.floats(0.01, 1), error=st.floats(0, 1), number=st.integers(1, 1000))
-def test_half_the_difference_takes_four_times_as_many(difference: float, error: float, number: int) -> None:
+def test_half_the_difference_needs_four_times_as_many(difference: float, error: float, number: int) -> None:
     whole, half = (questions_needed(size, error, number) or 0 for size in (difference, -difference / 2))
     assert 1 <= whole <= half <= 4 * whole

@@ -46,30 +46,30 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def found(area: str, **examined: object) -> list[Check]:
-    given: dict[str, object] = {
+    defaults: dict[str, object] = {
         "agent": "my_agent.py:agent",
         "dataset": Path("qa.yaml"),
         "config": Path("config.yaml"),
         "output": Path("runs"),
     }
-    checks = list(Examination(**{**given, **examined}).checks())  # type: ignore[arg-type]
+    checks = list(Examination(**{**defaults, **examined}).checks())  # type: ignore[arg-type]
     return [check for check in checks if check.area == area]
 
 
 @pytest.mark.full
-def test_what_is_good_has_no_error_and_no_warning_of_its_own() -> None:
+def test_valid_project_has_no_errors_or_warnings() -> None:
     for area in ("config", "agent", "steps", "gates", "output"):
         checks = found(area)
         assert checks, area
         assert {check.level for check in checks} == {"ok"}, checks
 
 
-def test_agent_is_told_with_its_tools() -> None:
+def test_agent_is_reported_with_its_tools() -> None:
     [check] = found("agent")
     assert check.what == "my_agent.py:agent takes messages; tools: ask_graph"
 
 
-def test_agent_that_cannot_be_loaded_ends_no_other_check() -> None:
+def test_other_checks_run_if_the_agent_cannot_be_loaded() -> None:
     [check] = found("agent", agent="absent.py:agent")
     assert check.level == "error"
     assert "absent.py" in check.what
@@ -83,7 +83,7 @@ def test_missing_agent_and_dataset_are_errors_with_a_hint() -> None:
         assert f"run: {{{area}:" in check.hint
 
 
-def test_config_that_names_a_tool_that_is_not_there_is_a_warning() -> None:
+def test_unknown_tool_in_the_config_is_a_warning() -> None:
     Path("config.yaml").write_text("steps: {names: {ask_grap: sparql_query}}\n")
     [_, check] = found("agent")
     assert check.level == "warning"
@@ -91,13 +91,13 @@ def test_config_that_names_a_tool_that_is_not_there_is_a_warning() -> None:
     assert check.hint == "Did you mean ask_graph?"
 
 
-def test_reference_steps_that_no_tool_fulfils_are_a_warning() -> None:
+def test_reference_steps_without_a_matching_tool_are_a_warning() -> None:
     [check] = found("steps", config=None)
     assert check.what == "no visible tool of the agent matches reference steps called sparql_query"
     assert check.hint == "If ask_graph is this tool, write steps: {names: {ask_graph: sparql_query}} in the config."
 
 
-def test_lookup_is_named_by_the_name_that_the_agent_has_for_it() -> None:
+def test_lookup_is_suggested_under_the_agents_tool_name() -> None:
     more = AGENT.replace("def ask_graph", "def lookup").replace("Run a SPARQL query.", "Find an IRI by a label.")
     tools = AGENT.replace("\n\nclass", more[more.index("\n\n@tool") : more.index("\n\nclass")] + "\n\nclass")
     Path("my_agent.py").write_text(tools.replace("[ask_graph])", "[ask_graph, lookup])"))
@@ -112,7 +112,7 @@ def test_lookup_is_named_by_the_name_that_the_agent_has_for_it() -> None:
     assert (check.level, check.what) == ("ok", f"a tool matches each kind of reference step: {fulfilled}")
 
 
-def test_mistakes_of_the_dataset_are_errors_with_their_place() -> None:
+def test_mistakes_in_the_dataset_are_errors_with_their_location() -> None:
     Path("qa.yaml").write_text("- template_id: t\n  questions:\n  - {id: a}\n")
     [check] = found("dataset")
     assert check.level == "error"
@@ -120,25 +120,25 @@ def test_mistakes_of_the_dataset_are_errors_with_their_place() -> None:
     assert "question_text" in check.what
 
 
-def test_mistake_of_the_config_is_an_error() -> None:
+def test_mistake_in_the_config_is_an_error() -> None:
     Path("config.yaml").write_text("stepps: {}\n")
     [check] = found("config")
     assert (check.level, check.hint) == ("error", "Did you mean steps?")
 
 
-def test_gate_of_an_unknown_metric_is_an_error() -> None:
+def test_gate_on_an_unknown_metric_is_an_error() -> None:
     Path("config.yaml").write_text("gates: [{metric: steps_scor, under: 0.5}]\n")
     assert found("gates")[0].level == "error"
 
 
-def test_folder_in_which_nothing_can_be_written_is_an_error(folder: Path) -> None:
+def test_unwritable_output_folder_is_an_error(folder: Path) -> None:
     Path("file").write_text("")
     [check] = found("output", output=Path("file/runs"))
     assert check.level == "error"
 
 
 @pytest.mark.full
-def test_agent_is_asked_only_on_demand() -> None:
+def test_agent_is_called_only_on_request() -> None:
     assert found("answer") == []
     checks = found("answer", asks_agent=True)
     assert checks[0].what.startswith("a was answered: 0 steps")
@@ -151,7 +151,7 @@ def judged(stub: OpenAIStub) -> Path:
     return Path("judged.json")
 
 
-def test_models_are_asked_only_on_demand(openai_stub: OpenAIStub) -> None:
+def test_models_are_called_only_on_request(openai_stub: OpenAIStub) -> None:
     openai_stub.answer = lambda request: {"word": "yes"}
     config = judged(openai_stub)
     assert found("models", config=config)[-1].hint == "Add --ask-models: one tiny request each."
@@ -162,14 +162,14 @@ def test_models_are_asked_only_on_demand(openai_stub: OpenAIStub) -> None:
     assert len(openai_stub.requests) == 1
 
 
-def test_wrong_key_of_a_model_is_an_error_that_does_not_show_it(openai_stub: OpenAIStub) -> None:
+def test_wrong_api_key_is_an_error_that_does_not_show_it(openai_stub: OpenAIStub) -> None:
     openai_stub.chat_faults.extend([http_error(401, "Incorrect API key provided: sk-not-a-key")] * 10)
     check = found("models", config=judged(openai_stub), asks_models=True)[-1]
     assert check.level == "error"
     assert "sk-not-a-key" not in str(check)
 
 
-def test_missing_key_of_a_model_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_api_key_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
     Path("judged.yaml").write_text("llm: {generation: {api_key: '${NO_SUCH_KEY}'}}\n")
     [check] = found("models", config=Path("judged.yaml"))

@@ -6,7 +6,7 @@ from packaging.requirements import Requirement
 from graphrag_eval_lc.onboarding.doctor import Check, Examination, is_tested, requirements_by_extra
 
 
-def test_core_and_extras_are_told_apart() -> None:
+def test_core_and_extras_are_distinguished() -> None:
     names = {extra: [each.name for each in packages] for extra, packages in requirements_by_extra().items()}
     assert "langchain-core" in names[""]
     assert "jinja2" in names["report"]
@@ -16,7 +16,7 @@ def test_core_and_extras_are_told_apart() -> None:
 
 @pytest.fixture
 def checks(monkeypatch: pytest.MonkeyPatch) -> Callable[..., list[Check]]:
-    """Return the checks of versions and extras if these versions are installed of what is needed."""
+    """Return a function that checks versions and extras as if the given versions were installed."""
 
     def found(needed: dict[str, list[str]], versions: dict[str, str]) -> list[Check]:
         packages = {extra: [Requirement(text) for text in texts] for extra, texts in needed.items()}
@@ -27,7 +27,7 @@ def checks(monkeypatch: pytest.MonkeyPatch) -> Callable[..., list[Check]]:
     return found
 
 
-def test_missing_and_untested_packages_are_reported_with_the_command_that_fixes_them(
+def test_missing_and_untested_packages_are_reported_with_the_fix(
     checks: Callable[..., list[Check]],
 ) -> None:
     needed = {"": ["openai>=2,<4", "lang>=1"], "x": ["a>=1", "b", "b<3"], "y": ["c<2"]}
@@ -42,5 +42,5 @@ def test_missing_and_untested_packages_are_reported_with_the_command_that_fixes_
     assert [check[:2] for check in found] == [("ok", "lang 1.0 and 1 further package as tested")]
 
 
-def test_a_missing_package_is_not_tested() -> None:
+def test_missing_package_is_not_reported_as_untested() -> None:
     assert not is_tested(Requirement("no-such-package>=1"))

@@ -1,4 +1,4 @@
-"""The config of graphrag-eval as ours, and which of its figures come out with the settings that are written."""
+"""Migrating graphrag-eval's config, and checking which published figures the new settings reproduce."""
 
 import json
 from pathlib import Path
@@ -38,7 +38,7 @@ def scores(**found: float) -> list[dict[str, Any]]:
 
 
 @pytest.mark.parametrize(("published", "version"), [(0.5, "6"), (1.0, "5"), (0.25, "6")])
-def test_version_that_gives_more_is_written(published: float, version: str) -> None:
+def test_version_that_reproduces_more_figures_is_written(published: float, version: str) -> None:
     found = migrate(DATASET, RESPONSES, published=scores(groups=published))
     assert (found.version, found.settings) == (version, VERSIONS[version])
     assert [each.published for each in found.differences] == [0.25] * (published == 0.25)
@@ -56,7 +56,7 @@ def test_aggregates_are_compared(version: str) -> None:
     assert (difference.question_id, difference.key, difference.published) == (None, "micro/steps_score/mean", 0.125)
 
 
-def test_zero_of_what_was_not_measured_is_equal() -> None:
+def test_unmeasured_value_equals_a_published_zero() -> None:
     zeros = dict.fromkeys(("sum", "mean", "median", "min", "max"), 0)
     found = migrate(DATASET, RESPONSES, published={"micro": {"input_tokens": zeros}})
     assert (found.compared, found.differences) == (5, ())
@@ -77,7 +77,7 @@ def test_difference_says_why(published: dict[str, Any], why: str) -> None:
     assert found.verdict == "1 of 2 published figures are equal with the settings of graphrag-eval 6."
 
 
-def test_notes_name_what_is_left_out_and_what_is_judged() -> None:
+def test_notes_name_skipped_questions_and_judged_figures() -> None:
     published = [{"question_id": "groups", "steps_score": 0.5, "answer_f1": 0.5, "politeness": 3}]
     config = {
         "llm": {"generation": {"provider": "openai", "model": "m"}},
@@ -92,13 +92,13 @@ def test_notes_name_what_is_left_out_and_what_is_judged() -> None:
     assert "answer_f1, politeness" in judged
 
 
-def test_without_published_figures_the_settings_are_those_of_graphrag_eval_6() -> None:
+def test_without_published_figures_version_6_is_assumed() -> None:
     found = migrate(DATASET, RESPONSES)
     assert found.settings == VERSIONS["6"]
     assert found.verdict.startswith("Nothing published to compare with")
 
 
-def test_written_file_is_a_config_that_gives_the_figures(tmp_path: Path) -> None:
+def test_written_config_reproduces_the_figures(tmp_path: Path) -> None:
     (tmp_path / "qa.yaml").write_text(yaml.safe_dump(DATASET))
     (tmp_path / "responses.jsonl").write_text(json.dumps(LAST_ALONE) + "\n")
     (tmp_path / "old.yaml").write_text("llm: {generation: {provider: openai, model: m}}")
@@ -120,7 +120,7 @@ def test_written_file_is_a_config_that_gives_the_figures(tmp_path: Path) -> None
     assert result["steps_score"] == 0.5
 
 
-def test_dataset_without_a_file_is_written_and_nothing_replaced_unasked(tmp_path: Path) -> None:
+def test_dataset_in_memory_is_written_and_nothing_is_overwritten_by_default(tmp_path: Path) -> None:
     migrate(DATASET, RESPONSES, output_dir=tmp_path)
     assert load_dataset(tmp_path / "questions.yaml") == DATASET
     with pytest.raises(RunFolderError, match="exists already"):
@@ -132,7 +132,7 @@ def test_dataset_without_a_file_is_written_and_nothing_replaced_unasked(tmp_path
 
 
 @pytest.mark.parametrize(
-    ("published", "error", "said"),
+    ("published", "error", "complaint"),
     [
         ({"scores": 1}, ComparisonError, "not results or aggregates"),
         ([[]], ComparisonError, "not results or aggregates"),
@@ -140,13 +140,15 @@ def test_dataset_without_a_file_is_written_and_nothing_replaced_unasked(tmp_path
         ([{"question_id": "groups", "steps_score": "high"}], ComparisonError, "'high' is no number"),
     ],
 )
-def test_what_is_not_of_graphrag_eval_is_refused(published: Any, error: type[GraphRAGEvalError], said: str) -> None:
-    with pytest.raises(error, match=said):
+def test_published_figures_must_be_graphrag_evals(
+    published: Any, error: type[GraphRAGEvalError], complaint: str
+) -> None:
+    with pytest.raises(error, match=complaint):
         migrate(DATASET, RESPONSES, published=published)
 
 
 @pytest.mark.parametrize(("run", "version", "questions"), [("substations", "5", 190), ("timeseries", "6", 60)])
-def test_recorded_runs_give_all_their_published_figures(
+def test_recorded_runs_reproduce_all_published_figures(
     conformance_dir: Path, run: str, version: str, questions: int
 ) -> None:
     folder = conformance_dir / "real_runs" / run
@@ -159,7 +161,7 @@ def test_recorded_runs_give_all_their_published_figures(
     assert found.compared > questions + 100
 
 
-def test_old_config_is_checked_before_anything_is_scored(tmp_path: Path) -> None:
+def test_old_config_is_checked_before_scoring(tmp_path: Path) -> None:
     path = tmp_path / "old.yaml"
     path.write_text("llm:\n  generation:\n    provider: openai\n    model: m\n    temperature: 5\n")
     with pytest.raises(ConfigError, match=r"old.yaml, line 5, key llm.generation.temperature: 5 is not allowed here"):

@@ -19,7 +19,7 @@ def generation(**settings: Any) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("provider", sorted(ENDPOINTS))
-def test_endpoint_of_a_provider_is_asked_directly(provider: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_provider_with_a_compatible_endpoint_is_used_directly(provider: str, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("HOSTED_VLLM_API_BASE", "LM_STUDIO_API_BASE", "LITELLM_PROXY_API_BASE"):
         monkeypatch.setenv(name, "http://localhost:8000/v1")
     if ENDPOINTS[provider].key is not None:
@@ -30,7 +30,7 @@ def test_endpoint_of_a_provider_is_asked_directly(provider: str, monkeypatch: py
     assert type(model).__name__ == "OpenAIJudgeModel"
 
 
-def test_azure_is_asked_through_langchain(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_azure_is_used_through_langchain(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("AZURE_OPENAI_API_KEY", "a-key")
     old = {"provider": "azure", "model": "gpt-4o", "api_base": "https://x.example", "api_version": "2024-10-21"}
     sections, notes = moved_config({"llm": {"generation": old, "embedding": {**old, "model": "small"}}})
@@ -43,10 +43,10 @@ def test_azure_is_asked_through_langchain(monkeypatch: pytest.MonkeyPatch) -> No
     assert any("langchain-openai" in note for note in notes)
 
 
-def test_given_address_overrides_that_of_the_provider() -> None:
-    given = generation(provider="hosted_vllm", api_base="http://gpu:8000/v1")
-    assert given["base_url"] == "http://gpu:8000/v1"
-    assert "api_key" not in given
+def test_explicit_url_overrides_the_providers() -> None:
+    model_settings = generation(provider="hosted_vllm", api_base="http://gpu:8000/v1")
+    assert model_settings["base_url"] == "http://gpu:8000/v1"
+    assert "api_key" not in model_settings
     assert generation(provider="openai", api_base="http://gpu:8000/v1")["base_url"] == "http://gpu:8000/v1"
 
 
@@ -60,31 +60,31 @@ def test_keys_are_never_copied(provider: str) -> None:
     assert any("is not copied" in note for note in notes)
 
 
-def test_reference_to_a_variable_is_kept() -> None:
+def test_variable_reference_is_kept() -> None:
     assert generation(provider="openai", api_key="${MY_KEY}")["api_key"] == "${MY_KEY}"
     assert generation(provider="openai", api_key="os.environ/MY_KEY")["api_key"] == "${MY_KEY}"
 
 
-def test_variables_that_are_needed_are_named() -> None:
+def test_needed_variables_are_named() -> None:
     _, [note] = moved_model({"provider": "azure", "model": "gpt-4o"}, "llm.generation")
     assert note.endswith("Set AZURE_OPENAI_API_KEY and AZURE_API_BASE and AZURE_API_VERSION in the environment.")
 
 
-def test_secret_under_another_key_is_left_out() -> None:
+def test_secret_under_another_key_is_dropped() -> None:
     old = {"provider": "openai", "model": "m", "extra_headers": {"Authorization": "Bearer abcdef1234567890abcdef"}}
     settings, notes = moved_model(old, "llm.generation")
     assert "extra_headers" not in (settings or {})
     assert any("extra_headers holds a secret" in note for note in notes)
 
 
-def test_options_of_the_model_are_kept_and_those_of_litellm_are_not() -> None:
+def test_model_options_are_kept_but_litellm_options_are_not() -> None:
     old = {"provider": "openai", "model": "m", "top_p": 0.5, "num_retries": 3}
     settings, [note] = moved_model(old, "llm.generation")
     assert settings == {"provider": "openai", "model": "m", "top_p": 0.5}
     assert note.startswith("llm.generation.num_retries is not copied: the section judges says")
 
 
-def test_provider_without_a_counterpart_leaves_out_what_needs_it() -> None:
+def test_unsupported_provider_drops_what_needs_it() -> None:
     sections, notes = moved_config(
         {"llm": {"generation": {"provider": "replicate", "model": "m"}}, "custom_evaluations": [CUSTOM]}
     )
@@ -93,7 +93,7 @@ def test_provider_without_a_counterpart_leaves_out_what_needs_it() -> None:
     assert any("custom_evaluations is left out" in note for note in notes)
 
 
-def test_everything_that_has_a_counterpart_is_the_same() -> None:
+def test_other_sections_are_unchanged() -> None:
     old = {
         "llm": {
             "generation": {"provider": "openai", "model": "gpt-4o-mini", "temperature": 0.0, "max_tokens": 4096},
@@ -121,10 +121,10 @@ def test_broken_config_is_one_error_with_its_line(tmp_path: Path) -> None:
         moved_config(path)
 
 
-def test_page_has_each_provider() -> None:
+def test_every_provider_is_documented() -> None:
     page = Path(__file__).parents[3] / "docs" / "moving-from-graphrag-eval.md"
     text = page.read_text(encoding="utf-8")
     for name, endpoint in ENDPOINTS.items():
         assert f"| `{name}` | `base_url: {endpoint.address}` |" in text
-    for name, there in OF_LANGCHAIN.items():
-        assert f"| `{name}` | `provider: {there.name}`; `pip install langchain {there.package}` |" in text
+    for name, documented in OF_LANGCHAIN.items():
+        assert f"| `{name}` | `provider: {documented.name}`; `pip install langchain {documented.package}` |" in text

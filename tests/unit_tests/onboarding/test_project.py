@@ -15,7 +15,7 @@ NOTES = ToolFinding("search_notes", 1, "documents", None, "retrieval", form="JSO
 CLOCK = ToolFinding("clock", 1, "text")
 
 
-def test_file_says_what_the_sections_say() -> None:
+def test_file_contains_the_proposed_sections() -> None:
     proposal = Proposal("agent.py:agent", [ROWS, SQL, NOTES, CLOCK])
     values = yaml.safe_load(proposal.text())
     assert values["run"] == {"agent": "agent.py:agent", "dataset": "questions.yaml", "output": "runs"}
@@ -29,12 +29,12 @@ def test_file_says_what_the_sections_say() -> None:
     assert {key: values[key] for key in proposal.sections()} == proposal.sections()
 
 
-def test_reasons_stand_beside_the_lines() -> None:
+def test_lines_are_commented_with_reasons() -> None:
     text = Proposal("agent.py:agent", [ROWS]).text()
     assert "    ask_graph: sparql_query  # 2 calls: SPARQL, rows as W3C CSV\n" in text
 
 
-def test_agent_of_which_nothing_is_known_has_no_section_on_steps() -> None:
+def test_unknown_agent_has_no_steps_section() -> None:
     assert set(yaml.safe_load(Proposal("agent.py:agent").text())) == {"run", "gates"}
 
 
@@ -47,7 +47,7 @@ def test_every_proposal_can_be_loaded(tools: list[str], agent: str) -> None:
     assert load_config(values).steps.names == dict.fromkeys(tools, "sparql_query")
 
 
-def test_specs_of_files_are_told_from_the_projects_folder(tmp_path: Path) -> None:
+def test_file_specs_are_relative_to_the_projects_folder(tmp_path: Path) -> None:
     below = tmp_path / "eval"
     assert spec_from(str(tmp_path / "agent.py") + ":agent", below) == f"{tmp_path}/agent.py:agent"
     assert spec_from("agent.py:agent", Path()) == "agent.py:agent"
@@ -63,7 +63,7 @@ def repository(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_workflow_of_github_stands_at_the_root_and_runs_in_the_projects_folder(repository: Path) -> None:
+def test_github_workflow_is_at_the_root_and_runs_in_the_projects_folder(repository: Path) -> None:
     folder = repository / "tests" / "agent"
     folder.mkdir(parents=True)
     (repository / "requirements.txt").write_text("langchain\n")
@@ -85,7 +85,7 @@ def test_workflow_at_the_root_needs_no_folder(repository: Path) -> None:
     assert "pip install . 'graphrag-eval-lc[" in text
 
 
-def test_workflow_of_gitlab_is_included_where_there_is_one_already(repository: Path) -> None:
+def test_gitlab_workflow_is_included_in_an_existing_one(repository: Path) -> None:
     path, text, _ = workflow("gitlab", repository)
     assert path == repository / ".gitlab-ci.yml"
     assert yaml.safe_load(text)["evaluate"]["artifacts"]["reports"] == {"junit": "junit.xml"}
@@ -95,5 +95,5 @@ def test_workflow_of_gitlab_is_included_where_there_is_one_already(repository: P
     assert "include: [{local: .gitlab/evaluation.yml}]" in to_do
 
 
-def test_folder_outside_of_a_repository_is_its_own_root(tmp_path: Path) -> None:
+def test_folder_outside_a_repository_is_its_own_root(tmp_path: Path) -> None:
     assert repository_of(tmp_path) == tmp_path.resolve()

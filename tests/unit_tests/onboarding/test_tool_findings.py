@@ -28,7 +28,7 @@ def finding(args: dict[str, Any], *outputs: str, tool: str = "my_tool") -> ToolF
     return found
 
 
-def test_tool_that_takes_sparql_fulfils_queries() -> None:
+def test_tool_with_sparql_arguments_is_a_query_tool() -> None:
     found = finding({"query": SELECT}, JSON_ROWS, JSON_ROWS)
     assert (found.reference_name, found.gives, found.calls, found.declared) == ("sparql_query", "rows", 2, None)
     assert found.about == "2 calls: SPARQL, rows as SPARQL JSON"
@@ -37,26 +37,26 @@ def test_tool_that_takes_sparql_fulfils_queries() -> None:
 @pytest.mark.parametrize(
     ("output", "form"), [("n\r\nOslo\r\n", "W3C CSV"), ("| n |\n|---|\n| Oslo |", "a Markdown table")]
 )
-def test_form_that_is_found_out_need_not_be_declared(output: str, form: str) -> None:
+def test_detected_format_need_not_be_declared(output: str, form: str) -> None:
     found = finding({"query": SELECT}, output)
     assert (found.form, found.declared) == (form, None)
 
 
-def test_cypher_and_sql_are_told_by_their_words() -> None:
+def test_cypher_and_sql_are_recognised_by_keywords() -> None:
     rows = '[{"name": "Oslo"}]'
     assert finding({"q": "MATCH (n:City) RETURN n.name AS name"}, rows).reference_name == "cypher_query"
     sql = finding({"q": "SELECT name FROM cities"}, rows)
     assert (sql.language, sql.gives, sql.reference_name) == ("SQL", "rows", None)
 
 
-def test_rows_under_a_key_are_declared_where_they_would_not_be_found() -> None:
+def test_path_to_rows_is_declared_if_it_is_ambiguous() -> None:
     output = json.dumps({"data": {"hits": [{"name": "Oslo"}], "related": [{"name": "Bergen"}]}})
     found = finding({"query": SELECT}, output)
     assert found.gives == "rows"
     assert found.declared == {"path": "data.hits"}
 
 
-def test_search_that_gives_iris_finds_entities() -> None:
+def test_search_that_returns_iris_is_an_entity_search() -> None:
     found = finding({"name": "Oslo"}, JSON_IRIS, NO_ROWS)
     assert (found.gives, found.reference_name) == ("entities", "autocomplete_search")
 
@@ -76,7 +76,7 @@ def test_search_that_gives_iris_finds_entities() -> None:
         "iri,label\nurn:a,Oslo\n",
     ],
 )
-def test_lookup_whose_iris_stand_in_any_form_is_recognized_and_drafted(output: str) -> None:
+def test_lookup_is_recognised_and_drafted_in_any_iri_format(output: str) -> None:
     query = {"q": "SELECT ?name { <urn:a> ?p ?name . <https://ex.org/a> ?p ?name }"}
     steps = [
         {"name": "lookup", "args": {"label": "Oslo"}, "id": "a", "status": "success", "output": output},
@@ -96,7 +96,7 @@ def test_lookup_whose_iris_stand_in_any_form_is_recognized_and_drafted(output: s
     "output", ["[['Oslo', 5]]", "| n | m |\n|---|---|\n| Oslo | 5 |", '[{"n": "Oslo"}]', "n,m\nOslo,5\n", JSON_ROWS]
 )
 @pytest.mark.parametrize("tool", ["ask", "sparql_query"])
-def test_what_is_drafted_of_rows_in_any_form_has_no_warning(tool: str, output: str) -> None:
+def test_drafted_rows_in_any_format_have_no_warnings(tool: str, output: str) -> None:
     step = {"name": tool, "args": {"q": SELECT}, "id": "a", "status": "success", "output": output}
     response: Any = {"question_id": "q", "question_text": "Who?", "status": "success", "actual_steps": [step]}
     config = Proposal("my_agent.py:agent", tool_findings([response])).sections()
@@ -105,7 +105,7 @@ def test_what_is_drafted_of_rows_in_any_form_has_no_warning(tool: str, output: s
     assert run_evaluation(drafted, [response], config)[0]["steps_score"] == 1.0
 
 
-def test_error_of_a_lookup_that_quotes_the_iri_is_not_drafted_as_its_find() -> None:
+def test_lookup_error_that_quotes_an_iri_is_not_drafted() -> None:
     steps = [
         {"name": "autocomplete_search", "args": {}, "id": "a", "status": "success", "output": "Error: no <urn:a>"},
         {
@@ -120,21 +120,21 @@ def test_error_of_a_lookup_that_quotes_the_iri_is_not_drafted_as_its_find() -> N
     assert [group[0]["name"] for group in drafted[0]["questions"][0]["reference_steps"]] == ["sparql_query"]
 
 
-def test_texts_with_a_link_among_other_lines_are_no_lookup() -> None:
+def test_text_with_a_link_among_other_lines_is_not_a_lookup() -> None:
     assert finding({"city": "Oslo"}, "Sunny.\nSee https://ex.org/weather for more.").gives != "entities"
     assert finding({"city": "Oslo"}, "urn:a", "Nothing found.").gives == "entities"
 
 
-def test_search_that_found_nothing_is_not_taken_for_one_of_entities() -> None:
+def test_search_without_results_is_not_an_entity_search() -> None:
     assert finding({"name": "Oslo"}, NO_ROWS).gives == "rows"
 
 
-def test_documents_are_told_by_their_ids_and_texts() -> None:
+def test_documents_are_recognised_by_ids_and_texts() -> None:
     found = finding({"query": "Oslo"}, DOCUMENTS)
     assert (found.gives, found.reference_name) == ("documents", "retrieval")
 
 
-def test_text_is_text() -> None:
+def test_plain_text_is_text() -> None:
     found = finding({"city": "Oslo"}, "Sunny, 12 degrees.")
     assert (found.gives, found.reference_name, found.note) == ("text", None, "")
 
@@ -145,17 +145,17 @@ def test_single_values_are_rows_only_if_a_query_returned_them(output: str) -> No
     assert finding({"query": SELECT}, output).gives == "rows"
 
 
-def test_query_whose_output_cannot_be_read_is_noted() -> None:
+def test_unreadable_query_output_is_noted() -> None:
     assert "steps.outputs" in finding({"query": SELECT}, "I found Oslo, Bergen and some more.").note
 
 
-def test_known_names_need_nothing() -> None:
+def test_known_names_need_no_mapping() -> None:
     found = finding({"query": SELECT}, JSON_ROWS, tool="sparql_query")
     assert found.is_known
     assert found.reference_name is None
 
 
-def test_failed_calls_and_failed_responses_show_nothing() -> None:
+def test_failed_calls_and_responses_are_ignored() -> None:
     failed = {"name": "a", "args": {}, "status": "error", "error": "refused"}
     done = {"name": "b", "args": {}, "status": "success", "output": "text"}
     responses = [
@@ -165,7 +165,7 @@ def test_failed_calls_and_failed_responses_show_nothing() -> None:
     assert tool_findings(responses) == []
 
 
-def test_tools_that_were_not_called_are_told_by_their_descriptions() -> None:
+def test_uncalled_tools_are_classified_by_their_descriptions() -> None:
     tools = {"ask": "Run a SPARQL query.", "cypher_search": "Look something up.", "clock": "Tell the time."}
     found = tool_findings([], tools)
     assert [each.reference_name for each in found] == ["sparql_query", "cypher_query", None]
@@ -174,7 +174,7 @@ def test_tools_that_were_not_called_are_told_by_their_descriptions() -> None:
 
 
 @pytest.mark.parametrize("output", [None, 5, {"a": [1]}, [], "", "[" * 5000, "{}", "[]", {"a": {"b": {}}}])
-def test_odd_outputs_raise_nothing(output: Any) -> None:
+def test_unusual_outputs_do_not_raise(output: Any) -> None:
     assert finding({"query": SELECT}, output).tool == "my_tool"
     assert finding({}, output).tool == "my_tool"
 
@@ -217,6 +217,6 @@ def test_tools_of_subgraphs_and_configured_agents_are_found() -> None:
     assert set(tools_in(agent().with_config(recursion_limit=9))) == {"run_query", "clock"}
 
 
-def test_function_shows_no_tools() -> None:
+def test_plain_function_has_no_visible_tools() -> None:
     assert tools_in(lambda question: question) == {}
     assert tools_in(None) == {}

@@ -1,4 +1,4 @@
-"""The marker: what it selects, and one clear error for each wrong use."""
+"""The marker: what it selects, and one clear error for each misuse."""
 
 import subprocess
 import sys
@@ -42,8 +42,8 @@ MISTAKES = {
 
 
 @pytest.fixture(scope="module")
-def told(tmp_path_factory: pytest.TempPathFactory) -> str:
-    """Return what a session says whose files all have a mistake."""
+def output(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """Return the output of a session in which every file has a mistake."""
     folder = write_project(tmp_path_factory.mktemp("marker") / "project")
     (folder / "test_agent.py").unlink()
     for name, (marker, fixtures, _) in MISTAKES.items():
@@ -54,28 +54,28 @@ def told(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 
 @pytest.mark.parametrize("name", MISTAKES)
-def test_a_wrong_marker_is_one_clear_error(told: str, name: str) -> None:
-    lines = told.splitlines()
+def test_invalid_marker_is_one_clear_error(output: str, name: str) -> None:
+    lines = output.splitlines()
     start = next(number for number, line in enumerate(lines) if f"ERROR collecting test_{name}" in line)
     assert lines[start + 1].startswith(f"test_{name}::test_it: ")
     assert MISTAKES[name][2] in lines[start + 1]
-    assert lines[start + 2].startswith(("___", "==="))  # nothing but that line
+    assert lines[start + 2].startswith(("___", "==="))  # only that line
 
 
-def test_a_question_without_a_dataset_is_one_too(told: str) -> None:
-    assert "the test takes graphrag_question or graphrag_ask, and is marked with no dataset. Write @pytest" in told
+def test_fixture_without_a_dataset_is_one_clear_error(output: str) -> None:
+    assert "the test takes graphrag_question or graphrag_ask, and is marked with no dataset. Write @pytest" in output
 
 
-def test_a_gate_on_a_metric_that_there_is_not_is_told_before_anything_is_asked(told: str) -> None:
-    assert "test_gate.py::test_it: unknown metric step_score. Did you mean steps_score?" in told
+def test_gate_on_an_unknown_metric_is_an_error_before_the_first_question(output: str) -> None:
+    assert "test_gate.py::test_it: unknown metric step_score. Did you mean steps_score?" in output
 
 
-def test_the_plugin_loads_nothing_heavy_where_it_is_not_used() -> None:
+def test_unused_plugin_imports_nothing_heavy() -> None:
     code = "import graphrag_eval_lc.pytest_plugin, sys; print(*sorted(sys.modules))"
     run = subprocess.run([sys.executable, "-c", code], env=environment(), capture_output=True, text=True, check=True)
     loaded = run.stdout.split()
     heavy = {"pydantic", "pydantic_core", "langchain_core", "langgraph", "yaml", "typer", "numpy", "xdist"}
     assert heavy.isdisjoint(name.partition(".")[0] for name in loaded)
-    own = {name for name in loaded if name.startswith("graphrag_eval_lc")}
+    package_modules = {name for name in loaded if name.startswith("graphrag_eval_lc")}
     plugin = "graphrag_eval_lc.pytest_plugin"
-    assert own == {"graphrag_eval_lc", "graphrag_eval_lc.public_names", plugin, f"{plugin}.settings"}
+    assert package_modules == {"graphrag_eval_lc", "graphrag_eval_lc.public_names", plugin, f"{plugin}.settings"}

@@ -1,4 +1,4 @@
-"""The options, where they are given, and what a session does without them."""
+"""The plugin's options, where they can be set, and sessions without them."""
 
 import json
 import os
@@ -23,7 +23,7 @@ def files_in(folder: Path) -> set[str]:
 
 @full
 @pytest.mark.parametrize("arguments", [("-n2",), ("--collect-only", "--graphrag-output=run")])
-def test_without_the_options_nothing_is_written_or_told(tmp_path: Path, arguments: tuple[str, ...]) -> None:
+def test_without_options_nothing_is_written_or_printed(tmp_path: Path, arguments: tuple[str, ...]) -> None:
     folder = write_project(tmp_path / "project")
     before = files_in(folder)
     ended = run_in(folder, *arguments)
@@ -32,7 +32,7 @@ def test_without_the_options_nothing_is_written_or_told(tmp_path: Path, argument
 
 
 @full
-def test_gates_need_no_folder_and_fail_a_session_whose_tests_pass(tmp_path: Path) -> None:
+def test_gates_need_no_folder_and_fail_a_session_with_passing_tests(tmp_path: Path) -> None:
     folder = write_project(tmp_path / "project", TEST.replace(">= 0.5", ">= 0"))
     before = files_in(folder)
     ended = run_in(folder, "--graphrag-fail-under=steps_score=0.9", "-n2")
@@ -44,7 +44,7 @@ def test_gates_need_no_folder_and_fail_a_session_whose_tests_pass(tmp_path: Path
 
 
 @full
-def test_a_gate_on_a_template_that_no_dataset_has_is_refused_before_anything_is_asked(tmp_path: Path) -> None:
+def test_gate_on_an_unknown_template_is_an_error_before_the_first_question(tmp_path: Path) -> None:
     folder = write_project(tmp_path / "project")
     ended = run_in(folder, "-n2", "--graphrag-output=run", "--graphrag-fail-under=whre/steps_score=0.9")
     assert ended.returncode == 4
@@ -53,7 +53,7 @@ def test_a_gate_on_a_template_that_no_dataset_has_is_refused_before_anything_is_
 
 
 @full
-def test_a_gate_that_could_check_nothing_fails_unless_no_question_was_to_be_asked(tmp_path: Path) -> None:
+def test_gate_without_results_fails_unless_no_question_was_selected(tmp_path: Path) -> None:
     folder = write_project(tmp_path / "project", TEST.replace("return make_agent()", 'pytest.skip("no key")'))
     (folder / "test_other.py").write_text("def test_other():\n    pass\n")
     skipped = run_in(folder, "--graphrag-output=run", "--graphrag-fail-under=steps_score=0.9")
@@ -66,7 +66,7 @@ def test_a_gate_that_could_check_nothing_fails_unless_no_question_was_to_be_aske
 
 
 @full
-def test_the_ini_file_has_the_same_options_and_the_command_line_goes_before_it(tmp_path: Path) -> None:
+def test_ini_file_has_the_same_options_and_the_command_line_takes_precedence(tmp_path: Path) -> None:
     folder = write_project(tmp_path / "project")
     (folder / "config.yaml").write_text("gates: [{metric: steps_score, under: 0.8}]\nsteps: {grading: graded}\n")
     ini = """\
@@ -142,10 +142,10 @@ def test_spec(graphrag_ask):
 
 
 @full
-def test_each_test_and_each_set_of_other_parameters_is_a_run_in_a_folder_of_its_own(tmp_path: Path) -> None:
+def test_each_test_and_each_parameter_set_is_a_run_in_its_own_folder(tmp_path: Path) -> None:
     folder = write_project(tmp_path / "project", SEVERAL)
-    one = run_in(folder, "-p", "anyio", "--graphrag-output=runs", "test_agent.py::test_spec")
-    assert one.returncode == 0
+    single = run_in(folder, "-p", "anyio", "--graphrag-output=runs", "test_agent.py::test_spec")
+    assert single.returncode == 0
     assert (folder / "runs" / "run.json").exists()
     gates = ("--graphrag-fail-over=elapsed_sec.max=60", "--graphrag-fail-under=ä/tone=0.3", "--graphrag-overwrite")
     ended = run_in(folder, "-n2", "-p", "anyio", "-k", "not trio", "--graphrag-output=runs", *gates)
@@ -162,24 +162,24 @@ def test_each_test_and_each_set_of_other_parameters_is_a_run_in_a_folder_of_its_
 
 @full
 @pytest.mark.skipif(not entry_points(group="pytest11", name="graphrag_eval_lc"), reason="needs the installed package")
-def test_the_entry_point_loads_the_plugin_where_the_package_is_installed(tmp_path: Path) -> None:
+def test_entry_point_loads_the_plugin(tmp_path: Path) -> None:
     folder = write_project(tmp_path / "project")
     variables = {name: value for name, value in environment().items() if name[:4] not in ("PYTE", "PYTH")}
 
-    def told(*arguments: str) -> str:
+    def output_of(*arguments: str) -> str:
         session = [sys.executable, "-m", "pytest", *arguments]
         return subprocess.run(session, cwd=folder, env=variables, capture_output=True, text=True, check=False).stdout
 
-    assert "graphrag-eval-lc: agents over knowledge graphs:" in told("--help")
-    assert "@pytest.mark.graphrag_dataset(dataset, " in told("--markers")
-    ended = told("-n2", "--strict-markers", "--graphrag-output=run")
+    assert "graphrag-eval-lc: agents over knowledge graphs:" in output_of("--help")
+    assert "@pytest.mark.graphrag_dataset(dataset, " in output_of("--markers")
+    ended = output_of("-n2", "--strict-markers", "--graphrag-output=run")
     assert "2 failed, 1 passed" in ended
     assert "Written to run, with report.html" in ended
 
 
 @full
 @pytest.mark.skipif(os.name == "nt", reason="needs POSIX")
-def test_folder_is_for_its_owner_alone_unless_files_are_open(tmp_path: Path) -> None:
+def test_folder_is_private_unless_files_are_open(tmp_path: Path) -> None:
     folder = write_project(tmp_path / "project")
     before = os.umask(0o022)
     try:
@@ -187,7 +187,7 @@ def test_folder_is_for_its_owner_alone_unless_files_are_open(tmp_path: Path) -> 
         run_in(folder, "--graphrag-output=runs/open", "--graphrag-open-files")
     finally:
         os.umask(before)
-    for name, of_others in (("ci", {0}), ("open", {0o044, 0o055})):
+    for name, permissions in (("ci", {0}), ("open", {0o044, 0o055})):
         paths = [folder / "runs" / name, *(folder / "runs" / name).iterdir()]
         assert {path.name for path in paths} > {"run.json", "responses.jsonl", "results.jsonl", "report.html"}
-        assert {path.stat().st_mode & 0o077 for path in paths} == of_others
+        assert {path.stat().st_mode & 0o077 for path in paths} == permissions

@@ -1,4 +1,4 @@
-"""Sessions of several processes, of a part of the questions, and such as end before their time."""
+"""Sessions with several processes, with some of the questions, and interrupted sessions."""
 
 import json
 import os
@@ -20,7 +20,7 @@ from graphrag_eval_lc.demo.agent import create_demo_agent
 
 pytestmark = pytest.mark.full
 
-# Six questions; variables say at which of them the process dies, the test fails, or the agent takes its time.
+# Six questions; variables set where the process dies, the test fails, and how long the agent takes.
 SIX = """\
 import os
 import time
@@ -64,31 +64,33 @@ def scored(folder: Path) -> dict[str, str]:
     return {result["question_id"]: result["status"] for result in load_run(folder / "run").results}
 
 
-def same(text: str) -> list[str]:
-    """Return the lines of the summary, which tell no times."""
+def summary_lines(text: str) -> list[str]:
+    """Return the lines of the summary, which contain no times."""
     lines = text.splitlines()
     return lines[next(number for number, line in enumerate(lines) if line.strip("= ") == "graphrag-eval-lc") : -1]
 
 
 @pytest.mark.parametrize("distribution", ["load", "each"])
-def test_two_processes_give_the_run_of_one(tmp_path: Path, distribution: str) -> None:
-    alone, together = (write_project(tmp_path / name) for name in ("alone", "together"))
+def test_two_processes_produce_the_same_run_as_one(tmp_path: Path, distribution: str) -> None:
+    single_process, two_processes = (write_project(tmp_path / name) for name in ("alone", "together"))
     gate = "--graphrag-fail-under=steps_score=0.3"
-    one = run_in(alone, OUTPUT, gate, "--tb=no", "-p", "no:xdist", "-rN")
+    one = run_in(single_process, OUTPUT, gate, "--tb=no", "-p", "no:xdist", "-rN")
     arguments = ("--dist", "each", "--tx", "2*popen") if distribution == "each" else ("-n2", "--dist", distribution)
-    two = run_in(together, OUTPUT, gate, "--tb=no", *arguments, "-rN")
-    assert same(one.stdout) == same(two.stdout)
+    two = run_in(two_processes, OUTPUT, gate, "--tb=no", *arguments, "-rN")
+    assert summary_lines(one.stdout) == summary_lines(two.stdout)
     assert "Gate passed: steps_score 0.333 ≥ 0.3" in two.stdout
-    kept = ("question_id", "status", "steps_score", "actual_answer", "error")
+    compared_keys = ("question_id", "status", "steps_score", "actual_answer", "error")
     results = [
-        [{key: result.get(key) for key in kept} for result in load_run(folder / "run").results]
-        for folder in (alone, together)
+        [{key: result.get(key) for key in compared_keys} for result in load_run(folder / "run").results]
+        for folder in (single_process, two_processes)
     ]
     assert results[0] == results[1]
-    assert {path.name for path in (alone / "run").iterdir()} == {path.name for path in (together / "run").iterdir()}
+    assert {path.name for path in (single_process / "run").iterdir()} == {
+        path.name for path in (two_processes / "run").iterdir()
+    }
 
 
-def test_a_process_that_dies_loses_nothing_that_ended_and_its_question_counts_as_failed(six: Path) -> None:
+def test_crashed_worker_loses_no_answers_and_fails_its_question(six: Path) -> None:
     ended = run_in(six, "-n2", OUTPUT, "--graphrag-fail-under=steps_score=1", DIES_AT="Q2?")
     assert ended.returncode == 1
     assert scored(six) == {f"q{n}": "error" if n == 2 else "success" for n in range(6)}
@@ -96,7 +98,7 @@ def test_a_process_that_dies_loses_nothing_that_ended_and_its_question_counts_as
     assert "(1 failed sample counts as 0)" in ended.stdout
 
 
-def test_questions_that_are_deselected_are_not_missing(six: Path) -> None:
+def test_deselected_questions_are_not_missing(six: Path) -> None:
     ended = run_in(six, "-n2", OUTPUT, "-k", "q1 or q4", "--graphrag-fail-over=elapsed_sec.max=9")
     assert ended.returncode == 0
     assert scored(six) == {"q1": "success", "q4": "success"}
@@ -107,7 +109,7 @@ def test_questions_that_are_deselected_are_not_missing(six: Path) -> None:
     assert list(record["questions"]) == ["q1", "q4"]
 
 
-def test_last_failed_asks_those_alone_and_the_first_failure_ends_a_session(six: Path) -> None:
+def test_last_failed_runs_only_failures_and_exitfirst_stops_the_run(six: Path) -> None:
     first = run_in(six, "-x", OUTPUT, WRONG_AT="Q1?")
     assert first.returncode == 1
     assert scored(six) == {"q0": "success", "q1": "success"}
@@ -116,12 +118,12 @@ def test_last_failed_asks_those_alone_and_the_first_failure_ends_a_session(six: 
         "message": "stopping after 1 failures",
         "left_out": 4,
     }
-    again = run_in(six, "--lf", OUTPUT, "--graphrag-overwrite")
-    assert again.returncode == 0
+    second = run_in(six, "--lf", OUTPUT, "--graphrag-overwrite")
+    assert second.returncode == 0
     assert scored(six) == {"q1": "success"}
 
 
-def test_of_a_test_that_runs_again_the_last_answer_counts(six: Path) -> None:
+def test_last_answer_of_a_rerun_test_counts(six: Path) -> None:
     rerun = """\
         from _pytest.runner import runtestprotocol
 
@@ -143,7 +145,7 @@ def test_of_a_test_that_runs_again_the_last_answer_counts(six: Path) -> None:
 
 
 @pytest.mark.parametrize("processes", [(), ("-n2",)])
-def test_ctrl_c_keeps_what_ended(six: Path, processes: tuple[str, ...]) -> None:
+def test_ctrl_c_keeps_finished_answers(six: Path, processes: tuple[str, ...]) -> None:
     session = subprocess.Popen(
         command(OUTPUT, *processes),
         cwd=six,
@@ -157,13 +159,13 @@ def test_ctrl_c_keeps_what_ended(six: Path, processes: tuple[str, ...]) -> None:
     while time.monotonic() < end and answers_in(six) < 2:
         time.sleep(0.05)
     os.killpg(session.pid, signal.SIGINT)
-    told, _ = session.communicate(timeout=60)
+    output, _ = session.communicate(timeout=60)
     assert session.returncode == 2
     assert 2 <= len(scored(six)) < 6
     assert set(scored(six).values()) == {"success"}
     stopped = record_of(six)["stopped"]
     assert (stopped["reason"], stopped["left_out"]) == ("interrupted", 6 - len(scored(six)))
-    assert "Written to run" in told
+    assert "Written to run" in output
 
 
 def answers_in(folder: Path) -> int:
@@ -172,7 +174,7 @@ def answers_in(folder: Path) -> int:
 
 
 def killed(folder: Path, *arguments: str, by: signal.Signals = signal.SIGKILL, whole_group: bool = True) -> int:
-    """Kill a session, with its processes, after two answers at least; return how many it left."""
+    """Kill a session and its processes after at least two answers; return the number of answers left."""
     session = subprocess.Popen(
         command(OUTPUT, *arguments),
         cwd=folder,
@@ -189,14 +191,14 @@ def killed(folder: Path, *arguments: str, by: signal.Signals = signal.SIGKILL, w
     else:
         session.send_signal(by)
     session.wait(timeout=60)
-    if not whole_group:  # the others end with the question that they are asking
+    if not whole_group:  # the workers finish their current questions first
         time.sleep(3)
     number = answers_in(folder)
     assert number >= 2
     return number
 
 
-def line_of(command: str, *arguments: str, folder: Path) -> str:
+def stdout_of(command: str, *arguments: str, folder: Path) -> str:
     ended = subprocess.run(
         [sys.executable, "-m", "graphrag_eval_lc", command, *arguments],
         cwd=folder,
@@ -205,7 +207,7 @@ def line_of(command: str, *arguments: str, folder: Path) -> str:
         text=True,
         check=False,
     )
-    assert ended.returncode == (1 if command == "score" else 0), ended.stderr  # as the run was stopped
+    assert ended.returncode == (1 if command == "score" else 0), ended.stderr  # the run was interrupted
     return ended.stdout
 
 
@@ -213,10 +215,10 @@ def line_of(command: str, *arguments: str, folder: Path) -> str:
     ("by", "processes", "whole_group"),
     [
         (signal.SIGKILL, ("-n2",), True),
-        (signal.SIGTERM, ("-n2",), False),  # its processes see that it is gone
+        (signal.SIGTERM, ("-n2",), False),  # its workers notice
     ],
 )
-def test_the_session_after_a_killed_one_sets_its_answers_apart(
+def test_next_session_moves_the_answers_of_a_killed_one(
     six: Path, by: signal.Signals, processes: tuple[str, ...], whole_group: bool
 ) -> None:
     number = killed(six, *processes, by=by, whole_group=whole_group)
@@ -231,7 +233,7 @@ def test_the_session_after_a_killed_one_sets_its_answers_apart(
     assert run.stopped is not None
     assert (run.stopped["message"], run.stopped["left_out"]) == ("the session of pytest was killed", 6 - number)
     assert (apart / "report.html").exists()
-    # Another one that is killed, on a folder that holds a run by now.
+    # Kill another session, in a folder that now holds a run.
     number = killed(six, "--graphrag-overwrite")
     assert f"left {number} answers" in run_in(six, OUTPUT, "--graphrag-overwrite").stdout
     assert len(list((six / "run").glob("killed-*/results.jsonl"))) == 2
@@ -240,7 +242,7 @@ def test_the_session_after_a_killed_one_sets_its_answers_apart(
     assert "--graphrag-overwrite replaces that run, its answers included" in refused.stderr
 
 
-def test_what_a_killed_session_left_is_scored_and_reported(tmp_path: Path) -> None:
+def test_answers_of_a_killed_session_can_be_scored_and_reported(tmp_path: Path) -> None:
     test = SIX.replace('[{"template_id": "t", "questions": QUESTIONS}]', '"qa.json"')
     folder = write_project(tmp_path / "project", test)
     questions = [
@@ -249,11 +251,11 @@ def test_what_a_killed_session_left_is_scored_and_reported(tmp_path: Path) -> No
     ]
     (folder / "qa.json").write_text(json.dumps([{"template_id": "t", "questions": questions}]))
     number = killed(folder)
-    told = line_of("report", "run", folder=folder)
-    assert told.startswith(f"A session of pytest that was killed left {number} answers, now in run.\n")
+    output = stdout_of("report", "run", folder=folder)
+    assert output.startswith(f"A session of pytest that was killed left {number} answers, now in run.\n")
     assert len(scored(folder)) == number
-    assert "A session" not in line_of("score", "run", folder=folder)
-    # The answers stay where the dataset is gone.
+    assert "A session" not in stdout_of("score", "run", folder=folder)
+    # The answers are kept even if the dataset is gone.
     number = killed(folder, "--graphrag-overwrite")
     (folder / "qa.json").rename(folder / "other.json")
     test_file = folder / "test_agent.py"
@@ -263,11 +265,11 @@ def test_what_a_killed_session_left_is_scored_and_reported(tmp_path: Path) -> No
     assert "qa.json: the reference dataset cannot be read (the file does not exist)" in ended.stdout
     (apart,) = (folder / "run").glob("killed-*")
     (folder / "other.json").rename(folder / "qa.json")
-    told = line_of("score", f"run/{apart.name}", folder=folder)
-    assert told.startswith(f"A session of pytest that was killed left {number} answers, now in run/{apart.name}.\n")
+    output = stdout_of("score", f"run/{apart.name}", folder=folder)
+    assert output.startswith(f"A session of pytest that was killed left {number} answers, now in run/{apart.name}.\n")
 
 
-def test_the_folder_of_a_session_that_works_is_refused(six: Path) -> None:
+def test_folder_of_a_running_session_is_rejected(six: Path) -> None:
     session = subprocess.Popen(command(OUTPUT), cwd=six, env=environment(TAKES="2"), stdout=subprocess.DEVNULL)
     end = time.monotonic() + 60
     while time.monotonic() < end and answers_in(six) < 1:
@@ -289,7 +291,7 @@ def test_judged(graphrag_ask):
 """
 
 
-def test_each_answer_is_judged_once_and_the_key_is_written_nowhere(tmp_path: Path) -> None:
+def test_answers_are_judged_once_and_the_key_is_not_written(tmp_path: Path) -> None:
     folder = write_project(tmp_path / "project", JUDGED)
     (folder / "judged.json").write_text(json.dumps(judged_dataset(3)))
     secret = "sk-5f2a99c1d0b7e4a8"
@@ -324,11 +326,11 @@ def agent():
 def test_demo(graphrag_ask, agent):
     graphrag_ask(agent)
 """
-# What differs from run to run.
+# Keys that differ between runs.
 TIMES = ("elapsed_sec", "started_at", "run_id", "run_ids", "metadata", "llm_calls", "actual_steps")
 
 
-def test_the_results_are_those_of_run_benchmark(tmp_path: Path) -> None:
+def test_results_equal_those_of_run_benchmark(tmp_path: Path) -> None:
     folder = write_project(tmp_path / "project", DEMO)
     run_in(folder, "-n2", OUTPUT)
     run = run_benchmark(create_demo_agent, DATASET_PATH, progress="off")
@@ -336,7 +338,7 @@ def test_the_results_are_those_of_run_benchmark(tmp_path: Path) -> None:
     def results(of: BenchmarkRun) -> list[dict[str, Any]]:
         return [{key: value for key, value in result.items() if key not in TIMES} for result in of.iter_results()]
 
-    asked = load_run(folder / "run")
-    assert results(asked) == results(run)
-    assert asked.aggregates["micro"]["steps_score"] == run.aggregates["micro"]["steps_score"]
-    assert asked.aggregates["totals"]["total_tokens"] == run.aggregates["totals"]["total_tokens"]
+    asked_run = load_run(folder / "run")
+    assert results(asked_run) == results(run)
+    assert asked_run.aggregates["micro"]["steps_score"] == run.aggregates["micro"]["steps_score"]
+    assert asked_run.aggregates["totals"]["total_tokens"] == run.aggregates["totals"]["total_tokens"]

@@ -1,4 +1,4 @@
-"""How metrics of users' own are registered, refused, and known from a run's record."""
+"""Registering custom metrics, rejecting invalid ones, and reading their declarations from a run's record."""
 
 from typing import Any
 
@@ -29,10 +29,10 @@ def test_decorator_declares_the_metric_and_returns_the_function() -> None:
 
 
 @pytest.mark.parametrize("is_decorator", [True, False])
-def test_a_spec_declares_it_too(is_decorator: bool) -> None:
+def test_spec_can_be_passed_instead(is_decorator: bool) -> None:
     spec = MetricSpec(key="saved_sec", unit="seconds", range=(None, 60))
-    given = register_metric(spec)(measure) if is_decorator else register_metric(spec, measure)
-    assert given is measure
+    passed = register_metric(spec)(measure) if is_decorator else register_metric(spec, measure)
+    assert passed is measure
     assert metric_spec("saved_sec").range == (None, 60)
 
 
@@ -45,25 +45,25 @@ def test_a_spec_declares_it_too(is_decorator: bool) -> None:
         ({"range": (0, 5)}, (0, 5)),
     ],
 )
-def test_only_a_score_without_a_unit_lies_from_0_to_1_by_default(declared: Any, bounds: Any) -> None:
+def test_default_range_of_0_to_1_is_only_for_scores_without_a_unit(declared: Any, bounds: Any) -> None:
     register_metric(key="own", **declared)(measure)
     assert metric_spec("own").range == bounds
 
 
-def test_failed_questions_count_as_the_worst_value_that_is_known() -> None:
+def test_failed_questions_count_as_the_worst_known_value() -> None:
     for key, declared in {"more": {}, "less": {"range": (0, 60)}, "open": {"range": (0, None)}}.items():
         register_metric(key=key, lower_is_better=key != "more", **declared)(measure)  # type: ignore[arg-type]
     assert [metric_spec(key).value_of_failure for key in ("more", "less", "open")] == [0.0, 60, None]
 
 
-def test_of_what_was_spent_less_is_better_without_being_told() -> None:
+def test_lower_is_better_for_spent_metrics_by_default() -> None:
     register_metric(key="effort", kind="spent", unit="min")(measure)
     register_metric(MetricSpec(key="energy", kind="spent", unit="kWh"), measure)
     assert [metric_spec(key).lower_is_better for key in ("effort", "energy")] == [True, True]
 
 
 @pytest.mark.parametrize("key", ["", "1st", "a,b", "a=b", "two words", 3, "tone_error", "tone_reason", "tone_cost"])
-def test_a_wrong_key_is_refused(key: Any) -> None:
+def test_invalid_key_is_rejected(key: Any) -> None:
     with pytest.raises(PluginError, match="the key of a metric cannot be"):
         register_metric(key=key)(measure)
     assert not metrics_of_users
@@ -72,7 +72,7 @@ def test_a_wrong_key_is_refused(key: Any) -> None:
 @pytest.mark.parametrize(
     "key", ["steps_score", "answer_f1", "elapsed_sec", "retrieval_ids_own", "question_id", "micro"]
 )
-def test_a_key_of_the_results_own_is_refused(key: str) -> None:
+def test_reserved_key_is_rejected(key: str) -> None:
     with pytest.raises(PluginError, match=f"the key {key} is one of the results' own.* Rename it"):
         register_metric(key=key)(measure)
 
@@ -93,12 +93,12 @@ def test_a_key_of_the_results_own_is_refused(key: str) -> None:
         ({"lower_is_better": "yes"}, "the lower_is_better of the metric own cannot be 'yes'"),
     ],
 )
-def test_a_wrong_declaration_is_refused(declared: Any, complaint: str) -> None:
+def test_invalid_declaration_is_rejected(declared: Any, complaint: str) -> None:
     with pytest.raises(PluginError, match=complaint):
         register_metric(key="own", **declared)(measure)
 
 
-def test_what_only_the_package_measures_is_refused() -> None:
+def test_built_in_kinds_are_rejected() -> None:
     with pytest.raises(PluginError, match="the over of the metric own cannot be 'steps'"):
         register_metric(MetricSpec(key="own", over="steps"), measure)
     with pytest.raises(PluginError, match=r"the judge of the metric own cannot be 'answer_relevance'\. Leave it out"):
@@ -114,12 +114,12 @@ def test_what_only_the_package_measures_is_refused() -> None:
         (lambda: register_metric(MetricSpec(key="own"), 3), "a metric cannot be int"),  # type: ignore[type-var]
     ],
 )
-def test_a_wrong_call_says_how_it_is_written(call: Any, complaint: str) -> None:
+def test_invalid_call_shows_the_correct_one(call: Any, complaint: str) -> None:
     with pytest.raises(PluginError, match=complaint):
         call()
 
 
-def test_the_same_function_again_takes_its_own_place() -> None:
+def test_registering_the_same_function_again_replaces_it() -> None:
     def cell(value: float) -> Any:
         def measured(question: Any, response: Any) -> float:
             return value
@@ -133,7 +133,7 @@ def test_the_same_function_again_takes_its_own_place() -> None:
     assert metric_spec("own").unit == "b"
 
 
-def test_a_key_of_another_function_is_refused_by_name() -> None:
+def test_key_of_another_function_is_rejected() -> None:
     register_metric(key="own")(measure)
     with pytest.raises(PluginError, match=f"the key own of {__name__}:other is that of the metric {__name__}:measure"):
         register_metric(key="own")(other)
@@ -142,32 +142,38 @@ def test_a_key_of_another_function_is_refused_by_name() -> None:
     assert metrics_of_users["own"].function is measure
 
 
-def test_declaration_in_a_record_counts_where_nobody_declares_the_metric() -> None:
+def test_recorded_declaration_is_used_if_the_metric_is_not_registered() -> None:
     register_metric(key="extra_wait", title="seconds longer", unit="seconds", lower_is_better=True, range=(0, 60))(
         measure
     )
-    told = declaration(metric_spec("extra_wait"))
+    declarations = declaration(metric_spec("extra_wait"))
     with recorded_only_here():
-        note_recorded([("extra_wait", {**told, "title": "other"}), ("waited", told), ("steps_score", told)])
+        note_recorded(
+            [
+                ("extra_wait", {**declarations, "title": "other"}),
+                ("waited", declarations),
+                ("steps_score", declarations),
+            ]
+        )
         assert metric_spec("extra_wait").title == "seconds longer"
         assert not metric_spec("steps_score").lower_is_better
         assert (metric_spec("waited").lower_is_better, metric_spec("waited").range) == (True, (0, 60))
         assert not is_declared("waited")
 
 
-def test_declaration_in_a_record_is_forgotten_with_its_block() -> None:
-    told = [("waited", {"unit": "seconds", "lower_is_better": True})]
+def test_recorded_declaration_ends_with_its_block() -> None:
+    declarations = [("waited", {"unit": "seconds", "lower_is_better": True})]
     with recorded_only_here():
-        note_recorded(told)
+        note_recorded(declarations)
         with recorded_only_here():
             assert not metric_spec("waited").lower_is_better
         assert metric_spec("waited").lower_is_better
-    note_recorded(told)
+    note_recorded(declarations)
     assert not metric_spec("waited").lower_is_better
 
 
 @pytest.mark.parametrize(
-    "told",
+    "declarations",
     [
         {"unit": 3},
         {"unit": "\ud800"},
@@ -179,8 +185,8 @@ def test_declaration_in_a_record_is_forgotten_with_its_block() -> None:
         {"lower_is_better": "yes"},
     ],
 )
-def test_wrong_declaration_in_a_record_is_left_out(told: Any) -> None:
+def test_invalid_recorded_declaration_is_ignored(declarations: Any) -> None:
     with recorded_only_here():
-        note_recorded([("waited", told)])
+        note_recorded([("waited", declarations)])
         assert not metric_spec("waited").lower_is_better
         assert metric_spec("waited").unit == "score"

@@ -1,4 +1,4 @@
-"""How evaluators of users' own are registered, and refused."""
+"""Registering custom evaluators, and rejecting invalid ones."""
 
 from functools import partial
 from typing import Any
@@ -19,7 +19,7 @@ class Checks:
         return True
 
 
-def test_a_function_has_its_own_name_or_another_one() -> None:
+def test_function_is_registered_under_its_name_or_another() -> None:
     assert register_evaluator(is_short) is is_short
     register_evaluator(name="brief")(is_short)
     register_evaluator(checks := Checks())
@@ -37,12 +37,12 @@ def test_a_function_has_its_own_name_or_another_one() -> None:
         (is_short, "two words", "the key of an evaluator cannot be 'two words'"),
     ],
 )
-def test_what_cannot_be_one_is_refused(function: Any, name: str | None, complaint: str) -> None:
+def test_invalid_evaluator_is_rejected(function: Any, name: str | None, complaint: str) -> None:
     with pytest.raises(PluginError, match=complaint):
         register_evaluator(name=name)(function)  # type: ignore[arg-type]
 
 
-def test_a_name_of_a_metric_is_refused() -> None:
+def test_name_of_a_metric_is_rejected() -> None:
     register_metric(key="is_short")(is_short)
     with pytest.raises(PluginError, match="is that of the metric"):
         register_evaluator(is_short)

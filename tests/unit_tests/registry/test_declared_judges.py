@@ -4,7 +4,7 @@ from graphrag_eval_lc.registry import MetricSpec, metric_spec
 from graphrag_eval_lc.registry import metrics as registry
 
 
-def test_judges_are_of_questions_or_of_steps_and_write_each_key_once() -> None:
+def test_judges_are_for_questions_or_steps_and_keys_are_unique() -> None:
     assert {judge.key: judge.over for judge in registry.JUDGES} == {
         "answer_correctness": "questions",
         "answer_relevance": "questions",
@@ -17,7 +17,7 @@ def test_judges_are_of_questions_or_of_steps_and_write_each_key_once() -> None:
     assert registry.OLDER_CORRECTNESS_ERROR in keys
 
 
-def test_registered_metric_goes_before_what_its_name_tells(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_registration_overrides_what_the_name_suggests(monkeypatch: pytest.MonkeyPatch) -> None:
     assert not metric_spec("saved_sec").lower_is_better
     spec = MetricSpec(key="saved_sec", lower_is_better=True, range=(0.0, None))
     monkeypatch.setitem(registry.metrics_of_users, "saved_sec", registry.RegisteredMetric(spec, lambda *_: None))
@@ -37,7 +37,7 @@ def test_registered_metric_goes_before_what_its_name_tells(monkeypatch: pytest.M
         (MetricSpec(key="m", kind="count", lower_is_better=True), None),
     ],
 )
-def test_failed_question_counts_as_the_worst_score_and_has_none_of_what_was_spent(
+def test_failed_question_counts_as_the_worst_score_but_spent_metrics_are_absent(
     spec: MetricSpec, counts_as: float | None
 ) -> None:
     assert spec.value_of_failure == counts_as

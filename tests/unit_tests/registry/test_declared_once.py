@@ -1,4 +1,4 @@
-"""Each metric and each step name is declared once: a script counts in how many files of the package it stands."""
+"""Each metric and step name is declared once: a script counts the files of the package that contain it."""
 
 import subprocess
 import sys
@@ -10,12 +10,12 @@ pytestmark = pytest.mark.full
 COUNT_NAMES = Path(__file__).parents[2] / "goldens" / "count_names.py"
 
 
-def test_no_name_of_a_metric_or_a_step_stands_in_more_than_three_files() -> None:
+def test_metric_and_step_names_are_in_at_most_three_files() -> None:
     counted = subprocess.run([sys.executable, COUNT_NAMES, "--limit", "3"], capture_output=True, text=True, check=False)
     assert counted.returncode == 0, counted.stdout + counted.stderr
 
 
-def test_names_that_stand_in_more_files_are_reported(tmp_path: Path) -> None:
+def test_names_in_more_files_are_reported(tmp_path: Path) -> None:
     package = tmp_path / "graphrag_eval_lc"
     package.mkdir()
     for name in ("a", "b", "c", "d"):

@@ -19,7 +19,7 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_each_exporter_of_this_package_writes_into_a_runs_folder(folder: Path) -> None:
+def test_built_in_exporters_write_to_the_run_folder(folder: Path) -> None:
     for name, each in list(exporters().items()):
         assert each.name == name
         assert each.export(folder) == folder / each.file_name
@@ -43,7 +43,7 @@ def test_run_without_a_folder_needs_a_path(name: str) -> None:
         exporter(name).export([RESULT])
 
 
-def test_a_registered_exporter_is_found_by_its_name(folder: Path) -> None:
+def test_registered_exporter_is_found_by_name(folder: Path) -> None:
     @register_exporter(name="ids", file_name="ids.txt", title="the questions' ids")
     def write_ids(run: Path, path: Path | None = None) -> Path:
         target = path or run / "ids.txt"
@@ -54,7 +54,7 @@ def test_a_registered_exporter_is_found_by_its_name(folder: Path) -> None:
     assert exporter("ids").export(str(folder), str(folder / "other.txt")).read_text() == "q"
 
 
-def test_names_that_are_taken_or_unknown_are_reported() -> None:
+def test_duplicate_or_unknown_names_are_reported() -> None:
     with pytest.raises(OptionError, match=r"unknown exporter 'pdf'. The exporters are report, csv, junit, summary\."):
         exporter("pdf")
     with pytest.raises(OptionError, match=r"there is an exporter report already: graphrag_eval_lc\.report\.run_report"):
@@ -63,7 +63,7 @@ def test_names_that_are_taken_or_unknown_are_reported() -> None:
         register_exporter(name="mine", file_name="../x")
 
 
-def test_the_same_function_may_be_registered_again_as_when_its_module_is_loaded_again() -> None:
+def test_function_can_be_registered_again_when_its_module_is_reloaded() -> None:
     for _ in range(2):
 
         @register_exporter(name="ids", file_name="ids.txt")
@@ -73,12 +73,12 @@ def test_the_same_function_may_be_registered_again_as_when_its_module_is_loaded_
     assert exporter("ids").function is write_ids
 
 
-def test_an_exporter_that_gives_no_path_is_reported() -> None:
+def test_exporter_that_returns_no_path_is_reported() -> None:
     register_exporter(name="mine", file_name="x")(lambda run, path: None)  # type: ignore[arg-type, return-value]
     with pytest.raises(OptionError, match="the exporter mine returned NoneType in place of a path"):
         exporter("mine").export("run")
 
 
-def test_what_exporters_need_is_loaded_when_they_are_used() -> None:
+def test_dependencies_of_exporters_are_imported_lazily() -> None:
     code = "import sys, graphrag_eval_lc.registry.exporters; print('graphrag_eval_lc.report' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "False\n"

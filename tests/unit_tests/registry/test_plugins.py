@@ -1,4 +1,4 @@
-"""How plugins are loaded: by name, by file, and those of installed packages by their entry points."""
+"""Loading plugins by module name, by file, and from the entry points of installed packages."""
 
 import hashlib
 import sys
@@ -48,7 +48,7 @@ def write(name: str, key: str = "words") -> str:
 
 
 def install(entry_points: str, *, name: str = "acme-checks", version: str = "1.2.0") -> None:
-    """Write the metadata of an installed package into the current folder, which is on the path."""
+    """Write the metadata of an installed package to the current folder, which is on the path."""
     folder = Path(f"{name.replace('-', '_')}-{version}.dist-info")
     folder.mkdir()
     (folder / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n")
@@ -59,7 +59,7 @@ def install(entry_points: str, *, name: str = "acme-checks", version: str = "1.2
 
 
 @pytest.mark.parametrize("name", ["acme_metrics", "acme_metrics.py", "sub/acme_metrics.py", "acme.metrics"])
-def test_a_module_or_a_file_registers_what_it_has(name: str) -> None:
+def test_module_or_file_can_be_a_plugin(name: str) -> None:
     write(f"{name.replace('.', '/')}.py" if not name.endswith(".py") else name)
     (plugin,) = load_plugins([name], via="--plugin")
     assert (plugin.name, plugin.via) == (name, "--plugin")
@@ -67,7 +67,7 @@ def test_a_module_or_a_file_registers_what_it_has(name: str) -> None:
     assert known_plugins() == [plugin]
 
 
-def test_a_plugin_is_loaded_once() -> None:
+def test_plugin_is_loaded_once() -> None:
     write("acme_metrics.py")
     assert load_plugins(["acme_metrics.py"]) == load_plugins(["acme_metrics.py"], via="config")
     function = metrics_of_users["words"].function
@@ -75,7 +75,7 @@ def test_a_plugin_is_loaded_once() -> None:
     assert metrics_of_users["words"].function is function
 
 
-def test_a_module_that_is_imported_already_is_a_plugin_too() -> None:
+def test_imported_module_can_be_a_plugin() -> None:
     write("acme_metrics.py")
     __import__("acme_metrics")
     assert [(plugin.name, plugin.via) for plugin in known_plugins()] == [("acme_metrics", "Python")]
@@ -83,7 +83,7 @@ def test_a_module_that_is_imported_already_is_a_plugin_too() -> None:
     assert [(plugin.name, plugin.via) for plugin in known_plugins()] == [("acme_metrics", "--plugin")]
 
 
-def test_what_a_plugin_registers_of_others_is_its_own() -> None:
+def test_functions_that_a_plugin_registers_from_elsewhere_belong_to_it() -> None:
     Path("acme_metrics.py").write_text(
         "import math\nfrom graphrag_eval_lc import MetricSpec, register_metric\n"
         "register_metric(MetricSpec(key='distance'), math.dist)"
@@ -103,7 +103,7 @@ def test_what_a_plugin_registers_of_others_is_its_own() -> None:
         ("key.py", METRIC.replace("KEY", "steps_score"), "the key steps_score is one of the results' own"),
     ],
 )
-def test_a_plugin_that_cannot_be_used_is_one_sentence(name: str, text: str | None, complaint: str) -> None:
+def test_unusable_plugin_is_one_clear_error(name: str, text: str | None, complaint: str) -> None:
     if text is not None:
         Path(name.partition(":")[0]).write_text(text)
     for _ in range(2):
@@ -112,14 +112,14 @@ def test_a_plugin_that_cannot_be_used_is_one_sentence(name: str, text: str | Non
     assert not known_plugins()
 
 
-def test_two_plugins_with_one_key_are_refused_by_name() -> None:
+def test_two_plugins_with_the_same_key_are_rejected() -> None:
     write("a.py")
     write("b.py")
     with pytest.raises(PluginError, match=r"the key words of b\.py:words is that of the metric a\.py:words"):
         load_plugins(["a.py", "b.py"])
 
 
-def test_a_file_that_comes_under_two_names_is_reported_as_one_file() -> None:
+def test_file_loaded_under_two_names_is_reported_as_one() -> None:
     write("acme_metrics.py")
     complaint = (
         r"the key words of acme_metrics:words is that of the metric acme_metrics\.py:words\. Both are of one file, "
@@ -129,10 +129,10 @@ def test_a_file_that_comes_under_two_names_is_reported_as_one_file() -> None:
         load_plugins(["acme_metrics.py", "acme_metrics"])
 
 
-# --- of installed packages -------------------------------------------------------------------------------------------
+# --- installed packages ----------------------------------------------------------------------------------------------
 
 
-def test_plugins_of_installed_packages_are_loaded_with_the_first_configuration() -> None:
+def test_installed_plugins_are_loaded_with_the_first_config() -> None:
     write("acme_metrics.py")
     install("acme = acme_metrics")
     assert not registered_now()
@@ -150,7 +150,7 @@ def test_plugins_of_installed_packages_are_loaded_with_the_first_configuration()
     }
 
 
-def test_exporters_of_installed_packages_are_found_before_anything_is_scored() -> None:
+def test_installed_exporters_are_found_before_scoring() -> None:
     Path("acme_metrics.py").write_text(
         "from graphrag_eval_lc import register_exporter\n"
         'register_exporter(name="ids", file_name="ids.txt")(lambda run, path=None: path)\n'
@@ -160,7 +160,7 @@ def test_exporters_of_installed_packages_are_found_before_anything_is_scored() -
     assert list(exporters()) == ["report", "csv", "junit", "summary", "ids"]
 
 
-def test_they_are_looked_for_once_a_process() -> None:
+def test_installed_plugins_are_discovered_once_per_process() -> None:
     load_installed_plugins()
     write("acme_metrics.py")
     install("acme = acme_metrics")
@@ -168,7 +168,7 @@ def test_they_are_looked_for_once_a_process() -> None:
     assert not registered_now()
 
 
-def test_a_variable_switches_them_off(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_environment_variable_disables_installed_plugins(monkeypatch: pytest.MonkeyPatch) -> None:
     write("acme_metrics.py")
     install("acme = acme_metrics")
     monkeypatch.setenv(SWITCH, "1")
@@ -176,7 +176,7 @@ def test_a_variable_switches_them_off(monkeypatch: pytest.MonkeyPatch) -> None:
     assert not registered_now()
 
 
-def test_a_dataset_loads_none() -> None:
+def test_loading_a_dataset_loads_no_plugins() -> None:
     write("acme_metrics.py")
     install("acme = acme_metrics")
     Path("qa.yaml").write_text("[]")
@@ -192,7 +192,7 @@ def test_a_dataset_loads_none() -> None:
         (METRIC.replace("KEY", "micro"), "the key micro is one of the results' own, so that no metric can have it"),
     ],
 )
-def test_a_broken_one_is_named_with_its_package_each_time(
+def test_broken_plugin_is_reported_with_its_package_each_time(
     module: str, cause: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     Path("acme_metrics.py").write_text(module)
@@ -208,16 +208,16 @@ def test_a_broken_one_is_named_with_its_package_each_time(
     load_config()
 
 
-# --- of a configuration ----------------------------------------------------------------------------------------------
+# --- configuration ---------------------------------------------------------------------------------------------------
 
 
-def test_a_configuration_loads_its_plugins_before_all_else_is_checked() -> None:
+def test_config_loads_plugins_before_checking_other_keys() -> None:
     write("acme_metrics.py")
     assert load_config({"plugins": ["acme_metrics"]}).plugins == ["acme_metrics"]
     assert [plugin.via for plugin in known_plugins()] == ["config"]
 
 
-def test_a_plugin_that_cannot_be_loaded_is_reported_with_its_place() -> None:
+def test_plugin_that_cannot_be_loaded_is_reported_with_its_location() -> None:
     Path("config.yaml").write_text("steps: {}\nplugins:\n- absent_of_the_test\n")
     with pytest.raises(ConfigError) as caught:
         load_config("config.yaml")
@@ -228,22 +228,22 @@ def test_a_plugin_that_cannot_be_loaded_is_reported_with_its_place() -> None:
 
 
 @pytest.mark.parametrize("value", ["acme_metrics", [3], {"acme": "metrics"}])
-def test_plugins_are_a_list_of_names(value: object) -> None:
+def test_plugins_must_be_a_list_of_names(value: object) -> None:
     with pytest.raises(ConfigError, match="key plugins"):
         load_config({"plugins": value})
 
 
-# --- as they are recorded --------------------------------------------------------------------------------------------
+# --- records ---------------------------------------------------------------------------------------------------------
 
 
-def test_a_file_is_recorded_with_its_digest() -> None:
+def test_file_is_recorded_with_its_digest() -> None:
     path = Path(write("acme_metrics.py"))
     (plugin,) = load_plugins(["acme_metrics.py"], via="--plugin")
     digest = hashlib.sha256(path.read_bytes()).hexdigest()
     assert plugin_record(plugin, []) == {"name": "acme_metrics.py", "via": "--plugin", "sha256": digest, "gives": []}
 
 
-def test_a_package_is_recorded_with_the_digest_of_all_its_files() -> None:
+def test_package_is_recorded_with_the_digest_of_all_files() -> None:
     write("acme/metrics.py")
     Path("acme/__init__.py").write_text("from acme import metrics")
     (plugin,) = load_plugins(["acme"])
@@ -252,7 +252,7 @@ def test_a_package_is_recorded_with_the_digest_of_all_its_files() -> None:
     assert plugin_record(plugin, [])["sha256"] != before
 
 
-def test_only_plugins_of_what_was_used_are_recorded() -> None:
+def test_only_used_plugins_are_recorded() -> None:
     load_plugins([write("a.py", "a_words"), write("b.py", "b_words")])
 
     @register_metric(key="own")

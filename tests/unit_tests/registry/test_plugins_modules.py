@@ -1,4 +1,4 @@
-"""How modules that users name are loaded, and the specs of their functions."""
+"""Loading modules that users name, and the specs of their functions."""
 
 import functools
 import sys
@@ -26,14 +26,14 @@ def file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return path
 
 
-def test_spec_of_what_a_file_gave_names_the_file_as_it_was_given(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_spec_of_a_function_names_the_file_as_written(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(file.parent)
     assert spec_of(loaded_module("my_agent.py").make) == "my_agent.py:make"
     assert spec_of(functools.partial(loaded_module(str(file)).make)) == f"{file}:make"
     assert spec_of(loaded_module("my_agent.py").Nested()) == "my_agent.py:Nested"
 
 
-def test_place_of_a_module_loads_it_again(file: Path) -> None:
+def test_spec_of_a_module_can_be_loaded_again(file: Path) -> None:
     module = module_of(loaded_module(str(file)).make)
     assert place_of(module) == str(file)
     assert loaded_module(place_of(module)).__name__ == module

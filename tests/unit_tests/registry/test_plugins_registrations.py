@@ -1,4 +1,4 @@
-"""Everything that is registered in a block is forgotten at its end."""
+"""Registrations inside a block end with it."""
 
 import importlib
 import sys
@@ -25,7 +25,7 @@ def length(question: object, response: object) -> float:
     return 1.0
 
 
-def test_all_that_is_registered_is_forgotten_and_what_was_there_stays() -> None:
+def test_registrations_in_the_block_are_removed_and_earlier_ones_kept() -> None:
     register_metric(key="before")(length)
     with registered_only_here():
         register_metric(key="length", lower_is_better=True)(length)
@@ -41,7 +41,7 @@ def test_all_that_is_registered_is_forgotten_and_what_was_there_stays() -> None:
     assert not metric_spec("length").lower_is_better
 
 
-def test_a_plugin_that_fails_to_load_leaves_nothing_registered(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_plugin_that_fails_to_load_registers_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     register_metric(key="before")(length)
     monkeypatch.chdir(tmp_path)
     Path("half.py").write_text(MODULE + "\nraise RuntimeError\n")
@@ -50,14 +50,14 @@ def test_a_plugin_that_fails_to_load_leaves_nothing_registered(tmp_path: Path, m
     assert list(registered_now()) == ["metric before"]
 
 
-def test_it_is_forgotten_after_an_error_too() -> None:
+def test_registrations_are_removed_after_an_error_too() -> None:
     with pytest.raises(PluginError), registered_only_here():
         register_metric(key="length")(register_evaluator(name="length")(length))
     assert not registered_now()
 
 
 @pytest.mark.parametrize("has_import", [True, False])
-def test_a_module_that_was_loaded_in_a_block_registers_again_in_the_next(
+def test_module_registers_again_in_the_next_block(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, has_import: bool
 ) -> None:
     monkeypatch.setattr(sys, "path", [*sys.path, str(tmp_path)])

@@ -1,4 +1,4 @@
-"""The declarations of step kinds, and which kind a step has."""
+"""Declaring step kinds, and determining the kind of a step."""
 
 import ast
 import re
@@ -39,7 +39,7 @@ def test_most_specific_kind_serves_a_step() -> None:
     assert step_kind_for("b", None).key == "text"
 
 
-def test_kind_of_the_same_key_is_registered_in_the_place_of_the_first() -> None:
+def test_kind_with_the_same_key_replaces_the_first() -> None:
     register_step_kind(kind("rows", ("a", None), (None, "application/json")))
     second = register_step_kind(kind("rows", ("b", None)))
     assert custom_step_kinds() == {("b", None): second}
@@ -47,18 +47,18 @@ def test_kind_of_the_same_key_is_registered_in_the_place_of_the_first() -> None:
     assert not have_other_meanings("a", "retrieval")
 
 
-def test_kind_that_is_called_as_one_of_the_package_takes_only_what_it_serves() -> None:
+def test_kind_named_like_a_built_in_one_serves_only_its_own_steps() -> None:
     register_step_kind(kind("json", ("a", None)))
     assert step_kind_for("b", "application/json").title == "JSON"
 
 
-def test_names_that_may_fulfil_it_have_a_meaning() -> None:
+def test_names_that_can_match_have_a_meaning() -> None:
     register_step_kind(kind("found", ("find", None), ("find_all", None), fulfilled_by=("search", "query")))
     assert names_that_fulfil("find_all") == {"search", "query"}
     assert all(have_other_meanings(name, "retrieval") for name in ("find", "find_all", "search", "query"))
 
 
-def test_name_with_a_meaning_decides_how_a_step_is_shown() -> None:
+def test_meaning_of_a_name_determines_how_a_step_is_shown() -> None:
     results = "application/sparql-results+json"
     assert [
         shown_as(name, step_kind_for(name, results)) for name in ("run_sparql", "autocomplete_search", "iri_discovery")
@@ -81,20 +81,20 @@ def test_name_with_a_meaning_decides_how_a_step_is_shown() -> None:
         (((None, None),), {}, "serves every step"),
     ],
 )
-def test_what_cannot_be_declared_is_reported(serves: Any, more: dict[str, Any], text: str) -> None:
+def test_invalid_declaration_is_reported(serves: Any, more: dict[str, Any], text: str) -> None:
     with pytest.raises(MatcherError) as problem:
         register_step_kind(kind("k", *serves, **more))
     assert text in str(problem.value)
 
 
-# --- each stands in one place ----------------------------------------------------------------------------------------
+# --- names are declared in one file ----------------------------------------------------------------------------------
 
 PACKAGE = Path(graphrag_eval_lc.__file__).parent
 DECLARED = {part for key in built_in_step_kinds for part in key if part} | {"autocomplete_search", "text/uri"}
 
 
 def texts_in(source: str) -> Iterator[str]:
-    """Return all strings of a file but its docstrings."""
+    """Return all strings of a file except docstrings."""
     tree = ast.parse(source)
     documentation = {
         id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
@@ -104,9 +104,9 @@ def texts_in(source: str) -> Iterator[str]:
             yield node.value
 
 
-# "retrieval" is also a section of the config, which is another thing.
+# "retrieval" is also a section of the config.
 @pytest.mark.parametrize("name", sorted(DECLARED - {"retrieval"}))
-def test_each_step_name_and_media_type_stands_in_one_file(name: str) -> None:
+def test_each_step_name_and_media_type_is_in_one_file(name: str) -> None:
     whole = re.compile(rf"(?<![\w/+]){re.escape(name)}(?![\w/+])")
     files = [file for file in PACKAGE.rglob("*.py") if file.parent.name != "demo"]
     sources = {file: file.read_text(encoding="utf-8") for file in files}

@@ -1,4 +1,4 @@
-"""The search for columns agrees with one that tries everything, ends at its bound, and does not depend on hashes."""
+"""The column search agrees with exhaustive search, stops at its limit, and does not depend on hash order."""
 
 import os
 import random
@@ -16,8 +16,8 @@ from graphrag_eval_lc.matching.rows.results import SparqlResults, TermColumn
 MODES: list[dict[str, Any]] = [{}, {"ignore_duplicates": False}, {"ordered": True}]
 
 
-def as_results(rows: list[Any], names: list[str]) -> dict[str, Any]:
-    """Give rows of texts as results; a text that begins with ``_:`` is a blank node."""
+def sparql_results(rows: list[Any], names: list[str]) -> dict[str, Any]:
+    """Return rows of strings as results; a string that starts with ``_:`` is a blank node."""
 
     def term(text: str) -> dict[str, str]:
         text = str(text)
@@ -27,17 +27,19 @@ def as_results(rows: list[Any], names: list[str]) -> dict[str, Any]:
     return {"head": {"vars": names}, "results": {"bindings": bindings}}
 
 
-def named(width: int, prefix: str = "c") -> list[str]:
+def column_names(width: int, prefix: str = "c") -> list[str]:
     return [f"{prefix}{at}" for at in range(width)]
 
 
 def outcome(mine: list[Any], others: list[Any], prefix: str = "d", **options: Any) -> Any:
-    reference = as_results(mine, named(len(mine[0])))
-    return compare_sparql_results(reference, as_results(others, named(len(others[0]), prefix)), **options).outcome
+    reference = sparql_results(mine, column_names(len(mine[0])))
+    return compare_sparql_results(
+        reference, sparql_results(others, column_names(len(others[0]), prefix)), **options
+    ).outcome
 
 
 def some_columns(required: int, columns: int, rows: int, values: int, *, swap: bool, blank: bool = False) -> Any:
-    """Give some columns of a table of random values, and the table; in one column two cells may be swapped."""
+    """Return some columns of a random table, and the whole table; ``swap`` swaps two cells of one column."""
     rng = random.Random(f"{required} {columns} {rows} {values}")
     others = [[f"{'_:' * blank}{rng.randrange(values)}" for _ in range(columns)] for _ in range(rows)]
     chosen = rng.sample(range(columns), required)
@@ -75,17 +77,19 @@ TABLES: dict[str, tuple[Callable[[], Any], str]] = {
 
 @pytest.mark.parametrize("options", MODES[:2], ids=["set", "bag"])
 @pytest.mark.parametrize("name", TABLES)
-def test_what_looks_hard_is_decided(name: str, options: dict[str, Any]) -> None:
+def test_hard_cases_are_decided(name: str, options: dict[str, Any]) -> None:
     table, expected = TABLES[name]
     assert outcome(*table(), **options) == expected
 
 
-def test_what_is_not_decided_is_undecided_and_no_mismatch(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_search_that_reaches_its_limit_is_undecided_and_not_a_mismatch(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("graphrag_eval_lc.matching.rows.columns.MAX_STEPS", 20_000)
     others = [["01"[at == row] for at in range(40)] for row in range(40)]
     mine = [row[:20] for row in others]
     mine[19][19], mine[18][19] = "0", "1"
-    found = compare_sparql_results(as_results(mine, named(20)), as_results(others, named(40, "d")))
+    found = compare_sparql_results(
+        sparql_results(mine, column_names(20)), sparql_results(others, column_names(40, "d"))
+    )
     assert (found.score, found.outcome) == (0.0, "undecided")
     assert found.steps > 20_000
     assert found.reason.startswith(
@@ -96,7 +100,7 @@ def test_what_is_not_decided_is_undecided_and_no_mismatch(monkeypatch: pytest.Mo
     assert 0.0 <= found.grade < 1.0
 
 
-def test_columns_of_graphs_match_by_their_names_only() -> None:
+def test_graph_columns_match_only_by_name() -> None:
     def graph(*names: str) -> SparqlResults:
         columns = {name: TermColumn([name[-1]], ("uri", None, None)) for name in names}
         return SparqlResults(
@@ -123,7 +127,7 @@ for changed in (0, 1):
 """
 
 
-def test_nothing_depends_on_the_order_of_hashes() -> None:
+def test_result_does_not_depend_on_hash_order() -> None:
     printed = {
         subprocess.run(
             [sys.executable, "-c", SCRIPT],

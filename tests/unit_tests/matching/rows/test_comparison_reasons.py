@@ -1,4 +1,4 @@
-"""What the comparison of rows says: reasons, the rows that differ, answers of ASK queries, faults of the reference."""
+"""What a comparison of rows reports: reasons, differing rows, answers of ASK queries, and errors in the reference."""
 
 from typing import Any
 
@@ -160,13 +160,13 @@ REASONS: dict[str, tuple[Any, Any, dict[str, Any], str]] = {
 
 
 @pytest.mark.parametrize("name", REASONS)
-def test_the_reason_names_rows_and_columns(name: str) -> None:
+def test_reason_names_rows_and_columns(name: str) -> None:
     reference, actual, options, reason = REASONS[name]
     assert compare_sparql_results(reference, actual, **options).reason == reason
 
 
 @pytest.mark.parametrize("required", ["a", 5, [5], {"a": 1}])
-def test_required_columns_that_are_not_a_list_of_names_are_the_references_fault(required: Any) -> None:
+def test_invalid_required_columns_are_the_references_error(required: Any) -> None:
     found = compare_sparql_results(table("a", "x"), table("a", "x"), required)
     assert (found.score, found.reason) == (
         0.0,
@@ -177,7 +177,7 @@ def test_required_columns_that_are_not_a_list_of_names_are_the_references_fault(
 YES, NO = ({"boolean": True}, {"boolean": False})
 
 
-def test_the_rows_that_differ_are_counted_and_the_first_ones_shown() -> None:
+def test_differing_rows_are_counted_and_the_first_shown() -> None:
     found = compare_sparql_results(table("a b", ("x", None), ("y", 1)), table("a b", ("y", 1), ("z", 2), ("z", 2)))
     assert (found.missing_rows, found.extra_rows) == ([("x", None)], [("z", "2")])
     assert (found.missing_row_count, found.extra_row_count, found.columns) == (1, 1, {"a": "a", "b": "b"})
@@ -186,7 +186,7 @@ def test_the_rows_that_differ_are_counted_and_the_first_ones_shown() -> None:
     assert (len(many.missing_rows), many.missing_row_count, many.row_f1) == (20, 50, 0.0)
 
 
-def test_closeness_orders_what_does_not_match_and_grades_order_rows() -> None:
+def test_closeness_ranks_mismatches_and_grades_rank_rows() -> None:
     reference = table("a b", ("x", 1), ("y", 2), ("z", 3))
     actual = [
         table("a b", ("x", 1), ("y", 2)),
@@ -201,7 +201,7 @@ def test_closeness_orders_what_does_not_match_and_grades_order_rows() -> None:
     assert found[-1].closeness == found[-1].grade == 0.0
 
 
-def test_rows_in_reverse_order_are_worth_nothing_although_their_cells_match() -> None:
+def test_reversed_rows_grade_0_even_if_their_cells_match() -> None:
     found = compare_sparql_results(table("a", (1,), (2,)), table("a", (2,), (1,)), ordered=True)
     assert found.grade == 0.0 < found.closeness < 1.0
     assert "recall 1.00" in found.grade_reason
@@ -226,7 +226,7 @@ FLOAT = {"type": "literal", "datatype": XSD + "float"}
         (term(""), {}, "`a` unbound instead of ''"),
     ],
 )
-def test_a_reason_says_how_cells_are_near(cell: Any, other: Any, about: str) -> None:
+def test_reason_says_how_close_cells_are(cell: Any, other: Any, about: str) -> None:
     reference, actual = (table("key a", ("x", None)) for _ in range(2))
     reference["results"]["bindings"][0]["a"], actual["results"]["bindings"][0]["a"] = cell, other
     found = compare_sparql_results(reference, actual, strict=True)

@@ -1,4 +1,4 @@
-"""Laws of Python's prints and of the keys of graph values."""
+"""Laws for parsing Python reprs, and for the keys of graph values."""
 
 import random
 from collections.abc import Hashable
@@ -36,7 +36,7 @@ PROPERTIES = st.dictionaries(
 
 
 @given(PLAIN)
-def test_what_python_prints_is_read_back(value: Any) -> None:
+def test_reprs_are_parsed_back(value: Any) -> None:
     assert python_value(repr([value])) == [value]
     assert looks_like_repr(repr([(value, "a")]))
 
@@ -53,7 +53,7 @@ PRINTS = [
 
 
 @pytest.mark.parametrize("text", PRINTS)
-def test_prints_that_break_off_are_cut_and_mutated_ones_raise_nothing_else(text: str) -> None:
+def test_truncated_reprs_are_cut_and_mutated_ones_raise_no_other_error(text: str) -> None:
     assert looks_like_repr(text)
     whole = python_value(text)
     source = random.Random(1)
@@ -87,7 +87,7 @@ def test_prints_that_break_off_are_cut_and_mutated_ones_raise_nothing_else(text:
         '(:A {"' + '"\\' * 40_000 + "})",
     ],
 )
-def test_hostile_texts_are_refused(text: str) -> None:
+def test_hostile_texts_are_rejected(text: str) -> None:
     assert value_of_text(text) is None
     with pytest.raises(UnreadableOutput):
         python_value(text)
@@ -102,7 +102,7 @@ def read(node: Any) -> Any:
 
 
 @given(PROPERTIES, st.lists(NAMES, unique=True), st.randoms())
-def test_a_node_has_one_key_in_any_order_with_any_id_and_from_any_driver(
+def test_key_of_a_node_ignores_order_id_and_driver(
     properties: dict[str, Any], labels: list[str], order: random.Random
 ) -> None:
     items = list(properties.items())

@@ -1,4 +1,4 @@
-"""Results of real queries in ladybug, and real objects of the Neo4j driver, in the forms that tools return."""
+"""Results of real queries in ladybug, and real objects of the Neo4j driver, in the formats that tools return."""
 
 import json
 from itertools import product
@@ -49,7 +49,7 @@ def ladybug_forms(query: str, *, age: int = 5) -> dict[str, Any]:
         "MATCH (a:P) RETURN a.age, a.t, a.d, a.dur, a.tz, a.u, a.f, a.dec, a.m, a.s, a.tags",
     ],
 )
-def test_results_of_ladybug_match_in_all_forms_and_no_others(query: str) -> None:
+def test_ladybug_results_match_in_every_format_and_only_there(query: str) -> None:
     found, others = ladybug_forms(query), ladybug_forms(query, age=7)
     for one, other in product(found, found):
         compared = compare_sparql_results(found[one], found[other], ignore_duplicates=False)
@@ -102,7 +102,7 @@ def driver_forms(values: list[Any]) -> dict[str, Any]:
     }
 
 
-def test_objects_of_the_driver_match_in_all_forms_and_no_others() -> None:
+def test_driver_objects_match_in_every_format_and_only_there() -> None:
     values = driver_values()
     forms = {name: driver_forms(each) for name, each in values.items()}
     for name, found in forms.items():

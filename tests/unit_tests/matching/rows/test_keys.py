@@ -1,4 +1,4 @@
-"""Equal numbers have equal keys, as a slow and plain definition has it; and the settings of values."""
+"""Equal numbers have equal keys, compared with a slow and simple definition; and the settings for values."""
 
 from decimal import Decimal
 from fractions import Fraction
@@ -31,7 +31,7 @@ def numbers(draw: st.DrawFn) -> tuple[str, str]:
 
 
 def near(one: tuple[str, str], other: tuple[str, str]) -> bool:
-    """Return whether two numbers are within the tolerance of their kinds."""
+    """Return whether two numbers are within the tolerance for their types."""
     mine, theirs = Fraction(Decimal(one[0])), Fraction(Decimal(other[0]))
     kinds = {one[1], other[1]}
     share = Fraction(0) if "integer" in kinds else max(Fraction(repr(KINDS[kind])) for kind in kinds)
@@ -39,7 +39,7 @@ def near(one: tuple[str, str], other: tuple[str, str]) -> bool:
 
 
 @given(st.lists(numbers(), min_size=1, max_size=5), st.lists(numbers(), min_size=1, max_size=5))
-def test_a_number_has_the_key_of_the_nearest_one_of_the_reference(
+def test_number_has_the_key_of_the_nearest_reference_number(
     mine: list[tuple[str, str]], others: list[tuple[str, str]]
 ) -> None:
     found = Keys(results(mine), results(others), ["n"], Rules())
@@ -47,9 +47,11 @@ def test_a_number_has_the_key_of_the_nearest_one_of_the_reference(
     value = [Fraction(Decimal(text)) for text, _ in mine]
     assert [one == two for one in keys for two in keys] == [one == two for one in value for two in value]
     for number, key in zip(others, other_keys, strict=True):
-        own = Fraction(Decimal(number[0]))
+        actual_value = Fraction(Decimal(number[0]))
         within = [
-            (abs(each - own), each) for one, each in zip(mine, value, strict=True) if each == own or near(one, number)
+            (abs(each - actual_value), each)
+            for one, each in zip(mine, value, strict=True)
+            if each == actual_value or near(one, number)
         ]
         expected = keys[value.index(min(within)[1])] if within else None
         assert key == expected if within else key not in keys
@@ -74,7 +76,7 @@ def test_tolerances() -> None:
 
 
 @given(st.integers(-2_000, 2_000), st.integers(-2_000, 2_000), st.sampled_from([0.0, 1e-5, 0.01, 0.9]))
-def test_floats_decide_as_fractions_do(one: int, other: int, relative: float) -> None:
+def test_floats_compare_like_fractions(one: int, other: int, relative: float) -> None:
     mine, theirs = Fraction(one, 1000), Fraction(other, 1000)
     bound = max(Fraction(1, 10**8), Fraction(repr(relative)) * max(abs(mine), abs(theirs)))
     assert numbers_are_equal(one / 1000, other / 1000, relative) == (abs(mine - theirs) <= bound)

@@ -1,4 +1,4 @@
-"""Laws of comparisons and grades: what holds for any two tables."""
+"""Laws for comparisons and grades of any two tables."""
 
 import random
 from collections import Counter
@@ -12,14 +12,14 @@ from hypothesis import strategies as st
 
 from graphrag_eval_lc.matching.rows import SparqlComparison, compare_sparql_results
 
-Cell = tuple[str, str] | None  # kind and text; None is unbound
+Cell = tuple[str, str] | None  # type and text; None is unbound
 Rows = list[tuple[Cell, ...]]
 Mode = dict[str, Any]
 
 XSD = "http://www.w3.org/2001/XMLSchema#"
 TEXTS: list[Cell] = [("literal", "a"), ("literal", "b"), ("uri", "urn:a"), ("integer", "5"), ("double", "6.5"), None]
 BLANKS: list[Cell] = [("bnode", f"b{at}") for at in range(3)]
-# Long enough that nobody guesses them.
+# Too long to be guessed.
 NAMES: list[Cell] = [("uri", f"urn:example:value:{letter}") for letter in "abcdef"]
 MODES: list[Mode] = [{}, {"ordered": True}, {"ignore_duplicates": False}]
 
@@ -41,7 +41,7 @@ def compared(mine: Rows, others: Rows, names: list[str] | None = None, **options
 
 @st.composite
 def tables(draw: st.DrawFn, cells: list[Cell] | None = None, width: int = 3) -> Rows:
-    """Small tables of few values, so that much is alike."""
+    """Draw a small table with few distinct values, so that many cells are equal."""
     pool = draw(st.lists(st.sampled_from(cells or TEXTS + BLANKS), min_size=1, max_size=5, unique=True))
     row = st.tuples(*[st.sampled_from(pool)] * draw(st.integers(1, width)))
     return draw(st.lists(row, min_size=1, max_size=4))
@@ -49,7 +49,7 @@ def tables(draw: st.DrawFn, cells: list[Cell] | None = None, width: int = 3) -> 
 
 @st.composite
 def pairs(draw: st.DrawFn, cells: list[Cell] | None = None) -> tuple[Rows, Rows]:
-    """A table and one made from it: columns in another order, cells changed, columns and rows added or left out."""
+    """Draw a table and a variant: columns reordered, cells changed, columns and rows added or removed."""
     mine = draw(tables(cells))
     rng = draw(st.randoms(use_true_random=False))
     pool = [*(cells or TEXTS + BLANKS), ("uri", "urn:example:other:1")]
@@ -67,8 +67,8 @@ def pairs(draw: st.DrawFn, cells: list[Cell] | None = None) -> tuple[Rows, Rows]
     return mine, others
 
 
-def moved(rows: Rows, rng: random.Random, *, is_ordered: bool = False) -> tuple[Rows, list[str]]:
-    """Return rows with columns, names, labels of blank nodes and, in any order, rows in another order."""
+def shuffled(rows: Rows, rng: random.Random, *, is_ordered: bool = False) -> tuple[Rows, list[str]]:
+    """Return rows with columns shuffled, blank nodes relabelled and, unless ordered, rows shuffled."""
     columns = rng.sample(range(len(rows[0])), len(rows[0]))
     labels = {f"b{at}": f"n{new}" for at, new in enumerate(rng.sample(range(3), 3))}
     others: Rows = [
@@ -84,17 +84,17 @@ def moved(rows: Rows, rng: random.Random, *, is_ordered: bool = False) -> tuple[
 
 
 @given(rows=tables(), mode=st.sampled_from(MODES), strict=st.booleans())
-def test_results_match_themselves_by_name(rows: Rows, mode: Mode, strict: bool) -> None:
+def test_results_match_themselves(rows: Rows, mode: Mode, strict: bool) -> None:
     found = compared(rows, rows, strict=strict, **mode)
     assert (found.score, found.row_f1, found.missing_row_count, found.extra_row_count) == (1.0, 1.0, 0, 0)
     assert found.columns == {f"c{at}": f"c{at}" for at in range(len(rows[0]))}
 
 
 @given(rows=tables(width=4), mode=st.sampled_from(MODES), strict=st.booleans(), rng=st.randoms(use_true_random=False))
-def test_names_labels_free_columns_and_orders_do_not_matter(
+def test_names_labels_extra_columns_and_order_do_not_matter(
     rows: Rows, mode: Mode, strict: bool, rng: random.Random
 ) -> None:
-    others, names = moved(rows, rng, is_ordered="ordered" in mode)
+    others, names = shuffled(rows, rng, is_ordered="ordered" in mode)
     wider: Rows = [(*row, ("literal", f"free {at}")) for at, row in enumerate(others)]
     found = compared(rows, wider, [*names, "free"], strict=strict, **mode)
     assert found.score == 1.0, found.reason
@@ -111,7 +111,7 @@ def test_duplicates_count_only_in_bags_and_lists(rows: Rows, rng: random.Random)
 
 @pytest.mark.parametrize("mode", MODES)
 @given(rows=tables(), rng=st.randoms(use_true_random=False))
-def test_a_changed_cell_and_an_added_row_of_new_values_never_match(mode: Mode, rows: Rows, rng: random.Random) -> None:
+def test_changed_cell_or_added_row_with_new_values_never_matches(mode: Mode, rows: Rows, rng: random.Random) -> None:
     new: Cell = ("literal", "new")
     more = [*rows, tuple(new for _ in rows[0])]
     found = compared(rows, more, **mode)
@@ -119,16 +119,18 @@ def test_a_changed_cell_and_an_added_row_of_new_values_never_match(mode: Mode, r
     assert compared(more, rows, **mode).missing_row_count == 1
     changed = list(rows)
     at, column = rng.randrange(len(rows)), rng.randrange(len(rows[0]))
-    changed[at] = tuple(new if place == column else cell for place, cell in enumerate(rows[at]))
+    changed[at] = tuple(new if index == column else cell for index, cell in enumerate(rows[at]))
     assert compared(rows, changed, **mode).score == 0.0
 
 
 @given(pair=pairs(TEXTS), mode=st.sampled_from(MODES))
-def test_the_verdict_is_that_of_trying_all_columns(pair: tuple[Rows, Rows], mode: Mode) -> None:
+def test_outcome_agrees_with_trying_all_columns(pair: tuple[Rows, Rows], mode: Mode) -> None:
     mine, others = pair
-    kept: Callable[[Rows], Any] = list if "ordered" in mode else set if not mode else Counter
+    as_collection: Callable[[Rows], Any] = list if "ordered" in mode else set if not mode else Counter
     choices = permutations(range(len(others[0])), len(mine[0]))
-    fits = any(kept(mine) == kept([tuple(row[at] for at in choice) for row in others]) for choice in choices)
+    fits = any(
+        as_collection(mine) == as_collection([tuple(row[at] for at in choice) for row in others]) for choice in choices
+    )
     found = compared(mine, others, **mode)
     assert found.score == float(fits), found.reason
     assert 0.0 <= found.row_precision <= 1.0
@@ -139,7 +141,7 @@ def test_the_verdict_is_that_of_trying_all_columns(pair: tuple[Rows, Rows], mode
 
 
 @given(pair=pairs(), mode=st.sampled_from(MODES), column=st.sampled_from(TEXTS + BLANKS))
-def test_a_free_column_never_breaks_a_match(pair: tuple[Rows, Rows], mode: Mode, column: Cell) -> None:
+def test_extra_column_never_breaks_a_match(pair: tuple[Rows, Rows], mode: Mode, column: Cell) -> None:
     mine, others = pair
     wider = [(*row, column) for row in others]
     assert compared(mine, wider, **mode).score >= compared(mine, others, **mode).score
@@ -149,7 +151,7 @@ def test_a_free_column_never_breaks_a_match(pair: tuple[Rows, Rows], mode: Mode,
 
 
 @given(pair=pairs(), mode=st.sampled_from(MODES))
-def test_a_grade_is_1_only_for_a_match_without_more_columns(pair: tuple[Rows, Rows], mode: Mode) -> None:
+def test_grade_is_1_only_for_a_match_without_extra_columns(pair: tuple[Rows, Rows], mode: Mode) -> None:
     mine, others = pair
     found = compared(mine, others, **mode)
     assert 0.0 <= found.grade <= 1.0
@@ -158,18 +160,18 @@ def test_a_grade_is_1_only_for_a_match_without_more_columns(pair: tuple[Rows, Ro
     assert compared(mine, mine, **mode).grade == 1.0
 
 
-@given(pair=pairs(NAMES), mode=st.sampled_from(MODES), place=st.integers(0, 5))
-def test_gaming_does_not_pay(pair: tuple[Rows, Rows], mode: Mode, place: int) -> None:
-    """A wrong row and a column of nothing required never make the grade higher."""
+@given(pair=pairs(NAMES), mode=st.sampled_from(MODES), index=st.integers(0, 5))
+def test_gaming_does_not_pay(pair: tuple[Rows, Rows], mode: Mode, index: int) -> None:
+    """Adding a wrong row or an unneeded column never raises the grade."""
     mine, others = pair
     grade = compared(mine, others, **mode).grade
     wrong: tuple[Cell, ...] = tuple(("uri", f"urn:example:wrong:{at}") for at in range(len(others[0])))
-    assert compared(mine, [*others[:place], wrong, *others[place:]], **mode).grade <= grade + 1e-9
+    assert compared(mine, [*others[:index], wrong, *others[index:]], **mode).grade <= grade + 1e-9
     wider: Rows = [(*row, ("uri", "urn:example:more")) for row in others]
     assert compared(mine, wider, **mode).grade <= grade + 1e-9
 
 
-def test_answering_everything_is_worth_little() -> None:
+def test_returning_everything_has_a_low_grade() -> None:
     cities: Rows = [
         (("uri", f"urn:city:{at}"), ("uri", "urn:City"), ("integer", str(2000 + at % 5))) for at in range(30)
     ]
@@ -183,19 +185,19 @@ def test_answering_everything_is_worth_little() -> None:
     assert compared([(("integer", "5"),)], numbers).grade < 0.05
 
 
-def test_nothing_that_is_passed_in_is_changed_and_outcomes_are_the_same_each_time() -> None:
+def test_arguments_are_not_modified_and_outcomes_are_deterministic() -> None:
     rng = random.Random(3)
     mine: Rows = [tuple(rng.choice(TEXTS) for _ in range(4)) for _ in range(20)]
     reference, actual = table(mine), table(mine[::-1][:18], ["s", "t", "u", "v"])
     before = repr((reference, actual))
-    first, again = compare_sparql_results(reference, actual), compare_sparql_results(reference, actual)
-    assert (first.reason, first.columns, first.grade) == (again.reason, again.columns, again.grade)
-    assert first.missing_rows == again.missing_rows
+    first, second = compare_sparql_results(reference, actual), compare_sparql_results(reference, actual)
+    assert (first.reason, first.columns, first.grade) == (second.reason, second.columns, second.grade)
+    assert first.missing_rows == second.missing_rows
     assert repr((reference, actual)) == before
 
 
 @pytest.mark.parametrize("tolerance", [-1e-6, 1, 5, float("nan"), True, "5%", [1e-6], {"float": -1}, {"decimal": 1e-6}])
-def test_what_is_not_a_tolerance_is_refused(tolerance: Any) -> None:
+def test_invalid_tolerance_is_rejected(tolerance: Any) -> None:
     with pytest.raises(ValueError, match=r"decimal|from 0 to below 1"):
         compared([(("literal", "x"),)], [(("literal", "x"),)], tolerance=tolerance)
 
@@ -204,7 +206,7 @@ def test_what_is_not_a_tolerance_is_refused(tolerance: Any) -> None:
 
 
 def twisted(count: int, rng: random.Random) -> tuple[Rows, Rows]:
-    """Return two graphs of blank nodes that look the same everywhere but are not: a ring, and two rings."""
+    """Return two graphs of blank nodes that look alike locally but differ: one ring, and two rings."""
     one = [(at, (at + 1) % count) for at in range(count)]
     two = [(at, at + 1 if (at + 1) % (count // 2) else at + 1 - count // 2) for at in range(count)]
     sides = []
@@ -214,7 +216,7 @@ def twisted(count: int, rng: random.Random) -> tuple[Rows, Rows]:
     return sides[0], sides[1]  # type: ignore[return-value]
 
 
-def test_what_looks_the_same_everywhere_is_never_wrong() -> None:
+def test_locally_identical_graphs_never_get_a_wrong_outcome() -> None:
     rng = random.Random(1)
     for count in (6, 12, 40):
         ring, two_rings = twisted(count, rng)
@@ -223,10 +225,10 @@ def test_what_looks_the_same_everywhere_is_never_wrong() -> None:
 
 
 @pytest.mark.parametrize("width", [8, 25])
-def test_many_columns_of_two_values_are_decided_or_undecided_in_time(width: int) -> None:
+def test_many_columns_of_two_values_end_in_time(width: int) -> None:
     rng = random.Random(width)
     mine: Rows = [tuple(("literal", rng.choice("01")) for _ in range(width)) for _ in range(12)]
-    others, names = moved([(*row, *(("literal", rng.choice("01")) for _ in range(width))) for row in mine], rng)
+    others, names = shuffled([(*row, *(("literal", rng.choice("01")) for _ in range(width))) for row in mine], rng)
     assert compared(mine, others, names).outcome in ("match", "undecided")
     changed = [tuple(("literal", "2") if at == 0 else cell for at, cell in enumerate(row)) for row in mine]
     assert compared(changed, others, names).outcome == "mismatch"

@@ -1,4 +1,4 @@
-"""Numbers, times, durations and geometries: a table of texts, and what they must agree with."""
+"""Numbers, times, durations and geometries: a table of texts, and cross-checks."""
 
 import json
 from collections.abc import Callable
@@ -29,7 +29,7 @@ def numbers_in(texts: list[str], datatype: str | None) -> dict[str, Any]:
 @pytest.mark.parametrize(
     "line", [json.loads(line) for line in LINES], ids=lambda line: f"{line['read']} {line.get('as', '')}"
 )
-def test_texts_of_the_table(line: dict[str, Any]) -> None:
+def test_table_of_texts(line: dict[str, Any]) -> None:
     if line["read"] == "number":
         datatype = line["as"] and XSD + line["as"]
         assert {text: number_from(text, datatype) for text in line["values"]} == line["values"]
@@ -53,7 +53,7 @@ def test_texts_of_the_table(line: dict[str, Any]) -> None:
         ("-0.000000005", "0.000000005", True),
     ],
 )
-def test_numbers_are_equal_within_the_tolerance_exactly(one: str, other: str, equal: bool) -> None:
+def test_tolerance_is_exact(one: str, other: str, equal: bool) -> None:
     mine, theirs = number_from(one, XSD + "decimal"), number_from(other, XSD + "decimal")
     assert mine is not None
     assert theirs is not None
@@ -62,7 +62,7 @@ def test_numbers_are_equal_within_the_tolerance_exactly(one: str, other: str, eq
 
 @pytest.mark.full
 @pytest.mark.parametrize("kind", ["dateTime", "date", "time", "duration", "dayTimeDuration", "yearMonthDuration"])
-def test_a_sparql_store_agrees_on_which_values_are_equal(kind: str) -> None:
+def test_sparql_store_agrees_on_equal_values(kind: str) -> None:
     pyoxigraph = pytest.importorskip("pyoxigraph")
     zones, clocks = ["", "Z", "+01:00", "-10:30", "+12:00"], ["00:00:00", "00:00:00.0", "14:00:00", "23:00:00.5"]
     days = ["1999-02-28", "2000-02-29", "2000-03-01"]

@@ -1,4 +1,4 @@
-"""What LangChain's SQL toolkit gives over a real SQLite file, compared as rows."""
+"""What LangChain's SQL toolkit returns for a real SQLite file, compared as rows."""
 
 from pathlib import Path
 from typing import Any
@@ -15,7 +15,7 @@ XSD = "http://www.w3.org/2001/XMLSchema#"
 
 @pytest.fixture
 def query(tmp_path: Path) -> Any:
-    """Return LangChain's tool sql_db_query over three towns."""
+    """Return LangChain's tool sql_db_query for a table of three towns."""
     import sqlite3
 
     from langchain_community.utilities import SQLDatabase
@@ -63,20 +63,20 @@ TOWNS = rows(
 )
 
 
-def test_rows_of_the_tool_match_with_columns_in_any_order(query: Any) -> None:
+def test_rows_match_with_columns_in_any_order(query: Any) -> None:
     assert score(TOWNS, query, "SELECT name, people, founded, seen, area FROM town").score == 1.0
     assert score(TOWNS, query, "SELECT name, people, founded, seen FROM town WHERE people > 100000").score == 0.0
     assert score(TOWNS, query, "SELECT name, people + 1, founded, seen FROM town").score == 0.0
 
 
-def test_the_tool_cuts_long_texts_and_the_reason_says_so(query: Any) -> None:
+def test_reason_reports_texts_truncated_by_the_tool(query: Any) -> None:
     about = rows((("A capital. " * 60, "string"), ("Oslo", "string")))
     found = score(about, query, "SELECT about, name FROM town WHERE name = 'Oslo'")
     assert found.score == 0.0
     assert "max_string_length" in found.reason()
 
 
-def test_rows_with_names_and_the_toolkit_s_other_types_match(query: Any) -> None:
+def test_named_rows_and_the_toolkits_other_types_match(query: Any) -> None:
     from sqlalchemy import column, literal_column, select, table
 
     statement = select(literal_column("1.50").label("area"), column("name")).select_from(table("town")).limit(1)
@@ -87,7 +87,7 @@ def test_rows_with_names_and_the_toolkit_s_other_types_match(query: Any) -> None
     assert match_row_steps(StepView({"name": "sql_db_query", "output": expected}), actual).score == 1.0
 
 
-def test_typed_columns_are_shown_as_python_s_decimals_and_times(query: Any) -> None:
+def test_typed_columns_are_python_decimals_and_times(query: Any) -> None:
     from sqlalchemy import DATE, DATETIME, NUMERIC, column, select, table
 
     town = table(
@@ -102,5 +102,5 @@ def test_typed_columns_are_shown_as_python_s_decimals_and_times(query: Any) -> N
     assert match_row_steps(StepView({"name": "sql_db_query", "output": expected}), actual).score == 1.0
 
 
-def test_the_toolkit_s_query_tool_is_the_one_that_is_known(query: Any) -> None:
+def test_toolkits_query_tool_is_recognised(query: Any) -> None:
     assert query.name == "sql_db_query"

@@ -1,4 +1,4 @@
-"""Laws of reading: what was written is read back, what breaks off is cut, and nothing else is ever read or raised."""
+"""Laws of reading: written rows are read back, truncated output is cut, and nothing else is read or raised."""
 
 import json
 import random
@@ -24,7 +24,7 @@ Row = tuple[str, int, float, str | None]
 NAMES = ["name", "people", "share", "note"]
 
 
-# --- what is written is read back ------------------------------------------------------------------------------------
+# --- written rows are read back --------------------------------------------------------------------------------------
 
 
 def cells(row: Row) -> list[str]:
@@ -129,7 +129,7 @@ ROWS = st.lists(
 
 @pytest.mark.parametrize("form", FORMS)
 @given(rows=ROWS, at=st.integers(0, 4))
-def test_each_form_holds_its_rows_and_no_others(form: str, rows: list[Row], at: int) -> None:
+def test_each_format_round_trips_its_rows(form: str, rows: list[Row], at: int) -> None:
     expected, text = sparql(rows), FORMS[form](rows)
     for one, other in ((expected, text), (text, expected), (text, text)):
         compared = compare_sparql_results(one, other, ignore_duplicates=False)
@@ -140,7 +140,7 @@ def test_each_form_holds_its_rows_and_no_others(form: str, rows: list[Row], at: 
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_no_beginning_of_an_output_is_read_as_fewer_rows(form: str) -> None:
+def test_truncated_output_is_never_read_as_fewer_rows(form: str) -> None:
     text = FORMS[form]([("Oslo", 5, 1.5, "north, east"), ("Bergen", 6, 2.5, None), ("Trondheim", 7, 3.5, "a")]).rstrip()
     outcomes = set()
     for length in range(1, len(text)):
@@ -149,13 +149,13 @@ def test_no_beginning_of_an_output_is_read_as_fewer_rows(form: str) -> None:
         except UnreadableOutput as problem:
             outcomes.add("cut" if isinstance(problem, CutOutput) else "unreadable")
             continue
-        # Nothing tells that a table of lines lacks its last lines or a part of its last cell.
-        is_in_lines = any(name in form for name in ("CSV", "TSV", "Markdown", "lines"))
-        assert is_in_lines or results.row_count == 3
-    assert "cut" in outcomes or form == "psql"  # whose tables are known by the count below them
+        # Formats with one line per row cannot reveal missing last lines or a truncated last cell.
+        has_a_line_per_row = any(name in form for name in ("CSV", "TSV", "Markdown", "lines"))
+        assert has_a_line_per_row or results.row_count == 3
+    assert "cut" in outcomes or form == "psql"  # recognised by the row count below the table
 
 
-# Characters that XML 1.0 has, without those that it makes others of (a carriage return).
+# Characters allowed in XML 1.0, except those that XML changes (a carriage return).
 TEXTS = st.text(st.characters(codec="utf-8", exclude_categories=["Cc", "Cs", "Cn"]) | st.sampled_from("\n\t\",;'\\<>&"))
 TERMS = st.one_of(
     st.builds(Literal, TEXTS),
@@ -171,26 +171,26 @@ QUERY = "SELECT ?s ?a ?b { ?s ?p ?o OPTIONAL { ?s <urn:p0> ?a } OPTIONAL { ?s <u
 
 
 def served(terms: list[Any], query: str = QUERY) -> dict[str, str]:
-    """Return what a store returns for a query over some terms, by format."""
+    """Return a store's response to a query over some terms, by format."""
     store = Store()
     store.extend(Quad(NamedNode(f"urn:s{at}"), NamedNode(f"urn:p{at % 2}"), term) for at, term in enumerate(terms))
     return {name: bytes(store.query(query).serialize(format=form) or b"").decode() for name, form in SERVED.items()}
 
 
 @given(st.lists(TERMS, max_size=6))
-def test_a_store_s_formats_hold_the_same_terms(terms: list[Any]) -> None:
+def test_all_formats_of_a_store_have_the_same_terms(terms: list[Any]) -> None:
     found = served(terms)
     for name in ("xml", "tsv"):
         for results in (read_sparql_results(found[name]), read_sparql_results(found[name], format=name)):  # type: ignore[arg-type]
             compared = compare_sparql_results(found["json"], results, ignore_duplicates=False, strict=True)
             assert compared.score == 1.0, compared.reason
     texts = [str(getattr(term, "value", "")) for term in terms]
-    if all(text and not text.startswith("_:") for text in texts):  # which CSV does not tell from others
+    if all(text and not text.startswith("_:") for text in texts):  # CSV cannot distinguish these
         results = read_sparql_results(found["csv"], format="csv")
         assert compare_sparql_results(found["json"], results, ignore_duplicates=False).score == 1.0
 
 
-# --- what is not written as results is never read --------------------------------------------------------------------
+# --- other text is never read as results -----------------------------------------------------------------------------
 
 EMPTY = {"head": {"vars": ["x"]}, "results": {"bindings": []}}
 
@@ -219,7 +219,7 @@ READERS: list[Callable[[Any], object]] = [
 
 
 def mutated(chance: random.Random) -> str:
-    """Return a seed after one to four random changes."""
+    """Return a seed text after one to four random changes."""
     text = chance.choice(SEEDS)
     for _ in range(chance.randint(1, 4)):
         at, to = sorted(chance.randint(0, len(text)) for _ in range(2))
@@ -232,18 +232,18 @@ def mutated(chance: random.Random) -> str:
 
 
 def check(value: Any) -> None:
-    """Read a value in all ways, each of which may only refuse it."""
+    """Read a value in every format; reading may only be rejected."""
     for read in READERS:
         with suppress(UnreadableOutput):
             read(value)
     compared = compare_sparql_results(EMPTY, value)
-    assert compared.reason.encode()  # without halves of characters, which could not be written
+    assert compared.reason.encode()  # no lone surrogates, which could not be written
     assert (compared.outcome == "undecided") == (compared.cut is not None)
     assert compare_sparql_results(value, value).reason.encode()
 
 
 @pytest.mark.parametrize("count", [300, pytest.param(3_000, marks=pytest.mark.full)])
-def test_mutated_outputs_raise_nothing(count: int) -> None:
+def test_mutated_outputs_raise_no_other_error(count: int) -> None:
     chance = random.Random(1_701 + count)
     for _ in range(count):
         check(mutated(chance))
@@ -270,7 +270,7 @@ JSON = st.recursive(
 
 
 @given(JSON)
-def test_any_value_of_json_raises_nothing(value: Any) -> None:
+def test_any_json_value_raises_no_other_error(value: Any) -> None:
     check(value)
     check([{"n": value}])
     check({"head": {"vars": ["n"]}, "results": {"bindings": [{"n": value}]}})
@@ -296,13 +296,13 @@ HUGE = {
 
 
 @pytest.mark.parametrize("name", HUGE)
-def test_huge_and_deep_outputs_are_refused_quickly(name: str) -> None:
+def test_huge_and_deep_outputs_are_rejected_quickly(name: str) -> None:
     start = time.process_time()
     with suppress(UnreadableOutput):
         read_sparql_results(HUGE[name])
     assert time.process_time() - start < 5
 
 
-def test_an_unknown_format_is_a_mistake_of_the_caller() -> None:
+def test_unknown_format_is_a_value_error() -> None:
     with pytest.raises(ValueError, match="unknown format 'yaml'; the formats are json, xml, csv"):
         read_sparql_results("[]", format="yaml")  # type: ignore[arg-type]

@@ -1,4 +1,4 @@
-"""What validation says of reference steps with rows, and how such steps are drafted."""
+"""Validating reference steps with rows, and drafting them."""
 
 import json
 from typing import Any
@@ -41,17 +41,17 @@ def findings(output: Any, config: dict[str, Any] | None = None, **keys: Any) -> 
         ({"head": {"vars": ["n"]}, "results": {"bindings": [{"n": [1]}]}}, {}, "error", "column `n`"),
     ],
 )
-def test_what_is_wrong_with_a_reference_is_found(output: Any, keys: Any, severity: str, phrase: str) -> None:
+def test_mistake_in_a_reference_is_reported(output: Any, keys: Any, severity: str, phrase: str) -> None:
     found = findings(output, **keys)
     assert any(each == severity and phrase in what for each, what in found), found
 
 
 @pytest.mark.parametrize("output", [results("ns", "a9", "b7"), '{"head": {}, "boolean": false}'])
-def test_nothing_is_wrong_with_a_good_reference(output: str) -> None:
+def test_valid_reference_has_no_findings(output: str) -> None:
     assert findings(output) == []
 
 
-def test_a_drafted_step_requires_the_columns_that_can_be_read() -> None:
+def test_drafted_step_requires_the_readable_columns() -> None:
     def drafted(output: Any) -> Any:
         assert ROWS.draft is not None
         return ROWS.draft({"name": "sparql_query", "args": {}, "output": json.dumps(output)}, [])
@@ -64,7 +64,7 @@ def test_a_drafted_step_requires_the_columns_that_can_be_read() -> None:
 
 
 @pytest.mark.parametrize(("key", "value"), [("tolerance", "5%"), ("ordered", "no"), ("strict", 1)])
-def test_options_that_cannot_be_are_the_fault_of_the_reference(key: str, value: Any) -> None:
+def test_invalid_options_are_the_references_error(key: str, value: Any) -> None:
     step = {"name": "sparql_query", "output": results("n", "a")}
     found = match_row_steps(StepView({**step, key: value}), StepView(step))
     assert found.score == 0.0

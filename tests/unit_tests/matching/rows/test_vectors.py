@@ -1,4 +1,4 @@
-"""Tables of inputs and outcomes, one file per form or topic; ``vectors/README.md`` says what their keys mean."""
+"""Tables of inputs and outcomes, one file per format or topic; ``vectors/README.md`` documents their keys."""
 
 import json
 import os
@@ -19,7 +19,7 @@ XSD = "http://www.w3.org/2001/XMLSchema#"
 
 
 def check_all(path: Path, check: Callable[[dict[str, Any]], None]) -> None:
-    """Check all lines of a file, and fail with all that are wrong."""
+    """Check all lines of a file, and fail with every wrong one."""
     wrong = []
     for line in map(json.loads, path.read_text(encoding="utf-8").splitlines()):
         try:
@@ -30,7 +30,7 @@ def check_all(path: Path, check: Callable[[dict[str, Any]], None]) -> None:
 
 
 def term(cell: Any) -> Any:
-    """Return an RDF term as SPARQL JSON has it."""
+    """Return an RDF term as in SPARQL JSON."""
     if isinstance(cell, list):
         return {"type": "triple", "value": dict(zip(("subject", "predicate", "object"), map(term, cell), strict=True))}
     if not isinstance(cell, str):
@@ -48,7 +48,7 @@ def term(cell: Any) -> Any:
 
 
 def output(value: Any) -> Any:
-    """Return an output, with SPARQL JSON in place of its short form."""
+    """Return an output, expanding the short form of SPARQL JSON."""
     if not isinstance(value, dict) or list(value) != ["sparql"]:
         return value
     names, *rows = value["sparql"]
@@ -58,15 +58,15 @@ def output(value: Any) -> Any:
 
 def compared(reference: Any, actual: Any, options: dict[str, Any]) -> dict[str, Any]:
     found = compare_sparql_results(output(reference), output(actual), **options)
-    is_at_fault = not found.score and " at fault" in found.reason
-    outcome = "reference_fault" if is_at_fault else "unreadable" if found.unreadable else found.outcome
+    is_reference_error = not found.score and " at fault" in found.reason
+    outcome = "reference_fault" if is_reference_error else "unreadable" if found.unreadable else found.outcome
     counts = {"missing_row_count": found.missing_row_count, "extra_row_count": found.extra_row_count}
     return {"outcome": outcome, "columns": found.columns, "grade": found.grade, "reason": found.reason, **counts}
 
 
-def read(given: Any, **options: Any) -> dict[str, Any]:
+def read(inputs: Any, **options: Any) -> dict[str, Any]:
     try:
-        results = read_sparql_results(output(given), **options)
+        results = read_sparql_results(output(inputs), **options)
     except CutOutput as problem:
         return {"outcome": "cut", "reason": str(problem)}
     except UnreadableOutput as problem:
@@ -88,18 +88,18 @@ def matched(step: dict[str, Any], call: dict[str, Any], config: dict[str, Any] |
 
 
 def found_by(vector: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    """Yield what a vector gives, once for each direction in which it is compared."""
-    given = {key: value for key, value in vector.items() if key not in ("id", "why", "expected")}
-    if "step" in given:
-        yield matched(**given)
-    elif "output" in given:
-        yield read(given.pop("output"), **given)
-    elif "cells" in given:
-        one, other = ({"sparql": [[name], [cell]]} for name, cell in zip("ab", given.pop("cells"), strict=True))
-        yield compared(one, other, given)
-        yield compared(other, one, given)
+    """Yield the outcome of a vector, once per direction of comparison."""
+    inputs = {key: value for key, value in vector.items() if key not in ("id", "why", "expected")}
+    if "step" in inputs:
+        yield matched(**inputs)
+    elif "output" in inputs:
+        yield read(inputs.pop("output"), **inputs)
+    elif "cells" in inputs:
+        one, other = ({"sparql": [[name], [cell]]} for name, cell in zip("ab", inputs.pop("cells"), strict=True))
+        yield compared(one, other, inputs)
+        yield compared(other, one, inputs)
     else:
-        yield compared(given.pop("reference"), given.pop("actual"), given)
+        yield compared(inputs.pop("reference"), inputs.pop("actual"), inputs)
 
 
 @pytest.mark.parametrize("path", sorted(VECTORS.glob("*.jsonl")), ids=lambda path: path.stem)
@@ -121,7 +121,7 @@ def check_vector(vector: dict[str, Any]) -> None:
                 assert found[key] in allowed, f"{vector['why']} {found.get('reason')}"
 
 
-def test_vectors_have_names_of_their_own() -> None:
+def test_vectors_have_unique_names() -> None:
     for path in VECTORS.glob("*.jsonl"):
         names = [json.loads(line)["id"] for line in path.read_text(encoding="utf-8").splitlines()]
         assert len(set(names)) == len(names), path.name
@@ -129,7 +129,7 @@ def test_vectors_have_names_of_their_own() -> None:
 
 @pytest.mark.skipif(not CASES.exists(), reason="GRAPHRAG_EVAL_LC_CONFORMANCE_DIR is not set")
 def test_cases() -> None:
-    """The cases of the conformance folder; a wrong value of a form must be read, and be a mismatch."""
+    """The cases of the conformance folder; a wrong value in a format must be read, and be a mismatch."""
     check_all(CASES, check_case)
 
 
