@@ -1,11 +1,11 @@
-# Each target creates the virtual environment if it is missing, and installs what it needs there.
+# Each target creates the virtual environment if it is missing, and installs its requirements there.
 PYTHON ?= python3
 VENV ?= .venv
 BIN = $(VENV)/bin
-# Images of containers set it, and each start of Python compiles all that it imports.
+# Container images set it, so that every Python process compiles all its imports.
 unexport PYTHONDONTWRITEBYTECODE
 
-# Like jupyter-execute, without recording when each cell ran.
+# Like jupyter-execute, but without recording timestamps.
 define RUN_NOTEBOOKS
 import sys, tempfile, nbclient, nbformat
 for path in sys.argv[1:]:
@@ -29,7 +29,7 @@ demo: $(VENV)/.demo  ## Run the demo: an agent over a power grid, without a key 
 test: $(VENV)/.test  ## Run the tests (about 5 minutes on 2 processors)
 	$(BIN)/python -m pytest -m "not full" -n $(or $(JOBS),auto) --dist worksteal
 
-test-full: $(VENV)/.full  ## Run the other tests, which take long or need more packages
+test-full: $(VENV)/.full  ## Run the other tests, which are slow or need more packages
 	$(BIN)/python -m pytest -m full -n $(or $(JOBS),auto) --dist worksteal
 
 test-lowest:  ## Run the unit tests with the lowest versions of the dependencies, in a separate environment
@@ -37,7 +37,7 @@ test-lowest:  ## Run the unit tests with the lowest versions of the dependencies
 	$(VENV)-lowest/bin/python -m pytest -m "not full" -n $(or $(JOBS),auto) --dist worksteal \
 	  --hypothesis-profile=few tests/unit_tests
 
-test-kills: $(VENV)/.full  ## Kill 50 runs, and the workers and drivers of a Ray cluster 20 times, again and again
+test-kills: $(VENV)/.full  ## Kill 50 runs, and the workers and drivers of a Ray cluster 20 times
 	GRAPHRAG_EVAL_LC_KILLED_RUNS=50 GRAPHRAG_EVAL_LC_KILLED_DRIVERS=5 \
 	  $(BIN)/python -m pytest -n auto --dist worksteal -k repeatedly_killed tests/integration_tests
 
@@ -47,7 +47,7 @@ test-judge: $(VENV)/.test  ## Test the judges with a real model: set GRAPHRAG_EV
 goldens: $(VENV)/.test  ## Compare the outputs of BASE (a commit; HEAD by default) and the working tree
 	$(BIN)/python tests/goldens/compare_commits.py $(or $(BASE),HEAD)
 
-lint: $(VENV)/.dev  ## Check style, format and the floors of the design
+lint: $(VENV)/.dev  ## Check style, format and import layers
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/lint-imports
@@ -81,7 +81,7 @@ docs: $(VENV)/.docs  ## Build the documentation into site/, strictly
 docs-serve: $(VENV)/.docs  ## Show the documentation while you write it
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs serve
 
-release-check: $(VENV)/.release  ## Build the package, and try its wheel in a clean environment of each Python
+release-check: $(VENV)/.release  ## Build the package, and test its wheel in a clean environment of each Python
 	$(BIN)/python tests/release_check.py
 
 clean:  ## Remove the virtual environment and the caches

@@ -1,4 +1,4 @@
-"""Writing what a commit gave, one folder of text files, in a form in which a difference can be read."""
+"""Write the outputs of a commit as text files whose differences are readable."""
 
 import base64
 import gzip
@@ -15,18 +15,17 @@ _HASHES = re.compile(r"'sha256-[^']*'")
 
 
 class Artefacts:
-    """The folder of one side.
+    """The output folder of one side.
 
     Args:
-        folder: Where they are written.
-        words: What stands in the place of which text, such as this side's paths.
+        folder: The folder to write to.
+        words: Replacements for texts such as this side's paths.
     """
 
     def __init__(self, folder: Path, words: dict[str, str]) -> None:
         self._folder, self._words = folder, words
 
     def text(self, name: str, text: str) -> None:
-        """Write a text."""
         for word, mark in self._words.items():
             text = text.replace(word, mark)
         path = self._folder / name
@@ -34,11 +33,11 @@ class Artefacts:
         path.write_text(text, encoding="utf-8")
 
     def json(self, name: str, value: object) -> None:
-        """Write a value as JSON, in the order that it has."""
+        """Write a value as JSON, keeping the order of keys."""
         self.text(name, json.dumps(value, ensure_ascii=False, indent=1, default=repr) + "\n")
 
     def json_lines(self, name: str, path: Path, *, is_live: bool = False, is_ordered: bool = True) -> None:
-        """Write the records of a file, and in its first line how they are spelled there."""
+        """Write the records of a file, after a line that describes their formatting in the file."""
         if not path.exists():
             self.text(name, f"there is no {path.name}\n")
             return
@@ -58,7 +57,7 @@ class Artefacts:
         self.text(name, "\n".join([f"{len(lines)} lines of JSON, {spelling}", *parts, ""]))
 
     def run_folder(self, name: str, folder: Path, *, is_live: bool = False) -> None:
-        """Write what stands in the folder of a run, its report aside."""
+        """Write the contents of a run folder, without its report."""
         self.text(f"{name}/files.txt", "\n".join(sorted(path.name for path in folder.iterdir())) + "\n")
         self.json_lines(f"{name}/results.jsonl", folder / "results.jsonl", is_live=is_live)
         self.json_lines(f"{name}/responses.jsonl", folder / "responses.jsonl", is_live=is_live, is_ordered=False)
@@ -80,7 +79,7 @@ class Artefacts:
         }
 
     def page(self, name: str, path: Path) -> None:
-        """Write a page's HTML without its scripts and styles, and the data in it, unpacked."""
+        """Write a page's HTML without scripts and styles, and its unpacked data."""
         if not path.exists():
             self.text(f"{name}.html", f"there is no {path.name}\n")
             return

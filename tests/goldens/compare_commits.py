@@ -1,8 +1,10 @@
-"""Compare what two commits of this project give: results, reports, comparisons, frames, help texts, public names.
+"""Compare the outputs of two commits: results, reports, comparisons, frames, help texts, public names.
 
-``python tests/goldens/compare_commits.py BASE [NEW]``: BASE and NEW are commits; without NEW it is the working tree.
-Both sides are made by this tree's ``produce.py``. Differences that are meant stand in ``meant_differences.yaml``, which
-is read from this tree. Exit codes: 0 only meant differences, 1 others, 2 wrong usage or a side that cannot be made.
+``python tests/goldens/compare_commits.py BASE [NEW]``: BASE and NEW are commits; NEW defaults to the working tree. Both
+sides are produced by this tree's ``produce.py``. Intended differences are listed in this tree's
+``meant_differences.yaml``.
+
+Exit codes: 0 only intended differences, 1 others, 2 wrong usage or a side that cannot be produced.
 """
 
 import argparse
@@ -34,10 +36,10 @@ class MeantDifference:
     """Lines that may differ, and why.
 
     Attributes:
-        artefact: Where, as a glob of the artefact's name.
-        lines: Regular expressions; a place is meant where each of its changed lines has one of them.
-        reason: Why, in one line.
-        places: How many places were meant by it.
+        artefact: A glob of artefact names.
+        lines: Regular expressions. A place is intended if each of its changed lines matches one of them.
+        reason: The reason, in one line.
+        places: The number of places that it matched.
     """
 
     artefact: str
@@ -48,12 +50,12 @@ class MeantDifference:
 
 @dataclass(frozen=True)
 class Place:
-    """Lines that differ together.
+    """Adjacent lines that differ.
 
     Attributes:
         line: The number of the first line, in the new text.
         old: The lines of the base.
-        new: Those of the new commit.
+        new: The lines of the new commit.
     """
 
     line: int
@@ -62,7 +64,7 @@ class Place:
 
 
 def main() -> None:
-    """Compare, and exit with 0, 1 or 2."""
+    """Compare the commits, and exit with 0, 1 or 2."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n\n")[0])
     parser.add_argument("base", help="a commit")
     parser.add_argument("new", nargs="?", help="another commit; without it the working tree")
@@ -85,16 +87,16 @@ def main() -> None:
 
 
 def _made_sides(folder: Path, base: str, new: str | None) -> None:
-    """Let both commits make their artefacts, at the same time."""
+    """Produce the artefacts of both commits in parallel."""
     processes = []
     for name, commit in (("base", base), ("new", new)):
-        # Paths of the same length, as tables are as wide as what stands in them.
+        # Paths of equal length, as tables are as wide as their contents.
         side = folder / name
         tree = folder / "trees" / name.ljust(4, "_") / "tree"
         tree.mkdir(parents=True)
         _lay_out(tree, commit)
         log = (folder / f"{name}.log").open("w+", encoding="utf-8")
-        path = os.pathsep.join([str(tree), str(HERE.parent)])  # the stub of the tests is there
+        path = os.pathsep.join([str(tree), str(HERE.parent)])  # for the tests' OpenAI stub
         environment = {**os.environ, "PYTHONPATH": path, "MPLBACKEND": "Agg", "PYTHONDONTWRITEBYTECODE": "1"}
         command = [sys.executable, str(HERE / "produce.py"), str(tree), str(side)]
         processes.append((name, log, subprocess.Popen(command, env=environment, stdout=log, stderr=log, cwd=folder)))
@@ -106,7 +108,7 @@ def _made_sides(folder: Path, base: str, new: str | None) -> None:
 
 
 def _lay_out(tree: Path, commit: str | None) -> None:
-    """Put the package of a commit, or of the working tree, into a folder."""
+    """Write the package of a commit, or of the working tree, into a folder."""
     if commit is not None:
         archive = subprocess.run(
             ["git", "archive", commit, "graphrag_eval_lc", "pyproject.toml"],
@@ -131,7 +133,7 @@ def _lay_out(tree: Path, commit: str | None) -> None:
 
 
 def _report(base: Path, new: Path, meant: list[MeantDifference], *, shows_all: bool) -> int:
-    """Print the differences that are not meant, and what was; give how many there are of the former."""
+    """Print the unintended differences and a summary of the intended ones; return the number of unintended ones."""
     names = sorted({str(path.relative_to(side)) for side in (base, new) for path in side.rglob("*") if path.is_file()})
     unmeant = 0
     for name in names:
@@ -166,7 +168,7 @@ def _places(base: Path, new: Path) -> Iterator[Place]:
 
 
 def _split(place: Place) -> Iterator[Place]:
-    """Give the lines of a place one by one where as many were taken as were put in."""
+    """Yield the lines of a place one by one if as many were removed as added."""
     if len(place.old) != len(place.new):
         yield place
         return
@@ -204,7 +206,7 @@ def _show(places: list[Place], lines: list[str], *, shows_all: bool) -> None:
 
 
 def _question_at(lines: list[str], number: int) -> str:
-    """Give the question or the vector in which a line stands, where it is JSON that names it."""
+    """Return the question or vector of a line, if it is in JSON that names it."""
     for line in reversed(lines[:number]):
         if found := re.match(r'^ ?"question_id": "(.*)",?$|^ "([^"]+)": [\[{]$', line):
             return f" ({found[1] or found[2]})"

@@ -1,22 +1,22 @@
-"""Count in how many files of the package each metric and each step name is declared.
+"""Count the files of the package that declare each metric and step name.
 
-``python tests/goldens/count_names.py [COMMIT | FOLDER]``; without one it is the working tree. ``--limit 3`` exits with
-1 where a name stands in more files than that.
+``python tests/goldens/count_names.py [COMMIT | FOLDER]``; by default the working tree. ``--limit 3`` exits with 1 if a
+name is in more files than that.
 
 What counts, in ``graphrag_eval_lc/`` without ``demo/`` (an agent) and the generated ``*.schema.json``:
 
-- Python: a string constant, or a constant part of an f-string, that is the name and nothing else (a key such as
-  ``"answer_f1_cost"`` is another one, a sentence with the word in it is prose; docstrings and ``__slots__`` never
-  count), and a field of that name in a class that describes records or files (TypedDict, pydantic): what is read by
-  its key there. Attributes of other objects are names of Python, not keys. A name that ends in ``_``,
-  ``@`` or ``^`` is a beginning: every constant that begins with it counts, if it has no blank in it and is none of the
-  other names.
-  What a file reads of a constant that another one declares (``TEXT_PREFIX``) is no declaration.
-- JavaScript: the name in quotes, or after a dot as a property; Jinja: in quotes, as its dots read Python's objects.
+- Python: a string constant, or a constant part of an f-string, that equals the name (``"answer_f1_cost"`` is another
+  key, and a sentence with the word is prose; docstrings and ``__slots__`` never count), and a field with the name in a
+  class for records or files (TypedDict, pydantic), since it is read by that key. Attributes of other objects are Python
+  names and not keys. A name that ends in ``_``, ``@`` or ``^`` is a prefix: every constant that starts with it counts,
+  unless it contains a space or is another listed name. Uses of a constant that another file declares (``TEXT_PREFIX``)
+  are not declarations.
+- JavaScript: the name in quotes, or after a dot as a property. Jinja: the name in quotes, since its dots read Python
+  objects.
 
-Of ``retrieval``, which is a step name and a section of the config, Python's fields do not count, nor does anything in
-``config/``, nor a keyword argument ``key=`` or ``section=``, nor what stands in a tuple or list beside the section
-``steps``, as these tell of the section.
+``retrieval`` is both a step name and a section of the config. Its Python fields do not count, and neither does anything
+in ``config/``, a keyword argument ``key=`` or ``section=``, or a tuple or list next to the section ``steps``: these
+refer to the section.
 """
 
 import argparse
@@ -94,7 +94,7 @@ def main() -> None:
 
 
 def files_by_name(tree: Path) -> dict[str, list[str]]:
-    """Give the files of the package in which each name is declared."""
+    """Return the files of the package that declare each name."""
     package = tree / "graphrag_eval_lc"
     if not package.is_dir():
         sys.exit(f"{tree} holds no graphrag_eval_lc")
@@ -121,7 +121,7 @@ def _is_name(name: str, word: str, is_field: bool, place: Path) -> bool:
 
 
 def _python_words(text: str) -> Iterator[tuple[str, bool]]:
-    """Give the string constants of a module but for its docstrings, and the fields of its classes."""
+    """Yield the string constants of a module except for its docstrings, and the fields of its classes."""
     tree = ast.parse(text)
     left_out = set()
     for node in ast.walk(tree):
@@ -145,7 +145,7 @@ def _python_words(text: str) -> Iterator[tuple[str, bool]]:
 
 
 def _is_of_attributes(node: ast.ClassDef) -> bool:
-    """Tell whether its fields are read as attributes: a dataclass, or a named tuple."""
+    """Return whether its fields are read as attributes: a dataclass or a named tuple."""
     named = [each.func if isinstance(each, ast.Call) else each for each in (*node.decorator_list, *node.bases)]
     return any(isinstance(each, ast.Name) and each.id in ("dataclass", "NamedTuple") for each in named)
 

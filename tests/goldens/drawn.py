@@ -1,11 +1,11 @@
-"""What a plot draws, as text: titles, labels, legends, and where bars, points and lines are; no pixels."""
+"""The contents of a plot as text: titles, labels, legends, and the positions of bars, points and lines."""
 
 from collections.abc import Iterator
 from typing import Any
 
 
 def drawn(ax: Any) -> str:
-    """Give what stands in axes of matplotlib, a line each."""
+    """Return the contents of matplotlib axes, one line each."""
     return "".join(f"{line}\n" for line in _lines(ax))
 
 

@@ -1,4 +1,4 @@
-"""What the stub of a judge answers: that is determined by what it is asked."""
+"""The answers of the judge stub, which depend only on the request."""
 
 from typing import Any
 from zlib import crc32
@@ -7,7 +7,7 @@ from support.openai_stub import StubRequest
 
 
 def judgement(request: StubRequest) -> dict[str, Any]:
-    """Give an answer that what is asked determines, other ones for other questions."""
+    """Return an answer that depends only on the request."""
     properties = (request.schema or {}).get("properties", {})
     chance = crc32(request.user.encode()) % 4
     if chance == 0 and ("true_positives" in properties or "query_economy" in properties):

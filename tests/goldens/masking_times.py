@@ -1,7 +1,7 @@
-"""Taking out what differs between two runs of one commit: times, ids made at random, versions and paths.
+"""Remove values that differ between two runs of the same commit: times, random ids, versions and paths.
 
-``masked`` puts a mark in their place. ``frozen`` puts in values that are the same each time, so that what follows from
-them can be compared to the byte.
+``masked`` replaces them by marks. ``frozen`` replaces them by constant values, so that outputs derived from them can be
+compared byte by byte.
 """
 
 from collections.abc import Iterator
@@ -12,14 +12,14 @@ from zlib import crc32
 SECONDS = frozenset({"elapsed_sec", "first_token_sec"})
 MOMENTS = frozenset({"execution_timestamp", "started_at", "started", "finished", "scored"})
 IDS = frozenset({"run_id", "thread_id"})
-# Of two repeats that ask for the same embedding at once it is chance which one pays.
+# If two repeats request the same embedding in parallel, either one may pay.
 CHANCE_COSTS = "answer_relevance_cost"
 _VERSIONS = "versions"
 
 
 def masked(value: Any, key: str = "") -> Any:
-    """Give a record with marks in place of what differs from run to run."""
-    if key in SECONDS and isinstance(value, dict):  # what aggregates say of seconds
+    """Return a record with marks in place of values that differ between runs."""
+    if key in SECONDS and isinstance(value, dict):  # aggregated seconds
         return dict.fromkeys(value, "<seconds>")
     if key == _VERSIONS and isinstance(value, dict):
         return dict.fromkeys(value, "<version>")
@@ -43,7 +43,7 @@ def masked(value: Any, key: str = "") -> Any:
 
 
 def frozen(responses: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Give responses, in the order of their keys, with the same times and ids whenever they were recorded."""
+    """Return responses in the order of their keys, with constant times and ids."""
     ticks = count()
     ordered = sorted(responses, key=lambda each: (each["question_id"], each.get("repeat", 1)))
     return [_frozen(each, ticks, f"{each['question_id']}/{each.get('repeat', 1)}", "") for each in ordered]

@@ -1,7 +1,7 @@
-"""Make all that is compared of one commit: run with the folder of its tree first on PYTHONPATH, then that of the tests.
+"""Produce all outputs of one commit: run with its tree first on PYTHONPATH, followed by the tests' folder.
 
-``python produce.py TREE FOLDER`` writes into FOLDER. It uses the command line and public names only, so that it works
-with every commit; a part that a commit cannot do leaves the error in place of what it would have given.
+``python produce.py TREE FOLDER`` writes into FOLDER. It uses only the command line and public names, so that it works
+with every commit. If a commit does not support a part, the error is written instead of the output.
 """
 
 import json
@@ -29,16 +29,16 @@ HERE = Path(__file__).resolve().parent
 MAIN = "import sys; sys.argv[0] = 'graphrag-eval-lc'; from graphrag_eval_lc.cli import main; main()"
 CONFORMANCE = "GRAPHRAG_EVAL_LC_CONFORMANCE_DIR"
 _LONGEST_SEC = 300
-# Names of commands and options until they were grouped, for a base that still has them.
+# Old names of commands and options, for a base before they were grouped.
 _FORMER = {("dataset", "draft"): "draft-dataset", ("judge", "agreement"): "judge-agreement"}
 
 
 class Side:
-    """One commit: its command line in a folder of its own, and where what it gives is written.
+    """One commit: its command line in its own folder, and the folder of its outputs.
 
     Args:
-        tree: The folder that holds the package.
-        folder: Where to write; ``artefacts`` in it is what is compared, ``work`` where the commands run.
+        tree: The folder that contains the package.
+        folder: The output folder: ``artefacts`` is compared, the commands run in ``work``.
     """
 
     def __init__(self, tree: Path, folder: Path) -> None:
@@ -53,13 +53,13 @@ class Side:
     def command(
         self, name: str | None, *arguments: str, mask: str | None = None, stub: OpenAIStub | None = None
     ) -> str:
-        """Run a command, write what it says where a name is given, and give its standard output.
+        """Run a command, write its output if ``name`` is given, and return its standard output.
 
         Args:
-            name: The artefact; None for none.
+            name: The artefact; None for no artefact.
             arguments: The command line.
-            mask: What is replaced in what it says, as a regular expression.
-            stub: The server that stands for http://judge.test.
+            mask: A regular expression of what to mask in the output.
+            stub: The server that replaces http://judge.test.
         """
         environment = {key: value for key, value in os.environ.items() if not key.lower().endswith("_proxy")}
         if stub is not None:
@@ -83,11 +83,11 @@ class Side:
         return found.stdout
 
 
-# --- what is made ----------------------------------------------------------------------------------------------------
+# --- outputs ---------------------------------------------------------------------------------------------------------
 
 
 def helps(side: Side) -> None:
-    """Every --help, wrong uses, and the public names."""
+    """Every --help, invalid usage, and the public names."""
     top = side.command("help/graphrag-eval-lc.txt", "--help")
     commands = re.findall(r"^│ ([a-z][a-z-]+)  ", top, re.MULTILINE)
     for command in commands:
@@ -105,7 +105,7 @@ def names(side: Side) -> None:
 
 
 def demo(side: Side) -> None:
-    """The demo, live and frozen; beside another run that is worse in some questions and better in none."""
+    """The demo, live and frozen, and compared with a run that is worse in some questions and better in none."""
     side.command("demo/demo.txt", "demo", "--output", "demo", "--quiet", mask=r"(?<![\d.,$])\d+\.\d\d(?= │)")
     side.artefacts.run_folder("demo/live", side.work / "demo", is_live=True)
     _freeze(side.work / "demo")
@@ -133,7 +133,7 @@ def demo(side: Side) -> None:
 
 
 def judged(side: Side) -> None:
-    """Runs over the stub with repeats, errors, custom evaluations, evaluators and a matcher of one's own."""
+    """Runs with the stub: repeats, errors, custom evaluations, evaluators and a custom matcher."""
     scorers = ["--plugin", "scorers.py"]
     for function in ("answer_words", "saved_sec", "is_short", "broken"):
         scorers += ["--evaluator", f"scorers.py:{function}"]
@@ -176,7 +176,7 @@ def judged(side: Side) -> None:
 
 
 def tables(side: Side) -> None:
-    """The two commands on tables of answers."""
+    """The two commands for tables of answers."""
     with _stub(side, "tables/requests.json") as stub:
         given = ("--config", "config.yaml", "--quiet")
         side.command(
@@ -194,7 +194,7 @@ def tables(side: Side) -> None:
 
 
 def evaluated(side: Side) -> None:
-    """The functions of Python, which write nothing."""
+    """Python functions that write nothing."""
     from graphrag_eval_lc import (
         compute_aggregates,
         draft_dataset,
@@ -222,7 +222,7 @@ def evaluated(side: Side) -> None:
 
 
 def validated(side: Side) -> None:
-    """What validate and dataset draft say and write."""
+    """The output and files of validate and dataset draft."""
     good, bad = "dataset.yaml", "bad_dataset.yaml"
     recorded = ("--responses", "judged/responses.jsonl")
     for name, arguments in {
@@ -250,7 +250,7 @@ def validated(side: Side) -> None:
 
 
 def real_runs(side: Side) -> None:
-    """Recorded runs of real agents, with both ways of scoring."""
+    """Recorded runs of real agents, with both scoring modes."""
     for folder in sorted((_conformance() / "real_runs").iterdir()):
         if not folder.is_dir():
             continue
@@ -310,7 +310,7 @@ def vectors(side: Side) -> None:
 
 
 def rows(side: Side) -> None:
-    """Recorded comparisons and readings: one file for each operation and kind of field, one line for each record."""
+    """Recorded comparisons and parsed rows: one file per operation and field, one line per record."""
     lines: dict[str, list[str]] = {}
     for record in read_records(HERE / "inputs" / RECORDS):
         outcome = outcome_of(record)
@@ -337,11 +337,11 @@ PARTS = {
 RECORDED_PARTS = {"real_runs": real_runs, "vectors": vectors}
 
 
-# --- of what it is made ----------------------------------------------------------------------------------------------
+# --- parts -----------------------------------------------------------------------------------------------------------
 
 
 def _whole(side: Side, run: str, *options: str, plots: tuple[str, ...], stub: OpenAIStub | None = None) -> None:
-    """Score a run's folder again and write all that can be seen of it."""
+    """Re-score a run's folder and write all its outputs."""
     side.command(f"{run}/score.txt", "score", run, *options, stub=stub)
     side.artefacts.run_folder(run, side.work / run)
     side.artefacts.page(f"{run}/report", side.work / run / "report.html")
@@ -349,7 +349,7 @@ def _whole(side: Side, run: str, *options: str, plots: tuple[str, ...], stub: Op
 
 
 def _frames(side: Side, name: str, plots: tuple[str, ...]) -> None:
-    """Write the tables and plots of a run, and how a notebook shows it."""
+    """Write the tables and plots of a run, and its notebook output."""
     import yaml
     from drawn import drawn
 
@@ -373,7 +373,7 @@ def _frames(side: Side, name: str, plots: tuple[str, ...]) -> None:
 
 
 def _comparison(side: Side, name: str, a: str, b: str, metrics: tuple[str, ...]) -> None:
-    """Write what Python gives of a comparison."""
+    """Write the Python outputs of a comparison."""
     from drawn import drawn
 
     from graphrag_eval_lc import compare_runs
@@ -398,7 +398,7 @@ def _comparison(side: Side, name: str, a: str, b: str, metrics: tuple[str, ...])
 
 
 def _freeze(folder: Path) -> None:
-    """Put the same times and ids into a run's folder each time."""
+    """Write constant times and ids into a run's folder."""
     _freeze_record(folder)
     path = folder / "responses.jsonl"
     responses = frozen([json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()])
@@ -419,7 +419,7 @@ def _freeze_record(folder: Path) -> None:
 
 
 def _worse(line: str) -> str:
-    """Give a response that lacks its last step, failed, or spent more, by its question's id."""
+    """Return a response that lacks its last step, failed, or used more, depending on the question's id."""
     response = json.loads(line)
     chance = crc32(response["question_id"].encode()) % 5
     if chance == 0 and response["actual_steps"]:
@@ -435,7 +435,7 @@ def _worse(line: str) -> str:
 
 @contextmanager
 def _stub(side: Side, name: str) -> Iterator[OpenAIStub]:
-    """Give a judge over HTTP; what it was asked is written in the end."""
+    """Yield a judge over HTTP, and write its requests at the end."""
     with OpenAIStub() as stub:
         stub.answer = judgement
         yield stub
@@ -477,7 +477,7 @@ def _contexts(metrics: Any, given: dict[str, Any]) -> Any:
 
 
 def _plain(value: Any) -> Any:
-    """Give what the package gives as JSON can hold it: of an object its public attributes."""
+    """Return a result as JSON values: for objects, their public attributes."""
     if value is None or isinstance(value, bool | int | float | str):
         return value
     if isinstance(value, dict):
@@ -493,7 +493,7 @@ def _plain(value: Any) -> Any:
 
 
 def _attempted(function: Callable[[], Any]) -> Any:
-    """Give what a function gives, or its error."""
+    """Return the result of a function, or its error."""
     try:
         return function()
     except Exception as problem:

@@ -1,4 +1,4 @@
-"""The public names of all packages of the project, with their signatures and the first line of what they say."""
+"""The public names of all packages of the project, with their signatures and the first lines of their docstrings."""
 
 import importlib
 import inspect
@@ -12,7 +12,7 @@ _ADDRESSES = re.compile(r" at 0x[0-9a-f]+")
 
 
 def public_names() -> Iterator[tuple[str, str]]:
-    """Give each package that has public names, with their description, a line each."""
+    """Return each package with public names, with one line per name."""
     root = importlib.import_module("graphrag_eval_lc")
     packages = [root.__name__]
     packages += [each.name for each in pkgutil.walk_packages(root.__path__, "graphrag_eval_lc.") if each.ispkg]
@@ -50,7 +50,7 @@ def _signature(value: Any) -> str:
 
 
 def _plain(text: str) -> str:
-    """Give a text without the modules in which things stand, and without addresses."""
+    """Return a text without module names and addresses."""
     return _ADDRESSES.sub("", _MODULES.sub("", text))
 
 

@@ -1,4 +1,4 @@
-"""Replay recorded comparisons and readings of rows, and show what differs from the recorded outcomes.
+"""Replay recorded comparisons and parsed rows, and show differences from the recorded outcomes.
 
 ``python tests/goldens/rows.py [--op compare] [--limit N] [--show N] [--verdicts] [FILE …]`` replays against the package
 in the current folder. Each line of a file is one record: an operation (``compare``, ``read``, ``row_step``, ``steps``),
@@ -38,7 +38,7 @@ _LONGEST_SEC = 10
 
 
 class TooSlow(BaseException):
-    """A record took too long; nothing but the replay catches it."""
+    """A record took too long. Only the replay catches this error."""
 
 
 def read_records(path: Path) -> list[Record]:
@@ -48,7 +48,7 @@ def read_records(path: Path) -> list[Record]:
 
 
 def outcome_of(record: Record) -> Record:
-    """Return the outcome of a record with the code of today; it never raises."""
+    """Return the outcome of a record with the current code. Never raises."""
     try:
         with _at_most(_LONGEST_SEC), warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -190,7 +190,7 @@ def _digest(value: Any) -> str:
 
 
 def kind_of_difference(old: Record, new: Record) -> str | None:
-    """Return the first kind of field in which two outcomes differ; None if they do not."""
+    """Return the first kind of field in which two outcomes differ, or None."""
     for kind, fields in KINDS_OF_FIELDS.items():
         if any(old.get(field) != new.get(field) for field in fields):
             return kind

@@ -1,4 +1,4 @@
-"""Agents whose events `record.py` records, for what no other test does; pytest runs it only by its name."""
+"""Agents recorded by `record.py` for cases that no other test covers. pytest runs this file only by name."""
 
 import asyncio
 import contextlib
@@ -36,11 +36,11 @@ USAGE: Any = {"input_tokens": 10, "output_tokens": 2, "total_tokens": 12}
 
 
 class Model(BaseChatModel):
-    """Answers with the messages of its script in turn; exceptions are raised."""
+    """Returns the messages of its script in turn. Exceptions are raised."""
 
     script: list[Any]
     calls: int = 0
-    stuck: Any = None  # an event that is set when the second call begins, which then never ends
+    stuck: Any = None  # set when the second call begins, which then never ends
 
     @property
     def _llm_type(self) -> str:
@@ -223,7 +223,7 @@ def test_a_subgraph_keeps_its_own_thread() -> None:
         graph.invoke({"messages": [("user", turn)]}, run(handler, question_id=turn))
 
 
-# --- many at once ---
+# --- concurrency ---
 
 
 @pytest.mark.parametrize("way", ["batch", "abatch", "abatch_as_completed"])
@@ -256,7 +256,7 @@ def test_workers_that_are_sent_and_a_node_that_waits_for_all() -> None:
     ask(builder.compile(), max_concurrency=1)
 
 
-# --- ends ---
+# --- streams that end early, and errors ---
 
 
 async def consumed(stream: Any) -> None:
@@ -312,7 +312,7 @@ def test_arguments_that_are_no_json() -> None:
     ask(create_agent(Model(script=[message, ai("done")]), [search]))
 
 
-# --- tools of the provider ---
+# --- provider tools ---
 
 BLOCKS: dict[str, list[Any]] = {
     "anthropic": [
@@ -371,7 +371,7 @@ def test_a_tool_node_with_a_history_that_holds_the_same_id() -> None:
     ask(builder.compile(), {"messages": history})
 
 
-# --- agents elsewhere ---
+# --- remote agents ---
 
 
 @pytest.mark.parametrize("shape", ["chain", "node"])

@@ -1,11 +1,11 @@
-"""Records the callback events of each handler that some tests make, and writes them with the responses as a stream.
+"""Record the callback events of the handlers in some tests, and write them with the responses as a stream.
 
     python tests/streams/record.py NAME.jsonl [arguments of pytest]
     python tests/streams/record.py --compare [arguments of pytest]
 
-Each handler becomes a scenario, with the handlers of blocks inside its own. A scenario whose replay has other responses
-than the run is not written; the reason is printed. `--compare` writes nothing: it compares the responses with those of
-the recorded scenarios that have the same name.
+Each handler becomes a scenario, including the handlers of nested blocks. If the replay of a scenario has different
+responses than the run, it is not written and the reason is printed. `--compare` writes nothing: it compares the
+responses with those of recorded scenarios of the same name.
 """
 
 import contextvars
@@ -53,7 +53,7 @@ _block: contextvars.ContextVar[Any] = contextvars.ContextVar("block", default=No
 
 
 class Recording:
-    """The events of a handler and of those of blocks inside its own."""
+    """The events of a handler and of nested blocks."""
 
     def __init__(self) -> None:
         self.handlers: list[GraphRAGEvalCallbackHandler] = []
@@ -72,7 +72,7 @@ class Recording:
         self.events.append(self._numbered(event))
 
     def callback(self, handler: GraphRAGEvalCallbackHandler, kind: str, args: Any, keywords: dict[str, Any]) -> None:
-        """Note an event that LangChain sends."""
+        """Add an event that LangChain sent."""
         with self._lock:
             if kind in ("interrupt", "resume"):
                 self.add(handler, {"on": kind, "event": self._encoder.encode(args[0])})
@@ -143,7 +143,7 @@ class Recording:
         return self._numbers.setdefault(str(uuid), len(self._numbers) + 1)
 
     def _numbered(self, value: Any) -> Any:
-        """Return a value in which small ids stand for those that were made by chance."""
+        """Return a value with random ids replaced by small numbers."""
         text = json.dumps(value, ensure_ascii=False)
         return json.loads(_UUID.sub(lambda found: str(UUID(int=self.number(found[0]))), text))
 
@@ -152,7 +152,7 @@ class Recording:
         return Scenario("", {"scenario": name}, self.events, self._numbered(without_times(responses)))
 
 
-RECORDINGS: dict[int, Recording] = {}  # by the id of the handler, which they keep
+RECORDINGS: dict[int, Recording] = {}  # by the handler's id, which they keep
 
 
 def calling_run() -> UUID | None:
@@ -170,7 +170,7 @@ def _recorded(kind: str, callback: Callable[..., Any]) -> Callable[..., Any]:
             recording.callback(self, kind, args, keywords)
         except Exception as error:
             recording.problem = f"{kind}: {error!r:.200}"
-        token = _inside_callback.set(True)  # the handler passes the event to that of the block around its own
+        token = _inside_callback.set(True)  # the handler passes the event to the enclosing block's handler
         try:
             return callback(self, *args, **keywords)
         finally:
@@ -180,7 +180,7 @@ def _recorded(kind: str, callback: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _record_others() -> None:
-    """Record new handlers, those of blocks, runs that are added, and what is cleared."""
+    """Record new handlers, blocks, added runs, and clearing."""
     handler_class: Any = GraphRAGEvalCallbackHandler
     init, add_run, clear = (getattr(handler_class, name) for name in ("__init__", "add_run", "clear"))
     is_of_block: contextvars.ContextVar[bool] = contextvars.ContextVar("is_of_block", default=False)
@@ -246,7 +246,7 @@ def _options(recording: Recording, options: dict[str, Any]) -> dict[str, Any]:
 
 
 class Recorder:
-    """The pytest plugin that makes scenarios of what the handlers of each test heard."""
+    """A pytest plugin that creates scenarios from the events of the handlers in each test."""
 
     def __init__(self) -> None:
         self.scenarios: list[Scenario] = []
@@ -284,11 +284,11 @@ def lines(scenario: Scenario) -> Iterator[str]:
     """Yield the lines of a scenario in its file."""
     for record in (scenario.header, *scenario.events, {"responses": scenario.expected}):
         line = json.dumps(record, ensure_ascii=False)
-        yield line if line.isprintable() else json.dumps(record)  # half a surrogate is not UTF-8
+        yield line if line.isprintable() else json.dumps(record)  # lone surrogates cannot be encoded
 
 
 def record(arguments: list[str]) -> Recorder:
-    """Run tests with handlers that are recorded."""
+    """Run tests with recording handlers."""
     for kind in (*EVENTS, "interrupt", "resume"):
         name = f"on_{kind}"
         setattr(GraphRAGEvalCallbackHandler, name, _recorded(kind, getattr(GraphRAGEvalCallbackHandler, name)))
@@ -299,7 +299,7 @@ def record(arguments: list[str]) -> Recorder:
 
 
 def compared(scenarios: list[Scenario]) -> Iterator[str]:
-    """Yield a line for each difference to the recorded scenarios of the same name."""
+    """Yield a line for each difference from the recorded scenarios of the same name."""
     known = {each.header["scenario"]: each for path in FOLDER.glob("*.jsonl") for each in read_scenarios(path)}
     for scenario in scenarios:
         name = scenario.header["scenario"]

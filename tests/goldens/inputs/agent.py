@@ -1,4 +1,4 @@
-"""A LangGraph agent without a model of its own: what it does for each question is written down here."""
+"""A LangGraph agent without a language model: its steps for each question are listed here."""
 
 import json
 from typing import Any
@@ -19,7 +19,7 @@ ICING = [
 
 
 def table(*rows: dict[str, str | int]) -> str:
-    """Give rows as SPARQL JSON results."""
+    """Return rows as SPARQL JSON results."""
     head = list(dict.fromkeys(column for row in rows for column in row)) or ["x"]
     return json.dumps({"head": {"vars": head}, "results": {"bindings": [_binding(row) for row in rows]}})
 
@@ -160,7 +160,7 @@ def make_agent() -> Any:
 
 
 def make_better_agent() -> Any:
-    """Give an agent that knows more of transformers and less of notes, and spends more."""
+    """Return an agent that is better at transformers and worse at notes, and uses more tokens."""
     return _graph({**PLANS, **BETTER}, 1500)
 
 

@@ -1,4 +1,4 @@
-"""A matcher and evaluators of one's own, by the names that every version has."""
+"""A custom matcher and custom evaluators, using names that every version has."""
 
 from graphrag_eval_lc.matching import register_matcher
 
@@ -13,7 +13,7 @@ def answer_words(question, response):
 
 
 def saved_sec(question, response):
-    """Give seconds that were saved, of which more is better although the name ends as that of a time."""
+    """Return the saved seconds. Higher is better, although the name ends like a duration."""
     return {"saved_sec": 1.5 * len(response["actual_steps"]), "remark": "by hand"}
 
 
