@@ -94,8 +94,8 @@ def mistakes(
     for one, other in zip(ours, meant, strict=True):
         language = other["language"]
         if one["language"] is None and language is not None:
-            said = printed.casefold().partition("the queries are ")[2]
-            found += [] if said.startswith(language) else [(language, printed)]
+            named = printed.casefold().partition("the queries are ")[2]
+            found += [] if named.startswith(language) else [(language, printed)]
             one["language"] = language
         if other["gold"] is not None and isinstance(other["gold"], dict):
             other["gold"]["rows"].sort()

@@ -76,10 +76,12 @@ class Side:
             check=False,
         )
         if name:
-            said = f"{found.stdout}--- standard error\n{found.stderr}"
-            said = re.sub(mask, "<masked>", said) if mask else said
-            said = "".join(f"{line.rstrip()}\n" for line in said.splitlines())
-            self.artefacts.text(name, f"$ graphrag-eval-lc {' '.join(arguments)}\nexit code {found.returncode}\n{said}")
+            output = f"{found.stdout}--- standard error\n{found.stderr}"
+            output = re.sub(mask, "<masked>", output) if mask else output
+            output = "".join(f"{line.rstrip()}\n" for line in output.splitlines())
+            self.artefacts.text(
+                name, f"$ graphrag-eval-lc {' '.join(arguments)}\nexit code {found.returncode}\n{output}"
+            )
         return found.stdout
 
 

@@ -174,8 +174,8 @@ class RunOnDisk:
         assert Counter(result["status"] for result in results)["error"] == errors
         record = json.loads((self.output / "run.json").read_bytes())
         assert "stopped" not in record
-        left_behind = {path.name for path in self.output.iterdir()} - {".lock"}
-        assert left_behind == {"run.json", "responses.jsonl", "results.jsonl", "aggregates.yaml"}
+        files = {path.name for path in self.output.iterdir()} - {".lock"}
+        assert files == {"run.json", "responses.jsonl", "results.jsonl", "aggregates.yaml"}
 
 
 def _record_in(line: bytes) -> dict[str, Any] | None:

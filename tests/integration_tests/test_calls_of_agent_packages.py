@@ -29,13 +29,13 @@ class Model(GenericFakeChatModel):
 
 def model(*turns: Any) -> Model:
     """Return a model that returns texts and tool calls, each at the same cost."""
-    said = [
+    replies = [
         AIMessage("", tool_calls=[{"name": turn[0], "args": turn[1], "id": str(uuid4())}], usage_metadata=USAGE)
         if isinstance(turn, tuple)
         else AIMessage(turn, usage_metadata=USAGE)
         for turn in turns
     ]
-    return Model(messages=iter(said))
+    return Model(messages=iter(replies))
 
 
 @tool

@@ -72,8 +72,8 @@ class Project:
 
     def run(self, output: str, seed: int, *options: str, **environment: str) -> tuple[int, str]:
         process = self.start(output, seed, *options, **environment)
-        said, _ = process.communicate(timeout=120)
-        return process.returncode, said
+        printed, _ = process.communicate(timeout=120)
+        return process.returncode, printed
 
     def number_asked(self) -> int:
         return len(self.asked.read_text().splitlines()) if self.asked.exists() else 0
@@ -85,8 +85,8 @@ CONFIRM = ("--baseline", "main", "--fail-on-regression", "--confirm", "2")
 @pytest.fixture(scope="module")
 def with_baseline(tmp_path_factory: pytest.TempPathFactory) -> Project:
     project = Project(tmp_path_factory.mktemp("project"))
-    code, said = project.run("main", 1)
-    assert code == 0, said
+    code, printed = project.run("main", 1)
+    assert code == 0, printed
     project.asked.unlink()
     return project
 
@@ -97,10 +97,10 @@ def project(with_baseline: Project, tmp_path: Path) -> Project:
 
 
 def test_noise_passes_and_a_broken_template_fails(project: Project) -> None:
-    code, said = project.run("broken", 2, *CONFIRM, BROKEN="t1 t5")
-    assert code == 1, said
-    assert "Gate failed: compared with main (A), B: steps_score " in said
-    assert "questions run 2 more times; the run alone: " in said
+    code, printed = project.run("broken", 2, *CONFIRM, BROKEN="t1 t5")
+    assert code == 1, printed
+    assert "Gate failed: compared with main (A), B: steps_score " in printed
+    assert "questions run 2 more times; the run alone: " in printed
     assert project.run("same", 3, *CONFIRM)[0] == 0
 
 
@@ -113,15 +113,15 @@ def test_run_killed_during_reruns_resumes_where_it_was(project: Project, end: si
         assert time.monotonic() < deadline
         time.sleep(0.05)
     process.send_signal(end)
-    said, _ = process.communicate(timeout=120)
+    printed, _ = process.communicate(timeout=120)
     if end == signal.SIGTERM:
-        assert process.returncode == 143, said
-        assert "questions were run again. The run was stopped" in " ".join(said.split())
-        assert "; not confirmed, as the run ended while " in said
-        assert "To resume" in said
-    code, said = project.run("branch", 2, *CONFIRM, BROKEN="t1 t5")
-    assert code == 1, said
-    assert "questions run 2 more times" in said
+        assert process.returncode == 143, printed
+        assert "questions were run again. The run was stopped" in " ".join(printed.split())
+        assert "; not confirmed, as the run ended while " in printed
+        assert "To resume" in printed
+    code, printed = project.run("branch", 2, *CONFIRM, BROKEN="t1 t5")
+    assert code == 1, printed
+    assert "questions run 2 more times" in printed
     lines = (project.folder / "branch" / "confirmation" / "responses.jsonl").read_text().splitlines()
     ended = [each for each in map(json.loads, lines) if not each.get("interrupted")]
     keys = Counter((each["question_id"], each.get("repeat", 1)) for each in ended)

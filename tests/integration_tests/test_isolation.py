@@ -278,13 +278,13 @@ def test_demo_has_the_same_results_with_isolation() -> None:
     events: dict[bool, list[str]] = {}
     runs = {}
     for isolate in (False, True):
-        told = events.setdefault(isolate, [])
+        log = events.setdefault(isolate, [])
         runs[isolate] = run_benchmark(
             "graphrag_eval_lc.demo.agent:create_demo_agent",
             DATASET_PATH,
             isolate=isolate,
             progress="off",
-            on_event=lambda event, told=told: told.append(f"{event.kind} {event.fields.get('question_id')}"),
+            on_event=lambda event, log=log: log.append(f"{event.kind} {event.fields.get('question_id')}"),
         )
     assert sorted(events[True]) == sorted(events[False])
     assert runs[True].warnings == runs[False].warnings
@@ -294,7 +294,7 @@ def test_demo_has_the_same_results_with_isolation() -> None:
 
 def _without_times(value: Any) -> Any:
     """Return a record without values that differ between runs."""
-    gone = (
+    varying = (
         "attempt_id",
         "thread_id",
         "elapsed_sec",
@@ -307,7 +307,7 @@ def _without_times(value: Any) -> Any:
         "first_token_sec",
     )
     if isinstance(value, dict):
-        return {key: _without_times(each) for key, each in value.items() if key not in gone}
+        return {key: _without_times(each) for key, each in value.items() if key not in varying}
     return [_without_times(each) for each in value] if isinstance(value, list) else value
 
 
@@ -344,8 +344,8 @@ for agent in (answer, answer_async, Agent("."), lambda question: "fine", graph, 
 def test_objects_of_a_script_are_sent_by_value(way: str) -> None:
     Path("script.py").write_text(SCRIPT, encoding="utf-8")
     given = {"file": ["script.py"], "stdin": ["-"], "-c": ["-c", SCRIPT]}[way]
-    told = subprocess.run([sys.executable, *given], input=SCRIPT, capture_output=True, text=True, check=False)
-    assert told.stdout.split() == ["you!", "you?", "you.", "fine", "hello", "hello"], told.stderr[-2000:]
+    ended = subprocess.run([sys.executable, *given], input=SCRIPT, capture_output=True, text=True, check=False)
+    assert ended.stdout.split() == ["you!", "you?", "you.", "fine", "hello", "hello"], ended.stderr[-2000:]
 
 
 def test_unloadable_agent_is_one_error() -> None:

@@ -86,13 +86,13 @@ def no_id(message: AIMessage) -> AIMessage:
 
 # Each calls the model once, with or without callbacks, and passes the message on in some way.
 ONE_CALL: dict[str, Callable[[Any], Any]] = {
-    "told": lambda m: nodes(lambda s: {"messages": m.invoke("?")}),
-    "told, streamed": lambda m: nodes(lambda s: {"messages": streamed(m)}, keep),
-    "told, streamed, without its id": lambda m: nodes(lambda s: {"messages": no_id(streamed(m))}, keep),
-    "told, without its id": lambda m: nodes(lambda s: {"messages": no_id(m.invoke("?"))}, keep),
-    "told, rewritten": lambda m: nodes(lambda s: {"messages": renamed(m.invoke("?"), content="It is Oslo.")}, keep),
-    "told, copied later": lambda m: nodes(lambda s: {"messages": m.invoke("?")}, copy_last),
-    "told, copied and rewritten later": lambda m: nodes(
+    "reported": lambda m: nodes(lambda s: {"messages": m.invoke("?")}),
+    "reported, streamed": lambda m: nodes(lambda s: {"messages": streamed(m)}, keep),
+    "reported, streamed, without its id": lambda m: nodes(lambda s: {"messages": no_id(streamed(m))}, keep),
+    "reported, without its id": lambda m: nodes(lambda s: {"messages": no_id(m.invoke("?"))}, keep),
+    "reported, rewritten": lambda m: nodes(lambda s: {"messages": renamed(m.invoke("?"), content="It is Oslo.")}, keep),
+    "reported, copied later": lambda m: nodes(lambda s: {"messages": m.invoke("?")}, copy_last),
+    "reported, copied and rewritten later": lambda m: nodes(
         lambda s: {"messages": m.invoke("?")},
         lambda s: {"messages": renamed(s["messages"][-1], content="It is Oslo.")},
     ),

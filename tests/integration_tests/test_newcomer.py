@@ -30,6 +30,6 @@ def test_your_own_agent_page_works_in_a_fresh_environment(tmp_path: Path, monkey
     for name in [name for name in os.environ if name.startswith(("PYTHON", "PYTEST"))]:
         monkeypatch.delenv(name)
     assert run_blocks(PAGE, tmp_path / "venv" / "bin") >= 8
-    told = [block.text for block in code_blocks(PAGE) if block.language == "console"]
-    assert "Gate passed" in told[-1]
+    consoles = [block.text for block in code_blocks(PAGE) if block.language == "console"]
+    assert "Gate passed" in consoles[-1]
     assert len(list((project / "runs").iterdir())) == 3

@@ -178,8 +178,8 @@ def test_another_version_is_reported(site: Path, installed_run: Path) -> None:
         f"acme_checks (acme-agent-checks {version} sha256 {record['plugins'][0]['sha256'][:12]})"
         for version in ("1.2.0", "1.1.0")
     )
-    told = command("score", "runs/a", path=site).stderr
-    assert f"scored with the plugin {now} now, and with {before} before" in told
+    errors = command("score", "runs/a", path=site).stderr
+    assert f"scored with the plugin {now} now, and with {before} before" in errors
 
 
 @pytest.mark.full

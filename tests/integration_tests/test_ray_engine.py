@@ -53,7 +53,7 @@ def agent():
     return answer
 """
 # Each attempt is recorded on disk before and after.
-NOTED = """
+RECORDING = """
 os.chdir({folder!r})
 os.environ["ASKED_FILE"] = "asked.txt"
 
@@ -120,7 +120,7 @@ def test_own_cluster_outlives_an_idle_thread() -> None:
 
 
 def test_ctrl_c_in_a_terminal_reaches_an_own_cluster(run_on_disk: Any) -> None:
-    run = run_on_disk(NOTED.format(folder=str(Path.cwd())), 60)
+    run = run_on_disk(RECORDING.format(folder=str(Path.cwd())), 60)
     process = run.start(run.command("-j", "4", "--engine", "ray", "--workers", "2"), before=os.setsid)
     run.wait(process, lambda: run.number_asked >= 6)
     os.killpg(process.pid, signal.SIGINT)
@@ -131,7 +131,7 @@ def test_ctrl_c_in_a_terminal_reaches_an_own_cluster(run_on_disk: Any) -> None:
 
 
 def test_ctrl_c_during_cluster_start_ends_the_run_and_the_cluster(run_on_disk: Any) -> None:
-    run = run_on_disk(NOTED.format(folder=str(Path.cwd())), 5)
+    run = run_on_disk(RECORDING.format(folder=str(Path.cwd())), 5)
     log = Path("events.jsonl")
     command = run.command("--engine", "ray", "--workers", "2", "--log-file", str(log))
     process = run.start(command, before=os.setsid)
@@ -211,7 +211,7 @@ class TestOnACluster:
         assert run.stopped["reason"] == "max_cost"
 
     def test_ctrl_c_lets_questions_in_flight_finish(self, cluster: str, run_on_disk: Any) -> None:
-        run = run_on_disk(NOTED.format(folder=str(Path.cwd())), 60)
+        run = run_on_disk(RECORDING.format(folder=str(Path.cwd())), 60)
         options = run.command("-j", "4", "--engine", "ray", "--workers", "2", "--ray-address", cluster)
         process = run.start(options, is_new=True)  # a fork starts before the cluster has closed the previous client
         run.wait(process, lambda: run.number_asked >= 6)
@@ -223,7 +223,7 @@ class TestOnACluster:
     def test_immediate_stop_of_a_remote_client_prints_nothing_about_ray(
         self, cluster: str, client_port: int, run_on_disk: Any
     ) -> None:
-        run = run_on_disk(NOTED.format(folder=str(Path.cwd())), 60)
+        run = run_on_disk(RECORDING.format(folder=str(Path.cwd())), 60)
         address = ("--ray-address", f"ray://127.0.0.1:{client_port}")
         options = run.command("-j", "4", "--engine", "ray", "--workers", "2", *address)
         process = run.start(options, is_new=True)
@@ -251,7 +251,7 @@ class TestOnACluster:
         self, cluster: str, run_on_disk: Any
     ) -> None:
         draw = random.Random(20261123)
-        run = run_on_disk(NOTED.format(folder=str(Path.cwd())), 400)
+        run = run_on_disk(RECORDING.format(folder=str(Path.cwd())), 400)
         options = run.command("-j", "6", "--engine", "ray", "--workers", "2", "--ray-address", cluster)
         kills: Counter[str] = Counter()
         confirmed: list[tuple[set[Any], int]] = []

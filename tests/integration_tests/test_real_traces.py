@@ -30,8 +30,8 @@ PACKAGES = {
     "smolagents": "openinference.instrumentation.smolagents",
     "llama-index": "openinference.instrumentation.llama_index",
 }
-TOLD = ("question_text", "status", "actual_answer", "input_tokens", "output_tokens", "total_tokens")
-TOLD_OF_STEPS = ("name", "args", "id", "status", "output", "error", "parent_id")
+RESPONSE_KEYS = ("question_text", "status", "actual_answer", "input_tokens", "output_tokens", "total_tokens")
+STEP_KEYS = ("name", "args", "id", "status", "output", "error", "parent_id")
 FORMS = ("otlp.json", "otlp.jsonl", "protobuf.json", "printed.txt")
 STATIONS: list[Any] = [
     {"template_id": "t", "questions": [{"id": question, "question_text": question} for question in PLANS]}
@@ -74,8 +74,8 @@ def files(folder: Path) -> list[Path]:
 
 
 def essentials(response: Any) -> dict[str, Any]:
-    steps = [{key: step.get(key) for key in TOLD_OF_STEPS} for step in response["actual_steps"]]
-    return {**{key: response.get(key) for key in TOLD}, "steps": steps}
+    steps = [{key: step.get(key) for key in STEP_KEYS} for step in response["actual_steps"]]
+    return {**{key: response.get(key) for key in RESPONSE_KEYS}, "steps": steps}
 
 
 def test_each_format_has_the_responses_of_the_handler(demo: Path) -> None:

@@ -603,11 +603,11 @@ def test_notes_are_kept_exported_and_change_the_dataset(tmp_path: Path, open_rep
     download.value.save_as(tmp_path / "notes.json")
     labels = tmp_path / "labels.csv"
     arguments = ["dataset", "notes", str(tmp_path / "notes.json"), str(dataset), "--write", "--labels", str(labels)]
-    told = CliRunner().invoke(app, arguments, catch_exceptions=False)
-    assert told.exit_code == 0
-    assert "the reference is wrong, the judge is wrong: T1 has two ends" in told.stdout
-    assert "the output of call_2 is accepted" in told.stdout
-    assert "1 output replaced." in told.stdout
+    result = CliRunner().invoke(app, arguments, catch_exceptions=False)
+    assert result.exit_code == 0
+    assert "the reference is wrong, the judge is wrong: T1 has two ends" in result.stdout
+    assert "the output of call_2 is accepted" in result.stdout
+    assert "1 output replaced." in result.stdout
     changed = dataset.read_text(encoding="utf-8")
     assert changed.count("output_source: ") == 1
     assert "ratedU" in changed

@@ -97,5 +97,5 @@ def test_notebooks_watch_their_event_loop_and_clean_up() -> None:
     cells += ["tell(await arun_benchmark(agent, dataset, **options))"] * 2
     notebook: Any = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(source) for source in cells])
     nbclient.NotebookClient(notebook, timeout=120).execute()
-    told = ["".join(output.get("text", "") for output in cell.outputs) for cell in notebook.cells[1:]]
-    assert told == ["4 1\n[]\n"] * 4
+    outputs = ["".join(output.get("text", "") for output in cell.outputs) for cell in notebook.cells[1:]]
+    assert outputs == ["4 1\n[]\n"] * 4

@@ -131,12 +131,12 @@ async def outcome(client: str, server: Unruly, sec: float = LONG) -> str:
     try:
         found = await CLIENTS[client](server.url, sec)
     except Exception as problem:
-        told = f"{type(problem).__name__}: {problem}"
+        message = f"{type(problem).__name__}: {problem}"
     else:
-        told = "answered" if found is True else f"found {found}"
+        message = "answered" if found is True else f"found {found}"
     assert time.monotonic() - began < sec + 5  # the state of the agent's thread is read, too
-    assert "\n" not in told
-    return told
+    assert "\n" not in message
+    return message
 
 
 # --- redirects -------------------------------------------------------------------------------------------------------
@@ -167,12 +167,12 @@ async def test_nothing_is_sent_to_another_host(client: str, status: int, host: s
         port = (other if host == "port" else server).url.rpartition(":")[2]
         place = other.url if host == "port" else f"{'https' if host == '127.0.0.1' else 'http'}://{host}:{port}"
         server.answer = answering(client, lambda _: [response(b"", status, location=f"{place}/x")])
-        told = await outcome(client, server)
+        message = await outcome(client, server)
         asked = [seen for seen in server.seen if seen.path == "/x"]
-    assert f"redirects to another host, {place}" in told
+    assert f"redirects to another host, {place}" in message
     assert not other.seen
     assert not asked
-    assert KEY not in told
+    assert KEY not in message
 
 
 @pytest.mark.parametrize("status", [302, 308])
@@ -222,13 +222,13 @@ UNRULY: dict[str, tuple[Callable[[str], Pieces], float, str]] = {
 @pytest.mark.parametrize("behaviour", UNRULY)
 @pytest.mark.parametrize("client", CLIENTS)
 async def test_body_is_bounded_in_time_and_size(client: str, behaviour: str) -> None:
-    pieces, sec, told = UNRULY[behaviour]
-    told = told.replace("64,", "100,").replace("0.6 s", "0.6 seconds") if client == "endpoint" else told
+    pieces, sec, message = UNRULY[behaviour]
+    message = message.replace("64,", "100,").replace("0.6 s", "0.6 seconds") if client == "endpoint" else message
     with unruly(answering(client, lambda _: pieces(client))) as server:
         bomb()
         tracemalloc.start()
         try:
-            assert told in await outcome(client, server, sec)
+            assert message in await outcome(client, server, sec)
             peak = tracemalloc.get_traced_memory()[1]
         finally:
             tracemalloc.stop()

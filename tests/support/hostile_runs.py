@@ -180,13 +180,13 @@ def _steps(number: int, is_better: bool, more_characters: int) -> list[dict[str,
     rows = range(3) if is_better or number == 0 else range(2, 5)
     markup = "<b class=injected>"
     found = f"urn:{number} {hostile('found')} {markup * (more_characters // len(markup))} {hostile('tail')}"
-    said = hostile("output" if is_better or number == 0 else "wrong output") + _SURROGATE
+    output = hostile("output" if is_better or number == 0 else "wrong output") + _SURROGATE
     problem = hostile("error of a step") + _SURROGATE
     outcomes: list[dict[str, Any]] = [
         {"name": "search", "output": found},
         {"name": "query", "args": {"query": hostile("query")}, "error": problem, "attempts": 3},
         {"name": "query", "args": {"query": hostile("query")}, "output": _rows(rows)},
-        {"name": hostile("tool"), "args": {hostile("argument"): [hostile("item") + _SURROGATE]}, "output": said},
+        {"name": hostile("tool"), "args": {hostile("argument"): [hostile("item") + _SURROGATE]}, "output": output},
         {"name": "retrieval", "args": {"query": hostile("search")}, "output": _contexts()},
     ]
     ids = [f"call {position} {hostile('id')}" for position in range(len(outcomes))]

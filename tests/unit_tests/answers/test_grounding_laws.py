@@ -36,9 +36,9 @@ rows = st.lists(
 def answers(draw: st.DrawFn) -> tuple[list[Row], list[Row], int, bool]:
     """Draw a table, the rows that the answer mentions, the number of decimals, and whether it is a Markdown table."""
     table = draw(rows)
-    said = [draw(st.sampled_from(table)) for _ in range(draw(st.integers(1, 4)))]
-    for at in range(len(said)):
-        zone, number, day = said[at]
+    mentioned = [draw(st.sampled_from(table)) for _ in range(draw(st.integers(1, 4)))]
+    for at in range(len(mentioned)):
+        zone, number, day = mentioned[at]
         other = draw(st.sampled_from(["as it is"] * 3 + ["number", "row", "day", "zone"]))
         if other == "number":
             number += draw(st.integers(1, 9).map(lambda digit: Decimal(digit) / 100)) * 10 ** draw(st.integers(0, 4))
@@ -48,8 +48,8 @@ def answers(draw: st.DrawFn) -> tuple[list[Row], list[Row], int, bool]:
             day += timedelta(draw(st.integers(1, 40)))
         elif other == "zone":
             zone = draw(st.sampled_from(ZONES))
-        said[at] = zone, number, day
-    return table, said, draw(st.integers(1, 3)), draw(st.booleans())
+        mentioned[at] = zone, number, day
+    return table, mentioned, draw(st.integers(1, 3)), draw(st.booleans())
 
 
 def written(number: Decimal, decimals: int) -> str:
@@ -76,9 +76,9 @@ def verdict_of_number(text: str, table: list[Row]) -> set[str]:
 @tried(10)
 @given(answers())
 def test_verdicts_and_records_agree_with_the_oracle(drawn: tuple[list[Row], list[Row], int, bool]) -> None:
-    table, said, decimals, is_table = drawn
+    table, mentioned, decimals, is_table = drawn
     cells = [{"zone": zone, "price": str(number), "day": f"{day}T00:00:00Z"} for zone, number, day in table]
-    texts = [(zone, written(number, decimals), f"{day:%d %B %Y}") for zone, number, day in said]
+    texts = [(zone, written(number, decimals), f"{day:%d %B %Y}") for zone, number, day in mentioned]
     lines = [f"| {' | '.join(each)} |" if is_table else f"- `{each[0]}`: {each[1]} on {each[2]}" for each in texts]
     head = ["| zone | price | day |", "|---|---|---|"] if is_table else []
     step = StepView({"id": "c", "name": "q", "status": "success", "output": json.dumps(cells)})
@@ -87,7 +87,7 @@ def test_verdicts_and_records_agree_with_the_oracle(drawn: tuple[list[Row], list
     values = iter(record["answer_values"])
     zones, days = {row[0] for row in table}, {row[2] for row in table}
     found = counted = 0
-    for (zone, number, _), (_, _, day) in zip(texts, said, strict=True):
+    for (zone, number, _), (_, _, day) in zip(texts, mentioned, strict=True):
         of_line = []
         if zone in zones or not is_table:  # names in prose that match no row are ignored
             of_line.append((zone, {"row"} if zone in zones else {"none"}))

@@ -138,8 +138,8 @@ def test_overwrite_and_keep_answers_resolve_the_conflict(
     for text in (again, score_run("run").notes[0], load_run("run").notes[0]):
         assert re.search(note, text)
     assert re.search(note, write_report("run").read_text())
-    code, anew, errors = command("--overwrite")
-    assert (code, "kept" in anew, "reused" in errors) == (0, False, False)
+    code, output, errors = command("--overwrite")
+    assert (code, "kept" in output, "reused" in errors) == (0, False, False)
     assert '"2"' in Path("run/responses.jsonl").read_text()
 
 
@@ -264,9 +264,9 @@ def found_by(script: str, monkeypatch: pytest.MonkeyPatch, file: Path | None = N
 def test_redefined_function_is_rejected(project: Path, monkeypatch: pytest.MonkeyPatch, name: str | None) -> None:
     first, second = (AGENTS.format(repr(answer)) for answer in ("one", "two"))
     script = SCRIPT.format(first=first, second=second)
-    begun, resumed, changed = found_by(script, monkeypatch, None if name is None else project / name)
-    assert begun == resumed == dict.fromkeys(begun, "fine")
-    assert changed == dict.fromkeys(begun, "refused")
+    initial, resumed, changed = found_by(script, monkeypatch, None if name is None else project / name)
+    assert initial == resumed == dict.fromkeys(initial, "fine")
+    assert changed == dict.fromkeys(initial, "refused")
 
 
 # Changes that make a different agent without changing a function, and mere changes of state.

@@ -83,13 +83,13 @@ CASES: dict[str, tuple[range, dict[str, Sequence[str]], bool, int, str]] = {
 
 @pytest.mark.parametrize("case", CASES)
 def test_changed_questions_are_rerun_before_the_gate_fails(tmp_path: Path, case: str) -> None:
-    wrong_before, now, has_passed, asked, said = CASES[case]
+    wrong_before, now, has_passed, asked, message = CASES[case]
     run_of(tmp_path / "main", Agent(answers(wrong_before, results=[WRONG])))
     agent = Agent(now)
     run = run_of(tmp_path / "branch", agent, baseline=tmp_path / "main", confirm=2)
     assert run.regression is not None
     assert run.regression.has_passed is has_passed, str(run.regression)
-    assert said in str(run.regression)
+    assert message in str(run.regression)
     assert agent.asked.total() == 44 + 2 * asked
     again = tmp_path / "branch" / CONFIRMATION
     if not asked:
@@ -112,9 +112,9 @@ def test_nothing_is_rerun_twice_and_overwriting_reruns_everything(tmp_path: Path
     more = Agent(lost)
     run_of(tmp_path / "branch", more, **{**options, "confirm": 3})
     assert more.asked == Counter({"q0": 1, "q1": 1, "q2": 1})
-    anew = Agent(lost)
-    run_of(tmp_path / "branch", anew, overwrite=True, **options)
-    assert anew.asked.total() == 50
+    fresh = Agent(lost)
+    run_of(tmp_path / "branch", fresh, overwrite=True, **options)
+    assert fresh.asked.total() == 50
 
 
 def test_gate_fails_immediately_without_confirm(tmp_path: Path) -> None:

@@ -284,18 +284,18 @@ async def test_unknown_assistant_is_reported_with_the_existing_ones(stub: Stub, 
 @pytest.mark.parametrize("named", ["agent", FAST, ""])
 async def test_unusable_server_is_explained(stub: Stub, named: str, answer: Any, complaint: str) -> None:
     stub.always = answer
-    told = await error_of(f"{stub.url}/{named}")
-    assert told.startswith(complaint.format(url=stub.url))
-    assert "pa55" not in told
+    error = await error_of(f"{stub.url}/{named}")
+    assert error.startswith(complaint.format(url=stub.url))
+    assert "pa55" not in error
 
 
 async def test_unreachable_server_is_reported_immediately() -> None:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         url = f"http://127.0.0.1:{free.getsockname()[1]}"
-    told = await error_of(f"{url}/agent")
-    assert told.startswith(f"no LangGraph server answers at {url} (")
-    assert "Start it (langgraph dev), look at its log, or check the address (http or https)" in told
+    error = await error_of(f"{url}/agent")
+    assert error.startswith(f"no LangGraph server answers at {url} (")
+    assert "Start it (langgraph dev), look at its log, or check the address (http or https)" in error
 
 
 STATE = {
@@ -338,7 +338,7 @@ UNREADABLE = "the server sent an event that cannot be read: "
 
 
 @pytest.mark.parametrize(
-    ("stream", "told"),
+    ("stream", "error"),
     [
         (b"", NO_STATE),
         (b": ping\n\n: ping\n\n", NO_STATE),
@@ -351,11 +351,11 @@ UNREADABLE = "the server sent an event that cannot be read: "
         (b"event: command\ndata: 5\n\n", UNREADABLE),
     ],
 )
-def test_stream_without_a_usable_event_is_an_error_that_is_retried(stub: Stub, stream: bytes, told: str) -> None:
+def test_stream_without_a_usable_event_is_an_error_that_is_retried(stub: Stub, stream: bytes, error: str) -> None:
     stub.streams = [stream, stream, ANSWERED]
     (failed,) = run_benchmark(f"{stub.url}/agent", DATASET, progress="off", max_retries=0).responses
     assert failed["status"] == "error"
-    assert failed["error"].startswith(f"ConnectionError: {told}")
+    assert failed["error"].startswith(f"ConnectionError: {error}")
     (response,) = run_benchmark(f"{stub.url}/agent", DATASET, progress="off", max_retries=1).responses
     assert (response["status"], response["actual_answer"]) == ("success", "Oslo")
     assert [attempt["error"] for attempt in response["failed_attempts"]] == [failed["error"]]

@@ -140,11 +140,11 @@ def missing_models(judges: dict[str, Any], before: dict[str, Any], now: Any, **g
 
 
 def test_models_from_python_are_reported_as_missing() -> None:
-    (told,) = missing_models(JUDGED, {"llm": None}, None)
-    assert told == "the model anthropic:x (it judged answer_correctness, answer_relevance)"
+    (model,) = missing_models(JUDGED, {"llm": None}, None)
+    assert model == "the model anthropic:x (it judged answer_correctness, answer_relevance)"
     assert missing_models(JUDGED, {}, None, llm=object(), embeddings=object()) == []
-    (told,) = missing_models(JUDGED, {}, None, llm=object())
-    assert told == "the embedding model fake (answer_relevance needs it)"
+    (model,) = missing_models(JUDGED, {}, None, llm=object())
+    assert model == "the embedding model fake (answer_relevance needs it)"
     assert missing_models(JUDGED, {}, IN_CONFIG) == []
     assert missing_models(JUDGED, {}, {"answer_relevance": {"enabled": False}}, llm=object()) == []
     assert missing_models(JUDGED, {}, {"judges": {"metrics": ["answer_correctness"]}}, llm=object()) == []

@@ -15,8 +15,8 @@ DATASET: list[Any] = [{"template_id": "t", "questions": [{"id": "q", "question_t
 
 def git(folder: Path, *arguments: str) -> str:
     named = ["-c", "user.name=Somebody", "-c", "user.email=somebody@example.org", "-c", "commit.gpgsign=false"]
-    said = subprocess.run(["git", *named, *arguments], cwd=folder, check=True, capture_output=True, text=True)
-    return said.stdout.strip()
+    result = subprocess.run(["git", *named, *arguments], cwd=folder, check=True, capture_output=True, text=True)
+    return result.stdout.strip()
 
 
 @pytest.fixture

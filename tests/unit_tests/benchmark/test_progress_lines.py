@@ -107,6 +107,6 @@ def test_failures_of_earlier_sessions_are_not_printed_again() -> None:
 
 def test_failures_after_the_hundredth_are_summarized() -> None:
     names = [f"q{number}" for number in range(130)]
-    told = output_of(STARTED, *map(sent, names), *(scored(name, "no rows") for name in names))
-    assert len(told) == 101
-    assert told[-1] == "More questions are not right; the report lists them."
+    lines = output_of(STARTED, *map(sent, names), *(scored(name, "no rows") for name in names))
+    assert len(lines) == 101
+    assert lines[-1] == "More questions are not right; the report lists them."

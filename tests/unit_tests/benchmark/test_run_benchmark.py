@@ -101,13 +101,13 @@ def test_run_record_exists_before_the_first_answer(agent: Agent, tmp_path: Path)
 
 
 def test_response_is_in_the_journal_when_it_is_reported(agent: Agent, tmp_path: Path) -> None:
-    told: list[tuple[str, int]] = []
+    reported: list[tuple[str, int]] = []
 
     def note(response: Any) -> None:
-        told.append((response["question_id"], len(lines_of(tmp_path / "responses.jsonl"))))
+        reported.append((response["question_id"], len(lines_of(tmp_path / "responses.jsonl"))))
 
     run_benchmark(agent, dataset_of("a", "b", "fail"), output_dir=tmp_path, on_response=note, max_concurrency=1)
-    assert told == [("q0", 1), ("q1", 2), ("q2", 3)]
+    assert reported == [("q0", 1), ("q1", 2), ("q2", 3)]
 
 
 def test_failure_of_a_question_does_not_end_the_run(agent: Agent, tmp_path: Path) -> None:
@@ -472,10 +472,10 @@ def test_unwritable_log_file_is_reported_and_does_not_end_the_run(agent: Agent) 
 
 
 def test_progress_goes_to_standard_error_unless_it_is_off(agent: Agent, capfd: pytest.CaptureFixture[str]) -> None:
-    for progress, told in (("off", []), ("lines", ["✗ ", "Stopping (1 question failed"])):
+    for progress, reported in (("off", []), ("lines", ["✗ ", "Stopping (1 question failed"])):
         run_benchmark(agent, dataset_of("fail", "b"), max_failures=0, max_concurrency=1, progress=progress)  # type: ignore[arg-type]
         output = capfd.readouterr()
         assert output.out == ""
         lines = output.err.splitlines()
-        assert all(any(line.startswith(begin) for line in lines) for begin in told)
-        assert bool(lines) == bool(told)
+        assert all(any(line.startswith(begin) for line in lines) for begin in reported)
+        assert bool(lines) == bool(reported)

@@ -25,7 +25,7 @@ def begin(source: object = DATASET, dataset: list[Any] = DATASET, **described: A
     return new_record(source, dataset, dataset[0]["questions"], EvaluationConfig(), **described)
 
 
-def begun(agent: object = "agent.py:graph", **options: Any) -> dict[str, Any]:
+def started(agent: object = "agent.py:graph", **options: Any) -> dict[str, Any]:
     pairs: Any = [(DATASET[0], QUESTIONS[0])]
     return begun_record(agent, "qa.yaml", DATASET, pairs, CheckedOptions(**options))
 
@@ -42,7 +42,7 @@ def test_digest_depends_on_the_dataset_but_not_its_path() -> None:
 
 
 def test_earlier_sessions_keep_different_capture_options() -> None:
-    earlier = begun(capture={"max_output_chars": 9})
+    earlier = started(capture={"max_output_chars": 9})
     now = begin(capture={"max_output_chars": 5})
     assert resumed(now, earlier)["times"]["sessions"][0]["capture"] == earlier["capture"]
     same = begin(capture=earlier["capture"])
@@ -50,7 +50,7 @@ def test_earlier_sessions_keep_different_capture_options() -> None:
 
 
 def test_record_has_all_options() -> None:
-    record = begun(
+    record = started(
         label="night",
         href="https://ci.example/1",
         tags=["a", "b"],
@@ -98,7 +98,7 @@ def test_agent_name_is_its_spec_or_type() -> None:
 
 def test_agent_name_is_the_same_in_each_process() -> None:
     assert agent_name(partial(int, Store())) == f"builtins:int(<{__name__}.Store object>)"
-    first, second = (begun(agent_config={"configurable": {"store": Store()}}) for _ in range(2))
+    first, second = (started(agent_config={"configurable": {"store": Store()}}) for _ in range(2))
     assert first["agent_config"] == second["agent_config"]
 
 

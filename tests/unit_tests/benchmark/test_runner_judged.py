@@ -420,10 +420,10 @@ def test_unreachable_endpoint_keeps_results_and_responses(judge: OpenAIStub, tmp
     (again,) = score_run(tmp_path, dataset=judged_dataset(), config=config).warnings
     assert again.startswith("a judge or a metric failed")
     assert len((tmp_path / "responses.jsonl").read_text().splitlines()) == 2
-    mended = score_run(tmp_path, dataset=judged_dataset(), config=config_of(judge))
-    assert mended.warnings == []
-    assert all(dict(result)["answer_f1"] for result in mended.results)
-    assert not any(key in result for result in mended.results for key in ERRORS)
+    repaired = score_run(tmp_path, dataset=judged_dataset(), config=config_of(judge))
+    assert repaired.warnings == []
+    assert all(dict(result)["answer_f1"] for result in repaired.results)
+    assert not any(key in result for result in repaired.results for key in ERRORS)
 
 
 def test_failing_observer_ends_the_run_but_loses_no_judgement(judge: OpenAIStub, tmp_path: Path) -> None:

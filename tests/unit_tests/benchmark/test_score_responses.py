@@ -121,9 +121,9 @@ def folder(tmp_path: Path, dataset_path: Path) -> Path:
 def test_fixed_reference_changes_only_the_scores(folder: Path, dataset_path: Path) -> None:
     before = record_in(folder)
     responses = (folder / "responses.jsonl").read_bytes()
-    mended = dataset_of("1", "1", "1")
-    del mended[0]["questions"][0]["reference_steps"]
-    dataset_path.write_text(yaml.safe_dump(mended))
+    fixed = dataset_of("1", "1", "1")
+    del fixed[0]["questions"][0]["reference_steps"]
+    dataset_path.write_text(yaml.safe_dump(fixed))
     run = score_run(folder)
     assert [result.get("steps_score") for result in run.results] == [None, 0.0, 0.0]
     assert (folder / "responses.jsonl").read_bytes() == responses

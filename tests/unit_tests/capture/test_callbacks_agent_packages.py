@@ -82,9 +82,9 @@ def test_supervisor_that_omits_handoffs_from_the_history(expert, model, ask) -> 
     supervisors = pytest.importorskip("langgraph_supervisor")
     script = [["transfer_to_a"], ["transfer_to_a"], "said"]
     agent = supervisors.create_supervisor([expert("a", 2)], model=model(*script), add_handoff_messages=False)
-    gone = ("transfer_to_a", '{"goto": "a"}')
+    handoff = ("transfer_to_a", '{"goto": "a"}')
     assert turns_of(ask, agent.compile(checkpointer=InMemorySaver()), 1) == [
-        ([gone, found("a"), gone, found("a")], "said", 7)
+        ([handoff, found("a"), handoff, found("a")], "said", 7)
     ]
 
 

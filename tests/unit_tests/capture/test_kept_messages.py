@@ -142,9 +142,9 @@ def test_everything_is_redacted(chat_model, ai) -> None:
 
 
 def test_texts_outside_the_content_are_redacted() -> None:
-    beside = {"refusal": SECRET, "reasoning_content": SECRET}
-    [entry] = kept(AIMessage("", additional_kwargs=beside), redact=starred)
-    assert {key: entry[key] for key in beside} == dict.fromkeys(beside, "***")
+    texts = {"refusal": SECRET, "reasoning_content": SECRET}
+    [entry] = kept(AIMessage("", additional_kwargs=texts), redact=starred)
+    assert {key: entry[key] for key in texts} == dict.fromkeys(texts, "***")
 
 
 def test_messages_of_exactly_the_limit_are_not_truncated() -> None:

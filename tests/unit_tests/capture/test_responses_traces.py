@@ -162,8 +162,8 @@ def test_agents_of_a_supervisor_are_distinguished(chat_model, ai, search, handle
     boss = chat_model(script=[ai("", ("transfer_to_researcher", {}, "t1")), ai("Found.")], by_turn=False)
     researcher = create_react_agent(inner, [search], name="researcher")
     create_supervisor([researcher], model=boss).compile(name="company").invoke(HI, {"callbacks": [handler]})
-    told = [place for place in places(handler.response()) if place[1] is not None]
-    assert told == [
+    found = [place for place in places(handler.response()) if place[1] is not None]
+    assert found == [
         ("supervisor", "agent", ["supervisor", "agent"], None),
         ("researcher", "agent", ["researcher", "agent"], None),
         ("researcher", "agent", ["researcher", "agent"], None),

@@ -82,15 +82,15 @@ def test_refresh(name: str, server: str, folder: Path, exit_code: Run, capsys: p
     before = Path("qa.yaml").read_bytes()
     options = ("--endpoint", f"{server}/{name}", "--timeout", "0.5", "--write", "qa.yaml")
     code = exit_code("dataset", "refresh", "qa.yaml", *options)
-    told = capsys.readouterr()
+    output = capsys.readouterr()
     if name == "redirect":  # not specific to a query, so no other query is tried
-        assert (code, told.err.count("Error:"), COMPLAINTS[name] in told.err) == (2, 1, True)
+        assert (code, output.err.count("Error:"), COMPLAINTS[name] in output.err) == (2, 1, True)
     else:
-        failed = [line for line in told.out.splitlines() if ": failed: " in line]
+        failed = [line for line in output.out.splitlines() if ": failed: " in line]
         assert (code, len(failed)) == (1, 3)
         assert all(COMPLAINTS[name] in line for line in failed)
-        assert "3 reference queries run against" in told.out
-        assert "3 failed." in told.out
+        assert "3 reference queries run against" in output.out
+        assert "3 failed." in output.out
     assert Path("qa.yaml").read_bytes() == before
 
 
@@ -105,10 +105,10 @@ def test_generate_and_lint(
 ) -> None:
     before = set(folder.iterdir())
     assert exit_code(*command, "--endpoint", f"{server}/{name}", "--timeout", "0.5") == 2
-    told = capsys.readouterr()
-    assert told.err.count("Error:") == 1
-    assert COMPLAINTS[name] in told.err
-    assert "Traceback" not in told.err
+    output = capsys.readouterr()
+    assert output.err.count("Error:") == 1
+    assert COMPLAINTS[name] in output.err
+    assert "Traceback" not in output.err
     assert set(folder.iterdir()) == before
 
 

@@ -117,8 +117,8 @@ def test_run_is_replayed(tmp_path: Path) -> None:
     )  # fmt: skip
     assert "1.000" in recorded.stdout
     proxy.send_signal(signal.SIGINT)
-    _, told = proxy.communicate(timeout=30)
-    assert (proxy.returncode, "1 call recorded" in told) == (0, True)
+    _, errors = proxy.communicate(timeout=30)
+    assert (proxy.returncode, "1 call recorded" in errors) == (0, True)
     upstream.kill()
     upstream.communicate()
     with pytest.raises(httpx.HTTPError):

@@ -156,7 +156,7 @@ def test_labels_of_several_people_are_a_majority_vote_with_alpha(
     units = [[int(person[place]) for person in people.values() if person[place] != " "] for place in range(7)]
     verdicts = [int(answer is GOOD) for answer in answers]
     assert f"alpha of the people {krippendorffs_alpha(units):.3f}" in text
-    with_judge = krippendorffs_alpha([[*unit, said] for unit, said in zip(units, verdicts, strict=True)])
+    with_judge = krippendorffs_alpha([[*unit, verdict] for unit, verdict in zip(units, verdicts, strict=True)])
     assert f"alpha of people and judge {with_judge:.3f}" in text
 
 

@@ -20,7 +20,7 @@ REFERENCES = [
     Reference("q3", "b", "What are the 2 longest lines, the longest first?", "A-B (655 km), C-D (318 km)."),
     Reference("q4", "b", "What is the capacity of NO4?", "The capacity of NO4 is 527 MW."),
 ]
-MADE = altered_answers(REFERENCES, per_kind=2)
+ANSWERS = altered_answers(REFERENCES, per_kind=2)
 QUESTIONS = [
     {
         "template_id": template,
@@ -40,7 +40,7 @@ class KnownJudge:
     def __init__(self) -> None:
         self.mistaken: set[str] = set()
         # The longest first, since a padded answer contains the plain one.
-        self._made = sorted(MADE, key=lambda each: -len(each.text))
+        self._made = sorted(ANSWERS, key=lambda each: -len(each.text))
 
     def __call__(self, request: StubRequest) -> dict[str, Any]:
         reference = next(each for each in REFERENCES if each.question in request.user)
@@ -50,8 +50,8 @@ class KnownJudge:
             if f"\n{each.text}\n</actual" in request.user and each.question_id == reference.question_id
         )
         is_right = KINDS[answer.kind].is_right is (answer.kind not in self.mistaken)
-        said = [reference.answer]
-        right, wrong = (said, []) if is_right else ([], said)
+        claims = [reference.answer]
+        right, wrong = (claims, []) if is_right else ([], claims)
         return {
             "reason": "so",
             "true_positives": right,
@@ -99,7 +99,7 @@ def test_judge_without_mistakes_detects_and_passes_everything(
         "count": 2, "of": 2, "share": 1.0, "low": 0, "high": 0, "mean_answer_f1": 0.0,
     }  # fmt: skip
     assert found["verbosity_bias_right"]["mean"] == 0.0
-    assert found["answers"] == len(found["cases"]) == len(MADE)
+    assert found["answers"] == len(found["cases"]) == len(ANSWERS)
     assert "a value or row is missing" in text
     assert "Written to judge_certificate.json" in text
 
@@ -117,7 +117,7 @@ def test_mistakes_are_counted_by_kind_and_biases_are_paired(
         "0 of 2",
         "2 of 2",
     )
-    wrong = sum(not KINDS[each.kind].is_right for each in MADE)
+    wrong = sum(not KINDS[each.kind].is_right for each in ANSWERS)
     assert (found["caught"]["count"], found["caught"]["of"]) == (wrong - 1, wrong)
     assert (found["verbosity_bias_right"]["mean"], found["verbosity_bias_right"]["pairs"]) == (-1.0, 2)
     assert found["order_bias"]["mean"] == 0.0
@@ -164,7 +164,7 @@ def test_dry_run_sends_and_writes_nothing(
 ) -> None:
     before = {path.name for path in files.iterdir()}
     assert exit_code(*COMMAND, "--dry-run") == 0
-    count = len(MADE)
+    count = len(ANSWERS)
     assert f"The judges would send {count} requests" in capsys.readouterr().out
     assert (stub.requests, {path.name for path in files.iterdir()}) == ([], before)
 

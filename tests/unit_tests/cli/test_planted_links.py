@@ -58,7 +58,7 @@ CASES = [
 @dataclass(frozen=True)
 class Ended:
     code: int
-    said: str
+    output: str
 
 
 @pytest.fixture
@@ -110,13 +110,13 @@ def test_link_in_place_of_a_file_is_one_error_and_its_target_stays(
     planted.symlink_to(victim)
     before = {path.name: path.read_bytes() for path in (work / "run").iterdir() if not path.name.startswith(".lock")}
     ended = command(*arguments)
-    said = ended.said
-    assert said.count("this is a symbolic link, and only regular files are used in a run's folder") == 1, said
-    assert f"run/{name}: this is a symbolic link" in said
-    assert "Traceback" not in said
-    assert "bug in graphrag-eval-lc" not in said
-    assert "of somebody else" not in said
-    assert ended.code == 2, said
+    output = ended.output
+    assert output.count("this is a symbolic link, and only regular files are used in a run's folder") == 1, output
+    assert f"run/{name}: this is a symbolic link" in output
+    assert "Traceback" not in output
+    assert "bug in graphrag-eval-lc" not in output
+    assert "of somebody else" not in output
+    assert ended.code == 2, output
     assert (victim.read_bytes(), planted.readlink()) == (_SECRET, victim)
     if "--junit" not in arguments:  # written after the run's own files
         assert {path: (work / "run" / path).read_bytes() for path in before} == before
@@ -132,8 +132,8 @@ def test_named_pipe_in_place_of_a_file_does_not_hang(
     ended = command(*arguments)
     if arguments[0] in ("run", "score"):
         assert ended.code == 2
-        assert f"run/{name}: this is a named pipe" in ended.said
-    assert "bug in graphrag-eval-lc" not in ended.said
+        assert f"run/{name}: this is a named pipe" in ended.output
+    assert "bug in graphrag-eval-lc" not in ended.output
 
 
 @pytest.mark.parametrize("kind", ["a named pipe", "a socket", "a device", "a file of the system", "not a path"])
@@ -153,11 +153,11 @@ def test_dataset_of_run_json_is_opened_only_if_it_is_a_file(
     (work / "run" / "run.json").write_text(json.dumps(run))
     ended = command(*arguments)
     if arguments == RUN:  # an explicit dataset
-        assert ended.code == 0, ended.said
+        assert ended.code == 0, ended.output
     else:
-        assert ended.code == 2, ended.said
-        assert ended.said.count("\n") == 1
-        assert f"run/run.json: run.json names {named} as the dataset of the run, which is {kind}" in ended.said
+        assert ended.code == 2, ended.output
+        assert ended.output.count("\n") == 1
+        assert f"run/run.json: run.json names {named} as the dataset of the run, which is {kind}" in ended.output
 
 
 def test_pipe_from_the_user_is_read_and_an_endless_device_is_not(work: Path, command: Callable[..., Ended]) -> None:
@@ -167,7 +167,7 @@ def test_pipe_from_the_user_is_read_and_an_endless_device_is_not(work: Path, com
         assert command("validate", "pipe").code == 0
         writing.result()
     ended = command("validate", "/dev/zero")
-    assert (ended.code, "/dev/zero: the reference dataset cannot be read (it is a device" in ended.said) == (2, True)
+    assert (ended.code, "/dev/zero: the reference dataset cannot be read (it is a device" in ended.output) == (2, True)
 
 
 def test_links_to_the_folder_and_above_it_are_followed(work: Path, command: Callable[..., Ended]) -> None:
@@ -175,7 +175,7 @@ def test_links_to_the_folder_and_above_it_are_followed(work: Path, command: Call
     (work / "run").symlink_to("real")
     for arguments in (("score", "run"), ("report", "run"), ("compare", "other", "run")):
         ended = command(*arguments)
-        assert ended.code == 0, ended.said
+        assert ended.code == 0, ended.output
 
 
 def test_link_in_a_folder_without_a_run_is_rejected_before_the_agent_is_called(
@@ -187,5 +187,5 @@ def test_link_in_a_folder_without_a_run_is_rejected_before_the_agent_is_called(
     (work / "run" / "aggregates.yaml").symlink_to(work.parent / "victim")
     ended = command(*RUN)
     assert ended.code == 2
-    assert "run/aggregates.yaml: this is a symbolic link" in ended.said
+    assert "run/aggregates.yaml: this is a symbolic link" in ended.output
     assert not (work / "asked").exists()

@@ -71,8 +71,8 @@ def test_conflicting_declarations_have_a_warning(runs: tuple[Path, Path]) -> Non
     assert warning.startswith("detour was declared otherwise when A was scored (lower_is_better)")
     with registered_only_here():
         register_metric(**{**DETOUR, "range": (0, 100)})(detour)
-        told = [each for each in compare_runs(*runs).warnings if "declared" in each]
-    assert [each.partition(";")[0] for each in told] == [
+        warnings = [each for each in compare_runs(*runs).warnings if "declared" in each]
+    assert [each.partition(";")[0] for each in warnings] == [
         "detour was declared otherwise when A was scored (lower_is_better, range)",
         "detour was declared otherwise when B was scored (range)",
     ]

@@ -80,14 +80,14 @@ SCORES = {"answer_f1": 0.5, "answer_relevance": 0.5, "retrieval_context_f1": 0.5
 
 def test_another_judge_model_affects_judged_metrics_only(warnings_of: Callable[..., list[str]]) -> None:
     assert warnings_of({"llm": MODEL}, {"llm": OTHER_MODEL}) == []
-    (told,) = warnings_of({"llm": MODEL}, {"llm": OTHER_MODEL}, **SCORES)
-    assert "(llm.generation), so that answer_relevance and answer_f1 may not be comparable." in told
+    (warning,) = warnings_of({"llm": MODEL}, {"llm": OTHER_MODEL}, **SCORES)
+    assert "(llm.generation), so that answer_relevance and answer_f1 may not be comparable." in warning
     assert warnings_of({"llm": MODEL}, {"llm": OTHER_MODEL}, metrics=["steps_score"], **SCORES) == []
 
 
 def test_another_embedding_model_affects_relevance_only(warnings_of: Callable[..., list[str]]) -> None:
-    (told,) = warnings_of({"llm": MODEL}, {"llm": OTHER_EMBEDDING}, **SCORES)
-    assert "(llm.embedding), so that answer_relevance may not be comparable." in told
+    (warning,) = warnings_of({"llm": MODEL}, {"llm": OTHER_EMBEDDING}, **SCORES)
+    assert "(llm.embedding), so that answer_relevance may not be comparable." in warning
 
 
 def test_settings_that_affect_the_same_metrics_are_reported_together(warnings_of: Callable[..., list[str]]) -> None:
@@ -104,8 +104,8 @@ def test_custom_evaluations_affect_their_own_keys(warnings_of: Callable[..., lis
         evaluation = {"name": "tone", "inputs": ["actual_answer"], "instructions": instructions}
         return {"custom_evaluations": [{**evaluation, "outputs": {"tone": "0 or 1"}}]}
 
-    (told,) = warnings_of(custom("Is it polite?"), custom("Is it kind?"), **SCORES)
-    assert "(custom_evaluations), so that tone may not be comparable." in told
+    (warning,) = warnings_of(custom("Is it polite?"), custom("Is it kind?"), **SCORES)
+    assert "(custom_evaluations), so that tone may not be comparable." in warning
 
 
 @pytest.mark.parametrize("metric", ["steps_score", "steps_f1", "retrieval_ids_ndcg@10", "retrieval_text_f1"])
