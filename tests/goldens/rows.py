@@ -217,7 +217,7 @@ def main() -> None:
     parser.add_argument("--from", dest="of_from", metavar="old->new", help="show only groups with this change")
     arguments = parser.parse_args()
     sys.path.insert(0, str(Path.cwd()))
-    import graphrag_eval_lc.matching  # noqa: F401 - if it cannot be imported, no record says anything
+    import graphrag_eval_lc.matching  # noqa: F401 - without it, no record can be replayed
 
     found = [here / name for name in (f"inputs/{RECORDS}", RECORDS) if (here / name).exists()]
     records = [record for path in arguments.files or found[:1] for record in read_records(path)]

@@ -63,7 +63,7 @@ class RunOnDisk:
         self.output = folder / "run"
         self.journal = self.output / "responses.jsonl"
         self.ids = [f"q{number:03}" for number in range(questions)]
-        self._asked_file = folder / "asked.txt"
+        self._attempts_file = folder / "asked.txt"
         self._agent, self._dataset = folder / "agent.py", folder / "dataset.json"
         self._agent.write_text(_HEADER + agent, encoding="utf-8")
         self._dataset.write_text(json.dumps(_templates(self.ids)), encoding="utf-8")
@@ -82,10 +82,8 @@ class RunOnDisk:
         before: Callable[[], None] | None = None,
         stdin: int = subprocess.DEVNULL,
     ) -> "subprocess.Popen[str] | ForkedProcess":
-        """Start a process, which calls ``before`` first. With ``before`` or ``is_new`` it is a new process, else a
-        fork.
-        """
-        environment = {**os.environ, "ASKED_FILE": str(self._asked_file), "PYTHONWARNINGS": "ignore"}
+        """Start a process, which first calls ``before``. Without it or ``is_new`` the process is a fork."""
+        environment = {**os.environ, "ASKED_FILE": str(self._attempts_file), "PYTHONWARNINGS": "ignore"}
         process: subprocess.Popen[str] | ForkedProcess
         if is_new or before is not None or stdin != subprocess.DEVNULL:
             process = subprocess.Popen(
@@ -133,21 +131,21 @@ class RunOnDisk:
                 self.kill(process)
 
     @property
-    def number_asked(self) -> int:
+    def attempt_count(self) -> int:
         """The number of attempts so far."""
-        return self._asked_file.read_bytes().count(b"\n") if self._asked_file.exists() else 0
+        return self._attempts_file.read_bytes().count(b"\n") if self._attempts_file.exists() else 0
 
     @property
-    def number_journalled(self) -> int:
+    def response_count(self) -> int:
         """The number of lines in the journal."""
         return self.journal.read_bytes().count(b"\n") if self.journal.exists() else 0
 
-    def asked(self) -> list[Key]:
+    def attempts(self) -> list[Key]:
         """Return the samples of all attempts so far, in order."""
-        lines = self._asked_file.read_text(encoding="utf-8").splitlines() if self._asked_file.exists() else []
+        lines = self._attempts_file.read_text(encoding="utf-8").splitlines() if self._attempts_file.exists() else []
         return [(parts[0], int(parts[1])) for parts in (line.split("/") for line in lines)]
 
-    def journalled(self) -> dict[Key, dict[str, Any]]:
+    def responses(self) -> dict[Key, dict[str, Any]]:
         """Return the journal's readable lines."""
         lines = self.journal.read_bytes().splitlines() if self.journal.exists() else []
         readable = [record for record in map(_record_in, lines) if record is not None]
@@ -155,7 +153,7 @@ class RunOnDisk:
 
     def answered(self) -> set[Key]:
         """Return the samples with a response in the journal, without interrupted ones."""
-        return {key for key, record in self.journalled().items() if not record.get("interrupted")}
+        return {key for key, record in self.responses().items() if not record.get("interrupted")}
 
     def results(self) -> list[dict[str, Any]]:
         return [json.loads(line) for line in (self.output / "results.jsonl").read_bytes().splitlines()]
@@ -167,7 +165,7 @@ class RunOnDisk:
         assert keys == [(identifier, repeat) for identifier in self.ids for repeat in range(1, repeats + 1)]
         lines = self.journal.read_bytes().splitlines(keepends=True)
         assert all(line.endswith(b"\n") and _record_in(line) for line in lines)
-        assert set(self.journalled()) == set(keys)
+        assert set(self.responses()) == set(keys)
         micro = yaml.safe_load((self.output / "aggregates.yaml").read_text(encoding="utf-8"))["micro"]
         assert micro["number_of_error_samples"] == errors
         assert micro["number_of_success_samples"] == len(keys) - errors
@@ -200,14 +198,14 @@ def _question(identifier: str) -> dict[str, Any]:
 
 @pytest.fixture
 def run_on_disk(tmp_path: Path) -> Iterator[Callable[..., RunOnDisk]]:
-    made: list[RunOnDisk] = []
+    runs: list[RunOnDisk] = []
 
     def make(agent: str, questions: int) -> RunOnDisk:
-        made.append(RunOnDisk(tmp_path, agent, questions))
-        return made[-1]
+        runs.append(RunOnDisk(tmp_path, agent, questions))
+        return runs[-1]
 
     yield make
-    for run in made:
+    for run in runs:
         run.close()
 
 

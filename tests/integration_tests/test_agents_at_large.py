@@ -118,7 +118,7 @@ graph = graph_of(answer)
 def test_hangup_ends_the_run_cleanly_with_129(run_on_disk) -> None:
     run = run_on_disk(SLOW, 40)
     process = run.start(run.command("-j", "4"))
-    run.wait(process, lambda: run.number_asked >= 6)
+    run.wait(process, lambda: run.attempt_count >= 6)
     for _ in range(3):  # from a terminal or its shell
         process.send_signal(signal.SIGHUP)
         time.sleep(0.01)
@@ -126,7 +126,7 @@ def test_hangup_ends_the_run_cleanly_with_129(run_on_disk) -> None:
     assert process.returncode == 129, stderr
     assert "The run was stopped: SIGHUP" in stderr
     assert 6 <= len(run.answered()) < 40
-    assert run.answered() == set(run.asked())
+    assert run.answered() == set(run.attempts())
     assert len(run.results()) == len(run.answered())
     assert run.run(run.command("-j", "20")).returncode == 0
     run.check_complete()
@@ -135,7 +135,7 @@ def test_hangup_ends_the_run_cleanly_with_129(run_on_disk) -> None:
 def test_hangup_is_ignored_under_nohup(run_on_disk) -> None:
     run = run_on_disk(SLOW, 8)
     process = run.start(run.command("-j", "4"), before=lambda: signal.signal(signal.SIGHUP, signal.SIG_IGN))
-    run.wait(process, lambda: run.number_asked >= 2)
+    run.wait(process, lambda: run.attempt_count >= 2)
     process.send_signal(signal.SIGHUP)
     process.communicate(timeout=60)
     assert process.returncode == 0
@@ -165,7 +165,7 @@ def test_closed_terminal_ends_the_run_cleanly_with_129(run_on_disk) -> None:
     )
     os.close(follower)
     try:
-        run.wait(process, lambda: run.number_asked >= 6)
+        run.wait(process, lambda: run.attempt_count >= 6)
         os.close(leader)
         assert process.wait(60) == 129
     finally:

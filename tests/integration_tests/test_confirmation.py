@@ -75,7 +75,7 @@ class Project:
         printed, _ = process.communicate(timeout=120)
         return process.returncode, printed
 
-    def number_asked(self) -> int:
+    def attempt_count(self) -> int:
         return len(self.asked.read_text().splitlines()) if self.asked.exists() else 0
 
 
@@ -108,7 +108,7 @@ def test_noise_passes_and_a_broken_template_fails(project: Project) -> None:
 def test_run_killed_during_reruns_resumes_where_it_was(project: Project, end: signal.Signals) -> None:
     process = project.start("branch", 2, *CONFIRM, BROKEN="t1 t5", HANGS_AT="50")
     deadline = time.monotonic() + 120
-    while project.number_asked() < 50:
+    while project.attempt_count() < 50:
         assert process.poll() is None, process.communicate()[0]
         assert time.monotonic() < deadline
         time.sleep(0.05)
@@ -126,5 +126,5 @@ def test_run_killed_during_reruns_resumes_where_it_was(project: Project, end: si
     ended = [each for each in map(json.loads, lines) if not each.get("interrupted")]
     keys = Counter((each["question_id"], each.get("repeat", 1)) for each in ended)
     assert set(keys.values()) == {1}
-    assert project.number_asked() == 44 + len(keys) + 1  # the lost one is rerun
+    assert project.attempt_count() == 44 + len(keys) + 1  # the lost one is rerun
     assert len((project.folder / "branch" / "responses.jsonl").read_text().splitlines()) == 44

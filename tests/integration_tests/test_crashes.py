@@ -69,23 +69,23 @@ def kill_and_resume(run, options: list[str], moments: list[str], draw: random.Ra
     """Kill the run at the given moments, resume it until it is complete, and return the number of successful kills."""
     kills = 0
     for moment in [*moments, "never"]:
-        known, asked_before = run.answered(), run.number_asked
+        known, attempts_before = run.answered(), run.attempt_count
         process = run.start(run.command(*options))
         if moment == "start-up":
             time.sleep(draw.uniform(0.0, 1.5))
         elif moment == "asking":
-            wanted = min(asked_before + draw.randint(1, 100), samples - 1)
-            run.wait(process, lambda wanted=wanted: run.number_asked >= wanted)
+            wanted = min(attempts_before + draw.randint(1, 100), samples - 1)
+            run.wait(process, lambda wanted=wanted: run.attempt_count >= wanted)
             time.sleep(draw.uniform(0.0, 0.02))
         elif moment == "end":
-            run.wait(process, lambda: run.number_journalled >= samples)
+            run.wait(process, lambda: run.response_count >= samples)
             time.sleep(draw.uniform(0.0, 0.2))
         if moment == "never":
             _, stderr = process.communicate(timeout=90)
             assert process.returncode == 0, stderr
         else:
             kills += run.kill(process)
-        assert not known & set(run.asked()[asked_before:])
+        assert not known & set(run.attempts()[attempts_before:])
     return kills
 
 
@@ -104,22 +104,22 @@ def test_killed_run_resumes_within_the_same_repeat(run_on_disk) -> None:
     run = run_on_disk(ANSWERING, 60)
     kill_and_resume(run, ["-j", "8", "--repeats", "2"], ["asking", "asking"], draw, 120)
     run.check_complete(repeats=2, errors=6)
-    assert run.asked()[:8] == [(identifier, 1) for identifier in run.ids[:8]]
+    assert run.attempts()[:8] == [(identifier, 1) for identifier in run.ids[:8]]
 
 
 def test_line_torn_by_a_machine_crash_is_reported_and_rerun(run_on_disk) -> None:
     run = run_on_disk(ANSWERING, 40)
     process = run.start(run.command())
-    run.wait(process, lambda: run.number_journalled >= 10)
+    run.wait(process, lambda: run.response_count >= 10)
     run.kill(process)
     whole = run.journal.read_bytes()
     run.journal.write_bytes(whole[:-9])
     torn = len(whole[:-9]) - (whole[:-9].rindex(b"\n") + 1)
-    known, asked_before = run.answered(), run.number_asked
+    known, attempts_before = run.answered(), run.attempt_count
     outcome = run.run(run.command())
     assert outcome.returncode == 0
     assert f"({torn:,} bytes) was cut off while it was written" in outcome.stderr
-    assert not known & set(run.asked()[asked_before:])
+    assert not known & set(run.attempts()[attempts_before:])
     run.check_complete(errors=2)
 
 
@@ -139,25 +139,25 @@ def logged(run, kind: str) -> Callable[[], bool]:
 def test_first_signal_finishes_questions_in_flight_and_prints_how_to_resume(run_on_disk) -> None:
     run = run_on_disk(SLOW, 40)
     process = run.start(run.command("-j", "4"))
-    run.wait(process, lambda: run.number_asked >= 6)
+    run.wait(process, lambda: run.attempt_count >= 6)
     process.send_signal(signal.SIGTERM)
     _, stderr = process.communicate(timeout=60)
     assert process.returncode == 143, stderr
     assert 6 <= len(run.answered()) < 40
-    assert run.answered() == set(run.asked())
+    assert run.answered() == set(run.attempts())
     assert len(run.results()) == len(run.answered())
     record = json.loads((run.output / "run.json").read_bytes())
     assert record["stopped"]["left_out"] == 40 - len(run.answered())
     assert f"{record['stopped']['left_out']} were not asked" in stderr
     assert run_printed_command(run, stderr).returncode == 0
     run.check_complete()
-    assert max(Counter(run.asked()).values()) == 1
+    assert max(Counter(run.attempts()).values()) == 1
 
 
 def test_second_signal_ends_the_run_immediately(run_on_disk) -> None:
     run = run_on_disk(HANGING, 10)
     process = run.start(run.command("-j", "4", "--log-file", str(run.folder / "log.jsonl")))
-    run.wait(process, lambda: run.number_asked >= 4)
+    run.wait(process, lambda: run.attempt_count >= 4)
     process.send_signal(signal.SIGINT)
     run.wait(process, logged(run, "run_stopping"))
     process.send_signal(signal.SIGINT)
@@ -171,17 +171,17 @@ def test_second_signal_ends_the_run_immediately(run_on_disk) -> None:
 def test_question_that_exceeds_the_grace_period_is_rerun_and_its_usage_kept(run_on_disk) -> None:
     run = run_on_disk(HANGING, 10)
     process = run.start(run.command("-j", "4", "--grace", "0.5"))
-    run.wait(process, lambda: run.number_asked >= 4)
+    run.wait(process, lambda: run.attempt_count >= 4)
     time.sleep(0.2)  # the model has answered
     process.send_signal(signal.SIGINT)
     _, stderr = process.communicate(timeout=60)
     assert process.returncode == 130, stderr
-    cut_off = {key for key, record in run.journalled().items() if record.get("interrupted")}
-    assert cut_off == set(run.asked())
-    assert {record["total_tokens"] for record in run.journalled().values()} == {7}
+    cut_off = {key for key, record in run.responses().items() if record.get("interrupted")}
+    assert cut_off == set(run.attempts())
+    assert {record["total_tokens"] for record in run.responses().values()} == {7}
     assert run_printed_command(run, stderr).returncode == 0
     run.check_complete()
-    for key, record in run.journalled().items():
+    for key, record in run.responses().items():
         spent = [attempt["total_tokens"] for attempt in record.get("failed_attempts", ())]
         assert spent == ([7] if key in cut_off else [])
         assert "interrupted" not in record
@@ -200,12 +200,12 @@ def test_ctrl_c_in_a_terminal_lets_isolated_questions_finish(run_on_disk) -> Non
         env={**os.environ, "ASKED_FILE": str(run.folder / "asked.txt")},
         start_new_session=True,
     )
-    run.wait(process, lambda: run.number_asked >= 6)
+    run.wait(process, lambda: run.attempt_count >= 6)
     os.killpg(process.pid, signal.SIGINT)  # like a terminal, which also signals the workers
     _, stderr = process.communicate(timeout=60)
     assert process.returncode == 130, stderr
-    assert set(run.asked()) == run.answered()
+    assert set(run.attempts()) == run.answered()
     outcome = run.run(run.command("-j", "4", "--isolate"))
     assert outcome.returncode == 0, outcome.stderr
     run.check_complete(errors=1)
-    assert len(run.asked()) == len(set(run.asked()))
+    assert len(run.attempts()) == len(set(run.attempts()))

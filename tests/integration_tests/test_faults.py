@@ -252,7 +252,7 @@ def test_hanging_agent_blocks_neither_other_questions_nor_the_exit(run_on_disk, 
     assert time.monotonic() - started < 60
     assert process.returncode == 0, process.stderr.read()
     run.check_complete(errors=4)
-    errors = {record["error"] for record in run.journalled().values() if record["status"] == "error"}
+    errors = {record["error"] for record in run.responses().values() if record["status"] == "error"}
     # A busy machine may delay the event loop, in which case the question gets more time.
     timeout = "QuestionTimeoutError: no answer within 0.5 s, the run's timeout"
     assert {error.partition(", and ")[0] for error in errors} == {timeout}
@@ -472,9 +472,9 @@ def test_full_disk_is_one_clear_error_and_the_run_can_be_resumed(run_on_disk, si
     assert re.match(
         f"Error: {run.output}/{names}.*: cannot be written \\(File too large\\). Free space", outcome.stderr
     )
-    known, asked_before = run.answered(), run.number_asked
+    known, attempts_before = run.answered(), run.attempt_count
     assert run.run(run.command("-j", "4")).returncode == 0
-    assert not known & set(run.asked()[asked_before:])
+    assert not known & set(run.attempts()[attempts_before:])
     assert len(known) == {300: 0, 20_000: len(known) or 1, 64_000: 60}[size]
     run.check_complete()
 
@@ -486,7 +486,7 @@ def test_file_in_place_of_the_folder_is_a_clear_error(run_on_disk) -> None:
     outcome = run.run(run.command())
     assert outcome.returncode == 2
     assert "A file of this name exists, and a folder is needed" in outcome.stderr
-    assert run.number_asked == 0
+    assert run.attempt_count == 0
 
 
 @pytest.mark.full
@@ -496,7 +496,7 @@ def test_folder_in_place_of_a_file_is_a_clear_error(run_on_disk) -> None:
     outcome = run.run(run.command())
     assert outcome.returncode == 2
     assert "the folder holds responses.jsonl but no run.json" in outcome.stderr
-    assert run.number_asked == 0
+    assert run.attempt_count == 0
 
 
 @pytest.mark.skipif("os.geteuid() == 0", reason="root may write everywhere")
@@ -506,7 +506,7 @@ def test_read_only_folder_is_a_clear_error(run_on_disk) -> None:
     outcome = run.run(run.command())
     assert outcome.returncode == 2
     assert "Choose a folder that you may write to" in outcome.stderr
-    assert run.number_asked == 0
+    assert run.attempt_count == 0
 
 
 @pytest.mark.parametrize("fate", ["removed", "moved"])
@@ -576,7 +576,7 @@ graph = graph_of(answer)
     assert outcome.returncode == 1
     assert "No question was answered" in outcome.stderr
     run.check_complete(errors=5)
-    assert {record["error"] for record in run.journalled().values()} == {"EOFError: EOF when reading a line"}
+    assert {record["error"] for record in run.responses().values()} == {"EOFError: EOF when reading a line"}
 
 
 def test_failing_callback_ends_the_run_and_keeps_finished_questions(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ import re
 from pathlib import Path
 from typing import Any
 
-import matplotlib.font_manager  # noqa: F401  it makes its cache here, as a kernel that does so tells of it in a cell
+import matplotlib.font_manager  # noqa: F401  builds its font cache here, as it would print about that in a cell
 import nbclient
 import nbformat
 import pytest

@@ -6,12 +6,12 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
+from support.scored_runs import record_in
 
 SOURCE = Path(__file__).parents[1] / "plugin_package"
 MAIN = "from graphrag_eval_lc.cli import main; main()"
@@ -102,11 +102,6 @@ def done(*arguments: str, path: Path | None = None) -> str:
 
 def results_in(folder: str) -> list[dict[str, Any]]:
     return [json.loads(line) for line in Path(folder, "results.jsonl").read_text().splitlines()]
-
-
-def record_in(folder: str) -> Mapping[str, Any]:
-    record: Mapping[str, Any] = json.loads(Path(folder, "run.json").read_text())
-    return record
 
 
 def check_run(folder: str) -> None:

@@ -122,11 +122,11 @@ def test_own_cluster_outlives_an_idle_thread() -> None:
 def test_ctrl_c_in_a_terminal_reaches_an_own_cluster(run_on_disk: Any) -> None:
     run = run_on_disk(RECORDING.format(folder=str(Path.cwd())), 60)
     process = run.start(run.command("-j", "4", "--engine", "ray", "--workers", "2"), before=os.setsid)
-    run.wait(process, lambda: run.number_asked >= 6)
+    run.wait(process, lambda: run.attempt_count >= 6)
     os.killpg(process.pid, signal.SIGINT)
     _, stderr = process.communicate(timeout=60)
     assert process.returncode == 130, stderr
-    assert set(run.asked()) == run.answered()
+    assert set(run.attempts()) == run.answered()
     assert "Traceback" not in stderr
 
 
@@ -141,7 +141,7 @@ def test_ctrl_c_during_cluster_start_ends_the_run_and_the_cluster(run_on_disk: A
     _, stderr = process.communicate(timeout=60)
     assert process.returncode == 130, stderr
     assert "Traceback" not in stderr
-    assert run.number_asked == 0
+    assert run.attempt_count == 0
     deadline = time.monotonic() + 20
     while left := _processes_of(run):
         assert time.monotonic() < deadline, left
@@ -214,11 +214,11 @@ class TestOnACluster:
         run = run_on_disk(RECORDING.format(folder=str(Path.cwd())), 60)
         options = run.command("-j", "4", "--engine", "ray", "--workers", "2", "--ray-address", cluster)
         process = run.start(options, is_new=True)  # a fork starts before the cluster has closed the previous client
-        run.wait(process, lambda: run.number_asked >= 6)
+        run.wait(process, lambda: run.attempt_count >= 6)
         process.send_signal(signal.SIGINT)
         _, stderr = process.communicate(timeout=60)
         assert process.returncode == 130, stderr
-        assert set(run.asked()) == run.answered()
+        assert set(run.attempts()) == run.answered()
 
     def test_immediate_stop_of_a_remote_client_prints_nothing_about_ray(
         self, cluster: str, client_port: int, run_on_disk: Any
@@ -227,7 +227,7 @@ class TestOnACluster:
         address = ("--ray-address", f"ray://127.0.0.1:{client_port}")
         options = run.command("-j", "4", "--engine", "ray", "--workers", "2", *address)
         process = run.start(options, is_new=True)
-        run.wait(process, lambda: run.number_asked >= 6)
+        run.wait(process, lambda: run.attempt_count >= 6)
         process.send_signal(signal.SIGTERM)
         time.sleep(0.1)
         process.send_signal(signal.SIGTERM)
@@ -258,20 +258,20 @@ class TestOnACluster:
         for _ in range(KILLED_DRIVERS):
             process = run.start(options, is_new=True)
             for number in range(4):
-                wanted = run.number_asked + draw.randint(5, 15)
-                run.wait(process, lambda wanted=wanted: run.number_asked >= wanted)
-                confirmed.append((run.answered(), run.number_asked))
+                wanted = run.attempt_count + draw.randint(5, 15)
+                run.wait(process, lambda wanted=wanted: run.attempt_count >= wanted)
+                confirmed.append((run.answered(), run.attempt_count))
                 if number < 3:
                     kills["worker"] += _kill_worker(run, draw)
             kills["driver"] += run.kill(process)
         # A question that three workers lost is an error, and is retried on request.
-        failed = {key for key, record in run.journalled().items() if record["status"] == "error"}
+        failed = {key for key, record in run.responses().items() if record["status"] == "error"}
         outcome = run.run([*options, "--retry-errors"], is_new=True)
         assert outcome.returncode == 0, outcome.stderr
         assert kills == {"worker": 3 * KILLED_DRIVERS, "driver": KILLED_DRIVERS}
         run.check_complete()
         for known, position in confirmed:
-            assert not (known - failed) & set(run.asked()[position:])
+            assert not (known - failed) & set(run.attempts()[position:])
 
 
 def _processes_of(run: Any) -> list[str]:

@@ -17,7 +17,7 @@ pytestmark = [pytest.mark.full, pytest.mark.filterwarnings("ignore::graphrag_eva
 
 AGENTS = Path(__file__).parent.parent / "traced_agents"
 sys.path.append(str(AGENTS))
-from stations import NO_DATA, PLANS, answer_to  # noqa: E402  # a folder of scripts, which are run too
+from stations import NO_DATA, PLANS, answer_to  # noqa: E402  # from a folder of scripts
 
 PACKAGES = {
     "traceloop": "opentelemetry.instrumentation.langchain",

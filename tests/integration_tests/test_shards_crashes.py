@@ -62,10 +62,10 @@ class ShardsOnDisk:
     def kill(self, number: int, process: Any) -> None:
         """Kill a shard and record the answers written by then, which must never be run again."""
         self.kills += self._run.kill(process)
-        self._known.append((self._run.number_asked, answered_in(self.folders[number])))
+        self._known.append((self._run.attempt_count, answered_in(self.folders[number])))
 
     def check_no_known_answer_was_rerun(self) -> None:
-        asked = self._run.asked()
+        asked = self._run.attempts()
         for position, known in self._known:
             assert not known & set(asked[position:])
 
@@ -90,8 +90,8 @@ def test_repeatedly_killed_shards_merge_to_the_whole_run(run_on_disk: Any, seed:
     for _ in range(2):
         processes = [shards.start(number) for number in range(OF)]
         for number in draw.sample(range(OF), OF):
-            wanted = run.number_asked + draw.randint(1, 25)
-            run.wait(processes[number], lambda wanted=wanted: run.number_asked >= wanted)
+            wanted = run.attempt_count + draw.randint(1, 25)
+            run.wait(processes[number], lambda wanted=wanted: run.attempt_count >= wanted)
             time.sleep(draw.uniform(0.0, 0.02))
             shards.kill(number, processes[number])
     assert shards.kills >= 1
@@ -107,8 +107,8 @@ def test_repeatedly_killed_shards_merge_to_the_whole_run(run_on_disk: Any, seed:
     assert answered_in(run.output) == answered
     if is_merged_early:
         assert outcome.returncode == 0 or "The run is not complete" in outcome.stderr
-        position = run.number_asked
+        position = run.attempt_count
         assert run.run(run.command("-j", "8")).returncode == 0
-        assert not answered & set(run.asked()[position:])
+        assert not answered & set(run.attempts()[position:])
     shards.check_no_known_answer_was_rerun()
     run.check_complete(errors=FAILING)

@@ -54,25 +54,25 @@ def test_command_names_the_blocking_question_and_answers_all(run_on_disk: Any) -
     _, stderr = process.communicate(timeout=60)
     assert stderr.count("blocks the event loop") == 1
     assert "answer (" in stderr
-    assert [record["status"] for record in run.journalled().values()] == ["success"] * 16
+    assert [record["status"] for record in run.responses().values()] == ["success"] * 16
 
 
 def test_suspended_process_is_not_reported(run_on_disk: Any) -> None:
     run = run_on_disk(BLOCKING.format(seconds=0), 4)
     process = run.start(run.command("-j", "4"))
-    run.wait(process, lambda: run.number_asked >= 4)
+    run.wait(process, lambda: run.attempt_count >= 4)
     process.send_signal(signal.SIGSTOP)
     time.sleep(3)
     process.send_signal(signal.SIGCONT)
     _, stderr = process.communicate(timeout=60)
     assert "event loop" not in stderr
-    assert [record["status"] for record in run.journalled().values()] == ["success"] * 4
+    assert [record["status"] for record in run.responses().values()] == ["success"] * 4
 
 
 def test_first_signal_in_a_stall_stops_cleanly(run_on_disk: Any) -> None:
     run = run_on_disk(BLOCKING.format(seconds=2), 16)
     process = run.start(run.command("-j", "4"))
-    run.wait(process, lambda: run.number_asked >= 4)
+    run.wait(process, lambda: run.attempt_count >= 4)
     process.send_signal(signal.SIGINT)
     _, stderr = process.communicate(timeout=30)
     assert process.returncode == 130, stderr
@@ -82,7 +82,7 @@ def test_first_signal_in_a_stall_stops_cleanly(run_on_disk: Any) -> None:
 def test_second_signal_in_a_stall_ends_immediately(run_on_disk: Any) -> None:
     run = run_on_disk(BLOCKING.format(seconds=60), 16)
     process = run.start([each for each in run.command("-j", "4") if each != "--quiet"])
-    run.wait(process, lambda: run.number_asked >= 4)
+    run.wait(process, lambda: run.attempt_count >= 4)
     time.sleep(1)
     process.send_signal(signal.SIGINT)
     time.sleep(0.5)

@@ -1,4 +1,4 @@
-"""Run folders with given scores."""
+"""Write run folders with given scores, and read their record."""
 
 import json
 from collections.abc import Iterable, Mapping
@@ -12,6 +12,12 @@ def run_folder(path: Path, results: Iterable[Mapping[str, Any]], **record: Any) 
     path.joinpath("results.jsonl").write_text("".join(f"{json.dumps(each)}\n" for each in results))
     path.joinpath("run.json").write_text(json.dumps({"format_version": 2, **record}))
     return path
+
+
+def record_in(folder: Path | str) -> dict[str, Any]:
+    """Return the run.json of a folder."""
+    record: dict[str, Any] = json.loads(Path(folder, "run.json").read_text(encoding="utf-8"))
+    return record
 
 
 def write_run(folder: Path, day: int, scores: list[float | None], *, templates: int = 4, **record: Any) -> Path:

@@ -22,10 +22,10 @@ BY_REPR = ("ToolRuntime", "Runtime", "ExecutionInfo")  # configs and callbacks i
 
 
 class Encoder:
-    """Encodes values as JSON. Each message object is written once and then referenced by number; if it has changed
-    since, it is written again under the same number.
+    """Encodes values as JSON.
 
-    Messages that were changed since are written again under their number.
+    Each message object is written once and then referenced by number. If it has changed since, it is written again
+    under the same number.
     """
 
     def __init__(self) -> None:

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from support.scored_runs import record_in
 
 from graphrag_eval_lc import compare_runs, run_benchmark, score_responses, score_run
 from graphrag_eval_lc.benchmark.earlier_run import judging_warnings, missing_scorers
@@ -42,10 +43,6 @@ def style(question: Any, response: Any) -> dict[str, Any]:
 
 def register() -> None:
     register_matcher(name="count_rows")(match_counts)
-
-
-def record_in(folder: Path) -> dict[str, Any]:
-    return dict(json.loads((folder / "run.json").read_text()))
 
 
 def files_in(folder: Path) -> dict[str, bytes]:

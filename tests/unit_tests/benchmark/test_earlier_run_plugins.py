@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from support.scored_runs import record_in
 
 from graphrag_eval_lc import compare_runs, run_benchmark, score_responses, score_run
 from graphrag_eval_lc.errors import RunFolderError
@@ -60,10 +61,6 @@ def scored(folder: str, *plugins: str, seconds: float = 3.0, **options: Any) -> 
         score_responses("qa.json", responses(seconds), output_dir=folder, **options)
     assert not registered_now()
     return Path(folder)
-
-
-def record_in(folder: Path) -> Any:
-    return json.loads((folder / "run.json").read_text())
 
 
 def files_in(folder: Path) -> dict[str, bytes]:

@@ -1,11 +1,11 @@
 """The commit at which a run started, with real git."""
 
-import json
 import subprocess
 from pathlib import Path
 from typing import Any
 
 import pytest
+from support.scored_runs import record_in
 
 from graphrag_eval_lc import run_benchmark, score_responses
 from graphrag_eval_lc.benchmark.run_manifest import git_state
@@ -31,14 +31,9 @@ def repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return folder
 
 
-def record_of(folder: Path) -> dict[str, Any]:
-    record: dict[str, Any] = json.loads(folder.joinpath("run.json").read_text())
-    return record
-
-
 def run_in(folder: Path, **options: Any) -> dict[str, Any]:
     run_benchmark(lambda question: "1", DATASET, output_dir=folder, progress="off", **options)
-    return record_of(folder)
+    return record_in(folder)
 
 
 def test_clean_tree_is_recorded_as_its_commit(repository: Path) -> None:
@@ -74,7 +69,7 @@ def test_record_of_a_run_has_the_commit(repository: Path, tmp_path: Path) -> Non
     commit = git(repository, "rev-parse", "HEAD")
     assert run_in(tmp_path / "run")["git"] == {"commit": commit, "branch": "trunk", "clean": True}
     score_responses(DATASET, {"q": {"actual_answer": "1"}}, output_dir=tmp_path / "scored")
-    assert record_of(tmp_path / "scored")["git"]["commit"] == commit
+    assert record_in(tmp_path / "scored")["git"]["commit"] == commit
 
 
 @pytest.mark.parametrize("git_dir", [".git", "elsewhere"])

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from support.scored_runs import record_in
 
 from graphrag_eval_lc import load_run, merge_runs, score_run
 from graphrag_eval_lc.benchmark.merge_runs import plan_merge
@@ -21,18 +22,13 @@ def rate(question: Any, response: Any) -> float:
     return 1.0
 
 
-def record_of(folder: str) -> dict[str, Any]:
-    record: dict[str, Any] = json.loads(Path(folder, "run.json").read_bytes())
-    return record
-
-
 def journal_of(folder: str) -> dict[str, dict[str, Any]]:
     lines = Path(folder, "responses.jsonl").read_text().splitlines()
     return {record["question_id"]: record for record in map(json.loads, lines)}
 
 
 def write_record(folder: Path, **changes: Any) -> None:
-    record = {**record_of(str(folder)), **changes}
+    record = {**record_in(str(folder)), **changes}
     (folder / "run.json").write_text(json.dumps({key: value for key, value in record.items() if value is not None}))
 
 
@@ -42,19 +38,19 @@ def test_merged_run_is_a_run_like_any_other(shards: Shards, part: Part) -> None:
     assert merged.stopped is None
     assert merged.warnings == []
     assert [result["question_id"] for result in merged.results] == ALL
-    record = record_of("night")
+    record = record_in("night")
     assert (record["label"], record["tags"], record["limits"]["max_cost"]) == ("night", ["a"], 5.0)
     assert "shard" not in record
     assert [each["shard"] for each in record["merged"]] == ["1/3", "2/3", "3/3"]
-    assert [each["run_id"] for each in record["merged"]] == [record_of(str(each))["run_id"] for each in folders]
+    assert [each["run_id"] for each in record["merged"]] == [record_in(str(each))["run_id"] for each in folders]
     assert len(record["times"]["sessions"]) == 3
     seconds = sum(session["elapsed_sec"] for session in record["times"]["sessions"])
     assert record["times"]["elapsed_sec"] == pytest.approx(seconds)
     responses = journal_of("night")
     part("night", max_cost=5.0)
     assert journal_of("night") == responses  # the agent is not called again
-    assert record_of("night")["merged"] == record["merged"]
-    assert len(record_of("night")["times"]["sessions"]) == 4
+    assert record_in("night")["merged"] == record["merged"]
+    assert len(record_in("night")["times"]["sessions"]) == 4
     assert len(score_run("night").results) == 12
     assert len(load_run("night").results) == 12
 
@@ -65,11 +61,11 @@ def test_merged_run_resumes_with_missing_questions(shards: Shards, part: Part) -
     left = len(journal_of(str(folders[2])))
     message = f"{left} samples of 12 are not answered: shard 3/3 is missing"
     assert some.stopped == {"reason": "missing", "message": message, "left_out": left}
-    assert record_of("night")["stopped"] == some.stopped
+    assert record_in("night")["stopped"] == some.stopped
     assert [warning for warning in load_run("night").warnings if warning] == []
     part("night", max_failures=30)
     assert set(journal_of("night")) == set(ALL)
-    assert "stopped" not in record_of("night")
+    assert "stopped" not in record_in("night")
     with pytest.raises(RunFolderError, match=f"the folder has {left} answers that no part has"):
         merge_runs(folders[:2], output_dir="night", overwrite=True)
     assert set(journal_of("night")) == set(ALL)
@@ -93,8 +89,8 @@ def test_runs_over_selections_are_merged(part: Part) -> None:
     part("c", question_ids=["q7", "q1"])
     whole = merge_runs(["a", "b"], output_dir="whole")
     assert whole.stopped is None
-    assert "selection" not in record_of("whole")
-    assert list(record_of("whole")["questions"]) == ALL
+    assert "selection" not in record_in("whole")
+    assert list(record_in("whole")["questions"]) == ALL
     part("whole")
     with pytest.raises(RunFolderError, match="2 samples have two different answers: q1 in a and c, q7 in b and c"):
         merge_runs(["a", "b", "c"], output_dir="three")
@@ -129,7 +125,7 @@ def test_force_merges_different_limits_but_not_datasets(part: Part) -> None:
     part("b", shard="2/2", timeout=5.0)
     merged = merge_runs(["a", "b"], output_dir="night", force=True)
     assert merged.warnings == ["b differs from a: limits.timeout is 5.0 and not 600.0"]
-    write_record(Path("b"), dataset={**record_of("b")["dataset"], "sha256": "0"})
+    write_record(Path("b"), dataset={**record_in("b")["dataset"], "sha256": "0"})
     with pytest.raises(RunFolderError, match=r"dataset\.sha256 is 0 and not"):
         merge_runs(["a", "b"], output_dir="other", force=True)
 
@@ -182,7 +178,7 @@ def test_retried_failure_is_not_a_conflict(part: Part) -> None:
         return "fixed"
 
     part("night-1-of-1", fixed, shard="1/1", retry_errors=True, force=True)
-    now = record_of("night-1-of-1")
+    now = record_in("night-1-of-1")
     write_record(Path("early"), agent=now["agent"], agent_digests=now["agent_digests"])
     merged = merge_runs(["early", "night-1-of-1"], output_dir="night")
     assert merged.aggregates["micro"]["number_of_error_samples"] == 0
@@ -246,7 +242,7 @@ def test_failed_attempts_and_costs_are_summed_over_parts(shards: Shards, part: P
     folders = shards(agent=busy, retry_errors=True)
     merged = merge_runs(folders, output_dir="night")
     assert all(len(response["failed_attempts"]) == 1 for response in journal_of("night").values())
-    totals = [record_of(str(folder))["totals"] for folder in folders]
+    totals = [record_in(str(folder))["totals"] for folder in folders]
     assert merged.aggregates["totals"].keys() == totals[0].keys()
 
 

@@ -12,6 +12,7 @@ import pytest
 import yaml
 from langchain_core.messages import AIMessage
 from langgraph.graph import START, MessagesState, StateGraph
+from support.scored_runs import record_in
 from support.signalling import send_signal
 
 from graphrag_eval_lc import arun_benchmark, run_benchmark
@@ -26,10 +27,6 @@ def dataset_of(*texts: str) -> list[Any]:
 
 def lines_of(path: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in path.read_text().splitlines()]
-
-
-def record_in(folder: Path) -> dict[str, Any]:
-    return dict(json.loads((folder / "run.json").read_text()))
 
 
 class Agent:

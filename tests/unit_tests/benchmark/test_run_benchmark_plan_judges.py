@@ -1,12 +1,10 @@
 """The planned judge requests are the ones that are sent later; planning sends none."""
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import pytest
-from support.judged_runs import CHAT_REQUESTS, REQUESTS, agent, config_of, judged_dataset, judged_responses, judgement
+from support.judged_runs import CHAT_REQUESTS, REQUESTS, agent, config_of, judged_dataset, judged_responses
 from support.openai_stub import OpenAIStub
 
 from graphrag_eval_lc import run_benchmark, score_responses, score_run
@@ -15,13 +13,6 @@ from graphrag_eval_lc.benchmark.run_benchmark import plan_benchmark
 from graphrag_eval_lc.benchmark.score_responses import plan_score_run, plan_scoring
 
 PRICES = {"gpt-4o-mini": {"input": 1.0, "output": 10.0}, "text-embedding-3-small": {"input": 1.0, "output": 0}}
-
-
-@pytest.fixture
-def judge() -> Iterator[OpenAIStub]:
-    with OpenAIStub() as stub:
-        stub.answer = judgement
-        yield stub
 
 
 def test_scoring_sends_the_planned_number_of_requests(judge: OpenAIStub, tmp_path: Path) -> None:

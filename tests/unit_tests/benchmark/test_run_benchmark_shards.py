@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from support.scored_runs import record_in
 
 from graphrag_eval_lc import run_benchmark, score_run
 from graphrag_eval_lc.benchmark.run_benchmark import plan_benchmark
@@ -22,11 +23,6 @@ def answer(question: str) -> str:
 
 def asked(dataset: list[Any] = DATASET, **options: Any) -> list[tuple[str, int]]:
     return [sample.key for sample in plan_benchmark(answer, dataset, **options).to_ask]
-
-
-def record_of(folder: Path) -> dict[str, Any]:
-    record: dict[str, Any] = json.loads((folder / "run.json").read_bytes())
-    return record
 
 
 def test_every_sample_is_in_one_shard() -> None:
@@ -48,7 +44,7 @@ def test_record_has_the_questions_and_limits_of_the_whole_run(tmp_path: Path) ->
     for number in (1, 2):
         options: dict[str, Any] = {"shard": f"{number}/2", "max_tokens": 1_001, "requests_per_minute": 6e4}
         run_benchmark(answer, DATASET, output_dir=tmp_path / str(number), progress="off", **options)
-    first, second = (record_of(tmp_path / number) for number in ("1", "2"))
+    first, second = (record_in(tmp_path / number) for number in ("1", "2"))
     assert (first["shard"], second["shard"]) == ({"number": 1, "of": 2}, {"number": 2, "of": 2})
     assert list(first["questions"]) == [question["id"] for question in QUESTIONS]
     assert first["limits"]["max_tokens"] == 1_001

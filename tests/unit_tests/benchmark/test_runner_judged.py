@@ -1,6 +1,5 @@
 """Runs with judges, over HTTP: their metrics and costs, and that no judgement is lost or paid for twice."""
 
-import json
 import os
 import signal
 import subprocess
@@ -24,6 +23,7 @@ from support.judged_runs import (
     judgement,
 )
 from support.openai_stub import Fault, OpenAIStub, StubRequest
+from support.scored_runs import record_in
 from support.signalling import send_signal
 
 from graphrag_eval_lc import run_benchmark, score_responses, score_run
@@ -43,10 +43,6 @@ def run_of(stub: OpenAIStub, folder: Path | None = None, questions: int = 2, ask
     return run_benchmark(
         asked, judged_dataset(questions), output_dir=folder, config=config, **{"progress": "off", **options}
     )
-
-
-def record_in(folder: Path) -> dict[str, Any]:
-    return dict(json.loads((folder / "run.json").read_text()))
 
 
 def kinds_of(requests: list[StubRequest]) -> Counter[str]:

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 import yaml
+from support.scored_runs import record_in
 
 from graphrag_eval_lc import run_benchmark, score_responses, score_run
 from graphrag_eval_lc.errors import ConfigError, DatasetError, ResponsesError, RunFolderError
@@ -24,10 +25,6 @@ def dataset_of(*outputs: str) -> list[Any]:
 
 def responses_to(*ids: str, **keys: Any) -> list[Any]:
     return [{"question_id": identifier, "actual_steps": [STEP], **keys} for identifier in ids]
-
-
-def record_in(folder: Path) -> dict[str, Any]:
-    return dict(json.loads((folder / "run.json").read_text()))
 
 
 # --- external responses ----------------------------------------------------------------------------------------------

@@ -1,10 +1,10 @@
 """Scoring some of the questions: by template, by id, or only those with a response."""
 
-import json
 from pathlib import Path
 from typing import Any
 
 import pytest
+from support.scored_runs import record_in
 
 from graphrag_eval_lc import run_benchmark, score_responses, score_run
 from graphrag_eval_lc.errors import DatasetError
@@ -27,10 +27,6 @@ def responses_to(*ids: str, **keys: Any) -> list[Any]:
 
 def ids_of(run: Any) -> list[str]:
     return [result["question_id"] for result in run.results]
-
-
-def record_in(folder: Path) -> dict[str, Any]:
-    return dict(json.loads((folder / "run.json").read_text()))
 
 
 # --- external responses ----------------------------------------------------------------------------------------------

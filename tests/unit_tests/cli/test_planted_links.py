@@ -65,7 +65,7 @@ class Ended:
 def command(
     work: Path, exit_code: Callable[..., int], capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> Callable[..., Ended]:
-    """Run a command where the two runs are."""
+    """Return a function that runs a command in the folder with both runs."""
     monkeypatch.chdir(work)
 
     def run(*arguments: str) -> Ended:

@@ -20,7 +20,7 @@ Results = list[dict[str, Any]]
 
 
 def two_runs(random: Generator, effect: float, number_of_templates: int) -> tuple[Results, Results]:
-    """Return the results of two agents. The second is better by ``effect`` and uses as many resources.
+    """Return the results of two agents. The second is better by ``effect``, with equal usage.
 
     Templates have 1 to 5 questions, with a difficulty per template and agent; one in ten questions fails.
     """
