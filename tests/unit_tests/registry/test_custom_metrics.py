@@ -1,4 +1,4 @@
-"""Registering custom metrics, rejecting invalid ones, and reading their declarations from a run's record."""
+"""Registering custom metrics, rejecting invalid ones, and reading their recorded from a run's record."""
 
 from typing import Any
 
@@ -31,8 +31,8 @@ def test_decorator_declares_the_metric_and_returns_the_function() -> None:
 @pytest.mark.parametrize("is_decorator", [True, False])
 def test_spec_can_be_passed_instead(is_decorator: bool) -> None:
     spec = MetricSpec(key="saved_sec", unit="seconds", range=(None, 60))
-    passed = register_metric(spec)(measure) if is_decorator else register_metric(spec, measure)
-    assert passed is measure
+    returned = register_metric(spec)(measure) if is_decorator else register_metric(spec, measure)
+    assert returned is measure
     assert metric_spec("saved_sec").range == (None, 60)
 
 
@@ -146,13 +146,13 @@ def test_recorded_declaration_is_used_if_the_metric_is_not_registered() -> None:
     register_metric(key="extra_wait", title="seconds longer", unit="seconds", lower_is_better=True, range=(0, 60))(
         measure
     )
-    declarations = declaration(metric_spec("extra_wait"))
+    recorded = declaration(metric_spec("extra_wait"))
     with recorded_only_here():
         note_recorded(
             [
-                ("extra_wait", {**declarations, "title": "other"}),
-                ("waited", declarations),
-                ("steps_score", declarations),
+                ("extra_wait", {**recorded, "title": "other"}),
+                ("waited", recorded),
+                ("steps_score", recorded),
             ]
         )
         assert metric_spec("extra_wait").title == "seconds longer"
@@ -162,18 +162,18 @@ def test_recorded_declaration_is_used_if_the_metric_is_not_registered() -> None:
 
 
 def test_recorded_declaration_ends_with_its_block() -> None:
-    declarations = [("waited", {"unit": "seconds", "lower_is_better": True})]
+    recorded = [("waited", {"unit": "seconds", "lower_is_better": True})]
     with recorded_only_here():
-        note_recorded(declarations)
+        note_recorded(recorded)
         with recorded_only_here():
             assert not metric_spec("waited").lower_is_better
         assert metric_spec("waited").lower_is_better
-    note_recorded(declarations)
+    note_recorded(recorded)
     assert not metric_spec("waited").lower_is_better
 
 
 @pytest.mark.parametrize(
-    "declarations",
+    "recorded",
     [
         {"unit": 3},
         {"unit": "\ud800"},
@@ -185,8 +185,8 @@ def test_recorded_declaration_ends_with_its_block() -> None:
         {"lower_is_better": "yes"},
     ],
 )
-def test_invalid_recorded_declaration_is_ignored(declarations: Any) -> None:
+def test_invalid_recorded_declaration_is_ignored(recorded: Any) -> None:
     with recorded_only_here():
-        note_recorded([("waited", declarations)])
+        note_recorded([("waited", recorded)])
         assert not metric_spec("waited").lower_is_better
         assert metric_spec("waited").unit == "score"

@@ -18,7 +18,7 @@ def value(text: str, verdict: str, at: str | None = None) -> dict[str, Any]:
     return {"text": text, "kind": "name", "verdict": verdict} | ({} if at is None else {"at": at})
 
 
-def test_values_have_the_row_that_they_come_from_and_each_row_stands_once() -> None:
+def test_values_are_linked_to_their_rows_without_duplicate_rows() -> None:
     found = shown(
         value("T1", "row", f"{AT} 1/name"),
         value("t1", "row", f"{AT} 1/name"),
@@ -35,7 +35,7 @@ def test_values_have_the_row_that_they_come_from_and_each_row_stands_once() -> N
     ]
 
 
-def test_what_is_malformed_or_gone_is_passed_over() -> None:
+def test_malformed_or_missing_evidence_is_skipped() -> None:
     found = shown("T1", {"text": 5}, value("T1", "row", f"{AT} 99/name"), value("T2\u202e", "row", "gone/row 1/name"))
     assert [each["text"] for each in found["values"]] == ["T1", "T2⟨U+202E⟩"]
     assert found["rows"] == []

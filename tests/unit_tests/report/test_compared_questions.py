@@ -1,4 +1,4 @@
-"""The list of a comparison's page: which questions it has, in which order, and what became of each."""
+"""The list on a comparison's page: its questions, their order, and what became of each."""
 
 from pathlib import Path
 from typing import Any
@@ -35,15 +35,15 @@ def run(**scores: float | None) -> list[dict[str, Any]]:
     return [result(name, score) for name, score in scores.items()]
 
 
-def turns(html: str, letter: str = "B") -> dict[str, str]:
+def changes_in(html: str, letter: str = "B") -> dict[str, str]:
     return {row["k"]: TURNS[row["w"]] for row in compared_rows(html, letter)}
 
 
-def test_each_question_has_a_row_that_says_what_became_of_it() -> None:
+def test_each_question_has_a_row_with_its_change() -> None:
     a = run(lost=1.0, fixed=0.0, down=0.5, up=0.25, same=0.5, half=0.5, gone=1.0)
     b = run(lost=0.5, fixed=1.0, down=0.25, up=0.5, same=0.5, half=None, new=1.0)
     html = comparison_html(compare_runs(a, b))
-    assert turns(html) == {
+    assert changes_in(html) == {
         "lost": "broken",
         "fixed": "fixed",
         "down": "worse",
@@ -60,14 +60,14 @@ def test_each_question_has_a_row_that_says_what_became_of_it() -> None:
     assert "a" not in rows["gone"]
 
 
-def test_what_flipped_comes_first_and_what_is_the_same_last() -> None:
+def test_flips_come_first_and_unchanged_questions_last() -> None:
     a = run(same=1.0, small=0.5, lost=1.0, fixed=0.0, large=0.75, gone=1.0)
     b = run(same=1.0, small=0.25, lost=0.0, fixed=1.0, large=0.0)
     html = comparison_html(compare_runs(a, b))
     assert [row["k"] for row in compared_rows(html)] == ["lost", "fixed", "large", "small", "gone", "same"]
 
 
-def test_only_questions_that_flipped_have_details_with_both_answers_and_steps() -> None:
+def test_only_flips_have_details_with_both_answers_and_steps() -> None:
     html = comparison_html(compare_runs(run(lost=1.0, same=1.0), run(lost=0.0, same=1.0)))
     lost, same = compared_rows(html)
     assert "detail" not in same
@@ -78,23 +78,23 @@ def test_only_questions_that_flipped_have_details_with_both_answers_and_steps() 
     assert (step["a"]["name"], step["a"]["args"], step["b"]["output"]) == ("search", "of: lost", "found")
 
 
-def test_the_static_page_counts_what_the_list_has() -> None:
+def test_static_page_counts_agree_with_the_list() -> None:
     html = comparison_html(compare_runs(run(a=1.0, b=0.5, c=0.5), run(a=0.0, b=0.5, d=1.0)))
     for text in ("1 broken", "1 same", "2 not comparable"):
         assert f"</span>{text}</span>" in html
 
 
-def test_runs_share_texts_and_keep_details_of_their_own() -> None:
+def test_runs_share_texts_but_have_separate_details() -> None:
     html = comparison_html(compare_runs(run(q=1.0, r=0.0), run(q=0.0, r=0.0), run(q=0.5, r=1.0)))
     assert len(page_data(html)["index"]["questions"]) == 2
-    assert turns(html, "B") == {"q": "broken", "r": "same"}
-    assert turns(html, "C") == {"q": "broken", "r": "fixed"}
+    assert changes_in(html, "B") == {"q": "broken", "r": "same"}
+    assert changes_in(html, "C") == {"q": "broken", "r": "fixed"}
     for letter in "BC":
         letters = [side["letter"] for side in compared_rows(html, letter)[0]["detail"]["sides"]]
         assert letters == ["A", letter]
 
 
-def test_a_run_without_the_main_metric_has_no_rows() -> None:
+def test_run_without_the_main_metric_has_no_rows() -> None:
     bare = [{key: value for key, value in each.items() if key != "steps_score"} for each in run(q=1.0)]
     html = comparison_html(compare_runs(run(q=1.0), run(q=0.0), bare))
     assert list(page_data(html)["index"]["pairs"]) == ["B"]
@@ -103,23 +103,23 @@ def test_a_run_without_the_main_metric_has_no_rows() -> None:
     assert 'id="templates-C"' not in html
 
 
-def test_of_what_was_spent_less_is_better_and_nothing_is_right_or_wrong() -> None:
+def test_for_spent_metrics_lower_is_better_and_nothing_is_right_or_wrong() -> None:
     tokens = [(100, 90), (100, 300), (100, 100), (0, 10)]
     runs = [[result(f"q{n}", 1.0, total_tokens=pair[side]) for n, pair in enumerate(tokens)] for side in (0, 1)]
     html = comparison_html(compare_runs(*runs, metrics=["total_tokens"]))
-    assert list(turns(html).items()) == [("q1", "worse"), ("q3", "worse"), ("q0", "better"), ("q2", "same")]
+    assert list(changes_in(html).items()) == [("q1", "worse"), ("q3", "worse"), ("q0", "better"), ("q2", "same")]
     assert page_data(html)["lists"]["unit"] == "tokens"
     assert ">Broken<" not in html[html.index('id="templates-B"') :]
 
 
-def test_without_the_results_the_compared_questions_are_there() -> None:
-    made = compare_runs(run(q=1.0, r=1.0), run(q=0.0, r=1.0))
-    html = comparison_html(RunComparison(made.baseline, made.pairs, made.metric, ()))
-    assert turns(html) == {"q": "broken", "r": "same"}
+def test_compared_questions_are_listed_without_the_results() -> None:
+    comparison = compare_runs(run(q=1.0, r=1.0), run(q=0.0, r=1.0))
+    html = comparison_html(RunComparison(comparison.baseline, comparison.pairs, comparison.metric, ()))
+    assert changes_in(html) == {"q": "broken", "r": "same"}
     assert [row["q"] for row in compared_rows(html)] == ["What is q?", ""]
 
 
-def test_ids_that_are_shown_alike_have_rows_of_their_own() -> None:
+def test_ids_that_look_the_same_have_separate_rows() -> None:
     names = ["x\u202e", "x⟨U+202E⟩"]
     runs = [[result(name, score) for name in names] for score in (1.0, 0.0)]
     keys = [row["k"] for row in compared_rows(comparison_html(compare_runs(*runs)))]
@@ -129,17 +129,17 @@ def test_ids_that_are_shown_alike_have_rows_of_their_own() -> None:
 # --- links to reports ------------------------------------------------------------------------------------------------
 
 
-def folder_of(place: Path, results: list[dict[str, Any]], *, has_report: bool = True) -> Path:
-    place.mkdir(parents=True)
-    (place / "results.jsonl").write_text("".join(json_text(each) + "\n" for each in results), encoding="utf-8")
+def folder_of(folder: Path, results: list[dict[str, Any]], *, has_report: bool = True) -> Path:
+    folder.mkdir(parents=True)
+    (folder / "results.jsonl").write_text("".join(json_text(each) + "\n" for each in results), encoding="utf-8")
     if has_report:
-        (place / "report.html").write_text("<!doctype html>", encoding="utf-8")
-    return place
+        (folder / "report.html").write_text("<!doctype html>", encoding="utf-8")
+    return folder
 
 
 @pytest.mark.full
 @pytest.mark.parametrize("name", ["b", "run:1", "javascript:alert(1)", 'a "b" <c> #?&%20', "ø ü"])
-def test_links_lead_from_the_page_to_the_reports_that_are_there(name: str, tmp_path: Path) -> None:
+def test_page_links_to_existing_reports(name: str, tmp_path: Path) -> None:
     a = folder_of(tmp_path / "runs" / "a", run(q=1.0), has_report=False)
     b = folder_of(tmp_path / name, run(q=0.0))
     for page in (tmp_path / "page.html", tmp_path / "deep" / "down" / "page.html", b / "page.html"):
@@ -162,13 +162,13 @@ def test_links_do_not_depend_on_the_current_folder(tmp_path: Path, monkeypatch: 
     assert page_data(html)["lists"]["reports"] == {"A": "../runs/a/report.html", "B": "../runs/b/report.html"}
 
 
-def test_a_question_that_a_run_does_not_have_is_not_linked_there() -> None:
+def test_question_missing_from_a_run_is_not_linked() -> None:
     html = comparison_html(compare_runs(run(q=1.0, gone=1.0), run(q=0.0, new=1.0)))
     links = {row["k"]: row.get("l") for row in compared_rows(html)}
     assert links == {"q": None, "gone": {"B": None}, "new": {"A": None}}
 
 
-def test_a_flip_is_linked_to_the_repeat_that_it_shows() -> None:
+def test_flip_links_to_the_repeat_shown() -> None:
     a = [result("q", 1.0, repeat=repeat) for repeat in (1, 2, 3)]
     b = [result("q", score, repeat=repeat) for repeat, score in ((1, 1.0), (2, 0.5), (3, 0.0))]
     (row,) = compared_rows(comparison_html(compare_runs(a, b)))
@@ -176,7 +176,7 @@ def test_a_flip_is_linked_to_the_repeat_that_it_shows() -> None:
     assert row["detail"]["sides"][1]["repeat"] == 3
 
 
-def test_hostile_ids_and_texts_stay_inside_the_data() -> None:
+def test_hostile_ids_and_texts_are_escaped() -> None:
     def runs(text: str) -> list[list[dict[str, Any]]]:
         each = {"template": text, "question_text": text, "actual_answer": text, "reference_answer": text}
         return [[result(f"{text}{n}", score, **each) for n in range(2)] for score in (1.0, 0.0)]

@@ -43,11 +43,11 @@ class Elements(HTMLParser):
         self.close()
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        if tag != "wbr":  # where a name may be broken, which depends on the name
+        if tag != "wbr":  # without <wbr>, whose number depends on the name
             self.tags.append((tag, sorted(name for name, _ in attrs)))
 
 
-def test_verdict_comes_first_and_how_sure_it_is_last() -> None:
+def test_verdict_comes_first_and_its_certainty_last() -> None:
     html = page()
     headline = html.index("B is as good in the mean: steps_score 0.625 → 0.625; 1 broken, 1 fixed.")
     assert html.index('<p class="muted">A: <bdi>') < headline
@@ -62,7 +62,7 @@ def test_with_few_templates_one_sentence_replaces_the_verdicts() -> None:
     assert '<th scope="col">Verdict</th>' not in html
 
 
-def test_gates_are_shown_with_what_decided() -> None:
+def test_gates_are_shown_with_their_reasons() -> None:
     comparison = compare_runs(run([1.0, 1.0]), run([1.0, 0.98]), run([1.0, 0.5]))
     html = comparison_html(comparison, comparison.gate_results("--fail-on-regression"))
     assert "Passed: <bdi>B: steps_score 1.000 → 0.990, drop 0.010 ≤ 0.05 (the effect decided" in html
@@ -78,14 +78,14 @@ def test_names_of_metrics_in_gates_are_text() -> None:
     assert "<img src=x" not in html
 
 
-def test_it_says_which_p_values_decide_and_of_what_intervals_are() -> None:
+def test_page_explains_p_values_and_intervals() -> None:
     html = page()
     assert "steps_score is the main metric, so its p-value is not adjusted. All other p-values are adjusted" in html
     assert "The interval of steps_score is at 95 %. Other intervals are wider, to match the adjusted p-values." in html
     assert "An interval contains 0 if, and only if, the difference is not significant." in html
 
 
-def test_what_was_spent_has_no_questions_that_flipped() -> None:
+def test_spent_metrics_have_no_flips() -> None:
     runs = run([1.0, 1.0]), run([1.0, 0.0])
     assert 'id="flips-B"' in comparison_html(compare_runs(*runs))
     html = comparison_html(compare_runs(*runs, metrics=["total_tokens"]))
@@ -93,7 +93,7 @@ def test_what_was_spent_has_no_questions_that_flipped() -> None:
     assert "flips-B" not in html
 
 
-def test_questions_that_flipped_are_there_with_their_steps() -> None:
+def test_flips_are_listed_with_their_steps() -> None:
     html = page()
     assert "1 broken" in html
     assert "1 fixed" in html
@@ -106,7 +106,7 @@ def templates(html: str, letter: str = "B") -> str:
     return section[: section.index("</section>")]
 
 
-def test_differences_by_template_are_there_without_scripts_the_largest_drop_first() -> None:
+def test_template_differences_need_no_scripts_and_begin_with_the_largest_drop() -> None:
     section = templates(page())
     assert section.index("text-1") < section.index("text-0")
     row = section[section.index('data-value="text-1"') :]
@@ -116,7 +116,7 @@ def test_differences_by_template_are_there_without_scripts_the_largest_drop_firs
     assert '<span class="good"><span aria-hidden="true">✓ </span>1</span>' in section[section.index("text-0") :]
 
 
-def test_no_single_template_is_said_to_be_significant() -> None:
+def test_single_templates_are_not_called_significant() -> None:
     section = templates(page())
     assert "Single templates are not tested" in section
     assert "p = " not in section
@@ -124,7 +124,7 @@ def test_no_single_template_is_said_to_be_significant() -> None:
     assert 'class="forest worse"' not in section
 
 
-def test_of_many_templates_those_that_differ_most_are_shown() -> None:
+def test_only_the_templates_that_differ_most_are_shown() -> None:
     runs = [[{**result(n, 1.0), "template_id": f"t{n:03}"} for n in range(250)] for _ in range(2)]
     runs[1] = [{**each, "steps_score": 0.0} if n in (3, 249) else each for n, each in enumerate(runs[1])]
     section = templates(comparison_html(compare_runs(*runs)))
@@ -133,37 +133,37 @@ def test_of_many_templates_those_that_differ_most_are_shown() -> None:
     assert "Of 250 templates these differ most; the list of questions has all." in section
 
 
-def test_a_spent_main_metric_has_templates_without_lost_questions() -> None:
+def test_templates_have_no_lost_questions_for_a_spent_main_metric() -> None:
     runs = run([1.0, 1.0]), run([1.0, 0.0])
     section = templates(comparison_html(compare_runs(*runs, metrics=["total_tokens"])))
     assert "Mean B" in section
     assert ">Broken<" not in section
 
 
-def test_markup_in_texts_stays_text() -> None:
+def test_markup_in_texts_is_escaped() -> None:
     assert Elements(page(HOSTILE)).tags == Elements(page()).tags
     assert "⟨U+202E⟩" in page(HOSTILE)
 
 
-def test_what_is_the_same_has_a_line_in_the_middle_or_none() -> None:
+def test_equal_values_have_a_line_in_the_middle_or_none() -> None:
     html = comparison_html(compare_runs(run([1.0, 0.0]), run([1.0, 0.0])))
     assert "is the same in A and B for each question" in html
     assert "None in" in html
 
 
-def test_three_runs_have_a_section_each() -> None:
+def test_three_runs_have_one_section_each() -> None:
     html = comparison_html(compare_runs(run([1.0, 0.0]), run([0.0, 0.0]), run([1.0, 1.0])))
     assert 'id="metrics-B"' in html
     assert 'id="metrics-C"' in html
 
 
-def test_the_file_is_written_as_utf8(tmp_path: Path) -> None:
+def test_file_is_utf8(tmp_path: Path) -> None:
     path = write_comparison(compare_runs(run([1.0]), run([0.0])), tmp_path / "out.html")
     assert path == tmp_path / "out.html"
     assert "→" in path.read_text(encoding="utf-8")
 
 
-def test_a_difference_is_placed_by_its_size() -> None:
+def test_difference_is_positioned_by_its_size() -> None:
     runs = run([0.0, 0.0, 0.0]), run([1.0, 1.0, 1.0])
     html = comparison_html(compare_runs(*runs))
     assert '<rect x="97.3"' in html

@@ -1,4 +1,4 @@
-"""Tables that fit the width of a terminal."""
+"""Tables that fit the terminal's width."""
 
 import io
 
@@ -44,7 +44,7 @@ def test_each_row_is_one_line_within_the_width(width: int) -> None:
         (36, [], ["Questions", "Label"]),
     ],
 )
-def test_least_important_columns_are_left_out_and_named(width: int, shown: list[str], left_out: list[str]) -> None:
+def test_least_important_columns_are_dropped_and_named(width: int, shown: list[str], left_out: list[str]) -> None:
     table, _, named = " ".join(" ".join(printed(width)).split()).partition("Not enough room for: ")
     assert named == ", ".join(left_out)
     assert [text for text in shown if text not in table] == []
@@ -52,23 +52,23 @@ def test_least_important_columns_are_left_out_and_named(width: int, shown: list[
     assert "Cost" not in table
 
 
-def test_table_that_just_fits_is_shown_as_if_there_were_more_room() -> None:
+def test_table_that_just_fits_is_shown_in_full() -> None:
     wide = printed(200)[1:]  # without the title
     width = max(cell_len(line.rstrip()) for line in wide)
     assert [line.rstrip() for line in printed(width)[1:]] == [line.rstrip() for line in wide]
     assert printed(width - 1)[1:] != wide
 
 
-def test_columns_return_where_one_cell_says_something() -> None:
+def test_column_is_shown_if_any_cell_has_a_value() -> None:
     assert "Errors" in "".join(printed(120, [*ROWS, ("b", ["1", "2", "–", "$0.00", ""])]))
 
 
-def test_heading_is_whole_where_ids_are_shorter() -> None:
+def test_heading_is_not_shortened_if_ids_are_shorter() -> None:
     assert all("Template" in "".join(printed(width, [("d", ROWS[0][1])])) for width in (80, 60, 50, 40))
 
 
 @pytest.mark.parametrize("width", range(1, 30))
-def test_shortened_id_has_both_ends(width: int) -> None:
+def test_shortened_id_keeps_both_ends(width: int) -> None:
     for text, _ in ROWS:
         short = shortened_id(text, width)
         assert cell_len(short) <= width
@@ -77,7 +77,7 @@ def test_shortened_id_has_both_ends(width: int) -> None:
             assert (short[0], short[-1]) == (text[0], text[-1])
 
 
-def test_what_is_the_same_in_all_rows_needs_two_of_them() -> None:
+def test_constant_columns_are_dropped_only_with_two_rows() -> None:
     columns = [Column("Commit"), Column("Errors"), Column("Score")]
     assert same_in_all(columns, [["a", "", "1"], ["a", "", "2"]]) == {"Commit": "a"}
     assert same_in_all(columns, [["a", "", "1"]]) == {}

@@ -10,11 +10,11 @@ def register(monkeypatch: pytest.MonkeyPatch, spec: MetricSpec) -> str:
     return spec.key
 
 
-def test_pages_know_all_of_this_packages_scores() -> None:
+def test_built_in_scores_need_no_display_settings() -> None:
     assert all(score_display(spec.key) == {} for spec in BUILT_IN if spec.kind == "score")
 
 
-def test_a_score_of_which_less_is_better_tells_its_ends_and_what_a_failure_counts_as(
+def test_lower_is_better_score_shows_its_range_and_what_a_failure_counts_as(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     spec = MetricSpec(key="detour", title="way for nothing", unit="km", lower_is_better=True, range=(0.0, 20.0))
@@ -29,18 +29,18 @@ def test_a_score_of_which_less_is_better_tells_its_ends_and_what_a_failure_count
     }
 
 
-def test_a_failure_does_not_count_where_the_worst_is_not_known(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_failures_do_not_count_without_a_worst_value(monkeypatch: pytest.MonkeyPatch) -> None:
     display = score_display(register(monkeypatch, MetricSpec(key="wait", lower_is_better=True, range=(0.0, None))))
     assert (display["failed"], display["failure_note"]) == (None, "an error does not count")
     assert (display["note"], display["worst"], display["best"]) == ("less is better", None, 0.0)
 
 
-def test_what_is_counted_is_no_score_of_a_failed_question(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_counts_are_not_scores_of_failed_questions(monkeypatch: pytest.MonkeyPatch) -> None:
     spec = MetricSpec(key="warnings", kind="count", unit="count", lower_is_better=True, range=(0.0, None))
     display = score_display(register(monkeypatch, spec))
     assert display["failed"] is None
     assert "failure_note" not in display
 
 
-def test_of_what_nobody_declared_only_the_name_tells() -> None:
+def test_undeclared_metric_is_classified_by_name() -> None:
     assert (score_display("tone"), score_display("saved_sec")) == ({}, {"unit": "seconds"})

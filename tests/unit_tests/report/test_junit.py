@@ -14,14 +14,14 @@ from graphrag_eval_lc.report import junit as room
 BASE: dict[str, Any] = {"template_id": "t", "question_text": "How many?", "status": "success"}
 
 
-def asked(question_id: str, *scores: float | str | None, **more: Any) -> list[dict[str, Any]]:
-    """Return the repeats of a question by score; None has none, a text is the error of one that failed."""
+def repeats_of(question_id: str, *scores: float | str | None, **more: Any) -> list[dict[str, Any]]:
+    """Return a question's repeats by score; None is unmeasured, and a string is the error of a failed repeat."""
     results = []
     for repeat, score in enumerate(scores, start=1):
-        told: dict[str, Any] = {} if score is None else {"steps_score": score}
+        outcome_keys: dict[str, Any] = {} if score is None else {"steps_score": score}
         if isinstance(score, str):
-            told = {"error": score, "status": "error", "steps_score": 0.0}
-        results.append({**BASE, "question_id": question_id, "repeat": repeat, **told, **more})
+            outcome_keys = {"error": score, "status": "error", "steps_score": 0.0}
+        results.append({**BASE, "question_id": question_id, "repeat": repeat, **outcome_keys, **more})
     return results
 
 
@@ -39,18 +39,18 @@ def case(root: Any, name: str) -> Any:
 
 
 def outcome(root: Any, name: str) -> str:
-    """Return what came of a case."""
+    """Return the outcome of a test case."""
     tags = {child.tag for child in case(root, name)} - {"system-out"}
     return tags.pop() if tags else "passed"
 
 
 def test_question_is_a_case_that_passes_fails_or_is_an_error(tmp_path: Path) -> None:
     results = [
-        *asked("right", 1.0, elapsed_sec=1.25, answer_f1=0.5),
-        *asked("wrong", 0.5, template_id="who", actual_answer="NO2", reference_answer="NO1", elapsed_sec=2),
-        *asked("away", "TimeoutError: no answer in 600 s"),
-        *asked("unasked", "there is no response to this question"),
-        *asked("unmeasured", None),
+        *repeats_of("right", 1.0, elapsed_sec=1.25, answer_f1=0.5),
+        *repeats_of("wrong", 0.5, template_id="who", actual_answer="NO2", reference_answer="NO1", elapsed_sec=2),
+        *repeats_of("away", "TimeoutError: no answer in 600 s"),
+        *repeats_of("unasked", "there is no response to this question"),
+        *repeats_of("unmeasured", None),
     ]
     root = written(results, tmp_path)
     outcomes = {name: outcome(root, name) for name in ("right", "wrong", "away", "unasked", "unmeasured")}
@@ -74,7 +74,7 @@ def test_question_is_a_case_that_passes_fails_or_is_an_error(tmp_path: Path) -> 
 def test_failure_says_why_with_the_diagnosis_and_the_judges_reasons(tmp_path: Path) -> None:
     diagnosis = {"matched": None, "score": 0.0, "reason": "2 rows are missing", "nearest": "call_1"}
     result = {
-        **asked("q", 0.0)[0],
+        **repeats_of("q", 0.0)[0],
         "reference_steps": [[{"name": "sparql_query", "output": "x"}]],
         "steps_diagnosis": [[diagnosis]],
         "answer_f1": 0.25,
@@ -87,21 +87,25 @@ def test_failure_says_why_with_the_diagnosis_and_the_judges_reasons(tmp_path: Pa
     assert failure.text.count("answer_correctness: A claim is wrong.") == 1
 
 
-def test_score_and_threshold_of_the_config_decide(tmp_path: Path) -> None:
-    results = [*asked("good", 0.0, answer_f1=0.6), *asked("bad", 1.0, answer_f1=0.4), *asked("none", 1.0)]
+def test_score_and_threshold_come_from_the_config(tmp_path: Path) -> None:
+    results = [
+        *repeats_of("good", 0.0, answer_f1=0.6),
+        *repeats_of("bad", 1.0, answer_f1=0.4),
+        *repeats_of("none", 1.0),
+    ]
     run = in_memory(results, {"repeats": {"metric": "answer_f1", "threshold": 0.5}})
     root = written(run, tmp_path)
     assert [outcome(root, name) for name in ("good", "bad", "none")] == ["passed", "failure", "skipped"]
     assert case(root, "bad")[0].get("message") == "answer_f1 0.400 (≥ 0.5 passes)"
 
 
-def test_question_passes_where_all_of_its_repeats_pass_else_it_is_the_worst_of_them(tmp_path: Path) -> None:
+def test_question_passes_if_all_repeats_pass_and_otherwise_has_the_worst_outcome(tmp_path: Path) -> None:
     results = [
-        *asked("all", 1.0, 1.0, elapsed_sec=1.5),
-        *asked("one", 1.0, 0.5),
-        *asked("error", 0.5, "ValueError: no", 1.0),
-        *asked("unknown", 1.0, None),
-        *asked("wrong", None, 0.0),
+        *repeats_of("all", 1.0, 1.0, elapsed_sec=1.5),
+        *repeats_of("one", 1.0, 0.5),
+        *repeats_of("error", 0.5, "ValueError: no", 1.0),
+        *repeats_of("unknown", 1.0, None),
+        *repeats_of("wrong", None, 0.0),
     ]
     root = written(results, tmp_path)
     outcomes = [outcome(root, name) for name in ("all", "one", "error", "unknown", "wrong")]
@@ -110,20 +114,20 @@ def test_question_passes_where_all_of_its_repeats_pass_else_it_is_the_worst_of_t
     assert case(root, "all").find("system-out").text == (
         "Repeat 1 passed: steps_score 1.000\nRepeat 2 passed: steps_score 1.000"
     )
-    one = case(root, "one")[0]
-    assert one.get("message") == "1 of 2 repeats passed; repeat 2: steps_score 0.500 (≥ 1 passes)"
-    assert one.text.startswith("Repeat 1 passed: steps_score 1.000\n\nRepeat 2 did not pass:\nsteps_score 0.500\n")
+    message = case(root, "one")[0]
+    assert message.get("message") == "1 of 2 repeats passed; repeat 2: steps_score 0.500 (≥ 1 passes)"
+    assert message.text.startswith("Repeat 1 passed: steps_score 1.000\n\nRepeat 2 did not pass:\nsteps_score 0.500\n")
     error = case(root, "error")[0]
     assert error.get("message") == "1 of 3 repeats passed; repeat 2: ValueError: no"
     assert error.get("type") == "ValueError"
 
 
-def test_repeats_are_told_in_their_order_whatever_that_of_the_results(tmp_path: Path) -> None:
-    first, second, third = asked("q", 0.0, 0.5, 1.0)
-    failure = case(written([third, *asked("other", 1.0), second, first], tmp_path), "q")[0]
+def test_repeats_are_listed_in_order(tmp_path: Path) -> None:
+    first, second, third = repeats_of("q", 0.0, 0.5, 1.0)
+    failure = case(written([third, *repeats_of("other", 1.0), second, first], tmp_path), "q")[0]
     assert failure.get("message") == "1 of 3 repeats passed; repeat 1: steps_score 0.000 (≥ 1 passes)"
-    places = [failure.text.index(f"Repeat {repeat} ") for repeat in (1, 2, 3)]
-    assert places == sorted(places)
+    positions = [failure.text.index(f"Repeat {repeat} ") for repeat in (1, 2, 3)]
+    assert positions == sorted(positions)
 
 
 @given(
@@ -134,10 +138,10 @@ def test_repeats_are_told_in_their_order_whatever_that_of_the_results(tmp_path: 
     ),
     st.randoms(),
 )
-def test_as_many_questions_pass_as_pass_hat_k_says_in_any_order(
+def test_number_of_passed_questions_agrees_with_pass_hat_k(
     tmp_path_factory: pytest.TempPathFactory, questions: list[list[Any]], random: Any
 ) -> None:
-    results = [result for number, scores in enumerate(questions) for result in asked(f"q{number}", *scores)]
+    results = [result for number, scores in enumerate(questions) for result in repeats_of(f"q{number}", *scores)]
     repeats = compute_aggregates(results)["repeats"]
     random.shuffle(results)
     root = written(results, tmp_path_factory.mktemp("run"))
@@ -148,8 +152,8 @@ def test_as_many_questions_pass_as_pass_hat_k_says_in_any_order(
     assert int(root.get("tests")) == len(questions)
 
 
-def test_gates_are_cases_of_their_own_suite(tmp_path: Path) -> None:
-    results = [*asked("q", 0.5), *asked("q2", 1.0)]
+def test_gates_are_cases_in_their_own_suite(tmp_path: Path) -> None:
+    results = [*repeats_of("q", 0.5), *repeats_of("q2", 1.0)]
     gates = gate_results(results, ["steps_score=0.9", "t/steps_score=0.5", "gone/steps_score=0.5", "answer_f1=0.1"])
     _, suite = written(results, tmp_path, gates=gates)
     assert (suite.get("name"), suite.get("failures"), suite.get("skipped")) == ("gates", "2", "1")
@@ -162,15 +166,15 @@ def test_gates_are_cases_of_their_own_suite(tmp_path: Path) -> None:
     assert suite[0][0].get("message") == "steps_score 0.750 < 0.9"
 
 
-def test_gates_of_the_runs_config_are_taken_where_none_are_given(tmp_path: Path) -> None:
-    results: list[Any] = asked("q", 0.5)
+def test_gates_default_to_the_runs_config(tmp_path: Path) -> None:
+    results: list[Any] = repeats_of("q", 0.5)
     gates = load_config({"gates": [{"metric": "steps_score", "under": 0.9}]}).gates
     run = BenchmarkRun(compute_aggregates(results), results=results, gates=gates)
     assert written(run, tmp_path)[1].get("failures") == "1"
     assert len(written(run, tmp_path, gates=[])) == 1
 
 
-def test_suite_has_the_scores_of_the_run_as_properties(tmp_path: Path) -> None:
+def test_suite_has_the_runs_scores_as_properties(tmp_path: Path) -> None:
     dataset: Any = [
         {
             "template_id": f"t{number}",
@@ -196,9 +200,9 @@ def test_run_without_questions_is_valid(tmp_path: Path) -> None:
 FORBIDDEN = "".join(map(chr, [0, 1, 8, 11, 12, 27, 0x7F, 0x85, 0xFFFE, 0xFFFF, 0xD800]))
 
 
-def test_what_xml_forbids_is_shown_by_its_code(tmp_path: Path) -> None:
+def test_characters_forbidden_in_xml_are_shown_as_codes(tmp_path: Path) -> None:
     text = f"a{FORBIDDEN}<b>&\"'</b>]]>"
-    results = asked(f"id {text}", 0.5, actual_answer=f"{text}\nsecond line", template_id=text)
+    results = repeats_of(f"id {text}", 0.5, actual_answer=f"{text}\nsecond line", template_id=text)
     root = written(results, tmp_path)
     (found,) = root.iter("testcase")
     assert "⟨U+FFFE⟩⟨U+FFFF⟩⟨U+D800⟩<b>&\"'</b>]]>" in found.get("classname")
@@ -206,26 +210,26 @@ def test_what_xml_forbids_is_shown_by_its_code(tmp_path: Path) -> None:
 
 
 @given(st.text(), st.text(), st.text(alphabet=st.characters(codec=None)))
-def test_any_text_gives_a_valid_file(
-    tmp_path_factory: pytest.TempPathFactory, name: str, template: str, told: str
+def test_any_text_produces_a_valid_file(
+    tmp_path_factory: pytest.TempPathFactory, name: str, template: str, outcome_keys: str
 ) -> None:
     results = [
-        *asked(name, 0.5, template_id=template, actual_answer=told, question_text=told),
-        *asked(f"{name} other", f"ValueError: {told}", template_id=told),
+        *repeats_of(name, 0.5, template_id=template, actual_answer=outcome_keys, question_text=outcome_keys),
+        *repeats_of(f"{name} other", f"ValueError: {outcome_keys}", template_id=outcome_keys),
     ]
     written(results, tmp_path_factory.mktemp("run"))
 
 
-def test_ids_that_are_cut_to_the_same_name_stay_apart(tmp_path: Path) -> None:
-    root = written([*asked("x" * 300 + "a", 1.0), *asked("x" * 300 + "b", 0.0)], tmp_path)
+def test_ids_shortened_to_the_same_name_remain_distinct(tmp_path: Path) -> None:
+    root = written([*repeats_of("x" * 300 + "a", 1.0), *repeats_of("x" * 300 + "b", 0.0)], tmp_path)
     first, second = root.iter("testcase")
     assert second.get("name") == f"{first.get('name')} (2)"
     assert second.find("failure") is not None
 
 
-def test_texts_are_left_out_where_the_file_would_be_too_large(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_texts_are_omitted_if_the_file_would_be_too_large(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(room, "_MOST_BYTES_OF_TEXTS", 3_000)
-    results = [result for number in range(9) for result in asked(f"q{number}", 0.5, actual_answer="y" * 9_000)]
+    results = [result for number in range(9) for result in repeats_of(f"q{number}", 0.5, actual_answer="y" * 9_000)]
     root = written(results, tmp_path)
     texts = [each.text for each in root.iter("failure")]
     assert "(7,000 characters left out)" in texts[0]
@@ -235,18 +239,23 @@ def test_texts_are_left_out_where_the_file_would_be_too_large(tmp_path: Path, mo
 
 def test_run_without_a_folder_needs_a_path() -> None:
     with pytest.raises(OptionError, match=r"no folder to write the junit to\. Give a path"):
-        write_junit(asked("q", 1.0))
+        write_junit(repeats_of("q", 1.0))
 
 
-def test_file_that_cannot_be_written_keeps_the_old_one(tmp_path: Path) -> None:
+def test_failed_write_keeps_the_old_file(tmp_path: Path) -> None:
     with pytest.raises(RunFolderError, match="cannot be written"):
-        write_junit(asked("q", 1.0), tmp_path / "gone" / "junit.xml")
+        write_junit(repeats_of("q", 1.0), tmp_path / "gone" / "junit.xml")
 
 
 @pytest.mark.full
-def test_another_reader_of_junit_finds_the_same(tmp_path: Path) -> None:
+def test_junitparser_reads_the_same_outcomes(tmp_path: Path) -> None:
     junitparser = pytest.importorskip("junitparser")
-    results = [*asked("right", 1.0), *asked("wrong", 0.5), *asked("away", "ValueError: no"), *asked("none", None)]
+    results = [
+        *repeats_of("right", 1.0),
+        *repeats_of("wrong", 0.5),
+        *repeats_of("away", "ValueError: no"),
+        *repeats_of("none", None),
+    ]
     path = write_junit(results, tmp_path / "junit.xml", gates=gate_results(results, ["steps_score=0.9"]))
     questions, gates = junitparser.JUnitXml.fromfile(str(path))
     assert (questions.tests, questions.failures, questions.errors, questions.skipped) == (4, 1, 1, 1)

@@ -1,4 +1,4 @@
-"""The report of a run while it grows: what is read of its results, and what browsers hear of it."""
+"""The report of a running run: which results it shows, and which events it sends to browsers."""
 
 import json
 from pathlib import Path
@@ -15,7 +15,7 @@ RESULT = {"template_id": "t", "status": "success", "steps_score": 1.0}
 
 
 def scored(live: LiveReport, folder: Path, *names: str, rest: str = "") -> None:
-    """Write results as a run does, and tell each."""
+    """Write results as a run does, and send an event for each."""
     lines = [json.dumps({**RESULT, "question_id": name}) + "\n" for name in names]
     with (folder / "results.jsonl.partial").open("a") as file:
         file.writelines([*lines, rest])
@@ -37,13 +37,13 @@ def keys(live: LiveReport) -> list[str]:
     return [row["k"] for row in page_data(answer.text)["index"]]
 
 
-def test_page_has_what_is_scored_and_no_result_that_is_half_written(live: LiveReport, tmp_path: Path) -> None:
+def test_page_has_scored_results_but_no_partial_lines(live: LiveReport, tmp_path: Path) -> None:
     assert keys(live) == []
     scored(live, tmp_path, "a", "b", rest='{"question_id": "c", "template')
     assert keys(live) == ["a", "b"]
 
 
-def test_after_the_end_the_page_is_that_of_the_results_in_order(live: LiveReport, tmp_path: Path) -> None:
+def test_after_the_end_the_page_has_the_final_results_in_order(live: LiveReport, tmp_path: Path) -> None:
     scored(live, tmp_path, "b", "a")
     assert keys(live) == ["b", "a"]
     (tmp_path / "results.jsonl.partial").unlink()
@@ -53,7 +53,7 @@ def test_after_the_end_the_page_is_that_of_the_results_in_order(live: LiveReport
     assert keys(live) == ["a", "b", "c"]
 
 
-def test_events_say_how_many_are_scored_until_the_run_is_over(tmp_path: Path) -> None:
+def test_events_report_the_number_of_scored_results_until_the_end(tmp_path: Path) -> None:
     with LiveReport(tmp_path) as live:
         live(RunEvent("run_started", {"total": 3, "done": 0, "errors": 0}))
         events = live.events()
@@ -63,7 +63,7 @@ def test_events_say_how_many_are_scored_until_the_run_is_over(tmp_path: Path) ->
     assert [*events] == [b'event: end\ndata: {"scored": 1, "total": 3}\n\n']
 
 
-def test_folder_that_is_gone_is_no_end_of_the_server(live: LiveReport, tmp_path: Path) -> None:
+def test_server_survives_the_removal_of_the_folder(live: LiveReport, tmp_path: Path) -> None:
     (tmp_path / "run.json").write_text("{")
     assert httpx.get(live.address).status_code == 503
     (tmp_path / "run.json").write_text('{"format_version": 2, "run_id": "r"}')

@@ -14,17 +14,17 @@ BASE: dict[str, Any] = {"question_text": "How many?", "status": "success"}
 OURS = {"h2", "h3", "h4", "p", "strong", "ul", "li", "table", "thead", "tbody", "tr", "th", "td", "code", "br", "em"}
 
 
-def asked(question_id: str, score: float | None, template_id: str = "t", **more: Any) -> dict[str, Any]:
-    """Return a result by score; None failed."""
-    told = {"steps_score": score} if score is not None else {"steps_score": 0.0, "error": "ValueError: away"}
-    return {**BASE, "template_id": template_id, "question_id": question_id, **told, **more}
+def result_of(question_id: str, score: float | None, template_id: str = "t", **more: Any) -> dict[str, Any]:
+    """Return a result with a score; None means that it failed."""
+    outcome = {"steps_score": score} if score is not None else {"steps_score": 0.0, "error": "ValueError: away"}
+    return {**BASE, "template_id": template_id, "question_id": question_id, **outcome, **more}
 
 
 RESULTS = [
-    asked("q1", 1.0, total_tokens=1500, elapsed_sec=0.5),
-    asked("q2", 0.5, "who", total_tokens=500),
-    asked("q3", None, "who"),
-    asked("q4", 0.0, "who"),
+    result_of("q1", 1.0, total_tokens=1500, elapsed_sec=0.5),
+    result_of("q2", 0.5, "who", total_tokens=500),
+    result_of("q3", None, "who"),
+    result_of("q4", 0.0, "who"),
 ]
 
 
@@ -51,7 +51,7 @@ def test_verdict_comes_first_then_the_mean_with_failed_questions_as_0() -> None:
         (["answer_f1=0.1"], "❌ Failed, 1 of 1 gate not passed"),
     ],
 )
-def test_verdict_says_what_came_of_the_gates(gates: list[str], verdict: str) -> None:
+def test_verdict_depends_on_the_gates(gates: list[str], verdict: str) -> None:
     assert summary_text(RESULTS, gate_results(RESULTS, gates)).startswith(f"## {verdict}: ")
 
 
@@ -62,8 +62,8 @@ def test_secret_in_a_gate_is_masked() -> None:
     assert key not in text
 
 
-def test_run_that_was_stopped_or_answered_nothing_has_failed() -> None:
-    nothing = summary_text([asked("q", None)], [])
+def test_stopped_or_unanswered_run_has_failed() -> None:
+    nothing = summary_text([result_of("q", None)], [])
     assert nothing.startswith("## ❌ Failed, not one question was answered: ")
     stopped = BenchmarkRun(
         compute_aggregates(RESULTS),
@@ -73,7 +73,7 @@ def test_run_that_was_stopped_or_answered_nothing_has_failed() -> None:
     assert summary_text(stopped).startswith("## ❌ Stopped before its end (it cost &#36;2): ")
 
 
-def test_part_of_a_run_is_told() -> None:
+def test_partial_run_is_reported() -> None:
     run = BenchmarkRun(
         compute_aggregates(RESULTS),
         results=list(RESULTS),  # type: ignore[arg-type]
@@ -84,7 +84,7 @@ def test_part_of_a_run_is_told() -> None:
     assert lines[8:10] == ["- ⚠️ Warning: a line of the journal was set aside", "- Note: 4 of 9 questions were scored"]
 
 
-def test_templates_have_a_row_each_and_the_worst_questions_their_reasons() -> None:
+def test_summary_lists_templates_and_the_worst_questions_with_reasons() -> None:
     text = summary_text(RESULTS, [])
     assert "| <code>who</code> | 3 | 1 | 0.167 | 500 | – |" in text
     assert "| <code>t</code> | 1 |  | 1.000 | 1,500 | 0.50 s |" in text
@@ -96,13 +96,13 @@ def test_templates_have_a_row_each_and_the_worst_questions_their_reasons() -> No
     assert "| ValueError: away | error |" in worst
 
 
-def test_number_of_questions_is_the_callers() -> None:
+def test_number_of_worst_questions_can_be_set() -> None:
     assert "Worst questions (1 of 3 questions" in summary_text(RESULTS, [], most_questions=1)
     assert "Worst" not in summary_text(RESULTS, [], most_questions=0)
 
 
-def test_repeats_are_told_apart() -> None:
-    results = [asked("q", 0.5, repeat=1), asked("q", 0.0, repeat=2)]
+def test_repeats_are_distinguished() -> None:
+    results = [result_of("q", 0.5, repeat=1), result_of("q", 0.0, repeat=2)]
     text = summary_text(results, [])
     assert "steps_score 0.250**" in text
     assert "1 question in 1 template" in text
@@ -116,8 +116,8 @@ def test_run_without_scores_or_questions_says_so() -> None:
     assert "No score was measured (0 questions in 0 templates, 0 errors)." in summary_text([], [])
 
 
-def test_of_many_templates_only_the_worst_are_shown() -> None:
-    results = [asked(f"q{number}", number / 100, f"t{number}") for number in range(80)]
+def test_only_the_worst_of_many_templates_are_shown() -> None:
+    results = [result_of(f"q{number}", number / 100, f"t{number}") for number in range(80)]
     text = summary_text(list(reversed(results)), [])
     assert "The 30 worst of 80 templates." in text
     shown = re.findall(r"<code>(t\d+)</code>", text)
@@ -126,14 +126,14 @@ def test_of_many_templates_only_the_worst_are_shown() -> None:
 
 @pytest.mark.parametrize("most", [3_000, 20_000, MOST_BYTES])
 def test_summary_is_smaller_than_its_limit(most: int) -> None:
-    results = [asked(f"{'@' * 300}{number}", 0.0, f"{'é|' * 200}{number}") for number in range(300)]
+    results = [result_of(f"{'@' * 300}{number}", 0.0, f"{'é|' * 200}{number}") for number in range(300)]
     text = summary_text(results, [], most_questions=200, most_bytes=most)
     assert len(text.encode()) <= most
     assert ("_Shortened: " in text) is (most < MOST_BYTES)
 
 
 def pair(a: list[float], b: list[float]) -> Any:
-    runs = [[asked(f"q{number}", score, f"t{number}") for number, score in enumerate(scores)] for scores in (a, b)]
+    runs = [[result_of(f"q{number}", score, f"t{number}") for number, score in enumerate(scores)] for scores in (a, b)]
     return compare_runs(*runs, labels=["main", "branch|1"])
 
 
@@ -155,7 +155,7 @@ def test_comparison_has_metrics_with_verdicts_and_lost_and_fixed_questions() -> 
     assert "Not right in either run: 1 question is worse, 1 question is better in B." in text
 
 
-def test_comparison_without_gates_begins_with_what_can_be_said() -> None:
+def test_comparison_without_gates_begins_with_the_verdict() -> None:
     assert summary_text(pair([1, 0], [1, 0])).startswith("## ℹ️ B is the same: steps_score 0.500 → 0.500, no gates\n")
     worse = pair([1.0] * 20, [0.0] * 20)
     assert summary_text(worse).startswith("## ℹ️ B is worse: steps_score 1.000 → 0.000; 20 broken, 0 fixed, no gates\n")
@@ -163,7 +163,7 @@ def test_comparison_without_gates_begins_with_what_can_be_said() -> None:
 
 
 @pytest.mark.full
-def test_hostile_texts_change_no_structure(tmp_path: Path) -> None:
+def test_hostile_texts_are_escaped(tmp_path: Path) -> None:
     hostile_run(tmp_path / "a")
     run = hostile_run(tmp_path / "b", is_better=True)
     for source in (tmp_path / "a", run, compare_runs(tmp_path / "a", tmp_path / "b")):
@@ -175,7 +175,7 @@ def test_hostile_texts_change_no_structure(tmp_path: Path) -> None:
 
 
 @pytest.mark.full
-def test_file_is_written_into_the_runs_folder_or_where_it_is_told(tmp_path: Path) -> None:
+def test_file_is_written_to_the_run_folder_or_a_given_path(tmp_path: Path) -> None:
     run = hostile_run(tmp_path / "run")
     assert write_summary(tmp_path / "run") == tmp_path / "run" / "summary.md"
     written = write_summary(load_run(tmp_path / "run"), tmp_path / "other.md")

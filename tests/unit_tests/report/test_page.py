@@ -37,7 +37,7 @@ def index_row(key: str, text: str = "Which substations?") -> dict[str, Any]:
 
 
 def report_context(text: str = "text", **changes: Any) -> dict[str, Any]:
-    """Return a context in which every foreign text holds ``text``."""
+    """Return a context in which every untrusted string contains ``text``."""
     stage = {"name": text, "entered": 5, "passed": 2, "passed_over": 1, "not_judged": 1, "fell_out": [text]}
     return {
         "title": text,
@@ -76,7 +76,7 @@ def report_context(text: str = "text", **changes: Any) -> dict[str, Any]:
 
 
 def view_of(text: str = "text", **changes: Any) -> RunView:
-    """Return a view in which every foreign text is ``text``."""
+    """Return a view in which every untrusted string is ``text``."""
     means: dict[str, Any] = {"mean": 0.5, "mean_answered": 0.75, "upper": None, "questions": 5, "answered": 4}
     means |= {"range": (0.0, 1.0), "bins": (1, 0, 0, 0, 0, 0, 0, 0, 0, 3)}
     interval: dict[str, Any] = {"low": 0.2, "high": 0.8, "interval_note": text}
@@ -139,7 +139,7 @@ def html_of(context: Mapping[str, Any]) -> str:
 
 
 class Page(HTMLParser):
-    """Collects a page's elements, the texts of its scripts, and whether every element is closed."""
+    """Collects a page's elements and the texts of its scripts, and checks that every element is closed."""
 
     def __init__(self, html: str) -> None:
         super().__init__()
@@ -150,7 +150,7 @@ class Page(HTMLParser):
         self.close()
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        if tag != "wbr":  # where a name may be broken, which depends on the name
+        if tag != "wbr":  # without <wbr>, whose number depends on the name
             self.elements.append((tag, dict(attrs)))
         if tag not in VOID:
             self.open.append(tag)
@@ -185,7 +185,7 @@ def test_every_element_is_closed(page: Page) -> None:
     assert page.open == []
 
 
-def test_each_id_stands_once(page: Page) -> None:
+def test_ids_are_unique(page: Page) -> None:
     ids = page.attributes("id")
     assert len(ids) == len(set(ids))
 
@@ -195,26 +195,26 @@ def test_links_within_the_page_have_a_target(page: Page) -> None:
     assert set(targets) <= set(page.attributes("id"))
 
 
-def test_headings_go_down_a_level_at_a_time(page: Page) -> None:
+def test_heading_levels_are_not_skipped(page: Page) -> None:
     levels = [int(tag[1]) for tag, _ in page.elements if re.fullmatch("h[1-6]", tag)]
     assert levels[0] == 1
     assert all(after - before <= 1 for before, after in pairwise(levels))
 
 
-def test_the_policy_lets_run_just_the_scripts_of_the_page(page: Page) -> None:
+def test_content_security_policy_allows_only_the_pages_scripts(page: Page) -> None:
     running = [text for attributes, text in page.scripts if "type" not in attributes]
     digests = [base64.b64encode(hashlib.sha256(text.encode()).digest()).decode() for text in running]
     assert re.findall(r"'sha256-([^']+)'", page.policy()) == digests
     assert page.policy().startswith("default-src 'none';")
 
 
-def test_nothing_is_fetched(page: Page) -> None:
+def test_page_loads_nothing_from_elsewhere(page: Page) -> None:
     assert page.attributes("src") == []
     assert [attributes["href"] for tag, attributes in page.elements if tag == "link"] == ["data:,"]
 
 
 @pytest.mark.parametrize("path", SOURCES, ids=lambda path: path.name)
-def test_no_source_of_a_page_names_a_server_or_makes_markup_of_text(path: Any) -> None:
+def test_sources_contain_no_urls_and_never_parse_text_as_markup(path: Any) -> None:
     source = path.read_text(encoding="utf-8")
     assert not re.search(r"https?://(?!\"|')", source)
     assert not re.search(
@@ -222,10 +222,10 @@ def test_no_source_of_a_page_names_a_server_or_makes_markup_of_text(path: Any) -
     )
 
 
-def test_markup_in_texts_stays_text() -> None:
-    calm, hostile = Page(html_of(report_context())), Page(html_of(report_context(HOSTILE)))
-    assert [tag for tag, _ in hostile.elements] == [tag for tag, _ in calm.elements]
-    assert [sorted(each) for _, each in hostile.elements] == [sorted(each) for _, each in calm.elements]
+def test_markup_in_texts_is_escaped() -> None:
+    harmless, hostile = Page(html_of(report_context())), Page(html_of(report_context(HOSTILE)))
+    assert [tag for tag, _ in hostile.elements] == [tag for tag, _ in harmless.elements]
+    assert [sorted(each) for _, each in hostile.elements] == [sorted(each) for _, each in harmless.elements]
     assert hostile.open == []
 
 
@@ -236,13 +236,13 @@ def test_data_reach_the_scripts_unchanged() -> None:
     assert page.data("sets")["funnel-0"]["keys"] == [HOSTILE]
 
 
-def test_chunks_stand_in_the_page_as_they_are() -> None:
+def test_chunks_are_embedded_unchanged() -> None:
     packed = chunk({"q1": {"key": "q1"}})
     page = Page(html_of(report_context(chunks=[packed])))
     assert [text for attributes, text in page.scripts if attributes.get("id") == "chunk-0"] == [packed]
 
 
-def test_marks_that_turn_the_direction_are_shown() -> None:
+def test_bidi_control_characters_are_shown() -> None:
     html = html_of(report_context(HOSTILE, index_json="[]", chunks=[]))
     assert "⟨U+202E⟩" in html
 
@@ -256,7 +256,7 @@ def test_only_web_addresses_become_links() -> None:
     assert "javascript:alert(1)" not in hrefs("javascript:alert(1)")
 
 
-def test_a_link_to_a_question_has_its_key_encoded() -> None:
+def test_link_to_a_question_is_percent_encoded() -> None:
     html = html_of(report_context(view=view_of(slowest=(Extreme("a b#2&c", "", 1.0, "seconds", 0),))))
     assert 'href="#q=a%20b%232%26c"' in html
 
@@ -267,7 +267,7 @@ def test_each_set_that_a_button_names_exists(page: Page) -> None:
     assert sets["matrix-wrong_right"] == {"label": "Steps wrong, answer right", "keys": ["text"]}
 
 
-def test_what_was_not_measured_is_a_dash_and_what_is_missing_is_left_out() -> None:
+def test_empty_sections_are_omitted() -> None:
     empty: dict[str, Any] = {key: [] for key in ("errors", "capture_warnings", "warnings", "groups", "chunks")}
     nothing = dict.fromkeys(("gates", "groups", "scores", "spent", "chances", "templates", "slowest"), ())
     view = run_view([])
@@ -279,7 +279,7 @@ def test_what_was_not_measured_is_a_dash_and_what_is_missing_is_left_out() -> No
     assert "None" not in html
 
 
-def test_a_score_with_another_range_is_placed_in_it() -> None:
+def test_score_is_drawn_within_its_range() -> None:
     score = replace(view_of().scores[0], mean=3.0, low=2.0, high=4.0, range=(1.0, 5.0))
     html = html_of(report_context(view=view_of(scores=(score,))))
     assert '<rect class="fill" x="0" y="5" width="50.0"' in html
@@ -295,7 +295,7 @@ def test_failures_come_before_questions_and_these_before_scores(page: Page) -> N
     assert "<bdi>1 broken, 0 fixed since text</bdi>" in html
 
 
-def test_scores_that_few_questions_have_are_folded_by_family() -> None:
+def test_scores_of_few_questions_are_collapsed_by_family() -> None:
     main, other = view_of().scores
     family = tuple(replace(other, metric=f"retrieval_ids_{name}", is_part=True) for name in ("mrr", "ndcg", "map"))
     html = html_of(report_context(view=view_of(scores=(main, *family))))
@@ -311,10 +311,10 @@ def test_scripts_know_the_range_of_each_score(page: Page) -> None:
 
 def test_long_names_may_be_broken_after_their_underscores() -> None:
     html = html_of(report_context("answer_relevance"))
-    assert html.count("<bdi>answer_<wbr>relevance</bdi>") >= 4  # a tile, in scores, twice in templates
+    assert html.count("<bdi>answer_<wbr>relevance</bdi>") >= 4  # a tile, in scores, and twice in templates
 
 
-def test_what_means_leave_out_is_said() -> None:
+def test_samples_excluded_from_means_are_reported() -> None:
     html = html_of(report_context(samples_word="samples"))
     assert "not measured for 2" in html
     assert "1 not judged" in html
@@ -322,13 +322,13 @@ def test_what_means_leave_out_is_said() -> None:
     assert "5 samples with reference queries" in html
 
 
-def test_slow_and_expensive_questions_are_told_by_what_they_ask() -> None:
+def test_slow_and_expensive_questions_show_their_text() -> None:
     html = html_of(report_context(view=view_of(slowest=(Extreme("q1", "Which?", 1.0, "seconds", 2),))))
     assert "<bdi>Which?</bdi>" in html
     assert "2 failed attempts" in html
 
 
-def test_warnings_of_the_capture_have_a_kind_and_an_example() -> None:
+def test_capture_warnings_have_a_kind_and_an_example() -> None:
     warning = {
         "kind": "output of … was cut",
         "example": "output of call_1 was cut",
@@ -340,7 +340,7 @@ def test_warnings_of_the_capture_have_a_kind_and_an_example() -> None:
     assert page.data("sets")["warning-0"] == {"label": "Warning: output of … was cut", "keys": ["q1", "q2"]}
 
 
-def test_without_jinja2_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_jinja2_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "jinja2", None)
     _environment.cache_clear()
     with pytest.raises(MissingExtraError, match=r"graphrag-eval-lc\[report\]"):

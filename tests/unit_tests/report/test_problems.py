@@ -24,7 +24,7 @@ def add(problems: Problems, found: SeenSample) -> None:
         ("<b>\x00" * 100, "<b>␀" * 25),
     ],
 )
-def test_the_kind_is_the_class_or_what_is_not_particular(error: object, kind: str) -> None:
+def test_kind_is_the_class_or_the_text_without_details(error: object, kind: str) -> None:
     assert kind_of(error).rstrip("…").startswith(kind.rstrip("…"))
 
 
@@ -44,13 +44,13 @@ def test_failed_questions_calls_and_judges_are_grouped() -> None:
     assert problems.errors()[1]["questions"] == ["q"]
 
 
-def test_judges_of_retrieval_steps_that_failed_are_told() -> None:
+def test_failed_judges_of_retrieval_steps_are_listed() -> None:
     problems = Problems(EvaluationConfig())
     add(problems, sample(step("retrieval", "[]", retrieval_context_recall_error="JudgeError: no answer")))
     assert problems.errors()[0]["kind"] == "retrieval_context_recall: JudgeError"
 
 
-def test_warnings_that_differ_in_ids_and_numbers_are_one() -> None:
+def test_warnings_that_differ_only_in_ids_and_numbers_are_merged() -> None:
     problems = Problems(EvaluationConfig())
     for length in (7, 8):
         warning = f"the output of lookup (call_{length}) had {length} characters and was cut to 5"
@@ -61,7 +61,7 @@ def test_warnings_that_differ_in_ids_and_numbers_are_one() -> None:
     assert group["example"] == "the output of lookup (call_7) had 7 characters and was cut to 5"
 
 
-def test_tools_that_no_reference_step_is_named_after_come_first_with_their_questions() -> None:
+def test_tools_without_a_reference_step_come_first() -> None:
     problems = Problems(EvaluationConfig())
     add(problems, sample(step("run_sparql", status="error", error="KeyError: 1"), step("now", "1")))
     [first, *others] = problems.errors()

@@ -27,15 +27,15 @@ def record_of(*samples: SeenSample, config: Any = None) -> Any:
     return funnel_of(*samples, config=config).record()
 
 
-def fallen(*samples: SeenSample, config: Any = None) -> dict[str, int]:
-    """Return at which stages how many of the samples fell out."""
+def dropouts(*samples: SeenSample, config: Any = None) -> dict[str, int]:
+    """Return how many samples dropped out at each stage."""
     record = record_of(*samples, config=config)
     return {stage["name"]: len(stage["fell_out"]) for stage in record["stages"]}
 
 
-def test_each_question_falls_out_where_it_fails_first() -> None:
+def test_question_drops_out_at_its_first_failure() -> None:
     right, wrong, empty = table("T1", "T2"), table("T3"), table()
-    assert fallen(
+    assert dropouts(
         sample(step("sparql_query", wrong)),
         sample(FOUND),
         sample(FOUND, step("sparql_query")),
@@ -46,18 +46,18 @@ def test_each_question_falls_out_where_it_fails_first() -> None:
     ) == {"IRI found": 1, "a query ran": 2, "a query had rows": 1, "rows right": 1, "answer right": 1}
 
 
-def test_the_stages_pass_on_who_did_not_fall_out() -> None:
+def test_remaining_questions_enter_the_next_stage() -> None:
     record = record_of(sample(FOUND, step("sparql_query", table("T1", "T2"))))
     assert [(stage["entered"], stage["passed"], stage["passed_over"]) for stage in record["stages"]] == [(1, 1, 0)] * 4
     assert (record["questions"], record["outside"]) == (1, 0)
 
 
-def test_an_iri_that_stands_in_a_query_was_found_somewhere() -> None:
+def test_iri_used_in_a_query_counts_as_found() -> None:
     query = {"query": "SELECT ?name { <urn:oslo> ?p ?name }"}
-    assert fallen(sample(step("sparql_query", table("T3"), args=query)))["IRI found"] == 0
+    assert dropouts(sample(step("sparql_query", table("T3"), args=query)))["IRI found"] == 0
 
 
-def test_an_iri_that_the_right_rows_did_not_need_is_passed_over() -> None:
+def test_iri_search_is_skipped_if_the_rows_are_right_without_it() -> None:
     record = record_of(
         sample(FOUND, step("sparql_query", table("T3"))), sample(step("sparql_query", table("T1", "T2")))
     )
@@ -65,19 +65,19 @@ def test_an_iri_that_the_right_rows_did_not_need_is_passed_over() -> None:
     assert (first["entered"], first["passed"], first["passed_over"], first["fell_out"]) == (2, 1, 1, [])
 
 
-def test_a_question_without_a_reference_query_is_outside() -> None:
+def test_question_without_a_reference_query_is_outside_the_funnel() -> None:
     other = sample(FOUND, reference_steps=[[{"name": "retrieval", "output": "[]"}]])
     assert record_of(other) is None
     assert record_of(other, sample(FOUND))["outside"] == 1
 
 
-def test_a_failed_question_gave_no_right_answer_where_others_are_judged() -> None:
+def test_failed_question_counts_as_a_wrong_answer_if_others_are_judged() -> None:
     steps = [FOUND, step("sparql_query", table("T1", "T2"))]
-    assert fallen(sample(*steps, answer_f1=1.0), sample(*steps, error="away"))["answer right"] == 1
-    assert "answer right" not in fallen(sample(*steps), sample(*steps, error="away"))
+    assert dropouts(sample(*steps, answer_f1=1.0), sample(*steps, error="away"))["answer right"] == 1
+    assert "answer right" not in dropouts(sample(*steps), sample(*steps, error="away"))
 
 
-def test_an_answer_that_no_judge_scored_is_not_judged_rather_than_not_needed() -> None:
+def test_unjudged_answer_is_distinguished_from_one_not_needed() -> None:
     steps = [FOUND, step("sparql_query", table("T1", "T2"))]
     record = record_of(
         sample(*steps, answer_f1=1.0),
@@ -91,24 +91,24 @@ def test_an_answer_that_no_judge_scored_is_not_judged_rather_than_not_needed() -
     assert [stage["not_judged"] for stage in record["stages"][:-1]] == [0] * 4
 
 
-def test_tools_of_other_names_are_those_of_the_config() -> None:
+def test_tool_names_are_mapped_by_the_config() -> None:
     config = {"steps": {"names": {"kg": "sparql_query"}}}
     found = sample(FOUND, step("kg", table("T1", "T2")), config=config)
-    assert fallen(found, config=config)["rows right"] == 0
+    assert dropouts(found, config=config)["rows right"] == 0
 
 
 @pytest.mark.parametrize("output", ['{"head": {}, "boolean": false}', "no JSON"])
-def test_an_answer_of_ask_is_an_answer_and_a_text_is_none(output: str) -> None:
-    assert fallen(sample(FOUND, step("sparql_query", output)))["a query had rows"] == ("boolean" not in output)
+def test_ask_result_counts_as_rows_but_text_does_not(output: str) -> None:
+    assert dropouts(sample(FOUND, step("sparql_query", output)))["a query had rows"] == ("boolean" not in output)
 
 
-def test_the_matrix_sets_steps_against_answers() -> None:
+def test_matrix_compares_steps_with_answers() -> None:
     right, wrong = step("sparql_query", table("T1", "T2")), step("sparql_query", table("T3"))
     record = funnel_of(
         *(sample(steps, answer_f1=score) for steps, score in ((right, 1.0), (right, 0.0), (wrong, 0.9), (wrong, 0.1))),
         sample(right, answer_correctness_error="away"),
         sample(reference_steps=[], steps_score=None, answer_f1=1.0),
-        sample(right, error="away"),  # its steps are right, but it gave no right answer
+        sample(right, error="away"),  # its steps are right, but it has no answer
     ).matrix()
     assert record is not None
     text = record.pop("threshold_text")
@@ -117,11 +117,11 @@ def test_the_matrix_sets_steps_against_answers() -> None:
     assert "answer_f1 is at least 0.5" in text
 
 
-def test_there_is_no_matrix_where_nothing_is_judged() -> None:
+def test_without_judgements_there_is_no_matrix() -> None:
     assert funnel_of(sample(error="away")).matrix() is None
 
 
-def test_query_of_another_name_is_told_by_the_media_type_of_its_reference() -> None:
+def test_query_is_recognised_by_the_media_type_of_its_reference() -> None:
     reference = {"name": "run_sparql", "output": table("T1"), "output_media_type": "application/sparql-results+json"}
     diagnosis = {"score": 1.0, "matched": True, "reason": "the same rows"}
     record = record_of(
@@ -142,7 +142,7 @@ def test_query_of_another_name_is_told_by_the_media_type_of_its_reference() -> N
         ("ask_graph", {}, {"steps": {"kinds": {"ask_graph": "rows"}}}),
     ],
 )
-def test_queries_of_any_language_go_through_the_funnel_and_show_their_rows(name: str, more: Any, config: Any) -> None:
+def test_funnel_and_rows_work_for_any_query_language(name: str, more: Any, config: Any) -> None:
     def result_of(output: str) -> Any:
         reference = {"name": name, "output": '[{"name": "T1"}, {"name": "T2"}]', **more}
         question = {"id": "q", "question_text": "Which?", "reference_steps": [[reference]]}
@@ -150,10 +150,10 @@ def test_queries_of_any_language_go_through_the_funnel_and_show_their_rows(name:
         return run_evaluation([{"template_id": "t", "questions": [question]}], [response], config)[0]  # type: ignore[list-item]
 
     settings = load_config(config)
-    fallen_at = {}
+    dropped_at = {}
     for output in ("[]", '[{"x": "T1"}, {"x": "T3"}]', '[{"x": "T2"}, {"x": "T1"}]'):
         [found] = seen_samples([result_of(output)], Metrics(settings))
-        fallen_at[output] = [stage for stage, count in fallen(found, config=config).items() if count]
-    assert list(fallen_at.values()) == [["a query had rows"], ["rows right"], []]
+        dropped_at[output] = [stage for stage, count in dropouts(found, config=config).items() if count]
+    assert list(dropped_at.values()) == [["a query had rows"], ["rows right"], []]
     [[shown]] = step_groups(SampleSteps(result_of('[{"x": "T1"}, {"x": "T3"}]'), settings))
     assert shown["rows"]["unlike"] == [["missing", ["T2"], []], ["extra", ["T3"], []]]

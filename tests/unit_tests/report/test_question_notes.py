@@ -1,4 +1,4 @@
-"""What readers of a report noted: back into the dataset, and to the judge."""
+"""Applying readers' notes on a report: to the dataset, and to the judge's agreement."""
 
 import csv
 import json
@@ -69,7 +69,7 @@ def accepted(question: str, actual: int, step: int = 0) -> dict[str, Any]:
     return {"question_id": question, "accepted": [{"group": 0, "step": step, "actual": actual}]}
 
 
-def test_notes_are_listed_with_the_lines_of_the_dataset(tmp_path: Path, dataset: Path, results: list[Any]) -> None:
+def test_notes_are_listed_with_dataset_lines(tmp_path: Path, dataset: Path, results: list[Any]) -> None:
     notes = notes_of(
         tmp_path,
         {"question_id": "q2", "judge": "wrong"},
@@ -85,7 +85,7 @@ def test_notes_are_listed_with_the_lines_of_the_dataset(tmp_path: Path, dataset:
     assert notes_summary(found, notes, is_written=False) == "3 notes: 1 reference is wrong, 1 judge's verdict is wrong."
 
 
-def test_accepted_output_replaces_the_reference_and_comments_stay(
+def test_accepted_output_replaces_the_reference_and_keeps_comments(
     tmp_path: Path, dataset: Path, results: list[Any]
 ) -> None:
     notes = notes_of(tmp_path, {**accepted("q1", 1), "reference": "wrong"}, accepted("q2", 0))
@@ -101,7 +101,7 @@ def test_accepted_output_replaces_the_reference_and_comments_stay(
     first, second = (question["reference_steps"][0][0] for question in yaml.safe_load(text)[0]["questions"])
     assert (first["output_source"]["run"], first["output_source"]["step"]) == ("r1", "c2")
     assert json.loads(second["output"]) == json.loads(ROWS)
-    assert second["output"].count("\n") == 2  # a line for each row
+    assert second["output"].count("\n") == 2  # one line per row
     assert notes_summary(found, notes, is_written=True).endswith("; 2 outputs replaced.")
 
 
@@ -114,7 +114,7 @@ REFUSED = {
 
 
 @pytest.mark.parametrize("why", REFUSED)
-def test_what_cannot_be_accepted_says_why_and_stays(
+def test_output_that_cannot_be_accepted_is_reported_and_unchanged(
     why: str, tmp_path: Path, dataset: Path, results: list[Any]
 ) -> None:
     note, changes = REFUSED[why]
@@ -126,7 +126,7 @@ def test_what_cannot_be_accepted_says_why_and_stays(
     assert found.new_text() == dataset.read_text()
 
 
-def test_note_of_a_repeat_means_its_own_steps(tmp_path: Path, dataset: Path, results: list[Any]) -> None:
+def test_note_on_a_repeat_refers_to_its_steps(tmp_path: Path, dataset: Path, results: list[Any]) -> None:
     second = {**results[0], "repeat": 2, "actual_steps": [{"name": "find", "status": "success", "output": "narvik"}]}
     notes = notes_of(tmp_path, {**accepted("q1", 0), "key": "q1 #2"})
     assert '"narvik"' in noted_dataset(notes, dataset, [*results, second]).new_text()
@@ -140,7 +140,7 @@ def test_note_of_a_repeat_means_its_own_steps(tmp_path: Path, dataset: Path, res
         ("the key is ***", "not replaced: a part of the output is masked"),
     ],
 )
-def test_one_output_of_a_step_is_accepted(
+def test_only_one_output_per_step_is_accepted(
     output: str, text: str, tmp_path: Path, dataset: Path, results: list[Any]
 ) -> None:
     second = {**results[0], "repeat": 2, "actual_steps": [{"name": "find", "status": "success", "output": output}]}
@@ -151,7 +151,7 @@ def test_one_output_of_a_step_is_accepted(
 
 
 @pytest.mark.parametrize("rows", [None, []])
-def test_accepted_rows_that_are_broken_are_a_text(rows: Any, tmp_path: Path, dataset: Path, results: list[Any]) -> None:
+def test_malformed_accepted_rows_are_kept_as_text(rows: Any, tmp_path: Path, dataset: Path, results: list[Any]) -> None:
     output = json.dumps({"head": {"vars": ["c"]}, "results": rows})
     steps = [{"name": "find", "status": "success", "output": output}]
     notes = notes_of(tmp_path, accepted("q1", 0))
@@ -159,7 +159,7 @@ def test_accepted_rows_that_are_broken_are_a_text(rows: Any, tmp_path: Path, dat
     assert yaml.safe_load(new)[0]["questions"][0]["reference_steps"][0][0]["output"] == output
 
 
-def test_labels_feed_the_agreement_with_the_judge(tmp_path: Path, results: list[Any]) -> None:
+def test_labels_are_used_for_the_agreement_with_the_judge(tmp_path: Path, results: list[Any]) -> None:
     notes = notes_of(
         tmp_path,
         {"question_id": "q1", "judge": "wrong", "note": 'not, "so"'},
@@ -175,14 +175,14 @@ def test_labels_feed_the_agreement_with_the_judge(tmp_path: Path, results: list[
 
 
 @pytest.mark.parametrize("text", ["", "[]", '{"kind": "run", "notes": []}', '{"kind": "notes", "notes": [{"key": 1}]}'])
-def test_another_file_is_refused(text: str, tmp_path: Path) -> None:
+def test_other_file_is_rejected(text: str, tmp_path: Path) -> None:
     file = tmp_path / "notes.json"
     file.write_text(text)
     with pytest.raises(OptionError, match="not the notes of a report"):
         read_notes(file)
 
 
-def test_dataset_in_another_form_is_refused(tmp_path: Path, results: list[Any]) -> None:
+def test_dataset_in_another_format_is_rejected(tmp_path: Path, results: list[Any]) -> None:
     file = tmp_path / "qa.json"
     file.write_text("{}")
     with pytest.raises(DatasetError, match="not a list of templates"):

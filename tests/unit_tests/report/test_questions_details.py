@@ -15,7 +15,7 @@ def detail(result: Any, config: Any = None) -> dict[str, Any]:
     return detail_of(next(seen_samples([result], metrics)), SampleSteps(result, settings), Measures(settings, metrics))
 
 
-def test_the_question_its_answers_and_its_steps_are_there() -> None:
+def test_details_have_question_answers_and_steps() -> None:
     found = detail(result(step("lookup", "x"), step("sparql_query", table("T1", "T2")), elapsed_sec=2.5))
     assert (found["key"], found["template"], found["status"], found["total_sec"]) == ("q", "t", "success", 2.5)
     assert (found["reference_answer"], found["actual_answer"]) == ("T1 and T2.", "T1.")
@@ -25,13 +25,13 @@ def test_the_question_its_answers_and_its_steps_are_there() -> None:
     assert not {"claims", "error"} & found.keys()
 
 
-def test_a_long_output_is_shortened() -> None:
+def test_long_output_is_shortened() -> None:
     output = detail(result(step("lookup", "x" * 10_000_000)))["timeline"][0]["output"]
     assert len(output) < 21_000
     assert "9,980,000 characters left out" in output
 
 
-def test_claims_are_as_the_judge_sorted_them() -> None:
+def test_claims_are_grouped_as_by_the_judge() -> None:
     judged = {
         "answer_true_positives": ["T1"],
         "answer_false_positives": [],
@@ -56,12 +56,12 @@ def test_claims_are_as_the_judge_sorted_them() -> None:
     ]
 
 
-def test_what_a_judge_failed_at_stands_beside_no_value() -> None:
+def test_failed_judge_has_an_error_and_no_value() -> None:
     measures = detail(result(answer_relevance_error="JudgeError: no answer"))["measures"]
     assert measures[1] == {"name": "answer_relevance", "value": None, "error": "JudgeError: no answer"}
 
 
-def test_evaluations_of_the_users_own_are_measures_also_texts() -> None:
+def test_custom_evaluations_are_measures_even_if_texts() -> None:
     custom = {"name": "tone", "inputs": ["question"], "instructions": "Judge.", "outputs": {"polite": "?", "word": "?"}}
     judged = {"polite": True, "word": "kind", "tone_cost": 0.5, "mine": 2, "custom_metrics": ["mine"]}
     found = detail(result(**judged), {"custom_evaluations": [custom]})
@@ -71,7 +71,7 @@ def test_evaluations_of_the_users_own_are_measures_also_texts() -> None:
     assert names["mine"]["value"] == 2
 
 
-def test_attempts_that_failed_before_are_told() -> None:
+def test_failed_attempts_are_listed() -> None:
     attempts = [{"error": "away", "elapsed_sec": 1.5, "actual_steps": [{}], "total_tokens": 7}, "broken"]
     assert detail(result(failed_attempts=attempts))["failed_attempts"] == [
         {"error": "away", "seconds": 1.5, "tokens": 7, "calls": 1}

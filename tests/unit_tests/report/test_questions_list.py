@@ -18,7 +18,7 @@ def row_of(sample: Any) -> Any:
     return json.loads("".join(index))[0]
 
 
-def test_a_row_holds_what_the_list_shows_and_filters() -> None:
+def test_row_has_what_the_list_shows_and_filters_by() -> None:
     found = row_of(
         sample(step("lookup", "x"), step("sparql_query", table("T1")), elapsed_sec=1.23456789, agent_cost=0.25)
     )
@@ -35,24 +35,24 @@ def test_a_row_holds_what_the_list_shows_and_filters() -> None:
     assert (found["tok"], found["sec"], found["usd"], found["tools"]) == (None, 1.234568, 0.25, [0, 1])
 
 
-def test_the_cost_is_the_agents_and_not_known_without_it() -> None:
+def test_cost_is_the_agents_or_unknown() -> None:
     judged = {"answer_f1": 1.0, "answer_correctness_cost": 0.5}
     assert row_of(sample(agent_cost=0.25, **judged))["usd"] == 0.25
     assert row_of(sample(**judged))["usd"] is None
 
 
-def test_what_is_right_needs_no_reason() -> None:
+def test_right_question_has_no_reason() -> None:
     assert "r" not in row_of(sample(step("sparql_query", table("T1", "T2"))))
     assert row_of(sample(step("sparql_query", table("T1", "T2")), error="away"))["r"] == "away"
 
 
-def test_long_questions_are_cut_and_markup_in_them_stays() -> None:
+def test_long_questions_are_truncated_and_markup_is_kept() -> None:
     text = row_of(sample(question_text="</script><!--" + "x" * 10_000))["q"]
     assert text.startswith("</script><!--")
     assert len(text) == 161
 
 
-def test_tools_are_named_once_by_their_index() -> None:
+def test_tools_are_referred_to_by_index() -> None:
     index = IndexRows()
     for names in ("ab", "bc"):
         found = sample(*(step(name, "x") for name in names))

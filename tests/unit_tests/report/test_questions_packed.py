@@ -10,7 +10,7 @@ def unpacked(chunk: str) -> Any:
     return json.loads(gzip.decompress(base64.b64decode(chunk)))
 
 
-def test_each_detail_is_in_the_chunk_that_was_named() -> None:
+def test_each_detail_is_in_the_named_chunk() -> None:
     chunks = DetailChunks()
     numbers = {f"q{at}": chunks.add(f"q{at}", {"text": str(at) * 40_000}) for at in range(9)}
     packed = list(chunks.packed())
@@ -19,13 +19,13 @@ def test_each_detail_is_in_the_chunk_that_was_named() -> None:
         assert unpacked(packed[number])[key] == {"text": key[1:] * 40_000}
 
 
-def test_a_detail_larger_than_a_chunk_is_one_of_its_own() -> None:
+def test_detail_larger_than_a_chunk_has_its_own_chunk() -> None:
     chunks = DetailChunks()
     assert [chunks.add(key, {"text": "x" * 500_000}) for key in "ab"] == [0, 1]
     assert [list(unpacked(chunk)) for chunk in chunks.packed()] == [["a"], ["b"]]
 
 
-def test_nothing_makes_no_chunk_and_the_same_makes_the_same() -> None:
+def test_no_details_have_no_chunks_and_packing_is_deterministic() -> None:
     assert list(DetailChunks().packed()) == []
     first, second = DetailChunks(), DetailChunks()
     for chunks in (first, second):

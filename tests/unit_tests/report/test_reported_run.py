@@ -18,7 +18,7 @@ def folder_with(path: Path, record: Any = None) -> Path:
     return path
 
 
-def test_a_folder_gives_results_and_what_its_run_json_tells(tmp_path: Path) -> None:
+def test_folder_provides_results_and_the_contents_of_run_json(tmp_path: Path) -> None:
     config = {"steps": {"names": {"kg": "sparql_query"}}, "llm": {"generation": {"api_key": "***"}}}
     run = reported_run(folder_with(tmp_path, {"label": "monday", "config": config}))
     assert list(run.results) == [RESULT]
@@ -26,17 +26,17 @@ def test_a_folder_gives_results_and_what_its_run_json_tells(tmp_path: Path) -> N
     assert run.config.steps.names == {"kg": "sparql_query"}
 
 
-def test_a_folder_without_run_json_says_so(tmp_path: Path) -> None:
+def test_missing_run_json_is_a_warning(tmp_path: Path) -> None:
     assert "no run.json" in reported_run(folder_with(tmp_path)).warnings[0]
 
 
-def test_a_config_that_cannot_be_read_gives_the_defaults_and_a_warning(tmp_path: Path) -> None:
+def test_unreadable_config_is_a_warning_and_means_defaults(tmp_path: Path) -> None:
     run = reported_run(folder_with(tmp_path, {"config": {"steps": {"scoring": "by_moon"}}}))
     assert run.config.steps.scoring == "last_group"
     assert "steps.scoring" in run.warnings[0]
 
 
-def test_what_is_no_run_is_refused(tmp_path: Path) -> None:
+def test_other_sources_are_rejected(tmp_path: Path) -> None:
     with pytest.raises(RunFolderError, match=r"results\.jsonl"):
         reported_run(tmp_path)
     with pytest.raises(RunFolderError):
@@ -47,7 +47,7 @@ def test_what_is_no_run_is_refused(tmp_path: Path) -> None:
         reported_run(folder_with(tmp_path, {"format_version": 99}))
 
 
-def test_a_run_in_memory_tells_its_warnings_and_the_users_own_metrics() -> None:
+def test_run_in_memory_provides_warnings_and_custom_metrics() -> None:
     micro = {"steps_score": {"mean": 1.0}, "polite": {"mean": 0.5}, "tone_cost": {"mean": 0.1}, "steps": {}}
     results: Any = [RESULT]
     run = BenchmarkRun({"micro": micro}, results=results, warnings=["so"], stopped={"reason": "max_time"})
@@ -57,5 +57,5 @@ def test_a_run_in_memory_tells_its_warnings_and_the_users_own_metrics() -> None:
     assert list(source.results) == [RESULT]
 
 
-def test_a_list_of_results_is_a_run_too() -> None:
+def test_list_of_results_is_a_run() -> None:
     assert list(reported_run([RESULT]).results) == [RESULT]

@@ -15,7 +15,7 @@ def facts(record: Any, config: Any = None) -> dict[str, str]:
     return {fact["name"]: fact["value"] for fact in run_of(record, config=config).what_ran({})}
 
 
-def test_what_is_known_is_told_and_nothing_else() -> None:
+def test_only_known_facts_are_listed() -> None:
     record = {
         "label": "monday",
         "agent": "agent.py:graph",
@@ -52,7 +52,7 @@ def test_what_is_known_is_told_and_nothing_else() -> None:
     assert facts({"matchers": [], "evaluators": 3, "capture": None}) == {}
 
 
-def test_times_of_recorded_responses_are_those_of_the_scoring() -> None:
+def test_recorded_responses_show_the_times_of_scoring() -> None:
     times = {"started": "2026-01-05T10:00:00", "finished": "2026-01-05T10:00:01", "elapsed_sec": 1}
     assert list(facts({"times": times})) == ["Scoring started", "Scoring finished", "Duration of the scoring"]
     source = {"agent": "langgraph.json:b", "agent_source": "./a.py:b"}
@@ -70,16 +70,16 @@ def test_times_of_recorded_responses_are_those_of_the_scoring() -> None:
         (7, False),
     ],
 )
-def test_only_addresses_of_the_web_are_links(href: object, is_link: bool) -> None:
+def test_only_web_urls_are_links(href: object, is_link: bool) -> None:
     (label, *_) = run_of({"label": "monday", "href": href}).what_ran({})
     assert label.get("href") == (href if is_link else None)
 
 
-def test_a_link_without_a_label_stands_for_itself() -> None:
+def test_link_without_a_label_shows_its_url() -> None:
     assert run_of({"href": "https://x"}).what_ran({}) == [{"name": "Link", "value": "https://x", "href": "https://x"}]
 
 
-def test_the_title_is_the_label_or_the_folder(tmp_path: Path) -> None:
+def test_title_is_the_label_or_the_folder(tmp_path: Path) -> None:
     assert run_of({"label": "monday\x00"}).title == "monday␀"
     assert run_of({}, tmp_path / "runs").title == "runs"
     assert run_of({}).title == "Evaluation run"

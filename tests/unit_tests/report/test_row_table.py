@@ -1,4 +1,4 @@
-"""The table of rows that opens beneath a step: missing, extra and equal rows, with all columns."""
+"""The table of rows below a step: missing, extra and equal rows, with all columns."""
 
 import json
 from typing import Any
@@ -26,14 +26,14 @@ def table_of(reference: Rows | str, actual: Rows | str, **keys: Any) -> Any:
 CITIES: Rows = [{"city": "c1", "people": 5}, {"city": "c2", "people": 7}]
 
 
-def test_missing_extra_and_equal_rows_are_told_apart() -> None:
+def test_missing_extra_and_equal_rows_are_distinguished() -> None:
     found = table_of(CITIES, [{"city": "c1", "people": 5}, {"city": "c9", "people": 8}])
     assert found["unlike"] == [["missing", ["c2", "7"], []], ["extra", ["c9", "8"], []]]
     assert found["equal"] == [["c1", "5"]]
     assert found["counts"] == [1, 1, 1]
 
 
-def test_rows_that_share_cells_stand_together_and_say_which_cells_differ() -> None:
+def test_rows_that_share_cells_are_paired_and_mark_the_differing_cells() -> None:
     found = table_of(
         [*CITIES, {"city": "c3", "people": 9}], [{"city": "c2", "people": 70}, {"city": "c1", "people": 5}]
     )
@@ -44,7 +44,7 @@ def test_rows_that_share_cells_stand_together_and_say_which_cells_differ() -> No
     ]
 
 
-def test_columns_that_are_not_required_are_shown_too() -> None:
+def test_optional_columns_are_shown_too() -> None:
     reference = [{"city": "c1", "people": 5, "label": "Oslo"}, {"city": "c2", "people": 7, "label": "Bergen"}]
     actual = [{"id": "c1", "n": 5, "label": "OSLO", "area": 454}, {"id": "c4", "n": 6, "label": "Narvik", "area": 1}]
     found = table_of(reference, actual, required_columns=["city", "people"])
@@ -61,14 +61,14 @@ def test_columns_that_are_not_required_are_shown_too() -> None:
     assert found["equal"] == [["c1", "5", "OSLO", "454"]]
 
 
-def test_equal_row_has_the_label_that_only_the_reference_has() -> None:
+def test_equal_row_has_the_references_label() -> None:
     reference = [{"city": "c1", "label": "Oslo"}, {"city": "c2", "label": "Bergen"}]
     found = table_of(reference, [{"city": "c1"}], required_columns=["city"])
     assert found["columns"] == [["city", "city", True], ["label", None, False]]
     assert found["equal"] == [["c1", "Oslo"]]
 
 
-def test_first_twenty_rows_of_each_kind_are_shown_and_all_are_counted() -> None:
+def test_first_twenty_rows_of_each_kind_are_shown_and_all_counted() -> None:
     def rows(first: int, last: int) -> Rows:
         return [{"city": f"c{number}", "people": number} for number in range(first, last)]
 
@@ -90,7 +90,7 @@ def test_all_rows_are_extra_if_the_reference_has_none() -> None:
     assert [kind for kind, _, _ in found["unlike"]] == ["extra", "extra"]
 
 
-def test_unbound_cells_are_null_and_long_ones_are_cut() -> None:
+def test_unbound_cells_are_null_and_long_ones_truncated() -> None:
     found = table_of([{"a": "x", "b": "y"}], [{"a": "x"}, {"a": "z" * 1000, "b": "w\n‮"}])
     cells = [cells for kind, cells, _ in found["unlike"] if kind == "extra"]
     assert ["x", None] in cells
@@ -115,9 +115,9 @@ ASK = '{"head": {}, "boolean": true}'
     ],
     ids=["equal", "unreadable", "unreadable reference", "answers", "reference answers", "answer", "no rows"],
 )
-def test_nothing_is_shown_of_what_has_no_rows_that_differ(reference: Any, actual: Any) -> None:
+def test_without_differing_rows_there_is_no_table(reference: Any, actual: Any) -> None:
     assert table_of(reference, actual) is None
 
 
-def test_rows_in_another_order_have_no_table() -> None:
+def test_reordered_rows_have_no_table() -> None:
     assert table_of(CITIES, CITIES[::-1], ordered=True) is None

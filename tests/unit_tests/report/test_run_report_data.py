@@ -17,12 +17,12 @@ def data_of(results: Any, config: EvaluationConfig | None = None, **record: Any)
     return report_data(run)
 
 
-def test_a_single_pass_over_the_results_gives_all_sections() -> None:
-    def once() -> Iterator[dict[str, Any]]:
+def test_all_sections_come_from_a_single_pass() -> None:
+    def single_pass() -> Iterator[dict[str, Any]]:
         yield result(step("sparql_query", table("T1", "T2")))
         yield {**result(step("sparql_query")), "question_id": "q2", "error": "KeyError: x", "status": "error"}
 
-    data = data_of(once())
+    data = data_of(single_pass())
     assert str(data["view"].headline) == "1 of 2 right, 1 error · steps_score 0.500 (0.00–1.00)"
     assert data["groups"] == ["KeyError"]
     details: dict[str, Any] = {}
@@ -35,7 +35,7 @@ def test_a_single_pass_over_the_results_gives_all_sections() -> None:
     assert (data["samples_word"], data["view"].chances) == ("questions", ())
 
 
-def test_all_of_it_is_json() -> None:
+def test_report_data_is_json() -> None:
     assert json.loads(
         json.dumps({**(data := data_of([result()])), "view": asdict(data["view"])}, allow_nan=False, default=list)
     )
@@ -49,7 +49,7 @@ def test_repeats_are_samples_of_one_question() -> None:
     assert [row["k"] for row in json.loads("".join(data["index_json"]))] == ["q", "q #2", "q #3"]
 
 
-def test_the_cost_of_list_and_templates_and_extremes_is_the_agents() -> None:
+def test_list_templates_and_extremes_show_the_agents_cost() -> None:
     judged = {"answer_f1": 1.0, "answer_correctness_cost": 5.0}
     data = data_of([{**result(), **judged, "agent_cost": 0.5}, {**result(), **judged, "question_id": "q2"}])
     assert [row["usd"] for row in json.loads("".join(data["index_json"]))] == [0.5, None]
@@ -59,31 +59,31 @@ def test_the_cost_of_list_and_templates_and_extremes_is_the_agents() -> None:
     assert {row.name: row.total for row in view.spent} == {"Agent's cost": 0.5, "Judges' cost": 10.0}
 
 
-def ran(*results: Any, **record: Any) -> dict[str, str]:
+def facts(*results: Any, **record: Any) -> dict[str, str]:
     return {fact["name"]: fact["value"] for fact in data_of(results, **record)["what_ran"]}
 
 
-def test_what_ran_has_the_total_cost_and_what_ended_on_the_recursion_limit() -> None:
+def test_facts_have_the_total_cost_and_recursion_limit_errors() -> None:
     text = "GraphRecursionError: Recursion limit of 30 reached without hitting a stop condition."
     failed = {**result(), "question_id": "q2", "status": "error", "error": text, "total_tokens": 1000}
     priced = {**result(), "agent_cost": 0.5, "total_tokens": 234}
     judged = {"answer_f1": 1.0, "answer_correctness_cost": 0.25}
-    assert ran({**priced, **judged}, failed) == {
+    assert facts({**priced, **judged}, failed) == {
         "Total cost": "at least $0.75 (agent's cost $0.50, judges' cost $0.25, 1 sample is not measured in full, so "
         "the total is of the rest); 1,234 tokens of the agent",
         "Recursion limit": "30, reached by 1 question: q2",
     }
-    assert ran(priced) == {"Total cost": "$0.50; 234 tokens of the agent"}
-    assert ran({**result(), "total_tokens": 234}) == {"Total cost": "not known; 234 tokens of the agent"}
-    assert ran(result()) == {}
+    assert facts(priced) == {"Total cost": "$0.50; 234 tokens of the agent"}
+    assert facts({**result(), "total_tokens": 234}) == {"Total cost": "not known; 234 tokens of the agent"}
+    assert facts(result()) == {}
 
 
-def test_the_dataset_is_named_as_commands_name_it() -> None:
+def test_dataset_path_is_quoted_for_the_shell() -> None:
     assert data_of([result()], dataset={"path": "my data/qa.yaml"})["dataset"] == "'my data/qa.yaml'"
     assert data_of([result()])["dataset"] == "DATASET.yaml"
 
 
-def test_what_to_know_before_trusting_a_number_is_a_warning() -> None:
+def test_caveats_on_the_numbers_are_warnings() -> None:
     stopped = {"reason": "max_time", "message": "the time is up", "left_out": 1234}
     assert data_of([result()], stopped=stopped)["warnings"] == [
         "The run was stopped: the time is up; 1,234 samples were not asked.",
@@ -92,19 +92,19 @@ def test_what_to_know_before_trusting_a_number_is_a_warning() -> None:
     ]
 
 
-def test_a_run_without_results_is_empty_and_says_so() -> None:
+def test_run_without_results_is_empty_with_a_warning() -> None:
     data = data_of([])
     assert data["warnings"] == ["The run has no results."]
     assert (data["view"].scores, data["view"].templates) == ((), ())
     assert (list(data["index_json"]), list(data["chunks"])) == (["[]"], [])
 
 
-def test_results_of_other_tools_that_lack_keys_are_shown() -> None:
+def test_incomplete_results_of_other_tools_are_shown() -> None:
     data = data_of([{"question_id": 7, "template_id": 3}])
     assert json.loads("".join(data["index_json"]))[0]["k"] == "7"
 
 
-def test_only_a_report_on_graded_steps_says_what_their_score_is() -> None:
+def test_graded_steps_have_a_note_on_their_score() -> None:
     graded = EvaluationConfig.model_validate({"steps": {"grading": "graded"}})
     assert data_of([result()])["view"].grading_note is None
     assert (

@@ -1,4 +1,4 @@
-"""A metric that is registered is shown wherever a report or a terminal shows scores."""
+"""A registered metric appears wherever a report or the terminal shows scores."""
 
 import io
 import json
@@ -31,7 +31,7 @@ def registered(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def results(*detours: float | None) -> list[dict[str, Any]]:
-    """Return a question for each way; None failed."""
+    """Return one result per detour; None means that it failed."""
     base = {"template_id": "t", "question_text": "?", "actual_steps": []}
     return [
         {**base, "question_id": f"q{at}", "status": "error", "error": "away"}
@@ -49,13 +49,13 @@ def page_data(html: str, name: str) -> Any:
     return json.loads(re.search(rf'<script type="application/json" id="{name}">(.*?)</script>', html, re.DOTALL)[1])  # type: ignore[index]
 
 
-def test_its_distribution_is_over_its_range() -> None:
+def test_distribution_covers_the_metrics_range() -> None:
     (line,) = data_of(results(2.0, 12.0))["view"].scores
     assert (line.metric, line.range, line.mean_answered) == ("detour", (0.0, 20.0), 7.0)
     assert line.bins == (0, 1, 0, 0, 0, 0, 1, 0, 0, 0)
 
 
-def test_the_page_has_its_title_unit_and_what_a_failure_counts_as() -> None:
+def test_page_has_title_unit_and_what_a_failure_counts_as() -> None:
     html = report_html(results(2.0, 12.0, None))
     rows = re.findall(r'<th scope="row" title="([^"]*)">', html)
     assert rows == ["way for nothing; less is better"]
@@ -72,25 +72,25 @@ def test_the_page_has_its_title_unit_and_what_a_failure_counts_as() -> None:
     assert lists["displays"]["detour"]["best"] == 0.0
 
 
-def test_scores_of_this_package_need_nothing_beside_their_names() -> None:
+def test_built_in_scores_need_no_display_settings() -> None:
     html = report_html([{"template_id": "t", "question_id": "q", "steps_score": 1.0, "status": "success"}])
     assert "displays" not in page_data(html, "lists")
 
 
-def test_a_failed_sample_that_was_measured_counts_as_the_worst() -> None:
+def test_measured_but_failed_sample_counts_as_the_worst() -> None:
     failed = {**results(3.0)[0], "status": "error", "error": "away"}
     rows = json.loads("".join(data_of([failed])["index_json"]))
     assert rows[0]["m"] == {"detour": 20.0}
 
 
-def test_what_it_spent_stands_with_what_was_spent() -> None:
+def test_spent_metric_is_listed_with_costs() -> None:
     found = [{**result, "effort": 4.0, "custom_metrics": ["effort"]} for result in results(1.0, 1.0)]
     rows = [row for row in data_of(found)["view"].spent if row.name == "minutes of people"]
     assert [(row.unit, row.total, row.mean) for row in rows] == [("min", 8.0, 4.0)]
     assert "effort" not in [line.metric for line in data_of(found)["view"].scores]
 
 
-def test_the_terminal_shows_it_among_the_users_own_with_unit_and_title() -> None:
+def test_terminal_lists_it_under_own_scores_with_unit_and_title() -> None:
     found = results(2.0, 12.0)
     console = Console(file=io.StringIO(), width=140)
     console.print(summary_tables(run_view(found, metrics=own_metrics(compute_aggregates(found)["micro"]))))
@@ -102,6 +102,6 @@ def test_the_terminal_shows_it_among_the_users_own_with_unit_and_title() -> None
     assert "detour: way for nothing; less is better" in " ".join(text.split())
 
 
-def test_the_report_of_a_folder_has_it(tmp_path: Path) -> None:
+def test_report_of_a_folder_shows_it(tmp_path: Path) -> None:
     (tmp_path / "results.jsonl").write_text("".join(f"{json.dumps(result)}\n" for result in results(2.0)))
     assert "way for nothing; less is better" in report_html(tmp_path)

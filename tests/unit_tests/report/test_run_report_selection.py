@@ -20,32 +20,32 @@ RESPONSES: list[Any] = [{"question_id": "lines1", "actual_answer": "x"}, {"quest
 
 @pytest.fixture
 def run(tmp_path: Path) -> Path:
-    """Give the folder of a run of two templates, in which two questions have a response."""
+    """Return the folder of a run with two templates, of which two questions have a response."""
     score_responses(DATASET, RESPONSES, output_dir=tmp_path / "run")
     return tmp_path / "run"
 
 
 @pytest.mark.parametrize(
-    ("selection", "numbers", "said"),
+    ("selection", "numbers", "description"),
     [
         ({"template_ids": ["nodes"]}, (2, 0, 2), '2 of its 4 questions (template_ids: ["nodes"])'),
         ({"question_ids": ["lines1"]}, (1, 1, 0), '1 of its 4 questions (question_ids: ["lines1"])'),
         ({"answered_only": True}, (2, 1, 1), "2 of its 4 questions (answered_only: true)"),
     ],
 )
-def test_report_of_a_part_has_its_numbers_alone_and_says_so_first(
-    run: Path, selection: dict[str, Any], numbers: tuple[int, ...], said: str
+def test_partial_report_covers_only_the_selection_and_says_so_first(
+    run: Path, selection: dict[str, Any], numbers: tuple[int, ...], description: str
 ) -> None:
     data = report_data(reported_run(run, Selection(**selection)))
     headline = data["view"].headline
     errors = headline.states.get("error", 0)
     assert (headline.samples, headline.samples - errors, errors) == numbers
-    assert data["warnings"][0] == f"This report is of a part of the run: {said}. All numbers are of these alone."
+    assert data["warnings"][0] == f"This report is of a part of the run: {description}. All numbers are of these alone."
     assert "This report is of a part of the run" in report_html(run, **selection)
     assert "This report is of a part of the run" not in report_html(run)
 
 
-def test_report_of_a_part_does_not_take_the_place_of_that_of_the_whole_run(run: Path, tmp_path: Path) -> None:
+def test_partial_report_does_not_replace_the_full_one(run: Path, tmp_path: Path) -> None:
     whole = write_report(run)
     before = whole.read_bytes()
     with pytest.raises(OptionError, match=r"does not take the place of that of the whole run. Choose another file"):
@@ -54,7 +54,7 @@ def test_report_of_a_part_does_not_take_the_place_of_that_of_the_whole_run(run: 
     assert whole.read_bytes() == before
 
 
-def test_run_in_memory_is_reported_in_part() -> None:
+def test_run_in_memory_can_have_a_partial_report() -> None:
     run = score_responses(DATASET, RESPONSES)
     page = report_html(run, question_ids=["nodes2"])
     assert "1 of its 4 questions" in page
@@ -68,12 +68,12 @@ def test_run_in_memory_is_reported_in_part() -> None:
         ({"template_ids": ["lines"], "question_ids": ["nodes1"]}, "the run has none of the selected questions"),
     ],
 )
-def test_what_the_run_does_not_have_is_one_error(run: Path, selection: dict[str, Any], message: str) -> None:
+def test_unknown_ids_are_one_error(run: Path, selection: dict[str, Any], message: str) -> None:
     with pytest.raises(OptionError, match=message):
         report_html(run, **selection)
 
 
-def test_page_of_a_run_that_was_scored_in_part_says_by_what_selection(tmp_path: Path) -> None:
+def test_page_shows_the_selection_of_a_partially_scored_run(tmp_path: Path) -> None:
     score_responses(DATASET, RESPONSES, output_dir=tmp_path / "run", answered_only=True)
     facts = {fact["name"]: fact["value"] for fact in reported_run(tmp_path / "run").what_ran({})}
     assert facts["Selection"] == "answered_only: true"

@@ -1,4 +1,4 @@
-"""Undecided steps and cut outputs in the report: marks, groups, scores and notes."""
+"""Undecided steps and truncated outputs in the report: marks, groups, scores and notes."""
 
 import io
 from typing import Any
@@ -29,29 +29,29 @@ def data_of(**outputs: str) -> Any:
     return report_data(reported_run(results))
 
 
-def test_undecided_step_has_a_mark_of_its_own() -> None:
+def test_undecided_step_has_its_own_mark() -> None:
     undecided, cut, near = results_of(q_1="?", q_2="o<cut>", q_3="no")
     assert (statuses(undecided), statuses(cut), statuses(near)) == (["undecided"], ["undecided"], ["near"])
 
 
-def test_undecided_step_of_a_group_that_is_not_scored_is_not_scored() -> None:
+def test_undecided_step_in_an_unscored_group_is_not_scored() -> None:
     (result,) = results_of(q="?")
     result["reference_steps"].append([{"name": "other", "output": "x"}])
     result["steps_diagnosis"].append([{"score": 0.0, "outcome": "mismatch", "matched": False, "reason": ""}])
     assert statuses(result) == ["unscored", "missing"]
 
 
-def test_call_that_may_fit_or_comes_nearest_is_not_called_extra() -> None:
+def test_call_that_may_match_or_is_nearest_is_not_extra() -> None:
     for result in results_of(q_1="?", q_2="no"):
         assert extra_steps(step_groups(SampleSteps(result, load_config(None))), result["actual_steps"]) == []
 
 
-def test_cut_output_has_a_note_at_its_call() -> None:
+def test_truncated_output_has_a_note_on_its_call() -> None:
     (result,) = results_of(q="o<cut>")
     assert timeline(result["actual_steps"])[0]["note"] == "the output ends after 1 characters"
 
 
-def test_undecided_steps_and_cut_outputs_are_groups_with_their_questions() -> None:
+def test_undecided_steps_and_truncated_outputs_are_grouped_with_their_questions() -> None:
     groups = {each["kind"]: each for each in data_of(t_1="?", t_2="o<cut>", t_3="no", t_4="?")["errors"]}
     cut, undecided = groups["look: output that ends before its end"], groups["look: not known whether it fits"]
     assert (cut["where"], cut["count"], cut["questions"]) == ("call", 1, ["t_2"])
@@ -59,7 +59,7 @@ def test_undecided_steps_and_cut_outputs_are_groups_with_their_questions() -> No
     assert undecided["example"] == "the search reached its bound"
 
 
-def test_score_has_its_bound_beside_it_and_no_row_of_its_own() -> None:
+def test_upper_bound_is_shown_next_to_the_score() -> None:
     view = data_of(t_1="ok", t_2="?", u_1="no")["view"]
     names = ["steps_score", "steps_recall", "steps_precision", "steps_f1", "steps_order"]
     assert [line.metric for line in view.scores] == names
@@ -68,7 +68,7 @@ def test_score_has_its_bound_beside_it_and_no_row_of_its_own() -> None:
     assert uppers == {"t": 1.0, "u": None}
 
 
-def test_reader_is_told_between_what_the_score_lies() -> None:
+def test_note_states_the_range_of_the_score() -> None:
     data = data_of(t_1="ok", t_2="o<cut>")
     undecided, cut = data["warnings"][-2:]
     assert undecided == "1 reference step is undecided and counts 0: steps_score is between 0.500 and 1.000."
@@ -100,21 +100,21 @@ def stages_of(*results: dict[str, Any]) -> dict[str, dict[str, Any]]:
     return {stage["name"]: stage for stage in record["stages"]}
 
 
-def test_undecided_query_falls_out_at_no_stage_of_the_funnel() -> None:
+def test_undecided_query_does_not_drop_out_of_the_funnel() -> None:
     stages = stages_of(*results_of_tool("sparql_query", {"q_1": "o<cut>", "q_2": "no", "q_3": "o<cut>"}))
     assert (stages["a query had rows"]["passed"], stages["a query had rows"]["fell_out"]) == (2, ["q_2"])
     rows = stages["rows right"]
     assert (rows["passed"], rows["passed_over"], rows["undecided"], rows["fell_out"]) == (0, 0, 2, [])
 
 
-def test_undecided_steps_are_neither_right_nor_wrong_beside_the_answer() -> None:
+def test_undecided_steps_are_neither_right_nor_wrong_in_the_matrix() -> None:
     results = [{**result, "answer_f1": 1.0} for result in results_of(q_1="?", q_2="no", q_3="ok")]
     record = funnel_of(*results).matrix()
     assert record is not None
     assert (record["right_right"], record["wrong_right"], record["left_out"]) == (["q_3"], ["q_2"], 1)
 
 
-def test_notebook_counts_them() -> None:
+def test_notebook_counts_undecided_steps() -> None:
     results: Any = results_of(t_1="ok", t_2="o<cut>")
     shown = BenchmarkRun(compute_aggregates(results), results=results, responses=[])._repr_html_()
     assert "undecided steps" in shown
@@ -129,12 +129,12 @@ def printed(results: list[dict[str, Any]]) -> str:
     return console.file.getvalue()  # type: ignore[attr-defined, no-any-return]
 
 
-def test_terminal_says_how_many_are_undecided_and_what_to_raise() -> None:
+def test_terminal_reports_undecided_steps_and_the_limit_to_raise() -> None:
     text = printed(results_of(t_1="ok", t_2="o<cut>"))
     assert "1 reference step is undecided and counts 0: steps_score is between 0.500 and 1.000." in text
     assert "raise the length limit of the tool" in text
     assert "look, undecided: the output ends after 1 characters" in text
 
 
-def test_terminal_says_nothing_of_it_where_all_is_certain() -> None:
+def test_terminal_has_no_note_if_all_steps_are_decided() -> None:
     assert "undecided" not in printed(results_of(t_1="ok", t_2="no"))

@@ -1,4 +1,4 @@
-"""The page of a trend, and the comparisons to which it links."""
+"""The page of a trend, and the comparisons that it links to."""
 
 import os
 import re
@@ -22,7 +22,7 @@ DATASET: list[Any] = [
 
 @pytest.fixture
 def store(tmp_path: Path) -> Path:
-    """Return a folder of three runs, of which the first has a report."""
+    """Return a folder of three runs; the first has a report."""
     for name in ("first", "second one", "<third>"):
         options: Any = {"label": name, "progress": "off", "report": False}
         run_benchmark(lambda question: "1", DATASET, output_dir=tmp_path / "runs" / name, **options)
@@ -34,7 +34,7 @@ def links(page: Path) -> list[str]:
     return re.findall(r'<a href="([^"#]+)"', page.read_text())
 
 
-def test_page_links_to_reports_and_comparisons_that_are_there(store: Path, tmp_path: Path) -> None:
+def test_page_links_to_existing_reports_and_comparisons(store: Path, tmp_path: Path) -> None:
     page = write_trend(trend(store), tmp_path / "trend.html")
     found = sorted(set(links(page)))
     assert len(found) == 3
@@ -46,7 +46,7 @@ def test_page_links_to_reports_and_comparisons_that_are_there(store: Path, tmp_p
     assert "../runs/first/report.html" in links(tmp_path / comparison)
 
 
-def test_texts_of_runs_are_shown_as_texts(store: Path, tmp_path: Path) -> None:
+def test_texts_of_runs_are_escaped(store: Path, tmp_path: Path) -> None:
     text = write_trend(trend(store), tmp_path / "trend.html").read_text()
     assert "&lt;third&gt;" in text
     assert "<third>" not in text
@@ -54,9 +54,7 @@ def test_texts_of_runs_are_shown_as_texts(store: Path, tmp_path: Path) -> None:
 
 @pytest.mark.full
 @pytest.mark.parametrize("seconds", [60, -3600], ids=["later", "after the clock was set back"])
-def test_comparisons_are_written_again_only_where_a_run_was_scored_again(
-    store: Path, tmp_path: Path, seconds: int
-) -> None:
+def test_comparisons_are_rewritten_only_if_a_run_was_rescored(store: Path, tmp_path: Path, seconds: int) -> None:
     write_trend(trend(store), tmp_path / "trend.html")
     pages = sorted((tmp_path / "trend_comparisons").iterdir())
     for page in pages:
@@ -67,7 +65,7 @@ def test_comparisons_are_written_again_only_where_a_run_was_scored_again(
     assert sorted(page.stat().st_mtime == 1 for page in pages) == [False, True]
 
 
-def test_page_without_comparisons_writes_and_links_none(store: Path, tmp_path: Path) -> None:
+def test_comparisons_can_be_disabled(store: Path, tmp_path: Path) -> None:
     page = write_trend(trend(store), tmp_path / "trend.html", comparisons=False)
     assert not (tmp_path / "trend_comparisons").exists()
     assert set(links(page)) == {"runs/first/report.html"}
@@ -80,7 +78,7 @@ def test_single_run_has_a_page(store: Path, tmp_path: Path) -> None:
     assert text.count('class="point ') == 4
 
 
-def test_line_joins_only_runs_that_have_questions_in_common(store: Path, tmp_path: Path) -> None:
+def test_line_connects_only_runs_with_common_questions(store: Path, tmp_path: Path) -> None:
     path = store / "second one" / "results.jsonl"
     path.write_text(path.read_text().replace('"question_id": "', '"question_id": "z'))
     text = write_trend(trend(store), tmp_path / "trend.html", comparisons=False).read_text()

@@ -14,14 +14,14 @@ def groups_of(result: Any, config: Any = None) -> Any:
     return step_groups(SampleSteps(result, load_config(config)))
 
 
-def test_a_matched_step_names_the_call_and_the_call_its_use() -> None:
+def test_matched_step_and_its_call_refer_to_each_other() -> None:
     groups = groups_of(result(step("lookup", "x"), step("sparql_query", table("T2", "T1"))))
     assert (groups[1][0]["status"], groups[1][0]["actual"]) == ("matched", 1)
     assert uses_of(groups)[1] == "✓ group 2 step 1"
     assert "rows" not in groups[1][0]
 
 
-def test_a_near_step_shows_rows_that_are_missing_and_too_many() -> None:
+def test_nearest_step_shows_missing_and_extra_rows() -> None:
     found = groups_of(result(step("sparql_query", table("T1", "T9\x00"))))[1][0]
     assert (found["status"], found["actual"], found["score"]) == ("near", 0, 0.0)
     assert found["rows"] == {
@@ -33,18 +33,18 @@ def test_a_near_step_shows_rows_that_are_missing_and_too_many() -> None:
     assert "1 of 2 rows is missing" in found["reason"]
 
 
-def test_a_missing_step_has_no_call_and_an_unscored_group_says_so() -> None:
+def test_missing_step_has_no_call_and_unscored_groups_are_marked() -> None:
     groups = groups_of(result(step("autocomplete_search", "urn:oslo")))
     assert (groups[0][0]["status"], groups[0][0]["scored"]) == ("unscored", False)
     assert (groups[1][0]["status"], groups[1][0]["actual"]) == ("missing", None)
 
 
-def test_all_groups_count_where_the_config_says_so() -> None:
+def test_all_groups_count_if_configured() -> None:
     config = {"steps": {"scoring": "all_groups"}}
     assert [group[0]["scored"] for group in groups_of(result(config), config)] == [True, True]
 
 
-def test_of_calls_with_one_id_the_last_successful_one_that_fits_is_meant() -> None:
+def test_last_successful_matching_call_is_used_for_a_duplicate_id() -> None:
     steps = [
         step("sparql_query", table("T3"), id="0"),
         step("sparql_query", table("T4"), id="0"),
@@ -54,12 +54,12 @@ def test_of_calls_with_one_id_the_last_successful_one_that_fits_is_meant() -> No
     assert groups_of(result(*steps))[1][0]["actual"] == 1
 
 
-def test_calls_whose_id_is_null_are_named_by_their_place() -> None:
+def test_calls_with_a_null_id_are_identified_by_position() -> None:
     steps = [step("sparql_query", table("T1", "T2"), id=None), step("lookup", "x", id=None)]
     assert groups_of(result(*steps))[1][0]["actual"] == 0
 
 
-def test_of_calls_with_one_id_each_fulfils_another_reference() -> None:
+def test_calls_with_a_duplicate_id_match_different_references() -> None:
     group = [{"name": "lookup", "output": "x"}, {"name": "lookup", "output": "y"}]
     diagnosis = {"matched": True, "score": 1.0, "nearest": "c", "reason": ""}
     scored = {
@@ -70,39 +70,39 @@ def test_of_calls_with_one_id_each_fulfils_another_reference() -> None:
     assert uses_of(groups_of(scored)) == {0: "✓ group 1 step 1", 1: "✓ group 1 step 2"}
 
 
-def test_calls_without_an_id_are_named_by_their_place() -> None:
-    one = {key: value for key, value in step("sparql_query", table("T1", "T2")).items() if key != "id"}
-    assert groups_of(result(step("lookup", "x"), one))[1][0]["actual"] == 1
+def test_calls_without_an_id_are_identified_by_position() -> None:
+    without_id = {key: value for key, value in step("sparql_query", table("T1", "T2")).items() if key != "id"}
+    assert groups_of(result(step("lookup", "x"), without_id))[1][0]["actual"] == 1
 
 
-def test_a_failed_call_that_comes_nearest_has_no_rows() -> None:
+def test_failed_nearest_call_has_no_rows() -> None:
     found = groups_of(result(step("sparql_query")))[1][0]
     assert (found["status"], found["actual"]) == ("near", 0)
     assert "rows" not in found
 
 
-def test_extra_calls_are_those_that_no_reference_step_is_compared_with() -> None:
+def test_extra_calls_are_those_not_compared_with_any_reference_step() -> None:
     scored = result(step("lookup", "x"), step("broken"), step("sparql_query", table("T1", "T2")))
     assert extra_steps(groups_of(scored), scored["actual_steps"]) == [0]
     assert scored["steps_counts"]["extra"] == 1
 
 
-def test_rows_that_another_property_gives_may_be_equal_by_chance() -> None:
+def test_rows_from_another_property_may_be_equal_by_chance() -> None:
     scored = result(step("sparql_query", table("T1", "T9")))
     difference = {"kind": "property", "expected": "c:a", "actual": "c:b", "column": "name"}
     note = "Rows may be equal by chance: name has the values of c:b, not those of c:a."
-    for known, notes in ((difference, [note]), ({**difference, "column": None}, None)):
-        scored["steps_diagnosis"][1][0]["query"] = {"differences": [known]}
+    for recorded, notes in ((difference, [note]), ({**difference, "column": None}, None)):
+        scored["steps_diagnosis"][1][0]["query"] = {"differences": [recorded]}
         assert groups_of(scored)[1][0]["rows"].get("notes") == notes
 
 
-def test_results_without_a_diagnosis_still_have_their_references() -> None:
+def test_results_without_a_diagnosis_still_show_references() -> None:
     result = {"reference_steps": [[{"name": "lookup", "output": "x"}]], "actual_steps": []}
     (found,) = step_groups(SampleSteps(result, EvaluationConfig()))[0]
     assert (found["status"], found["reason"], found["reference"]["output"]) == ("missing", "", "x")
 
 
-def test_rows_are_compared_within_the_tolerance_of_the_step_or_the_config() -> None:
+def test_rows_are_compared_with_the_steps_or_the_configs_tolerance() -> None:
     def sums(name: str, *numbers: str) -> str:
         rows = [{name: {"type": "literal", "value": number, "datatype": f"{XSD}float"}} for number in numbers]
         return json.dumps({"head": {"vars": [name]}, "results": {"bindings": rows}})
@@ -122,14 +122,14 @@ def test_rows_are_compared_within_the_tolerance_of_the_step_or_the_config() -> N
     assert rows(tolerance=0.5) == rows(tolerance="5%") == {}
 
 
-def test_rows_are_shown_of_sparql_results_whatever_the_step_is_called() -> None:
+def test_rows_of_sparql_results_are_shown_under_any_step_name() -> None:
     reference = {"name": "run_sparql", "output": table("T1"), "output_media_type": "application/sparql-results+json"}
     diagnosis = {"score": 0.0, "matched": False, "reason": "another row", "nearest": "call_run_sparql"}
     near = result(step("run_sparql", table("T2")), reference_steps=[[reference]], steps_diagnosis=[[diagnosis]])
     assert groups_of(near)[0][0]["rows"]["unlike"][0] == ["missing", ["T1"], []]
 
 
-def test_rows_with_triple_terms_are_shown_under_the_columns_of_the_reference() -> None:
+def test_rows_with_triple_terms_are_shown_in_the_references_columns() -> None:
     def results(name: str, number: str, **more: Any) -> str:
         height = {"s": {"type": "uri", "value": "urn:a"}, "p": {"type": "uri", "value": "urn:p"}, "o": number}
         binding = {"label": {"type": "literal", "value": "Oslo"}, name: {"type": "triple", "value": height}, **more}
@@ -148,7 +148,7 @@ def test_rows_with_triple_terms_are_shown_under_the_columns_of_the_reference() -
     }
 
 
-def test_rows_of_a_declared_form_are_compared_as_the_score_compares_them() -> None:
+def test_rows_in_a_declared_format_are_compared_as_for_the_score() -> None:
     config = {"steps": {"outputs": {"sparql_query": {"format": "csv"}}}}
     found = groups_of(result(step("sparql_query", "city\nT1\nT9"), config=config), config)[1][0]
     assert found["rows"]["unlike"] == [["missing", ["T2"], []], ["extra", ["T9"], []]]
@@ -161,17 +161,17 @@ def graded(is_matched: bool) -> Any:
     return found
 
 
-def test_a_graded_step_that_brings_a_part_is_matched_in_part() -> None:
+def test_partially_graded_step_is_matched_in_part() -> None:
     found = graded(is_matched=True)
     groups = groups_of(found)
-    step_of = groups[1][0]
-    assert (step_of["status"], step_of["score"], step_of["in_part"]) == ("matched", 0.5, True)
-    assert step_of["rows"]["unlike"] == [["missing", ["T2"], []]]
+    shown_step = groups[1][0]
+    assert (shown_step["status"], shown_step["score"], shown_step["in_part"]) == ("matched", 0.5, True)
+    assert shown_step["rows"]["unlike"] == [["missing", ["T2"], []]]
     assert uses_of(groups)[1] == "≈ in part: group 2 step 1"
     assert extra_steps(groups, found["actual_steps"]) == [0]
 
 
-def test_the_nearest_call_says_so_and_is_not_extra() -> None:
+def test_nearest_call_is_marked_and_is_not_extra() -> None:
     found = graded(is_matched=False)
     groups = groups_of(found)
     assert (groups[1][0]["status"], groups[1][0]["in_part"]) == ("near", True)
@@ -179,7 +179,7 @@ def test_the_nearest_call_says_so_and_is_not_extra() -> None:
     assert extra_steps(groups, found["actual_steps"]) == [0]
 
 
-def test_a_step_that_fits_is_none_in_part() -> None:
+def test_full_match_is_not_partial() -> None:
     assert not [
         each
         for group in groups_of(result(step("sparql_query", table("T1", "T2"))))

@@ -1,4 +1,4 @@
-"""The report of graded scores: all groups count, and what is said of a question with calls too many."""
+"""The report of graded scores: all groups count, and questions with extra calls have a note."""
 
 from typing import Any
 
@@ -30,7 +30,7 @@ def test_steps_of_earlier_groups_are_scored() -> None:
     assert uses_of(groups) == {0: "≈ in part: group 1 step 1", 1: "✓ group 2 step 1"}
 
 
-def test_question_with_calls_too_many_says_so() -> None:
+def test_question_with_extra_calls_has_a_note() -> None:
     assert (
         reason_of(result_of(["a"], "x", "a"))
         == "all is fulfilled, by more calls than it takes: steps_precision is 0.50"

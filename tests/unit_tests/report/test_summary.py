@@ -43,8 +43,8 @@ def printed_results(results: list[Any], worst: int = 5) -> str:
     return console.file.getvalue()  # type: ignore[attr-defined, no-any-return]
 
 
-def asked(question_id: str, *scores: float | None, template_id: str = "numbers") -> list[dict[str, Any]]:
-    """Return a question's repeats by score; None failed."""
+def repeats_of(question_id: str, *scores: float | None, template_id: str = "numbers") -> list[dict[str, Any]]:
+    """Return a question's repeats by score; None means that it failed."""
     base = {"template_id": template_id, "question_id": question_id, "question_text": "How many?"}
     return [
         {**base, "repeat": repeat, **({"error": "boom"} if score is None else {"steps_score": score})}
@@ -71,7 +71,7 @@ def test_templates_row_has_questions_errors_and_means() -> None:
     ]
 
 
-def test_worst_questions_come_errors_first_with_their_reason() -> None:
+def test_worst_questions_begin_with_errors_and_have_reasons() -> None:
     text = printed()
     assert text.index("RateLimitError: slow down") < text.index("lookup: another text: 2 instead of 1")
     assert "q0" not in text
@@ -88,7 +88,7 @@ def test_headline_and_groups_come_before_questions_and_scores() -> None:
     assert ["1", "The output of lookup differs", "q1"] in cells
 
 
-def test_number_of_worst_questions_is_the_callers() -> None:
+def test_number_of_worst_questions_can_be_set() -> None:
     assert "(1 of 3 that are not right)" in printed(worst=1)
     assert "The worst questions" not in printed(worst=0)
 
@@ -97,30 +97,32 @@ def test_markup_in_texts_is_shown_as_text() -> None:
     assert "[bold]1[/bold]" in printed()
 
 
-def test_repeats_have_a_line_with_their_chances() -> None:
-    text = printed_results(asked("q1", 0.5, 0.5) + asked("q2", 1.0, None, template_id="other"))
+def test_repeats_have_a_line_with_pass_rates() -> None:
+    text = printed_results(repeats_of("q1", 0.5, 0.5) + repeats_of("q2", 1.0, None, template_id="other"))
     assert "2 repeats: pass@1 0.25, pass@2 0.50, pass^2 0.00 (passed: steps_score ≥ 1)" in " ".join(text.split())
 
 
-def test_line_of_repeats_leaves_out_what_is_not_known() -> None:
-    interrupted = printed_results(asked("q1", 1.0, 0.0) + asked("q2", 1.0))
+def test_line_on_repeats_omits_unknown_values() -> None:
+    interrupted = printed_results(repeats_of("q1", 1.0, 0.0) + repeats_of("q2", 1.0))
     assert "2 repeats: pass@1 0.75 (passed: steps_score ≥ 1)\n" in interrupted
-    unmeasured = [{key: value for key, value in result.items() if key != "steps_score"} for result in asked("q", 1, 1)]
+    unmeasured = [
+        {key: value for key, value in result.items() if key != "steps_score"} for result in repeats_of("q", 1, 1)
+    ]
     assert "2 repeats: passed: steps_score ≥ 1; 1 of 1 questions were not measured" in printed_results(unmeasured)
-    partly = printed_results(asked("q1", 1.0, 1.0) + [{**result, "question_id": "q2"} for result in unmeasured])
+    partly = printed_results(repeats_of("q1", 1.0, 1.0) + [{**result, "question_id": "q2"} for result in unmeasured])
     assert "1 of 2 questions were not measured" in partly
 
 
-def test_question_is_counted_once_and_each_of_its_repeats_can_be_among_the_worst() -> None:
-    text = printed_results(asked("q1", 1.0, 0.5, None))
+def test_question_counts_once_but_each_repeat_can_be_among_the_worst() -> None:
+    text = printed_results(repeats_of("q1", 1.0, 0.5, None))
     row = next(line for line in text.splitlines() if line.strip().startswith("numbers"))
     assert row.split()[:6] == ["numbers", "│", "1", "│", "1", "│"]
     assert text.index("q1, repeat 3") < text.index("q1, repeat 2")
     assert "q1, repeat 1" not in text
 
 
-def test_equally_bad_questions_stay_in_their_order() -> None:
-    results = [result for number in range(9) for result in asked(f"q{number}", 0.0)]
+def test_equally_bad_questions_keep_their_order() -> None:
+    results = [result for number in range(9) for result in repeats_of(f"q{number}", 0.0)]
     text = " ".join(printed_results(results, worst=3).split())
     assert [name for name in (f"q{number}" for number in range(9)) if name in text] == ["q0", "q1", "q2"]
     assert "(3 of 9 that are not right)" in text
@@ -131,7 +133,7 @@ def judged(**values: Any) -> dict[str, Any]:
     return {**base, **values}
 
 
-def test_judged_scores_and_costs_have_columns_where_they_are_known() -> None:
+def test_judged_scores_and_costs_have_columns_if_known() -> None:
     step = {"name": "retrieval", "retrieval_utilization": 0.25, "retrieval_utilization_cost": 0.01}
     text = printed_results(
         [judged(answer_f1=0.5, answer_recall=0.4, answer_correctness_cost=0.02, agent_cost=0.12, actual_steps=[step])]
@@ -146,7 +148,7 @@ def test_judged_scores_and_costs_have_columns_where_they_are_known() -> None:
     assert "steps_score and the agent's cost are means" in text
 
 
-def test_caption_speaks_of_the_columns_that_are_there() -> None:
+def test_caption_mentions_only_existing_columns() -> None:
     sample = {"template_id": "t", "question_id": "q", "question_text": "?", "status": "success", "elapsed_sec": 1.0}
     assert "\nseconds are means" in printed_results([sample])
 
@@ -162,7 +164,7 @@ def test_outputs_of_custom_evaluations_have_columns() -> None:
     assert "Cost: judges $0.010" in text
 
 
-def test_scores_of_ones_own_are_not_called_judged() -> None:
+def test_custom_scores_are_not_listed_as_judged() -> None:
     text = printed_results([judged(answer_f1=0.5, polite=1.0, saved_sec=2.5, custom_metrics=["polite", "saved_sec"])])
     judged_part, own_part = text.split("Own scores by template (means)")
     assert "answer_f1" in judged_part
@@ -170,7 +172,7 @@ def test_scores_of_ones_own_are_not_called_judged() -> None:
     assert ["t", "│", "1.000", "│", "2.50", "s"] in [line.split() for line in own_part.splitlines()]
 
 
-def test_costs_that_are_not_known_of_all_samples_are_told() -> None:
+def test_partially_unknown_costs_are_reported() -> None:
     unpriced = judged(llm_calls=[{"model": "mine"}])
     text = printed_results([judged(agent_cost=0.12), unpriced, judged(agent_cost=0.0)])
     assert "Cost: agent not known (1 sample has no price)\n" in text
@@ -197,7 +199,7 @@ def printed_measures(results: list[Any], *names: str) -> str:
     return console.file.getvalue()  # type: ignore[attr-defined, no-any-return]
 
 
-def test_measures_have_a_column_each_where_they_were_asked_for() -> None:
+def test_requested_measures_have_columns() -> None:
     text = printed_measures(
         [RETRIEVED, {"template_id": "other", "question_id": "o", "question_text": "?"}], "ndcg@10", "P@5"
     )
@@ -208,27 +210,27 @@ def test_measures_have_a_column_each_where_they_were_asked_for() -> None:
     assert "retrieval_" not in text
 
 
-def test_measures_stand_in_no_table_unless_they_are_asked_for() -> None:
+def test_measures_are_not_shown_by_default() -> None:
     text = printed_measures([RETRIEVED])
     assert "nDCG" not in text
     assert "retrieval_" not in text
 
 
-def test_measures_of_a_dataset_without_retrieval_are_a_sentence() -> None:
+def test_measures_without_retrieval_are_a_note() -> None:
     text = printed_measures([{"template_id": "t", "question_id": "q", "question_text": "?"}], "P@5")
     assert "Nothing is measured of retrieval: no scored reference step names relevant ids." in text
 
 
-def test_counts_from_a_thousand_on_have_a_comma() -> None:
-    results = [each for number in range(1_200) for each in asked(f"q{number}", None)]
+def test_counts_have_thousands_separators() -> None:
+    results = [each for number in range(1_200) for each in repeats_of(f"q{number}", None)]
     text = printed_results(results)
     assert "(5 of 1,200 that are not right)" in " ".join(text.split())
     row = next(line for line in text.splitlines() if line.strip().startswith("numbers"))
     assert row.split()[:5] == ["numbers", "│", "1,200", "│", "1,200"]
 
 
-def test_checks_of_answers_have_their_table_and_a_failed_question_counts_as_0() -> None:
-    results = asked("q0", 1.0) + asked("q1", 1.0) + asked("q2", None)
+def test_answer_checks_have_a_table_in_which_failed_questions_count_as_0() -> None:
+    results = repeats_of("q0", 1.0) + repeats_of("q1", 1.0) + repeats_of("q2", None)
     results[0] |= {"answer_exact": 1.0, "answer_grounded": 0.5}
     results[1] |= {"answer_exact": 0.5, "answer_grounded": 1.0}
     text = printed_results(results)

@@ -1,4 +1,4 @@
-"""What a terminal shows of a run in which most questions have no response."""
+"""Terminal output for a run in which most questions have no response."""
 
 import io
 from typing import Any
@@ -11,7 +11,7 @@ from graphrag_eval_lc.view import run_view
 
 
 def printed(templates: int, answered: int, wrong: int = 0, worst: int = 3) -> list[str]:
-    """Return what is shown of a question in each template, the last of which are answered, some wrongly."""
+    """Return the output for one question per template; the last ones are answered, some of them wrongly."""
     step = {"name": "lookup", "output": "1"}
     dataset: list[Any] = [
         {
@@ -31,7 +31,7 @@ def printed(templates: int, answered: int, wrong: int = 0, worst: int = 3) -> li
     return console.file.getvalue().splitlines()  # type: ignore[attr-defined, no-any-return]
 
 
-def test_templates_without_any_response_are_one_line_with_their_number_and_examples() -> None:
+def test_unanswered_templates_are_one_line_with_number_and_examples() -> None:
     lines = printed(500, 3)
     assert len(lines) < 35
     assert "497 more templates without any response (497 questions); not shown: t000, t001, t002 and 494 more" in lines
@@ -40,7 +40,7 @@ def test_templates_without_any_response_are_one_line_with_their_number_and_examp
     assert micro.split("│")[1:3] == ["       500 ", "    497 "]
 
 
-def test_worst_questions_are_first_those_that_have_a_response() -> None:
+def test_answered_questions_come_first_among_the_worst() -> None:
     lines = printed(500, 3, wrong=2)
     assert "The worst questions (3 of 499 that are not right)" in [line.strip() for line in lines]
     assert [line.split()[0] for line in lines if line.startswith(" q")] == ["q498", "q499", "q000"]
@@ -52,14 +52,14 @@ def test_without_a_worst_question_there_is_no_table() -> None:
     assert len(lines) < 22
 
 
-def test_few_templates_without_a_response_have_a_row_each() -> None:
+def test_few_unanswered_templates_have_rows() -> None:
     for templates, answered in ((12, 2), (30, 15)):
         lines = printed(templates, answered)
         assert len([line for line in lines if line.startswith(" t")]) == templates
         assert not [line for line in lines if "not shown" in line]
 
 
-def test_order_of_the_worst_stays_where_most_are_answered() -> None:
+def test_order_of_the_worst_is_unchanged_if_most_are_answered() -> None:
     lines = printed(10, 6, wrong=2, worst=9)
     assert [line.split()[0] for line in lines if line.startswith(" q")] == [
         "q000",

@@ -44,13 +44,13 @@ def found(**changes: Any) -> dict[str, Any]:
     return shown
 
 
-def test_each_call_shows_what_is_new_with_it() -> None:
+def test_each_call_shows_only_new_messages() -> None:
     first, second = found()["calls"]
     assert (first["before"], first["new"], first["gave"]) == ([], [0, 1], 2)
     assert (second["before"], second["new"], second["gave"]) == ([[0, 3]], [3], 4)
 
 
-def test_a_call_has_its_place_and_what_it_spent() -> None:
+def test_call_has_its_position_and_costs() -> None:
     first, second = found()["calls"]
     keys = ("model", "agent", "node", "step", "tokens", "seconds", "first_token", "usd", "finish")
     assert {key: first[key] for key in keys} == {
@@ -93,7 +93,7 @@ def test_messages_are_shown_as_text() -> None:
         {"llm_messages": MESSAGES, "llm_calls": [{"model": "m"}]},
     ],
 )
-def test_calls_without_kept_messages_have_none(result: dict[str, Any]) -> None:
+def test_calls_without_recorded_messages_have_none(result: dict[str, Any]) -> None:
     shown = transcript(result)
     assert shown is not None
     assert shown["messages"] == []
@@ -101,11 +101,11 @@ def test_calls_without_kept_messages_have_none(result: dict[str, Any]) -> None:
     assert not any({"before", "new", "gave"} & call.keys() for call in shown["calls"])
 
 
-def test_nothing_is_shown_if_no_call_was_recorded() -> None:
+def test_without_recorded_calls_there_is_no_transcript() -> None:
     assert transcript({}) is transcript({"llm_messages": MESSAGES, "llm_calls": "x"}) is None
 
 
-def test_what_is_not_as_it_should_be_is_passed_over() -> None:
+def test_malformed_calls_are_skipped() -> None:
     calls: list[Any] = [
         {"input_messages": [[0, 99], [-3, 1], [1], "x", ["a", 2], None], "output_message": 99, "tools": [[0, 9]]},
         {"input_messages": 3, "output_message": True, "model": 7, "error": ""},
@@ -117,9 +117,9 @@ def test_what_is_not_as_it_should_be_is_passed_over() -> None:
     assert [message["role"] for message in shown["messages"][-3:]] == ["message"] * 3
 
 
-def test_a_long_transcript_is_bounded() -> None:
+def test_long_transcript_is_bounded() -> None:
     messages = [{"role": "user", "content": "x" * 50_000} for _ in range(5_000)]
-    calls = [{"input_messages": [[0, place]], "output_message": place} for place in range(5_000)]
+    calls = [{"input_messages": [[0, index]], "output_message": index} for index in range(5_000)]
     shown = found(llm_messages=messages, llm_calls=calls)
     assert (len(shown["calls"]), shown["left_out"]) == (200, 4_800)
     assert sum(len(str(message)) for message in shown["messages"] if message) < 250_000
@@ -127,7 +127,7 @@ def test_a_long_transcript_is_bounded() -> None:
     assert shown["messages"][3_000] is None
 
 
-def test_a_growing_loop_makes_no_square_of_it() -> None:
+def test_transcript_of_a_long_loop_grows_linearly() -> None:
     sizes = []
     for turns in (50, 100):
         messages = [{"role": "user", "content": "word"} for _ in range(2 * turns)]

@@ -1,7 +1,7 @@
 from graphrag_eval_lc.report.transcript import call_starts, timeline, transcript
 
 
-def test_seconds_count_from_the_first_call_whatever_the_order() -> None:
+def test_times_are_relative_to_the_first_call() -> None:
     steps = [
         {"name": "b", "execution_timestamp": "2026-01-05T10:00:02.5Z", "elapsed_sec": 1.0},
         {"name": "a", "execution_timestamp": "2026-01-05T12:00:00+02:00"},
@@ -18,7 +18,7 @@ def test_seconds_count_from_the_first_call_whatever_the_order() -> None:
     assert [event["duration"] for event in events] == [1.0, None, None, None]
 
 
-def test_calls_inside_calls_are_nested_and_unknown_parents_are_none() -> None:
+def test_nested_calls_are_indented_and_unknown_parents_ignored() -> None:
     steps = [
         {"name": "outer", "id": "1"},
         {"name": "inner", "id": "2", "parent_id": "1"},
@@ -29,7 +29,7 @@ def test_calls_inside_calls_are_nested_and_unknown_parents_are_none() -> None:
     assert [event["depth"] for event in timeline(steps)] == [0, 1, 2, 0, 0]
 
 
-def test_retries_errors_notes_and_measures_are_told() -> None:
+def test_retries_errors_notes_and_measures_are_shown() -> None:
     (event,) = timeline(
         [
             {
@@ -50,7 +50,7 @@ def test_retries_errors_notes_and_measures_are_told() -> None:
     assert "output" not in event
 
 
-def test_what_the_tool_itself_returned_is_shown_if_the_agent_changed_it() -> None:
+def test_original_tool_output_is_shown_if_the_agent_changed_it() -> None:
     steps = [
         {"name": "a", "status": "success", "output": "short", "tool_output": "long"},
         {"name": "b", "status": "success", "output": "none", "tool_error": "away", "cached": True},
@@ -64,7 +64,7 @@ def test_what_the_tool_itself_returned_is_shown_if_the_agent_changed_it() -> Non
     ]
 
 
-def test_model_calls_are_summed_up_by_model() -> None:
+def test_model_calls_are_totalled_by_model() -> None:
     calls = [
         {"model": "m", "total_tokens": 5, "elapsed_sec": 0.5, "cost": 0.25},
         {"model": "m", "total_tokens": 7, "elapsed_sec": 0.25},

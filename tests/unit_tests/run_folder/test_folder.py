@@ -34,23 +34,23 @@ def test_files_of_a_run(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("per_template", [{}, {"micro": {"n": 2}, "a\nmicro:\nb": {"m": {"mean": 0.5}, "n": 1}}])
-def test_one_section_of_aggregates_is_that_among_all(tmp_path: Path, per_template: dict[str, object]) -> None:
+def test_section_of_aggregates_can_be_read_alone(tmp_path: Path, per_template: dict[str, object]) -> None:
     aggregates = {"per_template": per_template, "micro": {"n": 1, "m": {"mean": 0.5}}, "macro": {"m": 1.0}}
     RunFolder(tmp_path).write_aggregates(aggregates)
     assert read_aggregates(tmp_path) == aggregates
     for section in aggregates:
         assert read_aggregates(tmp_path, section)[section] == aggregates[section]
     assert "per_template" not in read_aggregates(tmp_path, "micro")
-    (tmp_path / "aggregates.yaml").write_text(json.dumps(aggregates))  # as others may write it
+    (tmp_path / "aggregates.yaml").write_text(json.dumps(aggregates))  # as another program may write it
     assert read_aggregates(tmp_path, "micro")["micro"] == aggregates["micro"]
 
 
-def test_earlier_run_is_what_run_json_says(tmp_path: Path) -> None:
+def test_earlier_run_is_read_from_run_json(tmp_path: Path) -> None:
     RunFolder(tmp_path).write_run({"run_id": "old"})
     assert RunFolder(tmp_path).earlier == {"format_version": FORMAT_VERSION, "run_id": "old"}
 
 
-def test_folder_that_holds_a_run_can_be_refused(tmp_path: Path) -> None:
+def test_folder_with_a_run_can_be_rejected(tmp_path: Path) -> None:
     folder = RunFolder(tmp_path)
     folder.refuse_earlier()
     folder.write_run({"run_id": "old"})
@@ -59,30 +59,30 @@ def test_folder_that_holds_a_run_can_be_refused(tmp_path: Path) -> None:
     assert json.loads((tmp_path / "run.json").read_text())["run_id"] == "old"
 
 
-def test_clear_removes_the_files_of_a_run_and_nothing_else(tmp_path: Path) -> None:
+def test_clear_removes_only_the_files_of_a_run(tmp_path: Path) -> None:
     folder = RunFolder(tmp_path)
     folder.write_run({"run_id": "old"})
     folder.write_responses([{"question_id": "q1"}])
     folder.write_aggregates({})
-    of_the_run = ("results.jsonl", "results.jsonl.partial", "results.jsonl.new", "report.html")
-    of_the_user = ("notes.txt", "other.html", "other.jsonl.partial")
-    for name in (*of_the_run, *of_the_user):
+    run_files = ("results.jsonl", "results.jsonl.partial", "results.jsonl.new", "report.html")
+    user_files = ("notes.txt", "other.html", "other.jsonl.partial")
+    for name in (*run_files, *user_files):
         (tmp_path / name).write_text("x")
     assert folder.earlier is not None
     folder.clear()
     assert folder.earlier is None
-    assert {path.name for path in tmp_path.iterdir()} == set(of_the_user)
+    assert {path.name for path in tmp_path.iterdir()} == set(user_files)
 
 
 @pytest.mark.parametrize("text", ["", "{", "[]", "{}", '{"format_version": "1"}', "\ufeff\ud800"])
-def test_broken_run_json_is_one_sentence(tmp_path: Path, text: str) -> None:
+def test_broken_run_json_is_an_error(tmp_path: Path, text: str) -> None:
     (tmp_path / "run.json").write_bytes(text.encode("utf-8", "surrogatepass"))
     with pytest.raises(RunFolderError, match=r"run\.json: the record of the run cannot be read\. Fix the file"):
         _ = RunFolder(tmp_path).earlier
 
 
 @pytest.mark.parametrize(
-    ("key", "value", "told"),
+    ("key", "value", "complaint"),
     [
         ("questions", 5, "key questions: the record of the run cannot be read: input should be a valid dictionary"),
         ("questions", {"q1": 7}, "key questions.q1: "),
@@ -98,21 +98,21 @@ def test_broken_run_json_is_one_sentence(tmp_path: Path, text: str) -> None:
         ("repeats", 0, "key repeats: "),
     ],
 )
-def test_a_run_json_with_a_value_of_another_type_names_its_key(tmp_path: Path, key: str, value: Any, told: str) -> None:
+def test_wrong_type_in_run_json_is_an_error_with_its_key(tmp_path: Path, key: str, value: Any, complaint: str) -> None:
     (tmp_path / "run.json").write_text(json.dumps({"format_version": 2, key: value}))
-    with pytest.raises(RunFolderError, match=re.escape(told)):
+    with pytest.raises(RunFolderError, match=re.escape(complaint)):
         read_run(tmp_path)
 
 
 @pytest.mark.parametrize("version", [FORMAT_VERSION - 1, FORMAT_VERSION + 1])
-def test_run_of_another_format_is_refused(tmp_path: Path, version: int) -> None:
+def test_run_of_another_format_is_rejected(tmp_path: Path, version: int) -> None:
     (tmp_path / "run.json").write_text(json.dumps({"format_version": version}))
     with pytest.raises(RunFolderError, match=rf"has format {version}, .* reads format 2 only.*\. Open it with"):
         _ = RunFolder(tmp_path).earlier
 
 
 @pytest.mark.parametrize("name", ["responses.jsonl", "results.jsonl", "aggregates.yaml"])
-def test_files_without_their_run_json_are_not_taken_for_this_run(tmp_path: Path, name: str) -> None:
+def test_files_without_run_json_are_not_used(tmp_path: Path, name: str) -> None:
     (tmp_path / name).write_text("{}\n")
     with pytest.raises(RunFolderError, match=rf"holds {name} but no run\.json"):
         _ = RunFolder(tmp_path).earlier
@@ -121,19 +121,19 @@ def test_files_without_their_run_json_are_not_taken_for_this_run(tmp_path: Path,
     assert folder.earlier is None
 
 
-def test_empty_journal_without_run_json_is_no_run(tmp_path: Path) -> None:
+def test_empty_journal_without_run_json_is_not_a_run(tmp_path: Path) -> None:
     RunFolder(tmp_path).journal().close()
     assert RunFolder(tmp_path).earlier is None
 
 
-def test_responses_recorded_elsewhere_are_written_one_at_a_time(tmp_path: Path) -> None:
+def test_external_responses_are_written_one_at_a_time(tmp_path: Path) -> None:
     folder = RunFolder(tmp_path)
     folder.write_responses({"question_id": f"q{number}"} for number in range(3))
     with folder.journal() as journal:
         assert list(journal) == [("q0", 1), ("q1", 1), ("q2", 1)]
 
 
-def test_file_in_the_way_is_one_sentence(tmp_path: Path) -> None:
+def test_file_in_place_of_the_folder_is_an_error(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(RunFolderError, match=r"file: cannot be written \(File exists\)\. A file of this name exists"):
         RunFolder(tmp_path / "file")
@@ -141,7 +141,7 @@ def test_file_in_the_way_is_one_sentence(tmp_path: Path) -> None:
         RunFolder(tmp_path / "file" / "run")
 
 
-def test_folder_that_vanishes_is_one_sentence(tmp_path: Path) -> None:
+def test_removed_folder_is_an_error(tmp_path: Path) -> None:
     folder = RunFolder(tmp_path / "run")
     folder.path.rmdir()
     with pytest.raises(RunFolderError, match=r"run\.json: cannot be written \(No such file or directory\)"):
@@ -150,7 +150,7 @@ def test_folder_that_vanishes_is_one_sentence(tmp_path: Path) -> None:
 
 @pytest.fixture
 def read_only_folder() -> Iterator[Path]:
-    """Return a folder that this process may not write, even as root."""
+    """Return a folder that this process may not write to, even as root."""
     if sys.platform == "win32":
         pytest.skip("needs permissions of POSIX")
     folder = Path(tempfile.mkdtemp())
@@ -166,7 +166,7 @@ def read_only_folder() -> Iterator[Path]:
         shutil.rmtree(folder)
 
 
-def test_read_only_folder_is_one_sentence(read_only_folder: Path) -> None:
+def test_read_only_folder_is_an_error(read_only_folder: Path) -> None:
     for path in (read_only_folder, read_only_folder / "run"):
         with pytest.raises(
             RunFolderError, match=r"cannot be written \(Permission denied\)\. Choose a folder that you may"
@@ -174,7 +174,7 @@ def test_read_only_folder_is_one_sentence(read_only_folder: Path) -> None:
             RunFolder(path)
 
 
-def test_answers_of_judges_stay_where_a_run_is_cleared(tmp_path: Path) -> None:
+def test_judge_cache_is_kept_when_a_run_is_cleared(tmp_path: Path) -> None:
     folder = RunFolder(tmp_path)
     with folder.judge_cache() as cache:
         assert not (tmp_path / "judge_cache.jsonl").exists()

@@ -52,7 +52,7 @@ def _other_process(folder: Path) -> Iterator[subprocess.Popen[str]]:
             process.kill()
 
 
-def test_second_process_is_refused_in_one_sentence(tmp_path: Path) -> None:
+def test_second_process_is_rejected_with_one_error(tmp_path: Path) -> None:
     with _other_process(tmp_path):
         with pytest.raises(RunFolderError) as caught:
             FolderLock(tmp_path)
@@ -61,7 +61,7 @@ def test_second_process_is_refused_in_one_sentence(tmp_path: Path) -> None:
         )
 
 
-def test_killed_process_gives_the_lock_up(tmp_path: Path) -> None:
+def test_lock_of_a_killed_process_is_released(tmp_path: Path) -> None:
     with _other_process(tmp_path) as process:
         process.send_signal(signal.SIGKILL if sys.platform != "win32" else signal.SIGTERM)
         process.wait(60)
@@ -75,13 +75,13 @@ def test_forked_child_that_outlives_the_run_does_not_keep_the_lock(tmp_path: Pat
     )
     child = int(ended.stdout)
     try:
-        os.kill(child, 0)  # it lives
+        os.kill(child, 0)  # still alive
         FolderLock(tmp_path).release()
     finally:
         os.kill(child, signal.SIGKILL)
 
 
-def test_second_run_in_the_same_process_is_refused(tmp_path: Path) -> None:
+def test_second_run_in_the_same_process_is_rejected(tmp_path: Path) -> None:
     with FolderLock(tmp_path), pytest.raises(RunFolderError, match="works in this folder"):
         FolderLock(tmp_path)
     FolderLock(tmp_path).release()
@@ -122,7 +122,7 @@ os.kill(os.getpid(), signal.SIGKILL)
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="needs flock")
-def test_file_systems_without_locks_have_a_lock_that_a_killed_process_does_not_leave_behind(tmp_path: Path) -> None:
+def test_fallback_lock_of_a_killed_process_is_released(tmp_path: Path) -> None:
     for _ in range(2):
         ended = subprocess.run(
             [sys.executable, "-c", _KILLED_WITHOUT_LOCKS, str(tmp_path)], capture_output=True, text=True, check=False

@@ -26,7 +26,7 @@ def test_record_is_in_the_file_as_soon_as_it_is_added(path: Path) -> None:
         assert path.read_text() == '{"question_id": "q1"}\n'
 
 
-def test_last_record_of_a_key_counts(path: Path) -> None:
+def test_last_record_of_a_key_wins(path: Path) -> None:
     with Journal(path) as journal:
         journal.add({"question_id": "q1", "n": 1})
         journal.add({"question_id": "q2", "n": 2})
@@ -44,22 +44,22 @@ def test_last_record_of_a_key_counts(path: Path) -> None:
     assert len(path.read_bytes().splitlines()) == 4
 
 
-def test_summary_tells_errors_and_interrupts(path: Path) -> None:
+def test_summary_has_errors_and_interruptions(path: Path) -> None:
     with Journal(path) as journal:
         journal.add({"question_id": "good", "status": "success"})
         journal.add({"question_id": "failed", "status": "error", "error": "E"})
         journal.add({"question_id": "foreign", "error": "E"})
         journal.add({"question_id": "stopped", "status": "error", "interrupted": True})
-    with Journal(path) as again:
-        assert again.summary(("good", 1)) == Summary(is_error=False, is_interrupted=False)
-        assert again.summary(("failed", 1)) == Summary(is_error=True, is_interrupted=False)
-        assert again.summary(("foreign", 1)) == Summary(is_error=True, is_interrupted=False)
-        assert again.summary(("stopped", 1)) == Summary(is_error=True, is_interrupted=True)
+    with Journal(path) as reopened:
+        assert reopened.summary(("good", 1)) == Summary(is_error=False, is_interrupted=False)
+        assert reopened.summary(("failed", 1)) == Summary(is_error=True, is_interrupted=False)
+        assert reopened.summary(("foreign", 1)) == Summary(is_error=True, is_interrupted=False)
+        assert reopened.summary(("stopped", 1)) == Summary(is_error=True, is_interrupted=True)
 
 
-def test_empty_journal_is_true(path: Path) -> None:
+def test_empty_journal_is_truthy(path: Path) -> None:
     with Journal(path) as journal:
-        assert journal  # `if journal:` asks whether there is one
+        assert journal  # `if journal:` checks for None
         assert list(journal) == []
         assert list(journal.records([])) == []
 
@@ -79,9 +79,9 @@ def test_any_answer_round_trips(path: Path, answer: Any, read: Any) -> None:
     with Journal(path) as journal:
         journal.add({"question_id": "q\ud800", "actual_answer": answer})
         assert journal.read(("q\ud800", 1)) == {"question_id": "q\ud800", "actual_answer": read}
-    with Journal(path) as again:
-        assert again.unreadable == []
-        assert again.read(("q\ud800", 1)) == {"question_id": "q\ud800", "actual_answer": read}
+    with Journal(path) as reopened:
+        assert reopened.unreadable == []
+        assert reopened.read(("q\ud800", 1)) == {"question_id": "q\ud800", "actual_answer": read}
 
 
 def test_answer_of_10_mb_round_trips(path: Path) -> None:
@@ -90,33 +90,33 @@ def test_answer_of_10_mb_round_trips(path: Path) -> None:
         journal.add({"question_id": "before"})
         journal.add({"question_id": "long", "actual_answer": answer})
         journal.add({"question_id": "after"})
-    with Journal(path) as again:
-        assert [len(record.get("actual_answer", "")) for record in again.records(again)] == [0, 5_000_000, 0]
-        record = again.read(("long", 1))
+    with Journal(path) as reopened:
+        assert [len(record.get("actual_answer", "")) for record in reopened.records(reopened)] == [0, 5_000_000, 0]
+        record = reopened.read(("long", 1))
     assert record is not None
     assert record["actual_answer"] == answer
 
 
 @pytest.mark.parametrize("depth", [150, 400, 2_000, 50_000])
-def test_what_is_written_at_any_depth_can_be_read(path: Path, depth: int) -> None:
+def test_nested_values_of_any_depth_can_be_read_back(path: Path, depth: int) -> None:
     value: Any = "core"
     for _ in range(depth):
         value = [value]
     with Journal(path) as journal:
         journal.add({"question_id": "q1", "actual_answer": value})
-    with Journal(path) as again:
-        assert again.unreadable == []
-        assert list(again) == [("q1", 1)]
+    with Journal(path) as reopened:
+        assert reopened.unreadable == []
+        assert list(reopened) == [("q1", 1)]
 
 
 @pytest.mark.parametrize("record", [{}, {"question_id": None}, {"question_id": "q", "repeat": 0}])
-def test_record_without_a_key_is_refused(path: Path, record: dict[str, Any]) -> None:
+def test_record_without_a_key_is_rejected(path: Path, record: dict[str, Any]) -> None:
     with Journal(path) as journal, pytest.raises(ValueError, match="question_id"):
         journal.add(record)
     assert path.read_bytes() == b""
 
 
-def test_threads_add_at_once_and_read_meanwhile(path: Path) -> None:
+def test_threads_can_add_and_read_concurrently(path: Path) -> None:
     with Journal(path) as journal:
 
         def work(name: str) -> None:
@@ -133,9 +133,9 @@ def test_threads_add_at_once_and_read_meanwhile(path: Path) -> None:
         assert all(
             record["text"] == record["question_id"][0] * len(record["text"]) for record in journal.records(journal)
         )
-    with Journal(path) as again:
-        assert len(list(again)) == 1000
-        assert again.unreadable == []
+    with Journal(path) as reopened:
+        assert len(list(reopened)) == 1000
+        assert reopened.unreadable == []
 
 
 whole_lines = st.lists(
@@ -149,9 +149,9 @@ whole_lines = st.lists(
 
 
 @pytest.mark.full
-@settings(max_examples=2, deadline=None)  # each syncs the disk for each of its bytes
+@settings(max_examples=2, deadline=None)  # each example syncs to disk once per byte
 @given(whole_lines)
-def test_file_cut_anywhere_keeps_its_whole_lines(
+def test_file_truncated_anywhere_keeps_its_complete_lines(
     tmp_path_factory: pytest.TempPathFactory, records: list[dict[str, Any]]
 ) -> None:
     folder = tmp_path_factory.mktemp("cut")
@@ -165,12 +165,15 @@ def test_file_cut_anywhere_keeps_its_whole_lines(
         path.write_bytes(raw[:length])
         lines = raw[:length].splitlines(keepends=True)
         is_torn = bool(lines) and not lines[-1].endswith(b"}\n") and not _is_whole(lines[-1])
-        kept = lines[:-1] if is_torn else lines
+        complete = lines[:-1] if is_torn else lines
         with Journal(path) as journal:
             assert len(journal.unreadable) == is_torn
-            assert set(journal) == {_key(line) for line in kept}
+            assert set(journal) == {_key(line) for line in complete}
             journal.add({"question_id": "next"})
-        assert path.read_bytes() == b"".join(kept).rstrip(b"\n") + b"\n" * bool(kept) + b'{"question_id": "next"}\n'
+        assert (
+            path.read_bytes()
+            == b"".join(complete).rstrip(b"\n") + b"\n" * bool(complete) + b'{"question_id": "next"}\n'
+        )
 
 
 def _is_whole(line: bytes) -> bool:
@@ -206,7 +209,7 @@ with Journal(Path(sys.argv[1])) as journal:
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="needs limits of a process")
-def test_full_disk_is_reported_and_leaves_no_half_line(path: Path) -> None:
+def test_full_disk_is_an_error_and_leaves_no_partial_line(path: Path) -> None:
     ended = subprocess.run(
         [sys.executable, "-c", _UNTIL_FULL, str(path)], capture_output=True, text=True, check=True, timeout=120
     )
@@ -215,11 +218,11 @@ def test_full_disk_is_reported_and_leaves_no_half_line(path: Path) -> None:
     records = [json.loads(line) for line in raw.splitlines()]
     assert [record["question_id"] for record in records] == [*(f"q{n}" for n in range(len(records) - 1)), "after"]
     assert len(raw.splitlines()) > 5
-    with Journal(path) as again:
-        assert again.unreadable == []
+    with Journal(path) as reopened:
+        assert reopened.unreadable == []
 
 
-def test_removed_folder_is_reported(tmp_path: Path) -> None:
+def test_removed_folder_is_an_error(tmp_path: Path) -> None:
     folder = tmp_path / "run"
     folder.mkdir()
     with Journal(folder / "responses.jsonl") as journal:
@@ -232,7 +235,7 @@ def test_removed_folder_is_reported(tmp_path: Path) -> None:
     assert not folder.exists()
 
 
-def test_file_that_others_changed_is_reported(path: Path) -> None:
+def test_file_changed_by_others_is_an_error(path: Path) -> None:
     with Journal(path) as journal:
         journal.add({"question_id": "q1"})
         path.write_bytes(b"x" * 30)
@@ -240,12 +243,12 @@ def test_file_that_others_changed_is_reported(path: Path) -> None:
             journal.read(("q1", 1))
 
 
-def test_journal_that_cannot_be_opened_is_one_sentence(tmp_path: Path) -> None:
+def test_journal_that_cannot_be_opened_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(RunFolderError, match=r"run/responses\.jsonl: cannot be written \(No such file or directory\)"):
         Journal(tmp_path / "run" / "responses.jsonl")
 
 
-def test_failed_sync_is_reported_and_the_record_is_kept(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_failed_sync_is_an_error_and_keeps_the_record(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(descriptor: int) -> None:
         raise OSError(5, "Input/output error")
 
@@ -256,5 +259,5 @@ def test_failed_sync_is_reported_and_the_record_is_kept(path: Path, monkeypatch:
         journal.close()
     monkeypatch.undo()
     journal.close()
-    with Journal(path) as again:
-        assert list(again) == [("q1", 1)]
+    with Journal(path) as reopened:
+        assert list(reopened) == [("q1", 1)]

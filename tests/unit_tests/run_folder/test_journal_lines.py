@@ -6,7 +6,7 @@ from graphrag_eval_lc.errors import RunFolderError
 from graphrag_eval_lc.run_folder.journal import journal_lines, key_of, record_in
 
 
-def test_lines_and_where_they_stand(tmp_path: Path) -> None:
+def test_lines_have_byte_offsets(tmp_path: Path) -> None:
     path = tmp_path / "responses.jsonl"
     path.write_bytes(b'{"question_id": "a"}\r\n\n  \r\nbad\n{"question_id": 2}')
     assert [(line.number, line.offset, line.length, line.record, line.has_newline) for line in journal_lines(path)] == [
@@ -16,7 +16,7 @@ def test_lines_and_where_they_stand(tmp_path: Path) -> None:
     ]
 
 
-def test_file_that_cannot_be_read_is_one_sentence(tmp_path: Path) -> None:
+def test_unreadable_file_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(RunFolderError, match=r"cannot be read \(Is a directory\)"):
         list(journal_lines(tmp_path))
 
@@ -37,7 +37,7 @@ def test_file_that_cannot_be_read_is_one_sentence(tmp_path: Path) -> None:
         b"[" * 100_000,
     ],
 )
-def test_what_is_no_record(line: bytes) -> None:
+def test_other_lines_are_not_records(line: bytes) -> None:
     assert record_in(line) is None
 
 
@@ -48,7 +48,7 @@ def test_record_with_lone_surrogates_nan_and_a_byte_order_mark() -> None:
     assert record["x"] != record["x"]
 
 
-def test_key_is_the_id_as_text_and_the_repeat() -> None:
+def test_key_is_the_id_as_string_and_the_repeat() -> None:
     assert key_of({"question_id": 7}) == ("7", 1)
     assert key_of({"question_id": "7", "repeat": 3}) == ("7", 3)
     assert key_of({"id": "7"}) is None

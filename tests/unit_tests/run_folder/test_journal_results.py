@@ -15,7 +15,7 @@ def path(tmp_path: Path) -> Path:
 
 
 @given(st.permutations(range(6)), st.integers(0, 6), st.text())
-def test_results_stand_in_order_whichever_ended_first(
+def test_results_are_written_in_order_whichever_finished_first(
     tmp_path_factory: pytest.TempPathFactory, positions: list[int], count: int, text: str
 ) -> None:
     path = tmp_path_factory.mktemp("run") / "results.jsonl"
@@ -43,7 +43,7 @@ def test_result_is_in_the_partial_file_as_soon_as_it_is_added(path: Path, tmp_pa
         assert (tmp_path / "results.jsonl.partial").read_text() == '{"question_id": "q3"}\n'
 
 
-def test_results_that_are_not_finished_leave_the_earlier_ones_alone(path: Path, tmp_path: Path) -> None:
+def test_unfinished_results_do_not_replace_earlier_ones(path: Path, tmp_path: Path) -> None:
     path.write_text('{"score": 1.0}\n')
     with ResultsFile(path) as results:
         results.add(0, {"score": 0.0})
@@ -55,7 +55,7 @@ def test_results_that_are_not_finished_leave_the_earlier_ones_alone(path: Path, 
     assert not (tmp_path / "results.jsonl.partial").exists()
 
 
-def test_partial_file_that_others_cut_is_reported(path: Path, tmp_path: Path) -> None:
+def test_partial_file_truncated_by_others_is_an_error(path: Path, tmp_path: Path) -> None:
     with ResultsFile(path) as results:
         results.add(0, {"score": 0.0})
         (tmp_path / "results.jsonl.partial").write_text("")
@@ -65,7 +65,7 @@ def test_partial_file_that_others_cut_is_reported(path: Path, tmp_path: Path) ->
 
 
 @pytest.mark.parametrize(
-    ("line", "told"),
+    ("line", "complaint"),
     [
         *((line, ": this line is not a result") for line in ("[1]", '{"a": ', "\ufeff?")),
         *(
@@ -78,13 +78,13 @@ def test_partial_file_that_others_cut_is_reported(path: Path, tmp_path: Path) ->
         ),
     ],
 )
-def test_line_that_is_no_result_is_reported_with_its_number(path: Path, line: str, told: str) -> None:
+def test_invalid_line_is_an_error_with_its_number(path: Path, line: str, complaint: str) -> None:
     path.write_text(f'{{"a": 1}}\n\n{line}\n')
     read: list[Any] = []
-    with pytest.raises(RunFolderError, match=rf"results\.jsonl, line 3{told}.*\. Score the responses"):
+    with pytest.raises(RunFolderError, match=rf"results\.jsonl, line 3{complaint}.*\. Score the responses"):
         read.extend(iter_results(path))
 
 
-def test_missing_file_is_one_sentence(path: Path) -> None:
+def test_missing_file_is_an_error(path: Path) -> None:
     with pytest.raises(RunFolderError, match=r"cannot be read \(No such file or directory\)"):
         list(iter_results(path))

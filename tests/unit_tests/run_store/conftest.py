@@ -1,4 +1,4 @@
-"""A folder of runs: two that ended, one after the other, and one that was killed."""
+"""A folder of runs: two finished ones, one after the other, and a killed one."""
 
 import json
 from collections.abc import Callable
@@ -38,7 +38,7 @@ def right(question: Any, response: Any) -> float:
 
 @pytest.fixture
 def runs(tmp_path: Path) -> Path:
-    """Return a folder with the runs ``a`` and, in a folder of its own, ``b``, and ``killed``."""
+    """Return a folder with the finished runs ``a`` and ``nightly/b``, and the run ``killed``."""
     folder = tmp_path / "runs"
     for name in ("a", "nightly/b"):
         run_benchmark(
@@ -65,7 +65,7 @@ def record_of(folder: Path) -> dict[str, Any]:
 
 @pytest.fixture
 def change() -> Callable[..., None]:
-    """Return what changes keys of a run.json."""
+    """Return a function that changes keys of a run.json."""
 
     def change(folder: Path, **values: Any) -> None:
         folder.joinpath("run.json").write_text(json.dumps({**record_of(folder), **values}))

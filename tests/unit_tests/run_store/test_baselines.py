@@ -1,4 +1,4 @@
-"""Which run of a folder another one is compared with, and that a slow loss is found so."""
+"""Choosing the baseline of a run in a folder, and detecting slow drift with it."""
 
 import random
 from pathlib import Path
@@ -16,7 +16,7 @@ C1, C2 = ({"git": {"commit": commit, "clean": True}} for commit in ("c1", "c2"))
 
 @pytest.fixture
 def store(tmp_path: Path) -> Path:
-    """Return runs of which the second is the best, and the first three are of one commit, one with another dataset."""
+    """Return runs of which the second is the best, the first three are of one commit, and one has another dataset."""
     folder = tmp_path / "runs"
     questions = {f"q{index}": "d" for index in range(24)}
     for day, (name, right, record) in enumerate(
@@ -44,17 +44,17 @@ def store(tmp_path: Path) -> Path:
     [
         ("last", "previous", (["part"], 1)),
         ("last", "first", (["a", "b"], 1)),
-        ("last", "best", (["a", "b"], 3)),  # of a and b together, dirty and config
+        ("last", "best", (["a", "b"], 3)),  # a and b together, dirty, and config
         ("b", "best", (["a"], 1)),
         ("last", "dirty", (["dirty"], 1)),
-        ("a", "today", (["last"], 1)),  # a named run may be a later one
+        ("a", "today", (["last"], 1)),  # a named run may be later
         ("last", "b", (["a", "b"], 1)),
         ("b", "b", None),
         ("a", "first", None),
         ("other-data", "first", None),
     ],
 )
-def test_baseline_is_chosen_among_runs_that_tell_of_the_same(
+def test_baseline_is_chosen_among_comparable_runs(
     store: Path, run: str, against: str, expected: tuple[list[str], int] | None
 ) -> None:
     if expected is None:
@@ -72,7 +72,7 @@ def test_baseline_is_chosen_among_runs_that_tell_of_the_same(
         assert point.baseline == found
 
 
-def test_run_that_is_not_in_the_folder_is_compared_with_all_in_it(store: Path, tmp_path: Path) -> None:
+def test_run_outside_the_folder_is_compared_with_those_in_it(store: Path, tmp_path: Path) -> None:
     run = write_run(tmp_path / "elsewhere", 1, [1.0] * 24)
     assert [each.path.name for each in baseline_in(store, run, "previous").runs] == ["last"]
     assert [each.path.name for each in baseline_in(store, run, "previous", but=[store / "last"]).runs] == ["part"]
@@ -91,7 +91,7 @@ def test_runs_of_one_commit_are_pooled_as_repeats(store: Path) -> None:
     assert trend(store, against="first").rows()[-1]["against"] == f"{store / 'a'} + {store / 'b'}"
 
 
-def test_best_of_several_is_compared_at_as_much_lower_a_level(store: Path) -> None:
+def test_comparison_with_the_best_run_is_corrected_for_its_selection(store: Path) -> None:
     plain, best = (
         compare_runs(a, store / "last", metrics=["steps_score"]).pairs[0].metrics[0]
         for a in (baseline_in(store, store / "last", "first"), baseline_in(store, store / "last", "best"))
@@ -106,8 +106,8 @@ def test_best_of_several_is_compared_at_as_much_lower_a_level(store: Path) -> No
     assert "A is the best of 3 runs" in warnings[0]
 
 
-def losing(folder: Path, loss: float, seed: int, runs: int = 20) -> Path:
-    """Write runs of 400 questions in 50 templates, of which each loses a bit more."""
+def drifting_runs(folder: Path, loss: float, seed: int, runs: int = 20) -> Path:
+    """Write runs of 400 questions in 50 templates, each scoring slightly lower than the one before."""
     chance = random.Random(seed)
     easy = [min(0.95, max(0.3, chance.gauss(0.8, 0.15))) for _ in range(400)]
     for day in range(runs):
@@ -122,12 +122,12 @@ def first_found(folder: Path, against: str) -> list[int]:
 
 
 @pytest.mark.full
-def test_loss_of_a_hundredth_a_run_is_found(tmp_path: Path) -> None:
-    drifting = losing(tmp_path / "drift", 0.01, seed=1)
+def test_loss_of_a_hundredth_per_run_is_detected(tmp_path: Path) -> None:
+    drifting = drifting_runs(tmp_path / "drift", 0.01, seed=1)
     found: dict[str, Any] = {against: first_found(drifting, against) for against in ("previous", "first", "best")}
     assert len(found["previous"]) <= 3
     for against in ("first", "best"):
         assert found[against][0] <= 12
         assert set(range(14, 20)) <= set(found[against])
-    steady = losing(tmp_path / "steady", 0.0, seed=2)
+    steady = drifting_runs(tmp_path / "steady", 0.0, seed=2)
     assert all(len(first_found(steady, against)) <= 1 for against in ("first", "best"))

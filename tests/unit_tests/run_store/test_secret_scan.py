@@ -27,15 +27,15 @@ DATASET: list[Any] = [
 ]
 
 
-def telling(question: str) -> str:
+def leaking_agent(question: str) -> str:
     return f"It is {ALL[int(question[8:-1])].text}"
 
 
 @pytest.fixture(scope="module")
-def told(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return the folder of a run whose answers hold all secrets, with its report, CSV files and a torn journal."""
+def leaky_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a run folder whose answers contain all secrets, with its report, CSV files and a torn journal."""
     folder = tmp_path_factory.mktemp("told") / "run"
-    write_report(run_benchmark(telling, DATASET, output_dir=folder, progress="off"))
+    write_report(run_benchmark(leaking_agent, DATASET, output_dir=folder, progress="off"))
     planted = ALL[40].text
     (folder / "responses.jsonl.torn").write_text(f'{{"question_id": "q1", "error": "{planted}\n')
     (folder / "notes.csv").write_text(f'id,text\nq1,"{{""password"": ""hunter22"", ""n"": 1}}"\nq2,{planted}\n')
@@ -46,15 +46,15 @@ def told(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def run(told: Path, tmp_path: Path) -> Path:
-    return Path(shutil.copytree(told, tmp_path / "run"))
+def run(leaky_run: Path, tmp_path: Path) -> Path:
+    return Path(shutil.copytree(leaky_run, tmp_path / "run"))
 
 
 def texts_of(folder: Path) -> str:
     return "\n".join(path.read_text(encoding="utf-8") for path in folder.rglob("*") if path.is_file())
 
 
-def test_a_scan_finds_each_secret_and_changes_nothing(run: Path) -> None:
+def test_scan_finds_each_secret_and_changes_nothing(run: Path) -> None:
     before = {path: path.read_bytes() for path in run.iterdir()}
     scan = scan_secrets(run)
     assert {path: path.read_bytes() for path in run.iterdir()} == before
@@ -70,7 +70,7 @@ def test_a_scan_finds_each_secret_and_changes_nothing(run: Path) -> None:
         assert leaks(planted, str(scan.secrets)) == []
 
 
-def test_after_masking_nothing_is_left_and_the_run_goes_on(run: Path) -> None:
+def test_masking_removes_all_secrets_and_the_run_can_resume(run: Path) -> None:
     (run / "responses.jsonl").chmod(0o640)
     scan = scan_secrets(run, mask=True)
     assert scan.masked
@@ -83,13 +83,13 @@ def test_after_masking_nothing_is_left_and_the_run_goes_on(run: Path) -> None:
     assert stat.S_IMODE((run / "responses.jsonl").stat().st_mode) == 0o640
     assert stat.S_IMODE((run / "results.jsonl").stat().st_mode) == 0o600
     assert not list(run.glob("*.new"))
-    again = run_benchmark(telling, DATASET, output_dir=run, progress="off")
-    assert len(list(again.responses)) == len(ALL)
+    second = run_benchmark(leaking_agent, DATASET, output_dir=run, progress="off")
+    assert len(list(second.responses)) == len(ALL)
     write_report(score_run(run, dataset=DATASET))
     assert leaks(ALL[40], texts_of(run)) == []
 
 
-def test_details_that_the_report_keeps_packed_are_masked(run: Path) -> None:
+def test_packed_details_of_the_report_are_masked(run: Path) -> None:
     scan_secrets(run, mask=True)
     page = (run / "report.html").read_text()
     chunks = re.findall(r"H4sI[A-Za-z0-9+/]{20,}={0,2}", page)
@@ -100,7 +100,7 @@ def test_details_that_the_report_keeps_packed_are_masked(run: Path) -> None:
         assert leaks(planted, inside) == []
 
 
-def test_a_clean_run_is_left_as_it_is(tmp_path: Path) -> None:
+def test_run_without_secrets_is_unchanged(tmp_path: Path) -> None:
     write_report(run_benchmark(lambda question: "42", DATASET, output_dir=tmp_path / "run", progress="off"))
     before = {path: path.stat().st_mtime_ns for path in (tmp_path / "run").iterdir()}
     scan = scan_secrets(tmp_path, mask=True)
@@ -109,7 +109,7 @@ def test_a_clean_run_is_left_as_it_is(tmp_path: Path) -> None:
     assert {path for path in after if after[path] != before[path]} <= {tmp_path / "run" / ".lock"}
 
 
-def test_a_run_in_use_is_not_masked(run: Path) -> None:
+def test_run_in_use_is_not_masked(run: Path) -> None:
     before = (run / "responses.jsonl").read_bytes()
     with FolderLock(run), pytest.raises(RunFolderError, match="works in this folder"):
         scan_secrets(run.parent, mask=True)
@@ -118,18 +118,18 @@ def test_a_run_in_use_is_not_masked(run: Path) -> None:
         assert scan_secrets(run).secrets
 
 
-def test_one_file_may_be_given(run: Path) -> None:
+def test_single_file_can_be_scanned(run: Path) -> None:
     scan = scan_secrets(run / "results.jsonl", mask=True)
     assert scan.masked == [run / "results.jsonl"]
     assert scan_secrets(run / "responses.jsonl").secrets
 
 
-def test_what_is_not_there_is_told(tmp_path: Path) -> None:
+def test_missing_path_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(OptionError, match="does not exist"):
         scan_secrets(tmp_path / "away")
 
 
-def test_links_and_other_files_are_named_and_left_alone(run: Path, tmp_path: Path) -> None:
+def test_links_and_other_files_are_reported_but_unchanged(run: Path, tmp_path: Path) -> None:
     outside = tmp_path / "outside.txt"
     outside.write_text("password=hunter22")
     (run / "link.txt").symlink_to(outside)
@@ -140,7 +140,7 @@ def test_links_and_other_files_are_named_and_left_alone(run: Path, tmp_path: Pat
     assert outside.read_text() == "password=hunter22"
 
 
-def test_question_ids_stay_even_if_they_look_like_secrets(tmp_path: Path) -> None:
+def test_question_ids_are_kept_even_if_they_look_like_secrets(tmp_path: Path) -> None:
     file = tmp_path / "responses.jsonl"
     identifier = "npm_" + "a1B2" * 9
     file.write_text(json.dumps({"question_id": identifier, "error": "password=hunter22"}) + "\n")
@@ -149,14 +149,14 @@ def test_question_ids_stay_even_if_they_look_like_secrets(tmp_path: Path) -> Non
 
 
 @pytest.mark.parametrize("ending", ["\n", ""])
-def test_bytes_that_are_no_utf8_stay(tmp_path: Path, ending: str) -> None:
+def test_invalid_utf8_is_kept(tmp_path: Path, ending: str) -> None:
     file = tmp_path / "torn.txt"
     file.write_bytes(b"\xff\xfe password=hunter22 \x80" + ending.encode())
     scan_secrets(file, mask=True)
     assert file.read_bytes() == b"\xff\xfe password=*** \x80" + ending.encode()
 
 
-def test_parquet_files_are_reported_and_not_looked_into(tmp_path: Path) -> None:
+def test_parquet_files_are_reported_but_not_scanned(tmp_path: Path) -> None:
     file = tmp_path / "results.parquet"
     file.write_bytes(b"PAR1password=hunter22")
     assert scan_secrets(file, mask=True).unread == {
@@ -165,7 +165,7 @@ def test_parquet_files_are_reported_and_not_looked_into(tmp_path: Path) -> None:
     assert file.read_bytes() == b"PAR1password=hunter22"
 
 
-def test_a_private_key_over_the_border_of_two_parts_is_found(tmp_path: Path) -> None:
+def test_private_key_across_two_chunks_is_found(tmp_path: Path) -> None:
     file = tmp_path / "notes.txt"
     filler = "plain words\n" * ((1 << 20) // 12 - 2)
     file.write_text(filler + SECRETS[0].text + "more\n")
@@ -175,7 +175,7 @@ def test_a_private_key_over_the_border_of_two_parts_is_found(tmp_path: Path) -> 
 
 
 @pytest.mark.full
-def test_memory_stays_flat_for_a_large_journal(tmp_path: Path) -> None:
+def test_memory_is_constant_for_a_large_journal(tmp_path: Path) -> None:
     file = tmp_path / "responses.jsonl"
     with file.open("w") as out:
         for number in range(20_000):

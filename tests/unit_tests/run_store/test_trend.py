@@ -1,4 +1,4 @@
-"""How scores change over the runs of a folder."""
+"""How scores change across the runs of a folder."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -16,7 +16,7 @@ Change = Callable[..., None]
 
 @pytest.fixture
 def store(tmp_path: Path) -> Path:
-    """Return a folder of three runs, written in another order than they began."""
+    """Return a folder of three runs, not written in order of their start times."""
     folder = tmp_path / "runs"
     write_run(folder / "c", 3, [0.0, 0.0, 1.0, 0.0] * 6, tags=["x", "nightly"])
     write_run(folder / "a", 1, [1.0, 0.0, 1.0, None] * 6, label="first", tags=["x"])
@@ -24,13 +24,13 @@ def store(tmp_path: Path) -> Path:
     return folder
 
 
-def test_runs_stand_in_the_order_in_which_they_began(store: Path) -> None:
+def test_runs_are_ordered_by_start_time(store: Path) -> None:
     assert [point.run.label for point in trend(store).points] == ["first", "b", "c"]
     assert [point.run.label for point in trend(store, last=2).points] == ["b", "c"]
     assert [point.run.label for point in trend(store, tags=["x", "nightly"]).points] == ["c"]
 
 
-def test_mean_counts_failed_questions_and_has_the_interval_of_the_report(store: Path) -> None:
+def test_mean_includes_failed_questions_and_has_the_reports_interval(store: Path) -> None:
     value = trend(store).points[0].values["steps_score"]
     assert (value.mean, value.answered, value.number_of_questions) == (0.5, pytest.approx(2 / 3), 24)
     clusters = [index % 4 for index in range(24)]
@@ -39,7 +39,7 @@ def test_mean_counts_failed_questions_and_has_the_interval_of_the_report(store: 
     assert (value.low, value.high, value.note) == (interval.low, interval.high, interval.note)
 
 
-def test_difference_is_that_of_a_comparison_with_the_run_before(store: Path) -> None:
+def test_difference_equals_a_comparison_with_the_previous_run(store: Path) -> None:
     first, second, third = trend(store).points
     assert first.differences == {}
     compared = compare_runs(store / "a", store / "b", metrics=["steps_score"]).pairs[0].metric("steps_score")
@@ -47,7 +47,7 @@ def test_difference_is_that_of_a_comparison_with_the_run_before(store: Path) -> 
     assert third.differences["steps_score"].difference == -0.5
 
 
-def test_templates_have_means_of_their_own(store: Path) -> None:
+def test_templates_have_their_own_means(store: Path) -> None:
     found = trend(store)
     assert found.templates("steps_score") == ["t0", "t1", "t2", "t3"]
     assert [round(point.templates["steps_score"]["t1"].mean, 3) for point in found.points] == [0, 1, 0]
@@ -56,7 +56,7 @@ def test_templates_have_means_of_their_own(store: Path) -> None:
     assert only.points[0].number_of_questions == 6
 
 
-def test_what_was_spent_stands_beside_it(store: Path) -> None:
+def test_costs_are_shown_as_well(store: Path) -> None:
     assert [dict(point.spent) for point in trend(store).points] == [
         {"total_tokens": 100.0},
         {"total_tokens": 200.0},
@@ -65,7 +65,7 @@ def test_what_was_spent_stands_beside_it(store: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("before", "after", "told"),
+    ("before", "after", "description"),
     [
         (
             {"dataset": {"sha256": "d1"}, "questions": {"a": "1", "b": "2"}},
@@ -114,21 +114,21 @@ def test_what_was_spent_stands_beside_it(store: Path) -> None:
         ),
     ],
 )
-def test_what_else_changed_is_told(tmp_path: Path, before: Any, after: Any, told: str) -> None:
+def test_other_changes_are_listed(tmp_path: Path, before: Any, after: Any, description: str) -> None:
     write_run(tmp_path / "a", 1, [1.0], **before)
     write_run(tmp_path / "b", 2, [1.0], **after)
     first, second = trend(tmp_path).points
     assert list(first.changes) == []
-    assert list(second.changes) == [told]
+    assert list(second.changes) == [description]
 
 
-def test_gates_labels_and_keys_of_models_are_no_change(tmp_path: Path) -> None:
+def test_gates_labels_and_api_keys_are_not_changes(tmp_path: Path) -> None:
     write_run(tmp_path / "a", 1, [1.0], config={"gates": [], "llm": {"generation": {"api_key": "a"}}}, label="x")
     write_run(tmp_path / "b", 2, [1.0], config={"gates": [{"max_lost": 1}], "llm": {"generation": {"api_key": "a"}}})
     assert list(trend(tmp_path).points[1].changes) == []
 
 
-def test_runs_that_did_not_end_are_left_out_and_told(store: Path, change: Change) -> None:
+def test_unfinished_runs_are_left_out_with_a_warning(store: Path, change: Change) -> None:
     (store / "b" / "aggregates.yaml").unlink()
     found = trend(store)
     assert [point.run.label for point in found.points] == ["first", "c"]
@@ -144,13 +144,13 @@ def test_run_without_the_score_has_a_gap(store: Path) -> None:
     assert first.values["steps_score"].mean == 0.5
 
 
-def test_runs_without_a_question_in_common_are_not_compared(store: Path) -> None:
+def test_runs_without_common_questions_are_not_compared(store: Path) -> None:
     path = store / "b" / "results.jsonl"
     path.write_text(path.read_text().replace('"question_id": "', '"question_id": "z'))
     assert [len(point.differences) for point in trend(store).points] == [0, 0, 0]
 
 
-def test_rows_have_a_line_for_each_run_and_template(store: Path, tmp_path: Path) -> None:
+def test_rows_are_per_run_or_per_template(store: Path, tmp_path: Path) -> None:
     found = trend(store)
     row = found.rows()[1]
     assert (row["label"], row["commit"], row["mean"], row["verdict"]) == ("b", "c0ffee", 0.75, "cannot tell")
@@ -167,7 +167,7 @@ def test_plot_has_a_point_for_each_run(store: Path) -> None:
     assert list(ax.lines[-1].get_xdata()) == [0.5, 0.75, 0.25]
 
 
-def test_wrong_names_are_refused_with_the_nearest(store: Path, tmp_path: Path) -> None:
+def test_unknown_names_are_errors_with_the_nearest(store: Path, tmp_path: Path) -> None:
     with pytest.raises(OptionError, match=r"none of the runs has the score step_score\. Did you mean steps_score\?"):
         trend(store, ["step_score"])
     with pytest.raises(OptionError, match="total_tokens is not a score"):
