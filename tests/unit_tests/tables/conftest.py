@@ -1,4 +1,4 @@
-"""Plots are drawn without a screen, and let go after each test."""
+"""Draw plots without a display, and close them after each test."""
 
 from collections.abc import Iterator
 

@@ -1,4 +1,4 @@
-"""Which calls are meant where ids are missing or given twice."""
+"""Identifying the matching call if ids are missing or duplicated."""
 
 from typing import Any
 
@@ -22,20 +22,20 @@ def step(name: str, identifier: Any = "c", status: str = "success") -> dict[str,
         ([], None),
     ],
 )
-def test_last_step_of_that_id_that_fits_and_succeeded_is_meant(steps: Any, index: int | None) -> None:
+def test_last_successful_matching_step_with_the_id_is_used(steps: Any, index: int | None) -> None:
     assert named_step("c", {"name": "a"}, steps, has_same_name) == index
 
 
-def test_step_without_id_is_named_by_its_index() -> None:
+def test_step_without_id_is_identified_by_index() -> None:
     assert named_step("1", {"name": "a"}, [step("a", None), step("a", None)], has_same_name) == 1
     assert named_step("0", {"name": "a"}, [step("a"), step("a", 0)], has_same_name) == 1
 
 
-def test_no_step_fulfils_two() -> None:
+def test_step_matches_only_one_reference_step() -> None:
     reference = {"name": "a", "matches": "c"}
     result = {"reference_steps": [[reference, reference]], "actual_steps": [step("a"), step("a")]}
     assert fulfilling_steps(result) == {(0, 0): 0, (0, 1): 1}
 
 
-def test_match_with_no_call_at_all_is_left_out() -> None:
+def test_match_without_a_call_is_ignored() -> None:
     assert fulfilling_steps({"reference_steps": [[{"name": "a", "matches": "c"}, {"name": "b"}]]}) == {}

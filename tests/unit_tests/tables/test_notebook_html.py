@@ -1,4 +1,4 @@
-"""The HTML that notebooks show: its data is text, its size has a bound, its colours are the theme's."""
+"""HTML for notebooks: data is escaped, the size is bounded, and colours follow the theme."""
 
 import re
 
@@ -24,11 +24,11 @@ ATTACK = "</td></table><script>alert(1)</script><img src=x onerror='alert(2)'>\"
 
 
 def tags_in(html: str) -> set[str]:
-    """Return the names of the tags in a text."""
+    """Return the names of the tags in a string."""
     return {name.lower() for name in re.findall(r"</?([A-Za-z]+)", html)}
 
 
-def test_names_values_and_caption_are_text() -> None:
+def test_names_values_and_caption_are_escaped() -> None:
     html = facts_html("<i>", [("<script>alert(1)</script>", 'a & "b"</td>')])
     assert "<script" not in html
     assert "<i>" not in html
@@ -36,7 +36,7 @@ def test_names_values_and_caption_are_text() -> None:
     assert "a &amp; &quot;b&quot;&lt;/td&gt;" in html
 
 
-def test_each_cell_heading_and_note_is_text() -> None:
+def test_cells_headings_and_notes_are_escaped() -> None:
     columns = [Column(ATTACK), Column(ATTACK, is_number=True), Column(ATTACK, longest=LONGEST_TEXT)]
     html = rows_html(ATTACK, columns, [[ATTACK, ATTACK, Marked(ATTACK, ATTACK)]], more=ATTACK)
     html += paragraphs_html([ATTACK])
@@ -45,20 +45,20 @@ def test_each_cell_heading_and_note_is_text() -> None:
 
 
 @given(st.text(), st.integers(1, 50))
-def test_no_text_makes_markup_or_more_than_a_line(text: str, longest: int) -> None:
+def test_any_text_is_escaped_and_on_one_line(text: str, longest: int) -> None:
     html = short_html(text, longest)
     assert not {"<", ">", '"', "'", "\n"} & {*html}
     assert len(html) <= 10 * longest + 1
 
 
-def test_long_texts_are_cut_and_hidden_characters_shown() -> None:
+def test_long_texts_are_truncated_and_hidden_characters_shown() -> None:
     assert short_html("a" * 10, 4) == "aaaa…"
     assert short_html(" " * 10**6 + "a", 4) == "…"
     assert short_html("one\n  two\r\nthree") == "one two three"
     assert short_html("\x1b[2J\u202e\ud800") == "␛[2J⟨U+202E⟩⟨U+D800⟩"
 
 
-def test_ten_megabytes_of_text_are_cut_at_once() -> None:
+def test_ten_megabytes_of_text_are_truncated_quickly() -> None:
     text = "\x1b<" * 5_000_000
     with processor_seconds(0.1):
         assert len(short_html(text)) < 10 * LONGEST_TEXT
@@ -71,18 +71,18 @@ def test_bar_stays_within_its_track(value: float, width: str) -> None:
     assert f"width: {width}" in rows_html("", [Column("")], [[Share(value)]])
 
 
-def test_texts_have_the_colours_of_the_theme() -> None:
+def test_texts_have_the_themes_colours() -> None:
     html = rows_html("a", [Column("b"), Column("c")], [["text", Marked("better", "better")]]) + facts_html(
         "d", [("e", "f")]
     )
     assert re.findall(r"(?<![-\w])(?:color|background)", html) == []
 
 
-def test_dollar_signs_begin_no_formula() -> None:
+def test_dollar_signs_do_not_start_formulas() -> None:
     assert page_html("<p>$1 to $2</p>").startswith('<div class="tex2jax_ignore mathjax_ignore">')
 
 
-def test_what_cannot_be_shown_is_told_as_text() -> None:
+def test_display_error_is_shown_as_text() -> None:
     class Broken:
         @never_raising
         def _repr_html_(self) -> str:

@@ -1,4 +1,4 @@
-"""A run in a notebook: the headline, groups, few templates and questions, however many there are, the worst first."""
+"""A run in a notebook: headline, failure groups, and the worst templates and questions, however many there are."""
 
 import re
 from collections.abc import Iterator
@@ -14,7 +14,7 @@ from graphrag_eval_lc.view.run_view import GateLine
 
 
 def result(template: str, question: str, score: float | None, **more: Any) -> dict[str, Any]:
-    """Return a result; one without a score failed."""
+    """Return a result; without a score it has failed."""
     failed = {"status": "error", "error": f"{question} is away", "steps_score": 0.0}
     base = {"template_id": template, "question_id": question, "question_text": f"What of {question}?"}
     return {**base, **(failed if score is None else {"status": "success", "steps_score": score}), **more}
@@ -31,7 +31,7 @@ def rows_of(html: str, caption: str) -> list[list[str]]:
     return [[re.sub("<[^>]*>", "", cell) for cell in re.findall(r"<t[hd][^>]*>(.*?)</t[hd]>", row)] for row in rows]
 
 
-def test_failures_come_first_then_templates_the_worst_first() -> None:
+def test_failures_come_first_then_the_worst_templates() -> None:
     html = html_of(result("good", "q1", 1.0), result("bad", "q2", 0.25), result("good", "q3", None))
     assert re.findall(r"bold\">([^<]*)</caption>", html) == [
         "A run (means over all questions, failed ones count as 0)",
@@ -57,7 +57,7 @@ def test_facts_begin_with_the_headline_and_the_gates() -> None:
     ]
 
 
-def test_all_right_shows_no_failures_and_nothing_scored_no_tables() -> None:
+def test_without_failures_or_scores_the_tables_are_omitted() -> None:
     assert "worst questions" not in html_of(result("t", "q1", 1.0))
     assert html_of({"template_id": "t", "question_id": "q"}).count("<table>") == 1
     assert html_of().count("<table>") == 1
@@ -70,7 +70,7 @@ def many(number: int, templates: int) -> Iterator[dict[str, Any]]:
 
 
 @pytest.mark.full
-def test_ten_thousand_questions_in_a_thousand_templates_stay_small() -> None:
+def test_html_of_ten_thousand_questions_is_small() -> None:
     short: Any = [
         {**each, "question_id": each["question_id"][:99], "template_id": each["template_id"][:99]}
         for each in many(10_000, 1000)
@@ -84,13 +84,13 @@ def test_ten_thousand_questions_in_a_thousand_templates_stay_small() -> None:
     assert "more that are not right" in pages[0]
 
 
-def test_ids_and_texts_of_any_length_are_cut() -> None:
+def test_long_ids_and_texts_are_truncated() -> None:
     assert len(html_of(*many(50, 20))) < 25_000
 
 
-def test_many_scores_leave_out_parts_of_others() -> None:
-    own = {f"tone_{n:02}": 0.5 for n in range(30)}
-    rows = rows_of(html_of(result("t", "q", 1.0, **own), metrics=tuple(own)), "A run")
+def test_partial_scores_are_omitted_if_there_are_many() -> None:
+    own_scores = {f"tone_{n:02}": 0.5 for n in range(30)}
+    rows = rows_of(html_of(result("t", "q", 1.0, **own_scores), metrics=tuple(own_scores)), "A run")
     means = [row for row in rows if row[0].startswith(("mean", "more"))]
     assert (len(means), means[0], means[-1]) == (
         13,

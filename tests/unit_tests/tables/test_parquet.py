@@ -1,4 +1,4 @@
-"""Tables as Parquet: columns keep their types."""
+"""Writing tables as Parquet keeps the column types."""
 
 import math
 from pathlib import Path
@@ -17,7 +17,7 @@ from graphrag_eval_lc.tables.table import write_parquet
 
 
 def written(tmp_path: Path, *values: Any) -> tuple[str, list[Any]]:
-    """Return the type and the cells of a column that was written and read."""
+    """Return the type and the cells of a column after writing and reading it."""
     rows = [{"row": index} if value is None else {"row": index, "x": value} for index, value in enumerate(values)]
     column = parquet.read_table(write_parquet(Table.of(rows), tmp_path / "x.parquet")).column("x")
     return str(column.type), column.to_pylist()
@@ -49,7 +49,7 @@ def test_any_cells_can_be_written(tmp_path_factory: pytest.TempPathFactory, valu
     assert [cell is None for cell in cells] == [value is None for value in values]
 
 
-def test_frame_of_a_run_is_the_one_that_is_read_back(tmp_path: Path) -> None:
+def test_frame_of_a_run_round_trips(tmp_path: Path) -> None:
     dataset: list[Any] = [{"template_id": "t", "questions": [{"id": "q", "question_text": "1 + 1?"}]}]
     run = run_benchmark(lambda question: "2", dataset, progress="off")
     paths = run.to_parquet(tmp_path / "new" / "folder")
@@ -59,7 +59,7 @@ def test_frame_of_a_run_is_the_one_that_is_read_back(tmp_path: Path) -> None:
     assert len(aggregates) == len(run.to_pandas("aggregates"))
 
 
-def test_file_that_cannot_be_written_is_told(tmp_path: Path) -> None:
+def test_unwritable_file_is_an_error(tmp_path: Path) -> None:
     (tmp_path / "x.parquet").mkdir()
     with pytest.raises(RunFolderError, match=r"x\.parquet"):
         write_parquet(Table.of([{"x": 1}]), tmp_path / "x.parquet")

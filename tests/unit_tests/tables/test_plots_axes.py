@@ -1,4 +1,4 @@
-"""What all plots share."""
+"""What all plots have in common."""
 
 import sys
 import warnings
@@ -11,18 +11,18 @@ from graphrag_eval_lc.errors import MissingExtraError
 from graphrag_eval_lc.tables.plots import label_of, more_rows, rows_axes
 
 
-def test_new_axes_are_as_high_as_their_rows_take() -> None:
+def test_height_of_new_axes_follows_the_rows() -> None:
     few, many = (rows_axes(["t"] * number, None).figure.get_figheight() for number in (2, 40))  # type: ignore[union-attr]
     assert few < 3 < 12 < many
 
 
-def test_given_axes_are_drawn_into() -> None:
+def test_existing_axes_are_used() -> None:
     ax = Figure().subplots()
     assert rows_axes(["t"], ax) is ax
     assert isinstance(ax, Axes)
 
 
-def test_first_label_is_on_top() -> None:
+def test_first_label_is_at_the_top() -> None:
     ax = rows_axes(["first", "second"], None)
     assert [label.get_text() for label in ax.get_yticklabels()] == ["first", "second"]
     assert ax.yaxis_inverted()
@@ -43,11 +43,11 @@ def test_long_texts_keep_both_ends() -> None:
     assert label.endswith("6437567335459a1")
 
 
-def test_titles_say_what_was_left_out() -> None:
+def test_titles_report_omissions() -> None:
     assert (more_rows(0, "templates"), more_rows(1200, "templates")) == ("", " (1,200 more templates left out)")
 
 
-def test_plot_without_matplotlib_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_matplotlib_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "matplotlib.pyplot", None)
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     with pytest.raises(MissingExtraError, match=r"A plot needs the package matplotlib.*graphrag-eval-lc\[notebook\]"):

@@ -1,5 +1,3 @@
-"""The plot of differences."""
-
 from typing import Any
 
 import pytest
@@ -33,7 +31,7 @@ def test_scores_are_rows_with_interval_and_verdict() -> None:
     assert list(intervals[0].get_xdata()) == pytest.approx([0.1, 0.3])  # type: ignore[arg-type]
 
 
-def test_spent_is_in_percent_of_the_baseline_where_that_is_not_0() -> None:
+def test_spent_metric_is_in_percent_of_a_non_zero_baseline() -> None:
     ax = plot_differences(ROWS, spent=True)
     assert [label.get_text() for label in ax.get_yticklabels()] == ["total_tokens"]
     assert list(ax.get_lines()[0].get_xdata()) == [-50.0, 10.0]  # type: ignore[arg-type]
@@ -41,7 +39,7 @@ def test_spent_is_in_percent_of_the_baseline_where_that_is_not_0() -> None:
     assert "less is better" in ax.get_xlabel()
 
 
-def test_several_runs_stand_beside_each_other_metric_by_metric() -> None:
+def test_several_runs_are_grouped_by_metric() -> None:
     ax = plot_differences([*ROWS[:2], row("steps_score", 0.1, run="C")])
     assert [label.get_text() for label in ax.get_yticklabels()] == [
         "steps_score · B",
@@ -54,7 +52,7 @@ def test_difference_without_interval_is_a_point() -> None:
     assert len(plot_differences([row("steps_score", 0.1, low=None, high=None)]).get_lines()) == 2
 
 
-def test_which_way_is_better_stands_beside_a_score_of_which_less_is() -> None:
+def test_lower_is_better_scores_are_marked() -> None:
     detour = row("detour", -2.0, lower_is_better=True, unit="km", verdict="better")
     ax = plot_differences([ROWS[0], detour, {**detour, "run": "C"}])
     assert [label.get_text() for label in ax.get_yticklabels()][1:] == [
@@ -67,6 +65,6 @@ def test_which_way_is_better_stands_beside_a_score_of_which_less_is() -> None:
 
 
 @pytest.mark.parametrize("spent", [False, True])
-def test_nothing_to_draw_is_told(spent: bool) -> None:
+def test_nothing_to_draw_is_an_error(spent: bool) -> None:
     with pytest.raises(OptionError, match="the runs do not both have"):
         plot_differences([each for each in ROWS if each["is_spent"] is not spent], spent=spent)

@@ -1,5 +1,3 @@
-"""The plot of means."""
-
 import pytest
 
 from graphrag_eval_lc.errors import OptionError
@@ -7,7 +5,7 @@ from graphrag_eval_lc.metrics.intervals import mean_interval
 from graphrag_eval_lc.tables.plots import plot_templates
 
 
-def test_means_have_their_intervals_and_the_highest_is_on_top() -> None:
+def test_means_have_intervals_and_the_highest_is_on_top() -> None:
     ax = plot_templates({"low": [0.0, 1.0, 0.0], "high": [1.0, 0.5]})
     low, high = ax.get_lines()[1], ax.get_lines()[0]
     assert [label.get_text() for label in ax.get_yticklabels()] == ["high · 2", "low · 3"]
@@ -32,22 +30,22 @@ def test_lowest_of_many_templates_are_drawn() -> None:
 
 
 @pytest.mark.parametrize("values", [{}, {"t": []}])
-def test_nothing_to_draw_is_told(values: dict[str, list[float]]) -> None:
+def test_nothing_to_draw_is_an_error(values: dict[str, list[float]]) -> None:
     with pytest.raises(OptionError, match="no question has the metric answer_f1"):
         plot_templates(values, "answer_f1")
 
 
-def test_axis_of_a_score_is_its_range_and_ends_there() -> None:
+def test_axis_of_a_score_is_limited_to_its_range() -> None:
     assert plot_templates({"low": [0.0, 1.0, 0.0], "high": [1.0, 0.5]}).get_xlim() == (0.0, 1.0)
     assert plot_templates({"a": [0.9], "b": [0.95]}, "steps_f1").get_xlim() == (0.0, 1.0)
 
 
-def test_axis_of_what_was_spent_starts_at_0() -> None:
+def test_axis_of_a_spent_metric_starts_at_0() -> None:
     low, high = plot_templates({"a": [900.0, 1000.0], "b": [950.0]}, "total_tokens").get_xlim()
     assert low == 0.0
     assert high > 1000
 
 
-def test_axis_of_values_below_0_has_room_for_them() -> None:
+def test_axis_includes_negative_values() -> None:
     low, _ = plot_templates({"a": [-0.5, 0.5], "b": [0.5]}, "gain").get_xlim()
     assert low < -0.5

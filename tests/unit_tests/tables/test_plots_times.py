@@ -1,5 +1,3 @@
-"""The plot of times."""
-
 from typing import Any
 
 import pytest
@@ -17,18 +15,18 @@ def test_slowest_template_is_on_top() -> None:
     assert [label.get_text() for label in ax.get_yticklabels()] == ["slow", "fast"]
 
 
-def test_median_and_p95_are_those_of_all_questions() -> None:
+def test_median_and_p95_are_over_all_questions() -> None:
     legend = plot_times(rows(a=[1.0, 2.0], b=[3.0])).get_legend()
     assert legend is not None
     assert [text.get_text() for text in legend.get_texts()] == ["median 2 s", "p95 2.9 s"]
 
 
-def test_one_time_is_median_and_p95() -> None:
+def test_single_time_is_median_and_p95() -> None:
     legend = plot_times(rows(a=[1.5])).get_legend()
     assert legend is not None
     assert [text.get_text() for text in legend.get_texts()] == ["median 1.5 s", "p95 1.5 s"]
 
 
-def test_nothing_measured_is_told() -> None:
+def test_nothing_measured_is_an_error() -> None:
     with pytest.raises(OptionError, match="no question has a time"):
         plot_times([{"template_id": "t"}])

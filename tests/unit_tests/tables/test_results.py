@@ -1,4 +1,4 @@
-"""The list of results that shows itself."""
+"""The list of results that displays itself."""
 
 import copy
 import json
@@ -32,7 +32,7 @@ def results() -> Results:
     return run_evaluation(DATASET, responses)
 
 
-def test_they_are_a_list_in_all_that_lists_do(results: Results) -> None:
+def test_results_behave_like_a_list(results: Results) -> None:
     plain = list(results)
     assert isinstance(results, Results)
     assert results == plain
@@ -43,27 +43,27 @@ def test_they_are_a_list_in_all_that_lists_do(results: Results) -> None:
 
 
 @pytest.mark.parametrize("dump", [yaml.safe_dump, yaml.dump])
-def test_yaml_holds_them_as_a_list(results: Results, dump: Any) -> None:
+def test_yaml_dumps_results_as_a_list(results: Results, dump: Any) -> None:
     assert yaml.safe_load(dump(results)) == list(results)
     assert dump(results) == dump(list(results))
 
 
-def test_frames_are_of_questions_or_steps(results: Results) -> None:
+def test_frame_is_of_questions_or_steps(results: Results) -> None:
     assert results.to_pandas()["question_id"].tolist() == ["q1", "q2"]
     assert results.to_pandas("steps")["name"].tolist() == ["add"]
 
 
-def test_files_are_of_questions_or_steps(results: Results, tmp_path: Path) -> None:
+def test_file_is_of_questions_or_steps(results: Results, tmp_path: Path) -> None:
     assert results.to_csv(tmp_path / "q.csv").read_text(encoding="utf-8").startswith("question_id,repeat,template_id")
     assert ",add,success," in results.to_csv(tmp_path / "s.csv", kind="steps").read_text(encoding="utf-8")
 
 
-def test_other_kinds_are_refused(results: Results) -> None:
+def test_other_kinds_are_rejected(results: Results) -> None:
     with pytest.raises(OptionError, match=r"unknown kind of frame 'answers'\. Give questions or steps"):
         results.to_pandas("answers")  # type: ignore[arg-type]
 
 
-def test_table_shows_scores_of_those_answered_and_failures(results: Results) -> None:
+def test_table_shows_scores_of_answered_questions_and_failures(results: Results) -> None:
     html = results._repr_html_()
     assert 'answered</th><td style="text-align: left">1<' in html
     assert 'failed</th><td style="text-align: left">1<' in html
@@ -71,14 +71,14 @@ def test_table_shows_scores_of_those_answered_and_failures(results: Results) -> 
     assert "steps_extra" not in html
 
 
-def test_plot_is_of_the_scores(results: Results) -> None:
+def test_plot_shows_the_scores(results: Results) -> None:
     ax = Figure().subplots()
     assert results.plot_scores(ax=ax) is ax
     assert ax.get_title() == "steps_score by template"
 
 
 @pytest.mark.full
-def test_notebooks_keep_a_line_and_a_table_and_not_the_whole_list(results: Results) -> None:
+def test_notebooks_store_a_line_and_a_table_instead_of_the_list(results: Results) -> None:
     formatter: Any = pytest.importorskip("IPython.core.formatters").DisplayFormatter()
     data, _ = formatter.format(Results(list(results) * 5000))
     assert data["text/plain"] == "<Results: 5,000 answered, 5,000 failed>"

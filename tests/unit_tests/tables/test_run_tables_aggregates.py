@@ -1,5 +1,3 @@
-"""The table of aggregates."""
-
 from typing import Any
 
 import pytest
@@ -43,7 +41,7 @@ def test_repeats_are_a_scope() -> None:
 
 
 @pytest.mark.parametrize("repeats", [1, 3])
-def test_no_number_of_the_aggregates_is_lost(repeats: int) -> None:
+def test_all_numbers_of_the_aggregates_are_in_the_table(repeats: int) -> None:
     def numbers(section: Any) -> int:
         if isinstance(section, dict):
             return sum(map(numbers, section.values()))
@@ -53,7 +51,7 @@ def test_no_number_of_the_aggregates_is_lost(repeats: int) -> None:
     assert len(aggregates_table(aggregates).rows) == numbers(aggregates)
 
 
-def test_frame_has_five_columns_also_without_rows() -> None:
+def test_frame_has_five_columns_even_without_rows() -> None:
     columns = ["scope", "template_id", "metric", "statistic", "value"]
     assert list(aggregates_table(compute_aggregates([])).to_pandas().columns) == columns
     assert list(aggregates_table({}).to_pandas().columns) == columns

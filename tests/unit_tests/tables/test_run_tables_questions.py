@@ -1,5 +1,3 @@
-"""The table of questions."""
-
 from typing import Any
 
 from hypothesis import given
@@ -28,7 +26,7 @@ RESULT: dict[str, Any] = {
 }
 
 
-def test_row_has_whatever_was_measured() -> None:
+def test_row_has_all_measured_values() -> None:
     (row,) = questions_table([RESULT]).rows
     assert row == {
         "question_id": "q1",
@@ -51,24 +49,24 @@ def test_row_has_whatever_was_measured() -> None:
     }
 
 
-def test_columns_are_what_identifies_then_numbers_then_texts() -> None:
+def test_columns_are_ids_then_numbers_then_texts() -> None:
     columns = questions_table([RESULT]).columns
     assert columns[:4] == ("question_id", "repeat", "template_id", "status")
     assert columns[-2:] == ("question_text", "level")
 
 
-def test_what_was_not_measured_is_absent_never_0() -> None:
+def test_unmeasured_values_are_absent_and_not_0() -> None:
     frame = questions_table([RESULT, {"template_id": "t", "question_id": "q2", "status": "success"}]).to_pandas()
     assert frame["steps_score"].isna().tolist() == [False, True]
     assert frame["total_tokens"].isna().tolist() == [False, True]
 
 
-def test_repeats_are_rows_of_their_own() -> None:
+def test_repeats_have_separate_rows() -> None:
     frame = questions_table([{**RESULT, "repeat": repeat} for repeat in (1, 2)]).to_pandas()
     assert frame["repeat"].tolist() == [1, 2]
 
 
-def test_result_without_a_usable_repeat_or_status_is_the_first_and_succeeded() -> None:
+def test_invalid_repeat_or_status_defaults_to_the_first_and_success() -> None:
     (row,) = questions_table([{**RESULT, "repeat": None, "status": None}]).rows
     assert (row["repeat"], row["status"]) == (1, "success")
 
@@ -82,7 +80,7 @@ def test_failed_question_has_its_status_and_error() -> None:
     assert row["status"] == "error"
 
 
-def test_no_results_give_the_columns_that_identify() -> None:
+def test_without_results_there_are_only_id_columns() -> None:
     assert list(questions_table([]).to_pandas().columns) == ["question_id", "repeat", "template_id", "status"]
 
 
@@ -94,7 +92,7 @@ JSON = st.recursive(
 
 
 @given(st.lists(st.dictionaries(st.text(max_size=8), JSON, max_size=4), max_size=4))
-def test_cells_are_scalars_whatever_else_a_result_has(further: list[dict[str, Any]]) -> None:
+def test_cells_are_scalars_whatever_a_result_contains(further: list[dict[str, Any]]) -> None:
     results = [
         {**keys, "question_id": "q", "template_id": "t", "actual_steps": [], "steps_counts": {}} for keys in further
     ]

@@ -1,5 +1,3 @@
-"""The table of steps."""
-
 from typing import Any
 
 from graphrag_eval_lc import run_evaluation
@@ -29,7 +27,7 @@ def results(steps: list[dict[str, Any]]) -> Results:
     return run_evaluation(DATASET, responses)
 
 
-def test_each_call_is_a_row_with_the_reference_step_that_it_fulfils() -> None:
+def test_each_call_is_a_row_with_its_matched_reference_step() -> None:
     frame = steps_table(results(STEPS)).to_pandas()
     assert frame["question_id"].tolist() == ["q"] * 3
     assert frame["position"].tolist() == [0, 1, 2]
@@ -39,24 +37,24 @@ def test_each_call_is_a_row_with_the_reference_step_that_it_fulfils() -> None:
     assert frame["reference_group"].isna().tolist() == [True, True, False]
 
 
-def test_match_of_a_call_without_id_is_found_by_its_position() -> None:
+def test_match_of_a_call_without_id_is_found_by_position() -> None:
     steps = [{key: value for key, value in step.items() if key != "id"} for step in STEPS]
     assert [row["matched"] for row in steps_table(results(steps)).rows] == [False, False, True]
 
 
-def test_match_of_a_call_whose_id_is_null_is_found_by_its_position() -> None:
+def test_match_of_a_call_with_a_null_id_is_found_by_position() -> None:
     steps = [{**step, "id": None} for step in STEPS]
     assert [row["matched"] for row in steps_table(results(steps)).rows] == [False, False, True]
 
 
-def test_of_calls_with_one_id_only_the_one_that_fulfils_is_matched() -> None:
+def test_only_the_matching_call_with_a_duplicate_id_is_matched() -> None:
     steps = [{**STEPS[2], "output": "3"}, *STEPS, {**STEPS[0], "status": "error"}]
     rows = steps_table(results([{**step, "id": "c"} for step in steps])).rows
     assert [row["matched"] for row in rows] == [False, False, False, True, False]
     assert [row.get("reference_group") for row in rows] == [None, None, None, 1, None]
 
 
-def test_row_has_what_was_measured_and_the_length_of_the_output() -> None:
+def test_row_has_measured_values_and_the_output_length() -> None:
     rows = steps_table(results(STEPS)).rows
     assert rows[0]["elapsed_sec"] == 0.5
     assert rows[0]["output_characters"] == 2
@@ -67,7 +65,7 @@ def test_row_has_what_was_measured_and_the_length_of_the_output() -> None:
     assert not any("output" in row for row in rows)
 
 
-def test_result_without_steps_has_no_rows_but_columns() -> None:
+def test_result_without_steps_has_columns_but_no_rows() -> None:
     table = steps_table([{"question_id": "q", "template_id": "t"}])
     assert table.rows == []
     assert table.columns[:5] == ("question_id", "repeat", "template_id", "position", "name")

@@ -1,4 +1,4 @@
-"""One question shown in a notebook and as text."""
+"""Displaying one question in a notebook and as text."""
 
 import re
 from typing import Any
@@ -57,14 +57,14 @@ def test_failed_question_shows_its_error(results: Results) -> None:
     assert "TimeoutError: away" in results.show("q2")._repr_html_()
 
 
-def test_html_has_the_same_as_tables(results: Results) -> None:
+def test_html_has_the_same_content_as_tables(results: Results) -> None:
     html = results.show("q1")._repr_html_()
     assert all(
         text in html for text in ("1 + 1, then doubled?", "The reference", "What the agent did", "ValueError: no")
     )
 
 
-def test_question_that_is_not_there_is_refused(results: Results) -> None:
+def test_unknown_question_is_an_error(results: Results) -> None:
     with pytest.raises(OptionError, match=r"no result for repeat 1 of the question 'q9'.*Give one of q1, q2"):
         results.show("q9")
     run = run_benchmark(lambda question: "4", DATASET, progress="off", question_ids=["q2"])
@@ -87,7 +87,7 @@ def hostile(number_of_steps: int) -> ShownQuestion:
     )
 
 
-def test_hostile_texts_are_text_and_their_size_has_a_bound() -> None:
+def test_hostile_texts_are_escaped_and_bounded() -> None:
     shown = hostile(1000)
     html, text = shown._repr_html_(), repr(shown)
     assert "<script" not in html
@@ -105,5 +105,5 @@ def test_secrets_are_masked() -> None:
 
 
 @pytest.mark.parametrize("broken", [{}, {"question_id": 7, "actual_steps": 5}, {"actual_steps": ["x"]}])
-def test_broken_results_are_told(broken: dict[str, Any]) -> None:
+def test_broken_results_are_reported(broken: dict[str, Any]) -> None:
     assert "This ShownQuestion cannot be shown" in ShownQuestion(broken)._repr_html_()

@@ -1,4 +1,4 @@
-"""Rows with named columns, as frames and as files."""
+"""Rows with named columns, as data frames and files."""
 
 import csv
 import sys
@@ -17,16 +17,16 @@ ROWS: list[dict[str, Any]] = [
 ]
 
 
-def test_columns_are_those_of_all_rows_as_they_are_first_seen() -> None:
+def test_columns_are_in_order_of_first_appearance() -> None:
     assert Table.of(ROWS).columns == ("id", "score", "note", "tokens")
     assert Table.of(ROWS, first=["tokens", "else"]).columns == ("tokens", "else", "id", "score", "note")
 
 
-def test_texts_come_after_numbers_but_for_the_first_columns() -> None:
+def test_texts_come_after_numbers_except_for_the_first_columns() -> None:
     assert Table.of(ROWS).with_texts_last(["id"]).columns == ("id", "score", "tokens", "note")
 
 
-def test_frame_has_the_columns_and_misses_what_is_absent() -> None:
+def test_frame_has_missing_values_for_absent_cells() -> None:
     frame = Table.of(iter(ROWS)).to_pandas()
     assert list(frame.columns) == ["id", "score", "note", "tokens"]
     assert frame["score"].isna().tolist() == [False, True, True]
@@ -37,7 +37,7 @@ def test_frame_without_rows_has_columns() -> None:
     assert list(Table.of([], first=["id"]).to_pandas().columns) == ["id"]
 
 
-def test_file_holds_what_the_rows_hold(tmp_path: Path) -> None:
+def test_file_has_the_rows(tmp_path: Path) -> None:
     text = 'a "quoted", line\nbroken, ø, \u202e and =1+1'
     path = Table.of([{"id": "q", "text": text, "none": None}, {"id": "r"}]).to_csv(tmp_path / "t.csv")
     with path.open(encoding="utf-8", newline="") as file:
@@ -47,28 +47,28 @@ def test_file_holds_what_the_rows_hold(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "text", ["=1+1", "+x", "-x", "@SUM(A1)", "\t=1", "\r=1", "\n=1", " \ufeff=1", "＝1", "＋x", "－x", "＠x"]
 )
-def test_text_that_a_spreadsheet_would_run_is_marked_as_a_text(text: str, tmp_path: Path) -> None:
+def test_spreadsheet_formulas_are_escaped(text: str, tmp_path: Path) -> None:
     path = Table.of([{text: text}]).to_csv(tmp_path / "t.csv")
     with path.open(encoding="utf-8", newline="") as file:
         assert list(csv.reader(file)) == [[f"'{text}"], [f"'{text}"]]
 
 
-def test_numbers_stay_as_they_are(tmp_path: Path) -> None:
+def test_numbers_are_unchanged(tmp_path: Path) -> None:
     path = Table.of([{"a": -1.5, "b": "-1.5", "c": "+2e3"}]).to_csv(tmp_path / "t.csv")
     assert path.read_text(encoding="utf-8").splitlines() == ["a,b,c", "-1.5,-1.5,+2e3"]
 
 
-def test_lone_surrogate_is_written_as_its_escape(tmp_path: Path) -> None:
+def test_lone_surrogate_is_escaped(tmp_path: Path) -> None:
     path = Table.of([{"id": "\ud800"}]).to_csv(tmp_path / "t.csv")
     assert path.read_text(encoding="utf-8").split() == ["id", "\\ud800"]
 
 
-def test_file_that_cannot_be_written_is_told(tmp_path: Path) -> None:
+def test_unwritable_file_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(RunFolderError, match="cannot be written"):
         Table.of(ROWS).to_csv(tmp_path / "absent" / "t.csv")
 
 
-def test_frame_without_pandas_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_pandas_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "pandas", None)
     with pytest.raises(MissingExtraError, match=r"needs the package pandas.*graphrag-eval-lc\[notebook\]"):
         Table.of(ROWS).to_pandas()

@@ -1,4 +1,4 @@
-"""What the columns of a table of questions mean."""
+"""The meaning of columns in a table of questions."""
 
 import pytest
 
@@ -19,11 +19,11 @@ ROWS = [
 ]
 
 
-def test_scores_are_the_numbers_that_are_neither_spent_nor_counted() -> None:
+def test_scores_are_numbers_that_are_neither_spent_nor_counts() -> None:
     assert scores(Table.of(ROWS)) == ["steps_score", "retrieval_ids_ndcg@10", "is_polite"]
 
 
-def test_means_are_over_the_answered_that_have_the_metric() -> None:
+def test_means_are_over_answered_questions_with_the_metric() -> None:
     assert means(ROWS, ["steps_score", "is_polite", "retrieval_ids_ndcg@10", "answer_f1"]) == {
         "steps_score": 0.5,
         "is_polite": 1.0,
@@ -34,15 +34,15 @@ def test_means_are_over_the_answered_that_have_the_metric() -> None:
     ("value", "number"),
     [(1, 1.0), (True, 1.0), (0.25, 0.25), (float("inf"), None), (float("nan"), None), ("1", None), (None, None)],
 )
-def test_only_finite_numbers_are_measured(value: object, number: float | None) -> None:
+def test_only_finite_numbers_count(value: object, number: float | None) -> None:
     assert measured(value) == number
 
 
 @pytest.mark.parametrize("key", ["saved_sec", "word_count", "steps_taken", "spared_tokens"])
-def test_number_that_nobody_declared_is_a_score_unless_it_is_a_cost(key: str) -> None:
+def test_undeclared_number_is_a_score_unless_it_is_a_cost(key: str) -> None:
     assert scores(Table.of([{"status": "success", key: 1.0, f"{key}_cost": 0.5}])) == [key]
 
 
-def test_what_is_declared_and_no_score_is_none() -> None:
+def test_declared_metric_that_is_not_a_score_has_no_value() -> None:
     row = {"elapsed_sec": 1.0, "agent_cost": 0.1, "retrieval_missing": 2, "answer_true_positives": 3, "steps_extra": 1}
     assert scores(Table.of([{"status": "success", **row}])) == []

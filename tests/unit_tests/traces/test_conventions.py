@@ -1,4 +1,4 @@
-"""Spans in the words of each convention, cut from what the instrumentations really write."""
+"""Spans in each convention, taken from real output of the instrumentations."""
 
 import json
 from pathlib import Path
@@ -20,7 +20,7 @@ def constructor(class_name: str, /, **kwargs: Any) -> dict[str, Any]:
     return {"lc": 1, "type": "constructor", "id": ["langchain", "schema", "messages", class_name], "kwargs": kwargs}
 
 
-def told(content: str, status: str = "success") -> dict[str, Any]:
+def tool_message(content: str, status: str = "success") -> dict[str, Any]:
     return {
         "content": content,
         "type": "tool",
@@ -108,7 +108,7 @@ MODELS: dict[str, dict[str, Any]] = {
 
 
 @pytest.mark.parametrize("convention", MODELS)
-def test_a_model_tells_what_it_was_asked_what_it_asks_for_and_its_tokens(tmp_path: Path, convention: str) -> None:
+def test_model_span_has_question_tool_calls_and_tokens(tmp_path: Path, convention: str) -> None:
     (call,) = calls_in(tmp_path, span(0, MODELS[convention]))
     assert (call.kind, call.model, call.question) == ("model", "planner", QUESTION)
     assert call.asked == ASKED
@@ -154,7 +154,7 @@ ANSWERS: dict[str, dict[str, Any]] = {
 
 
 @pytest.mark.parametrize("convention", ANSWERS)
-def test_a_model_tells_its_answer(tmp_path: Path, convention: str) -> None:
+def test_model_span_has_the_answer(tmp_path: Path, convention: str) -> None:
     (call,) = calls_in(tmp_path, span(0, ANSWERS[convention]))
     assert (call.kind, call.answer, call.asked) == ("model", "It has 3.", [])
 
@@ -166,7 +166,7 @@ KEYWORDS = {"color": "green", "name": None, "tool_call_id": "call_1"}
 
 
 def tools(output: dict[str, Any]) -> dict[str, dict[str, Any]]:
-    """Return the same call in all conventions, with the fields of LangChain's message that it gave."""
+    """Return the same tool call in every convention, with the fields of LangChain's message in the output."""
     return {
         "openinference": {
             "openinference.span.kind": "TOOL",
@@ -209,8 +209,8 @@ def tools(output: dict[str, Any]) -> dict[str, dict[str, Any]]:
 
 
 @pytest.mark.parametrize("convention", tools({}))
-def test_a_tool_tells_its_arguments_its_output_and_the_id_of_its_call(tmp_path: Path, convention: str) -> None:
-    attributes = tools(told(ROWS))[convention]
+def test_tool_span_has_arguments_output_and_call_id(tmp_path: Path, convention: str) -> None:
+    attributes = tools(tool_message(ROWS))[convention]
     (call,) = calls_in(tmp_path, span(0, attributes, name="autocomplete_search"))
     assert (call.kind, call.name, call.args, call.output) == ("tool", "autocomplete_search", QUERY, ROWS)
     assert (call.tool_call_id, call.error) == ("call_1", None)
@@ -218,13 +218,13 @@ def test_a_tool_tells_its_arguments_its_output_and_the_id_of_its_call(tmp_path: 
 
 
 @pytest.mark.parametrize("convention", tools({}))
-def test_a_tool_whose_message_tells_an_error_has_failed_whatever_the_span_says(tmp_path: Path, convention: str) -> None:
-    attributes = tools(told("no prefix", "error"))[convention]
+def test_tool_with_an_error_message_has_failed_whatever_the_spans_status(tmp_path: Path, convention: str) -> None:
+    attributes = tools(tool_message("no prefix", "error"))[convention]
     (call,) = calls_in(tmp_path, span(0, attributes, name="autocomplete_search", status={"code": 1}))
     assert (call.error, call.output) == ("no prefix", None)
 
 
-def test_langfuse_tells_an_error_beside_the_output(tmp_path: Path) -> None:
+def test_langfuse_has_the_error_in_a_separate_attribute(tmp_path: Path) -> None:
     attributes = {
         "langfuse.observation.type": "tool",
         "langfuse.observation.level": "ERROR",
@@ -233,22 +233,22 @@ def test_langfuse_tells_an_error_beside_the_output(tmp_path: Path) -> None:
     assert calls_in(tmp_path, span(0, attributes))[0].error == "boom"
 
 
-def test_a_tool_message_in_the_update_of_a_command_is_the_output(tmp_path: Path) -> None:
-    command = [{"graph": None, "update": {"messages": [told("12 lines")]}, "goto": []}]
+def test_tool_message_in_a_commands_update_is_the_output(tmp_path: Path) -> None:
+    command = [{"graph": None, "update": {"messages": [tool_message("12 lines")]}, "goto": []}]
     attributes = {"openinference.span.kind": "TOOL", "tool.name": "find", "output.value": json.dumps(command)}
     (call,) = calls_in(tmp_path, span(0, attributes))
     assert (call.output, call.tool_call_id) == ("12 lines", "call_1")
 
 
 @pytest.mark.parametrize("output", ['{"output": 12}', '[{"output": "a"}]', '{"tool_call_id": 3}', "text", '"output"'])
-def test_an_output_that_only_looks_wrapped_stays(tmp_path: Path, output: str) -> None:
+def test_output_that_only_looks_wrapped_is_unchanged(tmp_path: Path, output: str) -> None:
     attributes = {"openinference.span.kind": "TOOL", "tool.name": "find", "output.value": output}
     (call,) = calls_in(tmp_path, span(0, attributes))
     assert call.output == (12 if output == '{"output": 12}' else output)
 
 
 @pytest.mark.parametrize(
-    ("given", "args"),
+    ("raw", "args"),
     [
         ("{'query': 'OSLO'}", {"query": "OSLO"}),
         ('{"args": ["OSLO"], "kwargs": {"k": 2}}', {"query": "OSLO", "k": 2}),
@@ -259,13 +259,11 @@ def test_an_output_that_only_looks_wrapped_stays(tmp_path: Path, output: str) ->
         ("OSLO", {"input": "OSLO"}),
     ],
 )
-def test_arguments_lose_what_instrumentations_wrap_around_them(
-    tmp_path: Path, given: str, args: dict[str, Any]
-) -> None:
+def test_wrappers_around_arguments_are_removed(tmp_path: Path, raw: str, args: dict[str, Any]) -> None:
     attributes = {
         "openinference.span.kind": "TOOL",
         "tool.name": "find",
-        "input.value": given,
+        "input.value": raw,
         "tool.parameters": json.dumps({"query": {"type": "string"}, "k": {"type": "integer"}}),
     }
     (call,) = calls_in(tmp_path, span(0, attributes))
@@ -321,7 +319,7 @@ AGENTS: dict[str, dict[str, Any]] = {
 
 
 @pytest.mark.parametrize("convention", AGENTS)
-def test_an_agent_tells_question_and_answer(tmp_path: Path, convention: str) -> None:
+def test_agent_span_has_question_and_answer(tmp_path: Path, convention: str) -> None:
     (call,) = calls_in(tmp_path, span(0, AGENTS[convention]))
     assert (call.kind, call.question, call.answer) == ("agent", QUESTION, "It has 3.")
 
@@ -357,21 +355,21 @@ RETRIEVERS: dict[str, dict[str, Any]] = {
 
 
 @pytest.mark.parametrize("convention", RETRIEVERS)
-def test_a_retriever_tells_its_documents(tmp_path: Path, convention: str) -> None:
+def test_retriever_span_has_its_documents(tmp_path: Path, convention: str) -> None:
     (call,) = calls_in(tmp_path, span(0, RETRIEVERS[convention]))
     assert call.kind == "retriever"
     assert call.args in ("OSLO", {"input": "OSLO"})
     assert call.output == [{"id": "d1", "text": "Oslo is a zone."}, {"text": "No id."}]
 
 
-def test_no_key_stands_twice_in_the_tables_of_the_conventions() -> None:
+def test_keys_of_the_conventions_are_unique() -> None:
     kinds = [key for convention in CONVENTIONS for key in convention.kinds]
     tokens = [key for convention in CONVENTIONS for keys in convention.tokens.values() for key in keys]
     assert len(set(kinds)) == len(kinds)
     assert len(set(tokens)) == len(tokens)
 
 
-def test_a_span_of_no_convention_is_kept_as_what_holds_calls_together(tmp_path: Path) -> None:
+def test_span_of_no_convention_is_kept_as_a_parent(tmp_path: Path) -> None:
     call: TracedCall
     call, _ = calls_in(tmp_path, span(0, {"http.route": "/"}, name="GET /"), span(1, MODELS["langfuse"], parent=0))
     assert (call.kind, call.name) == ("other", "GET /")

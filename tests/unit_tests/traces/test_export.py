@@ -1,4 +1,4 @@
-"""A run's responses as traces, which are read again: what comes back, and what a receiver is sent."""
+"""Exporting responses as traces: reading them back, and sending them to a receiver."""
 
 import json
 from pathlib import Path
@@ -21,13 +21,13 @@ KEPT = ("name", "args", "output", "status", "error", "id", "parent_id")
 DATASET = [{"template_id": "t", "questions": [{"id": "q1", "question_text": "1 + 1?"}]}]
 
 
-def read_again(folder: Path, *responses: dict[str, Any]) -> list[dict[str, Any]]:
+def exported_and_read(folder: Path, *responses: dict[str, Any]) -> list[dict[str, Any]]:
     path = folder / "traces.jsonl"
     path.write_text("".join(f"{json_text(each)}\n" for each in otlp_requests(responses, "run")), encoding="utf-8")
     return [dict(each) for calls in read_calls(path, lambda text: None) for each in responses_of(calls)]
 
 
-def kept(steps: list[dict[str, Any]]) -> list[dict[str, Any]]:
+def relevant_keys(steps: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return [{key: step[key] for key in KEPT if key in step} for step in steps]
 
 
@@ -52,25 +52,25 @@ STEPS = st.lists(
 def test_no_step_is_lost(tmp_path_factory: pytest.TempPathFactory, steps: list[dict[str, Any]]) -> None:
     steps = [{**step, "id": f"call {number}"} for number, step in enumerate(steps)]
     response = {"question_id": "q", "question_text": "why?", "status": "success", "actual_steps": steps}
-    (again,) = read_again(tmp_path_factory.getbasetemp(), response)
-    assert kept(again["actual_steps"]) == kept(steps)
+    (restored,) = exported_and_read(tmp_path_factory.getbasetemp(), response)
+    assert relevant_keys(restored["actual_steps"]) == relevant_keys(steps)
 
 
 @pytest.mark.full
-def test_the_demos_responses_come_back(tmp_path: Path) -> None:
+def test_demo_responses_round_trip(tmp_path: Path) -> None:
     from graphrag_eval_lc.demo.agent import create_demo_agent
 
     run = run_benchmark(create_demo_agent, DATASET_PATH, output_dir=tmp_path / "run", progress="off")
     assert run.to_otlp(tmp_path / "traces.jsonl") == 48
-    again = {response["question_id"]: response for response in read_traces(tmp_path / "traces.jsonl")}
+    restored = {response["question_id"]: response for response in read_traces(tmp_path / "traces.jsonl")}
     same = ("question_text", "status", "actual_answer", "input_tokens", "output_tokens", "total_tokens", "error")
     for response in load_responses(tmp_path / "run" / "responses.jsonl").values():
-        back = again[response["question_id"]]
+        back = restored[response["question_id"]]
         assert {key: back.get(key) for key in same} == {key: response.get(key) for key in same}
-        assert kept(back["actual_steps"]) == kept(response["actual_steps"])
+        assert relevant_keys(back["actual_steps"]) == relevant_keys(response["actual_steps"])
 
 
-def test_a_failed_run_and_a_step_in_a_step_come_back(tmp_path: Path) -> None:
+def test_failed_runs_and_nested_steps_round_trip(tmp_path: Path) -> None:
     outer = {"name": "agent_tool", "args": {}, "id": "a", "status": "error", "error": "Timeout: 5 s"}
     inner = {"name": "sparql", "args": {"q": "x"}, "id": "b", "status": "success", "output": "", "parent_id": "a"}
     response = {
@@ -80,10 +80,10 @@ def test_a_failed_run_and_a_step_in_a_step_come_back(tmp_path: Path) -> None:
         "error": "ValueError: no",
         "actual_steps": [outer, inner],
     }
-    (again,) = read_again(tmp_path, response)
-    assert (again["status"], again["error"]) == ("error", "ValueError: no")
-    assert kept(again["actual_steps"]) == [outer, inner]
-    assert again["trace_ids"]["opentelemetry"] == exported_trace_id("run", "q", 2)
+    (restored,) = exported_and_read(tmp_path, response)
+    assert (restored["status"], restored["error"]) == ("error", "ValueError: no")
+    assert relevant_keys(restored["actual_steps"]) == [outer, inner]
+    assert restored["trace_ids"]["opentelemetry"] == exported_trace_id("run", "q", 2)
 
 
 def test_secrets_are_masked() -> None:
@@ -94,7 +94,7 @@ def test_secrets_are_masked() -> None:
     assert not [secret for secret in ("5f2a99c1", "hunter22", "abcdef12") if secret in sent]
 
 
-def test_a_receiver_gets_protobuf(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_receiver_gets_protobuf(monkeypatch: pytest.MonkeyPatch) -> None:
     service = pytest.importorskip("opentelemetry.proto.collector.trace.v1.trace_service_pb2")
     monkeypatch.setenv("OTEL_EXPORTER_OTLP_HEADERS", "api_key=of-the-tests")
     run = run_benchmark(lambda question: "2", DATASET, progress="off")
@@ -108,7 +108,7 @@ def test_a_receiver_gets_protobuf(monkeypatch: pytest.MonkeyPatch) -> None:
     assert (attributes["input.value"], attributes["output.value"]) == ("1 + 1?", "2")
 
 
-def test_a_receiver_that_refuses_is_one_clear_error() -> None:
+def test_receiver_that_rejects_is_one_clear_error() -> None:
     pytest.importorskip("opentelemetry.proto")
     run = run_benchmark(lambda question: "2", DATASET, progress="off")
     with (

@@ -1,4 +1,4 @@
-"""The format of a file of traces is found by itself, and what is no such file is an error that says so."""
+"""The format of a trace file is detected, and a file without traces is one clear error."""
 
 import gzip
 import json
@@ -22,17 +22,17 @@ def read(path: Path) -> list[Any]:
 @pytest.mark.parametrize(
     "documents", [[RUN, {**RUN, "id": "s"}], [[RUN, {**RUN, "id": "s"}]], [{"runs": [RUN, {**RUN, "id": "s"}]}]]
 )
-def test_runs_of_langsmith_are_read_as_lines_a_list_or_an_answer_of_its_api(tmp_path: Path, documents: Any) -> None:
+def test_langsmith_runs_may_be_lines_a_list_or_an_api_response(tmp_path: Path, documents: Any) -> None:
     traces = traces_in(tmp_path, *documents)
     assert [call.name for calls in traces for call in calls] == ["now", "now"]
 
 
-def test_a_tree_of_runs_is_one_trace(tmp_path: Path) -> None:
+def test_tree_of_runs_is_one_trace(tmp_path: Path) -> None:
     (calls,) = traces_in(tmp_path, {**RUN, "run_type": "chain", "child_runs": [{**RUN, "id": "s"}]})
     assert [(call.kind, call.parent_id) for call in calls] == [("agent", None), ("tool", "r")]
 
 
-def test_a_zipped_file_and_one_with_a_byte_order_mark_are_read(tmp_path: Path) -> None:
+def test_gzip_files_and_byte_order_marks_are_read(tmp_path: Path) -> None:
     text = json.dumps(request([span(0, TOOL)]))
     zipped, marked = tmp_path / "a.json.gz", tmp_path / "b.json"
     zipped.write_bytes(gzip.compress(text.encode()))
@@ -41,7 +41,7 @@ def test_a_zipped_file_and_one_with_a_byte_order_mark_are_read(tmp_path: Path) -
     assert len(read(zipped)) == 1
 
 
-def test_traces_of_other_services_are_left_out_and_counted(tmp_path: Path) -> None:
+def test_traces_of_other_services_are_skipped_and_counted(tmp_path: Path) -> None:
     warnings: list[str] = []
     web = span(3, {"http.request.method": "GET"}, name="GET /", traceId="ab" * 16)
     traces = traces_in(tmp_path, request([web, span(0, TOOL)]), warnings=warnings)
@@ -63,7 +63,7 @@ def test_traces_of_other_services_are_left_out_and_counted(tmp_path: Path) -> No
         (b"\x1f\x8b broken", "cannot be read"),
     ],
 )
-def test_what_has_no_traces_is_one_clear_error(tmp_path: Path, content: bytes, what: str) -> None:
+def test_file_without_traces_is_one_clear_error(tmp_path: Path, content: bytes, what: str) -> None:
     path = tmp_path / "traces.json"
     path.write_bytes(content)
     with pytest.raises(ResponsesError) as caught:
@@ -73,7 +73,7 @@ def test_what_has_no_traces_is_one_clear_error(tmp_path: Path, content: bytes, w
     assert caught.value.hint
 
 
-def test_a_file_that_is_not_there_is_an_error(tmp_path: Path) -> None:
+def test_missing_file_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(ResponsesError, match="the file does not exist"):
         read(tmp_path / "no.json")
     with pytest.raises(ResponsesError, match="cannot be read"):

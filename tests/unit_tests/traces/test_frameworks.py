@@ -1,4 +1,4 @@
-"""Spans of agents that are not LangChain's, cut from what their instrumentations really write."""
+"""Spans of agents of other frameworks, taken from real output of their instrumentations."""
 
 import json
 from pathlib import Path
@@ -16,12 +16,12 @@ ROWS = '[{"id":"d1","text":"OSLO"}]'
 FAILED = {"code": "STATUS_CODE_ERROR"}
 
 
-def exception(kind: str, said: str) -> list[dict[str, Any]]:
-    return [{"name": "exception", "attributes": attributes({"exception.type": kind, "exception.message": said})}]
+def exception(kind: str, message: str) -> list[dict[str, Any]]:
+    return [{"name": "exception", "attributes": attributes({"exception.type": kind, "exception.message": message})}]
 
 
 def steps_in(folder: Path, *spans: dict[str, Any], scope: str = "") -> list[tuple[Any, ...]]:
-    """Return name, arguments, output and error of each step of the response."""
+    """Return name, arguments, output and error of each step in the response."""
     (response,) = responses_of(calls_in(folder, *spans, scope=scope))
     return [(step["name"], step["args"], step.get("output"), step.get("error")) for step in response["actual_steps"]]
 
@@ -60,38 +60,41 @@ def pydantic_tool(**more: Any) -> dict[str, Any]:
     }
 
 
-def test_a_model_of_pydantic_ai_asks_for_steps_not_for_the_tool_by_which_it_answers(tmp_path: Path) -> None:
+def test_pydantic_ai_output_tool_is_not_a_requested_step(tmp_path: Path) -> None:
     (call,) = calls_in(tmp_path, span(0, PYDANTIC_MODEL), scope="pydantic-ai")
     assert call.asked == [AskedCall(id="c1", name="lookup", args=LOOKUP)]
     assert call.tokens == {"input_tokens": 100, "output_tokens": 10, "total_tokens": 110, "cached_input_tokens": 40}
 
 
 @pytest.mark.parametrize("keys", [("tool_arguments", "tool_response"), ("gen_ai.tool.call.arguments",) * 2])
-def test_a_tool_of_pydantic_ai_is_read_in_old_words_and_new_ones(tmp_path: Path, keys: tuple[str, str]) -> None:
+def test_pydantic_ai_tool_is_read_with_old_and_new_attributes(tmp_path: Path, keys: tuple[str, str]) -> None:
     args, result = keys if keys[0] != keys[1] else (keys[0], "gen_ai.tool.call.result")
-    told = {"gen_ai.tool.name": "lookup", "gen_ai.tool.call.id": "c1", args: json.dumps(LOOKUP), result: ROWS}
-    (call,) = calls_in(tmp_path, span(0, told, name="running tool"))
+    span_attributes = {
+        "gen_ai.tool.name": "lookup",
+        "gen_ai.tool.call.id": "c1",
+        args: json.dumps(LOOKUP),
+        result: ROWS,
+    }
+    (call,) = calls_in(tmp_path, span(0, span_attributes, name="running tool"))
     assert (call.kind, call.name, call.args, call.output, call.tool_call_id) == ("tool", "lookup", LOOKUP, ROWS, "c1")
 
 
 @pytest.mark.parametrize("status", [{}, {"code": 1}, FAILED])
-def test_a_call_that_the_model_must_make_again_has_failed_whatever_its_status(
-    tmp_path: Path, status: dict[str, Any]
-) -> None:
+def test_pydantic_ai_model_retry_is_a_failed_call(tmp_path: Path, status: dict[str, Any]) -> None:
     retried = {"pydantic_ai.tool.retry.cause": "model_retry", "gen_ai.tool.call.result": "query must not be empty"}
     (call,) = calls_in(tmp_path, span(0, pydantic_tool(**retried), status=status))
     assert (call.error, call.output) == ("query must not be empty", None)
 
 
-def test_a_call_that_the_model_must_make_again_tells_why_in_older_versions_too(tmp_path: Path) -> None:
+def test_pydantic_ai_model_retry_has_a_reason_in_older_versions_too(tmp_path: Path) -> None:
     events = exception("pydantic_ai.exceptions.ToolRetryError", "")
-    told = {"gen_ai.tool.name": "lookup", "tool_arguments": "{}", "tool_response": "query must not be empty"}
-    (call,) = calls_in(tmp_path, span(0, told, status=FAILED, events=events))
+    span_attributes = {"gen_ai.tool.name": "lookup", "tool_arguments": "{}", "tool_response": "query must not be empty"}
+    (call,) = calls_in(tmp_path, span(0, span_attributes, status=FAILED, events=events))
     assert call.error == "query must not be empty"
 
 
 @pytest.mark.parametrize(
-    "told",
+    "span_attributes",
     [
         {
             "pydantic_ai.all_messages": json.dumps(
@@ -115,31 +118,31 @@ def test_a_call_that_the_model_must_make_again_tells_why_in_older_versions_too(t
         },
     ],
 )
-def test_an_agent_of_pydantic_ai_tells_question_and_answer(tmp_path: Path, told: dict[str, str]) -> None:
+def test_pydantic_ai_agent_has_question_and_answer(tmp_path: Path, span_attributes: dict[str, str]) -> None:
     metadata = {"agent_name": "power", "metadata": '{"question_id":"q1","release":"r2"}'}
-    (call,) = calls_in(tmp_path, span(0, {**metadata, **told}, name="agent run"))
+    (call,) = calls_in(tmp_path, span(0, {**metadata, **span_attributes}, name="agent run"))
     assert (call.kind, call.name, call.question, call.answer) == ("agent", "power", QUESTION, "1 line")
     assert (call.question_id, call.metadata) == ("q1", {"release": "r2"})
-    (call,) = calls_in(tmp_path, span(0, {**metadata, **told, "final_result": '{"total":1}'}))
+    (call,) = calls_in(tmp_path, span(0, {**metadata, **span_attributes, "final_result": '{"total":1}'}))
     assert call.answer == '{"total": 1}'
 
 
-def test_a_function_that_makes_the_answer_is_no_step(tmp_path: Path) -> None:
-    told = pydantic_tool(**{"gen_ai.tool.name": "final_result", "gen_ai.tool.call.result": "42"})
-    (call, _) = calls_in(tmp_path, span(0, told), span(1, PYDANTIC_MODEL), scope="pydantic-ai")
+def test_pydantic_ai_output_function_is_not_a_step(tmp_path: Path) -> None:
+    span_attributes = pydantic_tool(**{"gen_ai.tool.name": "final_result", "gen_ai.tool.call.result": "42"})
+    (call, _) = calls_in(tmp_path, span(0, span_attributes), span(1, PYDANTIC_MODEL), scope="pydantic-ai")
     assert (call.kind, call.answer, call.output) == ("other", "42", None)
-    (call,) = calls_in(tmp_path, span(0, told), scope="somebody else's")
+    (call,) = calls_in(tmp_path, span(0, span_attributes), scope="somebody else's")
     assert call.kind == "tool"
 
 
-def test_earlier_calls_among_the_events_of_a_model_are_not_its_own(tmp_path: Path) -> None:
+def test_earlier_calls_in_a_models_events_are_ignored(tmp_path: Path) -> None:
     earlier = {"role": "assistant", "tool_calls": [{"id": "c0", "function": {"name": "now", "arguments": "{}"}}]}
-    asked = {"id": "c1", "type": "function", "function": {"name": "lookup", "arguments": json.dumps(LOOKUP)}}
+    requested = {"id": "c1", "type": "function", "function": {"name": "lookup", "arguments": json.dumps(LOOKUP)}}
     events = [
         {"event.name": "gen_ai.user.message", "role": "user", "content": QUESTION},
         {"event.name": "gen_ai.assistant.message", **earlier},
         {"event.name": "gen_ai.tool.message", "role": "tool", "id": "c0", "content": "12:00"},
-        {"event.name": "gen_ai.choice", "index": 0, "message": {"role": "assistant", "tool_calls": [asked]}},
+        {"event.name": "gen_ai.choice", "index": 0, "message": {"role": "assistant", "tool_calls": [requested]}},
     ]
     (call,) = calls_in(tmp_path, span(0, {"gen_ai.operation.name": "chat", "events": json.dumps(events)}))
     assert call.asked == [AskedCall(id="c1", name="lookup", args=LOOKUP)]
@@ -162,19 +165,19 @@ AGENTS_MODEL = {
 }
 
 
-def test_a_tool_of_openais_agents_gets_the_id_by_which_the_model_asked(tmp_path: Path) -> None:
+def test_openai_agents_tool_gets_the_models_call_id(tmp_path: Path) -> None:
     tool = {"openinference.span.kind": "TOOL", "tool.name": "lookup", "input.value": json.dumps(LOOKUP)}
     now = {"openinference.span.kind": "TOOL", "tool.name": "now", "output.value": "12:00"}
     calls = calls_in(tmp_path, span(0, AGENTS_MODEL), span(1, {**tool, "output.value": ROWS}), span(2, now))
     assert [(call.tool_call_id, call.args) for call in calls[1:]] == [("c1", LOOKUP), ("c2", {})]
 
 
-def logfire(template: str, **told: Any) -> dict[str, Any]:
-    return {"logfire.msg_template": template, "gen_ai.system": "openai", **told}
+def logfire(template: str, **span_attributes: Any) -> dict[str, Any]:
+    return {"logfire.msg_template": template, "gen_ai.system": "openai", **span_attributes}
 
 
-def test_logfires_spans_of_openais_agents_make_a_response(tmp_path: Path) -> None:
-    asked = [{"id": "c1", "type": "function", "function": {"name": "lookup", "arguments": json.dumps(LOOKUP)}}]
+def test_logfire_spans_of_openai_agents_are_read(tmp_path: Path) -> None:
+    requested = [{"id": "c1", "type": "function", "function": {"name": "lookup", "arguments": json.dumps(LOOKUP)}}]
     chat = "Chat completion with {gen_ai.request.model!r}"
     model = {"gen_ai.request.model": "gpt-4o", "gen_ai.usage.input_tokens": 100, "gen_ai.usage.output_tokens": 10}
     question = json.dumps([{"content": QUESTION, "role": "user"}])
@@ -184,7 +187,7 @@ def test_logfires_spans_of_openais_agents_make_a_response(tmp_path: Path) -> Non
         span(1, logfire("Agent run: {name!r}", name="power"), parent=0),
         span(
             2,
-            logfire(chat, **model, input=question, output=json.dumps([{"role": "assistant", "tool_calls": asked}])),
+            logfire(chat, **model, input=question, output=json.dumps([{"role": "assistant", "tool_calls": requested}])),
             parent=1,
         ),
         span(3, logfire("Function: {name}", name="lookup", input=json.dumps(LOOKUP), output=ROWS), parent=1),
@@ -218,7 +221,7 @@ def smolagents_tool(name: str, output: str | None, *given: Any, **named: Any) ->
     }
 
 
-def test_the_tool_final_answer_of_smolagents_is_the_answer_and_no_step(tmp_path: Path) -> None:
+def test_smolagents_final_answer_tool_is_the_answer_and_not_a_step(tmp_path: Path) -> None:
     task = {"task": QUESTION, "stream": False, "additional_args": "as a table"}
     spans = [
         span(
@@ -250,10 +253,10 @@ def test_the_tool_final_answer_of_smolagents_is_the_answer_and_no_step(tmp_path:
     ]
 
 
-def test_an_agent_of_smolagents_without_an_answer_has_none(tmp_path: Path) -> None:
-    told = {"openinference.span.kind": "AGENT", "output.value": "None"}
-    assert calls_in(tmp_path, span(0, {**told, "smolagents.max_steps": 3}))[0].answer is None
-    assert calls_in(tmp_path, span(0, told))[0].answer == "None"
+def test_smolagents_agent_without_an_answer_has_none(tmp_path: Path) -> None:
+    span_attributes = {"openinference.span.kind": "AGENT", "output.value": "None"}
+    assert calls_in(tmp_path, span(0, {**span_attributes, "smolagents.max_steps": 3}))[0].answer is None
+    assert calls_in(tmp_path, span(0, span_attributes))[0].answer == "None"
 
 
 # --- LlamaIndex ---
@@ -264,11 +267,11 @@ def llama_model(messages: dict[str, Any], *, tokens: int | None = None) -> dict[
     return {"openinference.span.kind": "LLM", "llm.model_name": "gpt-4o", **messages, **counted}
 
 
-def test_a_workflow_of_llama_index_makes_a_response(tmp_path: Path) -> None:
+def test_llama_index_workflow_is_read(tmp_path: Path) -> None:
     blocks = [{"tool_call_id": "c1", "tool_name": "lookup", "tool_kwargs": LOOKUP}]
-    asks = {"output.value": json.dumps({"message": {"role": "assistant", "blocks": blocks}})}
+    requests = {"output.value": json.dumps({"message": {"role": "assistant", "blocks": blocks}})}
     answers = {"output.value": json.dumps({"message": {"role": "assistant", "blocks": [{"text": "1 line"}]}})}
-    asked = {key: item for key, item in AGENTS_MODEL.items() if "tool_calls.1" not in key and "llm." in key}
+    requested = {key: item for key, item in AGENTS_MODEL.items() if "tool_calls.1" not in key and "llm." in key}
     output = {
         "blocks": [{"text": "[{'id': 'd1', 'text': 'OSLO'}]"}],
         "tool_name": "lookup",
@@ -285,8 +288,8 @@ def test_a_workflow_of_llama_index_makes_a_response(tmp_path: Path) -> None:
     spans = [
         span(0, workflow, name="FunctionAgent.run"),
         span(1, llama_model({"output.value": "{}"}), parent=0, name="OpenAI._prepare_chat_with_tools"),
-        span(2, llama_model(asks), parent=0, name="OpenAI.achat"),
-        span(3, llama_model(asked, tokens=100), parent=2, name="OpenAI.achat"),
+        span(2, llama_model(requests), parent=0, name="OpenAI.achat"),
+        span(3, llama_model(requested, tokens=100), parent=2, name="OpenAI.achat"),
         span(4, {**tool, "output.value": json.dumps(output)}, parent=0, name="FunctionTool.acall"),
         span(5, llama_model(answers, tokens=200), parent=0, name="OpenAI.achat"),
     ]
@@ -299,8 +302,8 @@ def test_a_workflow_of_llama_index_makes_a_response(tmp_path: Path) -> None:
     assert (step["id"], step["args"], json.loads(step["output"])) == ("c1", LOOKUP, output["raw_output"])
 
 
-def test_a_tool_of_llama_index_that_failed_says_why(tmp_path: Path) -> None:
+def test_failed_llama_index_tool_has_a_reason(tmp_path: Path) -> None:
     output = {"blocks": [{"text": "no such thing"}], "raw_output": "no such thing", "is_error": True}
-    told = {"openinference.span.kind": "TOOL", "tool.name": "boom", "output.value": json.dumps(output)}
-    (call,) = calls_in(tmp_path, span(0, told))
+    span_attributes = {"openinference.span.kind": "TOOL", "tool.name": "boom", "output.value": json.dumps(output)}
+    (call,) = calls_in(tmp_path, span(0, span_attributes))
     assert call.error == "no such thing"

@@ -1,4 +1,4 @@
-"""Whatever stands in a span, reading it gives calls or one clear error."""
+"""Whatever a span contains, reading it yields calls or one clear error."""
 
 import json
 import tempfile
@@ -72,40 +72,40 @@ def read(spans: list[Any]) -> None:
 
 
 @given(st.sampled_from(KINDS), st.dictionaries(st.sampled_from(KEYS), JSON, max_size=4))
-def test_any_value_of_an_attribute_is_read(kind: dict[str, str], values: dict[str, Any]) -> None:
+def test_any_attribute_value_is_read(kind: dict[str, str], values: dict[str, Any]) -> None:
     texts = {key: value if isinstance(value, str | int) else json.dumps(value) for key, value in values.items()}
     read([span(0, {**kind, **texts})])
 
 
 @given(st.sampled_from(FIELDS), JSON)
-def test_any_value_of_a_field_is_read(field: str, value: Any) -> None:
+def test_any_field_value_is_read(field: str, value: Any) -> None:
     read([{**span(0, {"openinference.span.kind": "TOOL"}), field: value}, span(1, {"openinference.span.kind": "TOOL"})])
 
 
 @given(st.sampled_from(["intValue", "doubleValue", "arrayValue", "kvlistValue", "bytesValue", "boolValue"]), JSON)
-def test_any_value_of_a_type_is_read(kind: str, value: Any) -> None:
-    told = [{"key": "input.value", "value": {kind: value}}, {"key": "metadata", "value": {kind: value}}]
-    read([span(0, {"openinference.span.kind": "TOOL"}) | {"attributes": told}])
+def test_any_value_of_an_otlp_type_is_read(kind: str, value: Any) -> None:
+    typed = [{"key": "input.value", "value": {kind: value}}, {"key": "metadata", "value": {kind: value}}]
+    read([span(0, {"openinference.span.kind": "TOOL"}) | {"attributes": typed}])
 
 
 @pytest.mark.parametrize("number", ODD_NUMBERS, ids=lambda number: str(number)[:5])
 @pytest.mark.parametrize("kind", ["intValue", "doubleValue", "stringValue"])
-def test_an_odd_number_of_tokens_is_none(tmp_path: Path, kind: str, number: Any) -> None:
-    told = [{"key": key, "value": {kind: number}} for key in ("gen_ai.usage.input_tokens", "llm.token_count.total")]
+def test_invalid_token_count_is_ignored(tmp_path: Path, kind: str, number: Any) -> None:
+    typed = [{"key": key, "value": {kind: number}} for key in ("gen_ai.usage.input_tokens", "llm.token_count.total")]
     model = span(0, {"openinference.span.kind": "LLM"})
-    [call] = calls_in(tmp_path, {**model, "attributes": [*model["attributes"], *told]})
+    [call] = calls_in(tmp_path, {**model, "attributes": [*model["attributes"], *typed]})
     assert all(count == 0 or 0 < count < 10**15 for count in call.tokens.values())
 
 
 @pytest.mark.parametrize("parents", [[0], [1, 0], [1, 2, 0], [1, 0, 0, 3]])
-def test_spans_in_a_circle_are_read_from_the_first(tmp_path: Path, parents: list[int]) -> None:
+def test_cyclic_spans_are_read_from_the_first(tmp_path: Path, parents: list[int]) -> None:
     spans = [span(n, {"openinference.span.kind": "CHAIN"}, parent=parent) for n, parent in enumerate(parents)]
     [response] = responses_of(calls_in(tmp_path, span(9, {"openinference.span.kind": "TOOL"}, parent=0), *spans))
     assert [step["name"] for step in response["actual_steps"]] == ["span"]
 
 
 @pytest.mark.parametrize("depth", [100, 800, 100_000])
-def test_arguments_that_are_nested_deeply_are_kept(tmp_path: Path, depth: int) -> None:
+def test_deeply_nested_arguments_are_kept(tmp_path: Path, depth: int) -> None:
     deep = '{"a": ' + "[" * depth + "]" * depth + "}"
     (call,) = calls_in(tmp_path, span(0, {"openinference.span.kind": "TOOL", "tool.name": "t", "input.value": deep}))
     assert call.args

@@ -1,4 +1,4 @@
-"""JSON is read part by part as it would be at once, wherever the file's parts end."""
+"""Reading JSON in pieces yields the same values as reading it at once, wherever the pieces end."""
 
 import io
 import json
@@ -19,7 +19,7 @@ VALUES = st.recursive(
 
 
 class SlowFile(io.StringIO):
-    """Gives few characters at a time, as a pipe may."""
+    """Returns only a few characters at a time, as a pipe may."""
 
     def __init__(self, text: str, most: int) -> None:
         super().__init__(text)
@@ -29,23 +29,23 @@ class SlowFile(io.StringIO):
         return super().read(self._most)
 
 
-def entered(stream: JsonStream, depth: int) -> Any:
-    """Read a value, lists and objects part by part down to a depth."""
+def read_value(stream: JsonStream, depth: int) -> Any:
+    """Read a value; lists and objects are read item by item down to a depth."""
     first = stream.peek()
     if depth and first == "[":
-        return [entered(stream, depth - 1) for _ in stream.items()]
+        return [read_value(stream, depth - 1) for _ in stream.items()]
     if depth and first == "{":
-        return {key: entered(stream, depth - 1) for key in stream.members()}
+        return {key: read_value(stream, depth - 1) for key in stream.members()}
     return stream.value()
 
 
 def values_of(text: str, most: int = 1 << 20, depth: int = 0) -> list[Any]:
     stream = JsonStream(SlowFile(text, most), "traces.json")
-    return [entered(stream, depth) for _ in stream.documents()]
+    return [read_value(stream, depth) for _ in stream.documents()]
 
 
 @given(st.lists(VALUES, max_size=4), st.integers(1, 9), st.integers(0, 4), st.booleans(), st.sampled_from([None, 0, 2]))
-def test_values_are_those_that_the_parser_gives(
+def test_values_equal_those_of_the_json_parser(
     values: list[Any], most: int, depth: int, is_ascii: bool, indent: int | None
 ) -> None:
     text = " \n".join(json.dumps(value, ensure_ascii=is_ascii, indent=indent) for value in values)
@@ -66,7 +66,7 @@ def test_values_are_those_that_the_parser_gives(
     ],
 )
 @pytest.mark.parametrize("most", [1, 1000])
-def test_what_is_no_json_is_an_error_with_its_line(text: str, line: int, what: str, most: int) -> None:
+def test_invalid_json_is_an_error_with_its_line(text: str, line: int, what: str, most: int) -> None:
     with pytest.raises(ResponsesError, match="not valid JSON") as caught:
         values_of(text, most, depth=2)
     assert what in str(caught.value)
@@ -74,12 +74,12 @@ def test_what_is_no_json_is_an_error_with_its_line(text: str, line: int, what: s
     assert caught.value.path == "traces.json"
 
 
-def test_a_value_that_is_nested_too_deeply_is_an_error() -> None:
+def test_too_deeply_nested_value_is_an_error() -> None:
     with pytest.raises(ResponsesError, match="nested too deeply"):
         values_of('{"a": ' + "[" * 100_000 + "]" * 100_000 + "}", depth=1)
 
 
-def test_a_mistake_at_the_beginning_is_told_before_the_rest_is_read() -> None:
+def test_early_mistake_is_reported_before_the_rest_is_read() -> None:
     file = io.StringIO('{"a": nil}' + " " * 50_000_000)
     stream = JsonStream(file, "traces.json")
     with pytest.raises(ResponsesError, match="Expecting value"):

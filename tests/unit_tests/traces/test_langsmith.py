@@ -1,4 +1,4 @@
-"""LangSmith's runs as calls, in the forms in which its client, its exports and older versions have them."""
+"""LangSmith runs as calls, in the formats of its client, its exports and older versions."""
 
 from typing import Any
 
@@ -39,12 +39,12 @@ def test_times_without_a_zone_are_utc() -> None:
     assert found.started == 1769860800.0
 
 
-def test_run_without_a_start_is_refused() -> None:
+def test_run_without_a_start_is_rejected() -> None:
     with pytest.raises(ResponsesError, match="the run r of LangSmith has no start_time"):
         call("tool", start_time=None)
 
 
-def test_what_is_no_run_is_refused() -> None:
+def test_other_records_are_rejected() -> None:
     with pytest.raises(ResponsesError, match="a run of LangSmith is an object with id and run_type, not 5"):
         list(langsmith_calls(5))
 
@@ -75,20 +75,20 @@ def test_what_is_no_run_is_refused() -> None:
         {**AI, "usage_metadata": USAGE},
     ],
 )
-def test_calls_and_tokens_of_a_model_are_read_wherever_they_stand(outputs: Any) -> None:
+def test_tool_calls_and_tokens_are_found_in_every_format(outputs: Any) -> None:
     found = call("llm", outputs=outputs)
     assert found.kind == "model"
     assert list(found.asked) == [AskedCall(id="c1", name="find", args={"q": 1})]
     assert {key: found.tokens.get(key) for key in USAGE} == USAGE
 
 
-def test_tokens_beside_a_models_outputs_are_taken_where_it_tells_none() -> None:
+def test_tokens_next_to_the_outputs_are_used_as_a_fallback() -> None:
     found = call("llm", outputs={"generations": [[{"text": "Os"}]]}, prompt_tokens=7, completion_tokens=3)
     assert found.tokens == {"input_tokens": 7, "output_tokens": 3}
     assert call("llm", outputs=None, prompt_tokens=0, error="x").tokens == {}
 
 
-def test_model_is_named_as_its_answer_names_it() -> None:
+def test_model_name_comes_from_the_answer() -> None:
     message = {**AI, "response_metadata": {"model_name": "gpt-4o-2024-08-06"}}
     metadata = {"metadata": {"ls_model_name": "gpt-4o"}}
     assert call("llm", outputs={"message": message}, extra=metadata).model == "gpt-4o-2024-08-06"
@@ -107,16 +107,16 @@ def test_model_is_named_as_its_answer_names_it() -> None:
         (None, None),
     ],
 )
-def test_output_of_a_tool_is_the_text_that_the_handler_keeps(output: Any, text: str | None) -> None:
+def test_tool_output_is_the_same_text_as_the_handlers(output: Any, text: str | None) -> None:
     found = call("tool", inputs={"q": 1}, outputs={"output": output})
     assert (found.output, found.error, found.args) == (text, None, {"q": 1})
 
 
-def test_outputs_without_the_usual_key_are_taken_whole() -> None:
+def test_outputs_without_the_usual_key_are_used_whole() -> None:
     assert call("tool", inputs={}, outputs={"rows": 1, "more": 2}).output == '{"rows": 1, "more": 2}'
 
 
-def test_tool_message_that_tells_of_an_error_is_one() -> None:
+def test_tool_message_with_an_error_status_is_an_error() -> None:
     message = {"content": "no such thing", "type": "tool", "tool_call_id": "c1", "status": "error"}
     found = call("tool", inputs={}, outputs={"output": message})
     assert (found.error, found.output, found.tool_call_id) == ("no such thing", None, "c1")
@@ -134,7 +134,7 @@ def test_tool_message_that_tells_of_an_error_is_one() -> None:
         (None, None),
     ],
 )
-def test_error_is_told_as_the_handler_tells_it(error: str | None, text: str | None) -> None:
+def test_error_is_the_same_text_as_the_handlers(error: str | None, text: str | None) -> None:
     assert call("tool", inputs={}, error=error).error == text
 
 
@@ -150,11 +150,11 @@ def test_error_is_told_as_the_handler_tells_it(error: str | None, text: str | No
         (None, {}),
     ],
 )
-def test_arguments_of_old_tracers_are_read(inputs: Any, args: Any) -> None:
+def test_arguments_of_older_tracers_are_read(inputs: Any, args: Any) -> None:
     assert call("tool", inputs=inputs).args == args
 
 
-def test_documents_of_a_retriever_are_a_list_of_ids_and_texts() -> None:
+def test_retrieved_documents_are_a_list_of_ids_and_texts() -> None:
     documents = [
         {"page_content": "a", "metadata": {"id": "d1"}, "type": "Document"},
         constructor("Document", page_content="b", id="d2"),
@@ -178,7 +178,7 @@ def test_documents_of_a_retriever_are_a_list_of_ids_and_texts() -> None:
         ({"text_of_a_function": "Why?"}, {"some_key": "So"}),
     ],
 )
-def test_first_run_tells_question_and_answer(inputs: Any, outputs: Any) -> None:
+def test_root_run_has_question_and_answer(inputs: Any, outputs: Any) -> None:
     outputs = {
         key: [{**each, "tool_calls": []} for each in value] if key == "messages" else value
         for key, value in outputs.items()
@@ -187,14 +187,14 @@ def test_first_run_tells_question_and_answer(inputs: Any, outputs: Any) -> None:
     assert (found.kind, found.question, found.answer) == ("agent", "Why?", "So")
 
 
-def test_metadata_is_what_the_user_gave() -> None:
+def test_metadata_is_the_users() -> None:
     metadata = {"question_id": 7, "ls_provider": "x", "langgraph_step": 1, "lc_agent_name": "a", "team": "grid"}
     found = call("chain", parent_run_id=None, extra={"metadata": metadata}, tags=["nightly"])
     assert found.question_id == "7"
     assert found.metadata == {"team": "grid", "tags": ["nightly"]}
 
 
-def test_runs_inside_a_run_are_of_its_trace() -> None:
+def test_nested_runs_belong_to_its_trace() -> None:
     inner = run("tool", id="inner", parent_run_id=None, trace_id=None, inputs={})
     outer = run("chain", parent_run_id=None, child_runs=[run("chain", id="node", child_runs=[inner], trace_id=None)])
     calls = list(langsmith_calls(outer))
@@ -205,16 +205,16 @@ def test_runs_inside_a_run_are_of_its_trace() -> None:
     ]
 
 
-def test_runs_of_langchains_collector_are_read() -> None:
+def test_runs_from_langchains_run_collector_are_read() -> None:
     @tool
     def find(q: str) -> str:
         """Find."""
         return f"{q}!"
 
     def agent(question: str) -> dict[str, Any]:
-        asked = {"name": "find", "args": {"q": question}, "id": "c1", "type": "tool_call"}
-        answer = find.invoke(asked)
-        return {"messages": [HumanMessage(question), AIMessage("", tool_calls=[asked]), answer, AIMessage("Os")]}
+        tool_call = {"name": "find", "args": {"q": question}, "id": "c1", "type": "tool_call"}
+        answer = find.invoke(tool_call)
+        return {"messages": [HumanMessage(question), AIMessage("", tool_calls=[tool_call]), answer, AIMessage("Os")]}
 
     collector = RunCollectorCallbackHandler()
     RunnableLambda(agent).invoke("Where?", {"callbacks": [collector], "metadata": {"question_id": "q1"}})
@@ -224,7 +224,7 @@ def test_runs_of_langchains_collector_are_read() -> None:
 
 
 @pytest.mark.parametrize("time", [-1, float("nan"), "0001-01-01T00:00:00+14:00", "9999-12-31T23:59:59-14:00"])
-def test_times_that_are_none_are_refused_at_the_start_and_left_out_at_the_end(time: object) -> None:
+def test_invalid_start_is_rejected_and_invalid_end_is_ignored(time: object) -> None:
     run = {"id": "1", "run_type": "chain", "name": "a", "extra": {"metadata": {"question_id": "q"}}}
     with pytest.raises(ResponsesError, match="has no start_time"):
         read_traces([{**run, "start_time": time}])
@@ -232,12 +232,12 @@ def test_times_that_are_none_are_refused_at_the_start_and_left_out_at_the_end(ti
     assert "elapsed_sec" not in response
 
 
-def test_a_time_beyond_any_float_is_refused() -> None:
+def test_time_too_large_for_a_float_is_rejected() -> None:
     with pytest.raises(ResponsesError, match="has no start_time"):
         read_traces([{"id": "1", "run_type": "chain", "name": "a", "start_time": 10**400}])
 
 
-def test_counts_of_tokens_beyond_any_float_do_not_stop_the_reading() -> None:
+def test_token_counts_too_large_for_a_float_are_tolerated() -> None:
     run = {
         "id": "1", "run_type": "llm", "name": "m", "start_time": "2026-01-31T12:00:00",
         "outputs": {"llm_output": {}, "usage_metadata": {"input_tokens": 10**400, "output_tokens": 1}},
@@ -246,7 +246,7 @@ def test_counts_of_tokens_beyond_any_float_do_not_stop_the_reading() -> None:
     assert read_traces([run])[0]["question_id"] == "q"
 
 
-def test_deep_values_and_keys_that_are_no_text_are_read() -> None:
+def test_nested_values_and_non_string_keys_are_read() -> None:
     deep: Any = "end"
     for _ in range(400):
         deep = [{"a": deep}]

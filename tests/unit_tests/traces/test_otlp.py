@@ -1,4 +1,4 @@
-"""Spans in the forms in which exporters, collectors and protobuf write them."""
+"""Spans in the formats of exporters, collectors and protobuf."""
 
 import base64
 import copy
@@ -35,7 +35,7 @@ def shown(calls: list[Any]) -> list[tuple[str, str, str | None, str]]:
 
 
 def protobuf() -> ExportTraceServiceRequest:
-    """Return the request as a protobuf message, whose ids are bytes."""
+    """Return the request as a protobuf message, in which ids are bytes."""
     plain = copy.deepcopy(request(SPANS, "scope"))
     for each in plain["resourceSpans"][0]["scopeSpans"][0]["spans"]:
         for key in ("traceId", "spanId", "parentSpanId"):
@@ -60,7 +60,7 @@ FORMS = {
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_each_form_gives_the_same_calls(tmp_path: Path, form: str) -> None:
+def test_every_format_yields_the_same_calls(tmp_path: Path, form: str) -> None:
     (calls,) = traces_in(tmp_path, *FORMS[form])
     assert shown(calls) == EXPECTED
     assert calls[1].tokens == {"input_tokens": 12, "output_tokens": 3, "total_tokens": 15}
@@ -68,7 +68,7 @@ def test_each_form_gives_the_same_calls(tmp_path: Path, form: str) -> None:
     assert (calls[0].started, calls[0].ended) == (STARTED, STARTED + 0.5)
 
 
-def test_spans_that_the_sdk_prints_are_read(tmp_path: Path) -> None:
+def test_output_of_the_sdks_console_exporter_is_read(tmp_path: Path) -> None:
     printed = {
         "name": "now",
         "context": {"trace_id": f"0x{TRACE}", "span_id": "0x0000000000000003", "trace_state": "[]"},
@@ -91,12 +91,12 @@ def test_spans_that_the_sdk_prints_are_read(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "plain", ["text", 12, -3, 0.5, True, ["a", 1, ["b"]], {"a": {"b": [1, {"c": "d"}]}}, [], {}], ids=repr
 )
-def test_a_typed_value_is_its_plain_value(tmp_path: Path, plain: Any) -> None:
+def test_typed_value_is_unwrapped(tmp_path: Path, plain: Any) -> None:
     (call,) = calls_in(tmp_path, span(0, {**TOOL, "metadata": {"kept": plain}}))
     assert call.metadata == {"kept": plain}
 
 
-def test_bytes_and_numbers_that_json_has_not_are_plain_too(tmp_path: Path) -> None:
+def test_bytes_and_non_json_numbers_are_unwrapped(tmp_path: Path) -> None:
     typed = [
         {"key": "metadata", "value": value({})},
         {"key": "a", "value": {"bytesValue": base64.b64encode(b"abc").decode()}},
@@ -109,38 +109,38 @@ def test_bytes_and_numbers_that_json_has_not_are_plain_too(tmp_path: Path) -> No
 
 
 @pytest.mark.parametrize("code", [2, "2", "STATUS_CODE_ERROR"])
-def test_a_failed_status_is_an_error_in_any_spelling(tmp_path: Path, code: Any) -> None:
+def test_error_status_is_recognised_in_any_spelling(tmp_path: Path, code: Any) -> None:
     (call,) = calls_in(tmp_path, span(0, TOOL, status={"code": code, "message": "boom"}))
     assert call.error == "boom"
 
 
-def event(kind: str, said: str) -> dict[str, Any]:
-    told = attributes({"exception.type": kind, "exception.message": said, "exception.stacktrace": "Traceback …"})
-    return {"name": "exception", "timeUnixNano": "1", "attributes": told}
+def event(kind: str, text: str) -> dict[str, Any]:
+    fields = attributes({"exception.type": kind, "exception.message": text, "exception.stacktrace": "Traceback …"})
+    return {"name": "exception", "timeUnixNano": "1", "attributes": fields}
 
 
-def test_an_exception_tells_the_error_as_the_handler_does(tmp_path: Path) -> None:
+def test_exception_event_is_formatted_like_the_handlers_error(tmp_path: Path) -> None:
     failed = span(
         0, TOOL, status={"code": 2, "message": "x" * 9}, events=[event("my.module.BadQueryError", "no prefix")]
     )
     assert calls_in(tmp_path, failed)[0].error == "BadQueryError: no prefix"
 
 
-def test_an_exception_that_was_caught_is_no_error(tmp_path: Path) -> None:
+def test_caught_exception_is_not_an_error(tmp_path: Path) -> None:
     assert calls_in(tmp_path, span(0, TOOL, events=[event("TimeoutError", "again")]))[0].error is None
     without_output = {key: item for key, item in TOOL.items() if key != "output.value"}
     assert calls_in(tmp_path, span(0, without_output, events=[event("TimeoutError", "")]))[0].error == "TimeoutError"
 
 
-def test_an_exception_by_which_langgraph_hands_over_is_no_error(tmp_path: Path) -> None:
+def test_langgraph_control_flow_exception_is_not_an_error(tmp_path: Path) -> None:
     failed = span(0, TOOL, status={"code": 2}, events=[event("langgraph.errors.ParentCommand", "Command(goto='b')")])
     assert calls_in(tmp_path, failed)[0].error is None
 
 
-def test_lost_attributes_are_told_with_the_name_of_the_limit(tmp_path: Path) -> None:
+def test_dropped_attributes_are_a_warning_that_names_the_limit(tmp_path: Path) -> None:
     cut = span(0, TOOL, droppedAttributesCount=7)
-    full = span(1, {**TOOL, **{f"k{place}": "v" for place in range(128 - len(TOOL))}})
-    over = span(2, {**TOOL, **{f"k{place}": "v" for place in range(129 - len(TOOL))}})
+    full = span(1, {**TOOL, **{f"k{index}": "v" for index in range(128 - len(TOOL))}})
+    over = span(2, {**TOOL, **{f"k{index}": "v" for index in range(129 - len(TOOL))}})
     warnings: list[str] = []
     traces_in(tmp_path, request([cut, full, over]), warnings=warnings)
     assert [warning.split(" with")[0].split(" lost")[0] for warning in warnings] == ["1 span", "1 span"]
@@ -150,6 +150,6 @@ def test_lost_attributes_are_told_with_the_name_of_the_limit(tmp_path: Path) -> 
     assert warnings == []
 
 
-def test_a_span_that_never_ended_has_no_end(tmp_path: Path) -> None:
+def test_unfinished_span_has_no_end(tmp_path: Path) -> None:
     assert calls_in(tmp_path, span(0, TOOL, endTimeUnixNano="0"))[0].ended is None
     assert calls_in(tmp_path, span(0, TOOL, parentSpanId="0" * 16))[0].parent_id is None

@@ -1,4 +1,4 @@
-"""Which question a trace answers."""
+"""Determining which question a trace answers."""
 
 from typing import Any
 
@@ -20,7 +20,7 @@ DATASET: list[Any] = [
 ]
 
 
-def test_id_of_the_metadata_counts_before_the_text() -> None:
+def test_id_in_the_metadata_takes_precedence_over_the_text() -> None:
     ids = QuestionIds(DATASET)
     assert ids.named({"question_id": "q2", "question_text": "How many lines?"}) == {
         "question_id": "q2",
@@ -32,18 +32,18 @@ def test_id_of_the_metadata_counts_before_the_text() -> None:
     ("text", "question_id"),
     [("How many lines?", "q1"), ("  how\nmany LINES? ", "q1"), ("Which one?", "q2"), ("STRASSE", "4")],
 )
-def test_text_is_found_whatever_its_case_and_white_space(text: str, question_id: str) -> None:
+def test_text_is_matched_regardless_of_case_and_whitespace(text: str, question_id: str) -> None:
     named = QuestionIds(DATASET).named({"question_text": text})
     assert named is not None
     assert named["question_id"] == question_id
 
 
-def test_text_of_several_questions_is_refused_with_their_ids() -> None:
+def test_text_of_several_questions_is_an_error_with_their_ids() -> None:
     with pytest.raises(ResponsesError, match=r"2 questions have the text of a trace, “which one\?”: q2, q3\. Name"):
         QuestionIds(DATASET).named({"question_text": "which one?"})
 
 
-def test_text_decides_where_the_dataset_does_not_have_the_id() -> None:
+def test_text_is_used_if_the_dataset_does_not_have_the_id() -> None:
     ids = QuestionIds(DATASET)
     assert (ids.named({"question_id": "session-7", "question_text": "How many lines?"}) or {})["question_id"] == "q1"
     assert (ids.named({"question_id": "session-7", "question_text": "Other?"}) or {})["question_id"] == "session-7"
@@ -55,7 +55,7 @@ def test_later_answers_to_a_question_are_repeats() -> None:
     assert [(dict(each or {})).get("repeat") for each in named] == [None, None, 2, 3]
 
 
-def test_traces_of_other_questions_are_left_out_and_told() -> None:
+def test_traces_of_other_questions_are_left_out_with_a_warning() -> None:
     ids = QuestionIds(DATASET)
     assert [ids.named({"question_text": text}) for text in ("a?", "b?", "c?", "d?", "d?")] == [None] * 5
     assert ids.named({}) is None
@@ -64,7 +64,7 @@ def test_traces_of_other_questions_are_left_out_and_told() -> None:
     ]
 
 
-def test_without_a_dataset_only_ids_of_traces_are_known() -> None:
+def test_without_a_dataset_only_ids_in_traces_are_used() -> None:
     ids = QuestionIds(None)
     assert (ids.named({"question_id": "x"}) or {})["question_id"] == "x"
     assert ids.named({"question_text": "How many lines?"}) is None

@@ -1,4 +1,4 @@
-"""Traces read as responses, from files and from runs in Python."""
+"""Reading traces as responses, from files and from runs in Python."""
 
 import json
 from pathlib import Path
@@ -25,7 +25,7 @@ DATASET: list[Any] = [
 
 
 def run(number: int, **fields: Any) -> list[dict[str, Any]]:
-    """Return LangSmith's runs of an agent that looks up a number."""
+    """Return LangSmith runs of an agent that looks up a number."""
     time = f"2026-01-31T12:00:0{number}"
     root = {
         "id": f"a{number}",
@@ -54,7 +54,7 @@ def run(number: int, **fields: Any) -> list[dict[str, Any]]:
 
 
 def span(trace: int, number: int, parent: int | None, attributes: dict[str, str]) -> dict[str, Any]:
-    """Return a span of OTLP/JSON."""
+    """Return an OTLP/JSON span."""
     return {
         "traceId": f"{trace:032x}",
         "spanId": f"{number:016x}",
@@ -67,7 +67,7 @@ def span(trace: int, number: int, parent: int | None, attributes: dict[str, str]
 
 
 def otlp(number: int) -> list[dict[str, Any]]:
-    """Return OpenInference's spans of the same agent."""
+    """Return OpenInference spans of the same agent."""
     agent = {
         "openinference.span.kind": "AGENT",
         "input.value": f"What is {number}?",
@@ -93,7 +93,7 @@ def written(path: Path, content: Any) -> Path:
 
 
 @pytest.mark.parametrize("form", ["runs", "list of runs", "spans", "lines of spans"])
-def test_form_of_a_file_is_found_by_itself(tmp_path: Path, form: str) -> None:
+def test_file_format_is_detected(tmp_path: Path, form: str) -> None:
     content: dict[str, tuple[str, Any]] = {
         "runs": ("t.jsonl", [*run(1), *run(2)]),
         "list of runs": ("t.json", [*run(2), *run(1)]),
@@ -107,11 +107,11 @@ def test_form_of_a_file_is_found_by_itself(tmp_path: Path, form: str) -> None:
     assert [result["steps_score"] for result in run_evaluation(DATASET, responses)] == [1.0, 1.0]
 
 
-def test_runs_in_python_are_read_too() -> None:
+def test_runs_in_python_are_read() -> None:
     assert [response["actual_answer"] for response in read_traces([*run(2), *run(1)], DATASET)] == ["1", "2"]
 
 
-def test_a_model_inside_a_model_is_one_call_in_python_as_in_a_file(tmp_path: Path) -> None:
+def test_nested_model_runs_are_one_call_in_python_and_in_files(tmp_path: Path) -> None:
     root, tool = run(1)
     outer = {**root, "id": "m1", "parent_run_id": "a1", "run_type": "llm", "outputs": None}
     inner = {**outer, "id": "m2", "parent_run_id": "m1", "prompt_tokens": 2, "completion_tokens": 3, "total_tokens": 5}
@@ -121,11 +121,11 @@ def test_a_model_inside_a_model_is_one_call_in_python_as_in_a_file(tmp_path: Pat
     assert [call["total_tokens"] for call in read_traces(runs, DATASET)[0]["llm_calls"]] == [5]
 
 
-def test_question_that_was_asked_again_has_a_repeat() -> None:
-    again = [{**each, "trace_id": "x"} for each in run(1)]
-    again = [{**each, "id": f"x{each['id']}", "start_time": "2026-01-31T13:00:00"} for each in again]
-    again[1]["parent_run_id"] = again[0]["id"]
-    responses: list[Any] = read_traces([*again, *run(1)], DATASET)
+def test_second_trace_of_a_question_is_a_repeat() -> None:
+    repeated = [{**each, "trace_id": "x"} for each in run(1)]
+    repeated = [{**each, "id": f"x{each['id']}", "start_time": "2026-01-31T13:00:00"} for each in repeated]
+    repeated[1]["parent_run_id"] = repeated[0]["id"]
+    responses: list[Any] = read_traces([*repeated, *run(1)], DATASET)
     assert [(each["question_id"], each.get("repeat")) for each in responses] == [("q1", None), ("q1", 2)]
 
 
@@ -134,7 +134,7 @@ def test_traces_of_other_questions_are_left_out_with_a_warning() -> None:
         assert len(read_traces([*run(1), *run(3)], DATASET)) == 1
 
 
-def test_traces_without_a_known_question_are_refused(tmp_path: Path) -> None:
+def test_traces_without_a_known_question_are_an_error(tmp_path: Path) -> None:
     with pytest.raises(ResponsesError, match=r"none of 1 trace answers a question that is known: 1 trace is of no"):
         read_traces(run(3), DATASET)
     with pytest.raises(ResponsesError, match="1 trace tells no question id and is left out; a dataset"):
@@ -145,6 +145,6 @@ def test_traces_without_a_known_question_are_refused(tmp_path: Path) -> None:
         read_traces(written(tmp_path / "t.json", []), DATASET)
 
 
-def test_ids_of_the_metadata_need_no_dataset() -> None:
+def test_ids_in_the_metadata_need_no_dataset() -> None:
     named = run(1, extra={"metadata": {"question_id": "mine"}})
     assert [response["question_id"] for response in read_traces(named)] == ["mine"]

@@ -1,4 +1,4 @@
-"""From the calls of a trace to the responses in it."""
+"""Building responses from the calls of a trace."""
 
 from typing import Any
 
@@ -16,9 +16,9 @@ def agent(**fields: Any) -> TracedCall:
     return call("a", "agent", 0.0, None, **{"ended": 9.0, "question": "Why?", "answer": "So", **fields})
 
 
-def model(identifier: str, started: float, *asked: tuple[str, str], **fields: Any) -> TracedCall:
+def model(identifier: str, started: float, *requesting: tuple[str, str], **fields: Any) -> TracedCall:
     tokens = {"input_tokens": 2, "output_tokens": 1, "total_tokens": 3}
-    calls = [AskedCall(id=key, name=name, args={"asked": key}) for key, name in asked]
+    calls = [AskedCall(id=key, name=name, args={"asked": key}) for key, name in requesting]
     return call(identifier, "model", started, **{"asked": calls, "tokens": tokens, "model": "m", **fields})
 
 
@@ -35,7 +35,7 @@ def names(found: Response) -> list[str]:
     return [step["id"] for step in found["actual_steps"]]
 
 
-def test_response_has_what_the_handler_would_have_kept() -> None:
+def test_response_has_everything_the_handler_would_record() -> None:
     found = response(
         agent(metadata={"team": "x", "tags": ["y"]}), model("m", 1.0, ("c1", "find")), tool("s", 2.0, tool_call_id="c1")
     )
@@ -76,15 +76,15 @@ def test_response_has_what_the_handler_would_have_kept() -> None:
     }
 
 
-def test_steps_stand_as_models_asked_for_them_not_as_they_began() -> None:
-    asked = model("m", 1.0, ("c1", "find"), ("c2", "find"))
+def test_steps_are_in_the_order_the_models_requested_them() -> None:
+    requesting = model("m", 1.0, ("c1", "find"), ("c2", "find"))
     later = model("n", 4.0, ("c1", "find"))
     steps = (tool("s1", 2.2, tool_call_id="c1"), tool("s2", 2.1, tool_call_id="c2"), tool("s3", 5.0, tool_call_id="c1"))
-    assert names(response(agent(), asked, later, *steps)) == ["c1", "c2", "c1"]
+    assert names(response(agent(), requesting, later, *steps)) == ["c1", "c2", "c1"]
     assert names(response(agent(), tool("x", 2.0), tool("y", 1.0))) == ["y", "x"]
 
 
-def test_steps_inside_a_step_follow_it_and_name_it() -> None:
+def test_nested_steps_follow_their_parent_and_refer_to_it() -> None:
     outer = tool("outer", 2.0, tool_call_id="c1", ended=5.0)
     inner = tool("inner", 3.0, parent="outer")
     found = response(
@@ -94,7 +94,7 @@ def test_steps_inside_a_step_follow_it_and_name_it() -> None:
     assert found["actual_steps"][1]["parent_id"] == "c1"
 
 
-def test_arguments_that_a_tool_does_not_tell_are_those_that_the_model_asked_with() -> None:
+def test_missing_tool_arguments_come_from_the_models_request() -> None:
     calls = [agent(), model("m", 1.0, ("c1", "find")), tool("s", 2.0, tool_call_id="c1", args=None)]
     found = response(*WholeTraces().completed(calls))
     assert found["actual_steps"][0]["args"] == {"asked": "c1"}
@@ -113,29 +113,29 @@ def test_failed_and_unfinished_calls_are_errors() -> None:
     assert found["capture_warnings"] == ["the trace does not say how these ended, and they count as errors: find"]
 
 
-def test_tool_that_gave_nothing_gave_null() -> None:
+def test_missing_tool_output_is_null() -> None:
     assert response(agent(), tool("s", 1.0, output=None))["actual_steps"][0]["output"] == "null"
 
 
-def test_agent_that_failed_is_an_error_with_its_steps() -> None:
+def test_failed_agent_is_an_error_with_its_steps() -> None:
     found = response(agent(error="ValueError: no", answer=None), tool("s", 1.0))
     assert (found["status"], found["error"], names(found)) == ("error", "ValueError: no", ["s"])
     assert "actual_answer" not in found
 
 
-def test_retriever_counts_where_no_tool_called_it() -> None:
+def test_retriever_is_a_step_unless_a_tool_called_it() -> None:
     retriever = call("r", "retriever", 1.0, name="documents", args={"query": "q"}, output="[]")
     assert names(response(agent(), retriever)) == ["r"]
     inside = call("r", "retriever", 1.2, parent="s", output="[]")
     assert names(response(agent(), tool("s", 1.0), inside)) == ["s"]
 
 
-def test_model_inside_a_model_is_the_same_call() -> None:
+def test_nested_model_is_the_same_call() -> None:
     found = response(agent(), model("m", 1.0), model("http", 1.1, parent="m"))
     assert (found["total_tokens"], len(found["llm_calls"])) == (3, 1)
 
 
-def test_tokens_are_left_out_where_a_model_tells_none() -> None:
+def test_total_tokens_are_omitted_if_a_model_reports_none() -> None:
     found = response(agent(), model("m", 1.0), model("n", 2.0, tokens={"output_tokens": 4}))
     assert found["output_tokens"] == 5
     assert "total_tokens" not in found
@@ -145,21 +145,21 @@ def test_tokens_are_left_out_where_a_model_tells_none() -> None:
     assert "1 of 2 model calls failed" in failed["capture_warnings"][0]
 
 
-def test_answer_of_the_last_model_counts_where_the_agent_tells_none() -> None:
+def test_last_models_answer_is_used_if_the_agent_has_none() -> None:
     models = model("m", 1.0, ("c1", "find"), answer="I look"), model("n", 3.0, answer="So it is")
     assert response(agent(answer=None), *models, tool("s", 2.0, tool_call_id="c1"))["actual_answer"] == "So it is"
     nested = model("n", 3.0, answer="inner", parent="s")
     assert "actual_answer" not in response(agent(answer=None), tool("s", 2.0, ended=4.0), nested)
 
 
-def test_calls_of_a_model_that_nobody_answered_are_told() -> None:
+def test_unanswered_tool_calls_are_a_warning() -> None:
     found = response(agent(), model("m", 1.0, ("c1", "find"), ("c2", "hand_over")), tool("s", 2.0, tool_call_id="c1"))
     assert "never answered, so their outputs are not known: hand_over (c2)" in found["capture_warnings"][0]
     without = response(agent(), model("m", 1.0, ("c1", "find")))
     assert "models asked for 1 tool call and the trace has none" in without["capture_warnings"][0]
 
 
-def test_trace_of_several_questions_has_a_response_for_each() -> None:
+def test_trace_of_several_questions_has_one_response_per_question() -> None:
     script = call("script", "other", 0.0, None, ended=9.0)
     heads = [
         call(f"a{n}", "agent", float(n), "script", question=f"{n}?", question_id=f"q{n}", answer=str(n)) for n in (1, 2)
@@ -184,6 +184,6 @@ def test_secrets_in_metadata_are_masked() -> None:
     assert response(agent(metadata={"api_key": "abc"}))["metadata"] == {"api_key": "***"}
 
 
-def test_calls_that_name_each_other_as_parents_end() -> None:
+def test_cyclic_parents_do_not_loop_forever() -> None:
     one, two = call("1", "tool", 0.0, "2", output="x"), call("2", "tool", 1.0, "1", output="x")
     assert len(list(responses_of([agent(), one, two]))) == 1

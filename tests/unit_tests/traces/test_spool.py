@@ -1,4 +1,4 @@
-"""Calls in any order come back trace by trace."""
+"""Calls added in any order are returned trace by trace."""
 
 import pickle
 from typing import Any
@@ -18,10 +18,10 @@ def call(trace: str, started: float, identifier: str = "", **more: Any) -> Trace
 
 
 @given(st.lists(st.tuples(st.sampled_from(["a", "b", "\ud800"]), st.floats(0, 1e9))))
-def test_traces_stand_in_the_order_of_their_first_calls_and_calls_in_that_of_their_starts(
+def test_traces_are_ordered_by_first_call_and_calls_by_start(
     given_calls: list[tuple[str, float]],
 ) -> None:
-    calls = [call(trace, started, str(place)) for place, (trace, started) in enumerate(given_calls)]
+    calls = [call(trace, started, str(index)) for index, (trace, started) in enumerate(given_calls)]
     with Spool() as spool:
         for each in calls:
             spool.add(each)
@@ -32,13 +32,13 @@ def test_traces_stand_in_the_order_of_their_first_calls_and_calls_in_that_of_the
 
 
 def first_start(calls: list[TracedCall], trace: str) -> tuple[float, int]:
-    """Return when a trace began; of several that began at once the one whose call was told first comes first."""
-    places = [place for place, each in enumerate(calls) if each.trace_id == trace]
-    return min(calls[place].started for place in places), places[0]
+    """Return when a trace began and the index of its first call, which breaks ties."""
+    indexes = [index for index, each in enumerate(calls) if each.trace_id == trace]
+    return min(calls[index].started for index in indexes), indexes[0]
 
 
 @pytest.mark.full
-def test_values_that_are_nested_too_deeply_for_the_spool_stay_as_json() -> None:
+def test_too_deeply_nested_values_are_stored_as_json() -> None:
     deep: Any = []
     for _ in range(100_000):
         deep = [deep]
@@ -51,7 +51,7 @@ def test_values_that_are_nested_too_deeply_for_the_spool_stay_as_json() -> None:
     assert "nested too deeply" in found.args
 
 
-def test_a_full_disk_is_an_error_that_names_the_folder_for_temporary_files() -> None:
+def test_full_disk_is_an_error_that_names_the_temporary_folder() -> None:
     with Spool() as spool:
         spool._run("PRAGMA max_page_count = 20")
         with pytest.raises(ResponsesError, match="TMPDIR"):

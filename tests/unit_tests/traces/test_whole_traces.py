@@ -1,4 +1,4 @@
-"""What one span tells of another, and calls that two instrumentations recorded both."""
+"""Completing spans with information from others, and removing calls recorded by two instrumentations."""
 
 import json
 from pathlib import Path
@@ -14,31 +14,31 @@ from graphrag_eval_lc.traces.whole_traces import AskedCall, TracedCall, WholeTra
 OPENINFERENCE, TRACELOOP = "openinference.instrumentation.langchain", "opentelemetry.instrumentation.langchain"
 
 
-def model(*asked: tuple[str, str, dict[str, Any] | None], tokens: int = 10) -> dict[str, Any]:
-    told: dict[str, Any] = {
+def model(*requested: tuple[str, str, dict[str, Any] | None], tokens: int = 10) -> dict[str, Any]:
+    span_attributes: dict[str, Any] = {
         "openinference.span.kind": "LLM",
         "llm.output_messages.0.message.role": "assistant",
         "llm.token_count.prompt": tokens,
     }
-    for place, (identifier, name, args) in enumerate(asked):
-        call = f"llm.output_messages.0.message.tool_calls.{place}.tool_call"
-        told |= {f"{call}.id": identifier, f"{call}.function.name": name}
-        if args:  # OpenInference leaves empty arguments out
-            told[f"{call}.function.arguments"] = json.dumps(args)
-    return told
+    for index, (identifier, name, args) in enumerate(requested):
+        call = f"llm.output_messages.0.message.tool_calls.{index}.tool_call"
+        span_attributes |= {f"{call}.id": identifier, f"{call}.function.name": name}
+        if args:  # OpenInference omits empty arguments
+            span_attributes[f"{call}.function.arguments"] = json.dumps(args)
+    return span_attributes
 
 
-def tool(name: str, given_: str | None = None, call_id: str | None = None) -> dict[str, Any]:
+def tool(name: str, raw: str | None = None, call_id: str | None = None) -> dict[str, Any]:
     output = {"type": "tool", "data": {"content": "12 lines", "type": "tool", "tool_call_id": call_id}}
     return {
         "openinference.span.kind": "TOOL",
         "tool.name": name,
-        **({} if given_ is None else {"input.value": given_}),
+        **({} if raw is None else {"input.value": raw}),
         "output.value": "12 lines" if call_id is None else json.dumps(output),
     }
 
 
-def test_the_only_argument_which_openinference_leaves_without_its_name_is_taken_from_the_models_call(
+def test_single_argument_without_a_name_in_openinference_is_named_by_the_models_call(
     tmp_path: Path,
 ) -> None:
     calls = calls_in(
@@ -51,7 +51,7 @@ def test_the_only_argument_which_openinference_leaves_without_its_name_is_taken_
     assert [call.args for call in calls[1:]] == [{"text": "SELECT"}, {"text": '{"a": 1}'}, {}]
 
 
-def test_arguments_that_a_span_has_by_name_stay(tmp_path: Path) -> None:
+def test_named_arguments_of_a_span_are_kept(tmp_path: Path) -> None:
     calls = calls_in(
         tmp_path,
         span(0, model(("c1", "find", {"query": "a"}))),
@@ -60,7 +60,7 @@ def test_arguments_that_a_span_has_by_name_stay(tmp_path: Path) -> None:
     assert calls[1].args == {"query": "a", "added_by_middleware": 1}
 
 
-def test_an_id_that_models_use_again_means_the_last_call_before(tmp_path: Path) -> None:
+def test_reused_call_id_refers_to_the_latest_request(tmp_path: Path) -> None:
     calls = calls_in(
         tmp_path,
         span(0, model(("c1", "query", {"text": "first"}))),
@@ -71,7 +71,7 @@ def test_an_id_that_models_use_again_means_the_last_call_before(tmp_path: Path) 
     assert [calls[1].args, calls[3].args] == [{"text": "first"}, {"text": "second"}]
 
 
-def test_calls_without_ids_are_matched_by_name_and_arguments_then_in_their_order(tmp_path: Path) -> None:
+def test_calls_without_ids_are_matched_by_name_and_arguments_then_by_order(tmp_path: Path) -> None:
     calls = calls_in(
         tmp_path,
         span(
@@ -85,23 +85,25 @@ def test_calls_without_ids_are_matched_by_name_and_arguments_then_in_their_order
     assert [call.tool_call_id for call in calls[1:]] == ["c2", "c1", "c3", "c4"]
 
 
-def test_a_tool_that_no_model_asked_for_keeps_a_bare_argument_as_input(tmp_path: Path) -> None:
+def test_tool_without_a_models_request_keeps_a_bare_argument_as_input(tmp_path: Path) -> None:
     calls = calls_in(tmp_path, span(0, tool("query", "SELECT")), span(1, tool("now")))
     assert [call.args for call in calls] == [{"input": "SELECT"}, {}]
 
 
 def traceloop(name: str, args: dict[str, Any]) -> dict[str, Any]:
-    told = json.dumps({"input_str": str(args), "inputs": args, "kwargs": {"tool_call_id": "c1"}})
-    return {"traceloop.span.kind": "tool", "traceloop.entity.name": name, "traceloop.entity.input": told}
+    span_attributes = json.dumps({"input_str": str(args), "inputs": args, "kwargs": {"tool_call_id": "c1"}})
+    return {"traceloop.span.kind": "tool", "traceloop.entity.name": name, "traceloop.entity.input": span_attributes}
 
 
-def doubled() -> list[dict[str, Any]]:
-    """Return the spans of a model, a tool and a tool inside it, as two instrumentations recorded them at once."""
-    asked = [{"role": "assistant", "parts": [{"type": "tool_call", "id": "c1", "name": "find", "arguments": {"q": 1}}]}]
+def recorded_twice() -> list[dict[str, Any]]:
+    """Return the spans of a model, a tool and a nested tool, recorded by two instrumentations."""
+    requested = [
+        {"role": "assistant", "parts": [{"type": "tool_call", "id": "c1", "name": "find", "arguments": {"q": 1}}]}
+    ]
     chat = {
         "traceloop.workflow.name": "w",
         "gen_ai.operation.name": "chat",
-        "gen_ai.output.messages": json.dumps(asked),
+        "gen_ai.output.messages": json.dumps(requested),
         "gen_ai.usage.input_tokens": 10,
     }
     return [
@@ -118,9 +120,9 @@ def doubled() -> list[dict[str, Any]]:
     ]
 
 
-def test_calls_that_two_instrumentations_recorded_stand_once_with_what_happened_in_them(tmp_path: Path) -> None:
+def test_calls_recorded_by_two_instrumentations_are_merged_with_their_children(tmp_path: Path) -> None:
     warnings: list[str] = []
-    (calls,) = traces_in(tmp_path, *doubled(), warnings=warnings)
+    (calls,) = traces_in(tmp_path, *recorded_twice(), warnings=warnings)
     assert [(call.kind, call.name) for call in calls if call.kind != "agent"] == [
         ("model", "span"),
         ("tool", "find"),
@@ -135,7 +137,7 @@ def test_calls_that_two_instrumentations_recorded_stand_once_with_what_happened_
     assert TRACELOOP in warning
 
 
-def test_tools_that_a_model_calls_at_once_with_the_same_arguments_are_two(tmp_path: Path) -> None:
+def test_concurrent_tool_calls_with_equal_arguments_are_not_merged(tmp_path: Path) -> None:
     twice = [span(1, tool("find", '{"q": 1}')), span(1, tool("find", '{"q": 1}'), spanId="b" * 16)]
     assert len(calls_in(tmp_path, *twice, scope=OPENINFERENCE)) == 2
 
@@ -144,14 +146,14 @@ def test_tools_that_a_model_calls_at_once_with_the_same_arguments_are_two(tmp_pa
     st.lists(st.tuples(st.integers(0, 3), st.integers(0, 2)), min_size=1, max_size=8),
     st.lists(st.booleans(), min_size=8, max_size=8),
 )
-def test_recording_calls_a_second_time_changes_nothing(
+def test_second_recording_of_calls_changes_nothing(
     starts_and_args: list[tuple[int, int]], also_recorded: list[bool]
 ) -> None:
-    def call(place: int, source: str) -> TracedCall:
-        start, args = starts_and_args[place]
+    def call(index: int, source: str) -> TracedCall:
+        start, args = starts_and_args[index]
         return TracedCall(
             trace_id="t",
-            id=f"{source}{place}",
+            id=f"{source}{index}",
             parent_id=None,
             kind="tool",
             name="find",
@@ -161,26 +163,28 @@ def test_recording_calls_a_second_time_changes_nothing(
             source=source,
         )
 
-    once = sorted((call(place, "a") for place in range(len(starts_and_args))), key=lambda each: each.started)
-    again = [call(place, "b") for place in range(len(starts_and_args)) if also_recorded[place]]
-    both = sorted([*once, *again], key=lambda each: each.started)
-    kept = WholeTraces().completed(both)
-    assert len(kept) == len(once)
-    assert sorted((each.started, str(each.args)) for each in kept) == sorted((e.started, str(e.args)) for e in once)
+    recorded = sorted((call(index, "a") for index in range(len(starts_and_args))), key=lambda each: each.started)
+    recorded_again = [call(index, "b") for index in range(len(starts_and_args)) if also_recorded[index]]
+    both = sorted([*recorded, *recorded_again], key=lambda each: each.started)
+    completed = WholeTraces().completed(both)
+    assert len(completed) == len(recorded)
+    assert sorted((each.started, str(each.args)) for each in completed) == sorted(
+        (e.started, str(e.args)) for e in recorded
+    )
 
 
 @pytest.mark.parametrize(
     ("first", "second", "number"),
     [
         ([(0, 1.2)], [(0.1, 1.3)], 1),
-        ([(0, 20.5)], [(20, 40.5)], 1),  # the machine was busy between the callbacks of both
+        ([(0, 20.5)], [(20, 40.5)], 1),  # the machine was busy between the two callbacks
         ([(0, 1), (1.2, 2)], [(0.1, 1.1), (1.3, 2.1)], 2),
         ([(0, 1)], [(1.1, 2)], 2),
         ([(0, 5), (4, 9)], [(0.5, 5.5), (4.5, 9.5)], 2),
         ([(0, 5), (4, 9)], [(4.5, 9.5)], 2),
     ],
 )
-def test_two_recordings_of_a_model_call_overlap(
+def test_overlapping_recordings_of_a_model_call_are_merged(
     first: list[tuple[float, float]], second: list[tuple[float, float]], number: int
 ) -> None:
     calls = [
@@ -201,7 +205,7 @@ def test_two_recordings_of_a_model_call_overlap(
     assert len(WholeTraces().completed(sorted(calls, key=lambda each: each.started))) == number
 
 
-def test_a_model_that_only_wraps_the_call_with_the_tokens_is_not_counted() -> None:
+def test_wrapper_around_the_model_call_with_tokens_is_not_counted() -> None:
     def call(identifier: str, parent: str | None, tokens: dict[str, int]) -> TracedCall:
         return TracedCall(
             trace_id="t",

@@ -1,4 +1,4 @@
-"""Why a question failed: the kind that the rules find in a diagnosis, and the groups and the order of failures."""
+"""Why a question failed: the kinds of failures in diagnoses, their groups and their order."""
 
 from typing import Any, get_args
 
@@ -9,7 +9,7 @@ from graphrag_eval_lc.config import EvaluationConfig, RepeatsConfig
 from graphrag_eval_lc.view.failures import Failures, kind_of, kind_of_failure, lines_of, parts_of, why, with_label
 from graphrag_eval_lc.view.samples import Verdict, seen_samples, verdict_of
 
-# What a diagnosis says, the kind that it is, and the sentence of its group, which has no values in it.
+# A reason in a diagnosis, its kind, and the title of its group, which contains no values.
 KINDS = [
     ("the agent did not call sparql_query; it called now", "never sent", "sparql_query was never called"),
     ("the agent did not call a or b nor any other tool", "never sent", "a or b was never called"),
@@ -35,14 +35,14 @@ RECURSION = "The agent reached its recursion limit (langgraph.errors.GraphRecurs
 
 
 def failed(reason: str, question_id: str = "q", score: float = 0.0, **more: Any) -> dict[str, Any]:
-    """Return a result with one reference step, named ``step``, that is not fulfilled for a reason."""
+    """Return a result with one reference step, named ``step``, that is unmatched for a reason."""
     diagnosis = {"matched": False, "score": score, "reason": reason, "outcome": "mismatch"}
     base = {"question_id": question_id, "template_id": "t", "question_text": "?", "steps_score": score}
     return {**base, "reference_steps": [[{"name": "step"}]], "steps_diagnosis": [[diagnosis]], **more}
 
 
 @pytest.mark.parametrize(("reason", "name", "title"), KINDS)
-def test_a_diagnosis_has_a_kind_without_values(reason: str, name: str, title: str) -> None:
+def test_title_of_a_kind_contains_no_values(reason: str, name: str, title: str) -> None:
     assert kind_of_failure(failed(reason), Verdict("wrong", "steps_score", 0.0)) == (name, title)
 
 
@@ -59,11 +59,11 @@ def test_a_diagnosis_has_a_kind_without_values(reason: str, name: str, title: st
         ({"steps_diagnosis": [None]}, Verdict("wrong", "steps_score"), "The diagnosis cannot be read"),
     ],
 )  # fmt: skip
-def test_what_has_no_diagnosis_has_a_kind_too(result: dict[str, Any], verdict: Verdict, title: str) -> None:
+def test_results_without_a_diagnosis_have_a_kind(result: dict[str, Any], verdict: Verdict, title: str) -> None:
     assert kind_of_failure(result, verdict).title == title
 
 
-def test_an_undecided_step_is_its_own_kind() -> None:
+def test_undecided_step_is_its_own_kind() -> None:
     result = failed("undecided: the search ended; nearest: 1 of 1 row is missing")
     result["steps_diagnosis"][0][0]["outcome"] = "undecided"
     kind = kind_of_failure(result, Verdict("undecided", "steps_score", 0.0))
@@ -87,7 +87,7 @@ FINDING = {"rule": "unknown_class", "what": "c:X is not a class of this graph", 
         ({"cause": "of another version"}, ("missing rows", "Rows are missing")),
     ],
 )
-def test_what_explains_the_query_says_more_than_the_rows(query: dict[str, Any], kind: tuple[str, str]) -> None:
+def test_query_explanation_takes_precedence_over_the_rows(query: dict[str, Any], kind: tuple[str, str]) -> None:
     result = failed("The query differs. 1 of 3 rows is missing, e.g. (1).")
     result["steps_diagnosis"][0][0]["query"] = {"sentence": "The query differs.", **query}
     assert kind_of_failure(result, Verdict("wrong", "steps_score", 0.0)) == kind
@@ -110,7 +110,7 @@ def failures_of(*results: Any, most: int = 10) -> Failures:
     return failures
 
 
-def test_like_failures_are_a_group_and_the_largest_comes_first() -> None:
+def test_similar_failures_are_grouped_and_the_largest_group_comes_first() -> None:
     failures = failures_of(
         failed("2 of 4 rows are missing, e.g. (300).", "a"),
         failed("1 extra row, e.g. (9).", "b"),
@@ -124,14 +124,14 @@ def test_like_failures_are_a_group_and_the_largest_comes_first() -> None:
     ]
 
 
-def test_the_worst_of_a_group_is_its_example() -> None:
+def test_worst_failure_of_a_group_is_its_example() -> None:
     scores = {"b": 0.5, "w": 0.2, "c": 0.2}
     failures = failures_of(*(failed(f"1 extra row: ({name}).", name, score) for name, score in scores.items()))
     (group,) = failures.groups()
     assert (group.keys, group.example) == (("w", "c", "b"), "step: 1 extra row: (w).")
 
 
-def test_groups_of_one_part_of_the_work_stand_together_under_their_count() -> None:
+def test_related_groups_are_listed_together_under_their_total() -> None:
     failures = failures_of(
         *(failed("1 of 3 relevant documents", f"d{at}") for at in range(2)),
         failed("1 extra row: (9).", "q0"),
@@ -153,7 +153,7 @@ def test_groups_of_one_part_of_the_work_stand_together_under_their_count() -> No
     assert lines_of(parts, most=4)[1] == 2
 
 
-def test_the_worst_come_errors_first_then_by_score_then_in_their_order() -> None:
+def test_worst_failures_are_sorted_by_error_score_and_order() -> None:
     scores = {"half": 0.5, "none": 0.0, "third": 0.3, "none too": 0.0}
     results = [failed("x", name, score) for name, score in scores.items()]
     error = failed("x", "away", error="ValueError: away", status="error")
@@ -163,7 +163,7 @@ def test_the_worst_come_errors_first_then_by_score_then_in_their_order() -> None
         assert [failure.question_id for failure in failures.worst()] == names[:most]
 
 
-def test_if_most_have_no_response_those_that_have_one_come_first() -> None:
+def test_if_most_have_no_response_answered_questions_come_first() -> None:
     none = [failed("x", f"n{at}", error="there is no response to this question") for at in range(12)]
     names = [failure.question_id for failure in failures_of(*none, failed("x", "wrong"), most=2).worst()]
     assert names == ["wrong", "n0"]
@@ -178,7 +178,7 @@ def test_secrets_are_masked() -> None:
     assert "401 for" in failures.worst()[0].reason
 
 
-def test_of_an_error_the_class_or_the_text_without_particulars_is_the_kind() -> None:
+def test_kind_of_an_error_is_its_class_or_its_text_without_values() -> None:
     assert kind_of("openai.RateLimitError: 429") == "openai.RateLimitError"
     assert kind_of("GET https://x.org/1?key=2 gave 'no' (at 3)") == "GET … gave … …"
 
@@ -188,10 +188,10 @@ def test_of_an_error_the_class_or_the_text_without_particulars_is_the_kind() -> 
     [
         (Verdict("wrong", "answer_f1", 0.2), "One of two."),
         (Verdict("wrong", "steps_score", 0.0), "step: 1 extra row: (9)."),
-        (Verdict("error", "answer_f1", 0.0), "TimeoutError: 600 s"),  # whatever was judged of what there was
+        (Verdict("error", "answer_f1", 0.0), "TimeoutError: 600 s"),  # even if a judge scored a partial answer
     ],
 )
-def test_why_is_the_reason_of_the_score_that_decides_unless_the_question_failed(verdict: Verdict, reason: str) -> None:
+def test_reason_is_that_of_the_deciding_score_unless_the_question_failed(verdict: Verdict, reason: str) -> None:
     more = {"status": "error", "error": "TimeoutError: 600 s"} if verdict.state == "error" else {}
     assert why(failed("1 extra row: (9).", answer_correctness_reason="One of two.", **more), verdict) == reason
 
@@ -206,6 +206,6 @@ def test_why_is_the_reason_of_the_score_that_decides_unless_the_question_failed(
         ({"query": "OSLO"}, "urn:xy is in the output", "urn:xy is in the output"),
     ],
 )
-def test_an_iri_has_the_label_that_was_searched_for(args: Any, reason: str, shown: str) -> None:
+def test_iri_is_shown_with_the_label_searched_for(args: Any, reason: str, shown: str) -> None:
     assert with_label(reason, {"args": args, "output": "urn:x"}) == shown
     assert with_label(reason, {"args": args, "output": ""}) == reason

@@ -1,4 +1,4 @@
-"""The view of a run: what is right, the headline, and that every number of it is JSON."""
+"""The view of a run: verdicts, the headline, and that all of it is JSON."""
 
 import json
 from dataclasses import asdict
@@ -15,8 +15,8 @@ from graphrag_eval_lc.view.run_view import Earlier, GateLine
 from graphrag_eval_lc.view.samples import verdict_of
 
 
-def asked(question_id: str, score: float | None = None, template_id: str = "t", **more: Any) -> dict[str, Any]:
-    """Return a result by its score; one without a score has what is given more."""
+def result_of(question_id: str, score: float | None = None, template_id: str = "t", **more: Any) -> dict[str, Any]:
+    """Return a result with a score; without one, it has only the keys passed."""
     base = {"template_id": template_id, "question_id": question_id, "question_text": "?", "status": "success"}
     return {**base, **({} if score is None else {"steps_score": score}), **more}
 
@@ -27,7 +27,7 @@ def headline_of(*results: dict[str, Any], **options: Any) -> str:
 
 ERROR = {"status": "error", "error": "ValueError: away", "steps_score": 0.0}
 
-# What a result holds, what it is then, and by which score.
+# A result, its state, and the score that determines it.
 STATES: list[tuple[dict[str, Any], str, str | None]] = [
     ({"steps_score": 1.0}, "right", "steps_score"),
     ({"steps_score": 0.4}, "partly", "steps_score"),
@@ -48,55 +48,61 @@ STATES: list[tuple[dict[str, Any], str, str | None]] = [
 
 
 @pytest.mark.parametrize(("result", "state", "metric"), STATES)
-def test_the_first_score_that_there_is_says_whether_a_sample_is_right(
+def test_first_available_score_determines_the_state(
     result: dict[str, Any], state: str, metric: str | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     spec = MetricSpec(key="detour", lower_is_better=True, range=(0.0, 4.0))
     monkeypatch.setitem(metrics_of_users, "detour", RegisteredMetric(spec, lambda question, response: None))
-    view = run_view([asked("q", **result)])
+    view = run_view([result_of("q", **result)])
     assert view.headline.states == {state: 1}
     assert [failure.metric for failure in view.failures] == ([metric] if view.headline.not_right else [])
 
 
-def test_the_score_that_the_config_passes_by_comes_first() -> None:
+def test_configured_passing_score_takes_precedence() -> None:
     passing = RepeatsConfig(metric="answer_f1", threshold=0.8)
     judged = sample(step("sparql_query", table("T1", "T2")), answer_f1=0.7)
     assert (verdict_of(judged, passing).state, verdict_of(judged, RepeatsConfig()).state) == ("partly", "right")
 
 
-def test_headline_says_what_there_is_and_no_more() -> None:
+def test_headline_contains_only_what_is_known() -> None:
     assert headline_of() == "no questions"
-    assert headline_of(asked("q")) == "1 question, not scored"
+    assert headline_of(result_of("q")) == "1 question, not scored"
     results = [
-        asked("a", 1.0, total_tokens=900, agent_cost=0.1),
-        asked("b", 0.5, total_tokens=1100, agent_cost=0.2),
-        asked("c", agent_cost=0.0, **ERROR),
+        result_of("a", 1.0, total_tokens=900, agent_cost=0.1),
+        result_of("b", 0.5, total_tokens=1100, agent_cost=0.2),
+        result_of("c", agent_cost=0.0, **ERROR),
     ]
-    says = "1 of 3 right, 1 partly right, 1 error · steps_score 0.500 (0.04–0.96) · $0.30 · 1.0 k tokens a question"
-    assert headline_of(*results) == says
-    assert headline_of(results[0], asked("d")).startswith("1 of 2 right, 1 not scored · steps_score 1.000")
-    assert headline_of(asked("q", retrieval_ids_recall=1.0)) == "1 question, not scored"
-    repeated = [asked("a", 1.0, repeat=1), asked("a", 0.0, repeat=2)]
+    headline = "1 of 3 right, 1 partly right, 1 error · steps_score 0.500 (0.04–0.96) · $0.30 · 1.0 k tokens a question"
+    assert headline_of(*results) == headline
+    assert headline_of(results[0], result_of("d")).startswith("1 of 2 right, 1 not scored · steps_score 1.000")
+    assert headline_of(result_of("q", retrieval_ids_recall=1.0)) == "1 question, not scored"
+    repeated = [result_of("a", 1.0, repeat=1), result_of("a", 0.0, repeat=2)]
     assert headline_of(*repeated).startswith("1 of 2 samples right, 1 wrong · steps_score 0.500")
-    several = [asked(f"q{at}", float(at % 3 > 0), f"t{at % 6}") for at in range(24)]
+    several = [result_of(f"q{at}", float(at % 3 > 0), f"t{at % 6}") for at in range(24)]
     assert headline_of(*several) == "16 of 24 right, 8 wrong · steps_score 0.667 (0.20–0.94)"
 
 
-def test_headline_says_what_changed() -> None:
-    now = [asked("a", 0.0), asked("b", **ERROR), asked("c", 1.0), asked("d", 1.0), asked("new", 0.0)]
+def test_headline_includes_the_changes() -> None:
+    now = [
+        result_of("a", 0.0),
+        result_of("b", **ERROR),
+        result_of("c", 1.0),
+        result_of("d", 1.0),
+        result_of("new", 0.0),
+    ]
     earlier = Earlier("runs/main", {"a": True, "b": True, "c": False, "d": True, "gone": True})
     assert headline_of(*now, earlier=earlier).endswith(" · 2 broken, 1 fixed since runs/main")
     assert headline_of(now[3], earlier=earlier).endswith(" · nothing broken or fixed since runs/main")
 
 
-def test_templates_hold_counts_scores_and_what_was_spent() -> None:
+def test_templates_have_counts_scores_and_costs() -> None:
     empty = {"name": "q", "status": "success", "output": '{"head": {}, "results": {"bindings": []}}'}
     failed = {"name": "q", "status": "error", "error": "away"}
     view = run_view(
         [
-            asked("a", 1.0, "t", actual_steps=[empty, failed], total_tokens=10, retrieval_missing=2),
-            asked("b", template_id="t", **ERROR),
-            asked("c", 0.5, "u", elapsed_sec=2.0),
+            result_of("a", 1.0, "t", actual_steps=[empty, failed], total_tokens=10, retrieval_missing=2),
+            result_of("b", template_id="t", **ERROR),
+            result_of("c", 0.5, "u", elapsed_sec=2.0),
         ]
     )
     first, second = view.templates
@@ -106,16 +112,20 @@ def test_templates_hold_counts_scores_and_what_was_spent() -> None:
     assert (first.scores["steps_score"].means, second.scores["steps_score"].mean) == ((0.5, 1.0), 0.5)
 
 
-def test_templates_without_any_response_are_hidden_only_if_they_are_most() -> None:
+def test_unanswered_templates_are_hidden_only_if_they_are_the_majority() -> None:
     none = {"status": "error", "error": "there is no response to this question"}
-    many = run_view([*(asked(f"n{at}", None, f"t{at}", **none) for at in range(12)), asked("q", 1.0, "u")])
+    many = run_view([*(result_of(f"n{at}", None, f"t{at}", **none) for at in range(12)), result_of("q", 1.0, "u")])
     assert [line.template_id for line in many.hidden_templates] == [f"t{at}" for at in range(12)]
-    few = run_view([asked("n", None, "t", **none), asked("q", 1.0, "u")])
+    few = run_view([result_of("n", None, "t", **none), result_of("q", 1.0, "u")])
     assert few.hidden_templates == ()
 
 
-def test_all_of_it_is_json_and_results_are_read_once() -> None:
-    results: list[Any] = [asked("a", 0.0, repeat=1), asked("a", 1.0, repeat=2, agent_cost=0.5), asked("b", **ERROR)]
+def test_view_is_json_and_reads_results_once() -> None:
+    results: list[Any] = [
+        result_of("a", 0.0, repeat=1),
+        result_of("a", 1.0, repeat=2, agent_cost=0.5),
+        result_of("b", **ERROR),
+    ]
     gates = [GateLine("failed", "steps_score 0.5 falls short of 0.9")]
     view = run_view(iter(results), EvaluationConfig(), gates=gates, earlier=Earlier("A", {"a": True}))
     assert isinstance(view, RunView)
@@ -125,7 +135,7 @@ def test_all_of_it_is_json_and_results_are_read_once() -> None:
     assert found["headline"]["changes"] == {"run": "A", "broken": ["a"], "fixed": [], "path": None}
 
 
-def test_what_was_expected_and_what_came_are_beside_the_reason() -> None:
+def test_failure_has_expected_and_actual_answer() -> None:
     wrong = sample(step("sparql_query", table("T1")), reference_answer=QUESTION["reference_answer"]).result
     (failure,) = run_view([wrong]).failures
     assert (failure.expected, failure.received) == ("T1 and T2.", "T1.")
@@ -134,6 +144,6 @@ def test_what_was_expected_and_what_came_are_beside_the_reason() -> None:
 
 
 @pytest.mark.parametrize("diagnosis", [[[{}]], [[{"matched": None, "score": 0}]], [["text"]], [None], {"a": 1}])
-def test_a_diagnosis_that_cannot_be_read_gives_no_reason(diagnosis: Any) -> None:
-    view = run_view([asked("q", 0.5, steps_diagnosis=diagnosis, reference_steps=[])])
+def test_unreadable_diagnosis_has_no_reason(diagnosis: Any) -> None:
+    view = run_view([result_of("q", 0.5, steps_diagnosis=diagnosis, reference_steps=[])])
     assert [failure.reason for failure in view.failures] == [""]

@@ -13,21 +13,21 @@ def keys(*results: Any) -> list[str]:
     return [sample.key for sample in seen_samples(results, Metrics(EvaluationConfig()))]
 
 
-def test_repeats_from_the_second_on_are_in_the_key() -> None:
+def test_key_contains_the_repeat_from_the_second_on() -> None:
     assert keys({"question_id": "q", "repeat": 1}, {"question_id": "q", "repeat": 2}) == ["q", "q #2"]
 
 
-def test_keys_are_unique_and_can_stand_in_a_link() -> None:
+def test_keys_are_unique_and_safe_in_links() -> None:
     found = keys({"question_id": "q #2"}, {"question_id": "q", "repeat": 2}, {"question_id": "\ud800\n\x00"})
     assert found == ["q #2", "q #2 (2)", "⟨U+D800⟩ ␀"]
 
 
-def test_a_failed_sample_has_scores_of_0() -> None:
+def test_failed_sample_has_scores_of_0() -> None:
     found = sample(step("sparql_query", table("T1", "T2")), error="away")
     assert found.scores == dict.fromkeys(STEPS_SCORES, 0.0)
 
 
-def test_scores_of_steps_are_their_mean_and_costs_are_none() -> None:
+def test_step_scores_are_averaged_and_costs_are_not_scores() -> None:
     judged = [step("retrieval", "[]", retrieval_answer_f1=score, retrieval_answer_f1_cost=0.1) for score in (0.5, 1.0)]
     scores = dict.fromkeys(STEPS_SCORES, 0.0) | {"steps_order": 1.0, "retrieval_answer_f1": 0.75}
     assert sample(*judged).scores == scores

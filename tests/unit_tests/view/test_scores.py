@@ -21,7 +21,7 @@ def lines_of(numbers: RunValues) -> tuple[ScoreLine, ...]:
     return scores.score_lines(shown_scores(numbers), len(numbers.questions))
 
 
-def test_a_failed_question_is_in_one_mean_and_not_in_the_other() -> None:
+def test_failed_question_counts_only_in_the_mean_over_all() -> None:
     failed = {"error": "away", "reference_steps": [[{"name": "x"}]]}
     (line,) = lines_of(numbers_of({"steps_score": 1.0}, {"steps_score": 0.5}, failed))
     assert (line.mean_answered, line.answered) == (0.75, 2)
@@ -32,25 +32,25 @@ def test_a_failed_question_is_in_one_mean_and_not_in_the_other() -> None:
     assert line.low <= 0.5 <= line.high
 
 
-def test_the_interval_of_few_templates_comes_with_a_note() -> None:
-    one = lines_of(numbers_of({"steps_score": 1.0}, {"steps_score": 0.0}))[0]
-    assert "one template" in one.interval_note
+def test_interval_of_few_templates_has_a_note() -> None:
+    single_template = lines_of(numbers_of({"steps_score": 1.0}, {"steps_score": 0.0}))[0]
+    assert "one template" in single_template.interval_note
     several = [{"template_id": f"t{at}", "steps_score": float(at % 2)} for at in range(12)]
     assert "3 templates say too little" in lines_of(numbers_of(*several[:3]))[0].interval_note
     assert lines_of(numbers_of(*several))[0].interval_note == ""
 
 
-def test_without_scipy_the_means_are_there_and_the_note_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
-    def refuse(*values: object, **options: object) -> None:
+def test_without_scipy_there_are_means_and_a_note_on_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    def raise_missing(*values: object, **options: object) -> None:
         raise MissingExtraError("An interval", "stats", "scipy")
 
-    monkeypatch.setattr(scores, "mean_interval", refuse)
+    monkeypatch.setattr(scores, "mean_interval", raise_missing)
     (line,) = lines_of(numbers_of({"steps_score": 1.0}))
     assert (line.mean, line.low) == (1.0, None)
     assert "graphrag-eval-lc[stats]" in line.interval_note
 
 
-def test_the_main_scores_stand_first_and_spent_ones_are_left_out() -> None:
+def test_main_scores_come_first_and_spent_metrics_are_excluded() -> None:
     values = shown_scores(
         numbers_of({"total_tokens": 5, "answer_recall": 1.0, "answer_f1": 0.5, "steps_score": 1.0, "agent_cost": 0.1})
     )
@@ -65,7 +65,7 @@ def test_the_main_scores_stand_first_and_spent_ones_are_left_out() -> None:
         ({"metric": "unmeasured"}, "A question is right at 1, wrong at 0"),
     ],
 )
-def test_the_main_score_and_when_a_question_is_right_are_explained(passing: Any, note: str) -> None:
+def test_note_explains_the_main_score_and_when_a_question_is_right(passing: Any, note: str) -> None:
     lines = lines_of(numbers_of({"steps_score": 1.0, "answer_f1": 0.5}, {"steps_score": 0.5, "answer_f1": 1.0}))
     text = scores.score_note(lines[0], [line.metric for line in lines], RepeatsConfig(**passing))
     assert text.startswith(
@@ -75,17 +75,17 @@ def test_the_main_score_and_when_a_question_is_right_are_explained(passing: Any,
     )
 
 
-def test_a_score_that_nobody_declared_is_not_explained() -> None:
+def test_undeclared_score_is_not_explained() -> None:
     (line,) = lines_of(numbers_of({"steps_score": 1.0}))
     assert scores.score_note(replace(line, metric="mine"), ["mine"], RepeatsConfig()) == ""
 
 
-def test_templates_have_columns_for_the_main_scores_and_the_users_own() -> None:
+def test_templates_have_columns_for_main_and_custom_scores() -> None:
     metrics = ["steps_score", "answer_f1", "answer_recall", "retrieval_context_f1", "retrieval_context_recall", "mine"]
     assert whole_scores(metrics) == ["steps_score", "answer_f1", "retrieval_context_f1", "mine"]
 
 
-def test_a_score_of_ones_own_has_a_column_whatever_its_name_begins_with() -> None:
+def test_custom_score_has_a_column_whatever_its_prefix() -> None:
     assert whole_scores(["answer_words", "retrieval_speed", "retrieval_ids_recall"]) == [
         "answer_words",
         "retrieval_speed",
@@ -101,7 +101,7 @@ def test_repeats_count_as_their_mean() -> None:
     assert (line.low, line.interval_note) == (None, "one question says nothing of how sure this is")
 
 
-def test_the_macro_mean_is_over_the_templates_failed_questions_as_0() -> None:
+def test_macro_mean_is_over_templates_with_failures_as_0() -> None:
     failed = {"template_id": "u", "error": "away", "reference_steps": [[{"name": "x"}]]}
     (line,) = lines_of(numbers_of({"steps_score": 1.0}, {"steps_score": 0.5}, failed))
     assert line.mean_of_templates.every == 0.375
@@ -112,14 +112,14 @@ def test_questions_without_a_score_are_counted() -> None:
     assert (steps.without, judged.without) == (1, 2)
 
 
-def test_a_template_has_its_own_means_over_the_range_of_all() -> None:
+def test_template_means_use_the_overall_range() -> None:
     numbers = numbers_of(
         {"template_id": "t", "steps_score": 1.0},
         {"template_id": "t", "steps_score": 0.5, "error": "away"},
         {"template_id": "u"},
     )
-    of_templates = scores.template_scores(shown_scores(numbers))
-    assert of_templates == {
+    template_scores = scores.template_scores(shown_scores(numbers))
+    assert template_scores == {
         "t": {
             "steps_score": scores.TemplateScore(
                 mean=0.5,
@@ -134,7 +134,7 @@ def test_a_template_has_its_own_means_over_the_range_of_all() -> None:
     }
 
 
-def test_a_score_of_failed_samples_alone_to_which_it_does_not_apply_has_no_line() -> None:
+def test_score_that_applies_to_no_sample_has_no_line() -> None:
     failed = {"template_id": "t", "question_id": "q", "status": "error", "error": "x", "answer_f1": 1.0}
     view = run_view([failed])
     assert view.scores == ()

@@ -19,18 +19,18 @@ def test_every_value_falls_into_a_bin(values: list[float]) -> None:
 
 @settings(deadline=None)
 @given(numbers, st.floats(0, 1))
-def test_percentiles_are_those_of_numpy(values: list[float], share: float) -> None:
+def test_percentiles_agree_with_numpy(values: list[float], share: float) -> None:
     assert percentile(values, share) == pytest.approx(np.quantile(values, share), rel=1e-9, abs=1e-6)
 
 
-def test_scores_keep_their_range_and_others_have_their_own() -> None:
+def test_scores_use_their_range_and_others_that_of_their_values() -> None:
     assert SCORE.shown_range([0.4, 0.6]) == (0.0, 1.0)
     assert SCORE.shown_range([0, 3]) == (0, 3)
     assert SCORE.shown_range([]) == (0.0, 1.0)
     assert bins_of([5, 5], 5, 5) == [2, *[0] * 9]
 
 
-def test_values_are_shown_over_their_declared_range_as_far_as_it_has_ends() -> None:
+def test_values_are_shown_over_their_declared_range_if_bounded() -> None:
     stars, seconds = MetricSpec(key="stars", range=(1, 10)), MetricSpec(key="wait", range=(0.0, None))
     assert stars.shown_range([3, 4]) == (1, 10)
     assert stars.shown_range([3, 40]) == (3, 40)

@@ -10,12 +10,12 @@ def repeats_of(*results: dict[str, Any]) -> RunView:
     return run_view([result(**each) for each in results])
 
 
-def test_pass_at_k_and_pass_hat_k_are_those_of_the_aggregates() -> None:
+def test_pass_at_k_and_pass_hat_k_agree_with_the_aggregates() -> None:
     scores = {"q1": (1.0, 1.0), "q2": (1.0, 0.0)}
     results = [
         {"question_id": question, "repeat": repeat, "steps_score": score}
-        for question, of_question in scores.items()
-        for repeat, score in enumerate(of_question, start=1)
+        for question, question_scores in scores.items()
+        for repeat, score in enumerate(question_scores, start=1)
     ]
     repeats = repeats_of(*results)
     assert repeats.chances == (
@@ -27,12 +27,12 @@ def test_pass_at_k_and_pass_hat_k_are_those_of_the_aggregates() -> None:
 
 
 @pytest.mark.parametrize("count", [1, 2])
-def test_questions_asked_once_have_no_such_numbers(count: int) -> None:
+def test_questions_without_repeats_have_no_pass_rates(count: int) -> None:
     repeats = repeats_of(*({"question_id": str(at), "steps_score": 1.0} for at in range(count)))
     assert (repeats.chances, repeats.chances_note) == ((), "")
 
 
-def test_a_failed_sample_did_not_pass_and_an_unmeasured_question_is_left_out() -> None:
+def test_failed_sample_does_not_pass_and_unmeasured_question_is_excluded() -> None:
     repeats = repeats_of(
         {"question_id": "a", "steps_score": 1.0},
         {"question_id": "a", "repeat": 2, "error": "away"},
