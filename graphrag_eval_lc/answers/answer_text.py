@@ -1,15 +1,35 @@
 """Reads an answer into lines and records, and finds the values in them that can be looked up."""
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from datetime import datetime
 from math import isfinite
 from typing import Any, Final, Literal
 
+from graphrag_eval_lc.answers.amounts_and_dates import (
+    CLOCK,
+    CURRENCIES,
+    GREATEST_POWER,
+    LONGEST_MONEY,
+    LOSS,
+    MONEY_BEFORE,
+    MONEY_BEHIND,
+    MONTH,
+    MORE_UNITS,
+    OF_MONEY,
+    OF_MONTH,
+    POWER,
+    SHORT_SCALES,
+    SUPERSCRIPTS,
+    TIMES_TEN,
+    ZONE,
+    date_of,
+    unit_of,
+)
 from graphrag_eval_lc.json_values import json_text
 from graphrag_eval_lc.judges.answer_forms import content_text
-from graphrag_eval_lc.judges.claim_numbers import MONTHS, UNITS, readings_of
+from graphrag_eval_lc.judges.claim_numbers import UNITS, readings_of
 
 ValueKind = Literal["iri", "number", "date", "name"]
 
@@ -48,10 +68,14 @@ class AnswerValue:
         end: The index after its last character.
         keys: The plain texts by which an IRI or name is looked up, the most specific first.
         readings: The possible values of a number: 1,500 is 1500 or 1.5.
-        decimals: How many decimals a number has.
+        decimals: How many decimals a number has; negative if it is given in powers of ten, as 6.02e23 is.
         unit: The known unit or per cent sign after a number.
+        behind: The text after a number, with the unit.
+        currency: The currency of a number, as a code; "$" for all dollars.
         when: The point in time of a date, without a zone in UTC; None for other kinds.
+        or_when: The other point in time that 10/08/2023 may be; None if there is only one.
         has_time: Whether a date has a time of day.
+        has_zone: Whether that time has a zone.
         is_quoted: Whether a name is in quotation marks or marked as code.
         is_doubtful: Whether it is in a sentence that denies, offers or estimates something.
         has_weight: Whether finding it means something. A number of one or two digits is in most results by chance, and
@@ -67,17 +91,26 @@ class AnswerValue:
     readings: frozenset[float] = frozenset()
     decimals: int = 0
     unit: str = ""
+    behind: str = ""
+    currency: str = ""
     when: datetime | None = None
+    or_when: datetime | None = None
     has_time: bool = False
+    has_zone: bool = False
     is_quoted: bool = False
     is_doubtful: bool = False
     has_weight: bool = True
 
     @property
     def scale(self) -> float:
-        """The factor of the word or letter after a number: 1e6 for 1.5 million and 1.5M, 1 without one."""
+        """The factor of the word, letter or sign after a number: 1e6 for 1.5 million and 1.5M, 0.01 for per cent."""
         quantity, scale = UNITS.get(self.unit, ("", 1.0))
-        return scale if quantity == "count" else _SHORT_SCALES.get(self.unit, 1.0)
+        return scale if quantity == "count" else SHORT_SCALES.get(self.unit, 1.0)
+
+    def error_of(self, reading: float) -> float:
+        """Return the greatest error of a reading if it is rounded as it is written; 1,500 has decimals only as 1.5."""
+        is_grouped = reading.is_integer() and any(abs(other) < abs(reading) for other in self.readings)
+        return 0.5 * 10.0 ** -(0 if is_grouped else self.decimals)
 
 
 @dataclass(slots=True)
@@ -177,22 +210,20 @@ def lines_of(text: str) -> list[AnswerLine]:
 
 
 _UUID: Final = r"[0-9a-fA-F]{8}-(?:[0-9a-fA-F]{4}-){3}[0-9a-fA-F]{12}"
-_MONTH: Final = rf"(?:{'|'.join(sorted(MONTHS, key=len, reverse=True))})"
-_CLOCK: Final = r"\d{1,2}:\d\d(?::\d\d(?:\.\d{1,9})?)?"
-_ZONE: Final = r"(?:\s?(?:Z|UTC|GMT|[+-]\d\d:?\d\d))?"
 _PATTERN: Final = rf"""(?P<iri>(?:https?://|urn:)[^\s<>"'`{{}}|\\^,;()\[\]*]+)
     |(?<![\w-])(?P<id>(?:[\w.]+-)??{_UUID}[\w.-]*|(?=[a-f]*\d)(?=\d*[a-f])[0-9a-f]{{8}})(?![\w-])
-    |(?<![\w:/.-])(?P<date>\d{{4}}[-/.]\d\d?[-/.]\d\d?(?:(?:[T\s]|,\s|\sat\s){_CLOCK}{_ZONE})?
-        |\d{{1,2}}(?:st|nd|rd|th)?\s+{_MONTH}\.?,?\s+\d{{4}}(?:(?:,?\s|\sat\s){_CLOCK}{_ZONE})?
-        |{_MONTH}\.?\s+\d{{1,2}}(?:st|nd|rd|th)?,?\s+\d{{4}}(?:(?:,?\s|\sat\s){_CLOCK}{_ZONE})?
-        |\d{{1,2}}[./]\d{{1,2}}[./]\d{{4}}(?:(?:,?\s){_CLOCK}{_ZONE})?|{_CLOCK}{_ZONE})(?![\w:])
+    |(?<![\w:/.-])(?P<date>\d{{4}}[-/.]\d\d?[-/.]\d\d?(?:(?:[T\s]|,\s|\sat\s){CLOCK}{ZONE})?
+        |\d{{1,2}}{OF_MONTH}\d{{4}}(?:(?:,?\s|\sat\s){CLOCK}{ZONE})?
+        |{MONTH}\.?\s+\d{{1,2}}(?:st|nd|rd|th)?,?\s+\d{{4}}(?:(?:,?\s|\sat\s){CLOCK}{ZONE})?
+        |\d{{1,2}}[./-]\d{{1,2}}[./-]\d{{4}}(?:(?:,?\s){CLOCK}{ZONE})?|{CLOCK}{ZONE})(?![\w:])
+    |(?<![\w:/.-])(?P<code>(?=[\d-]{{7}})\d+(?:-\d+){{2,}}(?:-X)?)(?![\w:-])
     |(?<![\w:/.-])(?P<curie>[A-Za-z][\w-]{{0,30}}:[A-Za-z][\w-]*(?:\.[\w-]+)*)(?![\w:/])
-    |(?<![\w/.])(?<!\d:)(?P<number>[-−+]?NUMBER(?:[eE][+-]?\d{{1,3}})?)
-        (?P<unit>\s?(?:%|°[CF]?|[kcdm]?m[23](?!\w)|[A-Za-zµΩ]+[²³]?))?
+    |(?<![\w/.])(?<!\d:)(?P<number>[-−+]?NUMBER(?:[eE][+-]?\d{{1,3}}|{TIMES_TEN})?)
+        (?P<unit>\s?(?:%|°[CF]?|[kcdm]?m[23](?!\w)|(?:per|pour|por)\s(?:cent[oi]?|ciento)\b|[^\W\d_]+[²³]?))?
     """
 _GROUPED: Final = (
-    r"(?:\d{1,3}(?:[,'\u00a0\u202f]\d{3})+(?!\d)(?:\.\d+)?|\d{1,3}(?:\.\d{3})+,\d+|\d{1,3}(?:\.\d{3}){2,}(?!\d)"
-    r"|\d+(?:[.,]\d+)?)"
+    r"(?:\d{1,3}(?:[,'’\u00a0\u2009\u202f]\d{3})+(?!\d)(?:\.\d+)?|\d{1,3}(?:\.\d{3})+,\d+|\d{1,3}(?:\.\d{3}){2,}(?!\d)"
+    r"|\d{1,3}(?:[\ \u00a0\u202f]\d{3})+(?!\d)(?:,\d+)?|\d+(?:[.,]\d+)?)"
 )
 _VALUE: Final = re.compile(_PATTERN.replace("NUMBER", _GROUPED), re.VERBOSE | re.IGNORECASE)
 # In CSV, commas separate cells, so a number has none.
@@ -200,21 +231,21 @@ _VALUE_OF_CSV: Final = re.compile(_PATTERN.replace("NUMBER", r"\d+(?:\.\d+)?"), 
 _QUOTED: Final = re.compile(
     r"`([^`\n]{2,120})`|\"([^\"\n]{2,120})\"|“([^”\n]{2,120})”|«([^»\n]{2,120})»|\*\*([^*\n]{2,120})\*\*"
 )
-_SHORT_SCALES: Final = {"k": 1e3, "K": 1e3, "M": 1e6}
-"""What follows a number without a space: 709k, 1.5M."""
-
-_MORE_UNITS: Final = frozenset({"%", "°C", "°F", "°", "Ω", "MVAr", "EUR", "NOK", "USD"})
-_PLAIN_UNITS: Final = frozenset(map(plain, {*UNITS, *_MORE_UNITS}))
+_PLAIN_UNITS: Final = frozenset(map(plain, {*UNITS, *MORE_UNITS}))
 _AMOUNT: Final = re.compile(r"[-−+]?\d[\d.,]*(?:\s*[%°]|\s+[a-zµΩ]|\s?[kMGT]?(?:V|W|A|Hz|VAr|VA|Wh)\b|\Z)")
 _END: Final = ".:!?*_"
+_LONGEST_UNIT: Final = 30
 
 
-def values_in(text: str, labels: Iterable[str] = ()) -> tuple[list[AnswerValue], list[AnswerLine]]:
+def values_in(
+    text: str, labels: Iterable[str] = (), ids: re.Pattern[str] | None = None
+) -> tuple[list[AnswerValue], list[AnswerLine]]:
     """Return the values of an answer in reading order, and its lines.
 
     Args:
         text: The answer.
         labels: Known names as plain texts; these are also found without quotation marks.
+        ids: What else is an identifier.
 
     Example:
         >>> [(value.text, value.kind) for value in values_in("`Fu16` is rated 1,250.5 kV since 2 May 2024.")[0]]
@@ -225,7 +256,8 @@ def values_in(text: str, labels: Iterable[str] = ()) -> tuple[list[AnswerValue],
     found: list[AnswerValue] = []
     for at, line in enumerate(lines):
         if line.text.strip() and not _RULE.fullmatch(line.text):
-            values = [*_names_in(line, at, known), *_quoted_names(line, at), *_plain_values(line, at)]
+            values = [*_names_in(line, at, known), *(_ids_in(line, at, ids) if ids else ())]
+            values += [*_quoted_names(line, at), *_plain_values(line, at)]
             found += sorted(values, key=lambda value: value.start)
     return found, lines
 
@@ -258,6 +290,13 @@ def _names_in(line: AnswerLine, at: int, labels: Iterable[str]) -> Iterator[Answ
             place = flat.find(label, place + 1)
 
 
+def _ids_in(line: AnswerLine, at: int, ids: re.Pattern[str]) -> Iterator[AnswerValue]:
+    for match in ids.finditer(line.text):
+        if line.is_free(*match.span()):
+            line.taken.append(match.span())
+            yield _value(line, at, *match.span(), "iri", keys=(plain(match[0]),))
+
+
 def _plain_values(line: AnswerLine, at: int) -> Iterator[AnswerValue]:
     """Yield the IRIs, dates and numbers of a line."""
     item = _ITEM.match(line.text)
@@ -278,6 +317,9 @@ def _plain_values(line: AnswerLine, at: int) -> Iterator[AnswerValue]:
         elif kind == "id":
             text = match[0].rstrip(_END + "-")
             value = _value(line, at, start, start + len(text), "iri", keys=_iri_keys(text))
+        elif kind == "code":  # such as an ISBN, with or without its hyphens
+            text = match[0]
+            value = _value(line, at, start, match.end(), "iri", keys=(plain(text), plain(text.replace("-", ""))))
         elif kind == "curie":
             keys = (plain(match[0]), plain(match[0].split(":")[1]))  # without a digit it is a class or a property
             has_weight = any(map(str.isdigit, keys[1]))
@@ -323,35 +365,51 @@ def _iri_keys(text: str) -> tuple[str, ...]:
 
 def _number(line: AnswerLine, at: int, match: re.Match[str]) -> AnswerValue | None:
     digits, behind = match["number"], match["unit"] or ""
-    unit = behind.strip()
-    is_attached = bool(unit) and not behind[0].isspace()
-    is_unit = unit in UNITS or unit in _MORE_UNITS or (is_attached and unit in _SHORT_SCALES)
+    unit = unit_of(behind.strip())
+    before, after = line.text[: match.start()], line.text[match.end() :]
+    is_attached = bool(unit) and (not behind[0].isspace() or MONEY_BEHIND.match(after) is not None)
+    money = MONEY_BEFORE.search(before[-LONGEST_MONEY:])
+    unit = OF_MONEY.get(unit, unit) if money else unit
+    is_unit = unit in UNITS or unit in MORE_UNITS or (is_attached and unit in SHORT_SCALES)
     is_power = unit.endswith(("²", "³", "2", "3")) and unit[:-1] in UNITS  # an area, which is not converted
-    next_sign = line.text[match.end() : match.end() + 1]
     if is_attached and not is_unit and not is_power:  # as in 420HALDEN
         return None
-    if (next_sign.isalnum() and (is_unit or not unit)) or (not unit and next_sign in ("_", "/", "-")):
+    if (after[:1].isalnum() and (is_unit or not unit)) or (not unit and after[:1] in ("_", "/", "-")):
         return None
-    sign = -1.0 if digits[0] in "-−" else 1.0
-    exponent = 1.0
-    mantissa = digits.lstrip("-−+")
-    if power := re.search(r"[eE]([+-]?\d+)$", mantissa):
-        exponent, mantissa = float(f"1e{power[1]}"), mantissa[: power.start()]
-    readings = frozenset(filter(isfinite, (sign * each * exponent for each in readings_of(mantissa))))
+    if unit == "s" and is_attached and re.fullmatch(r"[12]\d\d0", digits):  # the 1990s
+        return None
+    mantissa, *power = POWER.split(digits.lstrip("-−+").translate(SUPERSCRIPTS), maxsplit=1)
+    exponent = int(power[0].rstrip("}")) if power else 0
+    if abs(exponent) > GREATEST_POWER:
+        return None
+    readings = {each * 10.0**exponent for each in readings_of(mantissa)}
+    if " " in mantissa:  # the groups of one number, or several numbers
+        readings = {each for each in readings if each >= 100}
+    is_negative = digits[0] in "-−" or (money is not None and money["sign"] is not None and money["sign"] != "(")
+    if is_negative:
+        readings = {-each for each in readings}
+    elif LOSS.search(f"{_SENTENCE_END.split(before[-40:])[-1]} {_SENTENCE_END.split(after[:30])[0]}") or (
+        money and money["sign"] and after[:1] == ")"
+    ):
+        readings |= {-each for each in readings}
     tail = re.search(r"[.,](\d+)$", mantissa)
     whole = re.sub(r"\D", "", mantissa[: tail.start()] if tail else mantissa).lstrip("0")
     decimals = tail[1] if tail else ""
     weight = len((whole + decimals.rstrip("0")).lstrip("0")) if decimals else len(whole)
     end = match.end() if is_unit else match.end("number")
+    money = money or MONEY_BEHIND.match(line.text, end if is_unit else match.end("number"))
+    currency = CURRENCIES.get(unit) or (CURRENCIES[money["currency"]] if money else "")
     return _value(
         line,
         at,
         match.start(),
         end,
         "number",
-        readings=readings,
-        decimals=len(decimals),
+        readings=frozenset(filter(isfinite, readings)),
+        decimals=len(decimals) - exponent,
         unit=unit if is_unit else "",
+        behind=line.text[match.end("number") :][:_LONGEST_UNIT].strip(),
+        currency=currency,
         has_weight=weight > 2,
     )
 
@@ -359,41 +417,19 @@ def _number(line: AnswerLine, at: int, match: re.Match[str]) -> AnswerValue | No
 def _date(line: AnswerLine, at: int, match: re.Match[str]) -> AnswerValue | None:
     text = match["date"]
     when = date_of(text)
-    if when is None and re.fullmatch(_CLOCK + _ZONE, text) is None:
+    if when is None and re.fullmatch(CLOCK + ZONE, text) is None:
         return None
-    has_time = ":" in text
-    has_weight = when is not None  # a time of day alone is in most results
-    return _value(line, at, *match.span(), "date", when=when, has_time=has_time, has_weight=has_weight)
-
-
-_DATE_PARTS: Final = re.compile(
-    rf"(?P<y>\d{{4}})[-/.](?P<m>\d\d?)[-/.](?P<d>\d\d?)|(?P<d2>\d{{1,2}})(?:st|nd|rd|th)?\s+(?P<n>{_MONTH})\.?,?\s+(?P<y2>\d{{4}})"
-    rf"|(?P<n3>{_MONTH})\.?\s+(?P<d3>\d{{1,2}})(?:st|nd|rd|th)?,?\s+(?P<y3>\d{{4}})"
-    r"|(?P<d4>\d{1,2})[./](?P<m4>\d{1,2})[./](?P<y4>\d{4})",
-    re.IGNORECASE,
-)
-
-
-def date_of(text: str) -> datetime | None:
-    """Return the point in time in a text, in UTC without a zone; None for an impossible date.
-
-    Example:
-        >>> date_of("2 May 2024, 14:30").isoformat(), date_of("2024-05-02T14:30:00+02:00").isoformat()
-        ('2024-05-02T14:30:00', '2024-05-02T12:30:00')
-    """
-    found = _DATE_PARTS.match(text)
-    if found is None:
-        return None
-    part: Mapping[str, str] = {name[:1]: each for name, each in found.groupdict().items() if each is not None}
-    month = int(part["m"]) if "m" in part else int(MONTHS[part["n"].casefold()])
-    day = int(part["d"])
-    if month > 12 and found["m4"]:
-        month, day = day, month
-    clock = re.search(r"(\d{1,2}:\d\d(?::\d\d(?:\.\d{1,6})?)?)\d*\s?(Z|UTC|GMT|[+-]\d\d:?\d\d)?$", text[found.end() :])
-    time, zone = (clock[1], clock[2] or "") if clock else ("00:00", "")
-    time, zone = time if time.index(":") > 1 else f"0{time}", zone if zone[:1] in "+-" else ""
-    try:
-        when = datetime.fromisoformat(f"{part['y']}-{month:02d}-{day:02d}T{time}{zone}")
-        return when if when.tzinfo is None else when.astimezone(UTC).replace(tzinfo=None)
-    except (ValueError, OverflowError):
-        return None
+    other = None
+    if (slashes := re.match(r"(\d{1,2})/(\d{1,2})/", text)) is not None:  # the month may come first
+        other = date_of(f"{slashes[2]}/{slashes[1]}/{text[slashes.end() :]}")
+    return _value(
+        line,
+        at,
+        *match.span(),
+        "date",
+        when=when,
+        or_when=None if other == when else other,
+        has_time=":" in text,
+        has_zone=re.search(r":\d.*(?:Z|[A-Z]{3}|[+-]\d\d:?\d\d\)?)\Z", text) is not None,
+        has_weight=when is not None,  # a time of day alone is in most results
+    )

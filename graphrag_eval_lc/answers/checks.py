@@ -1,17 +1,18 @@
 """Checks that an answer says what it must: entities, numbers, dates, yes or no, an order, or that there is none."""
 
 import re
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import cache
 from math import isclose
 from typing import Any, Final
 
-from graphrag_eval_lc.answers.answer_text import AnswerValue, answer_text, date_of, plain, said_in
+from graphrag_eval_lc.answers.amounts_and_dates import CURRENCIES, date_of
+from graphrag_eval_lc.answers.answer_text import AnswerValue, answer_text, plain, said_in
 from graphrag_eval_lc.answers.evidence import Evidence, Place, StepRows, has_term, is_label, label_columns, term_place
 from graphrag_eval_lc.answers.grounding import GroundedValue, Grounding
-from graphrag_eval_lc.judges.claim_numbers import UNITS
+from graphrag_eval_lc.judges.claim_numbers import UNITS, numbers_in_words
 from graphrag_eval_lc.matching.rows.results import SparqlResults
 from graphrag_eval_lc.registry.metric_spec import reason_key
 from graphrag_eval_lc.registry.metrics import ANSWER_EXACT, CHECKED_KINDS
@@ -236,7 +237,9 @@ class AnswerChecks:
         return min((place for name in names if (place := term_place(self._said, name)) is not None), default=None)
 
     def _has_number(self, expected: ExpectedNumber) -> bool:
-        return any(is_number(each.value, expected) for each in self._values if each.value.kind == "number")
+        numbers = [each.value for each in self._values if each.value.kind == "number"]
+        is_written = any(is_number(value, expected) for value in (*numbers, *_durations_in(numbers)))
+        return is_written or expected.value in numbers_in_words(self._said)
 
     def _has_date(self, expected: str) -> bool:
         return any(_is_date(each.value, expected) for each in self._values if each.value.kind == "date")
@@ -293,17 +296,38 @@ _SHORT: Final = 8
 _MOST_SHOWN: Final = 10
 
 
+def _durations_in(numbers: Iterable[AnswerValue]) -> Iterator[AnswerValue]:
+    """Yield the durations that have several parts, such as 2 h 15 min, in seconds."""
+    before: AnswerValue | None = None
+    for value in numbers:
+        follows = before is not None and before.line == value.line and 0 <= value.start - before.end <= _MOST_BETWEEN
+        quantity, scale = UNITS["min"] if follows and value.unit == "m" else UNITS.get(value.unit, ("", 1.0))
+        seconds = {reading * scale for reading in value.readings} if quantity == "s" else set()
+        if before is not None and follows and seconds:
+            seconds = {one + other for one in before.readings for other in seconds}
+            yield replace(value, readings=frozenset(seconds), unit="s")
+        before = replace(value, readings=frozenset(seconds), unit="s") if seconds else None
+
+
+_MOST_BETWEEN: Final = 5  # characters: ", and"
+
+
 def is_number(value: AnswerValue, expected: ExpectedNumber) -> bool:
     """Return whether a number in an answer is the expected one, in the same or another unit, possibly rounded."""
     factors = {1.0, value.scale}  # the expected number may be given in millions too
-    if expected.unit and value.unit and value.unit != expected.unit:
+    if value.currency and value.currency != CURRENCIES.get(expected.unit, value.currency):
+        return False
+    is_as_given = bool(expected.unit) and re.match(rf"{re.escape(expected.unit)}(?![\w/])", value.behind) is not None
+    if expected.unit and value.unit and value.unit != expected.unit and not is_as_given:
         converted = unit_factor(value.unit, expected.unit)
         factors = {value.scale} - {1.0} if converted is None else {converted}
     for factor in factors:
-        half = 0.5 * 10.0**-value.decimals * factor if value.decimals or factor != 1.0 else 0.0
-        reach = max(expected.tolerance * abs(expected.value), half)
+        is_rounded = value.decimals or factor != 1.0 or value.has_weight
         for reading in value.readings:
             found = reading * factor
+            reach = max(
+                expected.tolerance * abs(expected.value), value.error_of(reading) * factor if is_rounded else 0.0
+            )
             if abs(found - expected.value) <= reach or isclose(found, expected.value, rel_tol=1e-12):
                 return True
     return False

@@ -3,9 +3,9 @@
 import re
 from bisect import bisect_left, bisect_right
 from calendar import isleap
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from functools import cached_property
 from itertools import chain
 from math import fsum, isfinite
@@ -13,11 +13,18 @@ from typing import Final, NamedTuple
 
 from graphrag_eval_lc.answers.answer_text import AnswerValue, plain
 from graphrag_eval_lc.json_values import json_text
+from graphrag_eval_lc.judges.claim_numbers import UNITS
 from graphrag_eval_lc.matching.iri_discovery import place_of, readable_text
 from graphrag_eval_lc.matching.matchers import StepView
 from graphrag_eval_lc.matching.outputs import CutOutput, UnreadableOutput
 from graphrag_eval_lc.matching.rows.columns import bare_name
-from graphrag_eval_lc.matching.rows.numbers_and_times import NUMBER_KINDS, VALUE_READERS, XSD, numbers_by_kind
+from graphrag_eval_lc.matching.rows.numbers_and_times import (
+    NUMBER_KINDS,
+    VALUE_READERS,
+    XSD,
+    duration_from,
+    numbers_by_kind,
+)
 from graphrag_eval_lc.matching.rows.results import Shape, SparqlResults, TermColumn
 from graphrag_eval_lc.matching.rows.row_steps import step_results
 from graphrag_eval_lc.matching.rows.terms import is_simple_literal
@@ -34,6 +41,9 @@ class Place(NamedTuple):
 _TIMES: Final = {None, *(XSD + name for name in ("dateTime", "dateTimeStamp", "date"))}
 _NUMBER: Final = re.compile(r"(?<![\w.-])-?\d{1,18}(?:\.\d{1,18})?(?![\w-]|\.\d)", re.ASCII)
 _DIGITS: Final = re.compile(r"[-0-9.\n]*")
+_CODE: Final = re.compile(r"\d+(?:-\d+){2,}(?:-x)?")  # such as an ISBN
+_IDENTIFIER: Final = re.compile(r"(?![0-9a-f]{8})(?=[^\d]*\d{3})(?=\d*[^\W\d_])[\w.-]{4,30}")
+"""What has letters and at least three digits, but not the ids in hexadecimal digits that are known anyway."""
 _MOST_PLACES: Final = 5_000
 _UUID_LENGTH: Final = 36
 
@@ -56,7 +66,7 @@ class StepRows:
         return {name: numbers for name, numbers in found.items() if numbers}
 
     @cached_property
-    def _textual(self) -> list[str]:
+    def textual(self) -> list[str]:
         """The columns with cells that are neither numbers nor points in time."""
         found: list[str] = []
         for name, column in self.results.columns.items():
@@ -73,7 +83,7 @@ class StepRows:
         """
         found: dict[str, list[Place]] = {}
         with_part: dict[str, list[Place]] = {}
-        for name in self._textual:
+        for name in self.textual:
             keys: dict[str, tuple[str, ...]] = {}
             for row, text in enumerate(self.results.columns[name].texts):
                 if text not in keys:
@@ -87,28 +97,41 @@ class StepRows:
     @cached_property
     def labels(self) -> set[str]:
         """The plain texts of literals that look like names, with a capital letter or a digit."""
-        columns = [self.results.columns[name] for name in self._textual]
+        columns = [self.results.columns[name] for name in self.textual]
         return {plain(text) for column in columns for text in set(column.texts) if is_label(text)}
+
+    @cached_property
+    def _all_times(self) -> dict[str, "_Times"]:
+        return {name: _times_of(column) for name, column in self.results.columns.items()}
 
     @cached_property
     def times(self) -> dict[str, list[tuple[datetime, int]]]:
         """By column: its points in time in UTC without a zone, sorted, each with its row."""
-        found = {name: sorted(_times_of(column)) for name, column in self.results.columns.items()}
-        return {name: times for name, times in found.items() if times}
+        return {name: sorted(times.utc) for name, times in self._all_times.items() if times.utc}
+
+    @cached_property
+    def _local_times(self) -> dict[str, list[tuple[datetime, int]]]:
+        """By column: its points in time as their clocks show them, if that is not UTC."""
+        return {name: sorted(times.local) for name, times in self._all_times.items() if times.local}
 
     def times_at(self, value: AnswerValue) -> Iterator[Place]:
         """Yield the cells with a point in time; without seconds, any in the minute; without a time, any on the day."""
-        if value.when is not None:
-            colons = value.text.count(":")
-            length = timedelta(days=1) if not value.has_time else timedelta(minutes=1) if colons < 2 else timedelta(0)
-            yield from self._times_from(value.when, length)
+        length = timedelta(0)
+        if value.text.count(":") < 2:
+            length = timedelta(minutes=1) if value.has_time else timedelta(days=1)
+        for when in (value.when, value.or_when):
+            if when is not None:
+                yield from self._times_from(self.times, when, length)
+                yield from self._times_from({} if value.has_zone else self._local_times, when, length)
 
     def times_in_year(self, year: int) -> Iterator[Place]:
         """Yield the cells with a point in time in a year."""
-        yield from self._times_from(datetime(year, 1, 1), timedelta(366 if isleap(year) else 365))
+        yield from self._times_from(self.times, datetime(year, 1, 1), timedelta(366 if isleap(year) else 365))
 
-    def _times_from(self, start: datetime, length: timedelta) -> Iterator[Place]:
-        for name, times in self.times.items():
+    def _times_from(
+        self, times_of: Mapping[str, list[tuple[datetime, int]]], start: datetime, length: timedelta
+    ) -> Iterator[Place]:
+        for name, times in times_of.items():
             first = bisect_left(times, (start, -1))
             for when, row in times[first : first + _MOST_PLACES]:
                 if when - start >= length and when != start:
@@ -122,6 +145,35 @@ class StepRows:
             stop = bisect_right(numbers, (greatest, self.results.row_count))
             for number, row in numbers[start : min(stop, start + _MOST_PLACES)]:
                 yield Place(self.step, row, name), number
+
+    def numbers_in_units(self, unit: str, least: float, greatest: float) -> Iterator[Place]:
+        """Yield the cells with numbers from the least to the greatest in a unit other than that of their column."""
+        quantity, scale = UNITS.get(unit, ("", 1.0))
+        for name, (of_column, own, numbers) in self._measures.items():
+            if of_column == quantity:
+                start = bisect_left(numbers, (least * scale / own, -1))
+                stop = bisect_right(numbers, (greatest * scale / own, self.results.row_count))
+                for _, row in numbers[start : min(stop, start + _MOST_PLACES)]:
+                    yield Place(self.step, row, name)
+
+    @cached_property
+    def _measures(self) -> dict[str, tuple[str, float, list[tuple[float, int]]]]:
+        """By column whose unit is known: its quantity, the scale of its unit, and its numbers, sorted.
+
+        The unit is in the column's name, as in distance_km and runtimeMinutes; durations are in seconds.
+        """
+        found = {}
+        for name, column in self.results.columns.items():
+            numbers, words = self.numbers.get(name, []), re.findall(r"[A-Z]?[a-zµμ]+|[A-Z]+[a-z]*", name)
+            unit = UNITS.get(re.split(r"[\W_]+", name.rstrip(")]"))[-1]) or UNITS.get(
+                words[-1].lower() if words else ""
+            )
+            if not numbers and any(text[:1] == "P" for text in column.texts[:1] + column.texts[-1:]):
+                read = ((duration_from(text), row) for row, text in enumerate(column.texts))
+                numbers, unit = sorted((float(each[2]), row) for each, row in read if each and not each[1]), ("s", 1.0)
+            if numbers and unit is not None:
+                found[name] = *unit, numbers
+        return found
 
     def has_one(self, label: str, text: str, column: str) -> bool:
         """Return whether all rows with ``text`` in ``column`` have the same value in the column ``label``."""
@@ -186,6 +238,19 @@ class Evidence:
         return set().union(*(table.labels for table in self.tables))
 
     @cached_property
+    def id_pattern(self) -> re.Pattern[str] | None:
+        """Matches what is written like the identifiers in the rows, as Q42 if they are Q1337; None without any."""
+        forms: set[str] = set()
+        for table in self.tables:
+            for name in table.textual:
+                texts = table.results.columns[name].texts
+                some = {list(_keys_of(texts[at]))[-1] for at in (0, len(texts) // 2, -1) if texts[at]}
+                of_column = {re.sub(r"\d+", "#", text) for text in some if _IDENTIFIER.fullmatch(text)}
+                forms |= of_column if len(of_column) == 1 and all(map(_IDENTIFIER.fullmatch, some)) else set()
+        patterns = (re.escape(form).replace(r"\#", r"\d+") for form in sorted(forms))
+        return re.compile(rf"(?<![\w:/.-])(?:{'|'.join(patterns)})(?![\w-])", re.IGNORECASE) if forms else None
+
+    @cached_property
     def _outputs(self) -> list[tuple[int, str]]:
         return [(at, plain(readable_text(step.get("output")))) for at, step in reversed(self._steps)]
 
@@ -225,9 +290,19 @@ class Evidence:
                 return found
         return []
 
+    def text(self, place: Place) -> str:
+        """Return the text of a cell."""
+        [table] = [table for table in self.tables if table.step == place.step]
+        return table.results.columns[place.column].texts[place.row]
+
     def text_of(self, keys: Sequence[str]) -> int | None:
         """Return the index of the last step whose output has a key as a whole term; None if none has it."""
         return next((at for at, text in self._outputs for key in keys if term_place(text, key) is not None), None)
+
+    def text_that_begins(self, key: str) -> int | None:
+        """Return the index of the last step whose output has a term that begins with a key that ends in a digit."""
+        pattern = re.compile(rf"(?<!\w){re.escape(key)}(?!\d)")
+        return next((at for at, text in self._outputs if key in text and pattern.search(text)), None)
 
 
 def label_columns(results: SparqlResults, column: str) -> list[str]:
@@ -301,10 +376,17 @@ def _numbers_of(column: TermColumn) -> list[tuple[float, int]]:
     return sorted(each for each in found if isfinite(each[0]))
 
 
-def _times_of(column: TermColumn) -> Iterator[tuple[datetime, int]]:
-    """Yield the points in time of a column with their rows."""
+class _Times(NamedTuple):
+    utc: list[tuple[datetime, int]]
+    local: list[tuple[datetime, int]]
+
+
+def _times_of(column: TermColumn) -> _Times:
+    """Return the points in time of a column with their rows in UTC, and as their clocks show them if that differs."""
     readers = [VALUE_READERS[datatype][1] for _, datatype, _ in _shapes_of(column) if datatype in _TIMES]
-    known: dict[str, datetime | None] = {}
+    utc: list[tuple[datetime, int]] = []
+    local: list[tuple[datetime, int]] = []
+    known: dict[str, tuple[datetime, timedelta | None] | None] = {}
     for row, text in enumerate(column.texts) if readers else ():
         if not _may_be_time(text):
             continue
@@ -314,12 +396,16 @@ def _times_of(column: TermColumn) -> Iterator[tuple[datetime, int]]:
             except ValueError:  # more digits of a second than Python reads, or the name of a zone
                 value = next((value for read in readers if (value := read(text))), ("", None))
                 when = value[1]
-            known[text] = when if isinstance(when, datetime) and when.tzinfo is None else None
-            if isinstance(when, datetime) and when.tzinfo is not None:
+            offset = when.utcoffset() if isinstance(when, datetime) else None
+            known[text] = None
+            if isinstance(when, datetime):
                 with suppress(OverflowError):  # in the first or the last year that there is
-                    known[text] = when.astimezone(UTC).replace(tzinfo=None)
-        if (found := known[text]) is not None:
-            yield found, row
+                    known[text] = when if offset is None else when.replace(tzinfo=None) - offset, offset
+        if (time := known[text]) is not None:
+            utc.append((time[0], row))
+            if time[1]:
+                local.append((time[0] + time[1], row))
+    return _Times(utc, local)
 
 
 def _may_be_time(text: str) -> bool:
@@ -330,6 +416,8 @@ def _keys_of(text: str) -> Iterator[str]:
     """Yield what a cell is looked up by."""
     whole = plain(text)
     yield whole
+    if whole[:1].isdigit() and _CODE.fullmatch(whole):
+        yield whole.replace("-", "")
     if ":" in text and " " not in whole:
         last = max(whole.rfind(sign) for sign in "#/:") + 1
         if 0 < last < len(whole):

@@ -67,10 +67,10 @@ class Grounding:
         flat = plain(self.text)
         labels = {label for label in evidence.labels if label in flat}
         labels |= {name for name in quoted_texts(self.text) if _NAME.match(name) and has_term(self._question, (name,))}
-        found, self._lines = values_in(self.text, labels)
+        found, self._lines = values_in(self.text, labels, evidence.id_pattern)
         of_question = [value for value in values_in(question)[0] if value.kind in ("number", "date")]
         self._asked = {reading for value in of_question for reading in value.readings}
-        self._asked_days = {value.when for value in of_question if value.when is not None}
+        self._asked_days = {when for value in of_question for when in (value.when, value.or_when)} - {None}
         self.values = [each for value in found if (each := self._grounded(value)) is not None]
         self._records = self._by_record()
         for each in (each for of_record in self._records for each in _in_common_rows(of_record)):
@@ -94,6 +94,12 @@ class Grounding:
             len(key) == _SHORT_ID and f"{key}-" in self._question for key in value.keys
         ):
             return GroundedValue(value, "question", places=places)
+        if not places and "://" in value.text:  # another page of the same site
+            last = value.keys[0].rstrip("/").rpartition("/")[2]
+            same = self.evidence.texts_at((last,)) if any(map(str.isdigit, last)) else []
+            places = [
+                place for place in same if _SITE.findall(value.keys[0]) == _SITE.findall(self.evidence.text(place))
+            ]
         if places:
             return self._at(value, "row", places)
         is_word = value.kind == "name" and not _NAME.match(value.text)
@@ -118,9 +124,9 @@ class Grounding:
     def _number(self, value: AnswerValue) -> GroundedValue | None:
         exact: list[Place] = []
         rounded: list[Place] = []
-        half = 0.5 * 10.0**-value.decimals
         # Each reading with its greatest error; unscaled too, as a column may count in millions.
-        readings = [(given * factor, half * factor) for factor in {1.0, value.scale} for given in value.readings]
+        factors = {1.0, value.scale}
+        readings = [(given * by, value.error_of(given) * by) for by in factors for given in value.readings]
         for reading, most in readings:
             width = most + abs(reading) * _FLOAT
             for table in self.evidence.tables:
@@ -136,11 +142,19 @@ class Grounding:
             return self._at(value, "rounded", rounded)
         for table in self.evidence.tables:
             for reading, _ in readings:
-                what = table.counts.get(int(reading)) if reading >= 0 and reading == int(reading) else None
+                is_count = reading >= 0 and reading == int(reading) and value.unit != "%"
+                what = table.counts.get(int(reading)) if is_count else None
                 if what is not None:
                     return GroundedValue(value, "count", self.evidence.address_in(table.step, what))
         if value.has_weight:
-            step = self.evidence.text_of((plain(value.text), plain(value.text.removesuffix(value.unit))))
+            digits = re.sub(r"\D", "", value.text)
+            if len(digits) >= _SHORTEST_CODE and (codes := self.evidence.texts_at((digits,))):
+                return self._at(value, "row", codes)
+            for table in self.evidence.tables if value.unit else ():
+                spans = ((reading - most, reading + most) for reading, most in readings)
+                if converted := [place for span in spans for place in table.numbers_in_units(value.unit, *span)]:
+                    return self._at(value, "rounded", converted)
+            step = self._text_with(value)
             step = self.evidence.number_in_text(readings) if step is None else step
             if step is not None:
                 return GroundedValue(value, "row", self.evidence.address_in(step, "text"))
@@ -149,6 +163,15 @@ class Grounding:
                     if any(abs(number - reading) <= most + 1e-9 * abs(number) for reading, most in readings):
                         return GroundedValue(value, "aggregate", self.evidence.address_in(table.step, what))
         return GroundedValue(value, "none")
+
+    def _text_with(self, value: AnswerValue) -> int | None:
+        """Return the index of a step whose output has a number as it is written, alone or inside a name."""
+        text, line = plain(value.text), self._lines[value.line].text
+        step = self.evidence.text_of((text, text.removesuffix(value.unit.casefold()).rstrip()))
+        names = (pattern.search(line[: value.start]) for pattern in _BEFORE_IN_NAME)
+        for name in names if step is None else ():
+            step = self.evidence.text_that_begins(plain(f"{name[0]}{value.text}")) if name and step is None else step
+        return step
 
     def _at(self, value: AnswerValue, verdict: Verdict, places: Sequence[Place]) -> GroundedValue:
         return GroundedValue(value, verdict, self.evidence.address(places[0]), list(places))
@@ -280,6 +303,10 @@ _MORE: Final = re.compile(
 _NAME: Final = re.compile(r"(?!\d+\s?\w{1,3}\Z)(?:.*\d|.*[A-Z].*[A-Z])")
 
 
+_SITE: Final = re.compile(r"://([^/]+)")
+_SHORTEST_CODE: Final = 7
+_BEFORE_IN_NAME: Final = (re.compile(r"[\w-]*\w-\Z"), re.compile(r"[^\W\d_][\w-]* \Z"))
+"""What a number may follow in a name, as in A380-800 and Boeing 747."""
 _BETWEEN: Final = re.compile(r"[,;]|[.!?]\s|\band\b")
 _SHORT_ID: Final = 8
 _YEAR: Final = re.compile(r"[12]\d{3}")

@@ -28,10 +28,13 @@ WEAK_NUMBERS |= {"one": 1.0, "a": 1.0, "an": 1.0, "both": 2.0, "no": 0.0, "none"
 
 # The quantity and the scale of units. Symbols are case-sensitive, words are not.
 _PREFIXES = {"": 1.0, "m": 1e-3, "c": 1e-2, "k": 1e3, "M": 1e6, "G": 1e9, "T": 1e12}
+_PREFIXES |= {"n": 1e-9, "\u00b5": 1e-6, "\u03bc": 1e-6}  # the micro sign, and the Greek letter
 _LONG_PREFIXES = {"": 1.0, "milli": 1e-3, "centi": 1e-2, "kilo": 1e3, "mega": 1e6, "giga": 1e9, "tera": 1e12}
+_LONG_PREFIXES |= {"nano": 1e-9, "micro": 1e-6}
 _SI = {"V": "volt", "W": "watt", "A": "ampere", "Hz": "hertz", "m": "metre meter", "g": "gram", "VAr": "", "VA": ""}
-_SI |= {"Wh": "", "J": "joule", "Pa": "pascal", "B": "byte"}
+_SI |= {"Wh": "", "J": "joule", "Pa": "pascal", "B": "byte", "L": "litre liter", "mol": "mole"}
 UNITS = {prefix + symbol: (symbol, scale) for symbol in _SI for prefix, scale in _PREFIXES.items()}
+UNITS |= {f"{prefix}l": ("L", scale) for prefix, scale in _PREFIXES.items()}
 UNITS |= {
     prefix + word + plural: (symbol, scale)
     for symbol, words in _SI.items()
@@ -49,9 +52,16 @@ for _quantity, _scale, _names in (
     ("s", 31_556_952.0, "year years"),
     ("m", 1609.344, "mi mile miles mph"),
     ("m", 0.3048, "ft foot feet"),
-    ("count", 1e3, "thousand"),
-    ("count", 1e6, "million"),
-    ("count", 1e9, "billion bn"),
+    ("count", 1e3, "thousand tausend tsd mil mila duizend tusen tusind"),
+    ("count", 1e5, "lakh"),
+    ("count", 1e6, "million millions mn mio mln mill millionen millones milioni milhões miljoen miljoner millioner"),
+    ("count", 1e7, "crore"),
+    (
+        "count",
+        1e9,
+        "billion billions bn mrd mld mia milliarden milliard milliards miliardi miljard miljarder milliarder",
+    ),
+    ("count", 1e12, "trillion trillions tn"),
 ):
     UNITS |= dict.fromkeys(_names.split(), (_quantity, _scale))
 
@@ -65,12 +75,26 @@ def with_digits(text: str) -> str:
     """
 
     def digits(match: re.Match[str]) -> str:
-        value, ones = _CARDINALS[match[1].casefold()], _CARDINALS.get((match[2] or "").casefold(), 0)
+        value, ones = _parts_of(match)
         if value == 1:
             return match[0]
         return str(value + ones) if value >= 20 or not ones else f"{value} {ones}"
 
     return _CARDINAL.sub(digits, text)
+
+
+def _parts_of(match: re.Match[str]) -> tuple[int, int]:
+    return _CARDINALS[match[1].casefold()], _CARDINALS.get((match[2] or "").casefold(), 0)
+
+
+def numbers_in_words(text: str) -> set[int]:
+    """Return the numbers below 100 that a text has in words.
+
+    Example:
+        >>> sorted(numbers_in_words("Twenty-five lines, three of them new"))
+        [3, 25]
+    """
+    return {sum(_parts_of(match)) for match in _CARDINAL.finditer(text)}
 
 
 @dataclass(frozen=True)
@@ -135,7 +159,7 @@ def readings_of(digits: str) -> Iterator[float]:
         >>> sorted(readings_of("1,500")), sorted(readings_of("1 234 567"))
         ([1.5, 1500.0], [1.0, 234.0, 567.0, 1234567.0])
     """
-    plain = re.sub(r"[ '\u00a0\u202f]", "", digits)
+    plain = re.sub(r"[ '’\u00a0\u2009\u202f]", "", digits)
     readings = {plain.replace(",", "")}
     if not plain.endswith(",000"):  # thousands, as nobody writes three zeros as decimals
         readings.add(plain.replace(",", "."))
