@@ -237,6 +237,8 @@ class Result(TypedDict):
 
 # The error of a question without a response.
 NO_RESPONSE = "there is no response to this question"
+# The capture warning of a run that is paused, and why it did not take a reference step.
+PAUSED = "the run is paused (interrupted): it waits to be resumed"
 
 
 def step_status(status: Any) -> Any:

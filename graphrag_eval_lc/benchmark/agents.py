@@ -83,7 +83,7 @@ async def _agent_here(
         candidate = await _called(candidate, name, config, resources)
         name = f"{name}()"
         if _is_factory(candidate, name):
-            raise AgentError(f"{name} gave {type(candidate).__name__}, no agent", hint=_KINDS)
+            raise AgentError(f"{name} gave {type(candidate).__name__}, not an agent", hint=_KINDS)
     if not isinstance(candidate, Runnable):
         return Agent(FunctionRunnable(candidate), "text", name, is_function=True, **described)
     return Agent(candidate, "messages" if has_input_fn else input_of(candidate, name), name, **described)
@@ -107,7 +107,7 @@ def _is_factory(candidate: Any, name: str) -> bool:
     if hasattr(candidate, "compile") and not inspect.isclass(candidate):
         raise AgentError(f"{name} is a graph that is not compiled", hint="Give graph.compile().")
     if not callable(candidate):
-        raise AgentError(f"{name} is {type(candidate).__name__}, no agent", hint=_KINDS)
+        raise AgentError(f"{name} is {type(candidate).__name__}, not an agent", hint=_KINDS)
     if takes_server_arguments(candidate):
         return True
     try:

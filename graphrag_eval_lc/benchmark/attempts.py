@@ -17,10 +17,9 @@ from graphrag_eval_lc.benchmark.ready_agents import Agent
 from graphrag_eval_lc.capture import GraphRAGEvalCallbackHandler
 from graphrag_eval_lc.capture.handler import without_runs
 from graphrag_eval_lc.capture.messages import answer_of, is_interrupted
-from graphrag_eval_lc.capture.responses import PAUSED
 from graphrag_eval_lc.capture.values import SECRETS, CaptureKeywords, utc_timestamp
 from graphrag_eval_lc.masking import masked_text
-from graphrag_eval_lc.records import Question, Response
+from graphrag_eval_lc.records import PAUSED, Question, Response
 from graphrag_eval_lc.registry.metrics import ELAPSED_SEC
 from graphrag_eval_lc.retrying import masked_error_text
 

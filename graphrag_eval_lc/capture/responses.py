@@ -11,12 +11,11 @@ from graphrag_eval_lc.capture.record import Thread, Tree
 from graphrag_eval_lc.capture.values import CaptureOptions, Outcome, shown_config, to_plain, utc_timestamp
 from graphrag_eval_lc.errors import CaptureError
 from graphrag_eval_lc.masking import masked_text
-from graphrag_eval_lc.records import ActualStep, ModelCall, Response
+from graphrag_eval_lc.records import PAUSED, ActualStep, ModelCall, Response
 from graphrag_eval_lc.registry.metrics import ELAPSED_SEC, TOKENS
 from graphrag_eval_lc.texts import counted, error_text, listed, plural
 
 _MOST_LISTED = 5
-PAUSED = "the run is paused (interrupted): it waits to be resumed"
 _NOT_ENDED = "Unfinished: the run had not ended when its response was read"
 _UNKNOWN_ERROR = "unknown error"  # if redact returns an empty text
 

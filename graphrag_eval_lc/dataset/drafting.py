@@ -2,6 +2,7 @@
 
 import os
 import shlex
+from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from os import PathLike
@@ -69,11 +70,12 @@ def draft_dataset(
     """Draft a reference dataset from what an agent did.
 
     For each tool the last successful step with a comparable output becomes a reference step in its own group, in the
-    order of the run. A search whose hit a later step uses becomes ``iri_discovery``. SPARQL JSON is recognized by its
-    form, whatever the tool's name. Steps that are known to return rows (``sparql_query``, ``cypher_query``, those of
-    ``steps.kinds``) keep rows in any form that is scored. A registered step kind drafts its own steps. The answers
-    become the reference answers. Everything is marked with ``draft: true``. Do not trust the draft: it records what the
-    agent did, right or wrong. Check each question, and remove the marks.
+    order of the run. If the model requested several calls of the tool at once, they form the group. A search whose hit
+    a later step uses becomes ``iri_discovery``. SPARQL JSON is recognized by its form, whatever the tool's name. Steps
+    that are known to return rows (``sparql_query``, ``cypher_query``, those of ``steps.kinds``) keep rows in any form
+    that is scored. A registered step kind drafts its own steps. The answers become the reference answers. Everything is
+    marked with ``draft: true``. Do not trust the draft: it records what the agent did, right or wrong. Check each
+    question, and remove the marks.
 
     Args:
         responses: The folder of a run, a file of responses, the responses by question id, or a list of responses with
@@ -306,17 +308,21 @@ def drafted_references(response: Mapping[str, Any], config: EvaluationConfig) ->
         for step in response.get("actual_steps") or ()
         if isinstance(step, Mapping)
     ]
-    groups = _groups(steps, config)
+    calls = [call for call in response.get("llm_calls") or () if isinstance(call, Mapping)]
+    groups = _groups(steps, sorted(str(call["started_at"]) for call in calls if "started_at" in call), config)
     if groups:
         references["reference_steps"] = groups
     return references
 
 
-def _groups(steps: list[dict[str, Any]], config: EvaluationConfig) -> list[list[dict[str, Any]]]:
+def _groups(
+    steps: list[dict[str, Any]], models_asked: Sequence[str], config: EvaluationConfig
+) -> list[list[dict[str, Any]]]:
+    """Return the drafted groups; steps without a call of a model in between were requested at once."""
     views = StepViews(config.steps, config.sparql, config.retrieval)
     document_names = config.retrieval.document_step_names(config.steps.names)
     successful = [step for step in steps if step_status(step.get("status", "success")) == "success"]
-    drafted: dict[tuple[str, str], dict[str, Any]] = {}
+    drafted: dict[tuple[str, str], tuple[object, list[dict[str, Any]]]] = {}
     for place, step in enumerate(successful):
         name = step["name"]
         kind = _kind_of(step, document_names, views)
@@ -326,10 +332,16 @@ def _groups(steps: list[dict[str, Any]], config: EvaluationConfig) -> list[list[
         if kind is ROWS and views.own_kind_of(views.reference_view(reference)) is not ROWS:
             reference["output_media_type"] = SPARQL_RESULTS  # its name alone does not say that it returns rows
         key = (name, str(reference.get("output")) if kind.drafts_each else "")
-        if not kind.drafts_each:
+        started = step.get("execution_timestamp")
+        request = bisect_right(models_asked, str(started)) if models_asked and started else -1 - place
+        if not kind.drafts_each and drafted.get(key, (None,))[0] != request:
             drafted.pop(key, None)
-        drafted[key] = reference
-    return [[reference] for reference in drafted.values()]
+        group = drafted.setdefault(key, (request, []))[1]
+        if kind.drafts_each:
+            group.clear()
+        if reference not in group:
+            group.append(reference)
+    return [group for _, group in drafted.values()]
 
 
 def _kind_of(step: Mapping[str, Any], document_names: frozenset[str], views: StepViews) -> StepKind | None:

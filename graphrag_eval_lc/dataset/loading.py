@@ -21,6 +21,7 @@ Responses = Mapping[str, Response] | Iterable[Response]
 
 _RUN_HINT = "It is a run folder: name the dataset first, then the run, as in score DATASET RUN_DIR."
 
+_TABLES: Final = (".csv", ".tsv", ".parquet")
 _ORDER: Final = "If both are given, the dataset comes first: score DATASET RESPONSES."
 _OF_RESPONSES: Final = ("question_id", "actual_answer", "actual_steps")
 _OF_RESULTS: Final = ("template_id", "status")
@@ -168,6 +169,9 @@ def dataset_records(dataset: DatasetSource | Source) -> RecordFile:
     if not is_source(dataset):
         return RecordFile(_listed(dataset))
     _refuse_folder(dataset, DatasetError, "reference dataset")
+    if isinstance(dataset, str | PathLike) and Path(dataset).suffix.lower() in _TABLES and Path(dataset).is_file():
+        hint = f"Import it: graphrag-eval-lc dataset import {Path(dataset)} -o questions.yaml."
+        raise DatasetError("this is a table, not a reference dataset", path=dataset, hint=hint)
     return read_records(cast("Source", dataset), DatasetError, what="reference dataset")
 
 

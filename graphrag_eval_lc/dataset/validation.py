@@ -257,7 +257,8 @@ def _unknown_tools(dataset: RecordFile, responses: list[Any], config: Evaluation
         tools.add(references.get(str(response["question_id"])), response)
     for unknown in tools.found():
         hint = f"{unknown.hint[:1].upper()}{unknown.hint[1:]}."
-        yield found("unknown_tool", first.get(unknown.tools[0], ()), what=unknown.what, hint=hint)
+        location = first.get(unknown.tools[0], ()) if unknown.tools else ()
+        yield found("unknown_tool", location, what=unknown.what, hint=hint)
 
 
 # --- before questions are asked or scored ---------------------------------------------------------------------------

@@ -23,6 +23,7 @@ from graphrag_eval_lc.matching.steps import match_viewed_steps, scored_groups
 from graphrag_eval_lc.records import (
     CHECK_KEYS,
     NO_RESPONSE,
+    PAUSED,
     ActualStep,
     Question,
     Response,
@@ -126,7 +127,10 @@ def evaluate_question(
     if matched is not None and matched.quality is not None:
         result.update(matched.quality.record())
     if matched is not None:
-        result["steps_diagnosis"] = [[_diagnosis_record(step) for step in group] for group in matched.diagnosis]
+        is_paused = PAUSED in (response.get("capture_warnings") or ())
+        result["steps_diagnosis"] = [
+            [_diagnosis_record(step, is_paused=is_paused) for step in group] for group in matched.diagnosis
+        ]
         _explain_queries(result, config.graph)
         result[STEPS_COUNTS] = {
             "extra": len(matched.extra),
@@ -223,12 +227,12 @@ def _add_scores(result: dict[str, Any], matched: StepsMatch) -> None:
         result["actual_steps"][index]["output_cut"] = where
 
 
-def _diagnosis_record(step: StepDiagnosis) -> dict[str, Any]:
+def _diagnosis_record(step: StepDiagnosis, *, is_paused: bool) -> dict[str, Any]:
     record: dict[str, Any] = {
         "score": step.score,
         "outcome": step.outcome,
         "matched": step.matched,
-        "reason": step.reason,
+        "reason": PAUSED if is_paused and step.nearest is None else step.reason,
     }
     if step.nearest is not None:
         record["nearest"] = step.nearest_id if step.nearest_id is not None else str(step.nearest)

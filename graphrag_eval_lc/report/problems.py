@@ -263,6 +263,8 @@ class Problems:
         """Return the section ``errors``: unknown tools, failed questions, calls, undecided steps, judges."""
         tools = []
         for unknown in self.unknown_tools.found():
+            if not unknown.tools:  # no call was recorded, which the report says at its top
+                continue
             keys = list(dict.fromkeys(key for tool in unknown.tools for key in self._calling[tool]))
             kind = one_line(f"{', '.join(unknown.tools)}: no reference step has that name", _KIND)
             group = {"count": len(keys), "example": one_line(str(unknown), _EXAMPLE), "questions": keys}

@@ -12,7 +12,7 @@ from typing import Any, Final, NamedTuple
 from graphrag_eval_lc.aggregation import reason_of
 from graphrag_eval_lc.aggregation.sample_values import unfulfilled_step
 from graphrag_eval_lc.masking import masked_text
-from graphrag_eval_lc.records import NO_RESPONSE
+from graphrag_eval_lc.records import NO_RESPONSE, PAUSED
 from graphrag_eval_lc.registry.metric_spec import reason_key
 from graphrag_eval_lc.registry.metrics import STEPS_SCORE, metric_spec
 from graphrag_eval_lc.texts import one_line
@@ -188,6 +188,7 @@ _RULES: Final[tuple[tuple[re.Pattern[str], str, str], ...]] = tuple(
             "never sent",
             "{0} was never called",
         ),
+        (f"{re.escape(PAUSED)}$", "paused", "The run is paused and waits to be resumed"),
         (r"the agent called \S+, but steps\.names", "never sent", "steps.names maps the tool to another name"),
         (r"matched(?: in part)? \(([^)]+)\):", "right call, wrong place", "The right call: {0}"),
         (r"\d+ calls? of (.+?) failed: (.*)", "tool error", "{0} failed: {1}"),

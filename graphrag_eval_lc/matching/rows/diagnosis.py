@@ -41,11 +41,9 @@ def _about_mismatch(aligned: Alignment, *, is_cut_off: bool) -> Iterator[str]:
     missing, extra, actual, found = aligned.missing, aligned.extra, aligned.actual, aligned.found
     near, labels = _near_rows(aligned), _labels(aligned)
 
-    def cell(column: TermColumn | None, at: int, no_column: str = "–") -> str:
+    def cell(column: TermColumn | None, at: int) -> str:
         text = _shown_text(column, at)
-        return (
-            no_column if column is None else "unbound" if text is None else labels.get(column.texts[at], text) or "''"
-        )
+        return "–" if column is None else "unbound" if text is None else labels.get(column.texts[at], text) or "''"
 
     def row(columns: Sequence[TermColumn | None], at: int) -> str:
         return f"({', '.join(cell(column, at) for column in columns)})"
@@ -68,9 +66,11 @@ def _about_mismatch(aligned: Alignment, *, is_cut_off: bool) -> Iterator[str]:
             at, other = near
             columns = list(zip(aligned.columns, aligned.terms, aligned.actual_terms, strict=True))
             parts = [
-                f"`{name}` {_how_near(term, at, actual_term, other) or instead}"
+                f"no `{name}` ({cell(term, at)})"
+                if actual_term is None
+                else f"`{name}` {_how_near(term, at, actual_term, other) or instead}"
                 for name, term, actual_term in map(columns.__getitem__, _unlike(aligned, at, other))
-                for instead in (f"{cell(actual_term, other, 'no column')} instead of {cell(term, at)}",)
+                for instead in (f"{cell(actual_term, other)} instead of {cell(term, at)}",)
             ]
             about = f", {'one like it' if len(extra) > 1 else 'like it'} but with {listed(parts)}"
         yield f"{counted(len(extra), 'extra row')}{about}"
@@ -159,14 +159,8 @@ def with_notes(reason: str, reference: SparqlResults, actual: SparqlResults) -> 
     added = f"; the reference was read with allowances: {', '.join(reference.notes)}" if reference.notes else ""
     added += f"; read with allowances: {', '.join(actual.notes)}" if actual.notes else ""
     form, other, forms = reference.form, actual.form, ""
-    if form == SPARQL_JSON != other:
-        forms = f" It was read from {other}."
-    elif form != SPARQL_JSON:
-        forms = (
-            f" Both were read from {form}."
-            if form == other
-            else f" It was read from {other}, the reference from {form}."
-        )
+    if form != other:
+        forms = f" It was read from {other}{'' if form == SPARQL_JSON else f', the reference from {form}'}."
     return f"{reason.removesuffix('.')}{added}.{forms}"
 
 

@@ -212,10 +212,10 @@ def ends() -> Any:
 @pytest.mark.parametrize(
     ("candidate", "complaint"),
     [
-        (3, "int is int, no agent"),
-        (None, "NoneType is NoneType, no agent"),
-        (lambda: None, r"<lambda>\(\) is NoneType, no agent"),
-        (lambda: fails, "gave function, no agent"),
+        (3, "int is int, not an agent"),
+        (None, "NoneType is NoneType, not an agent"),
+        (lambda: None, r"<lambda>\(\) is NoneType, not an agent"),
+        (lambda: fails, "gave function, not an agent"),
         (lambda: StateGraph(MessagesState), "is a graph that is not compiled"),
         (fails, r"fails\(\) failed with ConnectionError: no store"),
         (ends, r"ends\(\) failed with SystemExit: no key"),

@@ -49,6 +49,17 @@ def test_last_successful_step_of_each_tool_becomes_a_group_with_its_columns() ->
     assert reference["output_media_type"] == "application/sparql-results+json"
 
 
+def test_calls_that_one_message_of_the_model_requests_are_one_group() -> None:
+    seconds = {"old": 1, "no": 4, "se": 4, "again": 5}  # when each query ran; the model was called at 0, 3 and 6
+    queries = [
+        {**step("sparql_query", rows(f"urn:{name}"), query=name), "execution_timestamp": f"2026-01-01T00:00:0{second}Z"}
+        for name, second in seconds.items()
+    ]
+    calls = [{"started_at": f"2026-01-01T00:00:0{second}Z"} for second in (0, 3, 6)]
+    [group] = drafted(*queries, queries[-1], llm_calls=calls)["reference_steps"]
+    assert [reference["args"]["query"] for reference in group] == ["no", "se", "again"]
+
+
 def test_search_whose_hit_is_used_becomes_iri_discovery() -> None:
     question = drafted(
         step("autocomplete_search", rows("urn:a", "urn:b"), query="OSLO"),

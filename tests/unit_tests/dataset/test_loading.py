@@ -114,6 +114,17 @@ def test_empty_or_wrongly_encoded_file_is_one_clear_error(tmp_path: Path, conten
     assert str(path) in str(caught.value)
 
 
+@pytest.mark.parametrize("name", ["qa.csv", "qa.TSV", "qa.parquet"])
+def test_table_is_refused_with_the_command_that_imports_it(tmp_path: Path, name: str) -> None:
+    path = tmp_path / name
+    path.write_text("question;answer\nWhat: x?;1\n", encoding="utf-8-sig")
+    with pytest.raises(DatasetError) as caught:
+        load_dataset(path)
+    assert f"{name}: this is a table, not a reference dataset. Import it: graphrag-eval-lc dataset import" in str(
+        caught.value
+    )
+
+
 def test_source_must_be_a_path_or_a_file() -> None:
     with pytest.raises(DatasetError, match="a list is needed at the top, not NoneType"):
         load_dataset(None)  # type: ignore[arg-type]

@@ -57,9 +57,12 @@ def test_failed_judges_in_existing_results_are_a_warning() -> None:
 def test_each_score_is_an_event() -> None:
     events: list[RunEvent] = []
     pipeline = pipeline_of(repeats=2, notify=events.append)
+    paused = "the run is paused (interrupted): it waits to be resumed"
     pipeline.add(sample(0, 2), response(0))
     pipeline.add(sample(1, 1), response(1, actual_steps=[]))
-    first, second = (dict(event.fields) for event in events)
+    pipeline.add(sample(1, 2), response(1, actual_steps=[], capture_warnings=[paused]))
+    first, second, third = (dict(event.fields) for event in events)
+    assert third["reason"].endswith(f": {paused}")
     assert first == {"question_id": "q0", "repeat": 2, "status": "success", "steps_score": 1.0, "reason": None}
     assert "did not call" in second.pop("reason")
     assert second == {"question_id": "q1", "repeat": 1, "status": "success", "steps_score": 0.0}

@@ -13,6 +13,7 @@ from graphrag_eval_lc.view.samples import Verdict, seen_samples, verdict_of
 KINDS = [
     ("the agent did not call sparql_query; it called now", "never sent", "sparql_query was never called"),
     ("the agent did not call a or b nor any other tool", "never sent", "a or b was never called"),
+    ("the run is paused (interrupted): it waits to be resumed", "paused", "The run is paused and waits to be resumed"),
     ("3 calls of sparql_query failed: HTTPError: 400", "tool error", "sparql_query failed: HTTPError"),
     ("1 call of search failed: no row 7 of urn:x:1", "tool error", "search failed: no row … of …"),
     ("matched (group not scored): x", "right call, wrong place", "The right call: group not scored"),

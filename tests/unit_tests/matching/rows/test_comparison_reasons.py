@@ -108,14 +108,14 @@ REASONS: dict[str, tuple[Any, Any, dict[str, Any], str]] = {
         table("b", ("x",)),
         {},
         "Only 1 column for 2 required; no result column matches `b`; the result has `b` for `a`; "
-        "the only row is missing: (x, y); 1 extra row, like it but with `b` no column instead of y.",
+        "the only row is missing: (x, y); 1 extra row, like it but with no `b` (y).",
     ),
     "a column for two": (
         table("a b", ("1", "1"), ("2", "2")),
         table("c", ("1",), ("2",)),
         {},
         "Only 1 column for 2 required; no result column matches `b`; the result has `c` for `a`; "
-        "2 of 2 rows are missing, e.g. (1, 1); 2 extra rows, one like it but with `b` no column instead of 1.",
+        "2 of 2 rows are missing, e.g. (1, 1); 2 extra rows, one like it but with no `b` (1).",
     ),
     "the order": (
         table("a", *"ABCD"),
