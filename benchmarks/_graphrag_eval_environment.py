@@ -1,4 +1,4 @@
-"""An environment with graphrag-eval, which needs Python 3.12, for the benchmarks that measure beside it."""
+"""An environment with graphrag-eval, which needs Python 3.12, for the benchmarks that compare with it."""
 
 import shutil
 import subprocess
@@ -7,18 +7,18 @@ from collections.abc import Iterator
 from pathlib import Path
 
 GRAPHRAG_EVAL = "graphrag-eval==6.6.1"
-PACKAGES = (GRAPHRAG_EVAL, "pyyaml>=6.0.2,<7")  # it reads its config with PyYAML and does not say so
-# Its judges need more than its extra says; ragas comes along.
+PACKAGES = (GRAPHRAG_EVAL, "pyyaml>=6.0.2,<7")  # graphrag-eval reads its config with PyYAML without declaring it
+# Its judges need more than its extra declares; ragas is installed as well.
 LLM_PACKAGES = ("graphrag-eval[llm]==6.6.1", *PACKAGES[1:], "litellm>=1.80,<2", "langchain-community<0.4.2")
 
 
 def graphrag_eval_python(folder: Path, wanted: str | None, *, has_judges: bool = False) -> Path:
-    """Give the interpreter of an environment with graphrag-eval; it is made if it is not there yet.
+    """Return the interpreter of an environment with graphrag-eval, creating the environment if it does not exist.
 
     Args:
-        folder: Where the environment is or is to be.
-        wanted: A Python 3.12; None looks for one on the PATH, then among pyenv's, and else asks uv for one.
-        has_judges: Whether it has what the judged metrics need, ragas included.
+        folder: The environment's folder.
+        wanted: A Python 3.12. None looks on the PATH, then in pyenv, and finally asks uv for one.
+        has_judges: Whether to install what judged metrics need, including ragas.
     """
     python = folder.absolute() / ("Scripts/python.exe" if sys.platform == "win32" else "bin/python")
     if not python.exists():

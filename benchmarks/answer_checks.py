@@ -1,10 +1,10 @@
-"""How often the checks of answers without a model decide rightly on 190 answers of a real agent.
+"""How often answer checks without a model are correct on 190 answers of a real agent.
 
-Run it as ``python benchmarks/answer_checks.py``. It reads the recorded run ``real_runs/substations`` in the folder of
-``GRAPHRAG_EVAL_LC_CONFORMANCE_DIR`` and does nothing without it. What an answer must have is inferred from the required
-columns of the reference rows (``answer_checks: {infer: required_columns}``). It counts to how many questions that
-applies, prints each answer that is not exact with what it lacks, to be read, and holds the answers of 15 questions of
-other templates against each question: how many of them pass. The exit code is 1 if a goal is not met.
+Run it as ``python benchmarks/answer_checks.py``. It needs the recorded run ``real_runs/substations`` in the folder of
+``GRAPHRAG_EVAL_LC_CONFORMANCE_DIR`` and does nothing without it. What an answer must contain is inferred from the
+required columns of the reference rows (``answer_checks: {infer: required_columns}``). The benchmark counts the
+questions that this applies to, prints each answer that is not exact with what it lacks, for review, and checks the
+answers of 15 questions of other templates against each question: how many pass? The exit code is 1 if a goal is missed.
 """
 
 import os
@@ -18,7 +18,7 @@ from graphrag_eval_lc.records import Response, Template
 
 OTHERS, LEAST_RIGHT, MOST_PASSING = 15, 0.92, 10 / 2460
 CONFIG: dict[str, Any] = {"answer_checks": {"infer": "required_columns"}, "graph": {"explain": False}}
-# The answers that people found to lack something of the reference, or to have more; any other one counts as wrong.
+# Answers that reviewers found incomplete or with extra content; a check that rejects any other answer is wrong.
 RIGHT_VERDICTS = frozenset(
     {
         "question_1ab20c1ce27a2438859e524165ec8817",

@@ -1,15 +1,16 @@
-"""How often groundedness without a model is wrong on 250 answers of real agents, and what it catches.
+"""How often groundedness without a model is wrong on 250 answers of real agents, and which errors it detects.
 
-Run it as ``python benchmarks/answer_grounding.py``; it takes a minute. It reads the recorded runs in the folder
+Run it as ``python benchmarks/answer_grounding.py``; it takes a minute. It needs the recorded runs in the folder
 ``real_runs`` of ``GRAPHRAG_EVAL_LC_CONFORMANCE_DIR`` and does nothing without it. It measures:
 
-* **alarms**: answers with a value that is in no row of their own steps. All are printed, to be read.
-* **other steps**: each answer held against the steps of 15 questions of other templates: how many are grounded whole.
+* **alarms**: answers with a value that is in no row of their own steps. All are printed, for review.
+* **other steps**: each answer checked against the steps of 15 questions of other templates: how many are fully
+  grounded?
 * **changed digit**: one digit of an IRI or a number that was found is changed, in up to 3 values of an answer.
-* **swapped values**: two rows of a table in an answer change their last numbers, and two list items their IRIs.
-* **time**: milliseconds an answer, the reading of its steps included.
+* **swapped values**: two rows of a table in an answer swap their last numbers, and two list items their IRIs.
+* **time**: milliseconds per answer, including reading its steps.
 
-``--verdicts N`` prints N verdicts to be read by hand. The exit code is 1 if a goal is not met.
+``--verdicts N`` prints N verdicts for manual review. The exit code is 1 if a goal is missed.
 """
 
 import argparse
@@ -32,17 +33,17 @@ from graphrag_eval_lc.matching.step_views import StepViews
 
 OTHERS, CHANGES = 15, 3
 MOST_ALARMS, MOST_WHOLE, LEAST_CAUGHT, LEAST_SWAPPED, MOST_MS = 0.02, 0.03, 0.97, 0.95, 5.0
-# The reported answers of which people found that they say what the agent did not find; every other alarm is false.
+# Reported answers in which reviewers confirmed something the agent did not find; every other alarm is false.
 RIGHT_ALARMS = frozenset(
     {
-        "question_2b577dbeb7d8284f17092cbf67c9a11e",  # calls a zone NO3 that no step names so
-        "question_c18ba423e25a573ad88f0616d24105ff",  # counts 669 values, and has 670
+        "question_2b577dbeb7d8284f17092cbf67c9a11e",  # calls a zone NO3, which is in none of its steps
+        "question_c18ba423e25a573ad88f0616d24105ff",  # says 669 values but lists 670
     }
 )
 
 
 class Sample(NamedTuple):
-    """A question with the answer that an agent gave it."""
+    """A question and an agent's answer to it."""
 
     run: str
     template: str
@@ -52,7 +53,7 @@ class Sample(NamedTuple):
     steps: list[Any]
 
     def evidence(self) -> Evidence:
-        """Return what its steps returned, read anew."""
+        """Return what its steps returned, read again."""
         return Evidence([VIEWS.actual_view(step) for step in self.steps])
 
 
@@ -60,7 +61,7 @@ VIEWS = StepViews()
 
 
 def samples_in(folder: Path) -> list[Sample]:
-    """Return the answers of the recorded runs."""
+    """Return the answers in the recorded runs."""
     found = []
     for run in ("substations", "timeseries"):
         responses = load_responses(folder / run / "responses.jsonl")
@@ -76,7 +77,7 @@ def samples_in(folder: Path) -> list[Sample]:
 
 
 def changed_digits(grounding: Grounding, draw: random.Random) -> Iterator[tuple[str, str, int, int]]:
-    """Yield the kind of a value, an answer with one digit of it changed, and the line and the place of the value."""
+    """Yield the kind of a value, an answer with one digit of the value changed, and the value's line and position."""
     fitting = [each.value for each in grounding.values if each.counts and each.verdict != "none"]
     fitting = [each for each in fitting if each.kind in ("iri", "number") and re.search(r"\d", each.text)]
     lines = grounding.text.split("\n")
@@ -92,7 +93,7 @@ _ROW_NUMBER = re.compile(r"(?<![\w.:-])(-?\d+\.\d+)(?=[^\d.]*$)")
 
 
 def swapped_rows(text: str, draw: random.Random) -> str | None:
-    """Return an answer in which two neighbouring rows of a table have each other's last number."""
+    """Return an answer in which two neighbouring table rows have swapped their last numbers."""
     lines = text.split("\n")
     rows = [
         (at, found)
@@ -112,7 +113,7 @@ _ITEM_IRI = re.compile(r"urn:uuid:[0-9a-f-]{36}")
 
 
 def swapped_items(text: str) -> str | None:
-    """Return an answer in which two lines with a name and one IRI have each other's IRI."""
+    """Return an answer in which two lines with a name and one IRI have swapped their IRIs."""
     lines = text.split("\n")
     fitting = [at for at, line in enumerate(lines) if len(_ITEM_IRI.findall(line)) == 1 and line.lstrip()[:1] == "-"]
     fitting = [at for at in fitting if re.search(r"\*\*.+\*\*", lines[at])]

@@ -1,14 +1,13 @@
-"""What the capture handler costs, beside RunCollectorCallbackHandler, LangChainTracer and langfuse's handler.
+"""The overhead of the capture handler, compared with RunCollectorCallbackHandler, LangChainTracer and langfuse.
 
-Run it as ``python benchmarks/capture_overhead.py``. It measures CPU time of the process per tool call, over that of the
-same run without a handler, in five columns: tool events alone (``tool.invoke`` in a loop) and full turns of an agent
-(``create_agent`` with a scripted model), each sync and async; and full turns after a history of 400 messages, which
-each prompt and state then holds. The handlers take turns in short repeats, so that all of them meet the same noise
-of the machine; what a handler costs in a repeat is its time over that of the bare run beside it, and the median of all
-repeats counts. Nothing goes over the network: LangChainTracer has a
-client that sends nothing, and langfuse's spans are dropped where they would be sent. langfuse is left out where it is
-not installed. ``--quick`` takes a fifth of the repeats. The exit code is 1 where the goal, at
-most 0.6 of RunCollectorCallbackHandler, is not met in a column.
+Run it as ``python benchmarks/capture_overhead.py``. It measures the process's CPU time per tool call, relative to the
+same run without a handler, in five columns: tool events only (``tool.invoke`` in a loop) and full agent turns
+(``create_agent`` with a scripted model), each sync and async, and full turns after a history of 400 messages, which
+every prompt and state then contains. The handlers alternate in short repeats, so that noise of the machine affects all
+of them. A handler's cost in a repeat is its time relative to the bare run of the same repeat, and the median of all
+repeats counts. Nothing is sent over the network: LangChainTracer has a client that sends nothing, and langfuse's spans
+are dropped by the exporter. langfuse is skipped if it is not installed. ``--quick`` runs a fifth of the repeats. The
+exit code is 1 if a column misses the goal: at most 0.6 of RunCollectorCallbackHandler.
 """
 
 import argparse
@@ -37,7 +36,7 @@ from langchain_core.tracers.run_collector import RunCollectorCallbackHandler
 from graphrag_eval_lc import GraphRAGEvalCallbackHandler
 
 GOAL = 0.6
-TURNS = 10  # tool calls of one agent run
+TURNS = 10  # tool calls per agent run
 OURS, RUN_COLLECTOR = "GraphRAGEvalCallbackHandler", "RunCollectorCallbackHandler"
 
 NewHandler = Callable[[], BaseCallbackHandler]
@@ -51,7 +50,7 @@ def search(query: str) -> str:
 
 
 class ScriptedModel(BaseChatModel):
-    """Asks for one tool call a turn, and answers after the last."""
+    """Requests one tool call per turn, and answers after the last."""
 
     model_name: str = "scripted"
 
@@ -61,10 +60,10 @@ class ScriptedModel(BaseChatModel):
 
     @property
     def _identifying_params(self) -> dict[str, Any]:
-        return {"model_name": self.model_name}  # langfuse warns of models without a name at each call
+        return {"model_name": self.model_name}  # langfuse warns about models without a name on every call
 
     def bind_tools(self, tools: Any, **kwargs: Any) -> Any:
-        """Give the model itself: its script knows the tools."""
+        """Return the model unchanged; its script knows the tools."""
         return self
 
     def _generate(self, messages: list[BaseMessage], *args: Any, **kwargs: Any) -> ChatResult:
@@ -98,41 +97,41 @@ LATE_QUESTION: Any = {"messages": [*HISTORY, *QUESTION["messages"]]}
 
 
 def config(handlers: list[BaseCallbackHandler]) -> RunnableConfig:
-    """Give the config of a run with these handlers."""
+    """Return a run config with these handlers."""
     return {"callbacks": handlers, "metadata": {"question_id": "q1"}, "recursion_limit": 10 * TURNS}
 
 
 def tool_events(handlers: list[BaseCallbackHandler], calls: int) -> None:
-    """Call a tool again and again."""
+    """Call a tool repeatedly."""
     for _ in range(calls):
         search.invoke({"query": "word"}, config(handlers))
 
 
 async def async_tool_events(handlers: list[BaseCallbackHandler], calls: int) -> None:
-    """Call a tool again and again, in an event loop."""
+    """Call a tool repeatedly in an event loop."""
     for _ in range(calls):
         await search.ainvoke({"query": "word"}, config(handlers))
 
 
 def history_turns(handlers: list[BaseCallbackHandler], calls: int) -> None:
-    """Let an agent call a tool in each of its turns, after a long conversation."""
+    """Run an agent that calls a tool in every turn, after a long conversation."""
     for _ in range(calls // TURNS):
         AGENT.invoke(LATE_QUESTION, config(handlers))
 
 
 def full_turns(handlers: list[BaseCallbackHandler], calls: int) -> None:
-    """Let an agent call a tool in each of its turns."""
+    """Run an agent that calls a tool in every turn."""
     for _ in range(calls // TURNS):
         AGENT.invoke(QUESTION, config(handlers))
 
 
 async def async_full_turns(handlers: list[BaseCallbackHandler], calls: int) -> None:
-    """Let an agent call a tool in each of its turns, in an event loop."""
+    """Run an agent that calls a tool in every turn, in an event loop."""
     for _ in range(calls // TURNS):
         await AGENT.ainvoke(QUESTION, config(handlers))
 
 
-WORKLOADS: dict[str, tuple[Workload, int]] = {  # with the tool calls of one repeat
+WORKLOADS: dict[str, tuple[Workload, int]] = {  # with the tool calls per repeat
     "tool, sync": (tool_events, 250),
     "tool, async": (async_tool_events, 250),
     "turn, sync": (full_turns, 50),
@@ -142,17 +141,17 @@ WORKLOADS: dict[str, tuple[Workload, int]] = {  # with the tool calls of one rep
 
 
 class SilentClient(langsmith.Client):
-    """A client of LangSmith that sends nothing."""
+    """A LangSmith client that sends nothing."""
 
     def create_run(self, *args: Any, **kwargs: Any) -> None:
-        """Drop a run that starts."""
+        """Drop a started run."""
 
     def update_run(self, *args: Any, **kwargs: Any) -> None:
-        """Drop a run that ends."""
+        """Drop a finished run."""
 
 
 def langchain_tracer() -> NewHandler:
-    """Give LangChainTracer with a client that sends nothing."""
+    """Return a LangChainTracer with a client that sends nothing."""
     client = SilentClient(api_url="http://localhost:9", api_key="none", auto_batch_tracing=False)
     return lambda: LangChainTracer(project_name="benchmark", client=client)
 
@@ -165,15 +164,15 @@ class SilentExporter:
         return importlib.import_module("opentelemetry.sdk.trace.export").SpanExportResult.SUCCESS
 
     def shutdown(self) -> None:
-        """Have nothing to end."""
+        """Do nothing."""
 
     def force_flush(self, timeout_millis: int = 30_000) -> bool:
-        """Have nothing to wait for."""
+        """Do nothing."""
         return True
 
 
 def langfuse_handler() -> NewHandler | None:
-    """Give langfuse's handler with an exporter that drops all spans; None where it is not installed."""
+    """Return langfuse's handler with an exporter that drops all spans, or None if langfuse is not installed."""
     try:
         langfuse = importlib.import_module("langfuse")
         handler_class = importlib.import_module("langfuse.langchain").CallbackHandler
@@ -191,7 +190,7 @@ def langfuse_handler() -> NewHandler | None:
 
 
 def cpu_microseconds(workload: Workload, handlers: list[BaseCallbackHandler], calls: int) -> float:
-    """Give the CPU time of the process for one tool call."""
+    """Return the process's CPU time per tool call."""
     gc.collect()
     started = time.process_time()
     done = workload(handlers, calls)
@@ -201,7 +200,7 @@ def cpu_microseconds(workload: Workload, handlers: list[BaseCallbackHandler], ca
 
 
 def times(workload: Workload, new_handlers: Sequence[NewHandler | None], calls: int, repeats: int) -> list[list[float]]:
-    """Give the times of all handlers (None is a bare run) in each repeat; one repeat before them only warms up."""
+    """Return the times of all handlers (None is a bare run) in each repeat, after one warm-up repeat."""
     measured = [
         [cpu_microseconds(workload, [] if new is None else [new()], calls) for new in new_handlers]
         for _ in range(repeats + 1)
@@ -210,7 +209,7 @@ def times(workload: Workload, new_handlers: Sequence[NewHandler | None], calls: 
 
 
 def measure(handlers: dict[str, NewHandler], *, is_quick: bool) -> dict[str, dict[str, float]]:
-    """Give the cost of each handler over a bare run by column; that of the bare run itself is under ``bare run``."""
+    """Return each handler's cost relative to a bare run by column; ``bare run`` has the absolute times."""
     costs: dict[str, dict[str, float]] = {}
     for column, (workload, calls) in WORKLOADS.items():
         repeats = times(workload, [None, *handlers.values()], calls, 11 if is_quick else 51)
@@ -234,7 +233,7 @@ def print_table(costs: dict[str, dict[str, float]]) -> None:
 
 
 def is_goal_met(costs: dict[str, dict[str, float]]) -> bool:
-    """Print the verdict on each column and tell whether the goal is met in all."""
+    """Print the verdict on each column, and return whether all meet the goal."""
     ratios = {column: cost[OURS] / cost[RUN_COLLECTOR] for column, cost in costs.items()}
     for column, ratio in ratios.items():
         verdict = "met" if ratio <= GOAL else "NOT MET"
@@ -243,7 +242,7 @@ def is_goal_met(costs: dict[str, dict[str, float]]) -> bool:
 
 
 def main() -> int:
-    """Run the benchmark and give the exit code."""
+    """Run the benchmark and return the exit code."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--quick", action="store_true", help="take fewer repeats")
     options = parser.parse_args()

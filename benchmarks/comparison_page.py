@@ -1,11 +1,11 @@
-"""How large the page of a comparison is beside the report of one of its runs, and how long both take to open.
+"""The size of a comparison page compared with the report of one of its runs, and how long both take to open.
 
-Run it as ``python benchmarks/comparison_page.py``. Runs of 5,000 questions are made from the demo's: A with some of the
-demo agent's mistakes, B with all of them, and C in which each question has the response to another one, so that
-nearly all of them flip. Pages are opened in a headless Chromium (``chromium`` on the PATH), 1280 and 390 pixels wide:
-the elements in them, their height, and the seconds until the list of questions is there and the window is painted,
-medians. Without a Chromium only sizes and writing are measured. ``--quick`` takes a tenth of the questions.
-The exit code is 1 where the page of A and B, or of A and C, is heavier than the heaviest report of its runs.
+Run it as ``python benchmarks/comparison_page.py``. Runs of 5,000 questions are derived from the demo's: A with some of
+the demo agent's mistakes, B with all of them, and C in which each question has the response to another one, so that
+nearly all questions flip. Pages are opened in a headless Chromium (``chromium`` on the PATH), 1280 and 390 pixels wide,
+to measure their number of elements, their height, and the median seconds until the list of questions is painted.
+Without Chromium only sizes and writing are measured. ``--quick`` uses a tenth of the questions. The exit code is 1 if
+the page of A and B, or of A and C, is larger than the largest report of its runs.
 """
 
 import argparse
@@ -35,7 +35,7 @@ ROW_OF_TABLE = "{:<22}  {:>7}  {:>8}  {:>9}  {:>10}  {:>9}  {:>7}"
 
 
 class Opened(NamedTuple):
-    """What a browser makes of a page: its elements, its height in pixels by width, seconds until it is there."""
+    """A page in a browser: number of elements, height in pixels by width, and seconds until the list is painted."""
 
     elements: int
     heights: tuple[int, ...]
@@ -43,7 +43,7 @@ class Opened(NamedTuple):
 
 
 def many_questions(templates: list[Any], responses: list[Any], number: int) -> tuple[list[Any], list[Any]]:
-    """Give the demo's dataset and responses, each question several times, up to a number of questions."""
+    """Return the demo's dataset and responses, with questions repeated up to a number of questions."""
     known = {response["question_id"]: response for response in responses}
     copies = -(-number // len(known))
     left = number
@@ -99,7 +99,7 @@ def opened(browser: Any, path: Path) -> Opened:
 
 
 def measure(browser: Any, name: str, path: Path, write_sec: float | None = None) -> tuple[float, ...]:
-    """Print a row of the table; give what must not be more than that of a report."""
+    """Print a row of the table; return the values that must not exceed those of a report."""
     size = path.stat().st_size
     written = "-" if write_sec is None else f"{write_sec:.1f}"
     found = None if browser is None else opened(browser, path)
@@ -111,7 +111,7 @@ def measure(browser: Any, name: str, path: Path, write_sec: float | None = None)
 
 
 def main() -> int:
-    """Measure reports and comparisons; give the exit code."""
+    """Measure reports and comparisons; return the exit code."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--quick", action="store_true", help="a tenth of the questions")
     number = QUESTIONS // (10 if parser.parse_args().quick else 1)
@@ -133,7 +133,7 @@ def main() -> int:
             page = measure(browser, f"{', '.join(names)}: {flips:,} flips", path, seconds)
             heaviest = map(max, zip(*(reports[name] for name in names), strict=True))
             units = ("bytes", "elements", *heights)
-            # Of three runs the page has two comparisons.
+            # With three runs the page has two comparisons.
             if len(names) == 2:
                 missed += [
                     f"{names} has {mine:,} {unit}, the report {its:,}"

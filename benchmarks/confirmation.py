@@ -1,23 +1,23 @@
-"""How often gates fail the same agent, and how often they find a drop of 0.2: rules on one pair of runs, and --confirm.
+"""How often gates fail an unchanged agent, and how often they find a drop of 0.2: single-pair rules and --confirm.
 
 Run it as ``python benchmarks/confirmation.py``; it takes a minute or two and needs the extra ``stats``. A baseline and
-a run are drawn over 44 to 400 questions in templates of 4. Each question has a chance to be right; chances of a
-template are alike. Noise is the share of questions of which two runs of the same agent say different things. An agent
-gets worse by 0.2 in two ways: questions break for good, those of a template together ("breaks"), or each question is
+a run are simulated for 44 to 400 questions in templates of 4. Each question has a chance to be right; chances within a
+template are similar. Noise is the share of questions on which two runs of the same agent disagree. An agent gets worse
+by 0.2 in two ways: questions break permanently, together with those of their template ("breaks"), or every question is
 right less often ("everywhere"). Scores are 0 or 1, halves or fifths. The rules:
 
-* ``p < 0.05``: the p-value of the main metric alone; ``drop > 0.05`` and ``drop > 0.1``: ``--max-drop`` alone.
+* ``p < 0.05``: the p-value of the main metric only; ``drop > 0.05`` and ``drop > 0.1``: ``--max-drop`` only.
 * ``regression``: ``--fail-on-regression``, on one pair of runs.
-* ``and sign test``: the same, if a sign test over the questions has p ≤ 0.25: nothing is asked again.
-* ``confirm N``: the same, and the questions that changed by more than 0.05 are asked N more times: the gate must fail
-  on the means over all answers too.
+* ``and sign test``: the same, if a sign test over the questions has p ≤ 0.25; nothing is run again.
+* ``confirm N``: the same, and questions that changed by more than 0.05 are run N more times: the gate must also fail on
+  the means over all answers.
 
-The goals, for noise up to 0.15: with ``confirm 1`` at most 8 of 100 runs of the same agent fail, and at least 80 of
-100 drops of 0.2 are found. Noise of 0.2 is shown beside. On some pairs of each cell the vectorised rules are compared
-with ``compare_runs`` and the gate ``regression``.
+The goals, for noise up to 0.15: with ``confirm 1`` at most 8 of 100 runs of the same agent fail, and at least 80 of 100
+drops of 0.2 are found. Noise of 0.2 is shown for comparison. On some pairs of each cell the vectorised rules are
+checked against ``compare_runs`` and the gate ``regression``.
 
-``--pairs`` is the number of pairs of 44 questions (fewer of more questions), ``--markdown`` prints the tables for the
-docs. The exit code is 1 if a goal is not met.
+``--pairs`` is the number of pairs of 44 questions (fewer for more questions), ``--markdown`` prints the tables for the
+docs. The exit code is 1 if a goal is missed.
 """
 
 import argparse
@@ -47,7 +47,7 @@ RULES = ("p < 0.05", "drop > 0.05", "drop > 0.1", "regression", "and sign test",
 
 
 class Cell(NamedTuple):
-    """What the pairs of a cell have in common."""
+    """The parameters shared by the pairs of a cell."""
 
     scores: str
     mean: float
@@ -56,8 +56,8 @@ class Cell(NamedTuple):
 
 
 def chances(cell: Cell, pairs: int, random: np.random.Generator) -> Array:
-    """Draw the chance of each question (pairs by questions), so that two runs differ in the share ``noise`` of them."""
-    free = min(cell.noise / (2 * cell.mean * (1 - cell.mean)), 1.0)  # 1: all chances are the mean
+    """Draw each question's chance (pairs by questions), so that two runs differ on a share ``noise`` of them."""
+    free = min(cell.noise / (2 * cell.mean * (1 - cell.mean)), 1.0)  # 1: all chances equal the mean
     shared = (1 - free) * CORRELATION
     templates = np.full((pairs, cell.questions // PER_TEMPLATE), cell.mean)
     if shared > ROUNDING:
@@ -71,8 +71,8 @@ def chances(cell: Cell, pairs: int, random: np.random.Generator) -> Array:
     return np.nan_to_num(random.beta(of_template * strength, (1 - of_template) * strength))
 
 
-def worse(effect: str, before: Array, mean: float, random: np.random.Generator) -> Array:
-    """Return the chances of an agent whose mean is lower by 0.2, or the same ones."""
+def worse_chances(effect: str, before: Array, mean: float, random: np.random.Generator) -> Array:
+    """Return the chances of an agent whose mean is 0.2 lower, or the same ones."""
     share = DROP / mean
     if effect == "same":
         return before
@@ -85,7 +85,7 @@ def worse(effect: str, before: Array, mean: float, random: np.random.Generator) 
 
 
 def answers(scores: str, chance: Array, times: int, random: np.random.Generator) -> Array:
-    """Draw the mean score of some answers to each question."""
+    """Draw each question's mean score over some answers."""
     parts = SCORES[scores]
     return random.binomial(parts * times, chance) / (parts * times)
 
@@ -122,7 +122,7 @@ def powers(differences: Array, sizes: Array) -> Array:
 
 
 def chance_of_signs(differences: Array, scores: str, random: np.random.Generator) -> Array:
-    """Return the p-value of the sign test of each pair: by counting where all differences are of one size."""
+    """Return the p-value of the sign test for each pair, by counting if all differences have the same size."""
     if scores == "binary":
         lost, fixed = ((sign * differences > 0).sum(axis=1) for sign in (-1, 1))
         most = np.maximum(lost, fixed)
@@ -132,19 +132,19 @@ def chance_of_signs(differences: Array, scores: str, random: np.random.Generator
     return (beyond.sum(axis=1) + 1) / (FLIPS + 1)
 
 
-class Counted(NamedTuple):
-    """What comes of a cell: the share of pairs that each rule fails, how often questions are asked again, how many."""
+class Counts(NamedTuple):
+    """Results of a cell: the share of pairs that each rule fails, how often questions are run again, and how many."""
 
     fails: dict[str, float]
     asked: float
     share: float
 
 
-def counted(cell: Cell, effect: str, pairs: int, random: np.random.Generator) -> Counted:
-    """Draw the pairs of a cell, and count what each rule says of them."""
+def count_failures(cell: Cell, effect: str, pairs: int, random: np.random.Generator) -> Counts:
+    """Simulate the pairs of a cell, and count the outcome of each rule."""
     sizes = np.full(cell.questions // PER_TEMPLATE, PER_TEMPLATE)
     before = chances(cell, pairs, random)
-    after = worse(effect, before, cell.mean, random)
+    after = worse_chances(effect, before, cell.mean, random)
     baseline, run = (answers(cell.scores, chance, 1, random) for chance in (before, after))
     differences = run - baseline
     drops = -differences.mean(axis=1)
@@ -166,16 +166,16 @@ def counted(cell: Cell, effect: str, pairs: int, random: np.random.Generator) ->
             check_twin(baseline, baseline + over_all, found[f"confirm {times}"] | ~is_asked)
     check_signs(differences, is_asked | ~fails)
     share = float(changed.mean(axis=1)[is_asked].mean()) if is_asked.any() else 0.0
-    return Counted({rule: float(each.mean()) for rule, each in found.items()}, float(is_asked.mean()), share)
+    return Counts({rule: float(each.mean()) for rule, each in found.items()}, float(is_asked.mean()), share)
 
 
 def check_twin(baseline: Array, over_all: Array, fails: Array) -> None:
-    """Compare the vectorised gate with that of the package.
+    """Compare the vectorised gate with the package's.
 
     Raises:
         SystemExit: They differ.
     """
-    if baseline.shape[1] // PER_TEMPLATE > 13:  # of more templates both draw choices, but not as many
+    if baseline.shape[1] // PER_TEMPLATE > 13:  # with more templates both sample selections, but not the same number
         return
     for pair in np.flatnonzero(~fails)[:CHECKED]:
         runs = [
@@ -191,10 +191,10 @@ def check_twin(baseline: Array, over_all: Array, fails: Array) -> None:
 
 
 def check_signs(differences: Array, has_passed: Array) -> None:
-    """Compare the vectorised sign test with that of the package, where a pair fails and nothing is asked again.
+    """Compare the vectorised sign test with the package's, for pairs that fail and are not run again.
 
     Raises:
-        SystemExit: They differ by more than the draws explain.
+        SystemExit: They differ by more than sampling explains.
     """
     for pair in np.flatnonzero(~has_passed)[:CHECKED]:
         if permutation_p_value([differences[pair].tolist()]) <= MOST_CHANCE - 0.06:
@@ -202,34 +202,36 @@ def check_signs(differences: Array, has_passed: Array) -> None:
 
 
 def main() -> int:
-    """Count, print the tables and whether the goals are met, and return the exit code."""
+    """Simulate, print the tables and whether the goals are met, and return the exit code."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--pairs", type=int, default=PAIRS, help="pairs of runs of 44 questions in each cell")
     parser.add_argument("--markdown", action="store_true", help="print the tables as Markdown")
     options = parser.parse_args()
     random = np.random.default_rng(36)
-    results: dict[tuple[Cell, str], Counted] = {}
+    results: dict[tuple[Cell, str], Counts] = {}
     for values in itertools.product(SCORES, MEANS, NOISES, QUESTIONS):
         cell = Cell(*values)
         if cell.scores == "binary" or cell.questions in (QUESTIONS[0], QUESTIONS[-1]):
             pairs = max(100, options.pairs * QUESTIONS[0] // cell.questions)
             for effect in EFFECTS:
-                results[cell, effect] = counted(cell, effect, pairs, random)
-    # With fewer pairs chance alone takes some cells over.
+                results[cell, effect] = count_failures(cell, effect, pairs, random)
+    # With fewer pairs, some cells exceed the limit by chance.
     chance = 2.5 * np.sqrt(0.8 * 0.2 / options.pairs) if options.pairs < PAIRS else 0.0
-    is_met = [tell(results, noises, chance, is_markdown=options.markdown) for noises in (NOISES[:-1], NOISES[-1:])]
-    costs(results, is_markdown=options.markdown)
+    is_met = [
+        print_rates(results, noises, chance, is_markdown=options.markdown) for noises in (NOISES[:-1], NOISES[-1:])
+    ]
+    print_costs(results, is_markdown=options.markdown)
     return 0 if is_met[0] else 1
 
 
-def tell(
-    results: dict[tuple[Cell, str], Counted], noises: tuple[float, ...], chance: float, *, is_markdown: bool
+def print_rates(
+    results: dict[tuple[Cell, str], Counts], noises: tuple[float, ...], chance: float, *, is_markdown: bool
 ) -> bool:
     """Print the worst cells by scores and number of questions, and whether the goals are met."""
     rows: list[tuple[Any, ...]] = []
     is_met = True
     for scores, questions in dict.fromkeys((cell.scores, cell.questions) for cell, _ in results):
-        of_effect: dict[str, list[Counted]] = {effect: [] for effect in EFFECTS}
+        of_effect: dict[str, list[Counts]] = {effect: [] for effect in EFFECTS}
         for (cell, effect), found in results.items():
             if (cell.scores, cell.questions) == (scores, questions) and cell.noise in noises:
                 of_effect[effect].append(found)
@@ -248,8 +250,8 @@ def tell(
     return goal(f"{what}, noise up to {noises[-1]}", measured, is_met=is_met)
 
 
-def costs(results: dict[tuple[Cell, str], Counted], *, is_markdown: bool) -> None:
-    """Print what a confirmation asks."""
+def print_costs(results: dict[tuple[Cell, str], Counts], *, is_markdown: bool) -> None:
+    """Print the number of questions that a confirmation runs."""
     rows: list[Any] = []
     for scores, noise in itertools.product(SCORES, NOISES):
         row: list[object] = [scores, noise]

@@ -1,11 +1,10 @@
-"""What context precision sends and costs, one by one and in batches, with long references.
+"""What context precision sends and costs with long references, one by one and in batches.
 
 Run it as ``python benchmarks/context_precision_cost.py``. A question has retrieved contexts of 1,000 characters and
-reference texts of 500,000 in all, which go along with each request. A local server counts the requests and their bytes,
-and prices them at four bytes a token: the beginning that a request shares with an answered one is read from the
-provider's cache, as OpenAI's does from 1,024 tokens on. ``--quick`` takes a tenth of all. The exit code is 1 where a
-goal is not met: what is sent grows with the number of contexts and no faster, and a batch of 10 sends at most 0.12 of
-what one by one does.
+reference texts of 500,000 characters in total, which are part of each request. A local server counts the requests and
+their bytes at four bytes per token: a prefix shared with an answered request is read from the provider's cache, as with
+OpenAI from 1,024 tokens on. ``--quick`` uses a tenth of the data. The exit code is 1 if a goal is missed: the amount
+sent is at most linear in the number of contexts, and a batch of 10 sends at most 0.12 of what single requests send.
 """
 
 import argparse
@@ -24,7 +23,7 @@ REFERENCE_CHARACTERS = 500_000
 PRICES = {"input": 0.15, "cached": 0.075, "output": 0.6}  # USD per million tokens, gpt-4o-mini
 ANSWER_TOKENS = 40
 CACHED_FROM = 4096  # bytes
-GROWTH_GOAL = 1.05  # times as much as twice, for twice as many contexts
+GROWTH_GOAL = 1.05  # relative to twice as much for twice as many contexts
 BATCH_GOAL = 0.12
 
 
@@ -33,7 +32,7 @@ OpenAIStub: Any = import_module("support.openai_stub").OpenAIStub
 
 
 class Sent(NamedTuple):
-    """What one score sent and cost."""
+    """What computing one score sent and cost."""
 
     requests: int
     megabytes: float
@@ -41,7 +40,7 @@ class Sent(NamedTuple):
 
 
 class Meter:
-    """Answers each request, and keeps only what it cost."""
+    """Answers each request, and keeps only its cost."""
 
     def __init__(self, stub: Any) -> None:
         self._stub = stub
@@ -64,7 +63,7 @@ class Meter:
 
 
 def _shared(text: str, other: str) -> int:
-    """Return how many characters two texts begin with alike."""
+    """Return the length of the common prefix of two texts."""
     low, high = 0, min(len(text), len(other))
     while low < high:
         middle = (low + high + 1) // 2
@@ -73,7 +72,7 @@ def _shared(text: str, other: str) -> int:
 
 
 def measured(contexts: int, characters: int, batch: int) -> Sent:
-    """Return what the precision of so many contexts sends."""
+    """Return what computing the precision of some contexts sends."""
     with OpenAIStub() as stub:
         meter = Meter(stub)
         model = as_judge_model(GenerationConfig.model_validate({"base_url": stub.base_url, "api_key": "k"}))
@@ -87,7 +86,7 @@ def measured(contexts: int, characters: int, batch: int) -> Sent:
 
 
 def main() -> int:
-    """Print the table, and return 1 where a goal is not met."""
+    """Print the table, and return 1 if a goal is missed."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--quick", action="store_true", help="a tenth of all")
     part = 10 if parser.parse_args().quick else 1

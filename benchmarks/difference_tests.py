@@ -1,24 +1,24 @@
-"""How often tests of a difference see one that is not there, and one that is: ``stats.MeanDifference`` and others.
+"""How often tests of a difference detect one that does not exist, and one that does: ``MeanDifference`` and others.
 
 Run it as ``python benchmarks/difference_tests.py``; it takes some minutes and needs the extra ``stats``. Pairs of runs
-are drawn whose true difference is known, over 2 to 100 templates with 4 questions on average (or one each): templates
-of one size, of sizes that fall geometrically, and where one holds half of the questions. The tests:
+with a known true difference are simulated for 2 to 100 templates with 4 questions on average (or one each): templates
+of equal size, of geometrically decreasing sizes, and with one that has half of the questions. The tests:
 
-* ``MeanDifference``: that of this package, vectorised over the pairs of a cell; on some pairs of each cell it is
-  compared with the class itself.
-* ``old pair``: the sign flips of whole templates for p (``permutation_p_value``) beside the percentiles of means over
-  drawn templates for the interval widened for few templates.
+* ``MeanDifference``: this package's, vectorised over the pairs of a cell; on some pairs of each cell it is checked
+  against the class itself.
+* ``old pair``: sign flips of whole templates for p (``permutation_p_value``), and for the interval percentiles of means
+  over resampled templates, widened for few templates.
 * ``t``: the t test with the cluster-robust standard error and the degrees of freedom of Bell and McCaffrey.
 
-The goals: ``MeanDifference`` sees a difference between symmetric runs in at most 6 of 100 pairs of every cell (chance
-of the simulation included) and never contradicts its interval; this holds the true difference at least as often as
-that of the old pair (but for 2 of 100); the range of needed questions holds the true number in at least 75 of 100;
-from 11 templates on ``power`` is at most 0.1 from the share that is seen, for binary and graded scores. Skewed runs
-(the true difference is 0, but few templates gain much and many lose a little) are shown beside, and told in
+The goals: ``MeanDifference`` detects a difference between symmetric runs in at most 6 of 100 pairs of every cell (plus
+simulation error) and never contradicts its interval; the interval covers the true difference at least as often as the
+old pair's (minus 2 of 100); the range of needed questions contains the true number in at least 75 of 100; from 11
+templates on ``power`` is within 0.1 of the share detected, for binary and graded scores. Skewed runs (the true
+difference is 0, but a few templates gain much and many lose a little) are shown for comparison, and described in
 docs/why/differences.md.
 
-``--quick`` draws a tenth of the pairs, ``--markdown`` prints the tables for the docs. The exit code is 1 where a goal
-is not met.
+``--quick`` simulates a tenth of the pairs, ``--markdown`` prints the tables for the docs. The exit code is 1 if a goal
+is missed.
 """
 
 import argparse
@@ -37,7 +37,7 @@ PAIRS, PAIRS_OF_OLD, DRAWS, CHECKED = 4000, 1000, 999, 3
 LEVEL: Final = 0.05
 GOAL, GOAL_OF_RANGE, GOAL_OF_POWER, FEWEST_FOR_POWER = 0.06, 0.75, 0.1, 11
 TEMPLATES = (2, 3, 5, 6, 8, 11, 20, 30, 100)
-# Choices of so few templates are all taken, as the class does.
+# With so few templates all selections are used, as in the class.
 ALL_CHOICES_UP_TO = 13
 
 Array = Any
@@ -45,7 +45,7 @@ Draw = Callable[[Array, Array, np.random.Generator], Array]
 
 
 class Test(NamedTuple):
-    """What a test says of all pairs: whether it sees a difference, and the ends of its intervals."""
+    """The outcome of a test for all pairs: whether it detects a difference, and the ends of its intervals."""
 
     found: Array
     low: Array
@@ -53,11 +53,11 @@ class Test(NamedTuple):
 
 
 # --- the pairs of runs ------------------------------------------------------------------------------------------------
-# Each function draws the differences of questions (pairs by questions), given the template of each question.
+# Each function simulates the differences of questions (pairs by questions), given the template of each question.
 
 
 def same_agent(churn: float, correlation: float) -> Draw:
-    """Draw an agent twice: a share of the questions turns, either way alike; those of a template turn together."""
+    """Simulate one agent twice: a share of the questions flips, in either direction, together within a template."""
 
     def draw(of_template: Array, shape: Array, random: np.random.Generator) -> Array:
         pairs, templates = shape
@@ -72,7 +72,7 @@ def same_agent(churn: float, correlation: float) -> Draw:
 
 
 def whole_templates(churn: float) -> Draw:
-    """Draw templates that turn as wholes, either way alike."""
+    """Simulate templates that flip as a whole, in either direction."""
 
     def draw(of_template: Array, shape: Array, random: np.random.Generator) -> Array:
         turned: Array = (random.random(shape) < churn) * random.choice([-1.0, 1.0], shape)
@@ -82,13 +82,13 @@ def whole_templates(churn: float) -> Draw:
 
 
 def graded(of_template: Array, shape: Array, random: np.random.Generator) -> Array:
-    """Draw an agent twice whose scores are fifths."""
+    """Simulate one agent twice with scores in fifths."""
     good = random.beta(1.5, 0.5, (shape[0], len(of_template)))
     return (random.binomial(5, good) - random.binomial(5, good)) / 5
 
 
 def normal(correlation: float, mean: float = 0.0) -> Draw:
-    """Draw normal differences, of which those of a template correlate."""
+    """Simulate normal differences that correlate within a template."""
 
     def draw(of_template: Array, shape: Array, random: np.random.Generator) -> Array:
         shared: Array = random.normal(size=shape) * np.sqrt(correlation)
@@ -100,13 +100,13 @@ def normal(correlation: float, mean: float = 0.0) -> Draw:
 
 
 def spread(deviation: float, mean: float) -> Draw:
-    """Draw graded differences: normal with this mean and standard deviation, correlated a little within templates."""
+    """Simulate graded differences: normal with this mean and deviation, slightly correlated within templates."""
     draw = normal(0.1)
     return lambda of_template, shape, random: mean + deviation * draw(of_template, shape, random)
 
 
 def fifths(before: float, after: float) -> Draw:
-    """Draw two agents of these means whose scores are fifths; the same templates are hard for both."""
+    """Simulate two agents with these means and scores in fifths; the same templates are hard for both."""
 
     def draw(of_template: Array, shape: Array, random: np.random.Generator) -> Array:
         by_template: Array = random.beta(before * 3, (1 - before) * 3, shape)
@@ -117,7 +117,7 @@ def fifths(before: float, after: float) -> Draw:
 
 
 def skewed(kind: str) -> Draw:
-    """Draw differences with mean 0 of which few are large: exponential or lognormal templates."""
+    """Simulate differences with mean 0 of which a few are large: exponential or lognormal templates."""
 
     def draw(of_template: Array, shape: Array, random: np.random.Generator) -> Array:
         large: Array = (
@@ -129,7 +129,7 @@ def skewed(kind: str) -> Draw:
 
 
 def few_fixes(share: float) -> Draw:
-    """Draw templates of which a share gains much, while the others lose a little: the mean is 0."""
+    """Simulate templates of which a share gains much while the others lose a little; the mean is 0."""
 
     def draw(of_template: Array, shape: Array, random: np.random.Generator) -> Array:
         gain = min(1.0, 0.3 * (1 - share) / share)
@@ -142,7 +142,7 @@ def few_fixes(share: float) -> Draw:
 
 
 def breaks(share: float) -> Draw:
-    """Draw a worse agent: a share of the questions breaks, those of a template together, and few are fixed."""
+    """Simulate a worse agent: a share of the questions breaks, together within a template, and a few are fixed."""
 
     def draw(of_template: Array, shape: Array, random: np.random.Generator) -> Array:
         chances: Array = random.beta(share * 7 / 3, (1 - share) * 7 / 3, shape)
@@ -154,7 +154,7 @@ def breaks(share: float) -> Draw:
 
 
 def drop(before: float, after: float) -> Draw:
-    """Draw two agents of these means, for whom the same templates are hard; each question is answered anew."""
+    """Simulate two agents with these means, for whom the same templates are hard; answers are drawn independently."""
 
     def draw(of_template: Array, shape: Array, random: np.random.Generator) -> Array:
         by_template: Array = random.beta(before * 3, (1 - before) * 3, shape)
@@ -184,7 +184,7 @@ SKEWED: Final[dict[str, Draw]] = {
     "10 % fixed": few_fixes(0.1),
     "20 % fixed": few_fixes(0.2),
 }
-# With the true difference.
+# with the true difference
 EFFECTS: Final[dict[str, tuple[Draw, float]]] = {
     "0.9 → 0.7": (drop(0.9, 0.7), -0.2),
     "0.8 → 0.75": (drop(0.8, 0.75), -0.05),
@@ -198,7 +198,7 @@ EFFECTS: Final[dict[str, tuple[Draw, float]]] = {
 
 
 class Sums(NamedTuple):
-    """The differences of all pairs as tests need them: by template, and the squares of those that differ."""
+    """The differences of all pairs as tests need them: sums by template, and squares of the non-zero ones."""
 
     totals: Array
     sizes: Array
@@ -206,7 +206,7 @@ class Sums(NamedTuple):
 
 
 def sums_of(differences: Array, sizes: Array) -> Sums:
-    """Return the sums by template, and the mean square of the questions that differ (1 where none does)."""
+    """Return the sums by template, and the mean square of the non-zero differences (1 if there are none)."""
     starts = np.concatenate([[0], np.cumsum(sizes)[:-1]])
     number = (differences != 0).sum(axis=1)
     squares = np.where(number, (differences**2).sum(axis=1) / np.maximum(number, 1), 1.0)
@@ -214,7 +214,7 @@ def sums_of(differences: Array, sizes: Array) -> Sums:
 
 
 class Robust(NamedTuple):
-    """The means, their residuals by template, the variances and the degrees of freedom."""
+    """The means, their residuals by template, the variances, and the degrees of freedom."""
 
     means: Array
     residuals: Array
@@ -223,7 +223,7 @@ class Robust(NamedTuple):
 
 
 def robust_of(sums: Sums) -> Robust:
-    """Return the cluster-robust means, as ``cluster_robust_mean`` does."""
+    """Return the cluster-robust means, like ``cluster_robust_mean``."""
     number, shares = sums.sizes.sum(), sums.sizes / sums.sizes.sum()
     means = sums.totals.sum(axis=1) / number
     residuals = sums.totals - means[:, None] * sums.sizes
@@ -233,20 +233,20 @@ def robust_of(sums: Sums) -> Robust:
 
 
 def t_test(sums: Sums) -> Test:
-    """Test by Student's t and the cluster-robust standard error alone."""
+    """Test with Student's t and the cluster-robust standard error only."""
     robust = robust_of(sums)
     half = stats.t.ppf(1 - LEVEL / 2, robust.freedom) * np.sqrt(robust.variances)
     return Test(np.abs(robust.means) > half + 1e-12, robust.means - half, robust.means + half)
 
 
 def choices_for(templates: int) -> Array:
-    """Return choices of templates, of many the first only."""
+    """Return selections of templates; with many templates only the first ones."""
     chosen = np.concatenate([*choices_of_clusters(templates)])
     return chosen if templates <= ALL_CHOICES_UP_TO else chosen[:DRAWS]
 
 
 def flips(sums: Sums) -> tuple[Array, Array, Array]:
-    """Return the p-values of the sign flips, and means of chosen templates at the ends (infinite if out of reach)."""
+    """Return the p-values of the sign flips, and the means of selected templates at the ends (infinite if beyond)."""
     chosen = choices_for(len(sums.sizes))
     means = (sums.totals @ chosen.T) / (chosen @ sums.sizes)
     means[np.abs(means) <= 1e-9 * np.abs(sums.totals / sums.sizes).max(axis=1)[:, None]] = 0
@@ -260,7 +260,7 @@ def flips(sums: Sums) -> tuple[Array, Array, Array]:
 
 
 def mean_difference(sums: Sums) -> Test:
-    """Test as ``MeanDifference`` does, for all pairs at once."""
+    """Test like ``MeanDifference``, for all pairs at once."""
     robust = robust_of(sums)
     error = np.sqrt(robust.variances + sums.squares / sums.sizes.sum() ** 2)
     spread = (robust.residuals**2).sum(axis=1)
@@ -280,7 +280,7 @@ def mean_difference(sums: Sums) -> Test:
 
 
 def old_pair(sums: Sums, random: np.random.Generator) -> Test:
-    """Test by sign flips, with percentiles of means over drawn templates beside; on fewer pairs."""
+    """Test with sign flips, and percentiles of means over resampled templates; on fewer pairs."""
     few = Sums(sums.totals[:PAIRS_OF_OLD], sums.sizes, sums.squares[:PAIRS_OF_OLD])
     templates = len(sums.sizes)
     weights = random.multinomial(templates, np.full(templates, 1 / templates), DRAWS).astype(float)
@@ -291,12 +291,12 @@ def old_pair(sums: Sums, random: np.random.Generator) -> Test:
 
 
 def contradictions(test: Test) -> float:
-    """Return the share of pairs of which the verdict and the interval say different things."""
+    """Return the share of pairs for which verdict and interval disagree."""
     return float(np.mean(test.found != ((test.low > 1e-12) | (test.high < -1e-12))))
 
 
 def check_twin(differences: Array, of_template: Array, test: Test) -> None:
-    """Compare the vectorised test with the class, where both take all choices of templates.
+    """Compare the vectorised test with the class, for cells in which both use all selections of templates.
 
     Raises:
         SystemExit: They differ, or the class contradicts itself.
@@ -314,11 +314,11 @@ def check_twin(differences: Array, of_template: Array, test: Test) -> None:
                 sys.exit(f"the vectorised test {[each[pair] for each in test]} is not that of the class: {ours}")
 
 
-# --- what comes of it -------------------------------------------------------------------------------------------------
+# --- results ---------------------------------------------------------------------------------------------------------
 
 
 def drawn(draw: Draw, sizes: Array, pairs: int, random: np.random.Generator) -> tuple[Array, Array]:
-    """Return the differences of pairs of runs, and the template of each question."""
+    """Return the differences of simulated pairs of runs, and the template of each question."""
     of_template = np.repeat(np.arange(len(sizes)), sizes)
     return draw(of_template, (pairs, len(sizes)), random), of_template
 
@@ -340,7 +340,7 @@ def goal(what: str, measured: str, *, is_met: bool) -> bool:
 
 
 class Nulls(NamedTuple):
-    """The largest shares of pairs of the cells of a row in which a difference is seen that is not there."""
+    """The largest shares of pairs, by cell of a row, in which a non-existent difference is detected."""
 
     ours: float
     flips: float
@@ -349,7 +349,7 @@ class Nulls(NamedTuple):
 
 
 def nulls(pairs: int, random: np.random.Generator, *, is_markdown: bool) -> bool:
-    """Measure false positives and contradictions, print them, and return whether the goals are met."""
+    """Measure and print false positives and contradictions, and return whether the goals are met."""
     rows, worst, ours_contradict = [], 0.0, 0.0
     for kind, per_template, (name, sizes_of), templates in _rows():
         sizes = np.ones(templates, int) if per_template == 1 else sizes_of(templates)
@@ -381,7 +381,7 @@ def _rows() -> Iterator[tuple[str, int, tuple[str, Callable[[int], Array]], int]
 
 
 def effects(pairs: int, random: np.random.Generator, *, is_markdown: bool) -> bool:
-    """Measure power, coverage and widths under real differences, print them, and return whether the goal is met."""
+    """Measure and print power, coverage and widths for real differences, and return whether the goal is met."""
     rows, is_wider = [], True
     for (name, sizes_of), templates, (effect, (draw, truth)) in itertools.product(
         SIZES.items(), (5, 6, 11, 30, 100), EFFECTS.items()
@@ -402,12 +402,12 @@ def effects(pairs: int, random: np.random.Generator, *, is_markdown: bool) -> bo
 
 
 def ranges(pairs: int, random: np.random.Generator, *, is_markdown: bool) -> bool:
-    """Measure how often the range of needed questions holds the true number, and return whether the goal is met."""
+    """Measure how often the range of needed questions contains the true number, and return whether the goal is met."""
     rows, lowest = [], 1.0
     for templates, (effect, (draw, truth)) in itertools.product((11, 30, 100), EFFECTS.items()):
         sizes = SIZES["equal"](templates)
         many = sums_of(drawn(draw, SIZES["equal"](100), 4000, random)[0], SIZES["equal"](100))
-        # The spread of a mean goes with the square root of the questions.
+        # The spread of a mean is proportional to the square root of the number of questions.
         spread = float(np.std(robust_of(many).means)) * np.sqrt(many.sizes.sum() / sizes.sum())
         true = questions_needed(truth, spread, int(sizes.sum()))
         differences, of_template = drawn(draw, sizes, pairs, random)
@@ -439,7 +439,7 @@ def ranges(pairs: int, random: np.random.Generator, *, is_markdown: bool) -> boo
     )
 
 
-# Drops of 0.05, with what is drawn: binary scores by both means, graded ones by how much a question varies.
+# Drops of 0.05 and how they are simulated: binary scores by both means, graded ones by a question's variance.
 DROPS: Final[dict[str, Draw]] = {
     "1 → 0.95": drop(1 - 1e-9, 0.95),
     "0.95 → 0.9": drop(0.95, 0.9),
@@ -454,7 +454,7 @@ DROPS: Final[dict[str, Draw]] = {
 
 
 def powers(pairs: int, random: np.random.Generator, *, is_markdown: bool) -> bool:
-    """Measure whether ``power`` is near the share of pairs in which a drop of 0.05 is seen, and print it."""
+    """Measure and print whether ``power`` is close to the share of pairs in which a drop of 0.05 is detected."""
     rows, largest = [], 0.0
     for (name, draw), templates in itertools.product(DROPS.items(), (8, 11, 20, 30, 100)):
         sizes = SIZES["equal"](templates)
@@ -477,7 +477,7 @@ MEASURES: Final = (nulls, effects, ranges, powers)
 
 
 def main() -> int:
-    """Measure all, print the tables and whether the goals are met, and return the exit code."""
+    """Measure everything, print the tables and whether the goals are met, and return the exit code."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--quick", action="store_true", help="a tenth of the pairs")
     parser.add_argument("--only", choices=[each.__name__ for each in MEASURES], help="only one of the tables")

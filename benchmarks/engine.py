@@ -1,11 +1,11 @@
-"""What it costs to have questions asked by workers: of a Ray cluster, and in processes of their own.
+"""The overhead of running questions in workers: in isolated processes, and on a Ray cluster.
 
-Run it as ``python benchmarks/engine.py``. 2,000 questions go to an async function that waits 100 ms, 64 at a time:
-first in one process, then in 8 isolated processes, 8 at a time, then by 1, 2 and 4 workers of a Ray cluster on this
-machine. The time from the first answer to the last is held against questions × latency ÷ places; starting the workers
-is shown apart. The CPU time of the process that was started, the driver, is counted over the same stretch: it journals
-and scores all responses too. Without Ray installed its rows are left out. ``--quick`` takes 600 questions. The exit
-code is 1 where a goal is not met. The machine should have a processor for each worker and one for the driver.
+Run it as ``python benchmarks/engine.py``. 2,000 questions go to an async function that waits 100 ms: 64 at a time in
+one process, 8 at a time in 8 isolated processes, then with 1, 2 and 4 workers of a Ray cluster on this machine. The
+time from the first answer to the last is compared with questions × latency ÷ concurrency; starting the workers is shown
+separately. The CPU time of the main process, the driver, is counted over the same period: it also journals and scores
+all responses. Without Ray its rows are skipped. ``--quick`` runs 600 questions. The exit code is 1 if a goal is missed.
+The machine should have one processor per worker and one for the driver.
 """
 
 import argparse
@@ -22,20 +22,20 @@ from graphrag_eval_lc import run_benchmark
 from graphrag_eval_lc.evaluation.events import RunEvent
 
 QUESTIONS, PLACES = 2_000, 64
-PROCESSES = 8  # isolated ones: each is a Python of its own
+PROCESSES = 8  # isolated processes: each is a separate Python
 LATENCY_SEC = 0.1
 RATIO_GOAL = 1.25
 DRIVER_CPU_GOAL_MS = 1.0
 
 
 async def agent(question: str) -> str:
-    """Wait as for a model."""
+    """Wait as if for a model."""
     await asyncio.sleep(LATENCY_SEC)
     return f"an answer to {question}"
 
 
 class Times(NamedTuple):
-    """What a run took: seconds until the first answer, from there to the last, and CPU of the driver meanwhile."""
+    """Durations of a run: seconds until the first answer, from there to the last, and the driver's CPU time."""
 
     start: float
     asking: float
@@ -43,25 +43,25 @@ class Times(NamedTuple):
 
 
 class Watch:
-    """Notes when responses end."""
+    """Records when responses end."""
 
     def __init__(self) -> None:
         self.began = time.perf_counter()
         self.ends: list[tuple[float, float]] = []
 
     def __call__(self, event: RunEvent) -> None:
-        """Take an event of the run."""
+        """Handle an event of the run."""
         if event.kind == "response_ended":
             self.ends.append((time.perf_counter(), time.process_time()))
 
     def times(self) -> Times:
-        """Give the times of the run."""
+        """Return the durations of the run."""
         (first, cpu_first), (last, cpu_last) = self.ends[0], self.ends[-1]
         return Times(first - self.began, last - first, cpu_last - cpu_first)
 
 
 def measured(questions: int, **options: Any) -> Times:
-    """Run the benchmark into a folder, and give its times."""
+    """Run the benchmark into a folder, and return its durations."""
     asked = [{"id": f"q{number}", "question_text": f"What is {number}?"} for number in range(questions)]
     dataset: Any = [{"template_id": "t", "questions": asked}]
     with tempfile.TemporaryDirectory() as folder:
@@ -79,7 +79,7 @@ def measured(questions: int, **options: Any) -> Times:
 
 
 def main() -> int:
-    """Print the table, and return 1 where a goal is not met."""
+    """Print the table, and return 1 if a goal is missed."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--quick", action="store_true", help="fewer questions")
     questions = 600 if parser.parse_args().quick else QUESTIONS

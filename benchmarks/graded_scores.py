@@ -1,16 +1,16 @@
-"""How well scores tell how many mistakes an agent made: binary and graded ones beside the number of planted faults.
+"""How well scores reflect the number of an agent's mistakes: binary and graded ones, with planted faults.
 
 Run it as ``python benchmarks/graded_scores.py``; it takes some seconds and needs the extra ``demo``. The demo's agent
-answers the demo's dataset once. Into each recorded response 0 to 4 faults are planted, one after the other, each of a
-random kind: in a call that has none yet, or as a call too many. This is done several times with other seeds, and all
-are scored: binary by the last group, binary by all groups, and graded. A score is good where it falls with each fault:
-its rank correlation (Spearman) with their number is near -1. The mean of the correlations of each question counts, as a
-fault costs more where a question needs fewer steps; the one over all responses stands beside it. Only questions count
-that the agent answers without a fault, as others have some already. Some faults are none for the question at hand, such
-as a column left out that nobody needs; they count all the same. The order of calls is left as it is: ``steps_order``
-tells it, no score.
+answers the demo's dataset once. Between 0 and 4 faults of random kinds are planted in each recorded response, one after
+the other: in a call without a fault, or as an extra call. This is repeated with other seeds, and all responses are
+scored: binary by the last group, binary by all groups, and graded. A score is good if it falls with each fault, that
+is, if its rank correlation (Spearman) with their number is near -1. The mean of each question's correlation counts,
+since a fault costs more if a question needs fewer steps; the correlation over all responses is also shown. Only
+questions that the agent answers without a fault count. Some faults do not affect a question, such as a missing column
+that is not needed; they count all the same. The order of calls is unchanged: it is measured by ``steps_order`` and not
+by a score.
 
-``--quick`` takes a third of the seeds. The exit code is 1 where a goal is not met.
+``--quick`` uses a third of the seeds. The exit code is 1 if a goal is missed.
 """
 
 import argparse
@@ -28,11 +28,11 @@ from graphrag_eval_lc.demo import DATASET_PATH
 from graphrag_eval_lc.demo.agent import create_demo_agent
 
 SEEDS, MOST_FAULTS = 6, 4
-GOAL: Final = -0.8  # the mean rank correlation of graded scores within a question is at most this
+GOAL: Final = -0.8  # upper limit of the mean rank correlation of graded scores within a question
 
 Step = dict[str, Any]
 Steps = list[Step]
-# Returns the keys of a call that change; None where the fault cannot be planted there.
+# Each returns the changed keys of a call, or None if the fault cannot be planted there.
 Fault = Callable[[Step, random.Random], Step | None]
 
 GRADINGS: Final[Mapping[str, Mapping[str, Any]]] = {
@@ -63,12 +63,12 @@ def main() -> int:
 
 
 class Correlation(NamedTuple):
-    """How scores go with the number of planted faults.
+    """How scores correlate with the number of planted faults.
 
     Attributes:
         of_all: The rank correlation over all responses, -1 to 1.
-        within: The mean of those of each question.
-        means: The mean score by the number of faults.
+        within: The mean of the rank correlations within each question.
+        means: The mean score by number of faults.
     """
 
     of_all: float
@@ -77,10 +77,10 @@ class Correlation(NamedTuple):
 
 
 def measured(seeds: int) -> dict[str, Correlation]:
-    """Return by the kind of score how it goes with the number of faults.
+    """Return the correlation with the number of faults, by kind of score.
 
     Args:
-        seeds: How often the faults are planted anew.
+        seeds: How often faults are planted.
     """
     dataset: Any = load_dataset(DATASET_PATH)
     recorded: Any = run_benchmark(create_demo_agent(), dataset).responses
@@ -116,13 +116,13 @@ def _correlation(scores: Sequence[tuple[str, int, float]]) -> Correlation:
 
 
 def _spearman(pairs: Sequence[tuple[int, float]]) -> float:
-    """Return the rank correlation; 0 where the scores are all the same, as they tell nothing."""
+    """Return the rank correlation; 0 if all scores are the same and thus uninformative."""
     counts, scores = zip(*pairs, strict=True)
     return float(spearmanr(counts, scores).statistic) if len(set(scores)) > 1 else 0.0
 
 
 def _with_faults(responses: Sequence[Mapping[str, Any]], random_: random.Random) -> list[list[dict[str, Any]]]:
-    """Return the responses with 0, 1, 2, … faults, each with those of the one before."""
+    """Return the responses with 0, 1, 2, … faults; each keeps the faults of the one before."""
     stages = [[{**response, "faults": 0} for response in responses]]
     for _ in range(MOST_FAULTS):
         stages.append([_with_fault(response, random_) for response in stages[-1]])
@@ -130,10 +130,10 @@ def _with_faults(responses: Sequence[Mapping[str, Any]], random_: random.Random)
 
 
 def _with_fault(response: Mapping[str, Any], random_: random.Random) -> dict[str, Any]:
-    """Return a response with one more fault, in a call that has none, or with a call too many."""
+    """Return a response with one more fault: in a call without one, or as an extra call."""
     steps = list(response["actual_steps"])
     for fault in random_.sample([*FAULTS, None], len(FAULTS) + 1):
-        if fault is None:  # a call too many
+        if fault is None:  # an extra call
             break
         for at in random_.sample(range(len(steps)), len(steps)):
             if steps[at].get("has_fault"):
@@ -151,7 +151,7 @@ def _one_more(response: Mapping[str, Any]) -> dict[str, int]:
 
 
 def _further(steps: Steps, random_: random.Random) -> Step:
-    """Return a further call of one of the tools, which finds nothing."""
+    """Return an extra call of one of the tools, which finds nothing."""
     step, number = random_.choice(steps), random_.randrange(10**6)
     output = json.dumps({"head": {"vars": ["x"]}, "results": {"bindings": []}})
     args = {**step["args"], "try": number}
@@ -164,13 +164,13 @@ _SERIES: Final = frozenset({"retrieve_time_series", "retrieve_data_points"})
 
 
 def without_rows(step: Step, random_: random.Random) -> Step | None:
-    """Leave out every second row of a query."""
+    """Remove every second row of a query."""
     del random_
     return _with_rows(step, lambda bindings: bindings[::2] if len(bindings) > 1 else None)
 
 
 def without_column(step: Step, random_: random.Random) -> Step | None:
-    """Leave out a column of a query."""
+    """Remove a column of a query."""
 
     def change(bindings: list[Any]) -> list[Any] | None:
         names = sorted({name for row in bindings for name in row})
@@ -183,7 +183,7 @@ def without_column(step: Step, random_: random.Random) -> Step | None:
 
 
 def wrong_values(step: Step, random_: random.Random) -> Step | None:
-    """Give every second row of a query the values of something else."""
+    """Replace the values in every second row of a query by those of another entity."""
 
     def change(bindings: list[Any]) -> list[Any] | None:
         return [row if at % 2 else _of_another(row, random_) for at, row in enumerate(bindings)] or None
@@ -192,7 +192,7 @@ def wrong_values(step: Step, random_: random.Random) -> Step | None:
 
 
 def wrong_iris(step: Step, random_: random.Random) -> Step | None:
-    """Let a search find other things first."""
+    """Make a search find other entities first."""
 
     def change(bindings: list[Any]) -> list[Any] | None:
         return [*(_of_another(row, random_) for row in bindings), *bindings] or None
@@ -201,14 +201,14 @@ def wrong_iris(step: Step, random_: random.Random) -> Step | None:
 
 
 def cut_output(step: Step, random_: random.Random) -> Step | None:
-    """Cut an output to a third."""
+    """Truncate an output to a third."""
     del random_
     output = step.get("output") or ""
     return {"output": output[: len(output) // 3]} if len(output) > 60 and step["name"] not in _SERIES else None
 
 
 def wrong_arguments(step: Step, random_: random.Random) -> Step | None:
-    """Ask for other data."""
+    """Request other data."""
     if step["name"] not in _SERIES:
         return None
     key = random_.choice(sorted(step["args"]))
@@ -216,7 +216,7 @@ def wrong_arguments(step: Step, random_: random.Random) -> Step | None:
 
 
 def failed_call(step: Step, random_: random.Random) -> Step | None:
-    """Let a call fail."""
+    """Make a call fail."""
     del random_
     return {"status": "error", "error": "timeout", "output": "timeout"} if step["status"] == "success" else None
 
@@ -233,7 +233,7 @@ FAULTS: Final[Sequence[Fault]] = (
 
 
 def _with_rows(step: Step, change: Callable[[list[Any]], list[Any] | None], name: str = "sparql_query") -> Step | None:
-    """Return the output of a step of this name with other rows; None where nothing can be changed so."""
+    """Return the output of a step with this name with changed rows, or None if nothing can be changed."""
     results = _results_of(step) if step["name"] == name else None
     if results is None:
         return None

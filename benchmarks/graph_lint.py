@@ -1,9 +1,9 @@
-"""Checking and comparing SPARQL queries: how many a second, next to rdflib's parser alone.
+"""Linting and comparing SPARQL queries: queries per second, compared with rdflib's parser alone.
 
-Run it as ``python benchmarks/graph_lint.py``; ``--queries 10000`` takes more. The queries are the references of the
-demo, each with other IRIs, as those of a dataset are that was made from templates: they are parsed once for each
-template. The second figure is of queries that all differ in more than IRIs and texts, so that each is parsed. The exit
-code is 1 if fewer than 100 queries a second are checked in the first one.
+Run it as ``python benchmarks/graph_lint.py``; ``--queries 10000`` uses more. The queries are the demo's references with
+other IRIs, as in a dataset generated from templates: they are parsed once per template. The second figure is for
+queries that differ in more than IRIs and literals, so that each is parsed. The exit code is 1 if fewer than 100 queries
+per second are linted in the first case.
 """
 
 import argparse
@@ -24,7 +24,7 @@ GOAL = 100
 
 
 def queries_of_demo() -> list[str]:
-    """Return the reference queries of the demo."""
+    """Return the demo's reference queries."""
     steps = (
         step
         for template in load_dataset(DATASET_PATH)
@@ -36,7 +36,7 @@ def queries_of_demo() -> list[str]:
 
 
 def varied(queries: list[str], number: int) -> list[str]:
-    """Return as many queries as wanted, each with other IRIs of entities."""
+    """Return a number of queries, each with other entity IRIs."""
     chance = random.Random(7)
 
     def other(_: re.Match[str]) -> str:
@@ -46,12 +46,12 @@ def varied(queries: list[str], number: int) -> list[str]:
 
 
 def renamed(queries: list[str]) -> list[str]:
-    """Return the queries with other names of variables, so that none is like another one."""
+    """Return the queries with other variable names, so that no two have the same form."""
     return [re.sub(r"\?(\w+)", rf"?\g<1>_{at}", query) for at, query in enumerate(queries)]
 
 
 def rate(work: Callable[[str], object], queries: list[str]) -> float:
-    """Return how many queries a second of CPU time are worked through."""
+    """Return the number of queries processed per second of CPU time."""
     started = time.process_time()
     for query in queries:
         work(query)

@@ -1,16 +1,16 @@
-"""What the benchmark harness costs, beside a bare asyncio.gather and the sequential loop that teams write today.
+"""The overhead of the benchmark harness, compared with a bare asyncio.gather and the usual sequential loop.
 
 Run it as ``python benchmarks/harness.py``. Up to 2,000 questions go to agents that wait 50 ms: an async function, a
-LangGraph graph of one node, and a graph in which a model calls a tool and then answers. ``gather`` asks under an
+LangGraph graph of one node, and a graph in which a model calls a tool and then answers. ``gather`` runs under an
 asyncio.Semaphore and keeps the outputs. The harness captures, journals and scores all responses into a folder. Both
-take turns and medians count. The sequential loop is measured on 100 questions and scaled up.
+alternate and medians count. The sequential loop is measured on 100 questions and extrapolated.
 
-The CPU time of the process is compared too. A graph keeps a core busy for a millisecond or more itself, so that 64 at a
-time take longer than 50 ms whoever asks them. The goal for the graph is therefore set with 16 at a time.
+The CPU time of the process is compared too. A graph itself keeps a core busy for a millisecond or more, so 64 at a time
+take longer than 50 ms in any harness. The goal for the graph is therefore set for 16 at a time.
 
-Memory is measured in a process of its own, on Linux: the peak over what the process has once the dataset is loaded,
-while 50,000 responses of 20 kB come in. They take 2 GB in the temporary folder. ``--quick`` takes a quarter of the
-questions, a tenth of the responses and fewer repeats. The exit code is 1 where a goal is not met.
+Memory is measured in a separate process, on Linux: the peak above the memory used once the dataset is loaded, while
+50,000 responses of 20 kB arrive. They take 2 GB in the temporary folder. ``--quick`` uses a quarter of the questions, a
+tenth of the responses and fewer repeats. The exit code is 1 if a goal is missed.
 """
 
 import argparse
@@ -44,7 +44,7 @@ QUESTIONS, RESPONSES = 2_000, 50_000
 AGENT_SEC = 0.05
 RESPONSE_BYTES = 20_000
 QUESTIONS_OF_A_TEMPLATE = 100
-WALL_GOAL = 1.15  # at most this many times gather
+WALL_GOAL = 1.15  # upper limit relative to gather
 MEMORY_GOAL_MB = 50.0
 
 Agent = Any
@@ -53,20 +53,20 @@ Progress = Literal["off", "bar"]
 
 
 class Cost(NamedTuple):
-    """Seconds of one way to ask all questions."""
+    """Seconds that one way of running all questions takes."""
 
     wall: float
     cpu: float
 
 
 def rows_text(question_text: str, rows: int) -> str:
-    """Give the SPARQL results that answer a question, as JSON."""
+    """Return the SPARQL results that answer a question, as JSON."""
     bindings = [{"line": {"type": "uri", "value": f"urn:line:{question_text[-8:]}:{row}"}} for row in range(rows)]
     return json.dumps({"head": {"vars": ["line"]}, "results": {"bindings": bindings}})
 
 
 def dataset_of(questions: int, rows: int) -> list[dict[str, Any]]:
-    """Give templates whose questions have one reference step with some rows."""
+    """Return templates whose questions have one reference step with some rows."""
     templates: dict[int, list[dict[str, Any]]] = {}
     for number in range(questions):
         text = f"Which lines start at substation {number:08}?"
@@ -87,13 +87,13 @@ def dataset_of(questions: int, rows: int) -> list[dict[str, Any]]:
 
 
 async def function(question: str) -> str:
-    """Answer after a while."""
+    """Answer after a wait."""
     await asyncio.sleep(AGENT_SEC)
     return f"The answer to {question}"
 
 
 async def answer(state: MessagesState) -> dict[str, Any]:
-    """Answer after a while, as a node of a graph."""
+    """Answer after a wait, as a node of a graph."""
     return {"messages": [AIMessage(await function(state["messages"][-1].text))]}
 
 
@@ -105,7 +105,7 @@ async def query(question: str) -> str:
 
 
 class ScriptedModel(BaseChatModel):
-    """Calls the tool with the question, and then answers."""
+    """Calls the tool with the question, then answers."""
 
     @property
     def _llm_type(self) -> str:
@@ -129,24 +129,24 @@ MODEL = ScriptedModel()
 
 
 async def model(state: MessagesState) -> dict[str, Any]:
-    """Ask the model."""
+    """Call the model."""
     return {"messages": [await MODEL.ainvoke(state["messages"])]}
 
 
 def graph_of_one_node() -> Agent:
-    """Give a graph whose node waits and answers."""
+    """Return a graph whose node waits and answers."""
     return StateGraph(MessagesState).add_node(answer).add_edge(START, "answer").compile()
 
 
 def graph_with_tool() -> Agent:
-    """Give a graph in which a model calls a tool once."""
+    """Return a graph in which a model calls a tool once."""
     graph = StateGraph(MessagesState).add_node(model).add_node("tools", ToolNode([query]))
     graph.add_edge(START, "model").add_conditional_edges("model", tools_condition).add_edge("tools", "model")
     return graph.compile()
 
 
 def ask_of(agent: Agent) -> Ask:
-    """Give how an agent is asked without the harness."""
+    """Return a function that runs an agent without the harness."""
 
     async def ask(question: str) -> Any:
         if agent is function:
@@ -160,7 +160,7 @@ def ask_of(agent: Agent) -> Ask:
 
 
 async def gathered(ask: Ask, questions: Sequence[str], concurrency: int) -> None:
-    """Ask all questions, some at a time, and keep the outputs."""
+    """Run all questions with limited concurrency, and keep the outputs."""
     places = asyncio.Semaphore(concurrency)
 
     async def asked(question: str) -> Any:
@@ -171,13 +171,13 @@ async def gathered(ask: Ask, questions: Sequence[str], concurrency: int) -> None
 
 
 async def one_by_one(ask: Ask, questions: Sequence[str]) -> None:
-    """Ask one question after the other."""
+    """Run one question after the other."""
     for question in questions:
         await ask(question)
 
 
 def cost_of(work: Callable[[], Any]) -> Cost:
-    """Give the time that some work takes."""
+    """Return the time that some work takes."""
     gc.collect()
     wall, cpu = time.perf_counter(), time.process_time()
     work()
@@ -185,7 +185,7 @@ def cost_of(work: Callable[[], Any]) -> Cost:
 
 
 def harness_cost(agent: Agent, templates: list[Template], concurrency: int, progress: Progress) -> Cost:
-    """Give the cost of the harness; what the bar shows is dropped."""
+    """Return the cost of the harness; the progress bar's output is dropped."""
     with tempfile.TemporaryDirectory() as folder, contextlib.redirect_stderr(io.StringIO()):
         cost = cost_of(
             lambda: run_benchmark(
@@ -199,19 +199,19 @@ def harness_cost(agent: Agent, templates: list[Template], concurrency: int, prog
 
 
 def questions_in(templates: list[Template]) -> list[str]:
-    """Give the texts of all questions."""
+    """Return the texts of all questions."""
     return [question["question_text"] for _, question in questions_of(templates)]
 
 
 def median_cost(costs: Sequence[Cost]) -> Cost:
-    """Give the medians."""
+    """Return the medians."""
     return Cost(statistics.median(cost.wall for cost in costs), statistics.median(cost.cpu for cost in costs))
 
 
 def measure_speed(
     name: str, agent: Agent, templates: list[Template], repeats: int, *, concurrency: int, has_goal: bool
 ) -> bool:
-    """Print what each way to ask an agent costs, and tell whether the goal is met."""
+    """Print the cost of each way of running an agent, and return whether the goal is met."""
     ask, questions = ask_of(agent), questions_in(templates)
     first = questions[:100]
     asyncio.run(gathered(ask, first, concurrency))
@@ -241,7 +241,7 @@ def measure_speed(
 
 
 def verdict(goal: str, measured: str, *, is_met: bool) -> bool:
-    """Print a goal with what was measured."""
+    """Print a goal and the measured value."""
     print(f"  goal, {goal}: {measured}, {'met' if is_met else 'NOT MET'}", flush=True)
     return is_met
 
@@ -250,13 +250,13 @@ def verdict(goal: str, measured: str, *, is_met: bool) -> bool:
 
 
 def memory_mb(field: str) -> float:
-    """Give a field of Linux's account of this process, such as VmRSS (now) or VmHWM (the peak)."""
+    """Return a field of this process's memory status on Linux, such as VmRSS (now) or VmHWM (peak)."""
     lines = Path("/proc/self/status").read_text(encoding="utf-8").splitlines()
     return next(int(line.split()[1]) / 1024 for line in lines if line.startswith(f"{field}:"))
 
 
 async def long_answer(question: str) -> str:
-    """Call a tool whose output is 20 kB, at once."""
+    """Call a tool with an output of 20 kB, without waiting."""
     output = rows_text(question, 3)
     await long_query.ainvoke({"question": question})
     return output
@@ -269,17 +269,17 @@ async def long_query(question: str) -> str:
 
 
 def memory_growth(dataset: str, folder: str) -> tuple[float, float]:
-    """Give what the process has with the dataset loaded, and the growth from there to the peak of a run, in MB."""
+    """Return the memory with the dataset loaded, and the growth from there to the peak of a run, in MB."""
     templates = load_dataset(dataset)
     gc.collect()
-    Path("/proc/self/clear_refs").write_text("5", encoding="ascii")  # the peak counts from here
+    Path("/proc/self/clear_refs").write_text("5", encoding="ascii")  # the peak is measured from here
     loaded = memory_mb("VmRSS")
     run_benchmark(long_answer, templates, output_dir=folder, max_concurrency=64, progress="off")
     return loaded, memory_mb("VmHWM") - loaded
 
 
 def measure_memory(responses: int) -> bool:
-    """Print how the memory grows, and tell whether the goal is met."""
+    """Print the growth in memory, and return whether the goal is met."""
     if not Path("/proc/self/clear_refs").exists():
         print("\nMemory is measured on Linux only.")
         return True
@@ -298,7 +298,7 @@ def measure_memory(responses: int) -> bool:
 
 
 def main() -> int:
-    """Run the benchmark and give the exit code."""
+    """Run the benchmark and return the exit code."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--quick", action="store_true", help="take fewer questions, responses and repeats")
     options = parser.parse_args()

@@ -1,28 +1,27 @@
-"""How often intervals of a run's mean hold the true mean, and how wide they are: ``stats.mean_interval`` and others.
+"""Coverage and width of intervals of a run's mean: ``mean_interval`` and other methods.
 
-Run it as ``python benchmarks/interval_coverage.py``; it takes a minute or two and needs the extra ``stats``. Runs are
-drawn whose true mean is known, in cells: true means from 0.5 to 0.97; 5, 10, 30 and 100 templates with 4 questions on
-average; templates of one size, of sizes that fall geometrically, and where one holds half of the questions; scores of
-one template that correlate by 0 to 0.5; scores of 0 or 1, graded ones (fifths), and means of three repeats. How good
-an agent is at a template is drawn from a beta distribution. The intervals:
+Run it as ``python benchmarks/interval_coverage.py``; it takes a minute or two and needs the extra ``stats``. Runs with
+a known true mean are simulated in cells: true means from 0.5 to 0.97; 5, 10, 30 and 100 templates with 4 questions on
+average; templates of equal size, of geometrically decreasing sizes, and with one that has half of the questions; scores
+that correlate by 0 to 0.5 within a template; scores of 0 or 1, graded ones (fifths), and means of three repeats. How
+good an agent is at a template is drawn from a beta distribution. The intervals:
 
-* ``mean_interval``: that of this package, vectorised over the runs of a cell; on some runs of each cell it is
-  compared with the function itself.
+* ``mean_interval``: this package's, vectorised over the runs of a cell; on some runs of each cell it is checked against
+  the function itself.
 * ``t``: the cluster-robust one, with CR2 and the degrees of freedom of Bell and McCaffrey.
 * ``wilson``: Wilson's on the effective sample size by CR2 alone, with Student's quantile.
 * ``beta``: Clopper and Pearson's on the same, adjusted as by Korn and Graubard.
-* ``bootstrap``: percentiles of means over drawn templates, widened for few of them; on fewer runs.
+* ``bootstrap``: percentiles of means over resampled templates, widened for few templates; on fewer runs.
+* ``kappa``: for Cohen's kappa, ``kappa_interval`` compared with κ ± z · its standard error ("wald", of those that
+  exist), for kappa from 0 to 0.95, 2 to 4 answers of which the most frequent has a share of 0.33 to 0.9, raters with
+  other shares, 20 to 200 items.
 
-* ``kappa``: of Cohen's kappa, ``kappa_interval`` beside κ ± z · its standard error ("wald", of those
-  that exist), for kappa from 0 to 0.95,
-  2 to 4 answers of which the most frequent has a share of 0.33 to 0.9, raters with other shares, 20 to 200 items.
+The goal is a coverage of ``mean_interval`` of at least 0.93 in every cell, and the same of ``kappa_interval``. Runs in
+which any two scores of a template are either drawn independently or identical ("all alike") are shown for comparison:
+few templates fail then, and as a whole.
 
-The goal is a coverage of ``mean_interval`` of at least 0.93 in every cell, and the same of ``kappa_interval``. Runs
-where any two scores of a template are either both drawn alone or one and the same ("all alike") are shown beside: few
-templates fail then, and as a whole.
-
-``--quick`` draws a tenth of the runs, ``--markdown`` prints the tables for the docs. The exit code is 1 where the goal
-is not met.
+``--quick`` simulates a tenth of the runs, ``--markdown`` prints the tables for the docs. The exit code is 1 if the goal
+is missed.
 """
 
 import argparse
@@ -54,7 +53,7 @@ METHODS = ("mean_interval", "t", "wilson", "beta", "bootstrap")
 
 
 class Cell(NamedTuple):
-    """What the runs of a cell have in common."""
+    """The parameters shared by the runs of a cell."""
 
     scores: str
     templates: int
@@ -64,7 +63,7 @@ class Cell(NamedTuple):
 
 
 class Drawn(NamedTuple):
-    """The runs of a cell: sums and sums of squares by run and template, and the templates' sizes."""
+    """The runs of a cell: sums and sums of squares by run and template, and the sizes of the templates."""
 
     sums: Array
     squares: Array
@@ -75,19 +74,19 @@ class Drawn(NamedTuple):
 
 
 def equal(templates: int) -> Array:
-    """Return the sizes of templates that are all alike."""
+    """Return sizes of equal templates."""
     return np.full(templates, PER_TEMPLATE)
 
 
 def geometric(templates: int) -> Array:
-    """Return sizes that fall geometrically, down to 1."""
+    """Return geometrically decreasing sizes, down to 1."""
     shares: Array = (0.8 if templates > 5 else 0.5) ** np.arange(templates)
     sizes: Array = np.round(shares / shares.sum() * PER_TEMPLATE * templates)
     return sizes.clip(1).astype(int)
 
 
 def half(templates: int) -> Array:
-    """Return sizes of which the first is the sum of all others."""
+    """Return sizes of which the first is the sum of the others."""
     others = np.full(templates - 1, max(1, PER_TEMPLATE * templates // 2 // (templates - 1)))
     return np.concatenate([[others.sum()], others])
 
@@ -102,7 +101,7 @@ def cells() -> Iterator[Cell]:
 
 
 def drawn_runs(cell: Cell, runs: int, random: np.random.Generator) -> Drawn:
-    """Draw the runs of a cell."""
+    """Simulate the runs of a cell."""
     sizes = SIZES[cell.sizes](cell.templates)
     chances = _chances(cell, (runs, cell.templates), random)
     if cell.scores in ("binary", "all alike"):
@@ -127,10 +126,10 @@ def _chances(cell: Cell, shape: tuple[int, int], random: np.random.Generator) ->
 
 
 def _scores(kind: str, chances: Array, random: np.random.Generator) -> Array:
-    """Draw graded scores or means of repeats, whose expectations are the chances."""
+    """Draw graded scores or means of repeats whose expected values are the chances."""
     strength, steps = (3.0, FIFTHS) if kind == "graded" else (1.0, REPEATS)
     of_question = random.beta(np.maximum(chances * strength, 1e-3), np.maximum((1 - chances) * strength, 1e-3))
-    # Where a chance is 0 or 1 the beta distribution has no more than that.
+    # If a chance is 0 or 1, the beta distribution is degenerate.
     of_question = np.where((chances <= 0) | (chances >= 1), chances, of_question)
     return random.binomial(steps, of_question) / steps
 
@@ -147,7 +146,7 @@ class Robust(NamedTuple):
 
 
 def robust_of(drawn: Drawn) -> Robust:
-    """Return the cluster-robust means, as ``cluster_robust_mean`` does."""
+    """Return the cluster-robust means, like ``cluster_robust_mean``."""
     number, shares = drawn.sizes.sum(), drawn.sizes / drawn.sizes.sum()
     means = drawn.sums.sum(axis=1) / number
     residuals = drawn.sums - means[:, None] * drawn.sizes
@@ -157,13 +156,13 @@ def robust_of(drawn: Drawn) -> Robust:
 
 
 def t_ends(drawn: Drawn, robust: Robust) -> Ends:
-    """Return the ends of the t intervals, cut to 0 and 1."""
+    """Return the ends of the t intervals, clipped to 0 and 1."""
     half_width = stats.t.ppf((1 + CONFIDENCE) / 2, robust.freedom) * np.sqrt(robust.variances)
     return np.clip(robust.means - half_width, 0, 1), np.clip(robust.means + half_width, 0, 1)
 
 
 def _effective(drawn: Drawn, robust: Robust, variances: Array) -> tuple[Array, Array]:
-    """Return the effective sample sizes, and the quantiles that go with them."""
+    """Return the effective sample sizes, and the matching quantiles."""
     number, squares = drawn.sizes.sum(), (drawn.sizes**2).sum()
     spreads = robust.means * (1 - robust.means)
     is_extreme = spreads <= 1e-12
@@ -210,7 +209,7 @@ def our_ends(drawn: Drawn, robust: Robust) -> Ends:
 
 
 def bootstrap_ends(drawn: Drawn, random: np.random.Generator) -> Ends:
-    """Return percentiles of means over drawn templates, at levels widened for few templates."""
+    """Return percentiles of means over resampled templates, at levels widened for few templates."""
     templates = len(drawn.sizes)
     weights = random.multinomial(templates, np.full(templates, 1 / templates), DRAWS).astype(float)
     means = (weights @ drawn.sums.T) / (weights @ drawn.sizes)[:, None]
@@ -219,18 +218,18 @@ def bootstrap_ends(drawn: Drawn, random: np.random.Generator) -> Ends:
     return low, high
 
 
-# --- what comes of it -------------------------------------------------------------------------------------------------
+# --- results ---------------------------------------------------------------------------------------------------------
 
 
 class Measured(NamedTuple):
-    """The coverage and the mean width of a method's intervals in a cell."""
+    """Coverage and mean width of a method's intervals in a cell."""
 
     coverage: float
     width: float
 
 
 def measured(cell: Cell, runs: int, random: np.random.Generator) -> dict[str, Measured]:
-    """Draw a cell's runs, and measure all methods."""
+    """Simulate a cell's runs, and measure all methods."""
     drawn = drawn_runs(cell, runs, random)
     robust = robust_of(drawn)
     ours = our_ends(drawn, robust)
@@ -252,7 +251,7 @@ def measured(cell: Cell, runs: int, random: np.random.Generator) -> dict[str, Me
 
 
 def check_twin(drawn: Drawn, ours: Ends) -> None:
-    """Compare the vectorised intervals with those of the package, where the sums tell the scores.
+    """Compare the vectorised intervals with the package's, if the scores follow from the sums.
 
     Raises:
         SystemExit: They differ.
@@ -305,7 +304,7 @@ ANSWERS: Final = (
     (0.8, 0.1, 0.1),
     (0.7, 0.1, 0.1, 0.1),
 )
-# Raters of whom one is stricter: the shares of the cells.
+# One rater is stricter: the shares of the cells.
 UNLIKE: Final = (
     ((0.5, 0.2), (0.05, 0.25)),
     ((0.7, 0.15), (0.02, 0.13)),
@@ -316,14 +315,14 @@ UNLIKE: Final = (
 
 
 def kappa_tables() -> Iterator[Array]:
-    """Yield the shares of the cells of tables with a known kappa."""
+    """Yield the cell shares of tables with a known kappa."""
     for shares, kappa in itertools.product(ANSWERS, KAPPAS):
         yield kappa * np.diag(shares) + (1 - kappa) * np.outer(shares, shares)
     yield from map(np.array, UNLIKE)
 
 
 def kappas_of(tables: Array) -> Ends:
-    """Return the kappa of each table (not a number where it is undefined), and its standard error."""
+    """Return the kappa of each table (NaN if undefined), and its standard error."""
     number = tables.sum(axis=(1, 2))
     shares = tables / number[:, None, None]
     first, second = shares.sum(axis=2), shares.sum(axis=1)
@@ -340,7 +339,7 @@ def kappas_of(tables: Array) -> Ends:
 
 
 def kappa_coverage(runs: int, random: np.random.Generator, *, is_markdown: bool) -> bool:
-    """Measure the intervals of kappa, print them, and return whether the goal is met."""
+    """Measure and print the intervals of kappa, and return whether the goal is met."""
     rows: dict[tuple[int, int], list[tuple[float, ...]]] = defaultdict(list)
     upper = (1 + CONFIDENCE) / 2
     for shares, items in itertools.product(kappa_tables(), ITEMS):
@@ -358,11 +357,11 @@ def kappa_coverage(runs: int, random: np.random.Generator, *, is_markdown: bool)
             if not np.allclose(kappa_interval(table) or (), ends, atol=2e-3):
                 sys.exit(f"the vectorised interval {ends} is not that of kappa_interval: {kappa_interval(table)}")
         wald, is_there = stats.norm.ppf(upper) * errors, errors > 1e-6
-        is_held = is_there & (np.abs(kappas - true) <= wald + 1e-9)
-        held = (low <= true + 1e-9) & (true - 1e-9 <= high)
+        is_covered = is_there & (np.abs(kappas - true) <= wald + 1e-9)
+        covered = (low <= true + 1e-9) & (true - 1e-9 <= high)
         numbers = (
-            held.mean(),
-            is_held.sum() / is_there.sum(),
+            covered.mean(),
+            is_covered.sum() / is_there.sum(),
             1 - is_there.mean(),
             (high - low).mean(),
             2 * wald[is_there].mean(),
@@ -374,8 +373,8 @@ def kappa_coverage(runs: int, random: np.random.Generator, *, is_markdown: bool)
     if is_markdown:
         print(f"|{'---|' * len(headings)}")
     for key, cells_of_row in rows.items():
-        held, wald, missing, width, of_wald = zip(*cells_of_row, strict=True)
-        numbers = (min(held), min(wald), max(missing), float(np.mean(width)), float(np.mean(of_wald)))
+        covered, wald, missing, width, of_wald = zip(*cells_of_row, strict=True)
+        numbers = (min(covered), min(wald), max(missing), float(np.mean(width)), float(np.mean(of_wald)))
         print(_line([*map(str, key), *(f"{number:.3f}" for number in numbers)], is_markdown=is_markdown))
     lowest, allowed = min(min(each)[0] for each in rows.values()), GOAL - 2.5 * np.sqrt(GOAL * (1 - GOAL) / runs)
     is_met = bool(lowest >= allowed)
@@ -397,7 +396,7 @@ def main() -> int:
         return 0 if is_kappa_met else 1
     found = {cell: measured(cell, runs, random) for cell in cells()}
     print_tables(found, is_markdown=options.markdown)
-    # With fewer runs chance alone takes some cells below.
+    # With fewer runs, some cells miss the goal by chance.
     allowed = GOAL - (2.5 * np.sqrt(GOAL * (1 - GOAL) / runs) if options.quick else 0)
     below = {cell: each for cell, each in found.items() if each["mean_interval"].coverage < allowed}
     short = {cell: each for cell, each in below.items() if cell.scores != "all alike"}

@@ -1,16 +1,15 @@
-"""How often corrected means of a judge's verdicts hold the truth, compared with the judge's own mean.
+"""Coverage of corrected means of a judge's verdicts, compared with the judge's own mean.
 
-Run it as ``python benchmarks/judge_calibration.py``; it takes some minutes and needs the extra ``stats``. Runs are
-drawn in which the share of right answers is known, in cells: shares of 0.5, 0.7 and 0.9; judges that call 0.8 to 0.99
-of the right and 0.6 to 0.9 of the wrong answers so; 100 and 400 questions; 50 and 100 labelled answers. The
-intervals:
+Run it as ``python benchmarks/judge_calibration.py``; it takes some minutes and needs the extra ``stats``. Runs with a
+known share of right answers are simulated in cells: shares of 0.5, 0.7 and 0.9; judges that accept 0.8 to 0.99 of the
+right and reject 0.6 to 0.9 of the wrong answers; 100 and 400 questions; 50 and 100 labelled answers. The intervals:
 
 * ``share``: Rogan and Gladen's share with Lang and Reiczigel's interval, ``calibrated_share``.
 * ``mean``: prediction-powered inference, ``calibrated_mean``, with graded scores: right answers mostly near 1.
 * ``raw``: that of the judge's own share, ``mean_interval``.
 
-The goal is a coverage of ``share`` and ``mean`` of at least 0.93 in every cell. ``--quick`` draws a fifth of the runs.
-The exit code is 1 if the goal is not met.
+The goal is a coverage of ``share`` and ``mean`` of at least 0.93 in every cell. ``--quick`` simulates a fifth of the
+runs. The exit code is 1 if the goal is missed.
 """
 
 import argparse
@@ -33,33 +32,33 @@ Answer = tuple[bool, bool, float]
 
 
 def answers(draw: Random, number: int, share: float, judge: tuple[float, float]) -> Iterator[Answer]:
-    """Yield of each answer whether it is right, whether the judge says so, and the judge's score."""
+    """Yield, for each answer, whether it is right, whether the judge accepts it, and the judge's score."""
     sensitivity, specificity = judge
     for _ in range(number):
         is_right = draw.random() < share
-        says = draw.random() < (sensitivity if is_right else 1 - specificity)
-        yield is_right, says, draw.betavariate(6, 1) if says else draw.betavariate(1, 3)
+        is_accepted = draw.random() < (sensitivity if is_right else 1 - specificity)
+        yield is_right, is_accepted, draw.betavariate(6, 1) if is_accepted else draw.betavariate(1, 3)
 
 
 def coverage(runs: int, share: float, judge: tuple[float, float], questions: int, labels: int) -> list[float]:
-    """Return how often each interval holds the share of right answers."""
-    draw, held = Random(f"{share} {judge} {questions} {labels}"), [0, 0, 0]
+    """Return how often each interval contains the true share of right answers."""
+    draw, covered = Random(f"{share} {judge} {questions} {labels}"), [0, 0, 0]
     for _ in range(runs):
         asked = list(answers(draw, questions, share, judge))
         labelled = list(answers(draw, labels, share, judge))
-        says = [[says for _, says, _ in asked]]
+        is_accepted = [[is_accepted for _, is_accepted, _ in asked]]
         found = (
-            calibrated_share(says, [(says, is_right) for is_right, says, _ in labelled]),
+            calibrated_share(is_accepted, [(is_accepted, is_right) for is_right, is_accepted, _ in labelled]),
             calibrated_mean([[score for *_, score in asked]], [(score, float(right)) for right, _, score in labelled]),
-            mean_interval([float(each) for each in says[0]], range(questions)),
+            mean_interval([float(each) for each in is_accepted[0]], range(questions)),
         )
-        for place, interval in enumerate(found):
-            held[place] += interval is None or interval.low <= share <= interval.high
-    return [count / runs for count in held]
+        for index, interval in enumerate(found):
+            covered[index] += interval is None or interval.low <= share <= interval.high
+    return [count / runs for count in covered]
 
 
 def main() -> int:
-    """Print the coverage of each cell; return 1 if the goal is not met."""
+    """Print the coverage of each cell; return 1 if the goal is missed."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--quick", action="store_true", help="a fifth of the runs")
     runs = RUNS // 5 if parser.parse_args().quick else RUNS

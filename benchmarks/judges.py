@@ -1,16 +1,16 @@
-"""How fast judged metrics are, beside graphrag-eval and ragas, against a server that takes 100 ms for each answer.
+"""The speed of judged metrics, compared with graphrag-eval and ragas, with a server that answers after 100 ms.
 
 Run it as ``python benchmarks/judges.py``. 40 questions are judged, each with an answer (correctness, relevance) and a
 retrieval step of five contexts that matches its reference, 16 requests at a time; then five times as many, 64 at a
-time, which shows what a request costs beside its wait. The server is the tests' stub of the
-OpenAI API, in a process of its own, and counts the requests. Wall time is measured: ours is the median of a few
-runs, after a first question that is not counted; so are the others', which run once.
+time, which shows a request's overhead in addition to its wait. The server is the tests' stub of the OpenAI API, in a
+separate process, and counts the requests. Wall time is measured after a first question that does not count: ours is the
+median of a few runs, the others run once.
 
-graphrag-eval asks for one thing after the other, and has no utilization. The comparison with it is therefore over the
-metrics that both have, and with ragas over those of ragas, 16 scores at a time. Both run in a Python 3.12 environment
-of their own, made in a temporary folder: ``--python`` names that Python, ``--venv`` keeps the environment,
-``--no-graphrag-eval`` leaves them out, ``--quick`` gives them a quarter of the questions and scales their time up, and
-runs ours less often. The exit code is 1 where a goal is not met.
+graphrag-eval sends one request after the other, and has no utilization metric. It is therefore compared on the metrics
+that both have, and ragas on its own metrics, 16 scores at a time. Both run in a separate Python 3.12 environment in a
+temporary folder: ``--python`` names that Python, ``--venv`` keeps the environment, ``--no-graphrag-eval`` skips them,
+``--quick`` gives them a quarter of the questions, extrapolates their time, and runs ours less often. The exit code is 1
+if a goal is missed.
 """
 
 import argparse
@@ -35,21 +35,21 @@ QUESTIONS = 40
 CONTEXTS = 5
 CONCURRENCY = 16
 LATENCY_SEC = 0.1
-WALL_GOAL = 1.3  # at most this many times calls × latency / concurrency
+WALL_GOAL = 1.3  # upper limit relative to calls × latency / concurrency
 MANY_AT_ONCE = 64
-MANY_GOAL = 1.5  # likewise, with so many at once
-MORE = 5  # times as many questions then
+MANY_GOAL = 1.5  # the same with this concurrency
+MORE = 5  # with this many times as many questions
 SPEED_GOAL = 15.0  # at least this many times as fast as graphrag-eval
 
-# The most requests for one question.
+# The most requests per question.
 BUDGET = {
     "answer_correctness": 1,
-    "answer_relevance": 1 + 1,  # three questions at once, and the embeddings of four
+    "answer_relevance": 1 + 1,  # three questions in one request, and the embeddings of four
     "retrieval_answer": 1 + CONTEXTS,
     "retrieval_context": 1 + CONTEXTS,
     "retrieval_utilization": CONTEXTS,
 }
-KEYS = {  # where a metric's value stands
+KEYS = {  # where a metric's value is stored
     "answer_correctness": "answer_f1",
     "answer_relevance": "answer_relevance",
     "retrieval_answer": "retrieval_answer_f1",
@@ -84,7 +84,7 @@ with OpenAIStub() as stub:
         stub.most_in_flight = 0
 """
 
-# Both read JSON (dataset, responses, base_url, warm_up) and print the seconds, and how many values they gave.
+# Both read JSON (dataset, responses, base_url, warm_up), and print the seconds and the number of values.
 THEIR_JUDGES = """
 import asyncio, json, sys, tempfile, time, yaml
 from graphrag_eval import run_evaluation
@@ -144,7 +144,7 @@ print(json.dumps(asyncio.run(main())))
 
 
 class Other(NamedTuple):
-    """Another library: how it is run, the metrics that it shares with us, and how many values it gives a question."""
+    """Another library: its script, the metrics that it shares with this package, and its values per question."""
 
     name: str
     script: str
@@ -162,7 +162,7 @@ OTHERS = {
 
 
 class Measured(NamedTuple):
-    """One way to judge all questions."""
+    """One way of judging all questions."""
 
     seconds: float
     requests: int
@@ -170,7 +170,7 @@ class Measured(NamedTuple):
 
 
 class Stub:
-    """The server, in a process of its own, so that it takes none of the time of the loop that is measured."""
+    """The server, in a separate process so that it does not slow down the measured loop."""
 
     def __init__(self) -> None:
         tests = Path(__file__).parents[1] / "tests"
@@ -185,7 +185,7 @@ class Stub:
         self._process.communicate()
 
     def counts(self) -> tuple[int, int]:
-        """Give the number of requests since the last time, and the most at once."""
+        """Return the number of requests since the last call, and the most at once."""
         if self._process.stdin is None:
             raise SystemExit("The stub has no input.")
         self._process.stdin.write("\n")
@@ -201,17 +201,17 @@ class Stub:
 
 
 def dataset_of(questions: int) -> list[Template]:
-    """Give a template whose questions have a reference answer and one retrieval step."""
+    """Return a template whose questions have a reference answer and one retrieval step."""
     return [{"template_id": "t", "questions": [question(number) for number in range(questions)]}]
 
 
 def size(dataset: list[Template]) -> int:
-    """Give the number of questions."""
+    """Return the number of questions."""
     return sum(1 for _ in questions_of(dataset))
 
 
 def question(number: int) -> Question:
-    """Give a question."""
+    """Return a question."""
     return {
         "id": f"q{number}",
         "question_text": f"Which line starts at substation {number}?",
@@ -221,7 +221,7 @@ def question(number: int) -> Question:
 
 
 def response(number: int) -> dict[str, Any]:
-    """Give the response to a question."""
+    """Return the response to a question."""
     step = {"name": "retrieval", "args": {"query": "line", "k": 5}, "id": "s", "status": "success"}
     return {
         "question_id": f"q{number}",
@@ -231,13 +231,13 @@ def response(number: int) -> dict[str, Any]:
 
 
 def contexts(number: int, count: int) -> str:
-    """Give what is retrieved, as JSON."""
+    """Return retrieved contexts as JSON."""
     texts = (f"Context {rank} tells that line {number} starts at substation {number}. " * 5 for rank in range(count))
     return json.dumps([{"id": f"d{number}-{rank}", "text": text} for rank, text in enumerate(texts)])
 
 
 def responses_to(dataset: list[Template]) -> dict[str, Any]:
-    """Give the responses by question id."""
+    """Return the responses by question id."""
     answered = (response(number) for number in range(size(dataset)))
     return {each["question_id"]: each for each in answered}
 
@@ -245,7 +245,7 @@ def responses_to(dataset: list[Template]) -> dict[str, Any]:
 def our_time(
     stub: Stub, dataset: list[Template], metrics: Sequence[str], repeats: int, concurrency: int = CONCURRENCY
 ) -> Measured:
-    """Give the median of some evaluations with some metrics; each has a pool and connections of its own."""
+    """Return the median time of some evaluations with some metrics; each has its own pool and connections."""
     model = {"base_url": stub.base_url, "api_key": "k"}
     config = {
         "llm": {"generation": model, "embedding": model},
@@ -264,7 +264,7 @@ def our_time(
 
 
 def check(results: Sequence[Any], metrics: Sequence[str]) -> None:
-    """Leave where a value is missing."""
+    """Exit if a value is missing."""
     for result in results:
         record = {**result, **result["actual_steps"][0]}
         missing = [KEYS[metric] for metric in metrics if KEYS[metric] not in record]
@@ -273,7 +273,7 @@ def check(results: Sequence[Any], metrics: Sequence[str]) -> None:
 
 
 def their_time(script: str, python: Path, stub: Stub, dataset: list[Template]) -> tuple[Measured, int]:
-    """Give the time of a script in the other environment, and how many values it gave for a question."""
+    """Return the time of a script in the other environment, and its number of values per question."""
     data = {
         "dataset": dataset,
         "warm_up": dataset_of(1),
@@ -297,18 +297,18 @@ def their_time(script: str, python: Path, stub: Stub, dataset: list[Template]) -
 
 
 def print_row(name: str, measured: Measured, least: float) -> None:
-    """Print one line of the table; the least is what as many requests take without any overhead."""
+    """Print a row of the table; ``least`` is the minimum for the requests without any overhead."""
     times = measured.seconds / least
     print(f"{name:42}{measured.requests:9}{measured.most_in_flight:9}{measured.seconds:9.2f}{times:9.2f}", flush=True)
 
 
 def least_time(calls: int, concurrency: int = CONCURRENCY) -> float:
-    """Give calls × latency / concurrency."""
+    """Return calls × latency / concurrency."""
     return calls * LATENCY_SEC / concurrency
 
 
 def measure_ours(stub: Stub, dataset: list[Template], repeats: int) -> bool:
-    """Print the time of all metrics, and tell whether the goals are met."""
+    """Print the time of all metrics, and return whether the goals are met."""
     budget = sum(BUDGET.values()) * size(dataset)
     ours = our_time(stub, dataset, list(BUDGET), repeats)
     print_row("all metrics, graphrag_eval_lc", ours, least_time(budget))
@@ -319,7 +319,7 @@ def measure_ours(stub: Stub, dataset: list[Template], repeats: int) -> bool:
 
 
 def measure_many(stub: Stub, repeats: int) -> bool:
-    """Print the time of many requests at once, with the processor's time of one, and tell whether the goal is met."""
+    """Print the time of many concurrent requests, with the CPU time per request, and return whether the goal is met."""
     dataset = dataset_of(MORE * QUESTIONS)
     began = time.process_time()
     ours = our_time(stub, dataset, list(BUDGET), repeats, MANY_AT_ONCE)
@@ -332,13 +332,13 @@ def measure_many(stub: Stub, repeats: int) -> bool:
 
 
 def measure_beside(other: Other, python: Path, stub: Stub, *, fewer: int, repeats: int) -> float | None:
-    """Print the times over the metrics that both have, and give how many times as fast ours is; None without theirs.
+    """Print the times for the metrics that both have, and return the speed-up, or None if the other one is missing.
 
     Args:
-        other: The other library, which is asked for fewer questions than we, and its time scaled up.
+        other: The other library; it judges fewer questions, and its time is extrapolated.
         python: The interpreter of its environment.
         stub: The server.
-        fewer: One of how many questions it is asked for.
+        fewer: It judges one of this many questions.
         repeats: How often ours runs.
     """
     least = least_time(sum(BUDGET[metric] for metric in other.metrics) * QUESTIONS)
@@ -359,13 +359,13 @@ def measure_beside(other: Other, python: Path, stub: Stub, *, fewer: int, repeat
 
 
 def verdict(goal: str, measured: str, *, is_met: bool) -> bool:
-    """Print a goal with what was measured."""
+    """Print a goal and the measured value."""
     print(f"  goal, {goal}: {measured}, {'met' if is_met else 'NOT MET'}", flush=True)
     return is_met
 
 
 def environment(folder: Path, wanted: str | None) -> Path | None:
-    """Give the interpreter of the others' environment; None where it cannot be made."""
+    """Return the interpreter of the others' environment, or None if it cannot be created."""
     try:
         return graphrag_eval_python(folder, wanted, has_judges=True)
     except (SystemExit, OSError, subprocess.CalledProcessError) as problem:
@@ -374,7 +374,7 @@ def environment(folder: Path, wanted: str | None) -> Path | None:
 
 
 def main() -> int:
-    """Run the benchmark and give the exit code."""
+    """Run the benchmark and return the exit code."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--python", help="a Python 3.12")
     parser.add_argument("--venv", type=Path, help="where the environment of graphrag-eval and ragas is made and kept")

@@ -1,11 +1,11 @@
-"""Loading a large dataset beside bare PyYAML, and scoring many responses beside graphrag-eval.
+"""Loading a large dataset compared with bare PyYAML, and scoring many responses compared with graphrag-eval.
 
-Run it as ``python benchmarks/load_and_score.py``. It makes the data (5,000 questions; 10,000 responses of 4 steps with
-10 to 200 rows), loads and scores them here, and scores the same files with graphrag-eval in a Python 3.12 environment
-of its own, made in a temporary folder. Three columns are required, of five that the agent's queries give; the more
-there are beside the required ones, the longer graphrag-eval tries (``--more-columns 0`` leaves just the three).
-``--python`` names that Python 3.12, ``--venv`` keeps its environment, ``--no-graphrag-eval`` leaves it out, ``--quick``
-takes a tenth of the data. The exit code is 1 where a goal is not met.
+Run it as ``python benchmarks/load_and_score.py``. It generates the data (5,000 questions; 10,000 responses of 4 steps
+with 10 to 200 rows), loads and scores them, and scores the same files with graphrag-eval in a separate Python 3.12
+environment in a temporary folder. Three columns are required, of five that the agent's queries return; the more extra
+columns there are, the longer graphrag-eval tries (``--more-columns 0`` leaves just the three). ``--python`` names that
+Python 3.12, ``--venv`` keeps its environment, ``--no-graphrag-eval`` skips it, ``--quick`` uses a tenth of the data.
+The exit code is 1 if a goal is missed.
 """
 
 import argparse
@@ -29,7 +29,7 @@ MORE_COLUMNS = {
     "type": {"type": "uri", "value": "urn:cim:ACLineSegment"},
     "label": {"type": "literal", "value": "AC line"},
 }
-LOADING_GOAL = 1.25  # at most this many times bare PyYAML
+LOADING_GOAL = 1.25  # upper limit relative to bare PyYAML
 SCORING_GOAL = 3.0  # at least this many times as fast as graphrag-eval
 
 THEIR_SCORING = """
@@ -47,7 +47,7 @@ print(json.dumps([time.process_time() - started, sum(result["steps_score"] for r
 
 
 def select(random_: random.Random, rows: int) -> dict[str, Any]:
-    """Give SPARQL results with an IRI, a name and a number in each row."""
+    """Return SPARQL results with an IRI, a name and a number in each row."""
     number = "http://www.w3.org/2001/XMLSchema#decimal"
     bindings = [
         {
@@ -61,7 +61,7 @@ def select(random_: random.Random, rows: int) -> dict[str, Any]:
 
 
 def question(random_: random.Random, identifier: str) -> dict[str, Any]:
-    """Give a question whose last step has 10 to 200 rows."""
+    """Return a question whose last step has 10 to 200 rows."""
     rows = select(random_, random_.randint(10, 200))
     iri = f"urn:uuid:{random_.getrandbits(128):032x}"
     return {
@@ -83,7 +83,7 @@ def question(random_: random.Random, identifier: str) -> dict[str, Any]:
 
 
 def as_agents_write(random_: random.Random, results: dict[str, Any], more_columns: int) -> dict[str, Any]:
-    """Give the same rows in another order, under other names, with some more columns."""
+    """Return the same rows shuffled, with other column names and some extra columns."""
     names = {"name": "lineName", "line": "l", "length": "km"}
     more = dict(list(MORE_COLUMNS.items())[:more_columns])
     bindings = [{names[name]: term for name, term in row.items()} | more for row in results["results"]["bindings"]]
@@ -92,9 +92,9 @@ def as_agents_write(random_: random.Random, results: dict[str, Any], more_column
 
 
 def response(random_: random.Random, asked: dict[str, Any], more_columns: int) -> dict[str, Any]:
-    """Give a response of four steps: a search, a failed query, a wrong one, and a right one three times of four.
+    """Return a response of four steps: a search, a failed query, a wrong one, and in three of four cases a right one.
 
-    The agent's queries have names of their own for the columns, and some more columns.
+    The agent's queries have other column names, and some extra columns.
     """
     reference = json.loads(asked["reference_steps"][1][0]["output"])
     iri = asked["reference_steps"][0][0]["output"]
@@ -110,12 +110,12 @@ def response(random_: random.Random, asked: dict[str, Any], more_columns: int) -
         for number, (name, output) in enumerate(outputs)
     ]
     for step in steps:
-        step.setdefault("output", "")  # graphrag-eval reads it of failed steps too
+        step.setdefault("output", "")  # graphrag-eval also reads it for failed steps
     return {"question_id": asked["id"], "actual_answer": "…", "actual_steps": steps, "elapsed_sec": 1.0}
 
 
 def write_data(folder: Path, questions: int, more_columns: int) -> tuple[Path, Path]:
-    """Write dataset and responses and give their paths."""
+    """Write dataset and responses, and return their paths."""
     random_ = random.Random(7)
     asked = [question(random_, f"q{number}") for number in range(questions)]
     size = max(1, questions // 50)
@@ -131,7 +131,7 @@ def write_data(folder: Path, questions: int, more_columns: int) -> tuple[Path, P
 
 
 def cpu_seconds(work: Callable[[], Any], repeats: int = 1) -> float:
-    """Give the least CPU time of a few repeats."""
+    """Return the lowest CPU time of a few repeats."""
     times = []
     for _ in range(repeats):
         started = time.process_time()
@@ -141,7 +141,7 @@ def cpu_seconds(work: Callable[[], Any], repeats: int = 1) -> float:
 
 
 def measure_loading(dataset: Path) -> bool:
-    """Print how long loading takes and tell whether the goal is met."""
+    """Print how long loading takes, and return whether the goal is met."""
 
     def bare() -> Any:
         return yaml.load(dataset.read_text(encoding="utf-8"), Loader=yaml.CSafeLoader)
@@ -154,7 +154,7 @@ def measure_loading(dataset: Path) -> bool:
 
 
 def measure_scoring(dataset: Path, responses: Path, python: Path | None) -> bool:
-    """Print how long scoring takes and tell whether the goal is met."""
+    """Print how long scoring takes, and return whether the goal is met."""
     templates, recorded = load_dataset(dataset), load_responses(responses)
     scores: list[float] = []
     ours = cpu_seconds(
@@ -178,7 +178,7 @@ def verdict(goal: str, ratio: float, is_met: bool) -> bool:
 
 
 def main() -> int:
-    """Run the benchmark and give the exit code."""
+    """Run the benchmark and return the exit code."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--python", help="a Python 3.12")
     parser.add_argument("--venv", type=Path, help="where graphrag-eval's environment is made and kept")

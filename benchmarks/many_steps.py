@@ -1,10 +1,10 @@
-"""How matching grows with the number of steps: 30 reference steps by 100 actual steps, and ten times as many of both.
+"""How matching scales with the number of steps: 30 reference steps by 100 actual steps, and ten times as many of both.
 
-Run it as ``python benchmarks/many_steps.py``; it takes half a minute. All reference steps are in one group, so that
-each is compared with each actual step, and the best assignment is sought. Beside it stands the same on a tenth of both,
-which has a hundredth of the pairs, and for retrieval a greedy walk in the same run: each reference step in turn takes
-the best step that is free, by ``recall_at_k`` of ids that are read already. CPU time is measured. ``--quick`` takes a
-third of the steps. The exit code is 1 where a goal is not met.
+Run it as ``python benchmarks/many_steps.py``; it takes half a minute. All reference steps are in one group, so each is
+compared with every actual step to find the best assignment. For comparison the same is measured with a tenth of both,
+which is a hundredth of the pairs, and for retrieval a greedy match in the same run: each reference step in turn gets
+the best free step, by ``recall_at_k`` of parsed ids. CPU time is measured. ``--quick`` uses a third of the steps. The
+exit code is 1 if a goal is missed.
 """
 
 import argparse
@@ -20,14 +20,14 @@ from graphrag_eval_lc.metrics import recall_at_k
 
 REFERENCE_STEPS, ACTUAL_STEPS, SMALLER = 300, 1_000, 10
 SECONDS_GOAL = 5.0
-GROWTH_GOAL = 3.0  # at most this many times the growth of the pairs
+GROWTH_GOAL = 3.0  # upper limit relative to the growth in pairs
 RELEVANT, FOUND = 20, 3
 
 Step = dict[str, Any]
 
 
 class Kind(NamedTuple):
-    """A kind of step: its name, its media type, its outputs, and its share of the steps."""
+    """A kind of step: its name, media type, outputs, and share of the steps."""
 
     title: str
     name: str
@@ -37,29 +37,29 @@ class Kind(NamedTuple):
 
 
 def documents(random_: random.Random) -> str:
-    """Give ten documents of five hundred."""
+    """Return ten of five hundred documents."""
     return json.dumps([{"id": f"doc-{random_.randrange(500)}", "text": "x" * 50} for _ in range(10)])
 
 
 def table(random_: random.Random) -> str:
-    """Give SPARQL results of ten rows and three columns."""
+    """Return SPARQL results with ten rows and three columns."""
     names = ["line", "from", "to"]
     rows = [{name: {"type": "uri", "value": f"urn:{random_.randrange(50)}"} for name in names} for _ in range(10)]
     return json.dumps({"head": {"vars": names}, "results": {"bindings": rows}})
 
 
 def value(random_: random.Random) -> str:
-    """Give JSON whose first 200 parts are the same."""
+    """Return JSON whose first 200 items are the same."""
     return json.dumps([0] * 200 + [random_.randrange(5_000)])
 
 
 def text(random_: random.Random) -> str:
-    """Give one of two hundred long texts."""
+    """Return one of two hundred long texts."""
     return f"{'x' * 500} {random_.randrange(200)}"
 
 
 def same_documents(_: random.Random) -> str:
-    """Give always the same documents."""
+    """Return the same documents every time."""
     return json.dumps([{"id": f"doc-{number}"} for number in range(RELEVANT)])
 
 
@@ -73,7 +73,7 @@ KINDS = (
 
 
 def steps_of(kind: Kind, references: int, actual: int) -> tuple[list[Step], list[Step]]:
-    """Give the reference steps and the actual steps."""
+    """Return the reference steps and the actual steps."""
     random_ = random.Random(7)
     media_type = {} if kind.media_type is None else {"output_media_type": kind.media_type}
     wanted: list[Step] = [
@@ -91,7 +91,7 @@ def steps_of(kind: Kind, references: int, actual: int) -> tuple[list[Step], list
 
 
 def matching(kind: Kind, references: int, actual: int) -> tuple[float, float]:
-    """Give the seconds of a match with its diagnosis, and its score."""
+    """Return the seconds for matching with its diagnosis, and the score."""
     wanted, taken = steps_of(kind, round(references * kind.share), round(actual * kind.share))
     started = time.process_time()
     match = match_steps([wanted], taken)
@@ -100,7 +100,7 @@ def matching(kind: Kind, references: int, actual: int) -> tuple[float, float]:
 
 
 def greedy_walk(kind: Kind, references: int, actual: int) -> tuple[float, float]:
-    """Give the seconds and the score of a walk in which each reference step takes the best step that is free."""
+    """Return the seconds and the score of a greedy match: each reference step gets the best free step."""
     ids = [
         [[document["id"] for document in json.loads(step["output"])] for step in steps]
         for steps in steps_of(kind, references, actual)
@@ -116,13 +116,13 @@ def greedy_walk(kind: Kind, references: int, actual: int) -> tuple[float, float]
 
 
 def verdict(goal: str, measured: str, is_met: bool) -> bool:
-    """Print a goal with what was measured."""
+    """Print a goal and the measured value."""
     print(f"  goal, {goal}: {measured}, {'met' if is_met else 'NOT MET'}", flush=True)
     return is_met
 
 
 def main() -> int:
-    """Run the benchmark and give the exit code."""
+    """Run the benchmark and return the exit code."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--quick", action="store_true", help="take a third of the steps")
     options = parser.parse_args()

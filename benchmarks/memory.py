@@ -1,11 +1,10 @@
-"""The memory that a dataset, a run and a report take, for each question; on Linux.
+"""The memory per question that a dataset, a run and a report need; on Linux.
 
-Run it as ``python benchmarks/memory.py``. A dataset of 50,000 short questions is loaded from YAML and JSON: what it
-takes is held against Python's own dicts, as ``json.load`` makes them. A run with an agent that answers at once goes
-over it into a folder, is resumed with nothing left to ask, and is scored again: the peak over what the process has
-once the dataset is loaded, for each question. Reports of 1,000 and of 20,000 questions show what each question more
-takes. Each figure is measured in a process of its own. ``--quick`` takes a tenth. The exit code is 1 where a goal is
-not met.
+Run it as ``python benchmarks/memory.py``. A dataset of 50,000 short questions is loaded from YAML and JSON, and its
+memory is compared with plain dicts from ``json.load``. A run with an agent that answers immediately is written to a
+folder, resumed with nothing left to run, and scored again: the peak above the memory used once the dataset is loaded,
+per question. Reports of 1,000 and 20,000 questions show the memory per additional question. Each figure is measured in
+a separate process. ``--quick`` uses a tenth. The exit code is 1 if a goal is missed.
 """
 
 import argparse
@@ -22,17 +21,17 @@ import yaml
 from graphrag_eval_lc import load_dataset, run_benchmark, score_run, write_report
 
 QUESTIONS, OF_A_TEMPLATE = 50_000, 100
-DATASET_GOAL = 1.5  # times the dicts of json.load
-RUN_GOAL_KB = REPORT_GOAL_KB = 0.6  # a question
+DATASET_GOAL = 1.5  # relative to the dicts of json.load
+RUN_GOAL_KB = REPORT_GOAL_KB = 0.6  # per question
 
 
 async def agent(question: str) -> str:
-    """Answer at once."""
+    """Answer immediately."""
     return "yes"
 
 
 def dataset_of(questions: int) -> list[dict[str, Any]]:
-    """Give short questions in templates."""
+    """Return short questions in templates."""
     asked = [
         {
             "id": f"q{number}",
@@ -58,11 +57,11 @@ def _now_mb() -> float:
 
 
 def _peak_mb() -> float:
-    return _mb("VmHWM")  # ru_maxrss would be that of the process that started this one
+    return _mb("VmHWM")  # ru_maxrss would be that of the parent process
 
 
 def plain_mb(path: str) -> float:
-    """Give the MB that the dicts of a JSON file take."""
+    """Return the MB that the dicts of a JSON file need."""
     before = _now_mb()
     values = json.loads(Path(path).read_bytes())
     assert values
@@ -70,7 +69,7 @@ def plain_mb(path: str) -> float:
 
 
 def loaded_mb(path: str) -> float:
-    """Give the MB that a loaded dataset takes."""
+    """Return the MB that a loaded dataset needs."""
     before = _now_mb()
     values = load_dataset(path)
     assert values
@@ -78,9 +77,9 @@ def loaded_mb(path: str) -> float:
 
 
 def run_kb(path: str, output_dir: str, what: str) -> float:
-    """Give the KB a question that a run, its resumption or its scoring takes at most above the loaded dataset."""
+    """Return the peak KB per question of a run, its resumption or its scoring, above the loaded dataset."""
     one: Any = dataset_of(1)
-    run_benchmark(agent, one, progress="off")  # what it imports is not counted
+    run_benchmark(agent, one, progress="off")  # imports are not counted
     dataset: Any = load_dataset(path)
     before = _now_mb()
     if what == "score":
@@ -92,19 +91,19 @@ def run_kb(path: str, output_dir: str, what: str) -> float:
 
 
 def report_mb(output_dir: str) -> float:
-    """Give the MB of the process that writes a report, at most."""
+    """Return the peak MB of a process that writes a report."""
     write_report(output_dir)
     return _peak_mb()
 
 
 def measured(function: Any, *arguments: Any) -> float:
-    """Call a function in a process of its own."""
+    """Call a function in a separate process."""
     with ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("spawn")) as process:
         return float(process.submit(function, *arguments).result())
 
 
 def main() -> int:
-    """Print the figures, and return 1 where a goal is not met."""
+    """Print the figures, and return 1 if a goal is missed."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--quick", action="store_true", help="a tenth of the questions")
     questions = QUESTIONS // 10 if parser.parse_args().quick else QUESTIONS

@@ -1,8 +1,8 @@
-"""What a merge of shards takes: at most 0.6 KB of memory a question above the loaded dataset.
+"""The memory that merging shards needs: at most 0.6 KB per question above the loaded dataset.
 
-``python benchmarks/merge.py [--questions 30000] [--shards 8]``, on Linux: shards of an agent that does nothing are run,
-and then merged in a process of its own, whose peak of resident memory is held against that of one that only loads the
-dataset. What is there at 1,000 questions already, such as modules, is taken away from both. Exit code 1: it takes more.
+``python benchmarks/merge.py [--questions 30000] [--shards 8]``, on Linux: shards of an agent that does nothing are run
+and then merged in a separate process, whose peak resident memory is compared with that of one that only loads the
+dataset. The memory needed for 1,000 questions, such as modules, is subtracted from both. Exit code 1: it needs more.
 """
 
 import argparse
@@ -89,7 +89,7 @@ def _peak_of(what: str, folder: Path) -> float:
     else:
         merged = merge_runs(sorted(folder.glob("night-*")), output_dir=folder / "night")
         assert merged.stopped is None
-    # Not that of resource.getrusage, which counts the process that started this one too.
+    # resource.getrusage would include the parent process.
     status = Path("/proc/self/status").read_text(encoding="ascii").splitlines()
     return next(int(line.split()[1]) for line in status if line.startswith("VmHWM:")) / 1024
 

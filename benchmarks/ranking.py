@@ -1,14 +1,13 @@
-"""How fast ranking metrics are, beside ranx and pytrec_eval, in whole processes: start-up and reading included.
+"""The speed of ranking metrics, compared with ranx and pytrec_eval, in whole processes: including start-up and reading.
 
 Run it as ``python benchmarks/ranking.py``. 10,000 queries with 100 retrieved and up to 30 relevant ids each are written
-to a JSON file; each library reads it in a process of its own, brings it into its own form, and computes six measures.
-Wall time is measured: the libraries take turns, and the least of the repeats counts. A first run of each does not
-count, in which ranx compiles its functions and keeps them. All must find the same means.
+to a JSON file; each library reads it in a separate process, converts it, and computes six measures. Wall time is
+measured: the libraries alternate, and the fastest repeat counts. The first run of each does not count; in it ranx
+compiles and caches its functions. All must find the same means.
 
-ranx and pytrec_eval are in an environment of their own, made in a temporary folder: ``--venv`` keeps it,
-``--no-others`` leaves both out, and one that cannot be installed is left out with a message. ``--quick`` takes a tenth
-of the queries. The exit code is 1 where the goal, at most three times the slower of the two, is not met, or the means
-differ.
+ranx and pytrec_eval are in a separate environment in a temporary folder: ``--venv`` keeps it, ``--no-others`` skips
+both, and one that cannot be installed is skipped with a message. ``--quick`` uses a tenth of the queries. The exit code
+is 1 if the goal, at most three times the slower of the two, is missed, or if the means differ.
 """
 
 import argparse
@@ -21,12 +20,12 @@ import tempfile
 import time
 from pathlib import Path
 
-QUERIES, RETRIEVED, POOL = 10_000, 100, 200  # half of the relevant ids are found
-GOAL = 3.0  # at most this many times the slower of the others
+QUERIES, RETRIEVED, POOL = 10_000, 100, 200  # half of the relevant ids are retrieved
+GOAL = 3.0  # upper limit relative to the slower of the others
 PACKAGES = {"ranx": "ranx==0.3.21", "pytrec_eval": "pytrec-eval-terrier==0.5.11"}
 OURS = "graphrag_eval_lc"
 
-# Each prints the means of P@10, R@10, RR, AP, nDCG@10 and nDCG.
+# Each script prints the means of P@10, R@10, RR, AP, nDCG@10 and nDCG.
 SCRIPTS = {
     OURS: """
 import json, sys
@@ -79,7 +78,7 @@ def write_queries(path: Path, number: int) -> None:
 
 
 def installed_pythons(folder: Path) -> dict[str, Path]:
-    """Give the interpreter by library, of those that are in the environment or could be installed there."""
+    """Return the interpreter by library, for those installed or installable in the environment."""
     python = folder.absolute() / ("Scripts/python.exe" if sys.platform == "win32" else "bin/python")
     if not python.exists():
         subprocess.run([sys.executable, "-m", "venv", folder], check=True)
@@ -87,7 +86,7 @@ def installed_pythons(folder: Path) -> dict[str, Path]:
 
 
 def is_installed(python: Path, library: str, package: str) -> bool:
-    """Tell whether an environment has a library; it is installed if it can be."""
+    """Return whether an environment has a library, installing it if possible."""
     if not subprocess.run([python, "-c", f"import {library}"], capture_output=True, check=False).returncode:
         return True
     print(f"Installing {package} ...", flush=True)
@@ -100,7 +99,7 @@ def is_installed(python: Path, library: str, package: str) -> bool:
 
 
 def measured(python: Path, library: str, queries: Path) -> tuple[float, list[float]]:
-    """Give the wall time of one process, and the means that it found."""
+    """Return the wall time of one process, and the means that it computed."""
     started = time.perf_counter()
     command = [str(python), "-c", SCRIPTS[library], str(queries)]
     done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True)
@@ -108,7 +107,7 @@ def measured(python: Path, library: str, queries: Path) -> tuple[float, list[flo
 
 
 def compare(pythons: dict[str, Path], queries: Path, repeats: int) -> bool:
-    """Print the times and tell whether the goal is met and the means are equal."""
+    """Print the times, and return whether the goal is met and the means are equal."""
     means = {library: measured(python, library, queries)[1] for library, python in pythons.items()}
     times: dict[str, list[float]] = {library: [] for library in pythons}
     for _ in range(repeats):
@@ -133,7 +132,7 @@ def compare(pythons: dict[str, Path], queries: Path, repeats: int) -> bool:
 
 
 def main() -> int:
-    """Run the benchmark and give the exit code."""
+    """Run the benchmark and return the exit code."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--venv", type=Path, help="where the environment of the others is made and kept")
     parser.add_argument("--no-others", action="store_true", help="measure neither ranx nor pytrec_eval")

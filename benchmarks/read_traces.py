@@ -1,9 +1,9 @@
-"""The memory and the time of reading a large file of traces.
+"""The memory and time for reading a large trace file.
 
-Run it as ``python benchmarks/read_traces.py``. It makes two files of 500 MB of OpenInference's spans, whose traces are
-scattered over the whole file: lines of requests, as the collector's file exporter writes them, and one single object.
-Each is read trace by trace in a process of its own; the time of the lines stands beside that of ``json.loads`` of the
-same lines. ``--quick`` takes a tenth. The exit code is 1 where the peak of the memory is above 200 MB.
+Run it as ``python benchmarks/read_traces.py``. It generates two files with 500 MB of OpenInference spans, whose traces
+are spread over the whole file: one request per line, as written by the collector's file exporter, and one single
+object. Each is read trace by trace in a separate process; the time for the lines is compared with ``json.loads`` of the
+same lines. ``--quick`` uses a tenth. The exit code is 1 if the peak memory exceeds 200 MB.
 """
 
 import argparse
@@ -26,7 +26,7 @@ SPANS_OF_A_LINE = 50
 
 
 def attribute(key: str, value: str | int) -> dict[str, Any]:
-    """Return an attribute as OTLP/JSON has it, where numbers are texts."""
+    """Return an attribute as in OTLP/JSON, in which numbers are strings."""
     return {
         "key": key,
         "value": {"stringValue": value} if isinstance(value, str) else {"intValue": str(value)},
@@ -34,7 +34,7 @@ def attribute(key: str, value: str | int) -> dict[str, Any]:
 
 
 def messages(key: str, number: int, text: str) -> list[dict[str, Any]]:
-    """Return the attributes of some messages of a user."""
+    """Return the attributes of some user messages."""
     return [
         each
         for place in range(number)
@@ -46,7 +46,7 @@ def messages(key: str, number: int, text: str) -> list[dict[str, Any]]:
 
 
 def trace(random_: random.Random, number: int) -> list[dict[str, Any]]:
-    """Return the spans of a trace: an agent, and four times a model and the tool that it asks for."""
+    """Return the spans of a trace: an agent, and four times a model and the tool that it calls."""
     trace_id, root = f"{number + 1:032x}", f"{number + 1:016x}"
     started = 1_800_000_000_000_000_000 + number * 1_000_000
 
@@ -96,7 +96,7 @@ def trace(random_: random.Random, number: int) -> list[dict[str, Any]]:
 
 
 def scattered_spans(size: int) -> Iterator[str]:
-    """Yield spans as JSON, up to a number of bytes, those of many traces in turn."""
+    """Yield spans as JSON, up to a number of bytes, interleaving many traces."""
     random_ = random.Random(0)
     written = number = 0
     while written < size:
@@ -116,7 +116,7 @@ def request(spans: list[str]) -> str:
 
 
 def write_files(folder: Path, size: int) -> tuple[Path, Path]:
-    """Write the same spans as lines of requests and as a single object."""
+    """Write the same spans as one request per line and as a single object."""
     lines, whole = folder / "lines.jsonl", folder / "whole.json"
     begin, end = request(["|"]).split("|")
     with lines.open("w") as lines_file, whole.open("w") as whole_file:
@@ -151,7 +151,7 @@ def measure(what: str, path: Path) -> None:
 
 
 def measured(what: str, path: Path) -> tuple[float, float, int, int]:
-    """Measure in a process of its own."""
+    """Measure in a separate process."""
     command = [sys.executable, __file__, "--measure", what, "--file", str(path)]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     seconds, peak, traces, calls = json.loads(done.stdout.splitlines()[-1])

@@ -1,11 +1,11 @@
-"""How large the report of a run is, how long it takes to write, and how long a browser takes to open it.
+"""The size of a run's report, how long it takes to write, and how long a browser takes to open it.
 
-Run it as ``python benchmarks/report.py``. Runs of 1,000 and 20,000 questions are made from the results of the demo,
-each taken many times under new ids. A report is written in a process of its own; the memory is the peak over what the
-process had when the package was loaded. Opening it is measured in a headless Chromium (``chromium`` on the PATH), from
-the navigation until the list of questions is there and the window is painted, and so is opening one question: medians.
-Without a Chromium only size and writing are measured. ``--quick`` takes a tenth of the questions. The exit code is 1 if
-a goal is not met: 8 seconds and 200 MB to write 20,000 questions, 1.5 seconds to the list.
+Run it as ``python benchmarks/report.py``. Runs of 1,000 and 20,000 questions are derived from the demo's results,
+repeated under new ids. A report is written in a separate process; the memory is the peak above the memory used after
+importing the package. Opening it is measured in a headless Chromium (``chromium`` on the PATH), from the navigation
+until the list of questions is painted, and so is opening one question; medians count. Without Chromium only size and
+writing are measured. ``--quick`` uses a tenth of the questions. The exit code is 1 if a goal is missed: 8 seconds and
+200 MB to write 20,000 questions, 1.5 seconds to the list.
 """
 
 import argparse
@@ -39,7 +39,7 @@ PAINTED = "() => new Promise(done => requestAnimationFrame(() => setTimeout(done
 
 
 class Written(NamedTuple):
-    """What writing a report took: its file, seconds and MB."""
+    """The result of writing a report: its file, seconds and MB."""
 
     path: Path
     seconds: float
@@ -47,14 +47,14 @@ class Written(NamedTuple):
 
 
 class Opened(NamedTuple):
-    """Seconds until the list of questions was there, and until one of them was open."""
+    """Seconds until the list of questions was painted, and until one of them was open."""
 
     page_sec: float
     question_sec: float
 
 
 def many_questions(demo: Path, folder: Path, number: int) -> None:
-    """Make the folder of a run with a number of questions from that of the demo."""
+    """Create a run folder with a number of questions from the demo's."""
     folder.mkdir()
     shutil.copy(demo / "run.json", folder)
     results = [json.loads(line) for line in (demo / "results.jsonl").open(encoding="utf-8")]
@@ -67,7 +67,7 @@ def many_questions(demo: Path, folder: Path, number: int) -> None:
 
 
 def written(folder: Path) -> Written:
-    """Write the report of a run's folder."""
+    """Write the report of a run folder."""
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     started = time.perf_counter()
     path = write_report(folder)
@@ -95,7 +95,7 @@ def opened(browser: Any, path: Path) -> Opened:
 
 
 def measure(browser: Any, folder: Path, number: int) -> list[str]:
-    """Print a row of the table; give the goals that are not met."""
+    """Print a row of the table; return the missed goals."""
     with ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("spawn")) as pool:
         report = pool.submit(written, folder).result()
     results_mb = (folder / "results.jsonl").stat().st_size / 1e6
@@ -112,7 +112,7 @@ def measure(browser: Any, folder: Path, number: int) -> list[str]:
 
 
 def main() -> int:
-    """Measure all sizes; give the exit code."""
+    """Measure all sizes; return the exit code."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--quick", action="store_true", help="a tenth of the questions")
     divisor = 10 if parser.parse_args().quick else 1

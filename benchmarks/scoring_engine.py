@@ -1,11 +1,11 @@
-"""What it takes to compare many large results: in one process, and by workers of a Ray cluster.
+"""The time to compare many large results: in one process, and with workers of a Ray cluster.
 
 Run it as ``python benchmarks/scoring_engine.py``. 2,000 recorded responses are scored, each with a result of 200 rows
-and 4 columns that does not match its reference: first in one process, then by 1 and 2 workers of a Ray cluster on this
-machine. Starting cluster and workers is shown apart: the time that it takes to score 2 responses. The CPU time of the
-process that was started, the driver, is counted too; it reads, sends and writes all. Without Ray installed its rows are
-left out. ``--quick`` takes 400 responses. The exit code is 1 where two workers, on a machine with a processor for each
-and one for the driver, are not at least 1.5 times as quick as one process.
+and 4 columns that does not match its reference: first in one process, then with 1 and 2 workers of a Ray cluster on
+this machine. Starting cluster and workers is shown separately: the time to score 2 responses. The CPU time of the main
+process, the driver, is counted too; it reads, sends and writes everything. Without Ray its rows are skipped.
+``--quick`` scores 400 responses. The exit code is 1 if two workers, on a machine with one processor for each and one
+for the driver, are not at least 1.5 times as fast as one process.
 """
 
 import argparse
@@ -25,7 +25,7 @@ GAIN_GOAL = 1.5
 
 
 def result(of: int, changed: int = -1) -> str:
-    """Give a SPARQL result; row ``changed`` is another one."""
+    """Return a SPARQL result in which row ``changed`` differs."""
     rows = [
         {
             "item": {"type": "uri", "value": f"http://example.org/item/{of}/{row}"},
@@ -47,20 +47,20 @@ def result(of: int, changed: int = -1) -> str:
 
 
 def step(of: int, changed: int = -1) -> dict[str, Any]:
-    """Give a step with such a result."""
+    """Return a step with such a result."""
     media_type = "application/sparql-results+json"
     return {"name": "sparql_query", "output": result(of, changed), "output_media_type": media_type}
 
 
 class Times(NamedTuple):
-    """Seconds on the clock, and of CPU in this process."""
+    """Wall time, and CPU time of this process, in seconds."""
 
     wall: float
     cpu: float
 
 
 def measured(responses: int, **options: Any) -> Times:
-    """Score so many responses into a folder, and give what it took."""
+    """Score a number of responses into a folder, and return the times."""
     questions = [
         {"id": f"q{each}", "question_text": f"{each}?", "reference_steps": [[step(each)]]} for each in range(responses)
     ]
@@ -79,14 +79,14 @@ def measured(responses: int, **options: Any) -> Times:
 
 
 def main() -> int:
-    """Print the table, and return 1 where the goal is not met."""
+    """Print the table, and return 1 if the goal is missed."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--quick", action="store_true", help="fewer responses")
     responses = 400 if parser.parse_args().quick else RESPONSES
     ways: dict[str, dict[str, Any]] = {"one process": {}}
     if find_spec("ray") is not None:
         ways |= {f"ray, workers: {number}": {"engine": "ray", "workers": number} for number in (1, 2)}
-        measured(2, engine="ray", workers=1)  # so that no row counts the imports
+        measured(2, engine="ray", workers=1)  # so that no row includes the imports
     processors = os.cpu_count() or 1
     sys.stdout.write(f"{responses:,} responses, {ROWS} rows × {len(COLUMNS)} columns, {processors} processors\n")
     sys.stdout.write(f"{'':24}{'start':>9}{'scoring':>10}{'gain':>8}{'driver CPU a response':>24}\n")

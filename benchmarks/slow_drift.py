@@ -1,10 +1,10 @@
-"""Whether a slow loss is found: a trend against the run before, the first run, and the best run so far.
+"""Whether slow drift is detected: a trend against the previous run, the first run, and the best run so far.
 
 ``python benchmarks/slow_drift.py [--times 200]``: simulates 20 runs of 400 questions in 50 templates; in each run every
-question loses 0.01, or nothing. ``found`` is the share of the last runs that are called worse, ``after`` the run
-in which half (90 %) of the simulations first say so. Without a loss, ``alarms`` is the share of all runs that are
-called worse, ``any`` that of the simulations in which some run is. ``first (3 runs)`` has three runs of the first
-commit, pooled. ``best, unadjusted`` is what ``best`` would be if p-values were not multiplied by the number of runs.
+question loses 0.01, or nothing. ``found`` is the share of the last runs reported as worse, ``after`` the run in which
+half (90 %) of the simulations first report it. Without drift, ``alarms`` is the share of all runs reported as worse,
+``any`` the share of simulations with such a run. ``first (3 runs)`` has three pooled runs of the first commit. ``best,
+unadjusted`` is ``best`` without multiplying p-values by the number of runs.
 """
 
 import argparse
@@ -39,7 +39,7 @@ def main() -> None:
 
 
 def _alarms(random: np.random.Generator, scores: str, loss: float, times: int) -> dict[str, list[list[bool]]]:
-    """Return for each simulation which runs, from the second on, are called worse."""
+    """Return, for each simulation, which runs from the second on are reported as worse."""
     alarms: dict[str, list[list[bool]]] = {kind: [] for kind in KINDS}
     for _ in range(times):
         runs = [*_runs(random, scores, loss)]
@@ -63,7 +63,7 @@ def _alarms(random: np.random.Generator, scores: str, loss: float, times: int) -
 
 
 def _runs(random: np.random.Generator, scores: str, loss: float) -> Iterator[Values]:
-    """Yield three runs of the first commit, then one of each later one."""
+    """Yield three runs of the first commit, then one of each later commit."""
     templates = np.arange(QUESTIONS) % TEMPLATES
     easy = 0.8 + random.normal(0, 0.15, TEMPLATES)[templates] + random.normal(0, 0.15, QUESTIONS)
     for at in (0, 0, *range(RUNS)):

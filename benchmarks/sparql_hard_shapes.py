@@ -1,6 +1,6 @@
-"""Tables that are hard to compare, for ``sparql_matching.py``: which are decided, in how many seconds.
+"""Tables that are hard to compare, for ``sparql_matching.py``: which are decided, and in how many seconds.
 
-Most take no time at all. What stays undecided ends at the search's bound.
+Most take almost no time. Undecided ones stop at the limit of the search.
 """
 
 import random
@@ -17,14 +17,14 @@ _FLOAT: Final = "http://www.w3.org/2001/XMLSchema#float"
 
 
 class Found(NamedTuple):
-    """What came of one comparison, with its reason and closeness, in seconds of processor time."""
+    """The outcome of one comparison, with its reason and closeness, and its CPU seconds."""
 
     outcome: str
     seconds: float
 
 
 def as_results(rows: Rows, kind: str, prefix: str) -> dict[str, Any]:
-    """Give rows as results: of texts, of blank nodes, or of floats of which only near ones are equal."""
+    """Return rows as results: of strings, of blank nodes, or of floats of which only close ones are equal."""
 
     def term(value: int) -> dict[str, str]:
         if kind == "near":
@@ -37,7 +37,7 @@ def as_results(rows: Rows, kind: str, prefix: str) -> dict[str, Any]:
 
 
 def some_columns(required: int, columns: int, rows: int, values: int, *, swap: bool, kind: str = "text") -> Pair:
-    """Give a table of random values and some of its columns, of which one has two cells swapped."""
+    """Return a random table and some of its columns; in one of them two cells are swapped."""
     rng = random.Random(f"{required} {columns} {rows} {values}")
     others = [tuple(rng.randrange(values) for _ in range(columns)) for _ in range(rows)]
     chosen = rng.sample(range(columns), required)
@@ -49,7 +49,7 @@ def some_columns(required: int, columns: int, rows: int, values: int, *, swap: b
 
 
 def free_columns(required: int, columns: int, rows: int, actual_rows: int, *, swap: bool) -> Pair:
-    """Give rows beside which the actual results have random cells, so that each comes many times."""
+    """Return rows to which the actual results add random cells, so that each occurs many times."""
     rng = random.Random(f"{required} {columns} {rows}")
     mine = [[rng.randrange(2) for _ in range(required)] for _ in range(rows)]
     copies = [*mine, *rng.choices(mine, k=actual_rows - rows)]
@@ -66,7 +66,7 @@ def _swap(rows: list[list[int]]) -> None:
 
 
 def circles(count: int, size: int) -> Pair:
-    """Give one circle of blank nodes, and two of half the size, as often as asked."""
+    """Return one circle of blank nodes and two of half the size, repeated ``count`` times."""
     half = size // 2
     mine: Rows = [(at * size + one, at * size + (one + 1) % size) for at in range(count) for one in range(size)]
     others: Rows = [(at * half + one, at * half + (one + 1) % half) for at in range(2 * count) for one in range(half)]
@@ -74,7 +74,7 @@ def circles(count: int, size: int) -> Pair:
 
 
 def overlapping(required: int, columns: int) -> Pair:
-    """Give columns of which each marks a row of its own; of the required ones two mark the same."""
+    """Return columns that each mark one row; two of the required ones mark the same row."""
     others = [tuple(int(at == row) for at in range(columns)) for row in range(columns)]
     mine = [list(row[:required]) for row in others]
     mine[required - 1][required - 1], mine[required - 2][required - 1] = 0, 1
@@ -98,7 +98,7 @@ SHAPES: Final[dict[str, Callable[[], Pair]]] = {
 
 
 def print_measured() -> list[Found]:
-    """Compare each hard shape, with its reason and closeness, and print a line for each."""
+    """Compare each hard shape, and print a line with its outcome, reason and closeness."""
     print(f"\n{'hard shapes':<54} {'outcome':<10} {'seconds':>8}")
     measured = []
     for shape, case in SHAPES.items():

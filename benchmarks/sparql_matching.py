@@ -9,15 +9,15 @@ The data: the reference requires 7 of 9 or 5 of 10 columns. The actual results h
 another order, with their rows shuffled. Cells of a column differ ("high": IRIs, names, decimals and integers) or are
 one of three values ("low"). The results match, or one row is wrong: two cells of a column are swapped between rows, so
 that each column keeps its cells ("swapped"), a cell has a value of its own ("changed"), or a row is "missing" or
-"extra". At 100,000 rows of 10 columns there are also near numbers, times and blank nodes ("near", "times", "blank"),
-and at the end tables that are hard to search (see sparql_hard_shapes.py).
+"extra". With 100,000 rows of 10 columns there are also near numbers, times and blank nodes ("near", "times", "blank"),
+and finally tables that are hard to search (see sparql_hard_shapes.py).
 
 "whole" is the whole comparison of parsed JSON: the verdict, and the reason if there is a mismatch. "reading" is a plain
-loop that looks up type, value and datatype of every cell of both sides once. Both are the lowest processor time of some
+loop that looks up type, value and datatype of every cell of both sides once. Both are the lowest CPU time of some
 runs. The exit code is 1 if a verdict is wrong or a goal is missed.
 
-graphrag-eval 6.6.1 runs on Python 3.12: on --python, else python3.12 on the PATH, else pyenv's, else uv's, in an
-environment of its own (--venv, else a temporary folder).
+graphrag-eval 6.6.1 runs on Python 3.12 (--python, else python3.12 on the PATH, else pyenv's, else uv's), in a separate
+environment (--venv, else a temporary folder).
 """
 
 import argparse
@@ -38,11 +38,11 @@ from sparql_hard_shapes import print_measured
 from graphrag_eval_lc.matching import compare_sparql_results
 
 ROWS = (1_000, 10_000, 100_000)
-SHAPES = ((7, 9), (5, 10))  # columns that are required, of how many
+SHAPES = ((7, 9), (5, 10))  # required columns, of how many
 OUTCOMES = ("match", "swapped", "changed", "missing", "extra")
-READING_GOAL = 10.0  # at most this many times one reading of all cells
-SECONDS_GOAL = 5.0  # at most, for what is decided
-UNDECIDED_GOAL = 10.0  # at most, until the search's bound ends a comparison
+READING_GOAL = 10.0  # upper limit relative to reading all cells once
+SECONDS_GOAL = 5.0  # upper limit if decided
+UNDECIDED_GOAL = 10.0  # upper limit until the search gives up
 THEIR_CAP_SEC = 20.0
 XSD = "http://www.w3.org/2001/XMLSchema#"
 
@@ -60,7 +60,7 @@ Row = tuple[int, ...]
 
 
 def term(contents: str, column: int, value: int) -> dict[str, str]:
-    """Give a term; columns of high cardinality are IRIs, names, decimals and integers in turn."""
+    """Return a term; columns of high cardinality alternate between IRIs, names, decimals and integers."""
     if value < 0:
         return {"type": "literal", "value": "changed"}
     if contents == "low":
@@ -83,14 +83,14 @@ def term(contents: str, column: int, value: int) -> dict[str, str]:
 
 
 def results(contents: str, prefix: str, columns: list[int], rows: list[Row]) -> dict[str, Any]:
-    """Give some columns of rows as SPARQL results; no term is shared, as after reading JSON."""
+    """Return some columns of rows as SPARQL results; terms are not shared, as after parsing JSON."""
     names = [(column, f"{prefix}{at}") for at, column in enumerate(columns)]
     bindings = [{name: term(contents, column, row[column]) for column, name in names} for row in rows]
     return {"head": {"vars": [name for _, name in names]}, "results": {"bindings": bindings}}
 
 
 def with_one_wrong(rows: list[Row], required: int, outcome: str, rng: random.Random) -> list[Row]:
-    """Give rows of which one is wrong in the required columns; rows are sets, so all its copies are missing."""
+    """Return rows of which one is wrong in the required columns; rows are sets, so all its copies are missing."""
     first, known = rows[0], {row[:required] for row in rows}
     if outcome == "missing":
         return [row for row in rows if row[:required] != first[:required]]
@@ -108,7 +108,7 @@ def with_one_wrong(rows: list[Row], required: int, outcome: str, rng: random.Ran
 
 
 def cases(required: int, columns: int, contents: str, count: int) -> Iterator[tuple[str, Any, Any]]:
-    """Give each outcome with the two results."""
+    """Yield each outcome with the two results."""
     rng = random.Random(f"{required} {columns} {contents} {count}")
     rows: list[Row] = [(at,) * columns for at in range(count)]
     if contents == "low":  # half of the combinations of the required columns
@@ -131,7 +131,7 @@ def read_all(*sides: dict[str, Any]) -> None:
 
 
 def least_seconds(work: Callable[[], Any]) -> tuple[float, Any]:
-    """Give the lowest processor time of some runs and what came of them; what is quick runs more often."""
+    """Return the lowest CPU time of some runs and their result; fast work runs more often."""
     times: list[float] = []
     found = None
     while not times or (sum(times) < 1 and len(times) < 10):
@@ -142,7 +142,7 @@ def least_seconds(work: Callable[[], Any]) -> tuple[float, Any]:
 
 
 def their_seconds(reference: Any, actual: Any, python: Path, folder: Path) -> str:
-    """Give the time of graphrag-eval, in a process that is ended at the cap."""
+    """Return graphrag-eval's time, in a process that is killed at the time limit."""
     path = folder / "case.json"
     path.write_text(json.dumps([reference, actual]), encoding="utf-8")
     command = [str(python), "-c", WORKER, str(path)]
@@ -154,7 +154,7 @@ def their_seconds(reference: Any, actual: Any, python: Path, folder: Path) -> st
 
 
 def measure(*shape: Any, label: str, python: Path | None, folder: Path) -> tuple[float, float, int]:
-    """Print each outcome of a shape; give the highest ratio, the most seconds of a verdict, and how many are wrong."""
+    """Print each outcome of a shape; return the highest ratio, the slowest verdict in seconds, and the wrong ones."""
     worst, slowest, wrong = 0.0, 0.0, 0
     for outcome, reference, actual in cases(*shape):
 
@@ -173,7 +173,7 @@ def measure(*shape: Any, label: str, python: Path | None, folder: Path) -> tuple
 
 
 def main() -> int:
-    """Run the benchmark and give the exit code."""
+    """Run the benchmark and return the exit code."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--quick", action="store_true", help="leave out the tables of 100,000 rows")
     parser.add_argument("--graphrag-eval", action="store_true", help="measure graphrag-eval as well")
@@ -181,7 +181,7 @@ def main() -> int:
     parser.add_argument("--venv", type=Path, help="folder of graphrag-eval's environment, made if it does not exist")
     options = parser.parse_args()
     plain = [(*shape, kind, count) for count in ROWS for shape in SHAPES for kind in ("high", "low")]
-    if options.graphrag_eval:  # small enough for it
+    if options.graphrag_eval:  # small enough for graphrag-eval
         plain = [(2, 2, "high", 1_000), (3, 5, "high", 1_000), (7, 9, "high", 100), *plain]
     shapes = [*plain, *((*SHAPES[-1], kind, ROWS[-1]) for kind in ("near", "times", "blank"))]
     found: dict[bool, list[tuple[float, float, int]]] = {True: [], False: []}

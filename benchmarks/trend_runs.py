@@ -1,10 +1,10 @@
-"""What a trend over 20 runs of 5,000 questions costs beside reading their files: at most 3 times as much.
+"""The cost of a trend over 20 runs of 5,000 questions, compared with reading their files: at most 3 times as much.
 
 ``python benchmarks/trend_runs.py [--runs 20] [--questions 5000] [--templates 500] [--comparisons]``: the questions are
-those of the demo, written often enough, with a score between 0 and 1 that differs in each run, and each run has the
-aggregates of all its templates. Reading is ``json.loads`` of each line of each results.jsonl. Both are measured in
-turn, three times, by the processor's time of this process; the least of each counts. With ``--comparisons`` the page
-with all comparisons of neighbouring runs is timed too. Exit code 1: the trend costs more.
+the demo's, repeated, with a score between 0 and 1 that differs in each run, and each run has the aggregates of all its
+templates. Reading is ``json.loads`` of each line of each results.jsonl. Both are measured alternately, three times, in
+CPU time of this process; the lowest of each counts. With ``--comparisons`` the page with all comparisons of
+neighbouring runs is timed too. Exit code 1: the trend costs more.
 """
 
 import argparse

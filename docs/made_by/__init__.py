@@ -1,1 +1,1 @@
-"""What makes the pages of the reference, llms.txt and the pictures: `make reference`, `make pictures`."""
+"""Generates the reference pages, llms.txt and the pictures: `make reference`, `make pictures`."""

@@ -1,4 +1,4 @@
-"""The pages on the public modules: what each exports, which mkdocstrings fills in from the docstrings."""
+"""The pages on public modules: a list of their exports, which mkdocstrings fills in from the docstrings."""
 
 import inspect
 from collections.abc import Callable, Iterator
@@ -18,7 +18,7 @@ _MODULES = {
     "graphrag_eval_lc.demo": "The worked example: an agent, its graph, documents and dataset.",
 }
 
-# What readers look for first, in the order of work; all other names follow by the alphabet.
+# What readers look for first, in the order of use; all other names follow alphabetically.
 _FIRST = (
     "run_benchmark",
     "arun_benchmark",
@@ -37,7 +37,7 @@ _FIRST = (
 
 
 def api_pages() -> dict[str, Callable[[], str]]:
-    """Return what makes each page, by its path below docs."""
+    """Return the function that generates each page, by its path in docs."""
     return {f"reference/api/{name.rpartition('.')[2]}.md": partial(_page, name) for name in _MODULES}
 
 

@@ -1,4 +1,4 @@
-"""The page on the command line, made from the commands themselves."""
+"""The page on the command line, generated from the commands."""
 
 import re
 from collections.abc import Iterator
@@ -24,7 +24,7 @@ _EXITS = {
 
 
 def cli_page() -> str:
-    """Return the page in Markdown: a section for each command, with a table for each panel of its options."""
+    """Return the page in Markdown: a section for each command, with a table for each group of options."""
     return "\n".join(_lines()).rstrip() + "\n"
 
 
@@ -78,7 +78,7 @@ def _command_lines(name: str, command: Any, parent: Any) -> Iterator[str]:
 
 
 def _help_lines(text: str) -> Iterator[str]:
-    """Yield a help text, its examples as one block of commands."""
+    """Yield a help text with its examples as one block of commands."""
     about, _, examples = text.partition("For example:")
     yield about.strip().replace("\b", "")
     commands = re.findall(r"`(graphrag-eval-lc [^`]*)`", examples)
@@ -111,7 +111,7 @@ def _row(option: Any, context: Any) -> str:
 
 
 def _kind(option: Any) -> str:
-    """Return the placeholder of a value, by its type."""
+    """Return the placeholder for a value, by its type."""
     described = getattr(option, "type_descriptor", None)  # newer versions of typer
     kind = described.annotation if described is not None else None
     if isinstance(kind, type) and issubclass(kind, Enum):

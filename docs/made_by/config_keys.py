@@ -1,4 +1,4 @@
-"""Every key of the configuration with its type, default and meaning, as the sections declare them."""
+"""Every key of the configuration with its type, default and meaning, as declared in the sections."""
 
 import inspect
 import json
@@ -39,7 +39,7 @@ class DescribedKey:
 
 
 def described_keys(section: type[BaseModel] = EvaluationConfig, above: str = "") -> Iterator[DescribedKey]:
-    """Yield every key of a section, those of the sections below it after each.
+    """Yield every key of a section; keys of subsections follow their own.
 
     Example:
         >>> keys = {key.path: key for key in described_keys()}
@@ -73,7 +73,7 @@ def attribute_texts(section: type[BaseModel]) -> dict[str, str]:
 
 
 def _section_of(annotation: Any) -> tuple[type[BaseModel] | None, str]:
-    """Return the section in a type, and what is between its key and the keys in it."""
+    """Return the section in a type, and the path between its key and the keys in it."""
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):
         return annotation, ""
     origin, arguments = get_origin(annotation), get_args(annotation)

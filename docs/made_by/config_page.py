@@ -1,4 +1,4 @@
-"""The page on the configuration, made from its sections."""
+"""The page on the configuration, generated from its sections."""
 
 import re
 from collections.abc import Iterator
@@ -41,7 +41,7 @@ def _table(section: str, keys: list[DescribedKey]) -> Iterator[str]:
 
 
 def _markdown(text: str) -> str:
-    """Return a docstring's text as Markdown, with YAML's word for None."""
+    """Return a docstring's text as Markdown, with null instead of None."""
     return re.sub(r"\bNone\b", "null", text.replace("``", "`"))
 
 

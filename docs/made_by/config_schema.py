@@ -1,4 +1,4 @@
-"""The JSON Schemas of the configuration, datasets and responses, with which editors complete and check them."""
+"""The JSON Schemas of the configuration, datasets and responses, which editors use for completion and checks."""
 
 import json
 import re
@@ -35,7 +35,7 @@ def config_schema() -> dict[str, Any]:
     for name, definition in schema["$defs"].items():
         _describe(definition, sections[name])
     _describe(schema, EvaluationConfig)
-    # In a file the name of a tool alone is enough.
+    # In a file, the name of a tool is enough.
     steps = schema["$defs"]["RetrievalConfig"]["properties"]["steps"]
     steps["items"] = {"anyOf": [{"type": "string", "minLength": 1}, steps["items"]]}
     options = {key: {"type": "string", "description": text} for key, text in _ABOUT_RUN.items()}
@@ -62,7 +62,7 @@ def format_schema_text(name: str) -> str:
 
 
 def _describe(definition: dict[str, Any], section: type[BaseModel]) -> None:
-    """Give a section and its keys the texts of its docstring."""
+    """Add the texts of a section's docstring to its schema and its keys."""
     first, _, _ = (section.__doc__ or "").strip().partition("\n")
     definition["description"] = _text(first)
     for key, text in attribute_texts(section).items():
@@ -75,7 +75,7 @@ def _text(text: str) -> str:
 
 
 def _plain(schema: Any) -> Any:
-    """Return a schema without what editors would show beside the descriptions: titles, null defaults, hidden fields."""
+    """Return a schema without what editors would show next to descriptions: titles, null defaults, hidden fields."""
     if isinstance(schema, list):
         return [_plain(item) for item in schema]
     if not isinstance(schema, dict):

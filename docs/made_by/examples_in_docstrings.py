@@ -1,4 +1,4 @@
-"""An extension of Griffe: the section ``Example`` of a docstring is shown as code, as ``Examples`` is."""
+"""A Griffe extension that shows the docstring section ``Example`` as code, like ``Examples``."""
 
 import re
 from typing import Any
@@ -9,9 +9,9 @@ _EXAMPLE = re.compile(r"^(\s*)Example:$", re.MULTILINE)
 
 
 class ExamplesInDocstrings(griffe.Extension):
-    """Renames the section in every docstring that is read."""
+    """Renames the section in every docstring."""
 
     def on_object(self, *, obj: griffe.Object, **_: Any) -> None:
-        """Rename it in the docstring of one object."""
+        """Rename the section in the docstring of one object."""
         if obj.docstring is not None:
             obj.docstring.value = _EXAMPLE.sub(r"\1Examples:", obj.docstring.value)

@@ -1,4 +1,4 @@
-"""The page on the formats, made from their JSON Schemas."""
+"""The page on the formats, generated from their JSON Schemas."""
 
 import json
 from collections.abc import Iterator, Mapping
@@ -32,7 +32,7 @@ A run's folder has these files:
 
 
 def formats_page() -> str:
-    """Return the page in Markdown: a part for each format, with a table for each of its records."""
+    """Return the page in Markdown: a section for each format, with a table for each of its records."""
     return _HEAD + "\n".join(_lines()) + "\n"
 
 

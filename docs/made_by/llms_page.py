@@ -1,4 +1,4 @@
-"""llms.txt (https://llmstxt.org): a short index of the documentation, for programs that read it."""
+"""llms.txt (https://llmstxt.org): a short index of the documentation for language models."""
 
 from collections.abc import Iterator
 from pathlib import Path

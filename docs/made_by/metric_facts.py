@@ -1,4 +1,4 @@
-"""What the registry does not declare of each metric: its formula, and an example, which the tests run."""
+"""What the registry does not declare for each metric: its formula, and an example that the tests run."""
 
 from typing import Final, NamedTuple
 
@@ -17,7 +17,7 @@ class Facts(NamedTuple):
     value: str = ""
 
 
-# The set-up of every example.
+# The set-up shared by all examples.
 PREPARED: Final = """\
 from graphrag_eval_lc import compute_aggregates, run_evaluation
 from graphrag_eval_lc.metrics import (

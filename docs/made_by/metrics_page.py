@@ -1,4 +1,4 @@
-"""The page on all metrics, made from their declarations and from ``metric_facts``."""
+"""The page on all metrics, generated from their declarations and from ``metric_facts``."""
 
 from collections.abc import Iterator
 from typing import NamedTuple
@@ -30,12 +30,12 @@ _OTHERS = """
 
 
 def metrics_page() -> str:
-    """Return the page in Markdown: a part for each metric."""
+    """Return the page in Markdown: a section for each metric."""
     return _HEAD + "\n".join(_lines()) + "\n" + _OTHERS + "\n" + "\n".join(_preparation()) + "\n"
 
 
 def metric_keys() -> list[str]:
-    """Return the keys of all metrics, with those of families for each of their members."""
+    """Return the keys of all metrics; families have one key per member."""
     return [member.key for spec in BUILT_IN for member in _members(spec)]
 
 
@@ -48,7 +48,7 @@ class Member(NamedTuple):
     functions: tuple[str, ...]
 
 
-# The functions in Python whose names are not those of the measures.
+# Functions in Python whose names differ from those of the measures.
 _FUNCTIONS = {"recall_capped": "recall_at_k"}
 _TEXT_FUNCTIONS = ("text_context_precision", "text_context_recall")
 

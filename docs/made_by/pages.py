@@ -1,4 +1,4 @@
-"""Writes the pages that are made: of the reference, and llms.txt. Run it as ``python docs/made_by/pages.py``."""
+"""Writes the generated pages: the reference, and llms.txt. Run it as ``python docs/made_by/pages.py``."""
 
 import sys
 from collections.abc import Callable, Mapping
@@ -21,7 +21,7 @@ PAGES: Mapping[str, Callable[[], str]] = {
     "reference/metrics.md": metrics_page,
     "reference/formats.md": formats_page,
     **api_pages(),
-    "llms.txt": llms_page,  # it quotes the others
+    "llms.txt": llms_page,  # last, since it quotes the others
 }
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
-"""Writes the pictures of the documentation, from a real run: ``python docs/made_by/pictures.py``.
+"""Takes the documentation's pictures from a real run: ``python docs/made_by/pictures.py``.
 
-It needs the group ``full`` and a Chromium on the PATH (or the one that ``CHROMIUM`` names).
+It needs the group ``full`` and a Chromium on the PATH (or at ``CHROMIUM``).
 """
 
 import os
@@ -20,13 +20,13 @@ SIZE: ViewportSize = {"width": 1200, "height": 900}
 
 
 def report_of_demo(folder: Path) -> Path:
-    """Run the demo's agent over the demo's dataset, and return the report."""
+    """Run the demo's agent on the demo's dataset, and return the report."""
     run_benchmark(create_demo_agent(), DATASET_PATH, output_dir=folder / "demo", label="demo", progress=False)
     return write_report(folder / "demo")
 
 
 def take_picture(page: str, picture: Path) -> None:
-    """Show a page as a browser does, and write what is seen of it."""
+    """Take a screenshot of a page."""
     chromium = os.environ.get("CHROMIUM") or shutil.which("chromium")
     if chromium is None:
         sys.exit("There is no chromium on the PATH; name one with CHROMIUM=/path/to/it.")

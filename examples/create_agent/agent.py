@@ -1,6 +1,6 @@
 """An agent from LangChain's ``create_agent`` that answers questions over an RDF graph.
 
-The chat model is a script, so that the example runs without a key. To use a real one, replace ``ScriptedModel()`` by
+The chat model is a script, so that the example runs without a key. To use a real one, replace ``ScriptedModel()`` with
 ``init_chat_model("openai:gpt-4o-mini")`` (from ``langchain.chat_models``).
 """
 
@@ -39,14 +39,14 @@ def run_sparql(query: str) -> str:
 
 
 class ScriptedModel(BaseChatModel):
-    """Finds the substation, lists its transformers, and answers with the list, whatever was asked."""
+    """Finds the substation, lists its transformers, and answers with the list, whatever the question."""
 
     @property
     def _llm_type(self) -> str:
         return "scripted"
 
     def bind_tools(self, tools: Any, **kwargs: Any) -> Any:
-        """Return the model; its script knows the tools."""
+        """Return the model unchanged; its script knows the tools."""
         return self
 
     def _generate(self, messages: list[BaseMessage], *args: Any, **kwargs: Any) -> ChatResult:

@@ -27,7 +27,7 @@ class Ask(BaseModel):
 
 @app.post("/ask")
 def ask(body: Ask) -> dict[str, str | None]:
-    """Answer a question and record how."""
+    """Answer a question and record the response."""
     question_id = body.question_id or uuid4().hex
     handler = GraphRAGEvalCallbackHandler()
     config = {"callbacks": [handler], "metadata": {"question_id": question_id}}
